@@ -40,13 +40,17 @@ export const fetchCommand: AnsweringSpec<IngestSummary> = {
 }
 
 function inWords(summary: IngestSummary): string {
-  const { windows } = summary
+  const { windows, incidents } = summary
+  const among = incidents === 0 ? '' : `, ${incidents === 1 ? 'an incident' : `${incidents} incidents`} among them`
   return [
     `version      ${summary.version}`,
     `requests     ${number(summary.requests)}`,
     `points       ${number(summary.points_added)} added in ${summary.files_added} files`,
     `windows      ${windows.covered} covered, ${windows.empty} empty, ${windows.unsupported} unsupported, ${windows.failed} failed`,
-    `violations   ${summary.violations}${summary.accepted === 0 ? '' : `, and ${summary.accepted} accepted`}`,
+    ...(summary.gaps === 0
+      ? []
+      : [`gaps         ${number(summary.gaps)} windows in which points are missing: pitlake sql "FROM gaps"`]),
+    `violations   ${summary.violations}${among}${summary.accepted === 0 ? '' : `, and ${summary.accepted} accepted`}`,
     '',
   ].join('\n')
 }

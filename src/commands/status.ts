@@ -165,8 +165,13 @@ export function inWords(standing: Standing, data: string): string {
     .concat('\n')
 }
 
-function accepted({ violations, accepted: known }: Standing): string {
-  return known === 0 ? whole(violations) : `${whole(violations)}, and ${whole(known)} accepted`
+function accepted({ violations, incidents, accepted: known, passed }: Standing): string {
+  const of = incidents === 0 ? '' : `, ${several(incidents, 'incident')} among them`
+  const more = [
+    ...(known === 0 ? [] : [`${whole(known)} accepted`]),
+    ...(passed === 0 ? [] : [`${whole(passed)} passed`]),
+  ]
+  return [`${whole(violations)}${of}`, ...more].join(', and ')
 }
 
 function behind({ behind, overdue_seconds }: Standing['freshness']): string {

@@ -17,6 +17,8 @@ export function toldOf(summary: VerifySummary): string {
     ...resultsOf(summary),
     `asked      ${number(requests)} requests, ${number(credits)} credits`,
   ]
+  if (summary.incidents > 0)
+    lines.push(`incidents  ${number(summary.incidents)}, of very many points at once: see pitlake violations list`)
   if (summary.accepted > 0) lines.push(`accepted   ${number(summary.accepted)} differences, not told again`)
   if (windows.failed > 0) lines.push(`failed     ${number(windows.failed)} windows without a usable answer`)
   if (windows.left > 0) lines.push(`left       ${number(windows.left)} windows for the next run`)

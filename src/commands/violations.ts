@@ -1,11 +1,11 @@
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { readableSeries } from '../catalog/series.ts'
 import { usage } from '../errors.ts'
-import { acceptViolations, type ListedFilter, listViolations } from '../ledger/violations.ts'
+import { acceptViolations, isOpenViolation, type ListedFilter, listViolations } from '../ledger/violations.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { acceptedPrefix, isOpenFinding, listFindings } from '../registry/accepted.ts'
 import type { Differing } from '../report/alarms.ts'
-import { formatInstant, formatMillis } from '../time.ts'
+import { formatInstant, formatMillis, type Micros } from '../time.ts'
 import { buildViews } from '../views/build.ts'
 import { kinds } from '../kinds.ts'
 import { readContext } from './context.ts'
@@ -18,6 +18,8 @@ const filterOptions: readonly OptionSpec[] = [
   { flags: '--resources LIST', about: "only what the registry contradicts: these resources, by comma, or '*'" },
   { flags: '--paths LIST', kind: kinds.list('metrics'), about: 'only these endpoints, by comma, `*` as a glob' },
   { flags: '--assets LIST', kind: kinds.list('assets'), about: 'only these assets, by comma, `*` as a glob' },
+  { flags: '--kinds LIST', about: 'only these kinds, by comma: changed, vanished, incident, refused …' },
+  { flags: '--days LIST', about: 'only what was found on these days (UTC), by comma: 2026-03-02' },
 ]
 
 /** `violations list`: what differs upstream. */
@@ -25,22 +27,24 @@ export const listCommand: CommandSpec = {
   name: 'violations list',
   ends: [4],
   options: [
-    { flags: '--all', about: 'also those that were accepted, and those that a snapshot has settled' },
+    { flags: '--all', about: 'also what was accepted, what passed, and what a snapshot has settled' },
     ...filterOptions,
   ],
   details:
-    'The stored value holds whatever is offered. Until it is accepted, each run that sees it ends with exit code 4\n(a refusal: 6). The id includes the offered value: a third value is a violation of its own. Records of the registry\nare those that `pitlake verify` found; once the lake has taken over what it offers they are settled.',
+    'The stored value holds whatever is offered. Until it is accepted, each run that sees it ends with exit code 4\n(a refusal: 6). What a later answer no longer shows has passed. The id includes the offered value: a third value is a\nviolation of its own. Very many at once are one incident. Records of the registry are those that `pitlake verify` found; once\nthe lake has taken over what it offers they are settled.',
   answer: async (input, deps) => {
     const { settings, catalogue } = readContext(input, deps)
     using ledger = await Ledger.openToRead(settings.data)
     const all = await differing(input, ledger, catalogue)
     const shown = flagOption(input, 'all') ? all : all.filter(isOpen)
-    const accepted = all.filter(({ accepted_at }) => accepted_at !== null).length
-    const settled = all.filter((one) => one.accepted_at === null && !isOpen(one)).length
+    const states = Map.groupBy(all, statusOf)
+    const count = (status: Status): number => states.get(status)?.length ?? 0
     const words = (): string => {
       const list = shown.length > 0 ? table(header, shown.map(line)) : ''
-      const more = settled === 0 ? '' : `, ${number(settled)} settled`
-      return `${list}${number(all.length - accepted - settled)} not accepted, ${number(accepted)} accepted${more}\n`
+      const more = (['passed', 'settled'] as const).flatMap((one) =>
+        count(one) === 0 ? [] : [`, ${number(count(one))} ${one}`],
+      )
+      return `${list}${number(count('open'))} not accepted, ${number(count('accepted'))} accepted${more.join('')}\n`
     }
     return { document: { violations: shown.map(scripted) }, words }
   },
@@ -51,16 +55,28 @@ export const acceptCommand: CommandSpec = {
   name: 'violations accept',
   ends: [4, 6, 7],
   args: [{ name: 'id', about: 'ids of `pitlake violations list`', many: true }],
-  options: [{ flags: '--why TEXT', about: 'the reason, for whoever asks later' }, ...filterOptions],
+  options: [
+    { flags: '--why TEXT', about: 'the reason, for whoever asks later' },
+    ...filterOptions,
+    { flags: '--yes', about: 'really accept what --paths, --assets, --resources, --kinds and --days choose' },
+  ],
   details:
-    'With --paths, --assets or --resources instead of ids everything that they choose and nobody has accepted. What is\naccepted is counted and no longer an alarm; a refused series becomes unsupported (withdrawn).',
+    'With --paths, --assets, --resources, --kinds or --days instead of ids what they choose and nobody has accepted: without --yes\nit is only counted by kind and day. Of several kinds or days those are taken that --kinds and --days name. What is\naccepted is counted and no longer an alarm; a refused series becomes unsupported (withdrawn).',
   answer: async (input, deps) => {
     const { settings, catalogue } = readContext(input, deps)
     requireLake(settings.data)
     const why = textOption(input, 'why')?.trim() ?? ''
     if (why === '') throw usage('--why', { expected: 'the reason', got: 'nothing' })
     using ledger = await Ledger.open(settings.data)
-    const ids = await idsOf(input, ledger, catalogue)
+    const chosen = await chosenBy(input, ledger, catalogue)
+    const groups = groupsOf(chosen ?? [])
+    if (chosen !== null && !flagOption(input, 'yes')) {
+      const none = { version: ledger.head().version, made: false, accepted: [], known: [], chosen: groups }
+      const words = (): string => `${countedWords(groups)}nothing was accepted: the same with --yes does\n`
+      return { document: none, words }
+    }
+    if (chosen !== null) refuseMixed(input, groups)
+    const ids = chosen?.map(({ id }) => id) ?? input.args
     const world = lakeWorld(deps, 'violations accept')
     const findings = await listFindings(ledger, null)
     const elsewhere = new Map(
@@ -74,64 +90,139 @@ export const acceptCommand: CommandSpec = {
 }
 
 /** What differs upstream and the flags choose: those of points alone leave the registry out, and the reverse. */
-async function differing(input: Input, ledger: Ledger, { resources }: Catalogue): Promise<Differing[]> {
-  const filter = filterOf(input)
+async function differing(input: Input, ledger: Ledger, { resources }: Catalogue, whole = false): Promise<Differing[]> {
+  const filter = { ...filterOf(input), whole }
   const named = listOption(input, 'resources')
+  const [ofKinds, days] = [listOption(input, 'kinds'), listOption(input, 'days')]
   const ofPoints = filter.paths !== null || filter.assets !== null
   const points = named !== undefined && !ofPoints ? [] : listViolations(ledger, filter)
-  if (named === undefined && ofPoints) return points
-  const findings = await listFindings(ledger, named === undefined ? null : namesOf(named, [...resources.keys()]))
-  return [...points, ...findings]
+  const findings =
+    named === undefined && ofPoints
+      ? []
+      : await listFindings(ledger, named === undefined ? null : namesOf(named, [...resources.keys()]))
+  return [...points, ...findings].filter(
+    (one) => (ofKinds?.includes(one.kind) ?? true) && (days?.includes(dayOf(one.found_at)) ?? true),
+  )
+}
+
+const dayOf = (at: Micros): string => formatMillis(at).slice(0, 10)
+
+type Status = 'open' | 'accepted' | 'passed' | 'settled'
+
+function statusOf(one: Differing): Status {
+  if (one.accepted_at !== null) return 'accepted'
+  if ('settled' in one) return one.settled ? 'settled' : 'open'
+  return one.passed_at === null ? 'open' : 'passed'
 }
 
 /** Whether there is something to look at. */
 function isOpen(one: Differing): boolean {
-  return 'settled' in one ? isOpenFinding(one) : one.accepted_at === null
+  return 'settled' in one ? isOpenFinding(one) : isOpenViolation(one)
 }
 
 function filterOf(input: Input): ListedFilter {
   return { paths: listOption(input, 'paths') ?? null, assets: listOption(input, 'assets') ?? null }
 }
 
-/** The ids typed, or those that the filters choose; one without the other. */
-async function idsOf(input: Input, ledger: Ledger, catalogue: Catalogue): Promise<readonly string[]> {
-  const filtered = ['paths', 'assets', 'resources'].some((name) => listOption(input, name) !== undefined)
+/** What the filters choose; null where ids are typed: one without the other. */
+async function chosenBy(input: Input, ledger: Ledger, catalogue: Catalogue): Promise<readonly Differing[] | null> {
+  const filters = ['paths', 'assets', 'resources', 'kinds', 'days']
+  const filtered = filters.some((name) => listOption(input, name) !== undefined)
   if (filtered === input.args.length > 0) {
     const got = filtered ? 'both' : 'neither'
     throw usage('pitlake violations accept', {
-      expected: 'ids, or --paths, --assets and --resources',
+      expected: 'ids, or --paths, --assets, --resources, --kinds and --days',
       got,
       next: 'see pitlake violations list',
     })
   }
-  if (!filtered) return input.args
-  return (await differing(input, ledger, catalogue)).filter(isOpen).map(({ id }) => id)
+  return filtered ? (await differing(input, ledger, catalogue, true)).filter(isOpen) : null
+}
+
+interface Group {
+  readonly kind: string
+  /** On which it was found, UTC. */
+  readonly day: string
+  readonly count: number
+}
+
+function groupsOf(chosen: readonly Differing[]): Group[] {
+  const groups = Map.groupBy(chosen, (one) => `${dayOf(one.found_at)} ${one.kind}`)
+  return [...groups]
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, own]) => {
+      const [day = '', kind = ''] = name.split(' ')
+      return { kind, day, count: own.length }
+    })
+}
+
+function countedWords(groups: readonly Group[]): string {
+  return groups.length === 0
+    ? ''
+    : table(
+        ['day', 'kind', 'count'],
+        groups.map((one) => [one.day, one.kind, number(one.count)]),
+      )
+}
+
+/** What another kind or another day found is not taken along unless it is named. */
+function refuseMixed(input: Input, groups: readonly Group[]): void {
+  const several = (['kind', 'day'] as const).filter(
+    (name) => listOption(input, `${name}s`) === undefined && new Set(groups.map((one) => one[name])).size > 1,
+  )
+  if (several.length === 0) return
+  throw usage('pitlake violations accept --yes', {
+    expected: several
+      .map((name) => `--${name}s, of ${[...new Set(groups.map((one) => one[name]))].join(', ')}`)
+      .join(' and '),
+    got: groups.map(({ day, kind, count }) => `${number(count)} ${kind} of ${day}`).join(', '),
+    next: 'name those that you have looked at',
+  })
 }
 
 /** A violation under the names that scripts rely on; one of the registry has no series, and says which record it is. */
 export function scripted(one: Differing): object {
   const { id, kind, accepted_at, why } = one
   const accepted = accepted_at === null ? null : formatMillis(accepted_at)
+  const found_at = formatMillis(one.found_at)
+  const status = statusOf(one)
   if ('record' in one) {
-    const { resource, record, detail, held: stored, offered, found_at, settled } = one
-    const about = { resource, record, detail, found_at: formatMillis(found_at), settled }
+    const { resource, record, detail, held: stored, offered, settled } = one
+    const about = { resource, record, detail, found_at, settled, status }
     return { id, ...noSeries, t: null, kind, stored, offered, accepted, why, ...about }
   }
-  const { series, t, stored, offered } = one
-  return { id, ...readableSeries(series), t: formatInstant(t), kind, stored, offered, accepted, why }
+  const { series, t, stored, offered, passed_at, incident } = one
+  const about = { stored, offered, accepted, why, status, found_at, passed: passed_at && formatMillis(passed_at) }
+  if (incident === null) return { id, ...readableSeries(series), t: formatInstant(t), kind, ...about }
+  const { series: among, ...facts } = incident
+  const day = dayOf(one.found_at)
+  return { id, ...noSeries, t: null, kind, ...about, incident: { ...facts, day, series: among.length } }
 }
 
 const noSeries = { metric: null, asset: null, interval: null, currency: null, exchange: null, network: null }
 
-const header = ['id', 'kind', 'series', 't', 'stored', 'offered', 'accepted']
+const header = ['id', 'kind', 'series', 't', 'stored', 'offered', 'status']
 
 function line(one: Differing): (string | null)[] {
-  const { id, kind, accepted_at, why } = one
-  const accepted = accepted_at === null ? null : `${formatMillis(accepted_at).slice(0, 10)}: ${why}`
-  if ('record' in one) {
-    const state = accepted ?? (one.settled ? 'settled' : null)
-    return [id, kind, `${one.resource} ${one.record}`, formatMillis(one.found_at).slice(0, 10), null, one.detail, state]
-  }
-  const { series, t, stored, offered } = one
-  return [id, kind, series.replaceAll('|', ' ').trim(), formatInstant(t), stored, offered, accepted]
+  const { id, kind, why } = one
+  const status = statusOf(one)
+  const at = one.accepted_at ?? ('passed_at' in one ? one.passed_at : null) ?? one.found_at
+  const state = `${status} ${status === 'open' ? 'since ' : ''}${dayOf(at)}${why === null ? '' : `: ${why}`}`
+  if ('record' in one)
+    return [
+      id,
+      kind,
+      `${one.resource} ${one.record}`,
+      dayOf(one.found_at),
+      null,
+      one.detail,
+      status === 'settled' ? status : state,
+    ]
+  const { series, t, stored, offered, incident } = one
+  if (incident === null) return [id, kind, series.replaceAll('|', ' ').trim(), formatInstant(t), stored, offered, state]
+  const { endpoints, series: among, points, open, counts } = incident
+  const where = `${number(among.length)} series of ${number(endpoints.length)} endpoints`
+  const what = Object.entries(counts).map(([name, own]) => `${number(own)} ${name}`)
+  const left = open === points || open === 0 ? '' : `, ${number(open)} still`
+  return [id, kind, where, dayOf(one.found_at), null, `${what.join(', ')}${left}`, state]
 }

@@ -3,6 +3,7 @@ import { dropArchived } from './archive.ts'
 import { askedAgain, type CoverageChange, layOver } from './coverage.ts'
 import { type CoverageRow, type Entry, type RequestRow, type Stamp, type Verified, windowFields } from './entry.ts'
 import type { Sealed } from './journal.ts'
+import { applyDifferences } from './differences.ts'
 import { applyLost } from './lost.ts'
 import { applyDigests } from './month-digests.ts'
 import { liveKey, liveRows, toldLive, withRows } from './live.ts'
@@ -224,10 +225,7 @@ export function seriesNumber(index: Index, id: string): number | undefined {
 
 function applyObservations(index: Index, entry: Entry): void {
   const added_version = entry.version
-  for (const { series, t, kind, stored, offered, stored_at, offered_at, request } of entry.violations) {
-    const what = { series: named(index, entry, series), t, kind, stored, offered, offered_key: offered ?? '' }
-    insert(index, 'OR IGNORE INTO violations', { ...what, stored_at, offered_at, request, added_version })
-  }
+  applyDifferences(index, entry, (id) => named(index, entry, id))
   for (const { id, series, t, kind, offered, why } of entry.accepted ?? []) {
     const what = { id, series: named(index, entry, series), t, kind, offered_key: offered ?? '', why }
     insert(index, 'OR IGNORE INTO accepted', { ...what, at: entry.committed_at, added_version })

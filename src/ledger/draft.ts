@@ -1,5 +1,5 @@
 import type { Disk } from '../store/disk.ts'
-import { type Entry, type FileEntry, footerSchema, type Json, type Provider } from './entry.ts'
+import { type Entry, type FileEntry, footerSchema, type Json, type Provider, type Violation } from './entry.ts'
 import type { Micros } from '../time.ts'
 import type { Holder } from '../store/lock.ts'
 
@@ -60,6 +60,7 @@ type Brought =
   | 'uncovered'
   | 'coverage'
   | 'violations'
+  | 'passed'
   | 'accepted'
   | 'findings'
   | 'value_types'
@@ -74,7 +75,9 @@ type Brought =
  * Everything that one commit brings; what is left out is empty. Of the series, which the other parts name, known ones are
  * left out of the entry.
  */
-export interface Draft extends Partial<Pick<Entry, Brought>> {
+export interface Draft extends Partial<Omit<Pick<Entry, Brought>, 'violations'>> {
+  /** Those that name an incident go together into the entry. */
+  readonly violations?: readonly Violation[]
   readonly job: string
   readonly run: string
   readonly provider: Provider

@@ -119,7 +119,32 @@ export const violationFields = {
   request: orNull(text),
 }
 
-/** A violation, or a refusal of a series that has points, of which a person took note. */
+/**
+ * Of an incident (many differences of one day) what is of one series, kind and request: windows in which all held points
+ * were missing, or values that were offered for others.
+ */
+export const incidentFields = {
+  incident: text,
+  series: text,
+  kind: text,
+  offered_at: real,
+  request: orNull(text),
+  windows: maybe(listOf(shape({ t: real, until: real, points: count }))),
+  stored_at: maybe(real),
+  values: maybe(listOf(shape({ t: real, stored: text, offered: text }))),
+}
+
+/**
+ * Violations of a series that a later answer no longer shows: the named ones, by themselves or of an incident, or all that
+ * are open of the incident.
+ */
+export const passedFields = {
+  series: text,
+  incident: maybe(text),
+  differences: maybe(listOf(shape({ t: real, kind: text, offered: orNull(text), until: maybe(real) }))),
+}
+
+/** A violation, an incident, or a refusal of a series that has points, of which a person took note. */
 export const acceptedFields = { ...contradiction, id: text, why: text }
 
 /** A contradiction of clocks; unique per series, t (seconds) and kind; `at` in microseconds. */
@@ -210,6 +235,9 @@ const entryFields = {
   uncovered: maybe(listOf(shape({ series: text, since: whole, until: whole }))),
   coverage: listOf(shape({ series: text, ...windowFields })),
   violations: listOf(shape(violationFields)),
+  /** Left out, as the next, by entries of earlier programs and where there are none; `passed` before what is found. */
+  incidents: maybe(listOf(shape(incidentFields))),
+  passed: maybe(listOf(shape(passedFields))),
   /** Left out by entries before schema 2 and where there are none. */
   accepted: maybe(listOf(shape(acceptedFields))),
   findings: listOf(shape(findingFields)),
@@ -235,7 +263,14 @@ export type Regained = Shaped<typeof regainedFields>
 export type WindowAnswer = Shaped<typeof windowFields>
 export type CoverageRow = WindowAnswer & { readonly series: string }
 export type CoverageState = CoverageRow['state']
-export type Violation = Shaped<typeof violationFields>
+/** `until` and `points`: of a window, half-open in seconds, whose points were all missing. */
+export type Violation = Shaped<typeof violationFields> & {
+  readonly incident?: string
+  readonly until?: number
+  readonly points?: number
+}
+export type IncidentPart = Shaped<typeof incidentFields>
+export type Passed = Shaped<typeof passedFields>
 export type Accepted = Shaped<typeof acceptedFields>
 export type ValueType = Shaped<typeof valueTypeFields>
 export type Finding = Shaped<typeof findingFields>

@@ -1,13 +1,12 @@
 import { type Interval, type Micros, unshownInterval, type Weekday, weekdayAt, weeklyIntervals } from '../time.ts'
 import { refusedOfHeld } from './refusals.ts'
 import { answerOf } from './apply.ts'
+import { acceptedToo, passedToo } from './differences.ts'
 import {
   type CoverageRow,
   type Json,
   type Rules,
   type Stamp,
-  type Violation,
-  violationId,
   type WindowAnswer,
   fileFields,
   providerFields,
@@ -134,17 +133,21 @@ export function heldCoverage(index: Index, series?: readonly string[]): Map<stri
   return new Map(series.map((id) => [id, Array.from(one.iterate(id), (row) => ({ series: id, ...answerOf(row) }))]))
 }
 
-/** Joins a violation `v` with its acceptance `a`. */
-export const acceptedToo = 'a.series = v.series AND a.t = v.t AND a.kind = v.kind AND a.offered_key = v.offered_key'
-
 const violationOf = rowOf({
   ...violationFields,
   added_version: count,
   accepted_at: orNull(real),
   why: orNull(text),
+  passed_at: orNull(real),
+  incident: orNull(text),
+  until: orNull(real),
+  points: count,
 })
 
-/** A violation on record, with when a person accepted it and why; null where nobody has. */
+/**
+ * A violation on record, with when a person accepted it and why (null where nobody has), and since when answers no longer
+ * show it; of a window (half-open, seconds) whose points were all missing `until` and how many.
+ */
 export type HeldViolation = ReturnType<typeof violationOf>
 
 /** The violations on record, in the order of their commits. */
@@ -153,25 +156,14 @@ export function heldViolations(index: Index, series?: string): HeldViolation[] {
   const rows = index
     .statement(
       `SELECT s.id AS series, v.t, v.kind, v.stored, v.offered, v.stored_at, v.offered_at, v.request, v.added_version,
-         a.at AS accepted_at, a.why
-       FROM violations v JOIN series s ON s.n = v.series LEFT JOIN accepted a ON ${acceptedToo} ${where} ORDER BY v.added_version, s.n, v.t, v.kind`,
+         a.at AS accepted_at, a.why, w.committed_at AS passed_at, nullif(v.incident, '') AS incident,
+         nullif(v.until, 0) AS until, v.points
+       FROM violations v JOIN series s ON s.n = v.series LEFT JOIN accepted a ON ${acceptedToo}
+         LEFT JOIN passed p ON ${passedToo} LEFT JOIN versions w ON w.version = p.added_version ${where}
+       ORDER BY v.added_version, s.n, v.t, v.kind`,
     )
     .all(...(series === undefined ? [] : [series]))
   return rows.map(violationOf)
-}
-
-/** Each violation once, apart from how often it was seen: those that nobody has accepted, and the ids of the others. */
-export function sortViolations(
-  index: Index,
-  seen: readonly Violation[],
-): { readonly open: readonly Violation[]; readonly accepted: readonly string[] } {
-  const known = index.statement('SELECT 1 FROM accepted WHERE id = ?')
-  const byId = new Map(seen.map((violation) => [violationId(violation), violation]))
-  const [open, accepted]: [Violation[], string[]] = [[], []]
-  for (const [id, violation] of byId)
-    if (known.get(id)) accepted.push(id)
-    else open.push(violation)
-  return { open, accepted }
 }
 
 /** A named piece of committed state (the registry's cursor …); undefined when none was set. */
@@ -278,9 +270,12 @@ const summaryOf = rowOf({
   windows: shape({ covered: count, empty: count, unsupported: count, failed: count }),
   gaps: count,
   awaiting: count,
-  /** Those that nobody has accepted, and those that somebody has. */
+  /** Those that nobody has accepted, an incident as one, and how many incidents that are. */
   violations: count,
+  incidents: count,
+  /** Those that somebody has accepted, and those that a later answer no longer shows. */
   accepted: count,
+  passed: count,
   findings: count,
   /** The largest stored `t`, in seconds. */
   newest: orNull(real),
@@ -301,8 +296,13 @@ export function summary(index: Index): Summary {
            'unsupported', count(*) FILTER (WHERE state = 'unsupported'), 'failed', count(*) FILTER (WHERE state = 'failed')) AS windows,
          count(*) FILTER (WHERE reason = 'gap' OR ${refusedOfHeld}) AS gaps,
          count(*) FILTER (WHERE reason = 'awaiting') AS awaiting FROM coverage WHERE removed_version IS NULL) windows,
-       (SELECT count(*) FILTER (WHERE a.id IS NULL) AS violations, count(a.id) AS accepted
-         FROM violations v LEFT JOIN accepted a ON ${acceptedToo}) violations`,
+       (SELECT open AS violations, incidents, accepted, unaccepted - open AS passed FROM
+         (SELECT count(DISTINCT one) FILTER (WHERE a.id IS NULL AND p.series IS NULL) AS open,
+            count(DISTINCT nullif(v.incident, '')) FILTER (WHERE a.id IS NULL AND p.series IS NULL) AS incidents,
+            count(DISTINCT one) FILTER (WHERE a.id IS NOT NULL) AS accepted,
+            count(DISTINCT one) FILTER (WHERE a.id IS NULL) AS unaccepted
+          FROM (SELECT *, CASE incident WHEN '' THEN json_array(series, t, kind, offered_key) ELSE incident END AS one
+            FROM violations) v LEFT JOIN passed p ON ${passedToo} LEFT JOIN accepted a ON ${acceptedToo})) violations`,
   )
   return summaryOf(rows.get() ?? {})
 }

@@ -27,7 +27,7 @@ import { damaged, explain } from '../store/sqlite-errors.ts'
 import { takeStamps } from './stamps.ts'
 
 /** Raised with every change of src/ledger/sql: an index of another shape is made anew from the journal. */
-const indexSchema = 7
+const indexSchema = 8
 const tables = new URL('sql/', import.meta.url)
 
 /** The newest version that the index holds. */

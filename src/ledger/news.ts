@@ -1,6 +1,7 @@
 import { LakeError } from '../errors.ts'
 import { liveCoverage, seriesNumber } from './apply.ts'
 import { alreadySaid } from './coverage.ts'
+import { isStanding, keyOf, packed } from './differences.ts'
 import type { Draft, Ticket } from './draft.ts'
 import {
   canonical,
@@ -40,7 +41,8 @@ export function newsOf(ledger: Ledger, head: Head, ticket: Ticket, draft: Draft,
     ...(draft.regained?.length && { regained: draft.regained }),
     ...(draft.uncovered?.length && { uncovered: draft.uncovered }),
     coverage: draft.uncovered === undefined ? newCoverage(ledger, draft.coverage ?? []) : (draft.coverage ?? []),
-    violations: newViolations(ledger, draft.violations ?? []),
+    ...packed(newViolations(ledger, draft.violations ?? [])),
+    ...(draft.passed?.length && { passed: draft.passed }),
     ...(draft.accepted?.length && { accepted: draft.accepted }),
     findings: newFindings(ledger, draft.findings ?? []),
     ...(draft.value_types?.length && { value_types: draft.value_types }),
@@ -56,7 +58,15 @@ export function newsOf(ledger: Ledger, head: Head, ticket: Ticket, draft: Draft,
 /** Series alone, requests and verified windows are no news: they make no version. */
 export function isNews(entry: Entry, head: Head, draft: Draft): boolean {
   const lists = [entry.files.remove, entry.files.drop, entry.progress, entry.coverage, entry.violations]
-  const more = [entry.accepted ?? [], entry.findings, entry.stamps, draft.add ?? [], Object.keys(entry.state)]
+  const more = [
+    entry.incidents ?? [],
+    entry.passed ?? [],
+    entry.accepted ?? [],
+    entry.findings,
+    entry.stamps,
+    draft.add ?? [],
+    Object.keys(entry.state),
+  ]
   if ([...lists, ...more].some((list) => list.length > 0) || entry.rules !== null) return true
   return head.provider !== null && canonical(head.provider) !== canonical(entry.provider)
 }
@@ -106,11 +116,11 @@ function newCoverage(ledger: Ledger, rows: readonly CoverageRow[]): CoverageRow[
   })
 }
 
+/** Those that are not on record, or of which a later answer had not shown it any more. */
 function newViolations(ledger: Ledger, rows: readonly Violation[]): Violation[] {
-  const known = ledger.statement('SELECT 1 FROM violations WHERE series = ? AND t = ? AND kind = ? AND offered_key = ?')
-  return unique(rows, (v) => canonical([v.series, v.t, v.kind, v.offered ?? ''])).filter((v) => {
+  return unique(rows, (v) => canonical(keyOf(v))).filter((v) => {
     const n = seriesNumber(ledger, v.series)
-    return n === undefined || !known.get(n, v.t, v.kind, v.offered ?? '')
+    return n === undefined || !isStanding(ledger, n, v)
   })
 }
 

@@ -4,44 +4,107 @@ import { usage } from '../errors.ts'
 import { commit, type RewriteDeps } from './commit.ts'
 import { type Accepted, type CoverageRow, sha256, violationId } from './entry.ts'
 import type { Instant, Micros } from '../time.ts'
-import { heldCoverage, heldViolations } from './held.ts'
+import { heldCoverage, heldViolations, type HeldViolation } from './held.ts'
 import type { Ledger } from './ledger.ts'
 import { providerOf } from './provider.ts'
 import { isOfHeld, readRefusal, standingWords, withdrawnBegin } from './refusals.ts'
 import { rowOf } from './row.ts'
 import { orNull, real, text } from './shape.ts'
 
-/** Something upstream that a person has to look at: a value that differs, or a series with points that is refused. */
+/** Something upstream that a person has to look at: a value that differs, very many at once, or a series that is refused. */
 export interface Listed {
   readonly id: string
   readonly series: string
   readonly t: number
-  /** As in the view `violations`, or `refused`. */
+  /** As in the view `violations`, or `refused`, or `incident`. */
   readonly kind: string
   readonly stored: string | null
   readonly offered: string | null
+  /** When it was seen first. */
+  readonly found_at: Micros
   readonly accepted_at: Micros | null
   readonly why: string | null
+  /** Since when answers no longer show it. */
+  readonly passed_at: Micros | null
+  /** What an incident is about; null for what stands by itself. */
+  readonly incident: IncidentFacts | null
 }
 
-/** Which of them are meant; null for all. */
+/** Many differences of one day: where, and how many points of each kind. `open`: those that the last answers still showed. */
+export interface IncidentFacts {
+  readonly api: 'metrics'
+  readonly endpoints: readonly string[]
+  /** Their ids. */
+  readonly series: readonly string[]
+  readonly points: number
+  readonly open: number
+  readonly counts: Readonly<Record<string, number>>
+}
+
+/** Which of them are meant; null for all. An incident is where one of its series is, `whole`: all of them. */
 export interface ListedFilter {
   readonly paths: readonly string[] | null
   readonly assets: readonly string[] | null
+  readonly whole?: boolean
 }
 
 /** Everything that differs upstream, in the order of its commits, then what is refused. */
-export function listViolations(ledger: Ledger, { paths, assets }: ListedFilter): Listed[] {
+export function listViolations(ledger: Ledger, { paths, assets, whole = false }: ListedFilter): Listed[] {
   const path = tests(paths)
   const asset = tests(assets)
-  const found = heldViolations(ledger).map((held): Listed => {
-    const { series, t, kind, stored, offered, accepted_at, why } = held
-    return { id: violationId(held), series, t, kind, stored, offered, accepted_at, why }
-  })
-  return [...found, ...refusals(ledger).map(({ listed }) => listed)].filter(({ series }) => {
+  const fits = (series: string): boolean => {
     const known = parseSeriesId(series)
     return path(known?.metric ?? series) && asset(known?.asset ?? '')
+  }
+  const found = [...Map.groupBy(heldViolations(ledger), unitOf).values()].map(listed)
+  return [...found, ...refusals(ledger).map((one) => one.listed)].filter(({ series, incident }) => {
+    if (incident === null) return fits(series)
+    return whole ? incident.series.every(fits) : incident.series.some(fits)
   })
+}
+
+/** Whether there is something to look at. */
+export function isOpenViolation({ accepted_at, passed_at }: Pick<Listed, 'accepted_at' | 'passed_at'>): boolean {
+  return accepted_at === null && passed_at === null
+}
+
+const unitOf = (one: HeldViolation): string => one.incident ?? violationId(one)
+
+function listed(rows: readonly HeldViolation[]): Listed {
+  const [first] = rows as [HeldViolation]
+  const { series, t, kind, stored, offered, offered_at: found_at, accepted_at, why, passed_at, incident: id } = first
+  if (id === null)
+    return {
+      id: violationId(first),
+      series,
+      t,
+      kind,
+      stored,
+      offered,
+      found_at,
+      accepted_at,
+      why,
+      passed_at,
+      incident: null,
+    }
+  const open = rows.filter((row) => row.passed_at === null)
+  const passed = open.length > 0 ? null : Math.max(...rows.map((row) => row.passed_at ?? 0))
+  const about = { found_at, accepted_at, why, passed_at: passed, incident: factsOf(rows, open) }
+  return { id, series, t, kind: 'incident', stored: null, offered: null, ...about }
+}
+
+function factsOf(rows: readonly HeldViolation[], open: readonly HeldViolation[]): IncidentFacts {
+  const began = new Map<number, number>()
+  for (const { offered_at, added_version } of rows)
+    began.set(offered_at, Math.min(began.get(offered_at) ?? Infinity, added_version))
+  // What is left of a window tells of no further points.
+  const first = rows.filter(({ offered_at, added_version }) => began.get(offered_at) === added_version)
+  const counts: Record<string, number> = {}
+  for (const { kind, points } of first) counts[kind] = (counts[kind] ?? 0) + points
+  const sum = (some: readonly HeldViolation[]): number => some.reduce((total, { points }) => total + points, 0)
+  const series = [...new Set(rows.map((row) => row.series))]
+  const endpoints = [...new Set(series.map((one) => parseSeriesId(one)?.metric ?? one))].toSorted()
+  return { api: 'metrics', endpoints, series, points: sum(first), open: sum(open), counts }
 }
 
 function tests(globs: readonly string[] | null): (text: string) => boolean {
@@ -76,8 +139,9 @@ export function refusals(ledger: Ledger): Refused[] {
       const { accepted_at, why } = notedOf(noted.get(id) ?? { accepted_at: null, why: null })
       const { since, words } = readRefusal(offered) ?? { since: null, words: offered }
       const withdrawn = own.every(({ state }) => state === 'unsupported')
-      const listed = { id, series, t, kind: 'refused', stored: null, offered, accepted_at, why }
-      return { listed, rows: own, since: since ?? t, words, withdrawn }
+      const about = { found_at: (since ?? t) * 1_000_000, accepted_at, why, passed_at: null, incident: null }
+      const one = { id, series, t, kind: 'refused', stored: null, offered, ...about }
+      return { listed: one, rows: own, since: since ?? t, words, withdrawn }
     })
   })
 }

@@ -28,8 +28,12 @@ export function isBrought(answered: Answered): answered is Brought {
 export interface BatchResult {
   readonly version: Version
   readonly coverage: readonly CoverageRow[]
-  /** Each violation seen, once, also those that were on record already; not those that somebody has accepted. */
+  /** Each single violation seen, once, also those that were on record already; not those that somebody has accepted. */
   readonly violations: readonly Violation[]
+  /** The ids of incidents of which something was seen, and that nobody has accepted. */
+  readonly incidents: readonly string[]
+  /** How many points that differ or lack it put on record. */
+  readonly recorded: number
   /** The ids of accepted ones that were seen again. */
   readonly accepted: readonly string[]
   /** What came of each window that a verify compared. */
@@ -38,6 +42,12 @@ export interface BatchResult {
   readonly unused: ReadonlyMap<string, string>
   /** The answers with a body. */
   readonly asked: readonly Brought[]
-  /** Windows whose body could not be decoded for the first time: to be asked once more. */
-  readonly again: readonly Ask[]
+  /** Windows to be asked once more. */
+  readonly again: readonly Again[]
+}
+
+/** A window whose body could not be decoded, or whose answer is doubted; that is kept, lest none better comes. */
+export interface Again {
+  readonly ask: Ask
+  readonly doubted: Brought | null
 }

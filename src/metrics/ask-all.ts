@@ -1,13 +1,13 @@
 import pLimit from 'p-limit'
 import type { Ask } from './plan.ts'
 import { type Asking, askWindow } from './asking.ts'
-import type { Answered } from './answered.ts'
+import { type Again, type Answered, type Brought, isBrought } from './answered.ts'
 
 /** Where the answers go. */
 export interface Destination {
   readonly concurrency: number
   /** Commits a batch; returns the windows that are to be asked once more. */
-  readonly commitNow: (batch: readonly Answered[]) => Promise<readonly Ask[]>
+  readonly commitNow: (batch: readonly Answered[]) => Promise<readonly Again[]>
   readonly onSettled: (ask: Ask) => void
 }
 
@@ -24,17 +24,18 @@ export async function askAll(asking: Asking, asks: readonly Ask[], to: Destinati
   const { concurrency, commitNow, onSettled } = to
   let waiting: Answered[] = []
   let since = 0
-  const undecoded: Ask[] = []
+  const again: Again[] = []
   let committing: Promise<void> = Promise.resolve()
   const flush = async (): Promise<void> => {
     const batch = waiting
     waiting = []
-    committing = committing.then(async () => void undecoded.push(...(await commitNow(batch))))
+    committing = committing.then(async () => void again.push(...(await commitNow(batch))))
     await committing
   }
-  const bringOne = async (ask: Ask, again: boolean): Promise<void> => {
-    const came = await askWindow(asking, ask, again)
-    if (came.length > 0) onSettled(ask)
+  const bringOne = async (ask: Ask, before?: Again): Promise<void> => {
+    const answers = await askWindow(asking, ask, before !== undefined)
+    if (answers.length > 0) onSettled(ask)
+    const came = before?.doubted ? eitherOf(before.doubted, answers) : answers
     // Only now: while it was asked, the batch may have been handed over and replaced.
     if (waiting.length === 0) since = asking.deps.now()
     waiting.push(...came)
@@ -44,17 +45,24 @@ export async function askAll(asking: Asking, asks: readonly Ask[], to: Destinati
   }
   const limit = pLimit(concurrency)
   const [first, ...rest] = asks
-  if (first) await bringOne(first, false)
+  if (first) await bringOne(first)
   await all(
-    rest.map((ask) => limit(bringOne, ask, false)),
+    rest.map((ask) => limit(bringOne, ask)),
     limit,
   )
   await flush()
   await all(
-    undecoded.splice(0).map((ask) => limit(bringOne, ask, true)),
+    again.splice(0).map((one) => limit(bringOne, one.ask, one)),
     limit,
   )
   await flush()
+}
+
+/** The second answer; where there is none that can be compared the first one, doubted as it is. */
+function eitherOf(doubted: Brought, second: readonly Answered[]): Answered[] {
+  const requestAlone = (one: Answered): Answered => ({ ...one, body: null, coverage: [] })
+  if (second.some(isBrought)) return [requestAlone(doubted), ...second]
+  return [...second.map(requestAlone), { ...doubted, again: true }]
 }
 
 /** Waits for all; after a failure nothing new is begun. */

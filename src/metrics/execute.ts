@@ -5,7 +5,7 @@ import { askAll, type Destination } from './ask-all.ts'
 import type { Asking } from './asking.ts'
 import { type AskingState, newAskingState } from './asking-state.ts'
 import { isListingDue } from './assets.ts'
-import type { Answered } from './answered.ts'
+import type { Again, Answered } from './answered.ts'
 import { commitBatch } from './batch.ts'
 import { unmapped } from './prepare.ts'
 import { connected, type MetricsRun, type OpenRun } from './run.ts'
@@ -78,7 +78,7 @@ interface Committer {
 /** Commits batches under the provider's name; what comes before the name is known waits, lest a lake gets a wrong one. */
 function committer(open: OpenRun): Committer {
   let waiting: Answered[] = []
-  const commitNow = async (batch: readonly Answered[]): Promise<readonly Ask[]> => {
+  const commitNow = async (batch: readonly Answered[]): Promise<readonly Again[]> => {
     const all = [...waiting, ...batch]
     if (all.length === 0) return []
     const provider = open.connection.provider()
@@ -89,7 +89,14 @@ function committer(open: OpenRun): Committer {
     open.purpose.onBatch(done)
     const { version, points_added: points, files_added: files } = done.version
     const windows = windowsOf(done.coverage)
-    open.tell({ kind: 'committed', version, points, files, windows, violations: done.violations.length })
+    open.tell({
+      kind: 'committed',
+      version,
+      points,
+      files,
+      windows,
+      violations: done.violations.length + done.incidents.length,
+    })
     return done.again
   }
   return {

@@ -14,7 +14,6 @@ import type { WindowAnswer } from '../ledger/entry.ts'
 import { storedInterval } from '../ledger/held.ts'
 import { ceil, count, day, floor, type Instant, type Interval, longestSeconds, step, type Weekday } from '../time.ts'
 import { bridge, intersect, minus, union, type Window } from '../windows.ts'
-
 import {
   beforeStart,
   type DatedSaid,
@@ -31,6 +30,8 @@ export interface Held {
   readonly answers: readonly WindowAnswer[]
   /** The interval under which its points are stored, where the endpoint itself takes none. */
   readonly settled: Interval | null
+  /** Where an incident that nobody accepted is open: asked again by whatever run comes next. */
+  readonly incident?: Window | undefined
 }
 
 /** What bounds and prices a plan. */
@@ -136,7 +137,8 @@ export function plan(wanted: readonly Wanted[], held: ReadonlyMap<string, Held>,
     const asked = want.exact === true ? 'exact' : limits.gapsOnly || wasHeld(known) ? 'held' : 'new'
     const metadata = standingOf(said, known?.answers ?? [], asked, (at) => floor(at, interval, limits.weekStart))
     const wanted = missingWindows(line, range, { placeholder: unmapped !== null, ...metadata })
-    if (wanted.length === 0) continue
+    const doubtful = doubtfulOf(line, range, wanted.length > 0)
+    if (wanted.length + doubtful.length === 0) continue
     const block = (parts: readonly Window[], reason: string, told: Blocked['told']): void =>
       void blocked.push(...parts.map((window) => ({ series, endpoint, interval, window, reason, told })))
     const refusal = unmapped === null && !limits.gapsOnly ? refusalOf(want, known, paths, now) : null
@@ -147,7 +149,7 @@ export function plan(wanted: readonly Wanted[], held: ReadonlyMap<string, Held>,
     }
     const early = intersect(wanted, [{ since: Number.NEGATIVE_INFINITY, until: metadata.begins }])
     block(early, beforeStart, { state: 'empty', asked_at: metadata.at, request: null })
-    const missing = minus(wanted, early)
+    const missing = union([...minus(wanted, early), ...doubtful])
     if (missing.length === 0) continue
     windows += missing.length
     const own = requestsFor(line, missing)
@@ -156,6 +158,13 @@ export function plan(wanted: readonly Wanted[], held: ReadonlyMap<string, Held>,
   }
   const totals = { ...totalsOf(wanted.length, windows, asks, limits), points: expected }
   return { asks, blocked, totals, notes: notesOf(wanted) }
+}
+
+/** Where an incident is open; whoever comes back in minutes looks again only where it `asks` anyway. */
+function doubtfulOf({ want: { endpoint }, known, interval, limits }: Line, range: Window, asks: boolean): Window[] {
+  const at = known?.incident
+  if (!at || endpoint.overlap !== 'exact' || limits.gapsOnly || (limits.eager === true && !asks)) return []
+  return intersect([range], [{ since: at.since, until: ceil(at.until, interval, limits.weekStart) }])
 }
 
 /** Whether the lake holds points of a series, or held some until their file was damaged. */

@@ -3,6 +3,7 @@ import { checkSelections, expand, matchPaths, type Selection, type Series } from
 import type { CommitDeps } from '../ledger/commit.ts'
 import { runName } from '../ledger/job.ts'
 import type { Provider } from '../ledger/entry.ts'
+import { openIncidents } from '../ledger/differences.ts'
 import { heldAnswers, heldSeries } from '../ledger/held.ts'
 import { isBegun } from '../store/begin.ts'
 import { isWritable } from '../store/disk.ts'
@@ -121,7 +122,11 @@ export async function planOn(
       return known ? saidOf(known, catalogue.wire, { series, endpoint }, settings.metrics) : null
     },
   }
-  const held = ledger === null ? new Map<string, Held>() : heldAnswers(ledger)
+  const held = new Map<string, Held>(ledger === null ? [] : heldAnswers(ledger))
+  for (const [id, incident] of ledger === null ? [] : openIncidents(ledger)) {
+    const known = held.get(id)
+    if (known) held.set(id, { ...known, incident })
+  }
   const wanted = expand(catalogue, selections).filter(({ series }) => only?.has(series.id) ?? true)
   return plan(wanted, held, limits, now)
 }

@@ -104,7 +104,7 @@ export async function connected(run: MetricsRun, use: (open: OpenRun) => Promise
     const list = async (): Promise<Listed> => {
       const listed = await refreshAssets({ run, engine, connection, ask: beside })
       tell({ kind: 'listing', assets: listed.assets, fresh: listed.fresh, outcome: listed.outcome.kind })
-      if (listed.version) run.tally.add({ version: listed.version, coverage: [], violations: [], accepted: [] })
+      if (listed.version) run.tally.version(listed.version)
       return listed
     }
     const describe = async (due: Due): Promise<void> => await refreshMetadata({ run, connection, tell }, beside, due)
@@ -133,5 +133,5 @@ async function refreshMetadata(
   const provider = connection.provider()
   if (provider === null) return
   const version = await keepMetadata({ ledger, job: 'fetch', run: id, provider, providerMoved, deps }, answers)
-  if (version) run.tally.add({ version, coverage: [], violations: [], accepted: [] })
+  if (version) run.tally.version(version)
 }

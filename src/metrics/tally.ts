@@ -14,8 +14,12 @@ export interface IngestSummary extends Ended<StoppedBy> {
   readonly points_added: number
   readonly files_added: number
   readonly windows: Readonly<Record<CoverageState, number>>
-  /** Points of which another value came than the stored one, and that nobody has accepted. */
+  /** Windows, of those settled, in which points are missing for good. */
+  readonly gaps: number
+  /** Points of which another value came than the stored one, and that nobody has accepted; an incident counts as one. */
   readonly violations: number
+  /** How many of them are incidents: of very many points at once. */
+  readonly incidents: number
   /** Accepted ones that were seen again. */
   readonly accepted: number
   /** Series that have points and are refused now. */
@@ -34,7 +38,11 @@ export class Tally {
   #version: number
   #points = 0
   #files = 0
+  #gaps = 0
   readonly #violations = new Set<string>()
+  readonly #incidents = new Set<string>()
+  #recorded = 0
+  #twice = 0
   readonly #accepted = new Set<string>()
   #requests = 0
   #credits = 0
@@ -47,21 +55,37 @@ export class Tally {
     this.#version = version
   }
 
+  version({ version, points_added, files_added }: BatchResult['version']): void {
+    this.#version = version
+    this.#points += points_added
+    this.#files += files_added
+  }
+
   add({
     version,
     coverage,
     violations,
+    incidents,
+    recorded,
+    again,
     accepted,
-  }: Pick<BatchResult, 'version' | 'coverage' | 'violations' | 'accepted'>): void {
-    this.#version = version.version
-    this.#points += version.points_added
-    this.#files += version.files_added
+  }: Pick<BatchResult, 'version' | 'coverage' | 'violations' | 'incidents' | 'recorded' | 'again' | 'accepted'>): void {
+    this.version(version)
     for (const violation of violations) this.#violations.add(violationId(violation))
+    for (const id of incidents) this.#incidents.add(id)
+    this.#recorded += recorded
+    this.#twice += again.filter(({ doubted }) => doubted !== null).length
     for (const id of accepted) this.#accepted.add(id)
     for (const { series, state, reason } of coverage) {
       this.#windows[state]++
+      if (reason === 'gap') this.#gaps++
       if (state === 'failed' && isOfHeld(reason)) this.#refused.add(series)
     }
+  }
+
+  /** How many points that differ or lack were put on record, and how many windows are asked a second time for them. */
+  get differing(): { readonly recorded: number; readonly twice: number } {
+    return { recorded: this.#recorded, twice: this.#twice }
   }
 
   answered(ask: Ask, outcome: Outcome): void {
@@ -87,7 +111,9 @@ export class Tally {
       points_added: this.#points,
       files_added: this.#files,
       windows: { ...this.#windows },
-      violations: this.#violations.size,
+      gaps: this.#gaps,
+      violations: this.#violations.size + this.#incidents.size,
+      incidents: this.#incidents.size,
       accepted: this.#accepted.size,
       refused: this.#refused.size,
       ...endedBy(this.#stopped),

@@ -13,10 +13,23 @@ export function verdict(summary: IngestSummary): LakeError | null {
   return gravestOf([differing(summary), stoppedEarly(summary), unsettled(summary)])
 }
 
-function differing({ violations }: IngestSummary): LakeError | null {
+function differing({ violations, incidents }: IngestSummary): LakeError | null {
+  return gravestOf([differingPoints(violations - incidents), differingAtOnce(incidents)])
+}
+
+function differingPoints(violations: number): LakeError | null {
   if (violations === 0) return null
   const next = 'nothing stored was changed: see pitlake violations list, then pitlake violations accept'
   return new LakeError('integrity', { subject: `${violations} stored values differ upstream`, next })
+}
+
+/** What every job says of very many stored values that differ at once. */
+export function differingAtOnce(incidents: number): LakeError | null {
+  if (incidents === 0) return null
+  const subject = `${incidents === 1 ? 'an incident' : `${incidents} incidents`}: very many stored values differ or are missing upstream at once`
+  const next =
+    'nothing stored was changed: the next fetch asks again, and what it finds as it was has passed; pitlake violations list tells how many'
+  return new LakeError('integrity', { subject, next })
 }
 
 function unsettled({ windows, refused }: IngestSummary): LakeError | null {

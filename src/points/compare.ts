@@ -4,24 +4,14 @@ import { rowInstantSql, ruleRows } from '../catalog/availability-sql.ts'
 import { endSql } from '../intervals-sql.ts'
 import type { Regained } from '../ledger/entry.ts'
 import type { Instant } from '../time.ts'
-import type { Existing, PartJob, Tally } from './conversion.ts'
+import type { Existing, Heard, PartJob, Tally } from './conversion.ts'
 import { regain, tellLost } from './regain.ts'
 import type { Loaded } from './stage.ts'
+import { type Contradiction, hear } from './standing.ts'
 import { identityOf, type Ordered } from './order.ts'
 import { numbered, rowsSql, statement } from './sql.ts'
 import { type Engine, quoteList } from '../store/engine.ts'
 import { computedSql } from './stored-clocks.ts'
-
-/** A contradiction, by position of the body that brought it. */
-export interface Contradiction {
-  readonly body: number
-  readonly t: Instant
-  readonly kind: string
-  readonly stored: string
-  readonly offered: string | null
-  /** Microseconds. */
-  readonly stored_at: number
-}
 
 /** What is new (then in `fresh`) and what contradicts. */
 export interface Comparison {
@@ -31,6 +21,8 @@ export interface Comparison {
   readonly minusZero: boolean
   readonly tallies: ReadonlyMap<number, Tally>
   readonly contradictions: readonly Contradiction[]
+  /** What is said now of differences that are on record. */
+  readonly heard: readonly Heard[]
   /** What came again of months that had lost points with a file. */
   readonly regained: readonly Regained[]
 }
@@ -86,6 +78,7 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
   await session.run(statement('known', { observed: `${good[0]?.part.observedAt ?? 0}::BIGINT` }))
   const uncompared = alone || good.every(({ part }) => part.overlap === 'off')
   const contradictions = uncompared ? [] : await contradict(session)
+  const heard = uncompared ? [] : await hear(session, ordered, contradictions)
   const priors = good.flatMap((one) => priorRows(one, good))
   const late = priors.length > 0 || lost
   if (late) {
@@ -99,7 +92,7 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
     const { body, added_first: addedFirst, added_last: addedLast, ...rest } = row
     tallies.set(body, { ...rest, addedFirst, addedLast })
   }
-  return { late, minusZero: lost || minusZero(loaded), tallies, contradictions, regained }
+  return { late, minusZero: lost || minusZero(loaded), tallies, contradictions, heard, regained }
 }
 
 function minusZero(loaded: Loaded): boolean {

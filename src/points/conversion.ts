@@ -2,6 +2,7 @@ import type { Rule } from '../catalog/availability.ts'
 import type { Series } from '../catalog/series.ts'
 import type { Instant, Interval, Weekday } from '../time.ts'
 import type { Window } from '../windows.ts'
+import type { Standing } from '../ledger/differences.ts'
 import type { Finding, Regained, Violation } from '../ledger/entry.ts'
 import type { Lost } from '../ledger/lost.ts'
 import type { Share } from './files.ts'
@@ -21,6 +22,8 @@ export interface Body {
   readonly horizon: Instant
   /** Earlier successful answers of this series. */
   readonly prior: readonly { readonly since: Instant; readonly until: Instant; readonly askedAt: Instant }[]
+  /** Differences of its series that are on record and that the last answer about them showed. */
+  readonly standing?: readonly Standing[] | undefined
   /** What its series lost with files. */
   readonly lost?: Lost | undefined
 }
@@ -141,6 +144,13 @@ export interface WrittenRecent extends WrittenFile {
   readonly shares: readonly Share[]
 }
 
+/** A held point of which a difference is on record, and what the last answer about it says of that; null: nothing. */
+export interface Heard {
+  readonly standing: Standing
+  readonly t: Instant
+  readonly shown: boolean | null
+}
+
 /** What a conversion gives; nothing of it is committed yet. */
 export interface ConvertResult {
   /** By partition; null where it gets no file of its own: then there is none at `out`. */
@@ -150,6 +160,7 @@ export interface ConvertResult {
   /** One a body, partition by partition, each in the order of asking. */
   readonly bodies: readonly BodyResult[]
   readonly violations: readonly Violation[]
+  readonly heard: readonly Heard[]
   readonly findings: readonly Finding[]
   readonly regained: readonly Regained[]
 }

@@ -5,7 +5,7 @@ import { sizeOf } from '../store/files.ts'
 import { fewRows } from '../store/compression.ts'
 import type { Lexed } from './lexer.ts'
 import { findClocks } from './clocks.ts'
-import { type Comparison, type Contradiction, compare, tellAsked } from './compare.ts'
+import { type Comparison, compare, tellAsked } from './compare.ts'
 import { convertDirectly, type Facts } from './direct.ts'
 import { findHoles } from './holes.ts'
 import {
@@ -20,6 +20,7 @@ import {
 } from './conversion.ts'
 import { load } from './load.ts'
 import { statement } from './sql.ts'
+import type { Contradiction } from './standing.ts'
 import { bodyAt, type Ordered, order } from './order.ts'
 import { describe, leadOf, readShares, shareOf, stagedDating, writePoints } from './write.ts'
 import { type Engine, quote } from '../store/engine.ts'
@@ -71,8 +72,8 @@ export async function convert(engine: Engine, job: ConvertJob): Promise<ConvertR
       files[p] = staged.files.get(i) ?? null
       bodies[p] = staged.bodies.filter(({ part }) => part === i).map(({ result }) => result)
     }
-    const { recent, violations, findings, regained } = staged
-    return { files, recent, bodies: bodies.flat(), violations, findings, regained }
+    const { recent, violations, heard, findings, regained } = staged
+    return { files, recent, bodies: bodies.flat(), violations, heard, findings, regained }
   } catch (error) {
     for (const { out } of [...job.parts, job.recent]) await realDisk.remove(out)
     throw error
@@ -94,6 +95,7 @@ async function convertStaged(session: Engine, job: ConvertJob, parts: readonly P
       recent: null,
       bodies: [],
       violations: [],
+      heard: [],
       findings: [],
       regained: [],
     }
@@ -101,7 +103,10 @@ async function convertStaged(session: Engine, job: ConvertJob, parts: readonly P
   const spooled = ordered.map(({ body }) => body.file)
   const what = { circumstances: job, files: spooled, temporary: job.recent.out, lexed }
   const { staged, poison } = await load(session, what)
-  const { tallies, contradictions, late, minusZero, regained } = await compare(session, ordered, { staged, poison })
+  const { tallies, contradictions, heard, late, minusZero, regained } = await compare(session, ordered, {
+    staged,
+    poison,
+  })
   const told = [...staged.values()].some((body) => body.told > 0)
   const findings = told ? await findClocks(session, ordered) : []
   const written = await writeFresh(session, job, ordered, { tallies, late, minusZero })
@@ -110,7 +115,7 @@ async function convertStaged(session: Engine, job: ConvertJob, parts: readonly P
   const points = new Map([...staged].map(([i, body]) => [i, body.points]))
   const bodies = bodyResults(ordered, { poison, points, tallies, holes })
   const violations = contradictions.map((found) => violation(found, ordered))
-  return { ...written, bodies, violations, findings, regained }
+  return { ...written, bodies, violations, heard, findings, regained }
 }
 
 /** Writes the table `fresh`: large portions to files of their own, by partition, all others together. */

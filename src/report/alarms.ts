@@ -4,7 +4,7 @@ import type { Check } from '../config/health.ts'
 import { heldCoverage, heldSeries, heldWeekStart } from '../ledger/held.ts'
 import { jsonOf } from '../json.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { type Listed, listViolations } from '../ledger/violations.ts'
+import { isOpenViolation, type Listed, listViolations } from '../ledger/violations.ts'
 import { isOpenFinding, type ListedFinding, listFindings } from '../registry/accepted.ts'
 import { registryFacts } from '../registry/status.ts'
 import { realDisk } from '../store/disk.ts'
@@ -52,7 +52,7 @@ export async function alarmsOf(ledger: Ledger, { catalogue, check, now }: Alarms
   return {
     version,
     synthetic: provider?.synthetic ?? false,
-    violations: [...violations.filter(({ accepted_at }) => accepted_at === null), ...findings],
+    violations: [...violations.filter(isOpenViolation), ...findings],
     stale: [...late, ...(silent > check.maxFeedAge ? [{ registry: true, late_seconds: silent } as const] : [])],
   }
 }

@@ -78,6 +78,7 @@ function ofLake(standing: Standing): Family[] {
     by('violations', 'Stored values that differ upstream.', 'state', {
       open: standing.violations,
       accepted: standing.accepted,
+      passed: standing.passed,
     }),
     by('coverage_points', 'Intervals that are due, held, and verified.', 'what', {
       due: coverage.due,

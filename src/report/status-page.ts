@@ -1,10 +1,12 @@
 import { z } from 'zod'
 import { availableAt, type Rule, ruleFor } from '../catalog/availability.ts'
 import { readableSeries } from '../catalog/series.ts'
-import { heldCoverage, heldSeries, heldStamps, heldVersions, heldViolations, heldWeekStart } from '../ledger/held.ts'
+import { heldCoverage, heldSeries, heldStamps, heldVersions, heldWeekStart } from '../ledger/held.ts'
 import { heldRuns } from '../ledger/held-runs.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { listViolations } from '../ledger/violations.ts'
 import type { EndpointFacts, Lag, LagBin, Page, Silent, StampFact, ViolationFact } from './page/facts.ts'
+import { several } from './page/words.ts'
 import { type Held, heldArrivals } from './arrivals.ts'
 import { end, floor, type Instant, type Interval, monthIndex, unshownInterval, type Weekday } from '../time.ts'
 import { addByMonth, type SeriesStanding } from './freshness.ts'
@@ -127,21 +129,26 @@ function silentOf(ledger: Ledger, series: readonly SeriesStanding[]): Silent[] {
 
 /** The newest first; what a later state of the record has settled is past. */
 function violationsOf(ledger: Ledger, findings: readonly ListedFinding[]): ViolationFact[] {
-  const values = heldViolations(ledger)
+  const values = listViolations(ledger, { paths: null, assets: null })
+    .filter(({ kind }) => kind !== 'refused')
     .slice(-shownViolations)
     .map((v): ViolationFact => {
       const { metric, interval, asset, currency, exchange, network } = readableSeries(v.series)
-      return {
-        metric,
-        series: [asset, currency, exchange, network].filter((part) => part !== null).join(' '),
-        t: v.t,
-        interval: interval ?? unshownInterval,
-        kind: v.kind,
-        stored: v.stored,
-        offered: v.offered,
-        accepted: v.why,
-        offeredAt: v.offered_at / 1_000_000,
+      const about = { kind: v.kind, stored: v.stored, offered: v.offered, accepted: v.why }
+      const when = { passed: v.passed_at !== null, offeredAt: v.found_at / 1_000_000 }
+      if (v.incident !== null) {
+        const { endpoints, points } = v.incident
+        return {
+          metric: several(endpoints.length, 'endpoint'),
+          series: several(points, 'point'),
+          t: null,
+          interval: null,
+          ...about,
+          ...when,
+        }
       }
+      const series = [asset, currency, exchange, network].filter((part) => part !== null).join(' ')
+      return { metric, series, t: v.t, interval: interval ?? unshownInterval, ...about, ...when }
     })
   const records = findings
     .filter((one) => isOpenFinding(one) || one.accepted_at !== null)
@@ -155,6 +162,7 @@ function violationsOf(ledger: Ledger, findings: readonly ListedFinding[]): Viola
         stored: held,
         offered,
         accepted: why,
+        passed: false,
         offeredAt: found_at / 1_000_000,
       }),
     )

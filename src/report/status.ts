@@ -5,6 +5,7 @@ import {
   heldSeries,
   heldStamps,
   heldViolations,
+  type HeldViolation,
   heldWeekStart,
   isOnDisk,
   liveFiles,
@@ -220,9 +221,12 @@ function oldestOf(
   const oldest = (instants: readonly Instant[]): string | null =>
     instants.length === 0 ? null : formatInstant(instants.reduce((least, one) => Math.min(least, one)))
   const open = (findings ?? []).filter(isOpenFinding)
-  const seen = heldViolations(ledger).filter(({ accepted_at }) => accepted_at === null)
+  const seen = heldViolations(ledger).filter(({ accepted_at, passed_at }) => accepted_at === null && passed_at === null)
+  const found = (some: readonly HeldViolation[]): Instant[] =>
+    some.map(({ offered_at }) => Math.floor(offered_at / 1_000_000))
   return {
-    violations: oldest(seen.map(({ offered_at }) => Math.floor(offered_at / 1_000_000))),
+    violations: oldest(found(seen.filter(({ incident }) => incident === null))),
+    incidents: oldest(found(seen.filter(({ incident }) => incident !== null))),
     findings: oldest(open.map(({ found_at }) => Math.floor(found_at / 1_000_000))),
     withdrawn: oldest(refused.filter((one) => one.withdrawn && isOpen(one)).map(({ since }) => since)),
     failed: oldest(failed.map(({ asked_at }) => asked_at)),

@@ -97,7 +97,7 @@ function note(about: About, text: string, next: string | null): Reason {
 const list = 'pitlake violations list'
 
 function upstream(
-  { violations, windows, refused, registry, oldest }: Facts,
+  { violations, incidents, windows, refused, registry, oldest }: Facts,
   { maxViolations, maxFindings, maxFailed }: Check,
 ): Reason[] {
   const found: Reason[] = []
@@ -111,10 +111,16 @@ function upstream(
     const text = `${series} withdrawn by the provider, and nobody took note`
     found.push(look(reasonAbout('withdrawn', refused.unaccepted, oldest.withdrawn), 'look', text, list))
   }
-  if (violations > 0) {
-    const values = several(violations, 'stored value differs', 'stored values differ')
+  const alone = violations - incidents
+  if (alone > 0) {
+    const values = several(alone, 'stored value differs', 'stored values differ')
     const text = `${values} upstream; both are kept, the stored one holds`
-    const about = reasonAbout('violations', violations, oldest.violations)
+    const about = reasonAbout('violations', alone, oldest.violations)
+    found.push(look(about, 'integrity', text, list, violations <= maxViolations))
+  }
+  if (incidents > 0) {
+    const text = `${several(incidents, 'incident')}: very many stored values differed or were missing upstream at once; the next fetch asks again`
+    const about = reasonAbout('incidents', incidents, oldest.incidents)
     found.push(look(about, 'integrity', text, list, violations <= maxViolations))
   }
   const findings = registry.findings ?? 0

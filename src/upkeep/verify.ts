@@ -12,7 +12,7 @@ import { examine } from './doctor.ts'
 import { execute } from '../metrics/execute.ts'
 import { type IngestDeps, type MetricsInput, type MetricsRun, withMetrics } from '../metrics/run.ts'
 import type { Result } from '../ledger/job.ts'
-import { stoppedEarly } from '../metrics/verdict.ts'
+import { differingAtOnce, stoppedEarly } from '../metrics/verdict.ts'
 import { chooseWindows, type VerifyScope } from '../metrics/verify-plan.ts'
 import { type Difference, Findings, type Unanswered } from '../metrics/verify-findings.ts'
 import type { VerifyResult } from '../metrics/verified.ts'
@@ -27,11 +27,11 @@ export interface VerifyInput extends MetricsInput {
   readonly budget: number | null
 }
 
-/** What scripts read; names are relied on. `accepted`: accepted differences that were seen again. */
+/** What scripts read; names are relied on. `differences` are single ones; `accepted`: accepted ones that were seen again. */
 export interface VerifySummary
   extends Pick<
     IngestSummary,
-    'version' | 'requests' | 'points_added' | 'accepted' | 'stopped_by' | 'resume_at' | 'words'
+    'version' | 'requests' | 'points_added' | 'incidents' | 'accepted' | 'stopped_by' | 'resume_at' | 'words'
   > {
   readonly ok: boolean
   readonly run: string | null
@@ -82,6 +82,7 @@ export async function verify(input: VerifyInput, deps: IngestDeps): Promise<Veri
     credits: 0,
     points_added: 0,
     differences: [],
+    incidents: 0,
     accepted: 0,
     failures: [],
     ...endedBy(null),
@@ -135,16 +136,21 @@ async function compare(
   if (chosen.plan.asks.length === 0) deps.onEvent({ kind: 'planned', plan: chosen.plan })
   else await execute(run, chosen.plan, round)
   await findings.readArchive(ledger)
-  const { points_added, accepted, stopped_by, resume_at, words } = tally.summary(id)
+  const { points_added, incidents, accepted, stopped_by, resume_at, words } = tally.summary(id)
   const { requests, credits } = tally.actual()
-  const done = { requests, credits, points_added, accepted, stopped_by, resume_at, words }
+  const done = { requests, credits, points_added, incidents, accepted, stopped_by, resume_at, words }
   const damage = [...nothing.damage, ...contents.findings]
   const differences = findings.differences(ledger, { base: url, secrets: run.input.settings.secrets })
   const { verified, failures, left } = findings.windows(chosen.plan.asks, stopped_by !== null)
   const { version, provider } = ledger.head()
   const value: VerifySummary = {
     ...nothing,
-    ok: damage.length === 0 && differences.length === 0 && failures.length === 0 && stopped_by === null,
+    ok:
+      damage.length === 0 &&
+      differences.length === 0 &&
+      incidents === 0 &&
+      failures.length === 0 &&
+      stopped_by === null,
     run: id,
     version,
     provider: provider?.metrics ?? null,
@@ -170,6 +176,7 @@ export function verifyVerdict(summary: VerifySummary): LakeError | null {
   return gravestOf([
     damageVerdict(summary.damage),
     differing(summary),
+    differingAtOnce(summary.incidents),
     stoppedEarly(summary),
     failed(summary),
     summary.registry && registryVerdict(summary.registry),

@@ -1,7 +1,8 @@
 import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
 import { exportCatalogue } from '../catalog/export.ts'
 import { archivable, type Archived } from '../ledger/archive.ts'
-import { acceptedToo, archivedState } from '../ledger/held.ts'
+import { acceptedToo, ofPassed } from '../ledger/differences.ts'
+import { archivedState } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { acceptedPrefix } from '../registry/accepted.ts'
 import { type Columns, declared } from './columns.ts'
@@ -16,6 +17,10 @@ export interface Exported {
 interface Chosen extends Exported {
   readonly lines: (ledger: Ledger, where?: string) => Iterable<string>
 }
+
+/** The version that first saw a violation `v` gone after another one. */
+const nextOf = (after: string): string =>
+  `(SELECT min(q.added_version) FROM passed q WHERE ${ofPassed.replaceAll('p.', 'q.')} AND q.added_version > ${after})`
 
 const dimensions =
   'metric VARCHAR, asset VARCHAR, interval VARCHAR, currency VARCHAR, exchange VARCHAR, network VARCHAR'
@@ -56,13 +61,30 @@ const uncovered = table(
   { ...ofSeries, since: 's.first_t * 1000000', until: 's.last_t * 1000000' },
 )
 
+/** A row for each state of a violation: from the version that told it on, until one told another (`passed`: not shown any more). */
 const violations = table(
-  `violations v JOIN series s ON s.n = v.series JOIN versions added ON added.version = v.added_version
-   LEFT JOIN accepted a ON ${acceptedToo}`,
-  'v.added_version, v.series, v.t, v.kind, v.offered_key',
+  `(SELECT *, added_version AS told, 0 AS gone, ${nextOf('v.added_version - 1')} AS ended FROM violations v
+    UNION ALL SELECT v.*, p.added_version, 1, p.reopened_version FROM passed p JOIN violations v ON ${ofPassed}
+    UNION ALL SELECT v.*, p.reopened_version, 0, ${nextOf('p.reopened_version')} FROM passed p
+      JOIN violations v ON ${ofPassed} WHERE p.reopened_version IS NOT NULL) v
+   JOIN series s ON s.n = v.series JOIN versions told ON told.version = v.told
+   LEFT JOIN versions ended ON ended.version = v.ended LEFT JOIN accepted a ON ${acceptedToo}`,
+  'v.told, v.series, v.t, v.kind, v.offered_key, v.incident, v.until',
   `${dimensions}, t TIMESTAMPTZ, kind VARCHAR, stored VARCHAR, offered VARCHAR, stored_at TIMESTAMPTZ,
-   offered_at TIMESTAMPTZ, request VARCHAR, added_at TIMESTAMPTZ, accepted_at TIMESTAMPTZ, why VARCHAR`,
-  { ...ofSeries, added_at: 'added.committed_at', t: 'v.t * 1000000', kind: 'v.kind', accepted_at: 'a.at' },
+   offered_at TIMESTAMPTZ, request VARCHAR, added_at TIMESTAMPTZ, removed_at TIMESTAMPTZ, accepted_at TIMESTAMPTZ,
+   why VARCHAR, passed_at TIMESTAMPTZ, incident VARCHAR, until TIMESTAMPTZ, points BIGINT`,
+  {
+    ...ofSeries,
+    added_at: 'told.committed_at',
+    removed_at: 'ended.committed_at',
+    t: 'v.t * 1000000',
+    kind: 'v.kind',
+    accepted_at: 'a.at',
+    passed_at: 'CASE WHEN v.gone THEN told.committed_at END',
+    incident: "nullif(v.incident, '')",
+    until: 'nullif(v.until, 0) * 1000000',
+    points: 'v.points',
+  },
 )
 
 const findings = table(

@@ -26,14 +26,16 @@ export function standing(changes: Partial<Standing> = {}): Standing {
     gaps: 2,
     awaiting: 1,
     violations: 0,
+    incidents: 0,
     accepted: 0,
+    passed: 0,
     clock_findings: 0,
     schema_changes: 0,
     newest: '2024-06-04T00:00:00Z',
     coverage: { due: 1210, held: 1200, verified: 600, share: 1200 / 1210, verified_share: 0.5 },
     freshness: { fresh: 2, awaited: 1, behind: 0, stopped: 0, overdue_seconds: 0 },
     refused: { series: 0, windows: 0, since: null, words: null, withdrawn: 0, unaccepted: 0 },
-    oldest: { violations: null, findings: null, withdrawn: null, failed: null, gaps: null },
+    oldest: { violations: null, incidents: null, findings: null, withdrawn: null, failed: null, gaps: null },
     published: [],
     verified: { windows: 3, differing: 0, last_at: '2024-06-05T10:00:00.000Z' },
     requests: {
@@ -174,7 +176,7 @@ export function page(changes: Partial<Page> = {}): Page {
 }
 
 function violation(stored: string, offered: string) {
-  const when = { t: Date.UTC(2024, 2, 1) / 1000, accepted: null, offeredAt: madeAt - 3600 }
+  const when = { t: Date.UTC(2024, 2, 1) / 1000, accepted: null, passed: false, offeredAt: madeAt - 3600 }
   return {
     metric: 'supply/current_pit',
     series: `BTC ${hostile}`,

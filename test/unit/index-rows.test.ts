@@ -31,6 +31,7 @@ const keys: Readonly<Record<string, readonly string[]>> = {
   files: ['path', 'label'],
   forgotten: ['series', 'month', 'added_version'],
   meta: ['key'],
+  passed: ['series', 't', 'kind', 'offered_key', 'incident', 'until', 'added_version'],
   requests: ['id'],
   rules: ['version'],
   run_files: ['name'],
@@ -42,7 +43,7 @@ const keys: Readonly<Record<string, readonly string[]>> = {
   value_types: ['metric', 'path', 'type', 'after_type', 'added_version'],
   verified: ['series', 'since', 'until', 'at'],
   versions: ['version'],
-  violations: ['series', 't', 'kind', 'offered_key'],
+  violations: ['series', 't', 'kind', 'offered_key', 'incident', 'until'],
 }
 
 test('rows of the index are the same where all of their key is, and other rows where any of it is not', async () => {

@@ -11,7 +11,9 @@ const quiet: IngestSummary = {
   points_added: 0,
   files_added: 0,
   windows: { covered: 1, empty: 0, unsupported: 0, failed: 0 },
+  gaps: 0,
   violations: 0,
+  incidents: 0,
   accepted: 0,
   refused: 0,
   stopped_by: null,
@@ -52,6 +54,7 @@ const finding = { kind: 'file_changed', path: 'points/a.parquet', found: 'change
 const sound: Partial<VerifySummary> = {
   damage: [],
   differences: [],
+  incidents: 0,
   failures: [],
   registry: null,
   stopped_by: null,

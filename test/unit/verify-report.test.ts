@@ -10,6 +10,7 @@ const summary: VerifySummary = {
   provider: 'https://p',
   requests: 2,
   points_added: 0,
+  incidents: 0,
   accepted: 0,
   stopped_by: null,
   resume_at: null,

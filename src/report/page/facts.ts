@@ -57,6 +57,8 @@ export interface ViolationFact {
   readonly kind: string
   readonly stored: string | null
   readonly offered: string | null
+  /** Whether later answers no longer show it. */
+  readonly passed: boolean
   /** Why somebody accepted it; null where nobody has. */
   readonly accepted: string | null
   /** Unix seconds. */

@@ -46,6 +46,7 @@ export type ReasonKind =
   | 'nothing'
   | 'damage'
   | 'violations'
+  | 'incidents'
   | 'findings'
   | 'refused'
   | 'withdrawn'
@@ -119,7 +120,9 @@ export interface Standing extends Omit<Summary, 'findings' | 'newest'> {
     readonly unaccepted: number
   }
   /** Since when there is the oldest of what is counted: its `t` of gaps, else when it was seen. RFC 3339. */
-  readonly oldest: Readonly<Record<'violations' | 'findings' | 'withdrawn' | 'failed' | 'gaps', string | null>>
+  readonly oldest: Readonly<
+    Record<'violations' | 'incidents' | 'findings' | 'withdrawn' | 'failed' | 'gaps', string | null>
+  >
   /** The last publish to each destination. */
   readonly published: readonly PublishedFact[]
   /** `per_minute` is what the configuration allows; `credits_today` counts from midnight UTC. */

@@ -9,7 +9,7 @@ export function violationSection({ violations, standing }: Page): Html {
   if (violations.length === 0)
     return html`<p class="none">None: whatever was asked again came back as it is stored.</p>`
   const { findings, findings_accepted: known } = standing.registry
-  const all = standing.violations + standing.accepted + (findings ?? 0) + (known ?? 0)
+  const all = standing.violations + standing.accepted + standing.passed + (findings ?? 0) + (known ?? 0)
   const more = all - violations.length
   return html`${more > 0 && html`<p>The newest ${whole(violations.length)} of ${whole(all)}.</p>`}<div class="scroll" tabindex="0"><table>
 <thead><tr><th scope="col">endpoint</th><th scope="col">series</th><th scope="col">t</th><th scope="col">kind</th><th scope="col" class="n">stored</th><th scope="col" class="n">offered</th><th scope="col">seen</th></tr></thead>
@@ -17,7 +17,7 @@ export function violationSection({ violations, standing }: Page): Html {
 }
 
 function violation(v: ViolationFact): Html {
-  return html`<tr><td class="id">${v.metric}</td><td>${v.series} <small>${v.interval}</small></td><td>${v.t !== null && instant(v.t)}</td><td>${v.kind}${v.accepted !== null && html` <small title="${v.accepted}">accepted</small>`}</td><td class="n value">${shortened(v.stored)}</td><td class="n value bad">${shortened(v.offered)}</td><td>${moment(v.offeredAt)}</td></tr>
+  return html`<tr><td class="id">${v.metric}</td><td>${v.series} <small>${v.interval}</small></td><td>${v.t !== null && instant(v.t)}</td><td>${v.kind}${v.accepted !== null && html` <small title="${v.accepted}">accepted</small>`}${v.passed && html` <small>passed</small>`}</td><td class="n value">${shortened(v.stored)}</td><td class="n value bad">${shortened(v.offered)}</td><td>${moment(v.offeredAt)}</td></tr>
 `
 }
 

@@ -1,19 +1,30 @@
 -- violations: upstream values that contradict stored ones.
--- law: L2, L6. Obeys only observed_as_of, and ledger_as_of at the doors. One row per series, t, kind and offered value.
+-- law: L2, L6. Obeys only observed_as_of, and ledger_as_of at the doors. One row per series, t, kind and offered value, and
+--   the like of each incident.
 CREATE OR REPLACE VIEW violations AS
-SELECT metric, asset, "interval", currency, exchange, network, t, kind, stored, offered, stored_at, offered_at, request,
-  CASE WHEN {{unset_ledger}} OR accepted_at <= {{ledger_as_of}} THEN accepted_at END AS accepted_at,
-  CASE WHEN {{unset_ledger}} OR accepted_at <= {{ledger_as_of}} THEN why END AS why
-FROM {{ledger violations}}
-WHERE {{unset_ledger}} OR added_at <= {{ledger_as_of}};
+SELECT * REPLACE (CASE WHEN accepted_at IS NOT NULL THEN 'accepted' WHEN passed_at IS NOT NULL THEN 'passed' ELSE 'open' END AS status)
+FROM (
+  SELECT metric, asset, "interval", currency, exchange, network, t, kind, stored, offered, stored_at, offered_at, request,
+    CASE WHEN {{unset_ledger}} OR accepted_at <= {{ledger_as_of}} THEN accepted_at END AS accepted_at,
+    CASE WHEN {{unset_ledger}} OR accepted_at <= {{ledger_as_of}} THEN why END AS why, passed_at,
+    '' AS status, incident, until, points
+  FROM {{ledger violations}}
+  WHERE CASE WHEN {{unset_ledger}} THEN removed_at IS NULL
+    ELSE added_at <= {{ledger_as_of}} AND (removed_at IS NULL OR removed_at > {{ledger_as_of}}) END
+);
 COMMENT ON VIEW violations IS 'Upstream values that differ from the stored ones, which stay as they are.';
 {{series_comments violations}}
-COMMENT ON COLUMN violations.t IS 'start of the interval';
+COMMENT ON COLUMN violations.t IS 'start of the interval; of a window of the first one';
 COMMENT ON COLUMN violations.kind IS 'what differs';
-COMMENT ON COLUMN violations.stored IS 'the stored value, JSON';
+COMMENT ON COLUMN violations.stored IS 'the stored value, JSON; NULL for a window';
 COMMENT ON COLUMN violations.offered IS 'what came instead, JSON; NULL where it was gone';
-COMMENT ON COLUMN violations.stored_at IS 'when the stored value was observed';
+COMMENT ON COLUMN violations.stored_at IS 'when the stored value was observed; NULL for a window';
 COMMENT ON COLUMN violations.offered_at IS 'when the other one was';
 COMMENT ON COLUMN violations.request IS 'id of the request that brought it; see requests';
 COMMENT ON COLUMN violations.accepted_at IS 'when a person took note of it; NULL where nobody had';
 COMMENT ON COLUMN violations.why IS 'the reason that the person gave';
+COMMENT ON COLUMN violations.passed_at IS 'since when answers no longer show it; NULL while the last one does';
+COMMENT ON COLUMN violations.status IS 'open, accepted or passed';
+COMMENT ON COLUMN violations.incident IS 'the incident of which it is a part; NULL by itself';
+COMMENT ON COLUMN violations.until IS 'end of a window in which all held points were missing, exclusive; NULL for one point';
+COMMENT ON COLUMN violations.points IS 'how many points it tells of';

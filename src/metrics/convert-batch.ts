@@ -1,0 +1,249 @@
+import type { StagedFile, Ticket } from '../ledger/commit.ts'
+import { footerOf } from '../ledger/draft.ts'
+import { convert } from '../points/convert.ts'
+import {
+  type Body,
+  type BodyResult,
+  type ConvertPart,
+  emptyTally,
+  type Existing,
+  type Heard,
+  type WrittenFile,
+} from '../points/conversion.ts'
+import type { CoverageRow, Finding, Json, Provider, Regained, Violation } from '../ledger/entry.ts'
+import { heldCoverage, type HeldFile, liveFiles } from '../ledger/held.ts'
+import { inLake, pointsFile, recentFile, versioned } from '../store/layout.ts'
+import type { Standing } from '../ledger/differences.ts'
+import { heldLost } from '../ledger/lost.ts'
+import { isRecent, type Partition, partitionsOf, sharesMeta, sharesOf } from '../points/files.ts'
+import { weekdayOf } from '../points/spacing.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { endingSeconds } from '../net/skew.ts'
+import { type Instant, unshownInterval, weeklyIntervals } from '../time.ts'
+import { type Again, type Answered, type Brought, isBrought } from './answered.ts'
+import { type Differing, differingIn, doubted, type Judging, standingOf } from './differing.ts'
+import type { Inferred } from './infer.ts'
+import type { OpenRun } from './run.ts'
+import { knownAt } from './settle.ts'
+
+/** A run and the provider under whose name it commits. */
+export interface BatchContext extends OpenRun {
+  readonly provider: Provider
+}
+
+/** What a batch brought, as it was converted. */
+export interface Made {
+  readonly files: StagedFile[]
+  readonly bodies: BodyResult[]
+  readonly violations: Violation[]
+  readonly heard: Heard[]
+  readonly findings: Finding[]
+  readonly regained: Regained[]
+}
+
+/** Nothing yet. */
+export const nothingMade = (): Made => ({
+  files: [],
+  bodies: [],
+  violations: [],
+  heard: [],
+  findings: [],
+  regained: [],
+})
+
+/** Converts all, and once more without the answers that are to be asked for a second time before they are believed. */
+export async function compareAll(
+  context: BatchContext,
+  ticket: Ticket,
+  { batch, refused }: Pick<Inferred, 'batch' | 'refused'>,
+): Promise<{ made: Made; batch: readonly Answered[]; differing: Differing; doubts: readonly Again[] }> {
+  const { ledger, tally } = context
+  const standing = standingOf(
+    ledger,
+    batch.map(({ ask }) => ask.series.id),
+  )
+  const convertThese = async (these: readonly Answered[]): Promise<{ made: Made; differing: Differing }> => {
+    const made = nothingMade()
+    made.bodies.push(...refusals(these, refused))
+    await convertAll(context, ticket, partitions(these, refused), standing, made)
+    return { made, differing: differingIn(ledger, standing, made) }
+  }
+  const all = await convertThese(batch)
+  const doubts = doubted(batch, all.differing, tally.differing)
+  if (doubts.length === 0) return { ...all, batch, doubts: [] }
+  const believed = batch.filter((one) => !doubts.some((doubt) => doubt === one))
+  const again = doubts.map((one) => ({ ask: one.ask, doubted: one }))
+  return { ...(await convertThese(believed)), batch: believed, doubts: again }
+}
+
+/** By what the differences of a batch are judged. */
+export function judging({ tally }: BatchContext, { committed_at }: Ticket, batch: readonly Answered[]): Judging {
+  const intervals = new Map(batch.map(({ ask, request }) => [request?.id ?? null, ask.interval]))
+  return {
+    recorded: tally.differing.recorded,
+    at: committed_at,
+    intervalOf: (request) => intervals.get(request) ?? unshownInterval,
+  }
+}
+
+/** Bodies that contradict the interval of their series, as if their conversion had refused them. */
+function refusals(batch: readonly Answered[], refused: ReadonlyMap<string, string>): BodyResult[] {
+  const { kept: points, ...nothing } = emptyTally
+  return batch.flatMap(({ ask, request }) => {
+    const reason = refused.get(request?.id ?? '')
+    if (request === null || reason === undefined) return []
+    return [
+      { request: request.id, series: ask.series.id, state: 'poison' as const, reason, points, ...nothing, missing: [] },
+    ]
+  })
+}
+
+/** By partition, in the order in which a recent file is sorted. */
+function partitions(batch: readonly Answered[], refused: ReadonlyMap<string, string>): (readonly Brought[])[] {
+  const brought = batch.filter(isBrought).filter(({ request }) => !refused.has(request.id))
+  const parts = Map.groupBy(brought, ({ ask }) => `${ask.series.metric} ${ask.interval}`)
+  return [...parts].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, part]) => part)
+}
+
+/** Reads, compares and writes all bodies of the batch together. */
+async function convertAll(
+  context: BatchContext,
+  ticket: Ticket,
+  answers: readonly (readonly Brought[])[],
+  standing: ReadonlyMap<string, readonly Standing[]>,
+  made: Made,
+): Promise<void> {
+  const { ledger, connection } = context
+  const { spool } = connection
+  const { timestamp, weekStart } = context.input.settings.metrics
+  const held = liveFiles(ledger, { table: 'points' })
+  const name = versioned(ticket.version, context.id)
+  const parts = partsOf(context, answers, partitionsOf(held.filter((file) => !isRecent(file))), standing)
+  const recent = { existing: existing(ledger, recentOf(held, parts)), out: spool.file(recentName) }
+  const metadata = footerOf(ticket)
+  const observedAt = BigInt(ticket.committed_at)
+  const result = await convert(await context.engine(), { parts, recent, timestamp, weekStart, observedAt, metadata })
+  made.bodies.push(...(await withWeekday(context, answers.flat(), result.bodies)))
+  made.violations.push(...result.violations)
+  made.heard.push(...result.heard)
+  made.findings.push(...result.findings)
+  made.regained.push(...result.regained)
+  for (const [p, { metric, interval }] of parts.entries()) {
+    const file = result.files[p]
+    if (file)
+      made.files.push(staged(context, ownName(p), pointsFile(metric, interval, name), { ...file, metric, interval }))
+  }
+  if (!result.recent) return
+  const { shares, ...file } = result.recent
+  const whole = { ...file, metric: null, interval: null, shares: sharesMeta(shares) }
+  made.files.push(staged(context, recentName, recentFile(name), whole))
+}
+
+/** The recent files that hold points of these partitions: no other one is opened, which may be damaged. */
+function recentOf(held: readonly HeldFile[], parts: readonly ConvertPart[]): HeldFile[] {
+  const wanted = new Set(parts.map(({ metric, interval }) => `${metric} ${interval}`))
+  const holds = (file: HeldFile): boolean =>
+    sharesOf(file).some(({ metric, interval }) => wanted.has(`${metric} ${interval}`))
+  return held.filter((file) => isRecent(file) && holds(file))
+}
+
+const recentName = 'recent.parquet'
+
+function ownName(p: number): string {
+  return `${p}.parquet`
+}
+
+/** The partitions that the answers are about. */
+function partsOf(
+  { ledger, connection, provider, input }: BatchContext,
+  answers: readonly (readonly Brought[])[],
+  held: ReadonlyMap<string, Partition<HeldFile>>,
+  standing: ReadonlyMap<string, readonly Standing[]>,
+): ConvertPart[] {
+  const ids = answers.flat().map(({ ask }) => ask.series.id)
+  const coverage = heldCoverage(ledger, ids)
+  const names = input.settings.metrics.paths
+  const lost = heldLost(ledger, ids)
+  return answers.flatMap((part, p): ConvertPart[] => {
+    const [first] = part
+    if (!first) return []
+    const { interval, endpoint } = first.ask
+    const { path: metric, overlap } = endpoint
+    const bodies = part.map((one) => ({
+      ...bodyOf(one, coverage.get(one.ask.series.id) ?? [], provider.synthetic),
+      standing: standing.get(one.ask.series.id),
+      lost: lost.get(one.ask.series.id),
+    }))
+    const files = existing(ledger, held.get(`${metric} ${interval}`)?.own ?? [])
+    const out = connection.spool.file(ownName(p))
+    return [
+      {
+        metric,
+        wireName: names[metric],
+        interval,
+        rules: endpoint.rules[interval],
+        overlap,
+        bodies,
+        existing: files,
+        out,
+      },
+    ]
+  })
+}
+
+function existing(ledger: Ledger, files: readonly HeldFile[]): Existing[] {
+  return files.map(({ path, min_t, max_t }) => ({ path: inLake(ledger.root, path), min_t, max_t }))
+}
+
+type Written = WrittenFile & Pick<StagedFile, 'metric' | 'interval'> & { readonly shares?: Json }
+
+function staged({ connection }: BatchContext, temporary: string, path: string, file: Written): StagedFile {
+  const { metric, interval, rows, digest, min_t, max_t, ...meta } = file
+  const place = { temporary: connection.spool.path(temporary), path, table: 'points', label: '', metric, interval }
+  return { ...place, rows, min_t, max_t, digest, meta }
+}
+
+/** A week that begins on another day than the lake's is told by its name. */
+async function withWeekday(
+  { engine, input }: BatchContext,
+  answers: readonly Brought[],
+  results: readonly BodyResult[],
+): Promise<BodyResult[]> {
+  const { weekStart } = input.settings.metrics
+  return await Promise.all(
+    results.map(async (result) => {
+      if (result.state !== 'poison') return result
+      const answer = answers.find(({ request }) => request.id === result.request)
+      const file = answer?.body.file
+      if (!answer || file === undefined || !weeklyIntervals.includes(answer.ask.interval)) return result
+      const begins = await weekdayOf(await engine(), file, answer.ask.interval)
+      if (begins === null || begins === weekStart) return result
+      return { ...result, reason: `weeks that begin on ${begins}: set metrics.week_start (${weekStart})` }
+    }),
+  )
+}
+
+/** Up to when points count as finished: by the provider's clock, unless a real one runs far ahead in a single answer. */
+function horizonBy(date: Instant | null, local: Instant, synthetic: boolean): Instant {
+  if (date === null) return local
+  return synthetic ? date : Math.min(date, local + endingSeconds)
+}
+
+function bodyOf({ ask, body, request }: Brought, coverage: readonly CoverageRow[], synthetic: boolean): Body {
+  const askedAt = Math.floor(request.asked_at / 1_000_000)
+  const prior = coverage
+    .filter((row) => row.state === 'covered' || row.state === 'empty')
+    // One of the future is none: a clock was wrong.
+    .filter((row) => row.asked_at <= askedAt + endingSeconds)
+    .map((row) => ({ since: row.since, until: row.until, askedAt: row.asked_at }))
+  return {
+    file: body.file,
+    request: request.id,
+    series: ask.series,
+    since: ask.window?.since ?? null,
+    until: ask.window?.until ?? null,
+    askedAt: knownAt(askedAt, body.date),
+    horizon: horizonBy(body.date, askedAt, synthetic),
+    prior,
+  }
+}

@@ -1,0 +1,11 @@
+-- heard: held points of which differences are on record, and the last answer that speaks of each.
+-- columns: n (of the difference), t, body (NULL: none speaks of it).
+-- law: L2. What a later answer no longer shows has passed. One that was made before the difference was seen (a copy out of a
+--   cache) says nothing of it; clocks may differ by ten minutes.
+SELECT s.n, h.t, arg_max(b.body, b.ord) FILTER (WHERE p.body IS NOT NULL
+  OR (b.body IS NOT NULL AND (b.since IS NULL OR h.t >= b.since) AND (b.until IS NULL OR h.t < b.until))) AS body
+FROM standing s JOIN held h ON h.rank = s.rank AND h.t >= s.t AND h.t < s.until
+LEFT JOIN bodies b ON b.rank = s.rank AND b.compared AND b.horizon + 600 >= s.offered_at
+LEFT JOIN (SELECT DISTINCT body, t FROM offered WHERE compared) p ON p.body = b.body AND p.t = h.t
+GROUP BY s.n, h.t
+ORDER BY s.n, h.t
