@@ -162,7 +162,7 @@ test('what verify found in the registry is taken note of by id, by resource and 
     }
     expect(half.registry).toMatchObject({ accepted: 1, findings: [{ kind: 'lost_event', id: retired }] })
     clock.now += 60
-    await ends(0, 'violations', 'accept', '--resources', '*', '--why', 'known')
+    await ends(0, 'violations', 'accept', '--resources', '*', '--why', 'known', '--yes')
     expect(await standing(desk)).toEqual([0, 'trusted', 0, 2, 2])
     const words = await ends(0, 'verify', '--resources', 'issuers', '--budget', '20')
     expect(words).toMatch(/^accepted +2 contradictions, not told again$/m)
@@ -239,6 +239,6 @@ test('findings of verify stay as they are through doctor, compact, vacuum, backu
     }
     expect([next.accepted, next.registry.findings.length]).toEqual([1, 2])
     expect(await seen('--data', 'back')).toBe(kept)
-    await ends(0, 'violations', 'accept', '--resources', '*', '--why', 'later', '--data', 'back')
+    await ends(0, 'violations', 'accept', '--resources', '*', '--why', 'later', '--yes', '--kinds', 'lost_event,silent_change', '--data', 'back')
     await ends(0, 'replay', 'r.parquet', '--data', 'back')
   }))

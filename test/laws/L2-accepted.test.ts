@@ -119,7 +119,7 @@ test('a rewrite is exit 4 until it is accepted; a third value is another one; no
     expect(await told(true)).toEqual([earlier, open])
     expect(await verified(rig)).toEqual({ code: 4, differences: 1, accepted: 1 })
 
-    await pitlake(rig.root, 'violations', 'accept', '--paths', 'supply/*', '--why', 'both')
+    await pitlake(rig.root, 'violations', 'accept', '--paths', 'supply/*', '--why', 'both', '--yes')
     expect(await verified(rig)).toEqual({ code: 0, differences: 0, accepted: 2 })
     expect(await status()).toMatchObject({ violations: 0, accepted: 2 })
     expect(JSON.stringify((await status())['reasons'])).not.toMatch(/differ/)
@@ -137,7 +137,7 @@ test('an overlap that sees an accepted value again is exit 0, and counts it', as
     rig.faults(rewritten(2, 101))
     const seen = await rig.fetch(selection)
     expect([code(seen), seen.violations, seen.accepted]).toEqual([4, 1, 0])
-    await pitlake(rig.root, 'violations', 'accept', '--assets', 'BTC', '--why', 'known')
+    await pitlake(rig.root, 'violations', 'accept', '--assets', 'BTC', '--why', 'known', '--yes')
     rig.clock.now += day
     const again = await rig.fetch(selection)
     expect([code(again), again.violations, again.accepted]).toEqual([0, 0, 1])
