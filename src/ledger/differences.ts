@@ -72,7 +72,11 @@ function partOf(group: readonly Violation[]): IncidentPart {
     until === undefined ? [{ t, stored: stored ?? 'null', offered: offered ?? 'null' }] : [],
   )
   return {
-    ...{ incident, series, kind, offered_at, request },
+    incident,
+    series,
+    kind,
+    offered_at,
+    request,
     ...(windows.length > 0 ? { windows } : { ...(stored_at !== null && { stored_at }), values }),
   }
 }

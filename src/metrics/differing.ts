@@ -26,8 +26,8 @@ export function differingIn(
 ): Differing {
   const known = new Map([...standing].map(([series, own]) => [series, knownBy(own)]))
   const found = violations.filter((one) => known.get(one.series)?.(one) !== true)
-  const noted = found.filter((one) => isAccepted(ledger, one))
-  return { fresh: found.filter((one) => !noted.includes(one)), noted, heard }
+  const { true: noted = [], false: fresh = [] } = Object.groupBy(found, (one) => `${isAccepted(ledger, one)}`)
+  return { fresh, noted, heard }
 }
 
 /** The differences on record of these series that the last answer showed. */

@@ -363,7 +363,7 @@ function pieces({ since, until }: Window, interval: Interval): Window[] {
   return cuts.map((cut, i) => ({ since: cut, until: cuts[i + 1] ?? until }))
 }
 
-/** The window with the overlap of stored points before it (an incident is its own: else it grew with each run), up to the newest ended interval where it reaches the settled horizon. */
+/** The window with the overlap of stored points before it (an incident is its own), up to the newest ended interval where it reaches the settled horizon. */
 function widen({ want, known, interval, horizon, limits }: Line, settles: Window): Window {
   const stored = (known?.answers ?? []).filter((a) => a.state === 'covered' && a.since < settles.since)
   const before = union(stored).find((covered) => covered.until >= settles.since)

@@ -239,6 +239,19 @@ test('findings of verify stay as they are through doctor, compact, vacuum, backu
     }
     expect([next.accepted, next.registry.findings.length]).toEqual([1, 2])
     expect(await seen('--data', 'back')).toBe(kept)
-    await ends(0, 'violations', 'accept', '--resources', '*', '--why', 'later', '--yes', '--kinds', 'lost_event,silent_change', '--data', 'back')
+    await ends(
+      0,
+      'violations',
+      'accept',
+      '--resources',
+      '*',
+      '--why',
+      'later',
+      '--yes',
+      '--kinds',
+      'lost_event,silent_change',
+      '--data',
+      'back',
+    )
     await ends(0, 'replay', 'r.parquet', '--data', 'back')
   }))

@@ -151,3 +151,16 @@ test('no key is in any byte that is written', async () =>
       expect(readFileSync(join(file.parentPath, file.name)).includes(fetchKey), file.name).toBe(false)
     }
   }))
+
+test('the hole of a body whose middle is missing is told by the run that brings it', async () =>
+  withRig(now, async (rig) => {
+    const selection = { assets: ['BTC', 'ETH'], paths: ['supply/current_pit'], since: now - 120 * 86_400 }
+    rig.faults('vanished@supply/*:asset=BTC,point=30,n=40')
+    expect(await rig.fetch(selection)).toMatchObject({ gaps: 1, violations: 0, windows: { failed: 0 } })
+    // Nothing was asked: nothing is told anew.
+    expect(await rig.fetch(selection)).toMatchObject({ gaps: 0, points_added: 0 })
+    rig.faults()
+    rig.clock.now += 8 * 86_400
+    expect(await rig.fetch(selection)).toMatchObject({ gaps: 0 })
+    expect(await rig.stored()).toEqual(rig.truth(selection))
+  }))
