@@ -168,7 +168,7 @@ test('plan, fetch, verify and violations say what they found, line by line', asy
 ${section('BTC', 1, '20004321.875', '7.0')}${section('ETH', 2, '121155771.90311731', '8.0')}`),
       '',
     ])
-    faults('html@supply/*:asset=BTC')
+    faults('html@supply/*:asset=BTC', ...rewritten)
     const failing = JSON.parse((await run('verify --all --json')).out.join('')) as { failures: unknown }
     const window = { since: '2026-02-20T00:00:00Z', until: '2026-03-04T00:00:00Z' }
     const series = 'supply/current_pit|BTC|24h|native'
@@ -188,13 +188,15 @@ ${section('BTC', 1, '20004321.875', '7.0')}${section('ETH', 2, '121155771.903117
     expect(await last('plan')).toBe('metadata   of 1 paths, 0 asked for now')
     clock.now -= 7 * day
     const header = `
-      id            kind     series                             t                     stored              offered  accepted`
+      id            kind     series                             t                     stored              offered  status`
     const btc = `0e9cf76fc5b2  changed  supply/current_pit BTC 24h native  2026-02-28T00:00:00Z  20004321.875        7.0`
     const eth = `c310d3c5122b  changed  supply/current_pit ETH 24h native  2026-02-28T00:00:00Z  121155771.90311731  8.0`
     const rule =
       '------------  -------  ---------------------------------  --------------------  ------------------  -------'
     expect(await run('violations list')).toEqual(
-      said(`${header}\n${rule}  --------\n${btc}\n${eth}\n2 not accepted, 0 accepted`),
+      said(
+        `${header}\n${rule}  ---------------------\n${btc}      open since 2026-03-05\n${eth}      open since 2026-03-05\n2 not accepted, 0 accepted`,
+      ),
     )
     expect(await run('violations accept 0e9cf76fc5b2 --why mended')).toEqual(said('1 accepted (version 5)'))
     const both = 'violations accept 0e9cf76fc5b2 c310d3c5122b --why both'
@@ -203,7 +205,7 @@ ${section('BTC', 1, '20004321.875', '7.0')}${section('ETH', 2, '121155771.903117
     expect(await run('violations list')).toEqual(said('0 not accepted, 2 accepted'))
     expect(await run('violations list --all')).toEqual(
       said(
-        `${header}\n${rule}  ------------------\n${btc}      2026-03-05: mended\n${eth}      2026-03-05: both\n0 not accepted, 2 accepted`,
+        `${header}\n${rule}  ---------------------------\n${btc}      accepted 2026-03-05: mended\n${eth}      accepted 2026-03-05: both\n0 not accepted, 2 accepted`,
       ),
     )
   }))

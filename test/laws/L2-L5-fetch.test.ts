@@ -155,12 +155,22 @@ test('no key is in any byte that is written', async () =>
 test('the hole of a body whose middle is missing is told by the run that brings it', async () =>
   withRig(now, async (rig) => {
     const selection = { assets: ['BTC', 'ETH'], paths: ['supply/current_pit'], since: now - 120 * 86_400 }
+    const holes = async (): Promise<number[]> => {
+      const ledger = await Ledger.openToRead(rig.root)
+      const gaps = [...heldCoverage(ledger).values()].flat().filter(({ reason }) => reason === 'gap')
+      ledger.close()
+      return gaps.map(({ since, until }) => (until - since) / 86_400)
+    }
     rig.faults('vanished@supply/*:asset=BTC,point=30,n=40')
-    expect(await rig.fetch(selection)).toMatchObject({ gaps: 1, violations: 0, windows: { failed: 0 } })
+    const first = await rig.fetch(selection)
+    const told = await holes()
+    expect(told).toContainEqual(expect.toSatisfy((days: number) => days >= 40))
+    expect(first).toMatchObject({ gaps: told.length, violations: 0, windows: { failed: 0 } })
     // Nothing was asked: nothing is told anew.
     expect(await rig.fetch(selection)).toMatchObject({ gaps: 0, points_added: 0 })
     rig.faults()
     rig.clock.now += 8 * 86_400
-    expect(await rig.fetch(selection)).toMatchObject({ gaps: 0 })
+    expect(await rig.fetch(selection)).toMatchObject({ gaps: (await holes()).length })
+    expect((await holes()).every((days) => days < 40)).toBe(true)
     expect(await rig.stored()).toEqual(rig.truth(selection))
   }))
