@@ -175,7 +175,12 @@ test('a run that may not ask twice tells what it saw', async () =>
     rig.faults('empty-list')
     const most = 110
     expect(await rig.fetch(selection, most)).toMatchObject({ violations: 1, incidents: 1, stopped_by: 'max_requests' })
+    // Answers out of a cache, made before anybody saw a difference, say nothing of it.
     rig.faults()
+    rig.clock.now -= 1800
+    await rig.fetch(selection)
+    expect((await listed(rig)).map(({ kind }) => kind)).toEqual(['incident'])
+    rig.clock.now += 1800
     expect(await rig.fetch(selection)).toMatchObject({ violations: 0 })
     expect(await listed(rig)).toEqual([])
     expect(await rig.stored()).toEqual(rig.truth(selection))
@@ -286,6 +291,11 @@ test('of values that differ at once every offered one is kept, and each point th
       'changed passed',
       'incident open',
     ])
+    // What comes on the very day after somebody took note is none of that.
+    await pitlake(rig, 'violations', 'accept', 'metrics-2026-03-05', '--why', 'seen')
+    rig.faults('rewrite@supply/*:point=0,n=120,by=4')
+    expect(await verified(rig)).toMatchObject({ incidents: 1 })
+    expect((await listed(rig)).map(({ id }) => id)).toEqual(['metrics-2026-03-05-2'])
     rig.faults()
     expect(await verified(rig)).toMatchObject({ ok: true })
     expect(await listed(rig)).toEqual([])
