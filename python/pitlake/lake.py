@@ -455,7 +455,8 @@ STATUS = """SELECT lake, version, committed_at, provider, synthetic, folder,
   (SELECT max(last_available_at) FROM series) AS last_available_at,
   (SELECT count(*) FROM coverage WHERE state = 'failed') AS failed_windows,
   (SELECT count(*) FROM gaps) AS gaps,
-  (SELECT count(*) FROM violations) AS violations,
+  (SELECT count(DISTINCT incident) + count(*) FILTER (WHERE incident IS NULL) FROM violations WHERE status = 'open')
+    AS violations,
   (SELECT min(known_since) FROM registry_start) AS registry_since
 FROM lake_info"""
 
