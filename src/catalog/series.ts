@@ -32,6 +32,8 @@ export interface Selection {
   readonly until?: Instant | undefined
   /** Whether flags name its assets and dimensions one by one: a path without a glob is then a series named exactly. */
   readonly exact?: boolean | undefined
+  /** Whether nobody named it: it is what the lake holds. */
+  readonly held?: true
 }
 
 /** A selected series with the wanted range `[since, until)`; null: from the beginning, until now. */

@@ -1,4 +1,5 @@
 import { ingest } from '../metrics/fetch.ts'
+import { beginsInWords } from '../metrics/begins.ts'
 import type { IngestSummary } from '../metrics/tally.ts'
 import { verdict } from '../metrics/verdict.ts'
 import { isVerbose, readContext, selectionOptions, selectionsOf } from './context.ts'
@@ -39,6 +40,16 @@ export const fetchCommand: AnsweringSpec<IngestSummary> = {
   },
 }
 
+const shown = 3
+
+/** Where history begins later than it was asked for. */
+function begins({ begins_later: later }: IngestSummary): string[] {
+  const lines = later.slice(0, shown).map((one) => `begins later ${beginsInWords(one)}`)
+  return later.length <= shown
+    ? lines
+    : [...lines, `begins later ${number(later.length - shown)} more series: see --json`]
+}
+
 function inWords(summary: IngestSummary): string {
   const { windows, incidents } = summary
   const among = incidents === 0 ? '' : `, ${incidents === 1 ? 'an incident' : `${incidents} incidents`} among them`
@@ -46,10 +57,11 @@ function inWords(summary: IngestSummary): string {
     `version      ${summary.version}`,
     `requests     ${number(summary.requests)}`,
     `points       ${number(summary.points_added)} added in ${summary.files_added} files`,
-    `windows      ${windows.covered} covered, ${windows.empty} empty, ${windows.unsupported} unsupported, ${windows.failed} failed`,
+    `windows      ${windows.covered} covered, ${windows.empty} empty, ${windows.unsupported} unsupported, ${windows.failed} failed${windows.not_asked === 0 ? '' : `, ${windows.not_asked} not asked`}`,
     ...(summary.gaps === 0
       ? []
       : [`gaps         ${number(summary.gaps)} windows in which points are missing: pitlake sql "FROM gaps"`]),
+    ...begins(summary),
     `violations   ${summary.violations}${among}${summary.accepted === 0 ? '' : `, and ${summary.accepted} accepted`}`,
     '',
   ].join('\n')

@@ -137,7 +137,7 @@ export function inWords(standing: Standing, data: string): string {
     ['gaps', `${several(standing.gaps, 'window')}, ${whole(standing.awaiting)} awaited`],
     [
       'windows',
-      `${whole(windows.covered)} covered, ${whole(windows.empty)} empty, ${whole(windows.unsupported)} unsupported, ${whole(windows.failed)} failed`,
+      `${whole(windows.covered)} covered, ${whole(windows.empty)} empty, ${whole(windows.unsupported)} unsupported, ${whole(windows.failed)} failed, ${whole(windows.not_asked)} not asked`,
     ],
     ['violations', accepted(standing)],
     ...(standing.schema_changes === 0

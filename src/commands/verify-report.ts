@@ -39,13 +39,15 @@ export function toldOf(summary: VerifySummary): string {
 }
 
 /** What the registry said, and the first findings with both records cut short. */
-function registryLines({ checks, results, findings, accepted, failures, requests }: RegistryVerified): string[] {
+function registryLines({ checks, results, ignored, ...rest }: RegistryVerified): string[] {
+  const { findings, accepted, failures, requests } = rest
   const some = Object.entries(results).filter(([, count]) => count > 0)
   const lines = [
     `registry   ${number(checks.verified)} of ${number(checks.chosen)} addresses compared, ${number(checks.held)} held`,
     ...wrapped(`results    ${some.map(([name, count]) => `${number(count)} ${name.replaceAll('_', ' ')}`).join(', ')}`),
     `asked      ${number(requests)} requests`,
   ]
+  if (ignored.length > 0) lines.push(...wrapped(`filters    not heeded by the provider: ${ignored.join(', ')}`))
   if (accepted > 0) lines.push(`accepted   ${number(accepted)} contradictions, not told again`)
   if (checks.left > 0) lines.push(`left       ${number(checks.left)} addresses for the next run`)
   for (const { kind, resource, id, detail, held, offered } of findings.slice(0, shown))

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { usage } from '../errors.ts'
 import { hint } from '../suggestion.ts'
+import type { Damage } from '../upkeep/damage.ts'
 import { isUnreadable, verify, type VerifySummary, verifyVerdict, withRegistryVerified } from '../upkeep/verify.ts'
 import type { VerifyScope } from '../metrics/verify-plan.ts'
 import { verifyRegistry } from '../registry/verify.ts'
@@ -62,7 +63,7 @@ Exit code 4: something differs or is damaged; 5: stopped early, the same command
     const world = askingWorld(deps, 'verify', catalogue)
     const points = await verify(
       { ...common, now, scope: wanted.scope, budget: all ? null : (given ?? usualBudget), maxRequests },
-      { ...world, onEvent: progress.onEvent, detailedLog: verbose },
+      { ...world, onEvent: progress.onEvent, detailedLog: verbose, onDamage: toldAtOnce(deps) },
     ).finally(progress.end)
     const summary =
       wanted.names === undefined || points.stopped_by !== null || isUnreadable(points)
@@ -84,6 +85,14 @@ Exit code 4: something differs or is damaged; 5: stopped early, the same command
       await putOut(resolve(deps.cwd, report), visibleLines(reportOf(summary)), settings.data, '--report')
     return { document: summary, words: () => toldOf(summary), error: verifyVerdict(summary) }
   },
+}
+
+/** Damage is told while the provider is still to be asked, which may take long. */
+function toldAtOnce({ stderr }: Deps): (damage: readonly Damage[]) => void {
+  return (damage) => {
+    for (const { path, found, remedy } of damage.slice(0, 10)) stderr(`damage: ${path}: ${found}; ${remedy}\n`)
+    if (damage.length > 10) stderr(`damage: ${damage.length - 10} more\n`)
+  }
 }
 
 /** What is asked again: points (null: none), and resources of the registry (null: all; undefined: none). */

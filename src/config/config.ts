@@ -35,6 +35,9 @@ const override = z
     if (row.intervals?.some((one) => row[one])) fail('each interval once')
   })
 
+/** Bytes a second. */
+const smallest_rate = z.number().min(0).max(1_000_000).optional()
+
 const metrics = z.strictObject({
   url: word.optional(),
   metadata: z.union([z.literal(false), metadataWire.partial()]).optional(),
@@ -43,6 +46,7 @@ const metrics = z.strictObject({
   week_start: z.enum(weekdays).optional(),
   requests_per_minute: z.number().positive().max(1_000_000).optional(),
   concurrency: z.number().int().min(1).max(256).optional(),
+  smallest_rate,
   credits: z.record(word, z.number().nonnegative()).optional(),
   paths: z.record(word, z.string()).optional(),
   exchanges: z.record(word, z.string()).optional(),
@@ -54,6 +58,7 @@ const registry = z.strictObject({
   page_limit: z.number().int().min(1).max(500).optional(),
   shrink_limit: z.number().min(0).max(1).optional(),
   raw_days: z.number().int().min(0).optional(),
+  smallest_rate,
   keys: z.partialRecord(z.enum(envelopeKeys), word).optional(),
   fields: z.record(word, z.record(word, word)).optional(),
 })

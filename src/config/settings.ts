@@ -31,6 +31,8 @@ export interface ApiSettings {
   /** Base address without a trailing slash; null while none is set. */
   readonly url: string | null
   readonly key: string | null
+  /** Bytes a second that a body brings at least; 0: any pace will do. */
+  readonly smallestRate: number
 }
 
 /** Everything that a command needs to know of flags, environment and config file together. */
@@ -83,7 +85,7 @@ function bare<T>(map: Readonly<Record<string, T>>): Readonly<Record<string, T>> 
   return Object.assign(Object.create(null) as Record<string, T>, map)
 }
 
-/** What the config file says by names. */
+/** What the config file says by names, and of days. */
 function namesOf({
   credits,
   paths,
@@ -91,8 +93,12 @@ function namesOf({
   query_keys,
   metadata,
   availability,
+  timestamp = 'interval_start',
+  week_start: weekStart = 'monday',
 }: NonNullable<Config['metrics']> = {}) {
   return {
+    timestamp,
+    weekStart,
     credits: bare(credits ?? { BTC: 1, '*': 2 }),
     paths: bare(paths ?? {}),
     exchanges: bare(exchanges ?? {}),
@@ -132,15 +138,14 @@ export function resolveSettings({ flags, env, cwd }: Sources): Settings {
     ])
     const key = readKey(`${variable}_KEY`, env)
     choose(`${name}.key`, [['environment', key === null ? undefined : 'set']])
-    return { url: checkUrl(env[`${variable}_URL`] ? `${variable}_URL` : where([name, 'url']), url), key }
+    const smallestRate = number(`${name}.smallest_rate`, config[name]?.smallest_rate, 1000)
+    return { url: checkUrl(env[`${variable}_URL`] ? `${variable}_URL` : where([name, 'url']), url), key, smallestRate }
   }
   choose('config', [[flags.config === undefined ? 'default' : 'flag', file?.path]])
   return {
     data: checkFolder(resolve(cwd, data ?? 'data'), effective.find((s) => s.name === 'data')?.origin ?? 'default'),
     metrics: {
       ...api('metrics'),
-      timestamp: config.metrics?.timestamp ?? 'interval_start',
-      weekStart: config.metrics?.week_start ?? 'monday',
       requestsPerMinute: number('metrics.requests_per_minute', config.metrics?.requests_per_minute, 600),
       concurrency: number('metrics.concurrency', config.metrics?.concurrency, 8),
       ...namesOf(config.metrics),

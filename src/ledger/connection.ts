@@ -2,6 +2,8 @@ import { usage } from '../errors.ts'
 import type { Settings } from '../config/settings.ts'
 import type { AskEvent, Asker } from '../net/ask.ts'
 import { createHttp, type Http, type KeyHeader, type ProxySettings, type Reply } from '../net/http.ts'
+import { newReach, type Reach } from '../net/reach.ts'
+import { afterAWhile, interruptedMs } from '../net/grace.ts'
 import { type RetryPolicy, usualRetries } from '../net/retry.ts'
 import { type Skew, watchSkew } from '../net/skew.ts'
 import type { Provider } from './entry.ts'
@@ -32,6 +34,8 @@ export interface Api extends Access {
   readonly providerMoved: boolean
   /** The usual ones unless said. */
   readonly retry?: RetryPolicy
+  /** What other connections of the run know of it; nothing unless given. */
+  readonly reach?: Reach
   /** Whether an interrupt lets what is in flight come to its end. */
   readonly patient: boolean
 }
@@ -67,6 +71,8 @@ export interface Connection extends Pick<Asker, 'drain' | 'sent'> {
   readonly provider: () => Provider | null
   /** What the first answer called its sandbox; undefined before it. */
   readonly sandbox: () => string | null | undefined
+  /** Why nothing more is asked, in words; null while somebody may answer. */
+  readonly gaveUp: Reach['gaveUp']
   /** Ends every request: nothing is tried again on what is being closed. */
   readonly hangUp: () => Promise<void>
 }
@@ -96,7 +102,8 @@ export function httpTo(
   const { url: base, key } = accessTo(name, settings)
   const { secrets } = settings
   const userAgent = program.replace(' ', '/')
-  return createHttp({ base, key: { name: keyHeader, key }, secrets, userAgent, connections, maxBytes, proxy, now })
+  const limits = { connections, maxBytes, smallestRate: settings[name].smallestRate }
+  return createHttp({ base, key: { name: keyHeader, key }, secrets, userAgent, proxy, now, ...limits })
 }
 
 /** Connects a run with an API and takes everything down again, whatever happens. */
@@ -113,12 +120,18 @@ export async function withConnection<T>(
     const spool = await openSpool(root, run.id, deps)
     const http = httpTo(api, deps)
     const connection = connectionOf({ run, api, deps, listeners, log, spool, http })
-    if (api.patient) deps.signal.addEventListener('abort', connection.drain)
-    if (api.patient && deps.signal.aborted) connection.drain()
+    let forget = (): void => undefined
+    const interrupted = (): void => {
+      connection.drain()
+      forget = afterAWhile(interruptedMs, () => void connection.hangUp())
+    }
+    if (api.patient) deps.signal.addEventListener('abort', interrupted)
+    if (api.patient && deps.signal.aborted) interrupted()
     try {
       return await use(connection)
     } finally {
-      deps.signal.removeEventListener('abort', connection.drain)
+      deps.signal.removeEventListener('abort', interrupted)
+      forget()
       await connection.hangUp()
       await spool.close()
     }
@@ -138,10 +151,14 @@ interface Parts {
   readonly http: Http
 }
 
+/** What nothing depends on is not waited for so long that nobody seems to be there. */
+const besideMs = 30_000
+
 function connectionOf(parts: Parts): Connection {
   const { run, api, deps, listeners, log, spool, http } = parts
   const who: Who = { provider: null, sandbox: undefined }
-  const common = { http: { get: watched(parts) }, now: deps.now, sleep: deps.wait, random: deps.random }
+  const reach = api.reach ?? newReach()
+  const common = { http: { get: watched(parts) }, reach, now: deps.now, sleep: deps.wait, random: deps.random }
   const whose = { run: run.id, api: api.name }
   const asker = createRowAsker(
     {
@@ -161,7 +178,7 @@ function connectionOf(parts: Parts): Connection {
     (ask: AskOne): AskOne =>
     async (request, about) => {
       const answered = await ask(request, about)
-      if ('sandbox' in answered.outcome) learn(parts, who, answered.outcome.sandbox)
+      if ('sandbox' in answered.outcome) learn(parts, who, answered.outcome.sandbox ?? null)
       return answered
     }
   let closed: Promise<void> | undefined
@@ -177,11 +194,20 @@ function connectionOf(parts: Parts): Connection {
     drain: asker.drain,
     sent: asker.sent,
     beside: (perMinute, retry) => {
-      const unlimited = { ...common, governor: { perMinute }, retry, maxRequests: null, signal: deps.signal }
+      const brief: Reach = { ...reach, leftMs: (now) => Math.min(besideMs, reach.leftMs(now) ?? besideMs) }
+      const unlimited = {
+        ...common,
+        reach: brief,
+        governor: { perMinute },
+        retry,
+        maxRequests: null,
+        signal: deps.signal,
+      }
       return learning(createRowAsker(unlimited, whose).ask)
     },
     provider: () => who.provider ?? run.ledger.head().provider,
     sandbox: () => who.sandbox,
+    gaveUp: reach.gaveUp,
     hangUp: async () => await (closed ??= http.close()),
   }
 }

@@ -57,12 +57,20 @@ export function askedAgain(live: readonly CoverageRow[], row: CoverageRow): Cove
   return { remove, add }
 }
 
+/** The reason of an empty window that lies before the first point of its series. */
+export const beforeFirst = 'before the first point'
+
 /** The reason of a window whose points were in a file that was damaged: it is asked for again. */
 export const lostReason = 'lost: the file that held it was damaged'
 
 /** Whether points were held there until their file was damaged. */
 export function isLost({ state, reason }: Pick<CoverageRow, 'state' | 'reason'>): boolean {
   return state === 'failed' && reason === lostReason
+}
+
+/** Whether a window was answered: neither in vain nor not at all. */
+export function isAnswer({ state }: Pick<CoverageRow, 'state'>): boolean {
+  return state !== 'failed' && state !== 'not asked'
 }
 
 /** Whether every point of the window is held, as far as its answer told. */

@@ -99,7 +99,8 @@ export const regainedFields = { series: text, month: text, points: count, proven
 export const windowFields = {
   since: whole,
   until: whole,
-  state: oneOf('covered', 'empty', 'unsupported', 'failed'),
+  /** `not asked`: planned by a run that ended before. */
+  state: oneOf('covered', 'empty', 'unsupported', 'failed', 'not asked'),
   /** Why, or `awaiting` and `gap` for covered windows in which points are missing; null when there is nothing to say. */
   reason: orNull(text),
   /** Seconds. */

@@ -267,7 +267,7 @@ const summaryOf = rowOf({
   points: real,
   files: count,
   bytes: real,
-  windows: shape({ covered: count, empty: count, unsupported: count, failed: count }),
+  windows: shape({ covered: count, empty: count, unsupported: count, failed: count, not_asked: count }),
   gaps: count,
   awaiting: count,
   /** Those that nobody has accepted, an incident as one, and how many incidents that are. */
@@ -293,7 +293,8 @@ export function summary(index: Index): Summary {
        (SELECT count(*) AS files, coalesce(sum(bytes), 0) AS bytes FROM
          (SELECT max(bytes) AS bytes FROM files WHERE removed_version IS NULL GROUP BY path)) files,
        (SELECT json_object('covered', count(*) FILTER (WHERE state = 'covered'), 'empty', count(*) FILTER (WHERE state = 'empty'),
-           'unsupported', count(*) FILTER (WHERE state = 'unsupported'), 'failed', count(*) FILTER (WHERE state = 'failed')) AS windows,
+           'unsupported', count(*) FILTER (WHERE state = 'unsupported'), 'failed', count(*) FILTER (WHERE state = 'failed'),
+           'not_asked', count(*) FILTER (WHERE state = 'not asked')) AS windows,
          count(*) FILTER (WHERE reason = 'gap' OR ${refusedOfHeld}) AS gaps,
          count(*) FILTER (WHERE reason = 'awaiting') AS awaiting FROM coverage WHERE removed_version IS NULL) windows,
        (SELECT open AS violations, incidents, accepted, unaccepted - open AS passed FROM

@@ -72,10 +72,10 @@ export function isOfHeld(reason: string | null): boolean {
 export const refusedOfHeld = `state IN ('failed', 'unsupported')
   AND (reason LIKE 'refused since %' OR reason LIKE 'withdrawn, refused since %')`
 
-/** An alarm is asked with each run for so long, then daily: with room for a cron that comes a little early. */
+/** An alarm is asked with each run for so long, then, as any path, daily: with room for a cron that comes a little early. */
 const eagerPatience = day
 const dailyPatience = 22 * 3600
-/** A refusal that is no alarm is tried again after so long. */
+/** A refusal of a series or range that is no alarm is tried again after so long. */
 export const refusalPatience = 30 * day
 
 /** An answer about a window, as far as refusals are concerned. */
@@ -107,9 +107,9 @@ export function standingRefusal(answers: readonly RefusalAnswer[]): Standing | n
 }
 
 /** Whether a standing refusal is to be tried again now. An instant of the future says nothing. */
-export function isTriedAgain({ since, withdrawn, asked_at }: Standing, now: Instant): boolean {
+export function isTriedAgain({ scope, since, withdrawn, asked_at }: Standing, now: Instant): boolean {
   const ago = now - asked_at
   if (ago < -day) return true
-  if (since === null || withdrawn) return ago >= refusalPatience
+  if (since === null || withdrawn) return ago >= (scope === 'path' ? dailyPatience : refusalPatience)
   return now - since < eagerPatience || ago >= dailyPatience
 }

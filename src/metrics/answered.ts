@@ -14,6 +14,8 @@ export interface Answered {
   readonly coverage: readonly CoverageRow[]
   /** Whether a body of this window was undecodable before. */
   readonly again: boolean
+  /** Whether its parts were asked for instead. */
+  readonly cut?: true
 }
 
 /** An answer with a body. */

@@ -1,4 +1,5 @@
 import type { RefusalScope } from '../ledger/refusals.ts'
+import type { Window } from '../windows.ts'
 
 /** Why asking ended before the plan did. */
 export type StoppedBy = 'signal' | 'max_requests' | 'budget' | 'quota' | 'unauthorised' | 'unreachable'
@@ -18,10 +19,14 @@ export function newAskingState() {
      * (400), with the refusal. A refusal of a series that never answered says nothing of those that did.
      */
     closed: new Map<string, Refused>(),
+    /** The first request of a refused path, by path: all others wait for what it is told. */
+    probes: new Map<string, Promise<unknown>>(),
     /** Series that were answered in this run. */
     answering: new Set<string>(),
     /** Up to where short windows of a series were refused, although others are answered. */
     refusedBefore: new Map<string, { readonly until: number; readonly words: string }>(),
+    /** The windows that were answered, whatever the answers settle, by series. */
+    settled: new Map<string, Window[]>(),
     /** Failures to connect in a row. */
     unreachable: 0,
     /** Whether anything at all has been answered. */

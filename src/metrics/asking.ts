@@ -1,8 +1,9 @@
 import { writePrivate } from '../store/files.ts'
 import { LakeError } from '../errors.ts'
-import { describeOutcome, type Outcome } from '../net/outcome.ts'
+import { type AgainReason, describeOutcome, type Outcome } from '../net/outcome.ts'
 import { knownParameters, metricsUrl } from './api.ts'
 import type { Ask } from './plan.ts'
+import { isAnswer } from '../ledger/coverage.ts'
 import { heldCoverage, heldSeries } from '../ledger/held.ts'
 import { refusalWords, standingRefusal } from '../ledger/refusals.ts'
 import { type About, requestRow, type AnsweredRequest } from '../ledger/requests.ts'
@@ -30,22 +31,47 @@ const halvingsAfterFaults = 2
  * answer to commit. An interrupted or refused run gives nothing for what was not asked.
  */
 export async function askWindow(asking: Asking, ask: Ask, again: boolean, depth = 0): Promise<Answered[]> {
-  const { state } = asking
+  const { probes } = asking.state
+  const probe = probes.get(ask.endpoint.path)
+  if (ask.refused === undefined || depth > 0) return await askNow(asking, ask, again, depth)
+  if (probe === undefined) {
+    const own = askNow(asking, ask, again, depth)
+    probes.set(
+      ask.endpoint.path,
+      own.catch(() => undefined),
+    )
+    return await own
+  }
+  await probe
+  return await askNow(asking, ask, again, depth)
+}
+
+async function askNow(asking: Asking, ask: Ask, again: boolean, depth: number): Promise<Answered[]> {
   const closed = closedFor(asking, ask)
   if (closed !== undefined) return [unasked(asking, ask, closed)]
+  const reply = await send(asking, { ask, again, depth })
+  return reply === null ? [] : await answer(asking, reply)
+}
+
+type Sending = Pick<Reply, 'ask' | 'again' | 'depth'>
+
+/** One request with its final outcome, in so many attempts at most; null where the run sends no more. */
+async function send(asking: Asking, sending: Sending, attempts?: number): Promise<Reply | null> {
+  const { state } = asking
+  const { ask } = sending
   if (state.stopped === null && !affords(asking, ask.credits))
     state.stopped = { by: 'budget', until: null, words: null }
-  if (state.stopped !== null) return []
+  if (state.stopped !== null) return null
   const id = nextId(asking)
   const url = urlOf(asking, ask)
   const file = asking.connection.spool.file(`${id}.json`)
   asking.tell({ kind: 'request', id, ask })
   const parameters = knownParameters(asking.input.catalogue.wire)
-  const told = await asking.connection.ask({ id, url, file, parameters }, aboutOf(ask))
+  const told = await asking.connection.ask({ id, url, file, parameters, attempts }, aboutOf(ask))
   asking.tally.answered(ask, told.outcome)
   asking.tell({ kind: 'answered', ask, outcome: told.outcome })
   learn(asking, ask, told.outcome)
-  return await answer(asking, { ...told, ask, again, depth })
+  return { ...told, ...sending }
 }
 
 function nextId({ id, state }: Asking): string {
@@ -82,7 +108,7 @@ function aboutOf({ series, window, credits }: Ask): About {
 }
 
 async function answer(asking: Asking, reply: Reply): Promise<Answered[]> {
-  const { ask, outcome, depth } = reply
+  const { ask, outcome } = reply
   switch (outcome.kind) {
     case 'body':
       return [answered(reply, [], outcome)]
@@ -98,10 +124,8 @@ async function answer(asking: Asking, reply: Reply): Promise<Answered[]> {
       if (isAbsurd(ask, outcome.by)) return [failed(asking, reply)]
       return (await halves(asking, reply, mostHalvings)) ?? [failed(asking, reply)]
     case 'again':
-      if (outcome.reason === 'connect' || depth >= halvingsAfterFaults) return [failed(asking, reply)]
-      // Where nobody is answered it is not the window; whoever comes back in minutes finds out then.
-      if (asking.purpose.polls === true && asking.state.answering.size === 0) return [failed(asking, reply)]
-      return (await halves(asking, reply, halvingsAfterFaults)) ?? [failed(asking, reply)]
+      if (!isOfSize(asking, reply, outcome.reason)) return [failed(asking, reply)]
+      return (await halvesOnce(asking, reply)) ?? [failed(asking, reply)]
     case 'limited':
     case 'not_modified':
     case 'unexpected':
@@ -177,17 +201,46 @@ async function afterRefusal(asking: Asking, reply: Reply, said: string): Promise
     state.refusedBefore.set(id, { until: ask.window?.until ?? 0, words })
     return [...parts, refusedPart(asking, reply, { scope: 'range', words })]
   }
-  parts.push(answered(reply, []))
+  parts.push(cut(reply))
   for (const half of two.toReversed()) parts.push(...(await askWindow(asking, half, reply.again, depth + 1)))
   return parts
 }
 
+/** Whether less may go where so much did not: not where the connection failed, nor where little was asked. */
+function isOfSize({ purpose, state }: Asking, { ask, depth }: Reply, reason: AgainReason): boolean {
+  if (depth >= halvingsAfterFaults || isShort(ask)) return false
+  // Where nobody is answered it is not the window; whoever comes back in minutes finds out then.
+  if (purpose.polls === true && state.answering.size === 0) return false
+  return reason === 'status' || reason === 'timeout' || reason === 'cut'
+}
+
+/** Both halves, each asked once: where neither is answered the size was not to blame. */
+async function halvesOnce(asking: Asking, reply: Reply): Promise<Answered[] | null> {
+  const two = halve(reply.ask)
+  if (two === null) return null
+  const replies: Reply[] = []
+  for (const ask of two) {
+    const half = await send(asking, { ask, again: reply.again, depth: reply.depth + 1 }, 1)
+    if (half !== null) replies.push(half)
+  }
+  const isFault = ({ outcome }: Reply): boolean => outcome.kind === 'again'
+  if (replies.every(isFault)) return [failed(asking, reply), ...replies.map(cut)]
+  const parts = [cut(reply)]
+  for (const half of replies) parts.push(...(await answer(asking, half)))
+  return parts
+}
+
+/** Halves until the provider takes them; the rest is not tried where not even the smallest of a series is answered. */
 async function halves(asking: Asking, reply: Reply, most: number): Promise<Answered[] | null> {
   const two = reply.depth < most ? halve(reply.ask) : null
   if (two === null) return null
-  const parts: Answered[] = [answered(reply, [])]
-  for (const half of two) parts.push(...(await askWindow(asking, half, reply.again, reply.depth + 1)))
-  return parts
+  const [first, second] = two
+  const parts = await askWindow(asking, first, reply.again, reply.depth + 1)
+  const isUseful = ({ body, coverage }: Answered): boolean =>
+    body !== null || coverage.some(({ state }) => state !== 'failed')
+  if (asking.state.stopped !== null || parts.some(isUseful))
+    return [cut(reply), ...parts, ...(await askWindow(asking, second, reply.again, reply.depth + 1))]
+  return [failed(asking, reply), ...parts.map((one) => ({ ...one, coverage: [], cut: true as const }))]
 }
 
 /** What an outcome says about more than its own window. */
@@ -199,7 +252,7 @@ function learn(asking: Asking, ask: Ask, outcome: Outcome): void {
   }
   if (outcome.kind === 'unauthorised') stop('unauthorised', outcome.words)
   if (outcome.kind === 'parked') stop('quota', outcome.words, outcome.until)
-  if (outcome.kind === 'stopped') stop(outcome.by === 'signal' ? 'signal' : 'max_requests', null)
+  if (outcome.kind === 'stopped') stop(outcome.by, 'words' in outcome ? outcome.words : null)
   if (outcome.kind === 'forbidden' || outcome.kind === 'gone')
     state.closed.set(pathKey(asking, ask), { scope: 'path', words: refusalWords(outcome.kind, outcome.words) })
   if (outcome.kind === 'body' || outcome.kind === 'no_content') state.answering.add(ask.series.id)
@@ -235,7 +288,8 @@ function firstLessons(
       next: `set metrics.query_keys (it says: ${outcome.words})`,
     })
   }
-  if (outcome.kind === 'forbidden') {
+  // That a path is refused which was before says nothing of the key, unless it is one that had points.
+  if (outcome.kind === 'forbidden' && ask.refused !== 'new') {
     first.forbidden++
     first.paths.add(ask.endpoint.path)
   }
@@ -266,8 +320,13 @@ function answered(reply: Reply, coverage: Answered['coverage'], body: Answered['
   return { ask: reply.ask, request: reply.row, body, coverage, again: reply.again }
 }
 
+/** An answer whose parts are asked for instead. */
+function cut(reply: Reply): Answered {
+  return { ...answered(reply, []), cut: true }
+}
+
 function failed(asking: Asking, reply: Reply): Answered {
-  const covered = knownOf(asking, reply.ask).coverage.filter(({ state }) => state !== 'failed')
+  const covered = knownOf(asking, reply.ask).coverage.filter(isAnswer)
   return answered(reply, settleFailure(reply.ask, describeOutcome(reply.outcome), covered, askedOf(asking, reply)))
 }
 
@@ -277,6 +336,11 @@ function unasked(asking: Asking, ask: Ask, refused: Refused): Answered {
   const whose = { id: nextId(asking), run: asking.id, api: 'metrics' } as const
   const requested = { ...whose, url: urlOf(asking, ask), at, attempts: 0 }
   const row = { ...requestRow(requested, outcome, aboutOf(ask)), outcome: 'not asked' }
+  // A path that is tried daily would add as many rows of requests daily as it has assets.
+  if (ask.refused !== undefined) {
+    const told = settleRefusal(ask, refused, knownOf(asking, ask), askedOf(asking, { at, row, outcome }))
+    return { ask, request: null, body: null, again: false, coverage: told.map((one) => ({ ...one, request: null })) }
+  }
   const coverage = settleRefusal(ask, refused, knownOf(asking, ask), askedOf(asking, { at, row, outcome }))
   return { ask, request: row, body: null, again: false, coverage }
 }

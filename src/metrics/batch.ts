@@ -1,6 +1,7 @@
 import { commit } from '../ledger/commit.ts'
 import type { BodyResult } from '../points/conversion.ts'
 import type { CoverageRow, Progress, RequestRow, SeriesRow, Verified } from '../ledger/entry.ts'
+import { isAnswer } from '../ledger/coverage.ts'
 import { heldCoverage, heldSeries, type HeldSeries } from '../ledger/held.ts'
 import { asDigests } from '../ledger/month-digests.ts'
 import { monthsIn, seriesKey } from '../points/month-sums.ts'
@@ -111,8 +112,7 @@ async function settleBatch(
       const reason = result.reason ?? 'undecodable'
       await quarantineBody(context.ledger.root, answered.body, answered.request, reason, secrets)
       const held = heldCoverage(context.ledger, [ask.series.id]).get(ask.series.id) ?? []
-      const covered = held.filter((row) => row.state !== 'failed')
-      coverage.push(...settleFailure(ask, `body: ${result.reason ?? 'undecodable'}`, covered, asked))
+      coverage.push(...settleFailure(ask, `body: ${result.reason ?? 'undecodable'}`, held.filter(isAnswer), asked))
     }
   }
   return { coverage, again }

@@ -1,8 +1,8 @@
 import type { AskEvent } from '../net/ask.ts'
 import type { Outcome } from '../net/outcome.ts'
 import type { Skew } from '../net/skew.ts'
-import type { CoverageState } from '../ledger/entry.ts'
 import type { Ask, Plan } from './plan.ts'
+import type { WindowCounts } from './tally.ts'
 
 /** What happens while a fetch runs, for progress and the run's log. */
 export type IngestEvent =
@@ -19,7 +19,7 @@ export type IngestEvent =
       readonly version: number
       readonly points: number
       readonly files: number
-      readonly windows: Readonly<Record<CoverageState, number>>
+      readonly windows: WindowCounts
       readonly violations: number
     }
   /** The clocks of this machine and of the provider differ by more than ten minutes. */

@@ -1,3 +1,5 @@
+import { LakeError } from '../errors.ts'
+import { lostReason } from '../ledger/coverage.ts'
 import type { Json } from '../ledger/entry.ts'
 import { describeOutcome } from '../net/outcome.ts'
 import type { Ask, Blocked, Plan } from './plan.ts'
@@ -7,6 +9,7 @@ import { type AskingState, newAskingState } from './asking-state.ts'
 import { isListingDue } from './assets.ts'
 import type { Again, Answered } from './answered.ts'
 import { commitBatch } from './batch.ts'
+import { notAsked, pendingAsks } from './not-asked.ts'
 import { unmapped } from './prepare.ts'
 import { connected, type MetricsRun, type OpenRun } from './run.ts'
 import { settleWhole } from './settle.ts'
@@ -40,7 +43,7 @@ async function askPlan(open: OpenRun, plan: Plan): Promise<void> {
   const { settings, catalogue } = input
   const reasonOf = ({ series, endpoint }: Ask): string | null => unmapped(settings, catalogue, series, endpoint)
   const guarded = plan.asks.filter((ask) => reasonOf(ask) !== null)
-  const others = guarded.length === 0 ? plan.asks : plan.asks.filter((ask) => reasonOf(ask) === null)
+  const others = inOrder(open, guarded.length === 0 ? plan.asks : plan.asks.filter((ask) => reasonOf(ask) === null))
   try {
     await askAll(asking, others, to)
     await listIfDue(open, state, guarded.length > 0 || committing.holdsBack())
@@ -48,10 +51,45 @@ async function askPlan(open: OpenRun, plan: Plan): Promise<void> {
     if (typeof sandbox === 'string') await askAll(asking, guarded, to)
     const refused = sandbox === null ? guarded.map((ask) => refusal(ask, reasonOf(ask))) : []
     await committing.finish(unasked(open, [...plan.blocked, ...refused]))
-    if (committing.holdsBack()) state.stopped ??= { by: 'unreachable', until: null, words: 'no answer was usable' }
+    const words = connection.gaveUp() ?? (committing.holdsBack() ? 'no answer was usable' : null)
+    if (words !== null) state.stopped ??= { by: 'unreachable', until: null, words }
+    await account(open, plan, state, committing)
+  } catch (error) {
+    // A slip of the call planned nothing; and the first error is the one to tell.
+    if (!(error instanceof LakeError && error.kind === 'usage'))
+      await account(open, plan, state, committing).catch(() => undefined)
+    throw error
   } finally {
     tally.close(connection.sent(), state)
   }
+}
+
+/** Puts on record what the run planned and did not ask, and what runs did not that were killed before it. */
+async function account(open: OpenRun, plan: Plan, state: AskingState, committing: Committer): Promise<void> {
+  const { id, input, deps, ledger, purpose, tally, connection } = open
+  if (purpose.name !== 'fetch' || connection.provider() === null || committing.holdsBack()) return
+  const at = Math.floor(deps.now() / 1000)
+  const asks = [...plan.asks, ...(await pendingAsks(ledger, input, at, id))]
+  const left = notAsked(ledger, asks, state.settled, { at, request: '', weekStart: input.settings.metrics.weekStart })
+  await committing.finish(left.map((one) => ({ ...one, request: null, body: null, again: false })))
+  tally.account()
+}
+
+/**
+ * What may be refused, or failed before, comes last, lest a part that is out of order keeps a run from all others; of a
+ * refused path first a series that has points, whose refusal is one of all.
+ */
+function inOrder({ ledger }: OpenRun, asks: readonly Ask[]): readonly Ask[] {
+  const rows = ledger.statement(
+    `SELECT DISTINCT id FROM series JOIN coverage ON series = n WHERE removed_version IS NULL AND state = 'failed'
+     AND coalesce(reason, '') NOT LIKE 'refused since %' AND coalesce(reason, '') <> ?`,
+  )
+  const failed = new Set(rows.all(lostReason).map(({ id }) => String(id)))
+  const rank = ({ refused, series }: Ask): number => {
+    if (refused !== undefined) return refused === 'held' ? 1 : 2
+    return failed.has(series.id) ? 3 : 0
+  }
+  return asks.toSorted((a, b) => rank(a) - rank(b))
 }
 
 /** The listing, at most once a day; at once where nothing else has shown yet who answers. */

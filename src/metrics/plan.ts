@@ -1,19 +1,13 @@
 import { availableAt, type Rule } from '../catalog/availability.ts'
 import type { Endpoint } from '../catalog/catalogue.ts'
 import type { Series, Wanted } from '../catalog/series.ts'
-import {
-  isOfHeld,
-  isTriedAgain,
-  readRefusal,
-  refusalPatience,
-  type Standing,
-  standingRefusal,
-} from '../ledger/refusals.ts'
-import { isLost } from '../ledger/coverage.ts'
+import { isOfHeld, readRefusal, refusalPatience } from '../ledger/refusals.ts'
+import { isAnswer } from '../ledger/coverage.ts'
 import type { WindowAnswer } from '../ledger/entry.ts'
 import { storedInterval } from '../ledger/held.ts'
 import { ceil, count, day, floor, type Instant, type Interval, longestSeconds, step, type Weekday } from '../time.ts'
 import { bridge, intersect, minus, union, type Window } from '../windows.ts'
+import { refusalOf, refusedPaths, wasHeld } from './refused-paths.ts'
 import {
   beforeStart,
   type DatedSaid,
@@ -62,6 +56,8 @@ export interface Ask {
   readonly settles: Window
   readonly points: number
   readonly credits: number
+  /** Whether its path is refused by what stands on record, to a series that has points or to others: one of them finds out. */
+  readonly refused?: 'held' | 'new'
 }
 
 /** A series that is not asked, with the reason. */
@@ -116,7 +112,7 @@ export function plan(wanted: readonly Wanted[], held: ReadonlyMap<string, Held>,
   let windows = 0
   let expected = 0
   const horizons = new Map<string, Horizon>()
-  const paths = refusedPaths(held, now)
+  const paths = refusedPaths(held)
   for (const want of wanted) {
     const known = held.get(want.series.id)
     const interval = storedInterval({ interval: want.series.interval, settled: known?.settled ?? null })
@@ -135,14 +131,14 @@ export function plan(wanted: readonly Wanted[], held: ReadonlyMap<string, Held>,
     const unmapped = limits.blocked(series, endpoint)
     const said = limits.said?.(series, endpoint) ?? null
     const asked = want.exact === true ? 'exact' : limits.gapsOnly || wasHeld(known) ? 'held' : 'new'
+    const { refusal, suspect } = refusalOf(endpoint.path, known, paths, now)
     const metadata = standingOf(said, known?.answers ?? [], asked, (at) => floor(at, interval, limits.weekStart))
-    const wanted = missingWindows(line, range, { placeholder: unmapped !== null, ...metadata })
+    const wanted = missingWindows(line, range, { placeholder: unmapped !== null, suspect, ...metadata })
     const doubtful = doubtfulOf(line, range, wanted.length > 0)
     if (wanted.length + doubtful.length === 0) continue
     const block = (parts: readonly Window[], reason: string, told: Blocked['told']): void =>
       void blocked.push(...parts.map((window) => ({ series, endpoint, interval, window, reason, told })))
-    const refusal = unmapped === null && !limits.gapsOnly ? refusalOf(want, known, paths, now) : null
-    const why = refusal ?? metadata.unlisted
+    const why = (unmapped === null && !limits.gapsOnly ? refusal : null) ?? metadata.unlisted
     if (unmapped !== null || why !== null) {
       block(wanted, unmapped ?? why?.reason ?? '', why)
       continue
@@ -154,7 +150,8 @@ export function plan(wanted: readonly Wanted[], held: ReadonlyMap<string, Held>,
     windows += missing.length
     const own = requestsFor(line, missing)
     for (const ask of own) expected += expectedOf(ask, known)
-    asks.push(...own)
+    const marked = { refused: wasHeld(known) ? ('held' as const) : ('new' as const) }
+    asks.push(...(suspect ? own.map((ask) => ({ ...ask, ...marked })) : own))
   }
   const totals = { ...totalsOf(wanted.length, windows, asks, limits), points: expected }
   return { asks, blocked, totals, notes: notesOf(wanted) }
@@ -165,11 +162,6 @@ function doubtfulOf({ want: { endpoint }, known, interval, limits }: Line, range
   const at = known?.incident
   if (!at || endpoint.overlap !== 'exact' || limits.gapsOnly || (limits.eager === true && !asks)) return []
   return intersect([range], [{ since: at.since, until: ceil(at.until, interval, limits.weekStart) }])
-}
-
-/** Whether the lake holds points of a series, or held some until their file was damaged. */
-function wasHeld(known: Held | undefined): boolean {
-  return known !== undefined && (known.points > 0 || known.answers.some(isLost))
 }
 
 /** A wanted series, and by what it is judged what to ask of it. */
@@ -185,40 +177,11 @@ interface Line {
 /** How many new points a request should bring: those that no answer has decided on, or that are still awaited. */
 function expectedOf({ settles, interval }: Ask, known: Held | undefined): number {
   const decided = (known?.answers ?? []).filter(
-    (answer) => !(answer.state === 'failed' || answer.reason === 'awaiting' || isOfMetadata(answer)),
+    (answer) => isAnswer(answer) && answer.reason !== 'awaiting' && !isOfMetadata(answer),
   )
   let points = 0
   for (const { since, until } of minus([settles], decided)) points += count(since, until, interval)
   return points
-}
-
-/** The paths that are refused to series without points, by what any such series was told. */
-function refusedPaths(held: ReadonlyMap<string, Held>, now: Instant): Map<string, Standing> {
-  const told = Map.groupBy(
-    [...held.values()].filter(({ points, answers }) => points <= 0 && answers.length > 0),
-    ({ metric }) => metric,
-  )
-  const refused = new Map<string, Standing>()
-  for (const [path, series] of told) {
-    const standing = standingRefusal(series.flatMap(({ answers }) => answers))
-    if (standing?.scope === 'path' && !isTriedAgain(standing, now)) refused.set(path, standing)
-  }
-  return refused
-}
-
-/** The refusal for which a series is left alone now: its own, or its path's while it never had a point. */
-function refusalOf(
-  { endpoint }: Wanted,
-  known: Held | undefined,
-  paths: ReadonlyMap<string, Standing>,
-  now: Instant,
-): Standing | null {
-  const path = wasHeld(known) ? undefined : paths.get(endpoint.path)
-  if (path !== undefined) return path
-  const own = known === undefined ? null : standingRefusal(known.answers)
-  // Told before it had points: nothing that an alarm may rest upon.
-  if (own === null || ((known?.points ?? 0) > 0 && own.since === null)) return null
-  return isTriedAgain(own, now) ? null : own
 }
 
 /** `settled`: end of the newest interval whose availability instant has passed; `complete`: of the newest that has ended. */
@@ -258,7 +221,7 @@ export function toleranceOf(endpoint: Pick<Endpoint, 'tolerance'>, interval: Int
 function missingWindows(
   { want: { endpoint }, known, interval, limits, now }: Line,
   range: Window,
-  blocked: Pick<Against, 'placeholder' | 'unlisted' | 'noted'>,
+  blocked: Pick<Against, 'placeholder' | 'suspect' | 'unlisted' | 'noted'>,
 ): Window[] {
   const { answers = [], points = 0 } = known ?? {}
   const { gapsOnly, weekStart } = limits
@@ -292,6 +255,8 @@ interface Against {
   readonly points: number
   /** Whether a name of the series is not mapped. */
   readonly placeholder: boolean
+  /** Whether its refused path is tried again now. */
+  readonly suspect: boolean
   readonly unlisted: StandingMetadata['unlisted']
   readonly noted: Instant
 }
@@ -302,10 +267,12 @@ function isSettled(answer: WindowAnswer, against: Against): boolean {
   const since = Math.abs(now - answer.asked_at)
   switch (answer.state) {
     case 'failed':
+    case 'not asked':
       return false
     case 'unsupported':
       if (answer.reason?.startsWith(placeholderReason) === true) return against.placeholder
       if (isUnlisted(answer)) return against.unlisted !== null
+      if (against.suspect && readRefusal(answer.reason)?.scope === 'path') return false
       return since < refusalPatience && !(points > 0 && isStale(answer))
     case 'empty':
       if (answer.reason === beforeStart) return answer.until <= against.noted

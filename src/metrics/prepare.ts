@@ -3,8 +3,10 @@ import { checkSelections, expand, matchPaths, type Selection, type Series } from
 import type { CommitDeps } from '../ledger/commit.ts'
 import { runName } from '../ledger/job.ts'
 import type { Provider } from '../ledger/entry.ts'
+import { globTest } from '../catalog/globs.ts'
 import { openIncidents } from '../ledger/differences.ts'
 import { heldAnswers, heldSeries } from '../ledger/held.ts'
+import { pendingSelections } from '../ledger/pending.ts'
 import { isBegun } from '../store/begin.ts'
 import { isWritable } from '../store/disk.ts'
 import { mirrorOf } from '../store/marker.ts'
@@ -131,10 +133,22 @@ export async function planOn(
   return plan(wanted, held, limits, now)
 }
 
-/** Selections of every series that the lake was ever asked for, each from where it begins there; none without a lake. */
+/** Selections of every series that the lake was ever asked for, or was to be asked for by a run that was killed. */
 export async function heldSelections({ data }: Settings, catalogue: Catalogue): Promise<Selection[]> {
   if (!isBegun(data)) return []
   using ledger = await Ledger.openToRead(data)
+  const { selections } = pendingSelections(ledger)
+  const known = selections.filter(({ paths = ['*'] }) => paths.every((path) => isTaken(catalogue, path)))
+  return [...heldSelectionsOf(ledger, catalogue), ...known]
+}
+
+/** Whether the catalogue still has what a path or glob names. */
+function isTaken({ endpoints }: Catalogue, path: string): boolean {
+  return [...endpoints.keys()].some(globTest(path))
+}
+
+/** Selections of every series that the ledger names, each from where it begins there. */
+export function heldSelectionsOf(ledger: Ledger, catalogue: Catalogue): Selection[] {
   const answers = heldAnswers(ledger)
   const found = new Map<string, Selection & { readonly assets: string[] }>()
   for (const { id, first_t, ...series } of heldSeries(ledger).values()) {
@@ -145,7 +159,12 @@ export async function heldSelections({ data }: Settings, catalogue: Catalogue): 
     const since = Math.min(...begins)
     const { asset, metric } = series
     const own = dimensions.map(({ one, many }) => [many, series[one] === null ? undefined : [series[one]]])
-    const selection = { paths: [metric], ...(Object.fromEntries(own) as Partial<Selection>), since }
+    const selection = {
+      paths: [metric],
+      ...(Object.fromEntries(own) as Partial<Selection>),
+      since,
+      held: true as const,
+    }
     // What the catalogue no longer has cannot be asked.
     if (begins.length === 0 || !takes(catalogue.endpoints.get(metric), series)) continue
     const key = JSON.stringify(selection)

@@ -29,11 +29,12 @@ export function settleRefusal(
     settleWhole(ask, state, reason, asked).flatMap((row) =>
       minus([row], points > 0 ? proven : []).map((window) => ({ ...row, ...window })),
     )
-  if (points <= 0 || refusal.scope === 'range') return rows('unsupported', refusal.words)
-  const since = standing?.since ?? asked.at
+  if (refusal.scope === 'range') return rows('unsupported', refusal.words)
   // The first words stay, lest another request id in them counts as news.
-  const words =
-    standing !== null && standing.since !== null && standing.scope === refusal.scope ? standing.words : refusal.words
+  const isSame = standing !== null && standing.scope === refusal.scope && (points <= 0 || standing.since !== null)
+  const words = isSame ? standing.words : refusal.words
+  if (points <= 0) return rows('unsupported', words)
+  const since = standing?.since ?? asked.at
   if (standing?.withdrawn === true || asked.at - since >= alarmPatience)
     return rows('unsupported', withdrawnReason(since, words))
   return rows('failed', alarmReason(since, words))

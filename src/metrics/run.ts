@@ -2,6 +2,7 @@ import { type AskingDeps, accessTo, type Connection, withConnection } from '../l
 import { type Result, type Run, withLake } from '../ledger/job.ts'
 import type { AskOne } from '../ledger/requests.ts'
 import { Engine } from '../store/engine.ts'
+import { newReach, type Reach } from '../net/reach.ts'
 import { type RetryPolicy, usualRetries } from '../net/retry.ts'
 import { metricsAccess } from './api.ts'
 import { type Listed, refreshAssets } from './assets.ts'
@@ -42,6 +43,8 @@ export interface MetricsRun extends Run {
   readonly input: MetricsInput
   readonly deps: IngestDeps
   readonly tally: Tally
+  /** What every request of the run has taught of the API. */
+  readonly reach: Reach
 }
 
 /** The same while the API can be asked, with what converting needs. */
@@ -69,7 +72,8 @@ export async function withMetrics<T>(
   return await withLake(
     { root: input.settings.data, name, lock: name === 'fetch' ? 'metrics' : name },
     deps,
-    async (run) => await work({ ...run, purpose, input, deps, tally: new Tally(run.ledger.head().version) }),
+    async (run) =>
+      await work({ ...run, purpose, input, deps, tally: new Tally(run.ledger.head().version), reach: newReach() }),
   )
 }
 
@@ -84,6 +88,7 @@ export async function connected(run: MetricsRun, use: (open: OpenRun) => Promise
     maxRequests,
     providerMoved,
     patient: true,
+    reach: run.reach,
     retry: run.purpose.polls === true ? pollRetries : usualRetries,
   }
   const { onEvent } = deps

@@ -1,4 +1,5 @@
 import { availableAt } from '../catalog/availability.ts'
+import { beforeFirst } from '../ledger/coverage.ts'
 import type { BodyResult } from '../points/conversion.ts'
 import type { CoverageRow, CoverageState } from '../ledger/entry.ts'
 import { type Ask, horizonOf, toleranceOf } from './plan.ts'
@@ -50,7 +51,7 @@ export function settleBody(ask: Ask, body: BodyResult, firstHeld: Instant | null
   const holes = minus(missing, before)
   return [
     ...minus([range], [...missing, ...before]).map((window) => row(ask, window, 'covered', null, asked)),
-    ...before.map((window) => row(ask, window, 'empty', 'before the first point', asked)),
+    ...before.map((window) => row(ask, window, 'empty', beforeFirst, asked)),
     ...holes.flatMap((window) => splitByAge(ask, window, asked)),
   ].toSorted((a, b) => a.since - b.since)
 }

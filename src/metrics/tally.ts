@@ -2,7 +2,10 @@ import type { Outcome } from '../net/outcome.ts'
 import { type CoverageRow, type CoverageState, violationId } from '../ledger/entry.ts'
 import type { Ask } from './plan.ts'
 import { type Ended, endedBy } from '../ledger/ended.ts'
+import type { Actual } from '../ledger/job.ts'
+import { notAskedKey } from '../ledger/pending.ts'
 import { isOfHeld } from '../ledger/refusals.ts'
+import { type BeginsLater, beginsLater } from './begins.ts'
 import type { BatchResult } from './answered.ts'
 import type { AskingState, StoppedBy } from './asking-state.ts'
 
@@ -13,7 +16,7 @@ export interface IngestSummary extends Ended<StoppedBy> {
   readonly requests: number
   readonly points_added: number
   readonly files_added: number
-  readonly windows: Readonly<Record<CoverageState, number>>
+  readonly windows: WindowCounts
   /** Windows, of those settled, in which points are missing for good. */
   readonly gaps: number
   /** Points of which another value came than the stored one, and that nobody has accepted; an incident counts as one. */
@@ -22,14 +25,19 @@ export interface IngestSummary extends Ended<StoppedBy> {
   readonly incidents: number
   /** Accepted ones that were seen again. */
   readonly accepted: number
+  /** Series whose first point lies behind where they were asked from. */
+  readonly begins_later: readonly BeginsLater[]
   /** Series that have points and are refused now. */
   readonly refused: number
 }
 
+/** How many windows of each state; `not_asked`: ranges of series that the run planned and did not ask. */
+export type WindowCounts = Readonly<Record<Exclude<CoverageState, 'not asked'> | 'not_asked', number>>
+
 /** How many windows of each state the rows tell of. */
-export function windowsOf(rows: readonly CoverageRow[]): Record<CoverageState, number> {
-  const windows = { covered: 0, empty: 0, unsupported: 0, failed: 0 }
-  for (const row of rows) windows[row.state]++
+export function windowsOf(rows: readonly CoverageRow[]): WindowCounts {
+  const windows = { covered: 0, empty: 0, unsupported: 0, failed: 0, not_asked: 0 }
+  for (const { state } of rows) windows[state === 'not asked' ? 'not_asked' : state]++
   return windows
 }
 
@@ -49,7 +57,9 @@ export class Tally {
   #bytes = 0
   readonly #refused = new Set<string>()
   #stopped: AskingState['stopped'] = null
-  readonly #windows = windowsOf([])
+  #windows = windowsOf([])
+  readonly #later: BeginsLater[] = []
+  #accounted = false
 
   constructor(version: number) {
     this.#version = version
@@ -76,8 +86,17 @@ export class Tally {
     this.#recorded += recorded
     this.#twice += again.filter(({ doubted }) => doubted !== null).length
     for (const id of accepted) this.#accepted.add(id)
+    this.#later.push(...beginsLater(coverage))
+    const more = windowsOf(coverage)
+    const sum = (state: keyof WindowCounts): number => this.#windows[state] + more[state]
+    this.#windows = {
+      covered: sum('covered'),
+      empty: sum('empty'),
+      unsupported: sum('unsupported'),
+      failed: sum('failed'),
+      not_asked: sum('not_asked'),
+    }
     for (const { series, state, reason } of coverage) {
-      this.#windows[state]++
       if (reason === 'gap') this.#gaps++
       if (state === 'failed' && isOfHeld(reason)) this.#refused.add(series)
     }
@@ -98,9 +117,15 @@ export class Tally {
     this.#stopped = state.stopped
   }
 
+  /** From now on what was not asked is on record. */
+  account(): void {
+    this.#accounted = true
+  }
+
   /** What the run has really cost, beside its plan. */
-  actual() {
-    return { requests: this.#requests, credits: this.#credits, points: this.#points, bytes: this.#bytes }
+  actual(): Actual & Readonly<Record<'requests' | 'credits' | 'points' | 'bytes', number>> {
+    const cost = { requests: this.#requests, credits: this.#credits, points: this.#points, bytes: this.#bytes }
+    return this.#accounted ? { ...cost, [notAskedKey]: this.#windows.not_asked } : cost
   }
 
   summary(run: string): IngestSummary {
@@ -116,6 +141,7 @@ export class Tally {
       incidents: this.#incidents.size,
       accepted: this.#accepted.size,
       refused: this.#refused.size,
+      begins_later: [...this.#later],
       ...endedBy(this.#stopped),
     }
   }

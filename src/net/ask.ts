@@ -10,14 +10,17 @@ import {
 } from './governor.ts'
 import type { Http, HttpRequest, Reply } from './http.ts'
 import type { Outcome } from './outcome.ts'
+import { newReach, type Reach } from './reach.ts'
 import { afterTry, noTries, type RetryPolicy, type Tries } from './retry.ts'
 
 /** One thing to ask: where, into which file, and what a refusal may name. */
-export interface AskRequest extends Omit<HttpRequest, 'signal'> {
+export interface AskRequest extends Omit<HttpRequest, 'signal' | 'firstByteMs'> {
   /** The caller's name for it, repeated in events. */
   readonly id: string
   /** Requests of different buckets have limits of their own; all are in `data` unless said. */
   readonly bucket?: string | undefined
+  /** Tries that may end in a fault, where they are fewer than the policy's. */
+  readonly attempts?: number | undefined
 }
 
 /** What happens on the way, for progress and the ledger; `at` in milliseconds since 1970, `attempt` from 1. */
@@ -45,6 +48,8 @@ export interface AskerDeps {
   readonly http: Pick<Http, 'get'>
   readonly governor: GovernorOptions
   readonly retry: RetryPolicy
+  /** Shared by all askers of one API; its own unless given. */
+  readonly reach?: Reach | undefined
   /** Requests this asker may send in all, repeats included; null: any number. */
   readonly maxRequests: number | null
   /** Milliseconds since 1970; best from a clock that never steps back. */
@@ -76,6 +81,7 @@ const quietMs = 2_000
 export function createAsker(deps: AskerDeps): Asker {
   const run: Run = {
     deps,
+    reach: deps.reach ?? newReach(),
     governors: new Map(),
     gates: new Map(),
     halt: new AbortController(),
@@ -92,6 +98,7 @@ export function createAsker(deps: AskerDeps): Asker {
 
 interface Run {
   readonly deps: AskerDeps
+  readonly reach: Reach
   readonly governors: Map<string, Governor>
   /** The end of the queue for the next slot of a bucket. */
   readonly gates: Map<string, Promise<unknown>>
@@ -102,14 +109,18 @@ interface Run {
 
 async function ask(run: Run, request: AskRequest): Promise<Outcome> {
   const { deps } = run
+  const policy = { ...deps.retry, attempts: Math.min(deps.retry.attempts, request.attempts ?? Infinity) }
   let tries: Tries = noTries
+  let last: Outcome | null = null
   for (let attempt = 1; ; attempt++) {
     const turn = await inTurn(run, request)
-    if (turn.kind === 'refused') return turn.outcome
+    // What was asked has its own answer, though nobody is asked any more.
+    if (turn.kind === 'refused') return run.reach.gaveUp() === null ? turn.outcome : (last ?? turn.outcome)
     const outcome = await once(run, request, attempt, turn.ticket)
     if (outcome.kind === 'unauthorised') end(run, outcome)
-    const next = afterTry(deps.retry, tries, outcome, deps.random)
+    const next = afterTry(policy, tries, outcome, deps.random)
     if (next.kind === 'stop') return outcome
+    last = outcome
     tries = next.tries
     await pause(run, request, next.waitMs, 'retry')
   }
@@ -136,9 +147,19 @@ async function slot(run: Run, request: AskRequest): Promise<Turn> {
     const outcome = refusal(run, request)
     if (outcome !== null) return { kind: 'refused', outcome }
     const now = deps.now()
-    const wait = nextSlot(stateOf(run, bucketOf(request)), now)
+    const reach = run.reach.next(now)
+    if (reach instanceof Promise) {
+      await reach
+      continue
+    }
+    if (typeof reach === 'object') {
+      end(run, { kind: 'stopped', by: 'unreachable', ...reach })
+      continue
+    }
+    const wait = Math.max(reach, nextSlot(stateOf(run, bucketOf(request)), now))
     if (wait === 0) {
       record(run, request, { kind: 'request-sent', at: now })
+      run.reach.sent()
       run.sent++
       return { kind: 'go', ticket: stateOf(run, bucketOf(request)).sent }
     }
@@ -162,8 +183,10 @@ async function once(run: Run, request: AskRequest, attempt: number, ticket: numb
   let reply: Reply
   try {
     const { url, file, etag, parameters } = request
-    reply = await deps.http.get({ url, file, etag, parameters, signal: deps.signal })
+    const firstByteMs = run.reach.leftMs(deps.now())
+    reply = await deps.http.get({ url, file, etag, parameters, signal: deps.signal, firstByteMs })
   } catch (error) {
+    run.reach.landed(null, deps.now())
     record(run, request, { kind: 'lost', at: deps.now(), ticket })
     // A disk that takes nothing ends the run: nobody waits for another try of a request that cannot land.
     end(run, { kind: 'stopped', by: 'signal' })
@@ -172,6 +195,7 @@ async function once(run: Run, request: AskRequest, attempt: number, ticket: numb
   const at = deps.now()
   record(run, request, eventOf(reply, at, ticket))
   const { outcome } = reply
+  run.reach.landed(outcome, at)
   const perMinute = currentRate(stateOf(run, bucketOf(request)), at)
   deps.onEvent?.({ kind: 'answered', id: request.id, at, attempt, outcome, perMinute })
   return parkedBy(run, request, outcome) ?? outcome
@@ -190,7 +214,8 @@ function eventOf(reply: Reply, at: number, ticket: number): GovernorEvent {
 function parkedBy(run: Run, request: AskRequest, outcome: Outcome): Outcome | null {
   if (outcome.kind !== 'limited' && outcome.kind !== 'again') return null
   const until = parked(stateOf(run, bucketOf(request)), run.deps.now())
-  return until === null ? null : { kind: 'parked', until, words: outcome.words }
+  if (until === null) return null
+  return { kind: 'parked', until, words: outcome.words, ...('sandbox' in outcome && { sandbox: outcome.sandbox }) }
 }
 
 /** The first end is the one that stays; whoever waits wakes up. */

@@ -14,11 +14,20 @@ export interface Target {
   readonly maxBytes: number
   readonly secrets: readonly string[]
   readonly signal: AbortSignal
+  /** The least that has to come, as sent. */
+  readonly pace?: Pace | undefined
+}
+
+/** So many bytes a second have to come on average over each stretch of that time; `now` in milliseconds. */
+export interface Pace {
+  readonly bytesPerSecond: number
+  readonly overMs: number
+  readonly now: () => number
 }
 
 /** How the streaming of a body ended; `bytes` as they came, decompressed. */
 export type Spooled =
-  | { readonly kind: 'whole'; readonly bytes: number }
+  | { readonly kind: 'whole'; readonly bytes: number; readonly page: boolean }
   | { readonly kind: 'ceiling' }
   /** Next to nothing was sent for very much: more of it is not worth the disk. */
   | { readonly kind: 'bomb' }
@@ -30,16 +39,16 @@ export type Spooled =
  */
 export async function spoolBody(body: Readable, headers: Headers, target: Target): Promise<Spooled> {
   const { maxBytes, signal } = target
-  const sent = new Meter()
+  const sent = new Meter(target.pace)
   let landing: Landing | undefined
   try {
     landing = new Landing(target, sent)
     const decoders = decodersFor(headers)
     if (Number(header(headers, 'content-length') ?? 0) > maxBytes) throw new CeilingError()
-    const measured = decoders.length > 0 ? [sent, ...decoders] : []
+    const measured = decoders.length > 0 || target.pace !== undefined ? [sent, ...decoders] : []
     await pipeline([body, ...measured, landing], { signal })
     if (decoders.length > 0 && landing.bytes === 0) throw new DecodingError(emptyCompressed)
-    return { kind: 'whole', bytes: landing.bytes }
+    return { kind: 'whole', bytes: landing.bytes, page: landing.begin === markup }
   } catch (error) {
     body.on('error', () => undefined).destroy()
     landing?.destroy()
@@ -70,13 +79,36 @@ export class DecodingError extends Error {}
 /** What such an error says of a compressed body without a byte in it. */
 export const emptyCompressed = 'empty compressed body'
 
-/** Counts what the provider really sent. */
+/** The body comes so slowly that waiting for it holds up all the others. */
+export class SlowError extends Error {}
+
+/** Counts what the provider really sent, and ends what drips; what does not come at all is not seen here. */
 class Meter extends Transform {
   bytes = 0
+  readonly #pace: Pace | undefined
+  #stretch: { readonly at: number; readonly bytes: number }
+
+  constructor(pace?: Pace) {
+    super()
+    this.#pace = pace
+    this.#stretch = { at: pace?.now() ?? 0, bytes: 0 }
+  }
 
   override _transform(chunk: Buffer, _encoding: string, done: (error: Error | null, chunk?: Buffer) => void): void {
     this.bytes += chunk.length
-    done(null, chunk)
+    done(this.#tooSlow(), chunk)
+  }
+
+  #tooSlow(): Error | null {
+    if (this.#pace === undefined) return null
+    const { bytesPerSecond, overMs, now } = this.#pace
+    const [at, { at: since, bytes: before }] = [now(), this.#stretch]
+    if (at - since < overMs) return null
+    this.#stretch = { at, bytes: this.bytes }
+    const least = (bytesPerSecond * (at - since)) / 1000
+    if (this.bytes - before >= least) return null
+    const seconds = Math.round((at - since) / 1000)
+    return new SlowError(`${this.bytes - before} bytes in ${seconds} s, less than ${bytesPerSecond} a second`)
   }
 }
 
@@ -84,9 +116,15 @@ class Meter extends Transform {
 const bombShare = 200
 const bombBytes = 32_000_000
 
+const blank = 0x20
+/** `<` */
+const markup = 0x3c
+
 /** Replaces keys, counts what comes, fails beyond the ceiling, and writes the rest. */
 class Landing extends Writable {
   bytes = 0
+  /** The first byte that is no white space. */
+  begin: number | undefined
   /** What the disk said. */
   diskError: Error | undefined
   readonly #file: number
@@ -104,6 +142,7 @@ class Landing extends Writable {
 
   override _write(chunk: Buffer, _encoding: string, done: (error?: Error) => void): void {
     this.bytes += chunk.length
+    this.begin ??= chunk.find((byte) => byte > blank)
     const { bytes: sent } = this.#sent
     if (sent > 0 && this.bytes > bombBytes && this.bytes > sent * bombShare) done(new CeilingError(true))
     else if (this.bytes > this.#ceiling) done(new CeilingError())

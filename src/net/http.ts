@@ -3,7 +3,7 @@ import type { Dispatcher, EnvHttpProxyAgent as ProxyAgent, errors as Errors } fr
 import { isLoopback } from '../config/settings.ts'
 import { LakeError } from '../errors.ts'
 import { redact } from '../secrets/secrets.ts'
-import { DecodingError, emptyCompressed, readStart, spoolBody } from './body.ts'
+import { DecodingError, emptyCompressed, readStart, SlowError, spoolBody } from './body.ts'
 import type { Headers } from './limits.ts'
 import { type AgainReason, classify, type Context, type Outcome, type Parameter, wordsOf } from './outcome.ts'
 
@@ -38,6 +38,8 @@ export interface HttpOptions {
   readonly connections: number
   /** Where it says nothing: 10 s to connect, 2 min to the first byte, 30 s without a byte, 30 min in all. */
   readonly timeouts?: Partial<Timeouts>
+  /** Bytes a second that a body brings at least, over 30 s; what drips more slowly is given up. Any pace unless said. */
+  readonly smallestRate?: number | undefined
   /** The largest body that is kept, after decompression. */
   readonly maxBytes: number
   readonly proxy: ProxySettings
@@ -46,7 +48,7 @@ export interface HttpOptions {
 }
 
 /** How long each part of one request may take where nobody says otherwise, in milliseconds. */
-const usualTimeouts = { connectMs: 10_000, firstByteMs: 120_000, idleMs: 30_000, totalMs: 1_800_000 }
+const usualTimeouts = { connectMs: 10_000, firstByteMs: 120_000, idleMs: 30_000, totalMs: 1_800_000, paceMs: 30_000 }
 
 type Timeouts = Readonly<typeof usualTimeouts>
 
@@ -57,6 +59,8 @@ export interface HttpRequest {
   readonly etag?: string | undefined
   /** What a refusal may name. */
   readonly parameters?: readonly Parameter[] | undefined
+  /** The longest wait for the head, where that is less than usual. */
+  readonly firstByteMs?: number | null | undefined
   readonly signal?: AbortSignal | undefined
 }
 
@@ -177,6 +181,7 @@ async function send(
       origin: new URL(request.url).origin,
       path: pathname + search,
       method: 'GET',
+      headersTimeout: Math.min(timeoutsOf(options).firstByteMs, request.firstByteMs ?? Infinity),
       headers: {
         [options.key.name]: options.key.name === 'Authorization' ? `Bearer ${key}` : key,
         accept: 'application/json',
@@ -228,12 +233,14 @@ async function land(flight: Flight, { status, headers, body }: Landing, at: numb
     if (verdict.kind !== 'body') return verdict
   }
   const { secrets, signal, request, options } = flight
-  const spooled = await spoolBody(body, headers, { file: request.file, maxBytes: options.maxBytes, secrets, signal })
+  const { maxBytes, smallestRate: bytesPerSecond = 0, now } = options
+  const pace = bytesPerSecond > 0 ? { bytesPerSecond, overMs: timeoutsOf(options).paceMs, now } : undefined
+  const spooled = await spoolBody(body, headers, { file: request.file, maxBytes, secrets, signal, pace })
   if (spooled.kind === 'fault') return fault(flight, spooled.error, status)
   const verdict = classify(status, headers, '', context())
   if (verdict.kind !== 'body') return verdict
   if (spooled.kind !== 'whole') return { ...verdict, kind: 'too_large', by: spooled.kind, words: '', code: null }
-  return { ...verdict, file: flight.request.file, bytes: spooled.bytes }
+  return { ...verdict, file: flight.request.file, bytes: spooled.bytes, ...(spooled.page && { page: true as const }) }
 }
 
 /** What went wrong below HTTP, in one word for the program and one line for people. */
@@ -273,7 +280,8 @@ const connectCodes = new Set([
 ])
 
 function reasonOf(code: string, error: unknown, answered: boolean): AgainReason {
-  if (code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT') return 'timeout'
+  if (code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT' || error instanceof SlowError)
+    return 'timeout'
   if (error instanceof DecodingError && error.message !== emptyCompressed) return 'protocol'
   if (answered) return 'cut'
   if (connectCodes.has(code) || code.startsWith('CERT_') || code.includes('CERT') || code.startsWith('ERR_TLS'))

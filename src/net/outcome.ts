@@ -31,7 +31,8 @@ export type AgainReason = 'status' | 'connect' | 'reset' | 'timeout' | 'cut' | '
 
 /** How one request ended. Closed: whoever handles it must handle each kind. */
 export type Outcome =
-  | ({ readonly kind: 'body'; readonly file: string; readonly bytes: number } & Answer)
+  /** `page`: it begins as markup does, so that it is no JSON. */
+  | ({ readonly kind: 'body'; readonly file: string; readonly bytes: number; readonly page?: true } & Answer)
   | ({ readonly kind: 'no_content' } & Answer)
   | ({ readonly kind: 'not_modified' } & Answer)
   | ({ readonly kind: 'unauthorised' } & Answer & Words)
@@ -44,7 +45,7 @@ export type Outcome =
   /** 429; `waitMs` is what the provider asks for, never shortened; null where it does not say. */
   | ({ readonly kind: 'limited'; readonly waitMs: number | null } & Answer & Words)
   /** A spent quota or a very long wait: nothing more is sent before `until` (milliseconds since 1970). */
-  | { readonly kind: 'parked'; readonly until: number; readonly words: string }
+  | { readonly kind: 'parked'; readonly until: number; readonly words: string; readonly sandbox?: string | null }
   | {
       readonly kind: 'again'
       readonly reason: AgainReason
@@ -58,8 +59,9 @@ export type Outcome =
     }
   /** A status that this program has no use for; a redirect shows where it points. */
   | ({ readonly kind: 'unexpected'; readonly location: string | null } & Answer & Words)
-  /** Not sent, or given up: by the caller's signal, or because the run may send no more requests. */
+  /** Not sent, or given up: by the caller's signal, because the run may send no more requests, or because nobody answers. */
   | { readonly kind: 'stopped'; readonly by: 'signal' | 'max_requests' }
+  | { readonly kind: 'stopped'; readonly by: 'unreachable'; readonly words: string }
 
 /** A query parameter: the name this program uses and the key it has on the wire. */
 export interface Parameter {
@@ -243,7 +245,7 @@ export function howToGoOn(resumeAt: string | null): string {
 export function describeOutcome(outcome: Outcome): string {
   switch (outcome.kind) {
     case 'body':
-      return `${outcome.status}, ${outcome.bytes} bytes`
+      return `${outcome.status}, ${outcome.page ? 'a page of ' : ''}${outcome.bytes} bytes`
     case 'no_content':
     case 'not_modified':
       return `${outcome.status}, no body`
@@ -252,6 +254,7 @@ export function describeOutcome(outcome: Outcome): string {
     case 'again':
       return `${outcome.status ?? outcome.reason}: ${outcome.words}`
     case 'stopped':
+      if (outcome.by === 'unreachable') return outcome.words
       return outcome.by === 'signal' ? 'interrupted' : 'the number of requests allowed to this run is used up'
     case 'unexpected':
       return `unexpected status ${outcome.status}${outcome.location === null ? '' : ` (redirect to ${outcome.location})`}: ${outcome.words}`

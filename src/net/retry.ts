@@ -11,6 +11,8 @@ export const usualRetries = {
   capMs: 30_000,
   /** Requests and own backoff of one request together; waits that the provider dictates do not count. */
   totalMs: 900_000,
+  /** The same of one that ends in faults: who lets others wait is not asked for long. */
+  faultMs: 60_000,
 }
 
 export type RetryPolicy = Readonly<typeof usualRetries>
@@ -49,7 +51,7 @@ export function afterTry(policy: RetryPolicy, tries: Tries, outcome: Outcome, ra
       ? Math.min(jitter, Math.max(policy.baseMs, outcome.waitMs))
       : jitter
   const spentMs = tries.spentMs + outcome.requestMs + own
-  if (spentMs > policy.totalMs) return { kind: 'stop' }
+  if (spentMs > (fault === 1 ? policy.faultMs : policy.totalMs)) return { kind: 'stop' }
   return { kind: 'retry', waitMs: (outcome.waitMs ?? 0) + own, tries: { faults, limited, spentMs } }
 }
 

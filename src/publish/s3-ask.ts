@@ -32,7 +32,14 @@ export interface Asking {
   readonly refuse: (answer: Refused, doing: string) => Promise<LakeError>
 }
 
-const retries: RetryPolicy = { attempts: 6, limitedAttempts: 6, baseMs: 400, capMs: 20_000, totalMs: 900_000 }
+const retries: RetryPolicy = {
+  attempts: 6,
+  limitedAttempts: 6,
+  baseMs: 400,
+  capMs: 20_000,
+  totalMs: 900_000,
+  faultMs: 900_000,
+}
 const connections = 8
 
 /** Asks the bucket of an address, with what the environment says of keys and places. */

@@ -37,9 +37,7 @@ export async function askedInSql(engine: Engine, sql: string, parameters: Parame
   const texts = Object.fromEntries(names.filter(([, value]) => typeof value === 'string'))
   const asked = await aside(async () => {
     const list = quoteList(statementsOf(sql).map(({ text }) => text))
-    const [row] = await engine.rows<{ asked: string }>(
-      `FROM question_asked(${list}, ${quote(JSON.stringify(texts))})`,
-    )
+    const [row] = await engine.rows<{ asked: string }>(`FROM question_asked(${list}, ${quote(JSON.stringify(texts))})`)
     return JSON.parse(row?.asked ?? 'null') as AskedSql | null
   })
   return asked ?? { tables: [], texts: [], counts: false, metrics: [], joins: [] }

@@ -118,7 +118,7 @@ export async function askLook(
     }
     const filters = 'id' in what ? {} : what.filters
     const told = await askList(asking, { resource, filters }, pageLimit)
-    if (told.kind !== 'said') return told
+    if (told.kind !== 'said') return told.kind === 'stopped' ? told : { kind: 'refused' }
     const all = told.value === 'unchanged' ? [] : [...told.value.values()]
     const own = 'id' in what ? all.filter(({ id }) => id === what.id) : all
     const records = new Map(own.map(({ id, text }) => [id, fieldsOf(text)]))

@@ -20,6 +20,8 @@ export interface RegistryVerified extends Ended {
   /** Addresses that could be asked, those that were chosen, and what became of them. */
   readonly checks: Readonly<Record<'held' | 'chosen' | 'verified' | 'failed' | 'left', number>>
   readonly results: Readonly<Record<(typeof registryResults)[number], number>>
+  /** Filters of lists that the provider does not heed (`issuers?country`): lists by them say nothing. */
+  readonly ignored: readonly string[]
   readonly findings: readonly RegistryFinding[]
   /** How many were found again of which a person had taken note: they are among the results and no findings. */
   readonly accepted: number

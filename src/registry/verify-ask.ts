@@ -1,10 +1,11 @@
 import type { Resource } from '../catalog/catalogue.ts'
-import { detailAsk, listAsk } from './api.ts'
+import { detailAsk, type Filters, listAsk } from './api.ts'
 import { askRegistry, type RegistryAsking, stop, type Stopped } from './asking.ts'
 import { readDetail, readList } from './bodies.ts'
 import { readPages, roomOf } from './reading.ts'
-import { type Incoming, readRecord } from './record.ts'
-import { type Check, listAddress, type ListCheck, type Seen } from './verify-plan.ts'
+import type { Fields } from './json.ts'
+import { fieldText, type Incoming, readRecord } from './record.ts'
+import { type Check, isShown, listAddress, type ListCheck, type Seen } from './verify-plan.ts'
 
 /** What an address says now; `unchanged` where that is what it said when it was last found as held. */
 export interface SaidNow<T> {
@@ -16,8 +17,12 @@ export interface SaidNow<T> {
 /** What a record's own address says; null: nothing is there. */
 export type OwnNow = SaidNow<Incoming | null> | Stopped
 
-/** What a list shows, by id; `refused` where the provider does not take that filter or its value. */
-export type ListNow = SaidNow<ReadonlyMap<string, Incoming>> | { readonly kind: 'refused' } | Stopped
+/** What a list shows, by id; `refused` where the provider does not take that filter or its value, `ignored` where it heeds none. */
+export type ListNow =
+  | SaidNow<ReadonlyMap<string, Incoming>>
+  | { readonly kind: 'refused' }
+  | { readonly kind: 'ignored' }
+  | Stopped
 
 /** A check, and what addresses said when they were last found as held. */
 interface Known {
@@ -52,6 +57,15 @@ export async function askOwn(
   return { kind: 'said', value, etag: raw.etag }
 }
 
+/** One record that a filter should have kept out is a contradiction; more of them on the first page, and it keeps nothing out. */
+const fewStrangers = 2
+
+/** Whether a record says of itself what the filters ask for; `verified`: and may be in a list at all. */
+export function meets(resource: Resource, filters: Filters, { text }: Incoming, verified = true): boolean {
+  const record = JSON.parse(text) as Fields
+  return isShown(resource, filters, verified, (field) => fieldText(resource.fields[field], record))
+}
+
 /** Reads a whole list; only one of a single page can be known by its tag. */
 export async function askList(
   asking: RegistryAsking,
@@ -66,6 +80,8 @@ export async function askList(
   if (first.kind === 'refused') return { kind: 'refused' }
   if (first.kind === 'unchanged') return { kind: 'said', value: 'unchanged', etag: first.etag }
   if (first.kind !== 'read') return stop('failed', `${listAddress(resource, filters)}: ${first.words}`)
+  const strangers = first.value.records.filter((record) => !meets(resource, filters, readRecord(resource, record)))
+  if (known !== undefined && strangers.length >= fewStrangers) return { kind: 'ignored' }
   const read = await readPages(tagged(asking), { resource, filters, pageLimit }, roomOf(asking), first)
   if (read.kind === 'stopped') return read
   const shown = read.records.map((record) => readRecord(resource, record))

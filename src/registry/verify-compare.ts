@@ -1,23 +1,15 @@
 import type { Resource } from '../catalog/catalogue.ts'
 import type { RegistryAsking, Stopped } from './asking.ts'
 import { differingMembers, lifeOf } from './differ.ts'
+import type { Fields } from './json.ts'
 import { readTexts } from './held.ts'
 import type { Finding, HeldTexts } from './history.ts'
-import type { Fields } from './json.ts'
 import type { KnownKeys } from './keys.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { fieldText, type Incoming } from './record.ts'
+import type { Incoming } from './record.ts'
 import type { WithEngine } from './staging.ts'
-import { askList, askOwn } from './verify-ask.ts'
-import {
-  type Check,
-  type Holding,
-  isShown,
-  listAddress,
-  type ListCheck,
-  narrowestList,
-  stateOf,
-} from './verify-plan.ts'
+import { askList, askOwn, meets } from './verify-ask.ts'
+import { type Check, type Holding, listAddress, type ListCheck, narrowestList, stateOf } from './verify-plan.ts'
 
 /** A contradiction that a check found, and what the lake held of the record then. */
 export interface Suspect extends Finding {
@@ -42,6 +34,10 @@ export interface Comparing {
   readonly asking: RegistryAsking
   readonly holding: Holding
   readonly keys: ReadonlyMap<string, KnownKeys>
+  /** Filters that the provider does not heed: `issuers?country`. */
+  readonly ignored: Set<string>
+  /** Whether as many requests were sent as may be. */
+  readonly isSpent: () => boolean
 }
 
 /** A record as an address shows it; null: it is not there. */
@@ -76,7 +72,7 @@ async function compareRecord(
   const list = narrowestList(check.resource, check.id, holding)
   const listed = await askList(asking, list, holding.pageLimit)
   if (listed.kind === 'stopped') return listed
-  if (listed.kind === 'refused') return untold
+  if (listed.kind === 'refused' || listed.kind === 'ignored') return untold
   const still = listed.value === 'unchanged' ? undefined : listed.value.get(check.id)
   if (!still) return one(check, check.address, judged)
   const detail = `${check.address} has it not, ${list.address} lists it`
@@ -134,16 +130,21 @@ async function textsOf({ ledger, withEngine }: Comparing, { resource, id }: Show
 
 async function compareList(comparing: Comparing, check: ListCheck): Promise<Compared | Stopped> {
   const { asking, holding } = comparing
-  const { resource } = check
+  const { resource, filters } = check
+  const names = Object.keys(filters).map((filter) => `${resource.name}?${filter}`)
+  if (names.some((name) => comparing.ignored.has(name))) return untold
   const told = await askList(asking, check, holding.pageLimit, { seen: holding.seen, check })
   if (told.kind === 'stopped') return told
-  if (told.kind === 'refused') return untold
+  if (told.kind === 'ignored') for (const name of names) comparing.ignored.add(name)
+  if (told.kind === 'refused' || told.kind === 'ignored') return untold
   if (told.value === 'unchanged') return clean(told.etag)
   const shown = told.value
   const absent = [...check.expected].filter((id) => !shown.has(id))
   const odd = [...shown.values()].filter((incoming) => !isAsHeld(comparing, check, incoming)).map(({ id }) => id)
   const suspects: Suspect[] = []
   for (const id of [...absent, ...odd].slice(0, mostOfList)) {
+    // The first one is looked into all the same: the list is not as held.
+    if (suspects.length > 0 && comparing.isSpent()) break
     const found = await explain(comparing, check, { resource, id, incoming: shown.get(id) ?? null })
     if (found?.kind === 'stopped') return found
     if (found) suspects.push({ ...found.judged, check, address: found.address })
@@ -158,9 +159,8 @@ function isAsHeld(comparing: Comparing, { resource, filters, expected }: ListChe
   return expected.has(incoming.id) || fits(resource, filters, incoming)
 }
 
-function fits(resource: Resource, filters: ListCheck['filters'], { text, verified }: Incoming): boolean {
-  const record = JSON.parse(text) as Fields
-  return isShown(resource, filters, verified, (field) => fieldText(resource.fields[field], record))
+function fits(resource: Resource, filters: ListCheck['filters'], incoming: Incoming): boolean {
+  return meets(resource, filters, incoming, incoming.verified)
 }
 
 type Explained = { readonly kind: 'explained'; readonly judged: Judged; readonly address: string }
@@ -204,6 +204,6 @@ async function ownWord(
   if (Object.keys(check.filters).length === 0) return { kind: 'own', incoming, address: check.address }
   const whole = await askList(asking, { resource, filters: {} }, holding.pageLimit)
   if (whole.kind === 'stopped') return whole
-  const found = whole.kind === 'refused' || whole.value === 'unchanged' ? undefined : whole.value.get(id)
+  const found = whole.kind !== 'said' || whole.value === 'unchanged' ? undefined : whole.value.get(id)
   return { kind: 'own', incoming: found ?? null, address: listAddress(resource, {}) }
 }

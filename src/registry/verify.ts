@@ -45,7 +45,7 @@ export async function verifyRegistry(input: RegistryVerifyInput, deps: RegistryD
     const { ledger, id, connection } = run
     const { budget, names } = input
     const round = roundOf(ledger, run.job, JSON.stringify([names, budget]), deps.nowMicros())
-    const comparing = await comparingOf(run, input)
+    const comparing = await comparingOf(run, input, () => budget !== null && connection.sent() >= budget)
     const chosen = chooseChecks(comparing.holding, { budget, begun: round.begun })
     const course = newCourse(registryState(ledger).cursor ?? '')
     const plan = { ...round, checks: chosen.checks.length }
@@ -56,6 +56,9 @@ export async function verifyRegistry(input: RegistryVerifyInput, deps: RegistryD
     const stopped = await askInPortions({ run, comparing, course }, chosen.checks)
     const { verified, results, failures } = course
     const failed = failures.length
+    const ignored = [...comparing.ignored].toSorted()
+    if (ignored.length > 0)
+      run.tell({ kind: 'note', text: `filters that the provider does not heed: ${ignored.join(', ')}` })
     const left = chosen.checks.length - verified - failed
     const value: RegistryVerified = {
       run: id,
@@ -64,6 +67,7 @@ export async function verifyRegistry(input: RegistryVerifyInput, deps: RegistryD
       budget,
       checks: { held: chosen.held, chosen: chosen.checks.length, verified, failed, left },
       results,
+      ignored,
       findings: [...course.findings.values()],
       accepted: course.accepted.size,
       failures,
@@ -95,7 +99,11 @@ type Course = ReturnType<typeof newCourse>
 const seenKey = 'registry.seen.'
 const seenShape = shape({ etag: orNull(text), digest: text })
 
-async function comparingOf(run: RegistryRun, input: RegistryVerifyInput): Promise<Comparing> {
+async function comparingOf(
+  run: RegistryRun,
+  input: RegistryVerifyInput,
+  isSpent: Comparing['isSpent'],
+): Promise<Comparing> {
   const { ledger, withEngine, asking } = run
   const chosen = ({ name }: Resource): boolean => input.names?.includes(name) ?? true
   const resources = [...input.catalogue.resources.values()].filter(chosen)
@@ -109,7 +117,8 @@ async function comparingOf(run: RegistryRun, input: RegistryVerifyInput): Promis
     for (const resource of resources) fields.set(resource.name, await readOpenFields(ledger, engine, resource))
     const { pageLimit } = input.settings.registry
     const holding: Holding = { resources, held, fields, seen, pageLimit }
-    return { ledger, withEngine, asking, holding, keys: await readKeys(ledger, engine) }
+    const keys = await readKeys(ledger, engine)
+    return { ledger, withEngine, asking, holding, keys, ignored: new Set<string>(), isSpent }
   })
 }
 
@@ -158,6 +167,7 @@ async function workPortion(verifying: Verifying, checks: readonly Check[]): Prom
 async function askAll({ comparing, course }: Verifying, checks: readonly Check[]): Promise<Asked> {
   const asked: Asked = { sound: [], suspects: [], untold: [], stopped: null }
   for (const check of checks) {
+    if (comparing.isSpent()) break
     const done = await compareCheck(comparing, check)
     if (done.kind === 'stopped') {
       const alone = done.by === 'failed' || done.by === 'undecodable'

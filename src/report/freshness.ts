@@ -1,6 +1,7 @@
 import { availableAt } from '../catalog/availability.ts'
 import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
 import { type Check, lateFor } from '../config/health.ts'
+import { isAnswer } from '../ledger/coverage.ts'
 import type { CoverageRow, Verified } from '../ledger/entry.ts'
 import { type HeldSeries, storedInterval } from '../ledger/held.ts'
 import type { FreshCounts } from './page/standing.ts'
@@ -105,11 +106,11 @@ function freshness(
   return { fresh: 'behind', overdue: Math.max(0, now - dueAt(endpoint, unasked, interval)), late }
 }
 
-/** The end of the answers that follow on one another from an instant on: failed ones answer nothing, but for a refusal. */
+/** The end of the answers that follow on one another from an instant on: a failure is none, but for a refusal. */
 function lastAsked(rows: readonly CoverageRow[], from: Instant): Instant {
   let at = from
   for (const row of rows) {
-    const answers = row.state !== 'failed' || isOfHeld(row.reason)
+    const answers = isAnswer(row) || isOfHeld(row.reason)
     if (answers && row.since <= at && row.until > at) at = row.until
   }
   return at

@@ -27,6 +27,8 @@ import { type ObservedAgain, observedAgain } from '../ledger/lost.ts'
 import { atOneInstant } from '../ledger/row.ts'
 import { holderOf, isFree } from '../store/lock.ts'
 import { mirrorOf } from '../store/marker.ts'
+import { pendingSelections, runAtWork } from '../ledger/pending.ts'
+import { notAsked, pendingAsks, selectedOf } from '../metrics/not-asked.ts'
 import { readRefusal } from '../ledger/refusals.ts'
 import { type Refused, refusals } from '../ledger/violations.ts'
 import type { CoverageCounts, RunCost, RunFact, Standing } from './page/standing.ts'
@@ -39,6 +41,7 @@ import { findingsIfReadable } from './alarms.ts'
 import { registryFacts, schemaChanges } from '../registry/status.ts'
 import { type Held, heldArrivals } from './arrivals.ts'
 import { judge } from './audit.ts'
+import { holesIn } from './holes.ts'
 import { type Judging, reasonsOf, trustOf } from './trust.ts'
 import { bytesProblem } from '../ledger/commit.ts'
 import { countValueChanges } from '../ledger/value-types.ts'
@@ -84,6 +87,7 @@ async function standingNow(ledger: Ledger, input: StatusInput, files_damaged: nu
   const arrivals = await arrivalsFor(ledger, input, counts.points)
   const findings = await findingsIfReadable(ledger)
   const refused = refusals(ledger)
+  const running = await runningJobs(ledger.root)
   const facts = {
     ...who(head),
     mirror_of: await mirrorOf(ledger.root),
@@ -93,6 +97,8 @@ async function standingNow(ledger: Ledger, input: StatusInput, files_damaged: nu
     verified: verifiedOf(ledger),
     schema_changes: countValueChanges(ledger),
     refused: refusedOf(refused),
+    holes: holesIn(coverage),
+    not_asked: await notAskedOf(ledger, input, coverage, running),
     oldest: oldestOf(ledger, coverage, refused, findings),
     published: lastPublished(ledger).map(({ at, ...rest }) => ({ ...rest, at: formatMillis(at) })),
     requests: {
@@ -112,7 +118,7 @@ async function standingNow(ledger: Ledger, input: StatusInput, files_damaged: nu
     stamps: heldStamps(ledger).length,
     files_damaged,
     observed_again: countAgain(observedAgain(ledger)),
-    running: await runningJobs(ledger.root),
+    running,
     last_run: heldRuns(ledger, 1).map(runFact)[0] ?? null,
   }
   const reasons = reasonsOf(facts, now, { check: settings.check, late: lateCount(series, input) })
@@ -231,6 +237,31 @@ function oldestOf(
     withdrawn: oldest(refused.filter((one) => one.withdrawn && isOpen(one)).map(({ since }) => since)),
     failed: oldest(failed.map(({ asked_at }) => asked_at)),
     gaps: oldest(rows.filter(({ reason }) => reason === 'gap').map(({ since }) => since)),
+  }
+}
+
+/** What runs planned and did not ask: what they put on record, and what those did not that were killed. */
+async function notAskedOf(
+  ledger: Ledger,
+  input: StatusInput,
+  coverage: ReadonlyMap<string, readonly CoverageRow[]>,
+  running: readonly string[],
+): Promise<Standing['not_asked']> {
+  const told = [...coverage.values()].flat().filter(({ state }) => state === 'not asked')
+  // Of a run that is at work nobody knows yet what it leaves over.
+  const atWork = running.includes('metrics') ? runAtWork(ledger) : null
+  const killed = pendingSelections(ledger, atWork).since
+  const asks = killed === null ? [] : await pendingAsks(ledger, input, input.now, atWork)
+  const at = Math.floor((killed ?? 0) / 1_000_000)
+  const asked = { at: input.now, request: '', weekStart: input.settings.metrics.weekStart }
+  const silent = notAsked(ledger, asks, new Map(), asked).flatMap((one) => one.coverage)
+  const fresh = silent.filter(({ asked_at }) => asked_at === input.now).map((row) => ({ ...row, asked_at: at }))
+  const rows = await selectedOf(ledger, input, [...told, ...fresh])
+  const since = rows.reduce((least, row) => Math.min(least, row.asked_at), Infinity)
+  return {
+    series: new Set(rows.map(({ series }) => series)).size,
+    windows: rows.length,
+    since: rows.length === 0 ? null : formatInstant(since),
   }
 }
 

@@ -1,5 +1,6 @@
 import type { RegistryFacts } from '../registry/status.ts'
 import type { Reason, Standing } from './page/standing.ts'
+import { beginsInWords } from '../metrics/begins.ts'
 import type { Check } from '../config/health.ts'
 import { percent, several } from './page/words.ts'
 import { day, formatDuration, formatInstant, hour, type Instant, instantOf, minute } from '../time.ts'
@@ -97,7 +98,7 @@ function note(about: About, text: string, next: string | null): Reason {
 const list = 'pitlake violations list'
 
 function upstream(
-  { violations, incidents, windows, refused, registry, oldest }: Facts,
+  { violations, incidents, windows, refused, registry, oldest, not_asked: unasked }: Facts,
   { maxViolations, maxFindings, maxFailed }: Check,
 ): Reason[] {
   const found: Reason[] = []
@@ -135,6 +136,10 @@ function upstream(
     const about = reasonAbout('failed', failed, oldest.failed)
     found.push(look(about, 'look', `${several(failed, 'window')} failed`, 'pitlake fetch', failed <= maxFailed))
   }
+  if (unasked.series > 0) {
+    const text = `${several(unasked.series, 'series has', 'series have')} windows that a run planned and did not ask`
+    found.push(look(reasonAbout('not_asked', unasked.series, unasked.since), 'look', text, 'pitlake fetch'))
+  }
   return found
 }
 
@@ -151,10 +156,25 @@ function freshness({ series, seconds, stopped }: Judging['late'], { maxLate }: C
   return found
 }
 
-function holes({ gaps, oldest }: Facts, { maxGaps }: Check): Reason[] {
-  if (maxGaps === null || gaps <= maxGaps) return []
+/** Holes of so many points are told where any number of them is tolerated. */
+const longHole = 10
+
+function holes({ gaps, oldest, holes: { longest, later, begins } }: Facts, { maxGaps }: Check): Reason[] {
+  const told: Reason[] = []
+  if (begins !== null) {
+    const series = several(later, 'series begins', 'series begin')
+    const text = `${series} later than asked: ${beginsInWords(begins)}`
+    told.push(note(reasonAbout('begins', later, `${begins.asked_from}T00:00:00Z`), text, "pitlake sql 'FROM coverage'"))
+  }
+  if (maxGaps === null || gaps <= maxGaps) {
+    if (longest === null || longest.points < longHole) return told
+    const { metric, asset, points, since } = longest
+    const where = `${points} points of ${metric} ${asset} from ${since.slice(0, 10)} on`
+    const text = `points are missing in ${several(gaps, 'window')}, the most in a row: ${where}`
+    return [...told, note(reasonAbout('gaps', gaps, oldest.gaps), text, "pitlake sql 'FROM gaps'")]
+  }
   const text = `points are missing for good in ${several(gaps, 'window')}, more than the ${maxGaps} that are tolerated`
-  return [look(reasonAbout('gaps', gaps, oldest.gaps), 'look', text, "pitlake sql 'FROM gaps'")]
+  return [...told, look(reasonAbout('gaps', gaps, oldest.gaps), 'look', text, "pitlake sql 'FROM gaps'")]
 }
 
 /** A registry that was followed once and is no longer. */

@@ -27,6 +27,11 @@ export interface VerifyInput extends MetricsInput {
   readonly budget: number | null
 }
 
+/** What a verify needs of the world; damage is told as soon as it is seen, before anybody is asked. */
+export interface VerifyDeps extends IngestDeps {
+  readonly onDamage?: (damage: readonly Damage[]) => void
+}
+
 /** What scripts read; names are relied on. `differences` are single ones; `accepted`: accepted ones that were seen again. */
 export interface VerifySummary
   extends Pick<
@@ -59,13 +64,14 @@ const conveniences: ReadonlySet<Damage['kind']> = new Set(['views_missing', 'vie
  * Proves the bytes of the lake, then asks the provider again for history that it holds and compares. A difference is
  * put on record and never applied. Where the journal or the ledger is damaged nothing is asked.
  */
-export async function verify(input: VerifyInput, deps: IngestDeps): Promise<VerifySummary> {
+export async function verify(input: VerifyInput, deps: VerifyDeps): Promise<VerifySummary> {
   const { scope } = input
   const { findings, checked, version, observed_again } = await examine(
     { data: input.settings.data, thorough: true },
     deps,
   )
   const damage = findings.filter(({ kind, severity }) => severity === 'damage' && !conveniences.has(kind))
+  deps.onDamage?.(damage)
   const nothing: VerifySummary = {
     ok: false,
     run: null,
@@ -100,7 +106,7 @@ export async function verify(input: VerifyInput, deps: IngestDeps): Promise<Veri
     input,
     deps,
     purpose,
-    async (run) => await compare(run, { ...input, scope }, nothing, compared, url),
+    async (run) => await compare({ ...run, deps }, { ...input, scope }, nothing, compared, url),
   )
 }
 
@@ -120,7 +126,7 @@ type PointsInput = VerifyInput & { readonly scope: VerifyScope }
 
 /** Compares what the provider says now; `nothing` is what is told where nothing was asked. */
 async function compare(
-  run: MetricsRun,
+  run: MetricsRun & { readonly deps: VerifyDeps },
   input: PointsInput,
   nothing: VerifySummary,
   findings: Findings,
@@ -129,6 +135,7 @@ async function compare(
   const { id, ledger, deps, tally } = run
   const damaged = new Set(nothing.damage.map(({ path }) => path))
   const contents = await checkContents(ledger, damaged)
+  deps.onDamage?.(contents.findings)
   const { paths, assets, since, until } = input.scope
   const scope = JSON.stringify([paths, assets, since, until, input.budget])
   const round = roundOf(ledger, 'verify', scope, deps.nowMicros())

@@ -41,7 +41,11 @@ const facts: Readonly<Record<string, Facts>> = {
     filled: ['metric_asset', 'basis', 'ambiguous', 'valid_from', 'valid_to', 'assumed'],
     values: { basis: ['mapping', 'address', 'symbol'] },
   },
-  coverage: { filled: window, values: { state: ['covered', 'empty', 'unsupported', 'failed'] }, loaded: 'asked_at' },
+  coverage: {
+    filled: window,
+    values: { state: ['covered', 'empty', 'unsupported', 'failed', 'not asked'] },
+    loaded: 'asked_at',
+  },
   gaps: { filled: [...window, 'missing'], values: { state: ['covered', 'failed', 'unsupported'] } },
   violations: { filled: ['metric', 'asset', 't', 'kind', 'offered_at'], loaded: 'offered_at' },
   clock_findings: {

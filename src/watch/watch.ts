@@ -213,7 +213,9 @@ async function ask(action: Exclude<Doing, { kind: 'tidy' }>, acting: Acting): Pr
   }
   memory.tried.clear()
   for (const id of action.series) memory.polled.set(id, begun)
-  deps.log({ kind: 'metrics', ...told, series: action.series.size, next: nextPollAfter(acting, now()) })
+  // What was answered says when to come back, a refusal above all.
+  const next = nextPollAfter({ ...acting, look: await jobs.look(dayBegin(now())) }, now())
+  deps.log({ kind: 'metrics', ...told, series: action.series.size, next })
   return version
 }
 
@@ -222,7 +224,7 @@ function well(memory: Memory, part: Part): void {
   memory.said[part] = ''
 }
 
-/** When the next series is to be asked, as far as the lake said before this job. */
+/** When the next series is to be asked, by what the lake says. */
 function nextPollAfter({ input, look, memory }: Acting, at: Instant): Instant | null {
   const points = pointsOf(input, look, memory, at)
   const first = points.reduce((soonest, { poll }) => (poll > at ? Math.min(soonest, poll) : soonest), Infinity)

@@ -2,7 +2,7 @@ import { loadCatalogue } from '../../src/catalog/load.ts'
 import { expand, type Wanted } from '../../src/catalog/series.ts'
 import { LakeError } from '../../src/errors.ts'
 import type { WindowAnswer } from '../../src/ledger/entry.ts'
-import { day, end, floor, type Instant, type Interval, step } from '../../src/time.ts'
+import { day, end, floor, formatInstant, type Instant, type Interval, step } from '../../src/time.ts'
 import type { Learnt } from '../../src/watch/due.ts'
 import type { Asked, Look, WatchJobs } from '../../src/watch/jobs.ts'
 import { watch, type WatchEvent } from '../../src/watch/watch.ts'
@@ -41,6 +41,8 @@ export class Place implements WatchJobs {
   lag: Learnt | undefined = learnt
   /** What stands in the way now. */
   readonly broken = new Set<string>()
+  /** Series that are refused, and since when. */
+  readonly refused = new Map<string, Instant>()
   fault: (now: Instant) => 'unreachable' | 'silent' | 'quota' | 'busy' | null = () => null
 
   constructor(wanted: readonly Wanted[], publishes: Place['publishes'], price: Place['price'] = () => 1) {
@@ -129,6 +131,15 @@ export class Place implements WatchJobs {
     const interval = series.interval ?? '24h'
     let { reached } = this.rows.get(series.id) ?? { reached: 0 }
     let brought = 0
+    const since = this.refused.get(series.id)
+    if (since !== undefined) {
+      const reason = `refused since ${formatInstant(since)}: 400: no`
+      const window = { since: reached, until: Math.max(reached + 1, dueUntil(endpoint.path, interval, this.now)) }
+      const tail = { ...window, state: 'failed', reason, asked_at: this.now, request: null } as const
+      this.rows.set(series.id, { reached, tail })
+      this.polls.push({ id: series.id, at: this.now, brought })
+      return 0
+    }
     for (let t = this.#oldest(series.id, reached, interval); end(t, interval) <= this.now; t = step(t, interval, 1)) {
       if (this.publishes(one, t) > this.now || this.seen.has(`${series.id} ${t}`)) continue
       this.seen.set(`${series.id} ${t}`, this.now)

@@ -278,3 +278,23 @@ test('a change that never gets its event is a finding after the wait', async () 
     expect(again.findings.map(({ id }) => id)).toEqual(['d2'])
     expect(again.results.untold).toBe(1)
   }))
+
+test('filters of lists that the provider does not heed are told once, cost a request each, and are no findings', async () =>
+  withReal(async (small, rig) => {
+    const usual = await rig.verify({ budget: 40, names: null })
+    expect(code(usual)).toBe(0)
+    expect(usual).toMatchObject({ ignored: [], findings: [] })
+    small.heedless = true
+    rig.clock.now += 600
+    const done = await rig.verify({ budget: null, names: null })
+    expect(code(done)).toBe(0)
+    expect(done.findings).toEqual([])
+    expect(done.ignored).toContain('deployments?product')
+    expect(new Set(done.ignored).size).toBe(done.ignored.length)
+    rig.clock.now += 600
+    small.world.put('issuers', 'i3', { name: 'Changed' })
+    small.world.log.pop()
+    const few = await rig.verify({ budget: 30, names: null })
+    // With what the feed says of what differs.
+    expect(few.requests).toBeLessThanOrEqual(33)
+  }))

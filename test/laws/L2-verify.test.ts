@@ -6,8 +6,13 @@ import { dispatch } from '../../src/commands/cli.ts'
 import { exitCode } from '../../src/errors.ts'
 import { archiveRows } from '../../src/upkeep/archive.ts'
 import { compact } from '../../src/upkeep/compact.ts'
-import { verify, type VerifyInput, type VerifySummary, verifyVerdict } from '../../src/upkeep/verify.ts'
-import type { IngestDeps } from '../../src/metrics/run.ts'
+import {
+  verify,
+  type VerifyDeps,
+  type VerifyInput,
+  type VerifySummary,
+  verifyVerdict,
+} from '../../src/upkeep/verify.ts'
 import { Engine } from '../../src/store/engine.ts'
 import { liveFiles } from '../../src/ledger/held.ts'
 import { heldVerified } from '../../src/ledger/held-runs.ts'
@@ -33,7 +38,7 @@ const whole = { paths: null, assets: null, since: null, until: null }
 async function again(
   rig: Rig,
   changes: Partial<VerifyInput> = {},
-  deps: Partial<IngestDeps> = {},
+  deps: Partial<VerifyDeps> = {},
 ): Promise<VerifySummary> {
   const place = { root: rig.root, url: rig.url, now: () => rig.clock.now }
   const settings = settingsAt(place, { metrics: { credits: { '*': 1 } } })
@@ -196,7 +201,7 @@ test('the budget is spread over the endpoints; early ends go on with what is lef
       { held: 10, chosen: 10, verified: 4, failed: 0, left: 6 },
     ])
     const halt = new AbortController()
-    const onEvent: IngestDeps['onEvent'] = ({ kind }) => void (kind === 'answered' && halt.abort())
+    const onEvent: VerifyDeps['onEvent'] = ({ kind }) => void (kind === 'answered' && halt.abort())
     const interrupted = await again(rig, { budget: null }, { signal: halt.signal, onEvent })
     expect([code(interrupted), interrupted.stopped_by, interrupted.windows.chosen]).toEqual([5, 'signal', 6])
     const rest = await again(rig, { budget: null })
@@ -223,6 +228,18 @@ test('a damaged file is named, and everything else is still compared', async () 
     rmSync(join(rig.root, 'ledger.sqlite'))
     const lost = await again(rig)
     expect([code(lost), lost.damage[0]?.kind, lost.requests]).toEqual([4, 'ledger_lost', 0])
+  }))
+
+test('damage is told before anybody is asked', async () =>
+  withRig(now, async (rig) => {
+    await rig.fetch(selection)
+    using ledger = await Ledger.openToRead(rig.root)
+    const [file] = liveFiles(ledger, { table: 'points' })
+    truncateSync(inLake(rig.root, file?.path ?? ''), 100)
+    const order: string[] = []
+    rig.onRequest(() => order.push('asked'))
+    await again(rig, {}, { onDamage: (damage) => damage.forEach(({ path }) => order.push(path)) })
+    expect(order[0]).toBe(file?.path)
   }))
 
 test('L2: both levels of files are compared; of a damaged recent one only its partitions are left out', async () =>

@@ -208,18 +208,18 @@ test.each([
   ['204', 'empty', 30, { status: 204 }],
   ['[]', 'empty', 30, []],
   ['400', 'unsupported', 30, { status: 400, text: 'no such asset' }],
-  ['403', 'unsupported', 30, { status: 403, text: 'not in your plan' }],
-  ['404', 'unsupported', 30, { status: 404, text: 'gone' }],
+  ['403', 'unsupported', 1, { status: 403, text: 'not in your plan' }],
+  ['404', 'unsupported', 1, { status: 404, text: 'gone' }],
 ] as const)('%s is an answer for a while: %s, %s days', async (_, state, days, answer) =>
   withProvider(start + 40 * day, async (own) => {
     const selection = { assets: ['BTC'], paths: [count], since: start, until: start + 10 * day }
     own.answer((path) => (path === 'assets' ? noListing : answer))
     expect((await own.fetch(selection)).windows).toMatchObject({ [state]: 1, failed: 0 })
     expect(asked(own)).toEqual(['0..10'])
-    own.clock.now += (days - 1) * day
+    own.clock.now += days * day - 3 * 3600
     await own.fetch(selection)
     expect(asked(own)).toEqual([])
-    own.clock.now += day
+    own.clock.now += 3 * 3600
     const before = await own.fetch(selection)
     expect(asked(own)).toEqual(['0..10'])
     expect(await own.fetch(selection)).toMatchObject({ version: before.version, requests: 0 })

@@ -132,7 +132,7 @@ test.each([
 )
 
 test(
-  'after 30 days of refusals a series is withdrawn: an answer, tried again every 30 days',
+  'after 30 days of refusals a series is withdrawn: an answer, tried again daily',
   async () =>
     withProvider(start + 40 * day + 2 * hour, async (own) => {
       let refusing = false
@@ -166,12 +166,10 @@ test(
       })
       await acceptRefused(own)
       expect(await standing(own)).toMatchObject({ trust: 'yes', refused: { withdrawn: 1, unaccepted: 0 } })
-      expect(asked(own)).toEqual([])
-      own.clock.now += day
-      await own.fetch(selection)
-      expect(asked(own)).toHaveLength(1)
+      expect(asked(own)).toHaveLength(29)
       refusing = false
-      expect(await own.fetch(selection, { input: { gapsOnly: true } })).toMatchObject({ violations: 0 })
+      own.clock.now += day
+      expect(await own.fetch(selection)).toMatchObject({ violations: 0 })
       expect(await coverage(own)).toEqual(['0..101 covered '])
     }),
   60_000,
@@ -197,7 +195,7 @@ test('one request closes a path, each series is judged by its own points', async
   }))
 
 test(
-  '403 and 404 are remembered by path, 400 by series: new days and new assets are not asked for 30 days',
+  '403 and 404 are remembered by path and tried daily, 400 by series: not asked for 30 days',
   async () =>
     withProvider(start + 40 * day + 2 * hour, async (own) => {
       const paths = [count, height]
@@ -210,7 +208,9 @@ test(
         const { windows } = await run(['BTC', 'ETH'])
         expect(windows).toMatchObject({ failed: 0, covered: 1 })
       }
-      expect(asked(own).filter((ask) => !ask.startsWith('ETH'))).toEqual([])
+      const again = asked(own).filter((ask) => !ask.startsWith('ETH'))
+      expect(again).toHaveLength(28)
+      expect(again.filter((ask) => !ask.startsWith('height'))).toEqual([])
       await run(['BTC', 'ETH', 'LTC'])
       expect(asked(own).map((ask) => ask.split(' ')[0])).toEqual(['LTC'])
       expect((await coverage(own)).filter((row) => row.includes('403')).length).toBeLessThanOrEqual(2)
@@ -219,6 +219,43 @@ test(
       expect(asked(own).filter((ask) => ask.startsWith('height'))).toHaveLength(1)
     }),
   60_000,
+)
+
+test(
+  'one request a day finds out for all assets of a refused path, and brings them all back at once',
+  async () =>
+    withProvider(start + 40 * day + 2 * hour, async (own) => {
+      let refusing = true
+      own.answer(answering(own, (_, query) => (refusing && query.get('a')?.startsWith('N') ? 403 : null)))
+      const fresh = Array.from({ length: 20 }, (_, n) => `N${n}`)
+      const held = ['BTC', 'ETH', 'LTC']
+      const all = { ...selection, assets: [...fresh, ...held] }
+      await own.fetch({ ...selection, assets: held })
+      await own.fetch(all)
+      own.answer(answering(own, () => (refusing ? 403 : null)))
+      // Alarms of the first day are asked with each run; the path of a series that has points is refused to all.
+      own.clock.now += day
+      await own.fetch({ ...selection, assets: ['ETH'] })
+      for (let n = 0; n < 32; n++) {
+        own.clock.now += day
+        asked(own)
+        // Whoever is asked of them, it counts for the others.
+        if (n % 8 === 1) await own.fetch({ ...selection, assets: ['ETH'] })
+        await own.fetch(all)
+        expect(asked(own)).toHaveLength(1)
+        own.clock.now += hour
+        if (n > 0) await own.fetch(all)
+        expect(asked(own)).toEqual([])
+        own.clock.now -= hour
+      }
+      refusing = false
+      own.clock.now += day
+      const back = await own.fetch(all)
+      expect(back).toMatchObject({ violations: 0, windows: { failed: 0, unsupported: 0 } })
+      expect(back.points_added).toBe(20 * 74 + 3 * 34)
+      expect(asked(own)).toHaveLength(23)
+    }),
+  120_000,
 )
 
 test('what a lost file held is asked for again while the path is refused to others', async () =>
@@ -274,7 +311,7 @@ test('a run that ends between a refusal and its probe settles nothing of the ser
   }))
 
 test(
-  'a person accepts that a series was withdrawn: no alarm any more, and tried again after 30 days',
+  'a person accepts that a series was withdrawn: no alarm any more, and tried again daily',
   async () =>
     withProvider(start + 40 * day + 2 * hour, async (own) => {
       let refusing = false
@@ -293,13 +330,11 @@ test(
         own.clock.now += day
         expect(verdict(await own.fetch(selection))).toBeNull()
       }
-      expect(asked(own)).toEqual([])
+      expect(asked(own)).toHaveLength(29)
       expect(await standing(own)).toMatchObject({ trust: 'yes', refused: { series: 0, withdrawn: 1 } })
-      own.clock.now += day
-      expect(verdict(await own.fetch(selection))).toBeNull()
-      expect(asked(own)).toHaveLength(1)
       refusing = false
-      expect(await own.fetch(selection, { input: { gapsOnly: true } })).toMatchObject({ windows: { failed: 0 } })
+      own.clock.now += day
+      expect(await own.fetch(selection)).toMatchObject({ windows: { failed: 0 } })
       expect(await coverage(own)).toEqual(['0..71 covered '])
     }),
   60_000,

@@ -154,7 +154,7 @@ describe('the next point', () => {
     const gap = answer(t - 5 * day, t, { reason: 'gap', asked_at: now - hour })
     expect(sure(next(want('24h'), [], now))).toMatchObject({ t: null, due: now, by: 'new', poll: now })
     expect(sure(next(want('10m'), [empty], now))).toMatchObject({ t: null, due: now + 23 * hour, by: 'quiet' })
-    expect(sure(next(want('24h'), [gone], now))).toMatchObject({ due: now - hour + 30 * day, by: 'refused' })
+    expect(sure(next(want('24h'), [gone], now))).toMatchObject({ due: now - hour + day, by: 'refused' })
     const stopped = sure(next(want('24h'), [...upTo(t - 5 * day), gap], now))
     expect(stopped).toMatchObject({ t: t - 5 * day, due: now + 23 * hour, by: 'quiet' })
     const over = { ...want('24h'), until: t }

@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { createServer as createTcp, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { gzipSync } from 'node:zlib'
+import { createGzip, gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { body, key, type Handler, patient, provider } from './http-provider.ts'
 
@@ -131,6 +131,54 @@ describe('timeouts', () => {
       })()
     }, soon)
     expect(outcome).toMatchObject({ kind: 'body', bytes: 9 })
+  })
+
+  const drips = { smallestRate: 1_000, timeouts: { ...patient, paceMs: 300 } }
+  const dripping =
+    (encoding?: string): Handler =>
+    (_, response) => {
+      const gzip = createGzip()
+      const body = encoding === undefined ? response : gzip
+      if (encoding !== undefined) gzip.pipe(response.setHeader('content-encoding', encoding))
+      const timer = setInterval(() => {
+        body.write('[')
+        if (body === gzip) gzip.flush()
+      }, 20)
+      response.on('close', () => clearInterval(timer))
+    }
+
+  test.each([
+    ['plain', undefined],
+    ['compressed', 'gzip'],
+  ])('a body that drips is given up: %s', async (_, encoding) => {
+    const { outcome } = await get(dripping(encoding), drips)
+    expect(outcome).toMatchObject({ kind: 'again', reason: 'timeout', status: 200 })
+    expect(outcome.kind === 'again' && outcome.words).toMatch(/^\d+ bytes in \d s, less than 1000 a second$/)
+  })
+
+  test('a body that comes faster than the smallest rate is let through, however long it takes', async () => {
+    const { outcome } = await get((_, response) => {
+      void (async () => {
+        for (let i = 0; i < 12; i++) {
+          response.write('['.repeat(2_000))
+          await wait(100)
+        }
+        response.end(']')
+      })()
+    }, drips)
+    expect(outcome).toMatchObject({ kind: 'body', bytes: 24_001 })
+  })
+
+  test('a body that begins as a page does is told as one', async () => {
+    const page = await get((_, response) => response.end(' \n<!doctype html><p>Sign in'))
+    expect(page.outcome).toMatchObject({ kind: 'body', page: true })
+    const points = await get((_, response) => response.end(' \n["<"]'))
+    expect(points.outcome).not.toHaveProperty('page')
+  })
+
+  test('the head may be waited for less long than usual', async () => {
+    const { outcome } = await get(() => undefined, {}, { firstByteMs: 300 })
+    expect(outcome).toMatchObject({ kind: 'again', reason: 'timeout', status: null })
   })
 
   test('an error answer whose body never ends keeps its status', async () => {

@@ -26,7 +26,7 @@ function play(isTerminal: boolean, verbose: boolean): string[] {
     clock.at += 1000
     for (const event of eventsOf(ask, i, clock.at)) onEvent(event)
   }
-  const windows = { covered: 1, empty: 0, unsupported: 0, failed: 0 }
+  const windows = { covered: 1, empty: 0, unsupported: 0, failed: 0, not_asked: 0 }
   onEvent({ kind: 'committed', version: 1, points: 1234567, files: 3, windows, violations: 0 })
   end()
   return shown

@@ -3,7 +3,14 @@ import { expect, test } from 'vitest'
 import type { Outcome } from '../../src/net/outcome.ts'
 import { afterTry, noTries, type RetryPolicy, type Tries, usualRetries } from '../../src/net/retry.ts'
 
-const policy: RetryPolicy = { attempts: 4, limitedAttempts: 6, baseMs: 100, capMs: 300, totalMs: 10_000 }
+const policy: RetryPolicy = {
+  attempts: 4,
+  limitedAttempts: 6,
+  baseMs: 100,
+  capMs: 300,
+  totalMs: 10_000,
+  faultMs: 10_000,
+}
 const again = (waitMs: number | null = null, requestMs = 5): Outcome => ({
   kind: 'again',
   reason: 'status',

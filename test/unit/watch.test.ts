@@ -57,6 +57,16 @@ describe('sixty days of a watch', () => {
     expect(place.tidiedVersion).toBe(place.version)
   })
 
+  test('a poll that was refused is asked again at the instant that it told', async () => {
+    const place = new Place(series('24h'), usual)
+    for (const one of place.wanted) place.refused.set(one.series.id, begin)
+    const events = await place.watch(begin + 5 * day)
+    const told = events.flatMap((event) => (event.kind === 'metrics' ? [event.next ?? 0] : []))
+    const polls = place.polls.map(({ at }) => at)
+    expect(polls.length).toBeGreaterThan(5)
+    for (const [n, at] of polls.slice(1).entries()) expect(Math.abs(at - (told[n] ?? 0))).toBeLessThanOrEqual(minute)
+  })
+
   test('while lags are being learnt: four requests a point at most', async () => {
     const place = new Place(series('1h', '24h'), usual)
     place.lag = { observations: 3, lag: null }

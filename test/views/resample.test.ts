@@ -71,7 +71,7 @@ function twin(points: readonly HeldPoint[], to: Interval, { pointer, skipNulls =
         .reduce((a, b) => (a > b ? a : b))
         .replace('Z', '000Z'),
       parts: BigInt(counted),
-      complete: counted === wanted,
+      complete: parts.length === wanted,
       v: voided || !enough || numbers.length === 0 ? null : numbers.reduce((a, b) => a + b),
     }
   })

@@ -1,4 +1,5 @@
 import type { Summary } from '../../ledger/held.ts'
+import type { BeginsLater } from '../../metrics/begins.ts'
 import type { RequestTotals } from '../../ledger/held-runs.ts'
 import type { RegistryFacts } from '../../registry/status.ts'
 
@@ -52,9 +53,11 @@ export type ReasonKind =
   | 'withdrawn'
   | 'observed_again'
   | 'failed'
+  | 'not_asked'
   | 'late'
   | 'stopped'
   | 'gaps'
+  | 'begins'
   | 'feed'
   | 'published'
   | 'synthetic'
@@ -118,6 +121,29 @@ export interface Standing extends Omit<Summary, 'findings' | 'newest'> {
     readonly withdrawn: number
     /** Those of them of which nobody took note. */
     readonly unaccepted: number
+  }
+  /**
+   * The longest window that lacks points between others, how many series begin later than they were asked for, and the
+   * first of them.
+   */
+  readonly holes: {
+    readonly longest: {
+      readonly metric: string
+      readonly asset: string
+      readonly points: number
+      /** RFC 3339. */
+      readonly since: string
+      readonly until: string
+    } | null
+    readonly later: number
+    readonly begins: BeginsLater | null
+  }
+  /** What runs planned and did not ask, as far as it is selected now; also of runs that were killed. */
+  readonly not_asked: {
+    readonly series: number
+    readonly windows: number
+    /** RFC 3339. */
+    readonly since: string | null
   }
   /** Since when there is the oldest of what is counted: its `t` of gaps, else when it was seen. RFC 3339. */
   readonly oldest: Readonly<

@@ -2,7 +2,7 @@
 -- columns: metric, asset, interval, currency, exchange, network, t, available_at, parts, complete, v.
 -- law: L1. A coarse point is known when the latest of its parts is. v is NULL if a part is missing or null: never the
 --   sum of what happens to be there, unless min_parts or skip_nulls say so. What is no number at the pointer is no part.
---   The parts are taken in the order of t, so that sums repeat bit for bit.
+--   complete says that every part is there, null ones too, whatever parts counts. The parts are taken in the order of t, so that sums repeat bit for bit.
 CREATE OR REPLACE MACRO resample(metric, from_interval, to_interval, agg := 'mean', currency := NULL, exchange := NULL, network := NULL,
   component := NULL, skip_nulls := false, min_parts := NULL) AS TABLE
 WITH _pit_parts AS (
@@ -35,7 +35,7 @@ _pit_told AS (
   FROM _pit_counted
 )
 SELECT c.metric, c.asset, CAST(to_interval AS VARCHAR) AS "interval", c.currency, c.exchange, c.network, c.start AS t,
-  c.available_at, c.parts, c.parts = c.wanted AS complete,
+  c.available_at, c.parts, c.there = c.wanted AS complete,
   CASE WHEN NOT c.told THEN NULL ELSE CASE CAST(agg AS VARCHAR)
     WHEN 'sum' THEN list_reduce(c.parts_v, lambda total, part: total + part)
     WHEN 'mean' THEN list_reduce(c.parts_v, lambda total, part: total + part) / c.filled

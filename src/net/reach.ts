@@ -1,0 +1,74 @@
+import { describeOutcome, type Outcome } from './outcome.ts'
+
+/** So many requests, and for so long, without anything useful: then nobody is there. */
+const mostVain = 20
+const vainMs = 120_000
+/** Who is told how long to wait gets this long afterwards. */
+const afterWaitMs = 60_000
+/** From the third fault in a row on each request waits longer, at most so long. */
+const unslowed = 2
+const slowestMs = 5_000
+
+/** What requests in a row teach of a whole API, whoever sent them: whether anybody is there, and how to spare it. */
+export interface Reach {
+  /** Before a request is sent: milliseconds to wait, a landing to wait for, or why nothing is sent any more. */
+  readonly next: (now: number) => number | Promise<void> | { readonly words: string }
+  /** What is left of the time in which somebody has to show; null once somebody did. */
+  readonly leftMs: (now: number) => number | null
+  readonly sent: () => void
+  /** How it ended; null where this side failed. */
+  readonly landed: (outcome: Outcome | null, now: number) => void
+  /** Why nothing is sent any more; null while something may be. */
+  readonly gaveUp: () => string | null
+}
+
+/** Nothing known yet. */
+export function newReach(): Reach {
+  /** Whether anything useful ever came, faults since, until when they may go on, and until when nobody sends. */
+  let [answered, vain, until, blocked, inFlight] = [false, 0, 0, 0, 0]
+  let words = ''
+  let given = false
+  const waiting: (() => void)[] = []
+  const fault = (outcome: Outcome, now: number): void => {
+    const waitMs = 'waitMs' in outcome ? outcome.waitMs : null
+    if (vain === 0) until = now - ('requestMs' in outcome ? outcome.requestMs : 0) + vainMs
+    if (waitMs !== null) until = Math.max(until, now + waitMs + afterWaitMs)
+    vain++
+    words = describeOutcome(outcome)
+    if (vain > unslowed) blocked = now + Math.min(slowestMs, 250 * 2 ** (vain - unslowed - 1))
+  }
+  return {
+    next: (now) => {
+      const [many, long] = [vain >= mostVain, vain > 0 && now >= until]
+      // Of one that has answered before some paths may fail for good: it gets both.
+      given ||= answered ? many && long : many || long
+      if (given) return { words }
+      if (!answered && vain + inFlight >= mostVain) return new Promise((resolve) => void waiting.push(resolve))
+      return Math.max(0, Math.ceil(blocked - now))
+    },
+    leftMs: (now) => (answered ? null : vain === 0 ? vainMs : Math.max(1_000, until - now)),
+    sent: () => void inFlight++,
+    landed: (outcome, now) => {
+      inFlight--
+      if (outcome !== null && isFault(outcome)) fault(outcome, now)
+      else if (outcome !== null && isUseful(outcome)) [answered, vain, blocked] = [true, 0, 0]
+      for (const wake of waiting.splice(0)) wake()
+    },
+    gaveUp: () => (given ? words : null),
+  }
+}
+
+/** What no provider that works would say: a fault of transport or server, a page, a way to somewhere else. */
+function isFault(outcome: Outcome): boolean {
+  if (outcome.kind === 'body') return outcome.page === true
+  return (
+    outcome.kind === 'again' ||
+    outcome.kind === 'unexpected' ||
+    (outcome.kind === 'too_large' && outcome.status === 504)
+  )
+}
+
+/** A limit says nothing of whether anything useful will come. */
+function isUseful({ kind }: Outcome): boolean {
+  return kind !== 'limited' && kind !== 'parked' && kind !== 'stopped'
+}

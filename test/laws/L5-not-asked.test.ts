@@ -1,0 +1,98 @@
+import { expect, test } from 'vitest'
+import { heldCoverage } from '../../src/ledger/held.ts'
+import { Ledger } from '../../src/ledger/ledger.ts'
+import { heldSelections } from '../../src/metrics/prepare.ts'
+import { readStanding } from '../../src/report/status.ts'
+import { settingsAt, trying } from '../helpers/fetching.ts'
+import { type OwnProvider, withProvider } from '../helpers/provider.ts'
+
+const day = 86_400
+const start = Date.UTC(2026, 0, 5) / 1000
+const now = start + 40 * day
+const count = 'blockchain/block_count_pit'
+const selection = { assets: ['BTC', 'ETH', 'LTC', 'XRP'], paths: [count], since: start, until: start + 10 * day }
+
+const points = (query: URLSearchParams) =>
+  Array.from({ length: 12 }, (_, n) => ({ t: start + n * day, v: n })).filter(
+    ({ t }) => t >= Number(query.get('s')) && t < Number(query.get('u')),
+  )
+
+async function states(own: OwnProvider): Promise<string[]> {
+  using ledger = await Ledger.openToRead(own.root)
+  const rows = [...heldCoverage(ledger).values()].flat()
+  return rows.map(
+    ({ series, since, until, state }) =>
+      `${/asset=(\w+)|\b(BTC|ETH|LTC|XRP)\b/.exec(series)?.at(0)} ${(since - start) / day}..${(until - start) / day} ${state}`,
+  )
+}
+
+/** What the status says of what was not asked. */
+async function reason(own: OwnProvider, select: readonly (typeof selection)[] = []) {
+  using ledger = await Ledger.openToRead(own.root)
+  const settings = { ...settingsAt({ root: own.root, url: own.url, now: () => own.clock.now }), select }
+  const { standing } = await readStanding(ledger, { settings, catalogue: trying, now: own.clock.now })
+  return standing.reasons.find(({ kind }) => kind === 'not_asked')
+}
+
+test('what a spent quota left over is not asked, told by status, and asked by a bare fetch', async () =>
+  withProvider(now, async (own) => {
+    own.answer((path) =>
+      path === 'assets' ? { status: 404 } : { status: 429, headers: { 'retry-after': '10800' }, text: 'later' },
+    )
+    const first = await own.fetch(selection)
+    expect(first).toMatchObject({ stopped_by: 'quota', windows: { covered: 0, failed: 0, not_asked: 4 } })
+    const all = ['BTC', 'ETH', 'LTC', 'XRP'].map((asset) => `${asset} 0..10 not asked`)
+    expect(await states(own)).toEqual(all)
+    expect(await reason(own)).toMatchObject({
+      level: 'look',
+      count: 4,
+      since: new Date(now * 1000).toISOString().replace('.000', ''),
+    })
+    // Nothing new: no version, and the date stays.
+    own.clock.now += 3600
+    const again = await own.fetch(selection)
+    expect(again).toMatchObject({ version: first.version, stopped_by: 'quota', windows: { not_asked: 4 } })
+    expect(await reason(own)).toMatchObject({ since: new Date(now * 1000).toISOString().replace('.000', '') })
+    own.clock.now += 3600
+    await own.fetch({ ...selection, until: start + 12 * day })
+    expect(await states(own)).toEqual(all.map((row) => row.replace('10', '12')))
+    expect(await reason(own)).toMatchObject({ since: new Date(now * 1000).toISOString().replace('.000', '') })
+    // Another selection is another matter.
+    expect(await reason(own, [{ ...selection, assets: ['BTC'] }])).toMatchObject({ count: 1 })
+    expect(await reason(own, [{ ...selection, assets: ['DOGE'] }])).toBeUndefined()
+    own.answer((path, query) => (path === 'assets' ? { status: 404 } : points(query)))
+    own.clock.now += 3 * 3600
+    const bare = await heldSelections(settingsAt({ root: own.root, url: own.url, now: () => now }), trying)
+    const [one = selection, ...others] = bare
+    expect(others).toEqual([])
+    expect(await own.fetch({ ...one, until: start + 12 * day })).toMatchObject({
+      points_added: 48,
+      windows: { not_asked: 0 },
+    })
+    expect(await states(own)).toEqual(all.map((row) => row.replace('10 not asked', '12 covered')))
+    expect(await reason(own)).toBeUndefined()
+  }))
+
+test('a failure or an answer that is known already is not taken back by a run that did not ask', async () =>
+  withProvider(now, async (own) => {
+    own.answer((path) => (path === 'assets' ? { status: 404 } : 'no array'))
+    await own.fetch({ ...selection, assets: ['BTC'] })
+    own.answer((path) => (path === 'assets' ? { status: 404 } : { status: 429, headers: { 'retry-after': '10800' } }))
+    await own.fetch({ ...selection, assets: ['BTC', 'ETH'], until: start + 12 * day })
+    expect(await states(own)).toEqual(['BTC 0..10 failed', 'BTC 10..12 not asked', 'ETH 0..12 not asked'])
+  }))
+
+test('what may not be sent any more is not asked', async () =>
+  withProvider(now, async (own) => {
+    own.answer((path, query) => (path === 'assets' ? { status: 404 } : points(query)))
+    expect(await own.fetch(selection, { input: { maxRequests: 1 } })).toMatchObject({
+      stopped_by: 'max_requests',
+      windows: { covered: 1, not_asked: 3 },
+    })
+    expect(await states(own)).toEqual([
+      'BTC 0..10 covered',
+      'ETH 0..10 not asked',
+      'LTC 0..10 not asked',
+      'XRP 0..10 not asked',
+    ])
+  }))
