@@ -1,14 +1,16 @@
-import { randomUUID } from 'node:crypto'
-import { Desk } from '../door/desk.ts'
+import type { Settings } from '../config/settings.ts'
+import { Answerer } from '../door/answerer.ts'
 import { usage } from '../errors.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { check } from '../report/check.ts'
 import { formatDuration } from '../time.ts'
 import { readStanding } from '../report/status.ts'
 import { kinds } from '../kinds.ts'
+import type { DoorAnswer, DoorQuestion, ToolHead } from './answering.ts'
+import { startingAnswers } from './answers.ts'
 import type { Context } from './context.ts'
-import { leave } from './leave.ts'
-import { memoryBound, watchMemory } from './query.ts'
+import { keylessOf } from './hooks.ts'
+import { memoryBound } from './query.ts'
 import { type Deps, type Input, numberOption, type OptionSpec, textOption } from './spec.ts'
 
 /** The options of every command that answers many questions. */
@@ -35,53 +37,49 @@ export function deskOptions(timeout: string): readonly OptionSpec[] {
   ]
 }
 
-/** A desk at a lake, with what else its command needs. */
-export interface OpenDesk extends AsyncDisposable {
-  readonly desk: Desk
-  readonly elapsed: () => number
-  readonly draw: () => string
+/** Whoever answers the questions of a command. */
+export interface Answers extends AsyncDisposable {
+  readonly ask: (question: DoorQuestion, gone: AbortSignal) => Promise<DoorAnswer>
+  readonly tools: readonly ToolHead[]
 }
 
-/**
- * Opens the desk of a command; a lake that cannot be opened is told before anybody asks. `beside`: bytes that the command
- * needs beside the answers' own.
- */
-export async function openDesk(input: Input, deps: Deps, folder: string, beside = 0): Promise<OpenDesk> {
+/** What a command answers with. */
+export interface AnswersInput {
+  readonly settings: Pick<Settings, 'data' | 'secrets'>
+  /** A folder for answers on their way. */
+  readonly scratch: string
+  /** Bytes that the command needs beside the answers' own. */
+  readonly beside: number
+}
+
+/** Has a process of its own answer from the lake; one that cannot be opened is told before anybody asks. */
+export async function openAnswers(
+  input: Input,
+  deps: Deps,
+  { settings, scratch, beside }: AnswersInput,
+): Promise<Answers> {
   const seconds = numberOption(input, 'timeout') ?? 0
   if (seconds === 0) throw usage('--timeout', { expected: 'a time such as 90s or 10m', got: '0' })
   const memory = textOption(input, 'memory') ?? ''
-  const end = (words: string): void => {
-    deps.stderr(`error: ${words}\n`)
-    leave(1)
-  }
-  // Whoever asked is told before the process ends: nothing else stops a single call of a function in the engine.
-  const stuck = (): void => void deps.sleep(lastWords).then(() => end('a cancelled query did not end by itself'))
   const spill = textOption(input, 'spill') ?? ''
   if (!/^\d+(\.\d+)?\s*[kmgt]i?b$/i.test(spill))
     throw usage('--spill', { expected: 'a size such as 512MB or 16GB', got: spill })
   const ledger = textOption(input, 'ledger') ?? ''
   if (ledger !== 'as_of' && ledger !== 'now') throw usage('--ledger', { expected: 'as_of or now', got: ledger })
-  const means = {
-    folder,
-    memory,
-    spill,
-    threads: numberOption(input, 'threads'),
-    seconds,
-    told: formatDuration(seconds),
-    ledgerNow: ledger === 'now',
-  }
+  const threads = numberOption(input, 'threads')
+  const means = { folder: settings.data, memory, spill, threads, ledgerNow: ledger === 'now' }
   const bound = memoryBound(memory) + beside
+  const start = startingAnswers({ means, bound, scratch, env: keylessOf(deps.env, settings.secrets) })
+  const note = (words: string): void => deps.stderr(`note: ${words}\n`)
+  const answerer = new Answerer({ seconds, told: formatDuration(seconds) }, { start, sleep: deps.sleep, note })
   await using opening = new AsyncDisposableStack()
-  opening.defer(watchMemory(bound, () => end('the answers took more memory than they may; raise --memory')))
-  const desk = opening.use(new Desk(means, { signal: deps.signal, sleep: deps.sleep, stuck, draw: randomUUID }))
-  const seat = await desk.sit({})
-  seat[Symbol.dispose]()
+  opening.use(answerer)
+  const tools = (await answerer.ready()) as readonly ToolHead[]
   const open = opening.move()
-  return { desk, elapsed: deps.elapsed, draw: randomUUID, [Symbol.asyncDispose]: async () => await open.disposeAsync() }
+  const ask = async (question: DoorQuestion, gone: AbortSignal): Promise<DoorAnswer> =>
+    await answerer.ask(question, gone)
+  return { ask, tools, [Symbol.asyncDispose]: async () => await open.disposeAsync() }
 }
-
-/** Milliseconds for the last answer to go out. */
-const lastWords = 500
 
 /** The standing of the lake now, with the line of `status --check`. */
 export async function standingNow({ settings, catalogue }: Context, deps: Deps): Promise<object> {

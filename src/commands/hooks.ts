@@ -46,7 +46,7 @@ export async function openHooks(
   if (!hasHooks(context.settings)) return null
   const { data, hooks } = context.settings
   const keys = givenKeys(deps.env)
-  const env = environmentOf(deps.env, keys, data)
+  const env = { ...keylessOf(deps.env, keys), PITLAKE_DATA: data }
   const before = (await alarmsNow(context, deps))?.violations ?? []
   const complain = (words: string): void => say(redact(words, keys))
   let line = Promise.resolve()
@@ -138,12 +138,12 @@ async function alarmsNow({ settings, catalogue }: Context, deps: Deps): Promise<
   }
 }
 
-/** The environment without our keys, whatever they are called, and without where we ask; the lake is named. */
-function environmentOf(env: Deps['env'], keys: readonly string[], data: string): Record<string, string> {
+/** The environment without our keys, whatever they are called, and without where we ask. */
+export function keylessOf(env: Deps['env'], keys: readonly string[]): Record<string, string> {
   const kept = Object.entries(env).flatMap(([name, value = '']): [string, string][] =>
     ours.test(name) || redact(value, keys) !== value ? [] : [[name, value]],
   )
-  return { ...Object.fromEntries(kept), PITLAKE_DATA: data }
+  return Object.fromEntries(kept)
 }
 
 const ours = /^(?:PITLAKE_.*|AWS_(?:ACCESS_KEY_ID|SECRET_ACCESS_KEY|SESSION_TOKEN))$/i

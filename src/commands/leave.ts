@@ -13,7 +13,7 @@ export function beforeLeaving(clean: () => void): () => void {
  * gigabytes ends when it likes: so the process becomes another one that ends.
  */
 export function leave(code: number): void {
-  for (const clean of [...cleaners, removeSpills]) clean()
+  for (const clean of [removeSpills, ...cleaners].toReversed()) clean()
   if (process.platform !== 'win32') process.execve?.('/bin/sh', ['sh', '-c', `exit ${code}`], {})
   process.exit(code)
 }

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { serveMcp } from '../door/mcp.ts'
-import { Pages } from '../door/pages.ts'
-import { toolsOf } from '../door/tools.ts'
-import { readContext } from './context.ts'
-import { deskOptions, openDesk, standingNow } from './desk.ts'
+import type { Tool } from '../door/tools.ts'
+import { type Context, readContext } from './context.ts'
+import { type Answers, deskOptions, openAnswers, standingNow } from './desk.ts'
 import type { CommandSpec, Deps, Input } from './spec.ts'
 import { programVersion } from './program.ts'
+import { withScratch } from './query.ts'
 import { untilStopped } from './world.ts'
 
 /** `mcp`: the lake for agents, over standard input and output. */
@@ -26,25 +26,36 @@ export const mcpCommand: CommandSpec = {
 
 async function run(input: Input, deps: Deps): Promise<void> {
   const context = readContext(input, deps)
-  await using opened = await openDesk(input, deps, context.settings.data)
-  const { desk, elapsed, draw } = opened
-  if (deps.signal.aborted) return
-  using pages = new Pages(desk, { elapsed, draw })
-  const close = await serveMcp({
-    tools: toolsOf({ desk, pages, standing: async () => await standingNow(context, deps) }),
-    version: programVersion(),
-    secrets: context.settings.secrets,
-    input: process.stdin,
-    output: process.stdout,
-    note: (text) => deps.stderr(`note: ${text}\n`),
+  const { settings } = context
+  await withScratch(async (scratch) => {
+    await using answers = await openAnswers(input, deps, { settings, scratch, beside: 0 })
+    if (deps.signal.aborted) return
+    const close = await serveMcp({
+      tools: answers.tools.map((head) => ({ ...head, call: calling(head.name, answers, context, deps) })),
+      version: programVersion(),
+      secrets: settings.secrets,
+      input: process.stdin,
+      output: process.stdout,
+      note: (text) => deps.stderr(`note: ${text}\n`),
+    })
+    const ended = new AbortController()
+    const { signal } = ended
+    await Promise.race([
+      once(process.stdin, 'end', { signal }),
+      once(process.stdin, 'close', { signal }),
+      untilStopped(deps),
+    ]).catch(() => undefined)
+    ended.abort()
+    await close()
   })
-  const ended = new AbortController()
-  const { signal } = ended
-  await Promise.race([
-    once(process.stdin, 'end', { signal }),
-    once(process.stdin, 'close', { signal }),
-    untilStopped(deps),
-  ]).catch(() => undefined)
-  ended.abort()
-  await close()
+}
+
+/** Has a tool called; how the lake stands is read here, where the settings are. */
+function calling(tool: string, { ask }: Answers, context: Context, deps: Deps): Tool['call'] {
+  return async (args, gone) => {
+    const standing = tool === 'status' ? await standingNow(context, deps) : {}
+    const answer = await ask({ tool, args, standing }, gone)
+    if ('status' in answer) throw new RangeError(`${tool} was answered as a path`)
+    return answer
+  }
 }

@@ -1,8 +1,10 @@
-import { listen, listenAt } from '../door/listen.ts'
-import { pathsOf, posts, writerMemory } from '../door/paths.ts'
+import { listen, listenAt, type SentFile, type Shows } from '../door/listen.ts'
+import { pathNames, posts, writerMemory, type Written } from '../door/paths.ts'
+import { refused } from '../door/refusal.ts'
 import { usage } from '../errors.ts'
+import { realDisk } from '../store/disk.ts'
 import { readContext } from './context.ts'
-import { deskOptions, openDesk } from './desk.ts'
+import { type Answers, deskOptions, openAnswers } from './desk.ts'
 import { withScratch } from './query.ts'
 import { showsOf } from './shows.ts'
 import { type CommandSpec, type Deps, type Input, textOption } from './spec.ts'
@@ -45,12 +47,33 @@ async function run(input: Input, deps: Deps): Promise<void> {
   const { settings, catalogue } = readContext(input, deps)
   const at = listenAt(address, settings)
   await withScratch(async (scratch) => {
-    await using opened = await openDesk(input, deps, settings.data, writers * writerMemory.bytes)
-    const { desk, draw } = opened
+    const beside = writers * writerMemory.bytes
+    await using answers = await openAnswers(input, deps, { settings, scratch, beside })
     const { '/healthz': healthz } = showsOf({ settings, catalogue, creditsPerDay: null }, deps)
-    const shows = { ...pathsOf({ desk, scratch, draw }), ...(healthz && { '/healthz': healthz }) }
+    const asking = Object.fromEntries(pathNames.map((path) => [path, showing(path, answers)]))
+    const shows = { ...asking, ...(healthz && { '/healthz': healthz }) }
     await using door = await listen(at, settings, shows, { readers, posts })
     deps.stderr(`listening at ${door.url}\n`)
     await untilStopped(deps)
   })
+}
+
+/** Has what is asked at a path answered, or refused in words. */
+function showing(path: string, { ask }: Answers): Shows[string] {
+  return async ({ method, query, headers, body, gone }) => {
+    try {
+      const { accept, 'content-type': type } = headers
+      const text = method === 'POST' ? await body() : ''
+      const question = { path, method, query: query.toString(), headers: { accept, 'content-type': type }, body: text }
+      const answer = await ask(question, gone)
+      if (!('body' in answer)) throw new RangeError(`${path} was answered as a tool`)
+      return { ...answer, body: typeof answer.body === 'string' ? answer.body : sentFile(answer.body) }
+    } catch (error) {
+      return refused(error)
+    }
+  }
+}
+
+function sentFile({ path, bytes }: Written): SentFile {
+  return { path, bytes, [Symbol.asyncDispose]: async () => await realDisk.remove(path) }
 }

@@ -1,7 +1,6 @@
 import pLimit from 'p-limit'
 import { LakeError } from '../errors.ts'
 import { openQuery, setMoment, setVariables, strangeViews } from '../query/lake.ts'
-import { limited } from '../query/limited.ts'
 import type { Knowledge } from '../query/question.ts'
 import type { RunDeps } from '../query/run.ts'
 import { statOf } from '../store/disk.ts'
@@ -33,25 +32,19 @@ export interface DeskMeans {
   readonly threads?: number | undefined
   /** Whether what tells of the lake's own work (coverage, requests, versions …) stands where the lake does, not at `as_of`. */
   readonly ledgerNow: boolean
-  /** How long one answer may take, and how that was said. */
-  readonly seconds: number
-  readonly told: string
 }
 
 /** What reaches a desk from the outside world. */
 export interface DeskDeps {
-  readonly signal: AbortSignal
-  readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>
-  /** Called when a cancelled query did not end: nothing but the end of the process frees what it holds. */
-  readonly stuck: () => void
+  readonly sleep: (ms: number) => Promise<unknown>
   /** A name that nobody guesses. */
   readonly draw: () => string
+  /** Told whose turn begins. */
+  readonly begun: (gone: AbortSignal) => void
 }
 
 /** So many questions are answered at once, each on all cores; one thread of the system's pool is left for files. */
 const atOnce = 3
-/** Milliseconds that a cancelled query has to end: the engine hears a cancel between chunks only. */
-const grace = 2000
 
 interface Opened {
   readonly engine: Engine
@@ -66,14 +59,13 @@ interface Opened {
  * memory of one; each has a session of its own, which sees the newest version at its beginning and keeps it. Reading takes
  * no lock: commits go on meanwhile.
  */
-export class Desk implements AsyncDisposable {
+export class Desk {
   readonly means: DeskMeans
   readonly #deps: DeskDeps
   /** What the views bear in every session of this desk. */
   readonly #mark: string
   readonly #turns = pLimit(atOnce)
   #last: Promise<unknown> = Promise.resolve()
-  readonly #atWork = new Set<Promise<unknown>>()
   #held: Opened | undefined
 
   constructor(means: DeskMeans, deps: DeskDeps) {
@@ -108,47 +100,14 @@ export class Desk implements AsyncDisposable {
     }
   }
 
-  /** Does work when it is its turn, within the time limit; whoever asked may go away, which cancels it. */
+  /** Does work when it is its turn; whoever asked may go away, which cancels it. */
   async turn<T>(gone: AbortSignal, work: (run: RunDeps) => Promise<T>): Promise<T> {
-    const { sleep, stuck } = this.#deps
-    const { folder, seconds, told } = this.means
-    const signal = AbortSignal.any([gone, this.#deps.signal])
-    const next = 'ask for less at once, or start it with a longer --timeout'
-    return await this.#turns(async () =>
-      limited({ seconds, told, next, signal, sleep }, async (limit) => {
-        if (limit.aborted) throw new LakeError('stopped', { subject: 'the query was cancelled' })
-        const ended = new AbortController()
-        const late = new Promise<never>((_, reject) => {
-          const wait = async (): Promise<void> => {
-            await sleep(grace, ended.signal)
-            if (ended.signal.aborted) return
-            reject(new LakeError('stopped', { subject: 'the query was cancelled and did not end by itself' }))
-            stuck()
-          }
-          limit.addEventListener('abort', () => void wait(), { once: true })
-        })
-        try {
-          return await Promise.race([this.#known(work({ folder, mark: this.#mark, signal: limit, sleep })), late])
-        } finally {
-          ended.abort()
-        }
-      }),
-    )
-  }
-
-  /** Lets go of the lake, once nothing is at work on it. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.allSettled(this.#atWork)
-    this.#leave()
-  }
-
-  async #known<T>(work: Promise<T>): Promise<T> {
-    this.#atWork.add(work)
-    try {
-      return await work
-    } finally {
-      this.#atWork.delete(work)
-    }
+    const { begun, sleep } = this.#deps
+    return await this.#turns(async () => {
+      if (gone.aborted) throw new LakeError('stopped', { subject: 'the query was cancelled' })
+      begun(gone)
+      return await work({ folder: this.means.folder, mark: this.#mark, signal: gone, sleep })
+    })
   }
 
   /** An engine of its own on the newest version. */

@@ -1,18 +1,17 @@
 import { join } from 'node:path'
-import { LakeError, usage } from '../errors.ts'
+import { usage } from '../errors.ts'
 import { isObject, jsonOf, jsonText, repeatedKey } from '../json.ts'
 import { noteTexts, type Note } from '../query/note.ts'
 import { knowledgeOptions, type Options } from '../query/options.ts'
 import { panelSpec, panelSql, panelTable } from '../query/panel.ts'
 import { judge, type Question } from '../query/question.ts'
 import { apart, readOptions, saysSame } from '../query/read-options.ts'
-import { isTooLarge } from '../query/refusal.ts'
 import { type Format, writeFile } from '../query/write.ts'
 import { realDisk } from '../store/disk.ts'
 import { sizeOf } from '../store/files.ts'
 import { outFile } from '../store/output.ts'
 import type { Desk, LakeFacts } from './desk.ts'
-import type { Asked, SentFile, Shown, Shows } from './listen.ts'
+import type { Asked, Shown } from './listen.ts'
 
 /** What the paths answer from. */
 export interface PathsInput {
@@ -23,6 +22,20 @@ export interface PathsInput {
   readonly draw: () => string
 }
 
+/** A whole answer in a file. */
+export interface Written {
+  readonly path: string
+  readonly bytes: number
+}
+
+/** An answer that is on its way to be shown. */
+export type PathAnswer = Omit<Shown, 'body'> & { readonly body: string | Written }
+
+/** What answers at which path. */
+type Paths = Readonly<Record<string, (asked: Asked) => Promise<PathAnswer>>>
+
+/** The paths that there are. */
+export const pathNames: readonly string[] = ['/query', '/panel', '/metrics']
 /** The paths that also take a POST. */
 export const posts: readonly string[] = ['/query', '/panel']
 /** Memory of whoever writes one Parquet file. */
@@ -53,15 +66,13 @@ const besidePanel = {
 } as const satisfies Options
 
 /** Queries, panels and the catalogue's metrics over HTTP; an answer begins when it is whole, so that no half one is sent. */
-export function pathsOf(input: PathsInput): Shows {
-  const orRefusal = (answer: (asked: Asked) => Promise<Shown>) => async (asked: Asked) =>
-    await answer(asked).catch((error: unknown) => refusalOf(error))
+export function pathsOf(input: PathsInput): Paths {
   return {
-    '/query': orRefusal(async (asked) => {
+    '/query': async (asked) => {
       const { sql, format, ...knowledge } = readOptions(queryOptions, await given(asked, queryOptions), 'fields')
       return await shown(input, { knowledge, sql }, formOf(asked, format), asked.gone)
-    }),
-    '/panel': orRefusal(async (asked) => {
+    },
+    '/panel': async (asked) => {
       const { own, rest } = apart(besidePanel, await given(asked, { ...panelTable, ...besidePanel }))
       const { format, explain, ...knowledge } = readOptions(besidePanel, own, 'fields')
       const panel = panelSpec(rest, 'fields')
@@ -70,12 +81,12 @@ export function pathsOf(input: PathsInput): Shows {
         return { status: 200, type: 'text/plain', body: `${decisions};\n${query};\n` }
       }
       return await shown(input, { knowledge, panel }, formOf(asked, format), asked.gone)
-    }),
-    '/metrics': orRefusal(async (asked) => {
+    },
+    '/metrics': async (asked) => {
       const { format } = readOptions(formatOption, fromAddress(asked.query), 'fields')
       const sql = 'SELECT * FROM endpoints ORDER BY metric'
       return await shown(input, { knowledge: {}, sql, generated: true }, formOf(asked, format), asked.gone)
-    }),
+    },
   }
 }
 
@@ -142,7 +153,7 @@ async function shown(
   question: Question,
   form: Form,
   gone: AbortSignal,
-): Promise<Shown> {
+): Promise<PathAnswer> {
   const path = join(scratch, `${draw()}${forms[form].ending}`)
   try {
     const { facts, sql, rows, notes } = await desk.turn(gone, async (run) => {
@@ -152,7 +163,7 @@ async function shown(
       const written = await writeFile({ engine: seat.engine, ready, options, deps: run }, outFile(path, null), path)
       return { facts: seat.facts, sql, rows: written.rows, notes: [...notes, ...(await doubts(written))] }
     })
-    const body: SentFile = { path, bytes: await sizeOf(path), [Symbol.asyncDispose]: () => realDisk.remove(path) }
+    const body = { path, bytes: await sizeOf(path) }
     return { status: 200, type: forms[form].types[0], body, headers: headersOf(facts, sql, rows, notes) }
   } catch (error) {
     await realDisk.remove(path)
@@ -176,20 +187,4 @@ function headersOf(facts: LakeFacts, sql: string, rows: number, notes: readonly 
     ...fitting('pitlake-notes', noteTexts(notes, 'fields').map(encodeURIComponent).join(' ')),
     ...fitting('pitlake-noted', encodeURIComponent(jsonText(notes))),
   }
-}
-
-const statuses = {
-  usage: 400,
-  stopped: 504,
-  incomplete: 507,
-  busy: 503,
-  unauthorised: 500,
-  integrity: 500,
-  unexpected: 500,
-}
-
-function refusalOf(error: unknown): Shown {
-  const full = ['ENOSPC', 'EDQUOT'].includes(String((error as NodeJS.ErrnoException).code)) || isTooLarge(error)
-  const status = full ? 507 : error instanceof LakeError ? statuses[error.kind] : 500
-  return { status, type: 'text/plain', body: `${error instanceof Error ? error.message : String(error)}\n` }
 }

@@ -11,7 +11,9 @@ const files = [
   'src/catalog/load.ts',
   'src/catalog/remembered.ts',
   'src/config/settings.ts',
-  ...['given', 'import', 'init', 'panel', 'program', 'query', 'sandbox'].map((name) => `src/commands/${name}.ts`),
+  ...['answers', 'given', 'import', 'init', 'panel', 'program', 'query', 'sandbox'].map(
+    (name) => `src/commands/${name}.ts`,
+  ),
 ]
 
 /** Modules that touch the world, and the files that may import them; a trailing slash means the whole folder. */
@@ -27,8 +29,8 @@ const owners: Readonly<Record<string, readonly string[]>> = {
   '@modelcontextprotocol/server': ['src/door/mcp.ts'],
   sqlite: ['src/store/database.ts', 'src/ledger/ledger.ts'],
   fs: files,
-  timers: ['src/commands/cli.ts', 'src/index.ts', 'src/sandbox/'],
-  child_process: ['src/commands/run-hook.ts'],
+  timers: ['src/commands/cli.ts', 'src/commands/answering.ts', 'src/index.ts', 'src/sandbox/'],
+  child_process: ['src/commands/run-hook.ts', 'src/commands/answers.ts'],
   worker_threads: [],
   cluster: [],
   process: ['src/main.ts', 'src/commands/'],
@@ -51,7 +53,7 @@ export function ownerBreaches(files: Files): readonly string[] {
 
 /** What waits, ends a wait or draws a name, and the files that may. */
 const calls: Readonly<Record<string, readonly string[]>> = {
-  setTimeout: ['src/commands/cli.ts', 'src/index.ts', 'src/sandbox/'],
+  setTimeout: ['src/commands/cli.ts', 'src/commands/answering.ts', 'src/index.ts', 'src/sandbox/'],
   setInterval: ['src/commands/', 'src/sandbox/'],
   'AbortSignal.timeout': ['src/net/', 'src/commands/'],
   'Date.parse': ['src/time.ts', 'src/sandbox/'],

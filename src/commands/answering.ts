@@ -1,0 +1,102 @@
+import { randomUUID } from 'node:crypto'
+import { tmpdir } from 'node:os'
+import { setTimeout } from 'node:timers/promises'
+import type { Said, Told } from '../door/answerer.ts'
+import { Desk, type DeskMeans } from '../door/desk.ts'
+import { Pages } from '../door/pages.ts'
+import { type PathAnswer, pathsOf } from '../door/paths.ts'
+import { refusalOf } from '../door/refusal.ts'
+import { type Tool, toolsOf } from '../door/tools.ts'
+import { explained } from './explained.ts'
+import { leave } from './leave.ts'
+import { watchMemory } from './query.ts'
+
+/*
+ * The process that makes the answers of `serve` and `mcp`. Whoever started it says first what it answers from, then asks,
+ * and ends it; it ends itself when nobody can ask any more.
+ */
+
+/** What a process of answers is begun with. */
+export interface Beginning {
+  readonly means: DeskMeans
+  /** Bytes that the process may hold. */
+  readonly bound: number
+}
+
+/** What is asked of it: a path, or a tool. */
+export type DoorQuestion =
+  | {
+      readonly path: string
+      readonly method: string
+      readonly query: string
+      readonly headers: Readonly<Record<string, string | undefined>>
+      readonly body: string
+    }
+  | { readonly tool: string; readonly args: unknown; readonly standing: object }
+
+/** What it answers: what a path shows, or what a tool gives. */
+export type DoorAnswer = PathAnswer | Awaited<ReturnType<Tool['call']>>
+
+/** What it says of itself: its tools. */
+export type ToolHead = Omit<Tool, 'call'>
+
+const tell = (said: Said<DoorAnswer>): void => void process.send?.(said, undefined, undefined, () => undefined)
+
+const elapsed = (): number => performance.now()
+const draw = randomUUID
+const sleep = async (ms: number, signal?: AbortSignal): Promise<void> =>
+  await setTimeout(ms, undefined, signal ? { signal } : {}).catch(() => undefined)
+
+async function begin({ means, bound }: Beginning): Promise<void> {
+  const ids = new Map<AbortSignal, number>()
+  const askers = new Map<number, AbortController>()
+  const begun = (gone: AbortSignal): void => {
+    const id = ids.get(gone)
+    if (id !== undefined) tell({ id, begun: true })
+  }
+  const desk = new Desk(means, { sleep, draw, begun })
+  // A lake that cannot be opened is told before anybody asks.
+  using _seat = await desk.sit({})
+  const pages = new Pages(desk, { elapsed, draw })
+  const paths = pathsOf({ desk, scratch: tmpdir(), draw })
+  const toolsWith = (standing: object): readonly Tool[] => toolsOf({ desk, pages, standing: async () => standing })
+  const answerTo = async (question: DoorQuestion, gone: AbortSignal): Promise<DoorAnswer> => {
+    if ('tool' in question) {
+      const tool = toolsWith(question.standing).find(({ name }) => name === question.tool)
+      if (tool === undefined) throw new RangeError(`no tool ${question.tool}`)
+      return await tool.call(question.args, gone)
+    }
+    const { path, query, body, ...asked } = question
+    const show = paths[path]
+    if (show === undefined) throw new RangeError(`no path ${path}`)
+    return await show({ ...asked, query: new URLSearchParams(query), body: async () => body, gone })
+  }
+  const heard = async (told: Told<DoorQuestion>): Promise<void> => {
+    const { id } = told
+    if ('gone' in told) return askers.get(id)?.abort()
+    const asker = new AbortController()
+    askers.set(id, asker)
+    ids.set(asker.signal, id)
+    try {
+      tell({ id, answer: await answerTo(told.question, asker.signal) })
+    } catch (error) {
+      tell({ id, refused: refusalOf(error) })
+    } finally {
+      askers.delete(id)
+      ids.delete(asker.signal)
+    }
+  }
+  process.on('message', (told: Told<DoorQuestion>) => void heard(told))
+  watchMemory(bound, () => tell({ full: true }))
+  const heads: readonly ToolHead[] = toolsWith({}).map(({ name, about, input }) => ({ name, about, input }))
+  tell({ ready: heads })
+}
+
+// A terminal stops every process; this one is ended by whoever started it.
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => undefined)
+process.on('disconnect', () => leave(0))
+process.once('message', (beginning: Beginning) => {
+  begin(beginning).catch(async (error: unknown) => {
+    tell({ failed: refusalOf(await explained(error, 'serve', beginning.means.folder)) })
+  })
+})

@@ -1,0 +1,42 @@
+import { type Complaint, type ErrorKind, LakeError } from '../errors.ts'
+import { isTooLarge } from '../query/refusal.ts'
+import type { Shown } from './listen.ts'
+
+/** A refusal on its way from one process to another. */
+export interface Refusal {
+  readonly kind: ErrorKind
+  readonly complaints: readonly Complaint[]
+}
+
+/** What was thrown, in the words for whoever asked; no room in memory or on the disk is a kind of its own. */
+export function refusalOf(error: unknown): Refusal {
+  const full = isTooLarge(error) || ['ENOSPC', 'EDQUOT'].includes(String((error as NodeJS.ErrnoException).code))
+  const { kind, complaints } =
+    error instanceof LakeError
+      ? error
+      : new LakeError('unexpected', { subject: error instanceof Error ? error.message : String(error) })
+  // What caused it stays where it was thrown.
+  const told = complaints.map(({ cause: _, ...words }) => words)
+  return { kind: full ? 'incomplete' : kind, complaints: told }
+}
+
+/** The same, to be thrown where it is told. */
+export function thrownBy({ kind, complaints }: Refusal): LakeError {
+  return new LakeError(kind as 'usage', complaints)
+}
+
+const statuses = {
+  usage: 400,
+  stopped: 504,
+  incomplete: 507,
+  busy: 503,
+  unauthorised: 500,
+  integrity: 500,
+  unexpected: 500,
+}
+
+/** A refusal over HTTP. */
+export function refused(error: unknown): Shown {
+  const { message, kind } = thrownBy(refusalOf(error))
+  return { status: statuses[kind], type: 'text/plain', body: `${message}\n` }
+}
