@@ -2,7 +2,7 @@ import { fork } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, renameSync, rmSync } from 'node:fs'
 import { getCompileCacheDir } from 'node:module'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Said, Start } from '../door/answerer.ts'
 import type { Beginning, DoorAnswer, DoorQuestion } from './answering.ts'
@@ -27,7 +27,7 @@ export function startingAnswers({ means, bound, scratch, env }: Starting): Start
     mkdirSync(home, { mode: 0o700 })
     const compiled = getCompileCacheDir()
     const child = fork(program, [], {
-      env: { ...env, TMPDIR: home, TEMP: home, TMP: home, ...(compiled && { NODE_COMPILE_CACHE: compiled }) },
+      env: { ...env, TMPDIR: home, TEMP: home, TMP: home, ...(compiled && { NODE_COMPILE_CACHE: dirname(compiled) }) },
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     })
     let over = false
