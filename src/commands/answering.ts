@@ -56,7 +56,8 @@ async function begin({ means, bound }: Beginning): Promise<void> {
   }
   const desk = new Desk(means, { sleep, draw, begun })
   // A lake that cannot be opened is told before anybody asks.
-  using _seat = await desk.sit({})
+  const seat = await desk.sit({})
+  seat[Symbol.dispose]()
   const pages = new Pages(desk, { elapsed, draw })
   const paths = pathsOf({ desk, scratch: tmpdir(), draw })
   const toolsWith = (standing: object): readonly Tool[] => toolsOf({ desk, pages, standing: async () => standing })

@@ -6,7 +6,7 @@ import { check } from '../report/check.ts'
 import { formatDuration } from '../time.ts'
 import { readStanding } from '../report/status.ts'
 import { kinds } from '../kinds.ts'
-import type { DoorAnswer, DoorQuestion, ToolHead } from './answering.ts'
+import type { DoorAnswer, DoorQuestion } from './answering.ts'
 import { startingAnswers } from './answers.ts'
 import type { Context } from './context.ts'
 import { keylessOf } from './hooks.ts'
@@ -38,10 +38,7 @@ export function deskOptions(timeout: string): readonly OptionSpec[] {
 }
 
 /** Whoever answers the questions of a command. */
-export interface Answers extends AsyncDisposable {
-  readonly ask: (question: DoorQuestion, gone: AbortSignal) => Promise<DoorAnswer>
-  readonly tools: readonly ToolHead[]
-}
+export type Answers = Answerer<DoorQuestion, DoorAnswer>
 
 /** What a command answers with. */
 export interface AnswersInput {
@@ -52,12 +49,8 @@ export interface AnswersInput {
   readonly beside: number
 }
 
-/** Has a process of its own answer from the lake; one that cannot be opened is told before anybody asks. */
-export async function openAnswers(
-  input: Input,
-  deps: Deps,
-  { settings, scratch, beside }: AnswersInput,
-): Promise<Answers> {
+/** Has a process of its own answer from the lake; whether that can be opened is known once it is ready. */
+export function openAnswers(input: Input, deps: Deps, { settings, scratch, beside }: AnswersInput): Answers {
   const seconds = numberOption(input, 'timeout') ?? 0
   if (seconds === 0) throw usage('--timeout', { expected: 'a time such as 90s or 10m', got: '0' })
   const memory = textOption(input, 'memory') ?? ''
@@ -71,14 +64,7 @@ export async function openAnswers(
   const bound = memoryBound(memory) + beside
   const start = startingAnswers({ means, bound, scratch, env: keylessOf(deps.env, settings.secrets) })
   const note = (words: string): void => deps.stderr(`note: ${words}\n`)
-  const answerer = new Answerer({ seconds, told: formatDuration(seconds) }, { start, sleep: deps.sleep, note })
-  await using opening = new AsyncDisposableStack()
-  opening.use(answerer)
-  const tools = (await answerer.ready()) as readonly ToolHead[]
-  const open = opening.move()
-  const ask = async (question: DoorQuestion, gone: AbortSignal): Promise<DoorAnswer> =>
-    await answerer.ask(question, gone)
-  return { ask, tools, [Symbol.asyncDispose]: async () => await open.disposeAsync() }
+  return new Answerer({ seconds, told: formatDuration(seconds) }, { start, sleep: deps.sleep, note })
 }
 
 /** The standing of the lake now, with the line of `status --check`. */

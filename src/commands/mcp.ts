@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { serveMcp } from '../door/mcp.ts'
 import type { Tool } from '../door/tools.ts'
+import type { ToolHead } from './answering.ts'
 import { type Context, readContext } from './context.ts'
 import { type Answers, deskOptions, openAnswers, standingNow } from './desk.ts'
 import type { CommandSpec, Deps, Input } from './spec.ts'
@@ -28,10 +29,11 @@ async function run(input: Input, deps: Deps): Promise<void> {
   const context = readContext(input, deps)
   const { settings } = context
   await withScratch(async (scratch) => {
-    await using answers = await openAnswers(input, deps, { settings, scratch, beside: 0 })
+    await using answers = openAnswers(input, deps, { settings, scratch, beside: 0 })
+    const tools = (await answers.ready()) as readonly ToolHead[]
     if (deps.signal.aborted) return
     const close = await serveMcp({
-      tools: answers.tools.map((head) => ({ ...head, call: calling(head.name, answers, context, deps) })),
+      tools: tools.map((head) => ({ ...head, call: calling(head.name, answers, context, deps) })),
       version: programVersion(),
       secrets: settings.secrets,
       input: process.stdin,
@@ -51,10 +53,10 @@ async function run(input: Input, deps: Deps): Promise<void> {
 }
 
 /** Has a tool called; how the lake stands is read here, where the settings are. */
-function calling(tool: string, { ask }: Answers, context: Context, deps: Deps): Tool['call'] {
+function calling(tool: string, answers: Answers, context: Context, deps: Deps): Tool['call'] {
   return async (args, gone) => {
     const standing = tool === 'status' ? await standingNow(context, deps) : {}
-    const answer = await ask({ tool, args, standing }, gone)
+    const answer = await answers.ask({ tool, args, standing }, gone)
     if ('status' in answer) throw new RangeError(`${tool} was answered as a path`)
     return answer
   }

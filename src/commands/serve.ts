@@ -48,7 +48,8 @@ async function run(input: Input, deps: Deps): Promise<void> {
   const at = listenAt(address, settings)
   await withScratch(async (scratch) => {
     const beside = writers * writerMemory.bytes
-    await using answers = await openAnswers(input, deps, { settings, scratch, beside })
+    await using answers = openAnswers(input, deps, { settings, scratch, beside })
+    await answers.ready()
     const { '/healthz': healthz } = showsOf({ settings, catalogue, creditsPerDay: null }, deps)
     const asking = Object.fromEntries(pathNames.map((path) => [path, showing(path, answers)]))
     const shows = { ...asking, ...(healthz && { '/healthz': healthz }) }
@@ -59,13 +60,13 @@ async function run(input: Input, deps: Deps): Promise<void> {
 }
 
 /** Has what is asked at a path answered, or refused in words. */
-function showing(path: string, { ask }: Answers): Shows[string] {
+function showing(path: string, answers: Answers): Shows[string] {
   return async ({ method, query, headers, body, gone }) => {
     try {
       const { accept, 'content-type': type } = headers
       const text = method === 'POST' ? await body() : ''
       const question = { path, method, query: query.toString(), headers: { accept, 'content-type': type }, body: text }
-      const answer = await ask(question, gone)
+      const answer = await answers.ask(question, gone)
       if (!('body' in answer)) throw new RangeError(`${path} was answered as a tool`)
       return { ...answer, body: typeof answer.body === 'string' ? answer.body : sentFile(answer.body) }
     } catch (error) {

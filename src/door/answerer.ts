@@ -66,7 +66,7 @@ interface Asked<Answer> {
 type Outcome<Answer> =
   | { readonly answer: Answer }
   | { readonly refused: LakeError }
-  | { readonly lost: Loss; readonly suspect: boolean }
+  | { readonly lost: Loss; readonly begun: boolean; readonly suspect: boolean }
 
 interface Kept<Question, Answer> {
   readonly process: Process<Question>
@@ -88,7 +88,7 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
   #kept: Kept<Question, Answer> | undefined
   /** Until when questions are asked alone. */
   #alone: Promise<unknown> = Promise.resolve()
-  #ended: Promise<unknown> = Promise.resolve()
+  #ended: Promise<void> = Promise.resolve()
   #stopped = false
   #count = 0
 
@@ -107,7 +107,7 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
   /** Asks; whoever asked may go away. */
   async ask(question: Question, gone: AbortSignal): Promise<Answer> {
     let suspect = false
-    for (let n = 0; n < mostLost; n++) {
+    for (let lost = 0; lost < mostLost; ) {
       const outcome: Outcome<Answer> = suspect
         ? await this.#byItself(question, gone)
         : await this.#besideOthers(question, gone)
@@ -115,6 +115,7 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
       if ('refused' in outcome) throw outcome.refused
       if (suspect && outcome.suspect) throw culprit(outcome.lost)
       suspect = outcome.suspect
+      if (outcome.begun) lost++
     }
     throw new LakeError('busy', {
       subject: `the query was begun ${mostLost} times, and each time another's ended the process`,
@@ -149,7 +150,7 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
     const opened = await kept.opened.promise
     if (!('answer' in opened)) return opened
     if (gone.aborted || this.#stopped) return { refused: cancelled() }
-    if (kept.lost !== undefined) return { lost: kept.lost, suspect: false }
+    if (kept.lost !== undefined) return { lost: kept.lost, begun: false, suspect: false }
     const id = this.#count++
     const { promise, resolve } = Promise.withResolvers<Outcome<Answer>>()
     const asked: Asked<Answer> = { begun: false, over: undefined, clock: new AbortController(), end: resolve }
@@ -180,7 +181,8 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
     )
     const opened = Promise.withResolvers<Outcome<unknown>>()
     const kept: Kept<Question, Answer> = { process, asked: new Map(), opened, ready: false, lost: undefined }
-    this.#ended = Promise.all([this.#ended, ended.promise])
+    const before = this.#ended
+    this.#ended = ended.promise.then(async () => before)
     return kept
   }
 
@@ -208,7 +210,7 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
     if (asked.over !== undefined) return this.#watch(kept, asked)
     const { seconds, told } = this.#limit
     const next = 'ask for less at once, or start it with a longer --timeout'
-    this.#after(seconds * 1000, asked, () =>
+    void this.#after(seconds * 1000, asked, () =>
       this.#cancel(kept, id, asked, new LakeError('stopped', { subject: `the query took longer than ${told}`, next })),
     )
   }
@@ -223,18 +225,17 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
 
   /** Has a cancelled question end, or the process: nothing else stops a single call of a function in the engine. */
   #watch(kept: Kept<Question, Answer>, asked: Asked<Answer>): void {
-    this.#after(grace, asked, () =>
+    void this.#after(grace, asked, () =>
       this.#lose(kept, { why: 'a cancelled query did not end by itself', byItself: false }),
     )
   }
 
-  #after(ms: number, asked: Asked<Answer>, what: () => void): void {
+  async #after(ms: number, asked: Asked<Answer>, what: () => void): Promise<void> {
     asked.clock.abort()
     asked.clock = new AbortController()
     const { signal } = asked.clock
-    void this.#deps.sleep(ms, signal).then(() => {
-      if (!signal.aborted) what()
-    })
+    await this.#deps.sleep(ms, signal)
+    if (!signal.aborted) what()
   }
 
   /** Ends a process and begins the next one; what was asked of it is told that it is lost. */
@@ -242,17 +243,19 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
     if (kept.lost !== undefined) return
     kept.lost = lost
     kept.process.kill()
-    kept.opened.resolve({ lost, suspect: false })
-    if (this.#kept === kept) this.#kept = undefined
-    // After one that never answered the next question tries.
+    kept.opened.resolve({ lost, begun: true, suspect: false })
+    // One that was stopped is kept, so that none begins after it; after one that never answered the next question tries.
+    if (this.#kept === kept && !this.#stopped) this.#kept = undefined
     if (kept.ready && !this.#stopped) {
       this.#deps.note(`${lost.why}; another process goes on`)
       this.#held()
     }
-    const stopped = this.#stopped ? cancelled() : undefined
-    for (const { begun, over, end } of kept.asked.values()) {
-      const refused = over ?? stopped
-      end(refused === undefined ? { lost, suspect: lost.byItself && begun } : { refused })
+    const asked = [...kept.asked.values()]
+    const idle = asked.every(({ begun }) => !begun)
+    for (const { begun, over, end } of asked) {
+      const refused = over ?? (this.#stopped ? cancelled() : undefined)
+      const suspect = lost.byItself && (begun || idle)
+      end(refused === undefined ? { lost, begun: begun || suspect, suspect } : { refused })
     }
   }
 }

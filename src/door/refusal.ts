@@ -16,7 +16,7 @@ export function refusalOf(error: unknown): Refusal {
       ? error
       : new LakeError('unexpected', { subject: error instanceof Error ? error.message : String(error) })
   // What caused it stays where it was thrown.
-  const told = complaints.map(({ cause: _, ...words }) => words)
+  const told = complaints.map(({ subject, expected, got, next }) => ({ subject, expected, got, next }))
   return { kind: full ? 'incomplete' : kind, complaints: told }
 }
 

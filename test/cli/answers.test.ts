@@ -66,7 +66,11 @@ class Server implements AsyncDisposable {
     const ticks = (): number => {
       const [pid] = this.kept
       const stat = pid === undefined ? '' : readFileSync(`/proc/${pid}/stat`, 'utf8')
-      const [user = 0, system = 0] = stat.replace(/^.*\) /, '').split(' ').slice(11, 13).map(Number)
+      const [user = 0, system = 0] = stat
+        .replace(/^.*\) /, '')
+        .split(' ')
+        .slice(11, 13)
+        .map(Number)
       return user + system
     }
     const before = ticks()
@@ -114,7 +118,7 @@ async function others(server: Server, count: number): Promise<void> {
 
 describe.each(Object.entries(deaf))('%s', (_, sql) => {
   test('ends nothing of others, whether its asker goes away or waits', async () => {
-    await using server = await Server.at(['--memory', '200MB', '--timeout', '2s'])
+    await using server = await Server.at(['--memory', '200MB', '--timeout', '5s'])
     const before = await server.answering()
     const gone = new AbortController()
     const left = server.ask(sql, { signal: gone.signal }).catch(() => null)
@@ -139,7 +143,10 @@ test('a process that is killed in the middle: what it was asked is asked of anot
   const asked = Array.from({ length: 5 }, async (_, n) => await server.ask(slow(n)))
   await until(() => server.atWork === 3, 'three answers at work')
   process.kill(first, 'SIGKILL')
-  const answers = (await Promise.all(asked)).map(([status, text]) => ({ status, ...(JSON.parse(text) as { c: number }) }))
+  const answers = (await Promise.all(asked)).map(([status, text]) => ({
+    status,
+    ...(JSON.parse(text) as { c: number }),
+  }))
   const { c } = answers[0] ?? {}
   expect(c).toBeGreaterThan(0)
   expect(answers).toEqual([0, 1, 2, 3, 4].map((n) => ({ status: 200, n, c })))
@@ -199,8 +206,7 @@ describe('the process', () => {
 
   test('a lake that it cannot open ends the program in words, and nothing is left', async () => {
     const nowhere = mkdtempSync(join(tmpdir(), 'pitlake-nowhere-'))
-    const server = await Server.at(['--data', nowhere])
-    await using _server = server
+    await using server = await Server.at(['--data', nowhere])
     rmSync(nowhere, { recursive: true })
     await until(() => server.program.exitCode !== null, 'its end')
     expect([server.program.exitCode, server.said]).toEqual([2, expect.stringContaining('expected lake.duckdb')])

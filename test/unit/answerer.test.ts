@@ -1,0 +1,269 @@
+import { setImmediate } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { Answerer, type Said, type Told } from '../../src/door/answerer.ts'
+
+/** A process that does what a test says. */
+class Actor {
+  readonly told: Told<string>[] = []
+  killed = false
+  readonly say: (said: Said<string>) => void
+  readonly end: (how: string) => void
+
+  constructor(say: (said: Said<string>) => void, end: (how: string) => void) {
+    this.say = say
+    this.end = end
+  }
+
+  /** The questions that it was asked, in their order. */
+  get asked(): readonly string[] {
+    return this.told.flatMap((one) => ('question' in one ? [one.question] : []))
+  }
+
+  /** Those that nobody waits for. */
+  get given(): readonly string[] {
+    const gone = this.told.flatMap((one) => ('gone' in one ? [one.id] : []))
+    return this.told.flatMap((one) => ('question' in one && gone.includes(one.id) ? [one.question] : []))
+  }
+
+  begin(...questions: readonly string[]): void {
+    for (const question of questions) this.say({ id: this.#id(question), begun: true })
+  }
+
+  answer(...questions: readonly string[]): void {
+    for (const question of questions) this.say({ id: this.#id(question), answer: `${question}!` })
+  }
+
+  refuse(question: string, subject: string): void {
+    this.say({ id: this.#id(question), refused: { kind: 'stopped', complaints: [{ subject }] } })
+  }
+
+  #id(question: string): number {
+    return this.told.find((one) => 'question' in one && one.question === question)?.id ?? -1
+  }
+}
+
+/** An answerer over such processes, each of which opens at once, with a clock that a test goes on. */
+function staged(open: (actor: Actor, n: number) => void = (actor) => actor.say({ ready: 'tools' })) {
+  const actors: Actor[] = []
+  const notes: string[] = []
+  const waits: { readonly ms: number; readonly wake: () => void }[] = []
+  const answerer = new Answerer<string, string>(
+    { seconds: 7, told: '7s' },
+    {
+      start: (heard, ended) => {
+        const actor = new Actor(heard, ended)
+        actors.push(actor)
+        setTimeout(() => open(actor, actors.length))
+        return {
+          send: (told) => void actor.told.push(told),
+          kill: () => {
+            actor.killed = true
+            setTimeout(() => actor.end('SIGKILL'))
+          },
+        }
+      },
+      sleep: async (ms, signal) => {
+        await new Promise<void>((wake) => {
+          waits.push({ ms, wake })
+          signal?.addEventListener('abort', () => wake())
+        })
+      },
+      note: (words) => void notes.push(words),
+    },
+  )
+  const never = new AbortController().signal
+  const ask = async (question: string, gone = never): Promise<string> =>
+    await answerer.ask(question, gone).catch((error: unknown) => (error instanceof Error ? error.message : 'x'))
+  /** Lets everything happen that can, then gives the last process. */
+  const now = async (): Promise<Actor> => {
+    for (let n = 0; n < 20; n++) {
+      await setImmediate()
+      await new Promise((done) => setTimeout(done))
+    }
+    const actor = actors.at(-1)
+    if (actor === undefined) throw new Error('no process')
+    return actor
+  }
+  const pass = (ms: number): void => {
+    for (const wait of waits.splice(0)) if (wait.ms === ms) wait.wake()
+  }
+  return { answerer, actors, notes, ask, now, pass }
+}
+
+const tooLong = 'the query took longer than 7s; ask for less at once, or start it with a longer --timeout'
+
+test('one process is kept for all, says what it is, and answers in any order', async () => {
+  const { answerer, actors, ask, now } = staged()
+  expect(await answerer.ready()).toBe('tools')
+  const asked = ['a', 'b', 'c'].map(async (question) => await ask(question))
+  const process = await now()
+  process.begin('a', 'b', 'c')
+  process.answer('c', 'a', 'b')
+  expect(await Promise.all(asked)).toEqual(['a!', 'b!', 'c!'])
+  expect([actors.length, process.given]).toEqual([1, []])
+})
+
+describe('a question whose time is over', () => {
+  test('is cancelled, and the words of its time are told where it ends by itself', async () => {
+    const { actors, ask, now, pass } = staged()
+    const late = ask('late')
+    const process = await now()
+    pass(7000)
+    await now()
+    expect(process.given).toEqual([])
+    process.begin('late')
+    pass(7000)
+    await now()
+    expect(process.given).toEqual(['late'])
+    process.refuse('late', 'the query was cancelled')
+    expect(await late).toBe(tooLong)
+    pass(2000)
+    await now()
+    expect([actors.length, process.killed]).toEqual([1, false])
+  })
+
+  test('takes the process with it where it does not end; what others ask is asked of the next', async () => {
+    const { actors, notes, ask, now, pass } = staged()
+    const deaf = ask('deaf')
+    const first = await now()
+    first.begin('deaf')
+    pass(7000)
+    const [slow, waiting] = [ask('slow'), ask('waiting')]
+    await now()
+    first.begin('slow')
+    pass(2000)
+    const second = await now()
+    expect(await deaf).toBe(tooLong)
+    expect([first.killed, actors.length, second.asked]).toEqual([true, 2, ['slow', 'waiting']])
+    // What the lost one still says is heard by nobody.
+    first.answer('slow')
+    second.answer('waiting', 'slow')
+    expect([await slow, await waiting]).toEqual(['slow!', 'waiting!'])
+    expect(notes).toEqual(['a cancelled query did not end by itself; another process goes on'])
+  })
+
+  test('in each try counts anew, and after five lost processes the question is refused', async () => {
+    const { actors, ask, now, pass } = staged()
+    const unlucky = ask('unlucky')
+    for (let n = 1; n <= 5; n++) {
+      const deaf = ask(`deaf ${n}`)
+      const process = await now()
+      expect(process.asked).toContain('unlucky')
+      process.begin(`deaf ${n}`)
+      pass(7000)
+      await now()
+      process.begin('unlucky')
+      pass(2000)
+      expect(await deaf).toBe(tooLong)
+    }
+    expect(await unlucky).toBe("the query was begun 5 times, and each time another's ended the process; ask again")
+    await now()
+    expect(actors).toHaveLength(6)
+  })
+})
+
+test('who goes away: what has begun must end, what waits for its turn holds up nobody', async () => {
+  const { actors, ask, now, pass } = staged()
+  const [one, two] = [new AbortController(), new AbortController()]
+  const asked = [ask('at work', one.signal), ask('waiting', two.signal), ask('other')]
+  const first = await now()
+  first.begin('at work')
+  two.abort()
+  pass(2000)
+  await now()
+  expect([first.given, first.killed]).toEqual([['waiting'], false])
+  first.refuse('waiting', 'the query was cancelled')
+  one.abort()
+  await now()
+  pass(2000)
+  const second = await now()
+  expect([first.killed, second.asked]).toEqual([true, ['other']])
+  second.answer('other')
+  expect(await Promise.all(asked)).toEqual(['the query was cancelled', 'the query was cancelled', 'other!'])
+  expect(await ask('too late', one.signal)).toBe('the query was cancelled')
+  expect([actors.length, second.asked]).toEqual([2, ['other']])
+})
+
+describe('a process that ends by itself', () => {
+  test('what was at work is asked again one by one; the one that ends another alone is refused', async () => {
+    const { actors, notes, ask, now } = staged()
+    const [a, killer, c, waiting] = ['a', 'killer', 'c', 'waiting'].map(async (question) => await ask(question))
+    const first = await now()
+    first.begin('a', 'killer', 'c')
+    first.end('SIGKILL')
+    const second = await now()
+    const newcomer = ask('newcomer')
+    await now()
+    expect(second.asked).toEqual(['a'])
+    second.answer('a')
+    await now()
+    expect(second.asked).toEqual(['a', 'killer'])
+    second.begin('killer')
+    second.end('SIGABRT')
+    const third = await now()
+    expect(await killer).toMatch(/ended two processes, the second one alone: .*\(SIGABRT\); ask for less at once/)
+    expect(third.asked).toEqual(['c'])
+    third.begin('c')
+    third.answer('c')
+    await now()
+    expect(third.asked).toEqual(['c', 'waiting', 'newcomer'])
+    third.answer('newcomer', 'waiting')
+    expect(await Promise.all([a, c, waiting, newcomer])).toEqual(['a!', 'c!', 'waiting!', 'newcomer!'])
+    expect([actors.length, notes.length]).toEqual([3, 2])
+  })
+
+  test('where nothing was at work yet, each is asked again alone', async () => {
+    const { ask, now } = staged()
+    const asked = [ask('a'), ask('b')]
+    ;(await now()).end('SIGKILL')
+    const second = await now()
+    expect(second.asked).toEqual(['a'])
+    second.end('SIGKILL')
+    const third = await now()
+    third.answer('b')
+    expect(await Promise.all(asked)).toEqual([expect.stringContaining('the second one alone'), 'b!'])
+  })
+
+  test('one that is full is ended, and its question told so', async () => {
+    const { ask, now } = staged()
+    const large = ask('large')
+    for (let n = 0; n < 2; n++) {
+      const process = await now()
+      process.begin('large')
+      process.say({ full: true })
+      expect(process.killed).toBe(true)
+    }
+    expect(await large).toContain('the answers took more memory than they may')
+  })
+
+  test('one at rest is replaced before anybody asks', async () => {
+    const { answerer, actors, now } = staged()
+    await answerer.ready()
+    ;(await now()).end('SIGKILL')
+    await now()
+    expect(actors).toHaveLength(2)
+  })
+})
+
+test('a process that does not open: its words are told, and the next question tries again', async () => {
+  const failed: Said<string> = { failed: { kind: 'integrity', complaints: [{ subject: 'lake', got: 'damage' }] } }
+  const { answerer, actors, notes, ask, now } = staged((actor, n) => {
+    if (n === 2) actor.end('SIGSEGV')
+    else actor.say(n === 1 ? failed : { ready: null })
+  })
+  await expect(answerer.ready()).rejects.toThrow('lake: got damage')
+  const asked = ask('a')
+  expect((await now()).asked).toEqual(['a'])
+  ;(await now()).answer('a')
+  expect([await asked, actors.length, actors[0]?.killed, notes]).toEqual(['a!', 3, true, []])
+})
+
+test('a stop ends the process, refuses who waits, and begins none anew', async () => {
+  const { answerer, actors, notes, ask, now } = staged()
+  const asked = [ask('a'), ask('b')]
+  const process = await now()
+  process.begin('a')
+  await answerer[Symbol.asyncDispose]()
+  expect(await Promise.all([...asked, ask('c')])).toEqual(Array(3).fill('the query was cancelled'))
+  expect([process.killed, actors.length, notes]).toEqual([true, 1, []])
+})
