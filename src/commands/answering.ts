@@ -34,13 +34,13 @@ export type DoorQuestion =
     }
   | { readonly tool: string; readonly args: unknown; readonly standing: object }
 
-/** What it answers: what a path shows, or what a tool gives. */
-export type DoorAnswer = PathAnswer | Awaited<ReturnType<Tool['call']>>
+/** What it answers: what a path shows, with a file where one was written, or what a tool gives. */
+export type MadeAnswer = PathAnswer | Awaited<ReturnType<Tool['call']>>
 
 /** What it says of itself: its tools. */
 export type ToolHead = Omit<Tool, 'call'>
 
-const tell = (said: Said<DoorAnswer>): void => void process.send?.(said, undefined, undefined, () => undefined)
+const tell = (said: Said<MadeAnswer>): void => void process.send?.(said, undefined, undefined, () => undefined)
 
 const elapsed = (): number => performance.now()
 const draw = randomUUID
@@ -61,7 +61,7 @@ async function begin({ means, bound }: Beginning): Promise<void> {
   const pages = new Pages(desk, { elapsed, draw })
   const paths = pathsOf({ desk, scratch: tmpdir(), draw })
   const toolsWith = (standing: object): readonly Tool[] => toolsOf({ desk, pages, standing: async () => standing })
-  const answerTo = async (question: DoorQuestion, gone: AbortSignal): Promise<DoorAnswer> => {
+  const answerTo = async (question: DoorQuestion, gone: AbortSignal): Promise<MadeAnswer> => {
     if ('tool' in question) {
       const tool = toolsWith(question.standing).find(({ name }) => name === question.tool)
       if (tool === undefined) throw new RangeError(`no tool ${question.tool}`)

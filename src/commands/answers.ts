@@ -1,16 +1,23 @@
 import { fork } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { mkdirSync, renameSync, rmSync } from 'node:fs'
+import { mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { getCompileCacheDir } from 'node:module'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Said, Start } from '../door/answerer.ts'
-import type { Beginning, DoorAnswer, DoorQuestion } from './answering.ts'
+import type { SentFile, Shown } from '../door/listen.ts'
+import { refusalOf } from '../door/refusal.ts'
+import type { Tool } from '../door/tools.ts'
+import { realDisk } from '../store/disk.ts'
+import type { Beginning, DoorQuestion, MadeAnswer } from './answering.ts'
 import { beforeLeaving } from './leave.ts'
 
 const { url } = import.meta
 /** Packed it is JavaScript. */
 const program = fileURLToPath(new URL(url.endsWith('.ts') ? './answering.ts' : './answering.js', url))
+
+/** What is answered: as it is shown at a path, or what a tool gives. */
+export type DoorAnswer = Shown | Awaited<ReturnType<Tool['call']>>
 
 /** What a process of answers is started with. */
 export interface Starting extends Beginning {
@@ -43,7 +50,7 @@ export function startingAnswers({ means, bound, scratch, env }: Starting): Start
       ended(how)
     }
     // What it said last may come after its end, when its folder is gone.
-    child.on('message', (said: Said<DoorAnswer>) => over || heard(broughtUp(said, scratch)))
+    child.on('message', (said: Said<MadeAnswer>) => over || heard(broughtUp(said, scratch)))
     child.once('exit', (code, signal) => end(signal ?? `exit code ${code}`))
     child.on('error', ({ message }) => {
       if (child.pid === undefined) end(message)
@@ -54,11 +61,31 @@ export function startingAnswers({ means, bound, scratch, env }: Starting): Start
   }
 }
 
-/** What was said, with its file in the folder that outlives the process. */
-function broughtUp(said: Said<DoorAnswer>, scratch: string): Said<DoorAnswer> {
-  if (!('answer' in said) || !('body' in said.answer) || typeof said.answer.body === 'string') return said
-  const { path, bytes } = said.answer.body
-  const place = join(scratch, basename(path))
-  renameSync(path, place)
-  return { ...said, answer: { ...said.answer, body: { path: place, bytes } } }
+/** So many bytes of an answer are read at once. */
+const small = 65_536
+
+/** What was said; the file of an answer is read if it is small, else it goes to where it outlives the process. */
+function broughtUp(said: Said<MadeAnswer>, scratch: string): Said<DoorAnswer> {
+  if (!('answer' in said)) return said
+  const { id, answer } = said
+  if (!('body' in answer)) return { id, answer }
+  if (typeof answer.body === 'string') return { id, answer: { ...answer, body: answer.body } }
+  try {
+    const { path, bytes } = answer.body
+    return { id, answer: { ...answer, body: bytes > small ? sentFile(path, bytes, scratch) : smallFile(path) } }
+  } catch (error) {
+    return { id, refused: refusalOf(error) }
+  }
+}
+
+function smallFile(path: string): Buffer {
+  const bytes = readFileSync(path)
+  rmSync(path)
+  return bytes
+}
+
+function sentFile(made: string, bytes: number, scratch: string): SentFile {
+  const path = join(scratch, basename(made))
+  renameSync(made, path)
+  return { path, bytes, [Symbol.asyncDispose]: async () => await realDisk.remove(path) }
 }

@@ -1,8 +1,7 @@
-import { listen, listenAt, type SentFile, type Shows } from '../door/listen.ts'
-import { pathNames, posts, writerMemory, type Written } from '../door/paths.ts'
+import { listen, listenAt, type Shows } from '../door/listen.ts'
+import { pathNames, posts, writerMemory } from '../door/paths.ts'
 import { refused } from '../door/refusal.ts'
 import { usage } from '../errors.ts'
-import { realDisk } from '../store/disk.ts'
 import { readContext } from './context.ts'
 import { type Answers, deskOptions, openAnswers } from './desk.ts'
 import { withScratch } from './query.ts'
@@ -68,13 +67,9 @@ function showing(path: string, answers: Answers): Shows[string] {
       const question = { path, method, query: query.toString(), headers: { accept, 'content-type': type }, body: text }
       const answer = await answers.ask(question, gone)
       if (!('body' in answer)) throw new RangeError(`${path} was answered as a tool`)
-      return { ...answer, body: typeof answer.body === 'string' ? answer.body : sentFile(answer.body) }
+      return answer
     } catch (error) {
       return refused(error)
     }
   }
-}
-
-function sentFile({ path, bytes }: Written): SentFile {
-  return { path, bytes, [Symbol.asyncDispose]: async () => await realDisk.remove(path) }
 }

@@ -29,7 +29,8 @@ export interface SentFile extends AsyncDisposable {
 export interface Shown {
   readonly status: number
   readonly type: string
-  readonly body: string | SentFile
+  /** A text is cleared of keys; bytes and files are sent as they are. */
+  readonly body: string | Uint8Array | SentFile
   readonly headers?: Readonly<Record<string, string>>
 }
 
@@ -212,10 +213,11 @@ const plain = (status: number, words: string): Shown => ({ status, type: 'text/p
 
 async function send(request: IncomingMessage, response: ServerResponse, shown: Shown): Promise<void> {
   const { status, type, body, headers } = shown
+  const whole = typeof body === 'string' ? Buffer.from(body) : body
   response.setTimeout(patience.answer)
   response.writeHead(status, {
     'content-type': typeof body === 'string' ? `${type}; charset=utf-8` : type,
-    'content-length': typeof body === 'string' ? Buffer.byteLength(body) : body.bytes,
+    'content-length': 'path' in whole ? whole.bytes : whole.length,
     'cache-control': 'no-store',
     'referrer-policy': 'no-referrer',
     'x-content-type-options': 'nosniff',
@@ -226,7 +228,7 @@ async function send(request: IncomingMessage, response: ServerResponse, shown: S
     ...(type === 'text/html' && { refresh: '60' }),
     ...headers,
   })
-  if (typeof body === 'string') return void response.end(request.method === 'HEAD' ? undefined : body)
-  await using file = body
+  if (!('path' in whole)) return void response.end(request.method === 'HEAD' ? undefined : whole)
+  await using file = whole
   await pipeline(readStream(file.path), response).catch(() => undefined)
 }
