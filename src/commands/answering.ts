@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { flushCompileCache } from 'node:module'
 import { tmpdir } from 'node:os'
 import { setTimeout } from 'node:timers/promises'
 import type { Said, Told } from '../door/answerer.ts'
@@ -48,11 +49,9 @@ const sleep = async (ms: number, signal?: AbortSignal): Promise<void> =>
   await setTimeout(ms, undefined, signal ? { signal } : {}).catch(() => undefined)
 
 async function begin({ means, bound }: Beginning): Promise<void> {
-  const ids = new Map<AbortSignal, number>()
   const askers = new Map<number, AbortController>()
   const begun = (gone: AbortSignal): void => {
-    const id = ids.get(gone)
-    if (id !== undefined) tell({ id, begun: true })
+    for (const [id, { signal }] of askers) if (signal === gone) tell({ id, begun: true })
   }
   const desk = new Desk(means, { sleep, draw, begun })
   // A lake that cannot be opened is told before anybody asks.
@@ -77,20 +76,20 @@ async function begin({ means, bound }: Beginning): Promise<void> {
     if ('gone' in told) return askers.get(id)?.abort()
     const asker = new AbortController()
     askers.set(id, asker)
-    ids.set(asker.signal, id)
     try {
       tell({ id, answer: await answerTo(told.question, asker.signal) })
     } catch (error) {
       tell({ id, refused: refusalOf(error) })
     } finally {
       askers.delete(id)
-      ids.delete(asker.signal)
     }
   }
   process.on('message', (told: Told<DoorQuestion>) => void heard(told))
   watchMemory(bound, () => tell({ full: true }))
   const heads: readonly ToolHead[] = toolsWith({}).map(({ name, about, input }) => ({ name, about, input }))
   tell({ ready: heads })
+  // Whoever is killed leaves no compiled code for the next one at its end.
+  flushCompileCache()
 }
 
 // A terminal stops every process; this one is ended by whoever started it.
