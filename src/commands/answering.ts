@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { flushCompileCache } from 'node:module'
 import { tmpdir } from 'node:os'
 import { setTimeout } from 'node:timers/promises'
-import type { Said, Told } from '../door/answerer.ts'
+import type { Said, Call } from '../door/answerer.ts'
 import { Desk, type DeskMeans } from '../door/desk.ts'
 import { Pages } from '../door/pages.ts'
 import { type PathAnswer, pathsOf } from '../door/paths.ts'
@@ -71,7 +71,7 @@ async function begin({ means, bound }: Beginning): Promise<void> {
     if (show === undefined) throw new RangeError(`no path ${path}`)
     return await show({ ...asked, query: new URLSearchParams(query), body: async () => body, gone })
   }
-  const heard = async (told: Told<DoorQuestion>): Promise<void> => {
+  const heard = async (told: Call<DoorQuestion>): Promise<void> => {
     const { id } = told
     if ('gone' in told) return askers.get(id)?.abort()
     const asker = new AbortController()
@@ -84,7 +84,7 @@ async function begin({ means, bound }: Beginning): Promise<void> {
       askers.delete(id)
     }
   }
-  process.on('message', (told: Told<DoorQuestion>) => void heard(told))
+  process.on('message', (told: Call<DoorQuestion>) => void heard(told))
   watchMemory(bound, () => tell({ full: true }))
   const heads: readonly ToolHead[] = toolsWith({}).map(({ name, about, input }) => ({ name, about, input }))
   tell({ ready: heads })

@@ -30,10 +30,10 @@ async function run(input: Input, deps: Deps): Promise<void> {
   const { settings } = context
   await withScratch(async (scratch) => {
     await using answers = openAnswers(input, deps, { settings, scratch, beside: 0 })
-    const tools = (await answers.ready()) as readonly ToolHead[]
+    const heads = (await answers.ready()) as readonly ToolHead[]
     if (deps.signal.aborted) return
     const close = await serveMcp({
-      tools: tools.map((head) => ({ ...head, call: calling(head.name, answers, context, deps) })),
+      tools: heads.map((head) => ({ ...head, call: calling(head.name, answers, context, deps) })),
       version: programVersion(),
       secrets: settings.secrets,
       input: process.stdin,

@@ -2,7 +2,7 @@ import { LakeError } from '../errors.ts'
 import { type Refusal, thrownBy } from './refusal.ts'
 
 /** What a process is told: a question, or that nobody waits for its answer any more. */
-export type Told<Question> =
+export type Call<Question> =
   | { readonly id: number; readonly question: Question }
   | { readonly id: number; readonly gone: true }
 
@@ -17,7 +17,7 @@ export type Said<Answer> =
 
 /** A process as whoever keeps it sees it. */
 export interface Process<Question> {
-  readonly send: (told: Told<Question>) => void
+  readonly send: (told: Call<Question>) => void
   /** Ends it, whatever it is at. */
   readonly kill: () => void
 }
@@ -39,7 +39,7 @@ export interface AnswererDeps<Question, Answer> {
   readonly start: Start<Question, Answer>
   /** Ends early, without an error, when the signal is aborted. */
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>
-  /** Told that a process was lost, and why. */
+  /** Call that a process was lost, and why. */
   readonly note: (words: string) => void
 }
 

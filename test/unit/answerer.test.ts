@@ -1,10 +1,10 @@
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { Answerer, type Said, type Told } from '../../src/door/answerer.ts'
+import { Answerer, type Said, type Call } from '../../src/door/answerer.ts'
 
 /** A process that does what a test says. */
 class Actor {
-  readonly told: Told<string>[] = []
+  readonly told: Call<string>[] = []
   killed = false
   readonly say: (said: Said<string>) => void
   readonly end: (how: string) => void
