@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Engine, quote } from '../../src/store/engine.ts'
 import { inLake, places } from '../../src/store/layout.ts'
+import { mostMemory } from './memory.ts'
 import { judged, type Measured, median, scaled } from './measured.ts'
 import { root } from './provider.ts'
 
@@ -40,10 +41,14 @@ export async function benchServe(): Promise<Measured[]> {
     const url = await addressOf(server)
     const many = await manyAtOnce(lake, url)
     const beside = await besideCommits(lake, url)
+    // The process of the answers is killed at the end, so it is asked before.
+    const kept = readFileSync(`/proc/${server.pid}/task/${server.pid}/children`, 'utf8').trim()
+    const answers = mostMemory(kept)
     server.kill('SIGTERM')
     await once(server, 'exit')
     const { megabytes } = JSON.parse(readFileSync(usage, 'utf8')) as { megabytes: number }
-    return [many, judged(`its memory through all that: ${megabytes} MB`, megabytes, bounds.megabytes, ' MB'), beside]
+    const line = `its memory through all that: ${answers} MB for the answers, ${megabytes} MB beside`
+    return [many, judged(line, answers + megabytes, bounds.megabytes, ' MB'), beside]
   } finally {
     if (server.exitCode === null) server.kill('SIGKILL')
     rmSync(folder, { recursive: true, force: true })
