@@ -187,7 +187,6 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
   }
 
   #hear(kept: Kept<Question, Answer>, said: Said<Answer>): void {
-    if (kept.lost !== undefined) return
     if ('ready' in said) {
       kept.ready = true
       return kept.opened.resolve({ answer: said.ready })

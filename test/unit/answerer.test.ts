@@ -184,10 +184,22 @@ test('who goes away: what has begun must end, what waits for its turn holds up n
   expect([actors.length, second.asked]).toEqual([2, ['other']])
 })
 
+test('who goes away just before his turn begins is waited for no longer than others', async () => {
+  const { ask, now, pass } = staged()
+  const gone = new AbortController()
+  const asked = ask('deaf', gone.signal)
+  const first = await now()
+  gone.abort()
+  first.begin('deaf')
+  pass(2000)
+  await now()
+  expect([first.given, first.killed, await asked]).toEqual([['deaf'], true, 'the query was cancelled'])
+})
+
 describe('a process that ends by itself', () => {
   test('what was at work is asked again one by one; the one that ends another alone is refused', async () => {
     const { actors, notes, ask, now } = staged()
-    const [a, killer, c, waiting] = ['a', 'killer', 'c', 'waiting'].map(async (question) => await ask(question))
+    const [waiting, a, killer, c] = ['waiting', 'a', 'killer', 'c'].map(async (question) => await ask(question))
     const first = await now()
     first.begin('a', 'killer', 'c')
     first.end('SIGKILL')
