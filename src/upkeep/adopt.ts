@@ -35,7 +35,7 @@ import {
 } from './adopt-files.ts'
 import { sortPoints, sortRows } from './adopt-points.ts'
 import { adoptRegistry } from './adopt-registry.ts'
-import { lostLake, foundFolder } from './found.ts'
+import { foundFolder, isLost, whatIsLeft } from './found.ts'
 
 /** What taking up a lost lake needs beside its files. */
 export interface Adopting {
@@ -80,9 +80,8 @@ export async function adoptLost(root: string, adopting: Adopting, deps: CommitDe
   await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
   using engine = await Engine.open(':memory:', { lean: true, privateSpill: true })
   const opened: LostFolder = { engine, root }
-  const lost = await lostLake(root)
-  if (!lost) return []
-  const lake = await lakeOf(root, lost.lakes)
+  if (!(await isLost(root))) return []
+  const lake = await lakeOf(root, (await whatIsLeft(root)).lakes)
   const synthetic = (await markedSynthetic(root)) ?? adopting.synthetic
   if (synthetic === null) throw unknownProvider(root)
   const begun = await unfinished(root)

@@ -1,6 +1,7 @@
 import { archived } from '../ledger/archive.ts'
 import { type BytesProblem, bytesProblem, sha256File } from '../ledger/commit.ts'
 import { type Damage, finding } from './damage.ts'
+import { isFolder } from '../store/files.ts'
 import { codeOf, exists, isWritable, namesIn, statOf } from '../store/disk.ts'
 import { readsWell } from '../store/engine.ts'
 import { filesOnDisk, type HeldFile, isOnDisk } from '../ledger/held.ts'
@@ -136,6 +137,18 @@ export async function checkLocks(root: string): Promise<Damage[]> {
   return found
 }
 
+/** What is wrong with a file of the views, whatever it holds. */
+async function viewProblem(root: string, severity: Damage['severity']): Promise<Damage | undefined> {
+  for (const path of [places.database, places.script, places.manifest]) {
+    const own = { severity, remedy: 'run pitlake doctor --repair: it moves the folder aside and makes the views anew' }
+    if (await isFolder(inLake(root, path))) return finding('views_torn', path, 'a folder stands in its place', own)
+  }
+  for (const path of [places.database, places.script])
+    if (!(await statOf(inLake(root, path)))) return finding('views_missing', path, 'it is not there', { severity })
+  const reads = await readsWell(inLake(root, places.database))
+  return reads ? undefined : finding('views_torn', places.database, 'it cannot be read')
+}
+
 /**
  * Whether the views are there and name the files where they are now, and what was made for them is as it was;
  * `thorough` reads its bytes. `root` is absolute.
@@ -144,10 +157,8 @@ export async function checkViews(ledger: Ledger, root: string, thorough: boolean
   if (ledger.head().version === 0) return []
   // Where nothing can be written, readers make them in memory.
   const severity = isWritable(root) ? 'damage' : 'notice'
-  for (const path of [places.database, places.script])
-    if (!(await statOf(inLake(root, path)))) return [finding('views_missing', path, 'it is not there', { severity })]
-  if (!(await readsWell(inLake(root, places.database))))
-    return [finding('views_torn', places.database, 'it cannot be read')]
+  const problem = await viewProblem(root, severity)
+  if (problem) return [problem]
   const earlier = await readManifest(root)
   // The three files are put in place one after the other.
   if (!earlier && isWritable(root) && !isFree(root, viewsLock)) return []
@@ -181,30 +192,37 @@ async function checkExports(root: string, manifest: Manifest, thorough: boolean)
   return found
 }
 
+/** Notes of stamps that are not there, and those that are damaged or lack what was kept for them. */
+export interface StampsHealth {
+  readonly lost: readonly string[]
+  readonly torn: readonly string[]
+  readonly findings: readonly Damage[]
+}
+
 /**
- * The notes of stamped results and what was copied for them; `thorough` reads all bytes. The data files that they name
- * are the journal's, and looked at with it.
+ * Looks at the notes of stamped results and at what was copied for them; `thorough` reads all bytes. The data files that
+ * they name are the journal's, and looked at with it.
  */
-export async function checkStamps(ledger: Ledger, thorough: boolean): Promise<Damage[]> {
+export async function stampsHealth(ledger: Ledger, thorough: boolean): Promise<StampsHealth> {
   const { root } = ledger
-  const found: Damage[] = []
-  for (const id of await lostStamps(ledger, root))
-    found.push(finding('stamp_lost', stampFile(id), 'it is not there, and the ledger knows it'))
-  const copied = new Map<string, StampedFile>()
+  const lost = await lostStamps(ledger, root)
+  const findings = lost.map((id) => finding('stamp_lost', stampFile(id), 'it is not there, and the ledger knows it'))
+  const torn = new Set<string>()
+  const copied = new Map<string, StampedFile & { readonly of: string[] }>()
   for (const id of await listStamps(root)) {
-    const torn = (what: string): void => void found.push(finding('stamp_torn', stampFile(id), what))
-    try {
-      const { lake, files } = await readStamp(root, id)
-      if (lake !== ledger.head().lake) torn(`it is of lake ${lake}`)
-      for (const file of files) if (file.path.startsWith(`${places.stamps}/`)) copied.set(file.path, file)
-    } catch {
-      torn('it cannot be read')
-    }
+    const note = await readStamp(root, id).catch(() => undefined)
+    const wrong = note === undefined ? 'it cannot be read' : `it is of lake ${note.lake}`
+    if (note?.lake !== ledger.head().lake) findings.push(finding('stamp_torn', stampFile(id), wrong))
+    if (note?.lake !== ledger.head().lake) torn.add(id)
+    for (const file of note?.files ?? [])
+      if (file.path.startsWith(`${places.stamps}/`))
+        copied.set(file.path, { ...file, of: [...(copied.get(file.path)?.of ?? []), id] })
   }
-  const remedy = 'put it back from a copy; only stamped results need it'
-  for (const file of copied.values()) {
+  for (const { of, ...file } of copied.values()) {
     const problem = await bytesProblem(root, file, thorough)
-    if (problem) found.push(finding(problem.kind, problem.path, problem.found, isGone(problem) ? { remedy } : {}))
+    if (!problem) continue
+    findings.push(finding(isGone(problem) ? 'stamp_torn' : problem.kind, problem.path, problem.found))
+    if (isGone(problem)) for (const id of of) torn.add(id)
   }
-  return found
+  return { lost, torn: [...torn], findings }
 }

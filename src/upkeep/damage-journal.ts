@@ -12,18 +12,27 @@ import { type Damage, finding } from './damage.ts'
 /** The journal as it can be read. */
 export interface JournalHealth {
   readonly findings: readonly Damage[]
+  /** The lake whose journal it is: the one that most of its files name; null where none can be read. */
+  readonly lake: string | null
   /** The newest version that any name in the journal speaks of. */
   readonly newest: number
+  /** The version up to which it can be followed from its beginning; 0 for none. */
+  readonly reach: number
   /** Versions that are needed to rebuild the ledger and cannot be read. */
   readonly broken: readonly number[]
   /** Damaged files of the journal, relative to the lake. */
   readonly torn: readonly string[]
+  /** The digests of the entries that can be read, by version. */
+  readonly digests: ReadonlyMap<number, string>
   /** Written by a newer program: nothing further can be judged. */
   readonly newer: boolean
 }
 
 /** What is wrong with a file of the journal. */
 type Problem = Pick<Damage, 'kind' | 'found'> & { readonly remedy?: string | undefined }
+
+/** What is needed of an entry to hold it against the others. */
+type Link = Pick<Sealed, 'digest'> & Pick<Sealed['entry'], 'lake' | 'previous'>
 
 /** Reads every entry and checkpoint, proves each, and finds what is missing between them. */
 export async function checkJournal(root: string): Promise<JournalHealth> {
@@ -36,37 +45,74 @@ export async function checkJournal(root: string): Promise<JournalHealth> {
 
 async function healthOf(root: string, { entries, checkpoints, newest }: Listing): Promise<JournalHealth> {
   const findings: Damage[] = []
-  const broken: number[] = []
   const note = (path: string, { kind, found, remedy }: Problem): void =>
     void findings.push(finding(kind, path, found, remedy === undefined ? {} : { remedy }))
+  const read = new Map<number, Link | Problem>()
+  for (const version of entries) read.set(version, await linkOrProblem(root, version))
+  const heads = new Map<number, Header | Problem>()
+  for (const version of checkpoints) heads.set(version, await headerOrProblem(root, version))
+  const lake = lakeOf([...heads.values(), ...read.values()])
   let folded = 0
-  for (const version of checkpoints) {
-    const problem = await checkpointProblem(root, version)
+  for (const [version, head] of heads) {
+    const problem = 'kind' in head ? head : head.lake === lake ? undefined : foreign('checkpoint_torn', head.lake)
     if (problem) note(checkpointFile(version), problem)
     // One that this program is too old for stands in for its entries all the same.
     if (problem === undefined || problem.kind === 'newer_version') folded = version
   }
-  const there = new Set(entries)
-  let before: Sealed | undefined
+  const broken: number[] = []
+  const lost: number[] = []
+  let before: Link | undefined
   for (let version = Math.min(entries[0] ?? newest, folded + 1); version <= newest; version++) {
-    const one = there.has(version) ? await entryOrProblem(root, version) : lost
-    const follows = !before || 'kind' in one || one.entry.previous === before.digest
-    const problem = 'kind' in one ? one : follows ? undefined : unlinked
-    before = 'kind' in one ? undefined : one
-    if (!problem || (problem === lost && version <= folded)) continue
-    note(entryFile(version), problem)
-    if (version > folded && problem.kind !== 'newer_version') broken.push(version)
+    const one = read.get(version)
+    const problem = one === undefined ? undefined : problemOf(one, before, lake)
+    before = one === undefined || 'kind' in one || one.lake !== lake ? undefined : one
+    if (problem) note(entryFile(version), problem)
+    else if (one === undefined && version > folded) lost.push(version)
+    if (version > folded && (problem ? problem.kind !== 'newer_version' : one === undefined)) broken.push(version)
   }
+  findings.push(...lostEntries(lost, checkpoints.at(-1) ?? 0))
   const torn = findings.filter(({ kind }) => kind.endsWith('_torn')).map(({ path }) => path)
-  return { findings, newest, broken, torn, newer: findings.some(({ kind }) => kind === 'newer_version') }
+  const digests = new Map([...read].flatMap(([version, one]) => ('kind' in one ? [] : [[version, one.digest] as const])))
+  const reach = (broken[0] ?? newest + 1) - 1
+  return { findings, lake, newest, reach, broken, torn, digests, newer: findings.some(isNewer) }
 }
 
-const lost: Problem = { kind: 'entry_lost', found: 'it is not there' }
-const unlinked: Problem = { kind: 'entry_torn', found: 'it does not follow the entry before it' }
+const isNewer = ({ kind }: Pick<Damage, 'kind'>): boolean => kind === 'newer_version'
 
-async function entryOrProblem(root: string, version: number): Promise<Sealed | Problem> {
+/** The lake that most of them name; of equals the one that is named first. */
+function lakeOf(all: readonly ({ readonly lake: string | null } | Problem)[]): string | null {
+  const counts = new Map<string | null, number>()
+  for (const one of all) if (!('kind' in one)) counts.set(one.lake, (counts.get(one.lake) ?? 0) + 1)
+  return [...counts].toSorted(([, one], [, other]) => other - one)[0]?.[0] ?? null
+}
+
+function foreign(kind: 'entry_torn' | 'checkpoint_torn', lake: string | null): Problem {
+  return { kind, found: `it is of the lake ${lake}` }
+}
+
+function problemOf(one: Link | Problem, before: Link | undefined, lake: string | null): Problem | undefined {
+  if ('kind' in one) return one
+  if (one.lake !== lake) return foreign('entry_torn', one.lake)
+  const follows = !before || one.previous === before.digest
+  return follows ? undefined : { kind: 'entry_torn', found: 'it does not follow the entry before it' }
+}
+
+/** Entries that are not there, those next to each other in one finding; a checkpoint that is damaged is told itself. */
+function lostEntries(versions: readonly number[], folded: number): Damage[] {
+  const told = new Set(versions.filter((version) => version > folded))
+  return [...told].flatMap((version) => {
+    if (told.has(version - 1)) return []
+    let last = version
+    while (told.has(last + 1)) last++
+    const others = last === version ? '' : `, nor are those up to ${entryFile(last)}`
+    return [finding('entry_lost', entryFile(version), `it is not there${others}`)]
+  })
+}
+
+async function linkOrProblem(root: string, version: number): Promise<Link | Problem> {
   try {
-    return await readEntry(root, version)
+    const { entry, digest } = await readEntry(root, version)
+    return { lake: entry.lake, previous: entry.previous, digest }
   } catch (error) {
     if (!(error instanceof LakeError)) throw error
     const [{ got = null } = {}] = error.complaints
@@ -81,20 +127,24 @@ function newerIn(error: unknown): Problem | undefined {
   return { kind: 'newer_version', found: `found schema_version ${got}`, remedy: next }
 }
 
-/** What is wrong with a checkpoint's bytes; undefined when they are as they were written. */
-async function checkpointProblem(root: string, version: number): Promise<Problem | undefined> {
+interface Header {
+  readonly lake: string | null
+  readonly version: number
+  readonly schema_version: number
+  readonly program?: unknown
+}
+
+/** The first line of a checkpoint whose bytes are as they were written. */
+async function headerOrProblem(root: string, version: number): Promise<Header | Problem> {
   const torn = (found: string): Problem => ({ kind: 'checkpoint_torn', found })
-  let header: { schema_version: number; version: number; program?: unknown }
   try {
-    header = JSON.parse(await checkpointHeader(root, version)) as typeof header
+    const header = JSON.parse(await checkpointHeader(root, version)) as Header
     refuseNewer(header.schema_version, checkpointFile(version), header.program)
+    return header.version === version ? header : torn(`it holds version ${header.version}`)
   } catch (error) {
-    const newer = newerIn(error)
-    if (newer) return newer
     const known = error instanceof LakeError || error instanceof SyntaxError
-    return torn(known ? 'its bytes do not match its checksum' : 'it cannot be read')
+    return newerIn(error) ?? torn(known ? 'its bytes do not match its checksum' : 'it cannot be read')
   }
-  return header.version === version ? undefined : torn(`it holds version ${header.version}`)
 }
 
 /** The findings of `strayFolders`. */

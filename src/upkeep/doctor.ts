@@ -1,9 +1,7 @@
-import { isThere } from '../store/files.ts'
 import { resolve } from 'node:path'
 import { LakeError } from '../errors.ts'
-import { unfitEntry } from '../ledger/aside.ts'
 import type { CommitDeps } from '../ledger/commit.ts'
-import { type Damage, finding } from './damage.ts'
+import { type Damage, finding, inOrder } from './damage.ts'
 import {
   checkFiles,
   checkLocks,
@@ -12,15 +10,13 @@ import {
   checkViews,
   type DamagedFile,
   type FilesHealth,
-  checkStamps,
+  stampsHealth,
   isGone,
 } from './damage-files.ts'
 import { isBegun, refuseHalfMirror } from '../store/begin.ts'
-import { metaLeft } from '../store/database.ts'
 import { isWritable } from '../store/disk.ts'
-import { listJournal } from '../ledger/journal.ts'
-import { entryFile, inLake, places } from '../store/layout.ts'
-import { mirrorOf, refuseMirror } from '../store/marker.ts'
+import { places } from '../store/layout.ts'
+import { refuseMirror } from '../store/marker.ts'
 import { Ledger, noLake } from '../ledger/ledger.ts'
 import { type ObservedAgain, observedAgain } from '../ledger/lost.ts'
 import type { Row } from '../ledger/row.ts'
@@ -28,20 +24,24 @@ import { isFromNote } from '../ledger/stamps.ts'
 import type { Resources } from '../registry/bodies.ts'
 import { adoptLost, type Adopting, endAdoption, isHalfAdopted } from './adopt.ts'
 import { type ForgottenLoss, forgetLost } from './forget.ts'
-import { lostDamage, lostLake, moveFound } from './found.ts'
+import { lostDamage, moveFound, whatIsLeft } from './found.ts'
+import { judge, type Judgement, type Way } from './judgement.ts'
 import {
   clearJournal,
+  clearViews,
+  foldIndex,
+  forgetStamps,
+  goBack,
   keepRuns,
-  lostBeyond,
-  mendJournal,
   mendMarker,
-  rebuildLedger,
+  rebuildIndex,
   restoreMerged,
   tidy,
 } from './repair.ts'
 import { checkClock, mendClock } from './clock-ahead.ts'
 import { rebuildRegistry } from './rebuild-registry.ts'
-import { checkStrays, type JournalHealth, checkJournal, checkRuns } from './damage-journal.ts'
+import { checkStrays, checkRuns } from './damage-journal.ts'
+import { readManifest } from '../views/manifest.ts'
 
 /** What the doctor is asked to look at and to mend. */
 export interface DoctorInput {
@@ -81,53 +81,104 @@ export interface Diagnosis {
 
 /** Finds what is wrong with a lake; mends what it is told to, then looks again. */
 export async function examine(input: DoctorInput, deps: DoctorDeps): Promise<Diagnosis> {
-  if (input.rebuildLedger || input.repair || input.forgetLost || input.adopt) await refuseMirror(input.data)
-  const lost = await lostLake(input.data)
-  if (lost) await refuseHalfMirror(input.data)
-  if (lost && input.adopt) return await adopted(input, input.adopt, deps)
-  if (lost) {
-    const mended = input.repair ? await moveFound(input.data, deps) : []
-    const checked = { files: lost.files, bytes: lost.bytes, thorough: false }
-    const findings = mended.length > 0 ? [] : [lostDamage(lost)]
-    return { lake: lost.lakes[0] ?? null, version: 0, checked, findings, mended, forgotten: null, observed_again: [] }
-  }
-  if (!isBegun(input.data)) throw noLake(input.data)
-  const first = await look(input, deps)
-  const half = Boolean(input.adopt) && (await isHalfAdopted(input.data))
-  if (!(half || input.rebuildLedger || input.repair || input.forgetLost) || first.journal.newer) return first.diagnosis
-  const mended: string[] = []
-  if (input.repair) mended.push(...(await clearJournal(input.data, deps)), ...(await mendJournal(input.data, deps)))
-  if (half || input.rebuildLedger)
-    mended.push(...((await ifSound(async () => [await rebuildLedger(input.data, deps)])) ?? []))
-  let forgotten: ForgottenLoss | null = null
-  let beyond: ReadonlyMap<string, string> = new Map()
-  using ledger = await ifSound(async () => await Ledger.open(input.data))
-  if (ledger) {
-    const gone = ({ damaged }: FilesHealth): DamagedFile[] => damaged.filter(({ damage }) => isGone(damage))
-    if (input.repair) {
-      mended.push(...(await mendMarker(ledger, first.files.damaged, deps)))
-      const rebuilt = await rebuildRegistry(ledger, gone(first.files), deps.resources, deps)
-      beyond = rebuilt.beyond
-      mended.push(...rebuilt.done, ...(await restoreMerged(ledger, gone(first.files), deps)))
-    }
-    if (input.forgetLost) forgotten = await forgetLost(ledger, gone(await checkFiles(ledger, input.thorough)), deps)
-    if (input.repair)
-      mended.push(...(await mendClock(ledger, deps)), ...(await keepRuns(ledger, deps)), ...(await tidy(ledger, deps)))
-    const stale =
-      (await checkViews(ledger, resolve(input.data), input.thorough)).length > 0 ||
-      ledger.head().version > first.diagnosis.version
-    if (stale && (half || input.repair || input.forgetLost)) {
-      await deps.views?.(ledger)
-      mended.push(`${places.database} and ${places.script} were made anew`)
-    }
-  }
-  if (half) await endAdoption(input.data, deps)
+  const { data: root, rebuildLedger, repair, forgetLost, adopt } = input
+  if (rebuildLedger || repair || forgetLost || adopt) await refuseMirror(root)
+  const judged = await judge(root)
+  if (judged.way === 'adopt') await refuseHalfMirror(root)
+  if (judged.way === 'adopt' && adopt) return await adopted(input, adopt, deps)
+  if (judged.way === 'adopt' && judged.journal.newest === 0) return await withoutJournal(input, deps)
+  if (!isBegun(root)) throw noLake(root)
+  const first = await look(input, deps, judged)
+  const half = Boolean(adopt) && (await isHalfAdopted(root))
+  if (!(half || rebuildLedger || repair || forgetLost) || judged.way === 'newer') return first.diagnosis
+  const mended = await mendIndex(input, half, judged, deps)
+  using ledger = await ifSound(async () => await Ledger.open(root))
+  const rest = ledger ? await mendFiles(ledger, input, deps) : undefined
+  if (ledger) mended.push(...(rest?.done ?? []), ...(await mendViews(ledger, input, deps)))
+  if (half) await endAdoption(root, deps)
   const { diagnosis } = await look(input, deps)
-  return { ...diagnosis, findings: diagnosis.findings.map((damage) => withReason(damage, beyond)), mended, forgotten }
+  const findings = diagnosis.findings.map((damage) => withReason(damage, rest?.beyond))
+  return { ...diagnosis, findings, mended, forgotten: rest?.forgotten ?? null }
+}
+
+/** Data without journal and ledger: nothing else can be judged. */
+async function withoutJournal(input: DoctorInput, deps: DoctorDeps): Promise<Diagnosis> {
+  const left = await whatIsLeft(input.data)
+  const mended = input.repair ? await moveFound(input.data, deps) : []
+  const checked = { files: left.files, bytes: left.bytes, thorough: false }
+  const findings = mended.length > 0 ? [] : [lostDamage(left)]
+  return { lake: left.lakes[0] ?? null, version: 0, checked, findings, mended, forgotten: null, observed_again: [] }
+}
+
+/** Goes the way that is judged right as far as the flags say so, and judges again after each step. */
+async function mendIndex(
+  { data: root, repair, rebuildLedger }: DoctorInput,
+  half: boolean,
+  first: Judgement,
+  deps: DoctorDeps,
+): Promise<string[]> {
+  const done = repair ? await clearJournal(root, deps) : []
+  const rebuilt = async (): Promise<string[]> =>
+    (await ifSound(async () => await rebuildIndex(root, deps))) ?? []
+  const steps: Partial<Record<Way, () => Promise<string[]>>> = {
+    rebuild: rebuilt,
+    fold: async () => await foldIndex(root, deps),
+    back: async () => await goBack(root, deps),
+  }
+  let judged = done.length > 0 ? await judge(root) : first
+  for (let step = 0; repair === true && step < Object.keys(steps).length; step++) {
+    const now = (await steps[judged.way]?.()) ?? []
+    if (now.length === 0) break
+    done.push(...now)
+    judged = await judge(root)
+  }
+  return rebuildLedger || half ? [...done, ...(await rebuilt())] : done
+}
+
+interface MendedFiles {
+  readonly done: readonly string[]
+  readonly forgotten: ForgottenLoss | null
+  /** Why files of the registry could not be made again, by path. */
+  readonly beyond: ReadonlyMap<string, string>
+}
+
+async function mendFiles(ledger: Ledger, input: DoctorInput, deps: DoctorDeps): Promise<MendedFiles> {
+  const gone = async (): Promise<DamagedFile[]> =>
+    (await checkFiles(ledger, input.thorough)).damaged.filter(({ damage }) => isGone(damage))
+  const done: string[] = []
+  let beyond: MendedFiles['beyond'] = new Map()
+  if (input.repair) {
+    const lost = await gone()
+    done.push(...(await mendMarker(ledger, deps)))
+    const rebuilt = await rebuildRegistry(ledger, lost, deps.resources, deps)
+    beyond = rebuilt.beyond
+    done.push(...rebuilt.done, ...(await restoreMerged(ledger, lost, deps)))
+  }
+  const forgotten = input.forgetLost ? await forgetLost(ledger, await gone(), deps) : null
+  if (input.forgetLost) done.push(...(await forgetStamps(ledger, input.thorough, deps)))
+  if (input.repair)
+    done.push(...(await mendClock(ledger, deps)), ...(await keepRuns(ledger, deps)), ...(await tidy(ledger, deps)))
+  return { done, forgotten, beyond }
+}
+
+/** Makes the views anew where they are not those of this version: whatever was mended, they say the same as the ledger. */
+async function mendViews(ledger: Ledger, { data: root, thorough }: DoctorInput, deps: DoctorDeps): Promise<string[]> {
+  if (!deps.views) return []
+  const done = await clearViews(root)
+  const stale = (await readManifest(root))?.version !== ledger.head().version
+  if (!stale && (await checkViews(ledger, resolve(root), thorough)).length === 0) return done
+  try {
+    await deps.views(ledger)
+  } catch (error) {
+    // What they cannot be made without is told itself.
+    if ((await checkFiles(ledger, thorough)).damaged.length > 0) return done
+    throw error
+  }
+  return [...done, `${places.database} and ${places.script} were made anew`]
 }
 
 /** What could not be made from registry/raw says why. */
-function withReason(damage: Damage, beyond: ReadonlyMap<string, string>): Damage {
+function withReason(damage: Damage, beyond: ReadonlyMap<string, string> = new Map()): Damage {
   const why = beyond.get(damage.path)
   return why === undefined
     ? damage
@@ -144,35 +195,30 @@ async function adopted(input: DoctorInput, adopting: Adopting, deps: DoctorDeps)
 }
 
 /** What work gives; undefined where the lake does not let it: that stays among the findings. */
-async function ifSound<T>(work: () => Promise<T>, any = false): Promise<T | undefined> {
+async function ifSound<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work()
   } catch (error) {
-    if (error instanceof LakeError && (any || error.kind === 'integrity')) return undefined
+    if (error instanceof LakeError && error.kind === 'integrity') return undefined
     throw error
   }
 }
 
 interface Look {
   readonly diagnosis: Diagnosis
-  readonly journal: JournalHealth
   readonly files: FilesHealth
 }
 
-async function look(input: DoctorInput, deps: DoctorDeps): Promise<Look> {
+async function look(input: DoctorInput, deps: DoctorDeps, known?: Judgement): Promise<Look> {
   const root = input.data
-  const journal = await checkJournal(root)
-  const nothing: FilesHealth = { damaged: [], files: 0, bytes: 0 }
-  if (journal.newer)
-    return { diagnosis: diagnosisOf(undefined, nothing, journal.findings, input), journal, files: nothing }
-  const unfit = await unfitEntry(root)
-  const index = unfit
-    ? { ledger: Ledger.asLeft(root), findings: [finding('entry_unfit', entryFile(unfit.version), unfit.found)] }
-    : await openAnyhow(root, journal)
-  using ledger = index.ledger
-  const before = journal.findings.filter(({ path }) => !unfit || path !== entryFile(unfit.version))
-  const found = [...before, ...index.findings, ...(await checkStrays(root))]
-  let files = nothing
+  const judged = known ?? (await judge(root))
+  const found = [...judged.findings]
+  let files: FilesHealth = { damaged: [], files: 0, bytes: 0 }
+  using ledger = await openAnyhow(root, judged)
+  if (judged.way === 'newer') return { diagnosis: diagnosisOf(undefined, files, found, input), files }
+  if (judged.way === 'whole' && ledger && isWritable(root) && (await differs(ledger)))
+    found.push(finding('ledger_differs', places.ledger, 'it says something else than the journal beside it'))
+  found.push(...(await checkStrays(root)))
   if (ledger) {
     files = await checkFiles(ledger, input.thorough)
     const damages = files.damaged.map(({ damage }) => damage)
@@ -180,12 +226,12 @@ async function look(input: DoctorInput, deps: DoctorDeps): Promise<Look> {
     found.push(...new Map(damages.map((damage) => [`${damage.kind} ${damage.path}`, damage])).values())
     found.push(...(await checkMarker(ledger)))
     if (isWritable(root)) found.push(...(await checkOrphans(ledger)))
-    found.push(...(await checkRuns(ledger)), ...(await checkStamps(ledger, input.thorough)))
+    found.push(...(await checkRuns(ledger)), ...(await stampsHealth(ledger, input.thorough)).findings)
     found.push(...checkClock(ledger, deps.nowMicros()))
     found.push(...(await checkViews(ledger, resolve(root), input.thorough)))
   }
   if (isWritable(root)) found.push(...(await checkLocks(root)), ...(await checkSpace(root, files.bytes, deps)))
-  return { diagnosis: diagnosisOf(ledger, files, found, input), journal, files }
+  return { diagnosis: diagnosisOf(ledger, files, found, input), files }
 }
 
 function diagnosisOf(
@@ -195,70 +241,23 @@ function diagnosisOf(
   input: DoctorInput,
 ): Diagnosis {
   const head = ledger?.head()
-  const weight = (damage: Damage) => (damage.severity === 'damage' ? 0 : 1)
   return {
     lake: head?.lake ?? null,
     version: head?.version ?? 0,
     checked: { files: files.files, bytes: files.bytes, thorough: input.thorough },
-    findings: findings.toSorted((a, b) => weight(a) - weight(b)),
+    findings: inOrder(findings),
     mended: [],
     forgotten: null,
     observed_again: ledger ? observedAgain(ledger) : [],
   }
 }
 
-/** The index to look through: the ledger if it is sound, else one made in memory, else the ledger as it was left. */
-async function openAnyhow(
-  root: string,
-  journal: JournalHealth,
-): Promise<{ ledger: Ledger | undefined; findings: Damage[] }> {
-  const findings: Damage[] = []
-  const damage = (kind: Damage['kind'], found: string) => findings.push(finding(kind, places.ledger, found))
-  const unlessBroken = async (open: () => Promise<Ledger>): Promise<Ledger | undefined> =>
-    journal.broken.length > 0 ? undefined : await ifSound(open, true)
-  if (!isWritable(root)) return { ledger: await unlessBroken(async () => await Ledger.openToRead(root)), findings }
-  const left = Ledger.asLeft(root)
-  const path = inLake(root, places.ledger)
-  // Another job makes it at this moment, or was killed at that; a mirror has its journal sooner.
-  const begins = !left && metaLeft(path, 'version') === 0 && (journal.newest === 0 || (await mirrorOf(root)) !== null)
-  if (begins) return { ledger: await Ledger.openToRead(root), findings }
-  if (!left) {
-    const there = isThere(path)
-    damage(there ? 'ledger_torn' : 'ledger_lost', there ? 'it cannot be read' : 'it is not there')
-    return { ledger: await unlessBroken(async () => await Ledger.inMemory(root)), findings }
-  }
-  const { version } = left.head()
-  // Listed anew, and after the ledger was asked: another job may have committed since the journal was read.
-  const newest = Math.max(journal.newest, (await listJournal(root)).newest)
-  if (version > newest) findings.push(await ahead(left, version, newest))
-  if (version > newest || journal.broken.length > 0 || journal.torn.length > 0) return { ledger: left, findings }
-  left.close()
-  try {
-    const ledger = await Ledger.openToRead(root)
-    if (await differs(ledger)) damage('ledger_differs', 'it says something else than the journal beside it')
-    return { ledger, findings }
-  } catch (error) {
-    if (!(error instanceof LakeError) || error.kind !== 'integrity') throw error
-    damage('ledger_differs', error.message)
-    return { ledger: await ifSound(async () => await Ledger.inMemory(root), true), findings }
-  }
-}
-
-/** Entries are lost, or the folder is a copy into which the ledger came later than the journal: its files tell. */
-async function ahead(ledger: Ledger, version: number, newest: number): Promise<Damage> {
-  const lost = await lostBeyond(ledger, newest)
-  const found = `the ledger has seen version ${version}, the journal ends at ${newest}`
-  const [what, remedy] =
-    lost.length === 0
-      ? [
-          found,
-          'put the missing entries back from a copy; while the ledger is sound, pitlake doctor --repair does without them',
-        ]
-      : [
-          `${found}, and ${lost.length} of the files that it names beyond that are not here`,
-          `this is a copy that is whole up to version ${newest}: pitlake doctor --rebuild-ledger goes back to it`,
-        ]
-  return finding('entry_lost', places.journal, what, { remedy })
+/** The index to look through, by the way that is judged right: the sound one, one made in memory, or the one that was left. */
+async function openAnyhow(root: string, { way, journal }: Judgement): Promise<Ledger | undefined> {
+  if (way === 'newer' || way === 'adopt') return undefined
+  if (way === 'unfit' || way === 'fold' || way === 'copy') return Ledger.asLeft(root)
+  if (way === 'whole') return await Ledger.openToRead(root)
+  return await ifSound(async () => await Ledger.inMemory(root, journal.reach))
 }
 
 /** Whether the ledger is not what the journal makes; one that moves on meanwhile is not judged. */

@@ -5,9 +5,8 @@ import type { CommitDeps } from '../ledger/commit.ts'
 import { type Damage, finding } from './damage.ts'
 import { makeFolder, realDisk, statOf } from '../store/disk.ts'
 import { Engine } from '../store/engine.ts'
-import { listJournal } from '../ledger/journal.ts'
 import { inLake, instantName, places, ownFolders } from '../store/layout.ts'
-import { Ledger } from '../ledger/ledger.ts'
+import { judge } from './judgement.ts'
 import { lockCommit } from '../store/lock.ts'
 import { readMarker } from '../store/marker.ts'
 import type { Micros } from '../time.ts'
@@ -22,19 +21,10 @@ export interface Found {
   readonly version: number
 }
 
-/** What stands in a folder whose journal and ledger are both lost; undefined where either is there, or no data. */
-export async function lostLake(root: string): Promise<Found | undefined> {
-  if ((await listJournal(root)).newest > 0) return undefined
-  // Data first: while another job begins the lake, marker and ledger are there before them.
-  const newest = await newestData(root)
-  if (newest === undefined) return undefined
+/** Counts the data files in a folder whose journal and ledger do not explain them. */
+export async function whatIsLeft(root: string): Promise<Found> {
+  const newest = (await newestData(root)) ?? 0
   const marker = await readMarker(root)
-  const left = Ledger.asLeft(root)
-  const seen = left?.head().version
-  left?.close()
-  // A first commit that was killed leaves data of version 1 beside marker and empty ledger: its job goes on.
-  const begun = newest === 1 && marker !== null && seen === 0
-  if ((seen ?? 0) > 0 || begun) return undefined
   const paths: string[] = []
   for await (const path of ownData(root)) paths.push(path)
   const sizes = await Promise.all(paths.map(async (path) => (await statOf(inLake(root, path)))?.size ?? 0))
@@ -49,6 +39,11 @@ export async function lostLake(root: string): Promise<Found | undefined> {
     lakes: [...new Set([...named, ...(marker === null ? [] : [marker])])].toSorted(),
     version: Math.max(newest, ...footers.map(({ version }) => Number(version ?? 0))),
   }
+}
+
+/** Whether neither journal nor ledger explain the data in a folder. */
+export async function isLost(root: string): Promise<boolean> {
+  return (await judge(root)).way === 'adopt'
 }
 
 /** The finding of a lost lake. */
@@ -78,7 +73,7 @@ export function foundFolder(now: Micros): string {
 export async function moveFound(root: string, deps: CommitDeps): Promise<string[]> {
   const disk = deps.disk ?? realDisk
   await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
-  if (!(await lostLake(root))) return []
+  if (!(await isLost(root))) return []
   const folder = foundFolder(deps.nowMicros())
   await makeFolder(disk, inLake(root, folder))
   // The data go last: until then the folder is known for what it is, and the same command goes on.

@@ -1,10 +1,22 @@
 import { writeCheckpoint } from '../ledger/checkpoint.ts'
 import { commit, type CommitDeps, type StagedFile, bytesProblem } from '../ledger/commit.ts'
-import { checkJournal, checkRuns, type JournalHealth } from './damage-journal.ts'
-import { checkMarker, type DamagedFile, staleLocks } from './damage-files.ts'
+import { checkJournal, checkRuns } from './damage-journal.ts'
+import { checkMarker, type DamagedFile, staleLocks, stampsHealth } from './damage-files.ts'
 import { realDisk } from '../store/disk.ts'
 import { filesOnDisk, type HeldFile, mergedFrom } from '../ledger/held.ts'
-import { entryFile, holderFile, inLake, parseRegistryFile, places, registryFile, versioned } from '../store/layout.ts'
+import { Engine } from '../store/engine.ts'
+import { isFolder, isThere } from '../store/files.ts'
+import { footersOf } from '../store/footers.ts'
+import {
+  holderFile,
+  inLake,
+  parseJournalName,
+  parseRegistryFile,
+  places,
+  registryFile,
+  versioned,
+} from '../store/layout.ts'
+import { stampFile } from '../ledger/stamps.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { lockCommit, whileFree } from '../store/lock.ts'
 import { setMarker } from '../store/marker.ts'
@@ -13,70 +25,105 @@ import { listedAs } from '../ledger/draft.ts'
 import { moveStray, setAside, strayFolders, unfitEntry } from '../ledger/aside.ts'
 
 /** Makes the ledger anew from the journal. */
-export async function rebuildLedger(root: string, deps: CommitDeps): Promise<string> {
+export async function rebuildIndex(root: string, deps: CommitDeps): Promise<string[]> {
   await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
+  const done = await clearFolder(root, places.ledger)
   const ledger = await Ledger.rebuild(root)
   const { version } = ledger.head()
   ledger.close()
-  return `ledger.sqlite was made anew from the journal, up to version ${version}`
+  return [...done, `${places.ledger} was made anew from the journal, up to version ${version}`]
 }
 
-/**
- * Folds what the sound ledger knows into a checkpoint, so that the journal no longer needs the entries that are lost,
- * and sets damaged files of the journal aside. A ledger that does not reach past the damage, or that knows of files which
- * are not there, does not do: then only a torn last entry is set aside, which takes the lake back to the version before.
- */
-export async function mendJournal(root: string, deps: CommitDeps): Promise<string[]> {
+/** Folds what the ledger knows into a checkpoint, and sets what of the journal is damaged up to there aside. */
+export async function foldIndex(root: string, deps: CommitDeps): Promise<string[]> {
   await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
-  const journal = await checkJournal(root)
+  const { torn } = await checkJournal(root)
   using ledger = Ledger.asLeft(root)
-  const { version: seen = 0 } = ledger?.head() ?? {}
-  const reaches = ledger !== undefined && seen >= Math.max(0, ...journal.broken)
-  if (!reaches) return await dropTornLast(root, journal)
-  if (seen <= journal.newest && journal.broken.length === 0 && journal.torn.length === 0) return []
-  if (seen > journal.newest && (await lostBeyond(ledger, journal.newest)).length > 0) return []
+  if (ledger === undefined) return []
+  const { version } = ledger.head()
   const done: string[] = []
-  for (const path of journal.torn) done.push(await keepAside(root, path))
-  const version = await writeCheckpoint(deps.disk ?? realDisk, ledger)
+  for (const path of torn)
+    if (versionOf(path) <= version) done.push(await keepAside(root, path))
+  await writeCheckpoint(deps.disk ?? realDisk, ledger)
   return [...done, `a checkpoint of version ${version} was folded from the ledger`]
 }
 
+const versionOf = (path: string): number => parseJournalName(path.slice(places.journal.length + 1))?.version ?? 0
+
+/** Sets the last entries aside, which nobody can read any more and no index has seen. */
+export async function goBack(root: string, deps: CommitDeps): Promise<string[]> {
+  await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
+  const { torn, reach, newest } = await checkJournal(root)
+  const done: string[] = []
+  for (const path of torn.filter((one) => versionOf(one) > reach)) done.push(await keepAside(root, path))
+  const lost = newest === reach + 1 ? `version ${newest} is lost` : `versions ${reach + 1} to ${newest} are lost`
+  return [`${done.join(', ')}: ${lost}, the lake is at version ${reach} again, and fetch asks for what was brought`]
+}
+
 async function keepAside(root: string, path: string): Promise<string> {
-  await realDisk.move(inLake(root, path), inLake(root, `${path}.damaged`))
-  return `${path} was set aside as ${path}.damaged`
+  let free = `${path}.damaged`
+  for (let n = 2; isThere(inLake(root, free)); n++) free = `${path}.damaged-${n}`
+  await realDisk.move(inLake(root, path), inLake(root, free))
+  return `${path} was set aside as ${free}`
 }
 
-/** A last entry that nobody can read any more, and no index has seen: what it brought was never told of by anything else. */
-async function dropTornLast(root: string, { newest, broken, torn }: JournalHealth): Promise<string[]> {
-  if (broken.length !== 1 || broken[0] !== newest || !torn.includes(entryFile(newest))) return []
-  const done = await keepAside(root, entryFile(newest))
-  return [
-    `${done}: version ${newest} is lost, the lake is at version ${newest - 1} again, and fetch asks for what it brought`,
-  ]
+/** Moves a folder aside that stands where a file belongs. */
+async function clearFolder(root: string, path: string): Promise<string[]> {
+  return (await isFolder(inLake(root, path))) ? [await keepAside(root, path)] : []
 }
 
-/** The files of versions that only the ledger knows and that are not there as they were: it is a copy's, and too young. */
-export async function lostBeyond(ledger: Ledger, newest: number): Promise<string[]> {
-  const lost: string[] = []
-  for (const file of filesOnDisk(ledger))
-    if (file.added_version > newest && (await bytesProblem(ledger.root, file))) lost.push(file.path)
-  return lost
+/** The same for the files of the views. */
+export async function clearViews(root: string): Promise<string[]> {
+  const done: string[] = []
+  for (const path of [places.database, places.script, places.manifest]) done.push(...(await clearFolder(root, path)))
+  return done
 }
 
 /**
- * Writes the marker of this lake in place of one that is not, which is kept aside: only where all data files that the
- * journal names are there, and no others, for those might be the lake that the marker names.
+ * Writes the marker of this lake in place of one that is not, which is kept aside: only where no data file stands here
+ * that is not this lake's by its footer, for it might be of the lake that the marker names.
  */
-export async function mendMarker(ledger: Ledger, damaged: readonly DamagedFile[], deps: CommitDeps): Promise<string[]> {
+export async function mendMarker(ledger: Ledger, deps: CommitDeps): Promise<string[]> {
   const { root } = ledger
   const { lake, provider } = ledger.head()
   if (lake === null || provider === null || (await checkMarker(ledger)).length === 0) return []
-  if (damaged.some(({ damage }) => damage.severity === 'damage')) return []
-  for await (const _ of unnamed(ledger)) return []
+  const strange: string[] = []
+  for await (const path of unnamed(ledger)) strange.push(path)
+  if (!(await areOf(root, lake, strange))) return []
+  const held = filesOnDisk(ledger)
+  const sound = held.length === 0 || (await anySound(root, held))
+  if (!sound) return []
   await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
   const done = await keepAside(root, places.marker)
   await setMarker(deps.disk ?? realDisk, root, lake, provider.synthetic)
   return [`${done} and written anew`]
+}
+
+/** Whether each of these files tells in its footer that it is of a lake. */
+async function areOf(root: string, lake: string, paths: readonly string[]): Promise<boolean> {
+  if (paths.length === 0) return true
+  if (paths.some((path) => !path.endsWith('.parquet'))) return false
+  using engine = await Engine.open()
+  const files = paths.map((path) => inLake(root, path))
+  const footers = await footersOf(engine, files).catch(() => undefined)
+  return footers !== undefined && files.every((file) => footers.get(file)?.lake === lake)
+}
+
+async function anySound(root: string, files: readonly HeldFile[]): Promise<boolean> {
+  for (const file of files) if (!(await bytesProblem(root, file))) return true
+  return false
+}
+
+/** Does without notes of stamps that are damaged, or lack what was kept for them: they are set aside, and the ledger forgets them. */
+export async function forgetStamps(ledger: Ledger, thorough: boolean, deps: CommitDeps): Promise<string[]> {
+  const { root } = ledger
+  await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
+  const { lost, torn } = await stampsHealth(ledger, thorough)
+  const done: string[] = []
+  for (const id of torn) done.push(await keepAside(root, stampFile(id)))
+  const forget = ledger.statement('DELETE FROM stamps WHERE id = ?')
+  for (const id of [...lost, ...torn]) forget.run(id)
+  return [...done, ...lost.map((id) => `the stamp ${id}, whose note is lost, was forgotten`)]
 }
 
 /** Folds what the ledger knows of runs whose files are lost into a checkpoint. */

@@ -6,7 +6,7 @@ import { heldCoverage, heldSeries, liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { inLake } from '../../src/store/layout.ts'
 import { forgetLost } from '../../src/upkeep/forget.ts'
-import { lostBeyond } from '../../src/upkeep/repair.ts'
+import { lostBeyond } from '../../src/upkeep/judgement.ts'
 import { commitDeps, inFolder, stage } from '../helpers/lakes.ts'
 import { metrics, rewriteDeps, topUp } from '../helpers/merging.ts'
 import { makeLake, type PointRow } from '../helpers/views.ts'
@@ -115,5 +115,8 @@ test('of a copy that is too young only files of versions beyond its journal are 
     if (!second) throw new Error('no second file')
     rmSync(inLake(root, second.path))
     expect(second.added_version).toBe(2)
-    expect([await lostBeyond(ledger, 2), await lostBeyond(ledger, 1)]).toEqual([[], [second.path]])
+    expect([await lostBeyond(ledger, 2), await lostBeyond(ledger, 1)]).toEqual([
+      { named: 0, paths: [] },
+      { named: 1, paths: [second.path] },
+    ])
   }))

@@ -1,0 +1,150 @@
+import { type Unfit, unfitEntry } from '../ledger/aside.ts'
+import { bytesProblem } from '../ledger/commit.ts'
+import { filesOnDisk } from '../ledger/held.ts'
+import { listJournal } from '../ledger/journal.ts'
+import { Ledger } from '../ledger/ledger.ts'
+import { listsAll } from '../ledger/live.ts'
+import { newestData } from '../store/begin.ts'
+import { metaLeft } from '../store/database.ts'
+import { isWritable } from '../store/disk.ts'
+import { isThere } from '../store/files.ts'
+import { entryFile, inLake, places } from '../store/layout.ts'
+import { mirrorOf, readMarker } from '../store/marker.ts'
+import { type Damage, finding } from './damage.ts'
+import { checkJournal, type JournalHealth } from './damage-journal.ts'
+
+/*
+ * Journal, index and data files each tell what the lake is. Where they do not agree this is the one place that says who
+ * is right, and so what is to be done first; whoever mends asks again after each step.
+ */
+
+/**
+ * What is right where they do not agree: `rebuild` the index from the journal, which is whole; `copy`: the same, but the
+ * index is a later one's, whose files are not here; `fold` what the index knows into a checkpoint, since the journal lost
+ * it; go `back` to the version before entries that nobody knows; `adopt` the data files, since neither explains them.
+ */
+export type Way = 'whole' | 'newer' | 'unfit' | 'rebuild' | 'copy' | 'fold' | 'back' | 'adopt'
+
+/** Who is right, and what is wrong with the others. */
+export interface Judgement {
+  readonly way: Way
+  readonly journal: JournalHealth
+  readonly findings: readonly Damage[]
+}
+
+const copyFirst = 'put it back from a copy of the lake; without one'
+
+/** What each way takes, for people. */
+function remedyOf(way: Way, { reach, newest }: JournalHealth): string {
+  const words: Readonly<Record<Exclude<Way, 'whole' | 'newer' | 'unfit'>, string>> = {
+    rebuild: 'run pitlake doctor --rebuild-ledger',
+    copy: `this is a copy that is whole up to version ${newest}: pitlake doctor --rebuild-ledger goes back to it`,
+    fold: `${copyFirst} run pitlake doctor --repair: the ledger knows what the journal lost`,
+    back: `${copyFirst} run pitlake doctor --repair: version ${reach} stands again, and fetch asks for what was lost after it`,
+    adopt: `${copyFirst} run pitlake doctor --adopt: a journal is made anew for the data files, which stay; coverage, violations, requests and versions are lost`,
+  }
+  return way === 'whole' || way === 'newer' || way === 'unfit' ? '' : words[way]
+}
+
+/** Holds journal, index and the names of the data files against each other. */
+export async function judge(root: string): Promise<Judgement> {
+  const journal = await checkJournal(root)
+  if (journal.newer) return { way: 'newer', journal, findings: journal.findings }
+  const unfit = await unfitEntry(root)
+  if (unfit) return { way: 'unfit', journal, findings: unfitFindings(journal, unfit) }
+  // Where nothing can be written an index is made in memory.
+  const { ledger, found } = isWritable(root) ? await judgeIndex(root, journal) : { ledger: undefined, found: null }
+  using _ = ledger
+  const ahead = ledger === undefined ? null : await beyond(ledger, journal)
+  const way = await wayOf(root, journal, ledger, ahead, found)
+  const remedy = remedyOf(way, journal)
+  const findings = [...journal.findings, ...(found ? [found] : []), ...(ahead ? [ahead.damage] : [])]
+  return { way, journal, findings: findings.map((damage) => ({ ...damage, remedy })) }
+}
+
+function unfitFindings({ findings }: JournalHealth, { version, found }: Unfit): Damage[] {
+  const path = entryFile(version)
+  return [...findings.filter((one) => one.path !== path), finding('entry_unfit', path, found)]
+}
+
+interface Ahead {
+  readonly damage: Damage
+  /** Whether none of the files is here that only the index names. */
+  readonly elsewhere: boolean
+}
+
+async function wayOf(
+  root: string,
+  journal: JournalHealth,
+  ledger: Ledger | undefined,
+  ahead: Ahead | null,
+  found: Damage | null,
+): Promise<Way> {
+  const { newest, broken, torn, reach } = journal
+  const seen = ledger?.head().version ?? 0
+  const data = (await newestData(root)) ?? 0
+  if (ahead && !ahead.elsewhere && (newest > 0 || data <= seen + 1)) return 'fold'
+  if (ahead?.elsewhere && broken.length === 0 && (newest > 0 || data === 0)) return 'copy'
+  if (!ahead && ledger && (seen > reach || (broken.length === 0 && torn.length > 0))) return 'fold'
+  if (broken.length > 0) return reach > 0 && broken.length === newest - reach ? 'back' : 'adopt'
+  // A first commit that was killed leaves data of version 1 beside marker and empty ledger: its job goes on.
+  const begun = data <= 1 && (data === 0 || (ledger !== undefined && seen === 0 && (await readMarker(root)) !== null))
+  if (newest === 0 && !begun) return 'adopt'
+  return found ? 'rebuild' : 'whole'
+}
+
+/** The index if it is one of this journal, however far it has come; else what is wrong with it. */
+async function judgeIndex(
+  root: string,
+  journal: JournalHealth,
+): Promise<{ ledger: Ledger | undefined; found: Damage | null }> {
+  const wrong = (kind: Damage['kind'], found: string) => ({
+    ledger: undefined,
+    found: finding(kind, places.ledger, found),
+  })
+  const ledger = Ledger.asLeft(root)
+  if (ledger) {
+    const strange = strangeIn(ledger, journal)
+    if (strange === undefined) return { ledger, found: null }
+    ledger.close()
+    return wrong('ledger_differs', strange)
+  }
+  const path = inLake(root, places.ledger)
+  if (!isThere(path)) return journal.newest > 0 ? wrong('ledger_lost', 'it is not there') : { ledger, found: null }
+  // Another job makes it at this moment, or was killed at that; a mirror has its journal sooner.
+  const begins = metaLeft(path, 'version') === 0 && (journal.newest === 0 || (await mirrorOf(root)) !== null)
+  // One of another shape is made anew by whoever opens it.
+  const shape = (metaLeft(path, 'schema') ?? 0) > 0
+  return begins || shape ? { ledger, found: null } : wrong('ledger_torn', 'it cannot be read')
+}
+
+/** Why an index is not one that this journal has made. */
+function strangeIn(ledger: Ledger, { lake: own, digests }: JournalHealth): string | undefined {
+  const { lake, version } = ledger.head()
+  if (version > 0 && own !== null && lake !== own) return `it is of the lake ${lake}, the journal of ${own}`
+  for (const row of ledger.statement('SELECT version, digest FROM versions').iterate())
+    if ((digests.get(Number(row['version'])) ?? row['digest']) !== row['digest'])
+      return `it knows another version ${row['version']} than the journal beside it`
+  return listsAll(ledger) ? undefined : 'it does not list the files that the journal names'
+}
+
+/** The versions that only the index knows: entries are lost, or the folder is a copy into which the index came later. */
+async function beyond(ledger: Ledger, journal: JournalHealth): Promise<Ahead | null> {
+  const { version } = ledger.head()
+  // Listed anew, and after the ledger was asked: another job may have committed since the journal was read.
+  const newest = Math.max(journal.newest, (await listJournal(ledger.root)).newest)
+  if (version <= newest) return null
+  const lost = await lostBeyond(ledger, newest)
+  const elsewhere = lost.named > 0 && lost.paths.length === lost.named
+  const found = `the ledger has seen version ${version}, the journal ends at ${newest}`
+  const what = elsewhere ? `, and ${lost.named} of the files that it names beyond that are not here` : ''
+  return { damage: finding('entry_lost', places.journal, `${found}${what}`), elsewhere }
+}
+
+/** The files of versions that only the ledger knows: how many it names, and which of them are not there. */
+export async function lostBeyond(ledger: Ledger, newest: number): Promise<{ named: number; paths: string[] }> {
+  const late = filesOnDisk(ledger).filter(({ added_version }) => added_version > newest)
+  const paths: string[] = []
+  for (const file of late) if ((await bytesProblem(ledger.root, file, false))?.kind === 'file_lost') paths.push(file.path)
+  return { named: late.length, paths }
+}
