@@ -68,15 +68,16 @@ function spoolLock(run: string): string {
 /**
  * What no entry names and no living run owns, as far as it is ours beyond doubt: names of the program's own pattern, in
  * the folders of a lake that bears its marker (a lake of before the marker its journal), through no link. A file of a
- * version that the journal has not reached is no orphan: its journal is lost. Finds only, takes nothing away; hold the
- * commit lock to act on it.
+ * version that the journal has not reached is no orphan, unless `later` is told: its journal is lost. Finds only, takes
+ * nothing away; hold the commit lock to act on it.
  */
-export async function findOrphans(ledger: Ledger): Promise<string[]> {
+export async function findOrphans(ledger: Ledger, later = false): Promise<string[]> {
   const { root } = ledger
   const { lake, version } = ledger.head()
   const orphans: string[] = []
   if (version === 0 ? (await readMarker(root)) !== null : (await markerOf(root, lake)) !== 'other') {
-    for (const path of await unknownToJournal(ledger)) if ((dataVersion(path) ?? 0) <= version + 1) orphans.push(path)
+    for (const path of await unknownToJournal(ledger))
+      if (later || !isLater(path, version)) orphans.push(path)
     for (const name of await realNames(root, places.journal, 'file'))
       if (/^\.tmp-(?:\d+-|checkpoint-\d)/.test(name)) orphans.push(`${places.journal}/${name}`)
   }
@@ -87,6 +88,11 @@ export async function findOrphans(ledger: Ledger): Promise<string[]> {
     if (ours && isFree(root, lock)) orphans.push(`${places.spool}/${name}`)
   }
   return orphans
+}
+
+/** Whether a data file is of a version that no commit after this one makes. */
+export function isLater(path: string, version: number): boolean {
+  return (dataVersion(path) ?? 0) > version + 1
 }
 
 /**
@@ -143,16 +149,16 @@ async function dropSwept(disk: Disk, root: string, now: Micros): Promise<void> {
 
 /**
  * Takes away what crashed runs left behind, and gives its paths; called when a writing command starts. Data files stay
- * for a week in a folder of their own.
+ * for a week in a folder of their own; with `later` also those of versions that the journal lost.
  */
-export async function sweep(ledger: Ledger, deps: CommitDeps): Promise<readonly string[]> {
+export async function sweep(ledger: Ledger, deps: CommitDeps, later = false): Promise<readonly string[]> {
   const disk = deps.disk ?? realDisk
   const { root } = ledger
   await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
   try {
     await closePrivate(root)
     await ledger.catchUp()
-    const paths = await findOrphans(ledger)
+    const paths = await findOrphans(ledger, later)
     const now = deps.nowMicros()
     await dropSwept(disk, root, now)
     for (const path of paths) {

@@ -25,8 +25,17 @@ export async function damageBehind(folder: string, cause: unknown): Promise<Lake
           expected: `the ${gone.bytes} bytes that were committed`,
           got: closed?.kind === 'file_denied' ? closed.found : 'no such file',
         }
-  if (wrong === undefined) return null
+  if (wrong === undefined) return absentBehind(cause)
   const { path, expected, got } = wrong
   const next = 'run pitlake doctor to see what is damaged and what helps'
   return new LakeError('integrity', { subject: path, expected, got, next, cause })
+}
+
+/** What the engine looked for and did not find: a file of an earlier version, without which the lake goes on. */
+function absentBehind(cause: unknown): LakeError | null {
+  const [, subject] = /No files found that match the pattern "([^"]+\.parquet)"/.exec(String(cause)) ?? []
+  if (subject === undefined) return null
+  const got = 'no such file: the lake goes on without it'
+  const next = 'put it back from a copy of the lake'
+  return new LakeError('integrity', { subject, expected: 'a file of an earlier version', got, next, cause })
 }

@@ -1,4 +1,4 @@
-import { copy, readText } from '../store/files.ts'
+import { copy, isThere, readText } from '../store/files.ts'
 import { basename, dirname } from 'node:path'
 import { exportCatalogue } from '../catalog/export.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
@@ -264,6 +264,7 @@ export async function replay(
 ): Promise<Replayed> {
   using ledger = await Ledger.openToRead(root)
   const { note, source } = await provedStamp(ledger, path)
+  refuseForgotten(ledger, note, path)
   using session = await openQuery(root, pinnedOptions(source))
   const own = { ...run, folder: root }
   const tried = note.stress && (await tryFigureAgain(source, note.stress, own))
@@ -311,6 +312,19 @@ async function prove(ledger: Ledger, note: StampNote, path: string): Promise<voi
   const known = heldStamps(ledger).filter((held) => held.version === note.version)
   if (known.some((held) => held.digest === digest)) return
   throw unsound(path, 'the bytes that were stamped', 'a file that was changed since, or was never stamped here')
+}
+
+/** Refuses to run a result again of whose files the lake goes on without one. */
+export function refuseForgotten(ledger: Ledger, { version }: StampNote, path: string): void {
+  const files = liveFiles(ledger, { version }).filter((file) => file.dropped_version !== null)
+  const gone = files.find((file) => !isThere(inLake(ledger.root, file.path)))
+  if (gone === undefined) return
+  throw new LakeError('integrity', {
+    subject: path,
+    expected: `the files of version ${version}, of which it was made`,
+    got: `none at ${gone.path}: the lake goes on without it since version ${gone.dropped_version}`,
+    next: 'put it back from a copy of the lake, or run pitlake stamp again on what is there now',
+  })
 }
 
 function unsound(path: string, expected: string, got: string, cause?: unknown): LakeError {

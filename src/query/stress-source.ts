@@ -2,7 +2,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { ownScript } from './altered.ts'
 import { openQuery, type Setting, versionOf } from './lake.ts'
 import type { PinnedQuery } from './pinned.ts'
-import { provedStamp, refuseOutcome } from './stamp.ts'
+import { provedStamp, refuseForgotten, refuseOutcome } from './stamp.ts'
 
 /** A query over the newest version. */
 export async function sourceOfQuery(
@@ -20,5 +20,6 @@ export async function sourceOfQuery(
 export async function sourceOfStamp(ledger: Ledger, path: string): Promise<PinnedQuery> {
   const { note, source } = await provedStamp(ledger, path)
   refuseOutcome(note, path)
+  refuseForgotten(ledger, note, path)
   return source
 }

@@ -1,4 +1,6 @@
-import { type Engine, quoteList } from './engine.ts'
+import { ownData } from './begin.ts'
+import { Engine, quoteList } from './engine.ts'
+import { inLake } from './layout.ts'
 
 /** What the footer of a Parquet file says of it; null where it says nothing. */
 export interface Footer {
@@ -22,6 +24,18 @@ export async function footersOf(engine: Engine, paths: readonly string[]): Promi
      FROM parquet_file_metadata(${quoteList(paths)}) f LEFT JOIN facts k ON k.path = f.file_name GROUP BY ALL`,
   )
   return new Map(rows.map(({ path, ...footer }) => [path, footer]))
+}
+
+/** The footers of a folder's data files, read by nothing but themselves; one that cannot be read tells nothing. */
+export async function dataFooters(root: string): Promise<Footer[]> {
+  using engine = await Engine.open()
+  const paths: string[] = []
+  for await (const path of ownData(root)) if (path.endsWith('.parquet')) paths.push(inLake(root, path))
+  const read = async (some: readonly string[]): Promise<Footer[]> => [...(await footersOf(engine, some)).values()]
+  const all = await read(paths).catch(() => undefined)
+  if (all) return all
+  const one = await Promise.all(paths.map(async (path) => await read([path]).catch(() => [])))
+  return one.flat()
 }
 
 /** What points files say of the series of a point beside metric and interval. */

@@ -5,11 +5,11 @@ import { isFolder } from '../store/files.ts'
 import { codeOf, exists, isWritable, namesIn, statOf } from '../store/disk.ts'
 import { readsWell } from '../store/engine.ts'
 import { filesOnDisk, type HeldFile, isOnDisk } from '../ledger/held.ts'
-import { decodeSegment, holderFile, inLake, places } from '../store/layout.ts'
+import { dataVersion, decodeSegment, holderFile, inLake, places } from '../store/layout.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { commitLock, describeHolder, holderOf, isFree, pullLock, whileFree } from '../store/lock.ts'
 import { markerOf, mirrorOf, readMarker } from '../store/marker.ts'
-import { findOrphans } from '../ledger/sweep.ts'
+import { findOrphans, isLater } from '../ledger/sweep.ts'
 import { type Manifest, readManifest } from '../views/manifest.ts'
 import { vacuumLock } from './vacuum.ts'
 import { viewsLock } from '../views/build.ts'
@@ -89,19 +89,36 @@ export async function checkOrphans(ledger: Ledger): Promise<Damage[]> {
 
 async function orphansFound(ledger: Ledger): Promise<Damage[]> {
   const { root } = ledger
-  if ((await findOrphans(ledger)).length === 0 || !isFree(root, pullLock)) return []
-  const [first, ...others] = (await whileFree(root, commitLock, async () => await orphansNow(ledger))) ?? []
+  if ((await findOrphans(ledger, true)).length === 0 || !isFree(root, pullLock)) return []
+  const found = (await whileFree(root, commitLock, async () => await orphansNow(ledger))) ?? []
   // A pull, too, brings the files of a version before its entry.
-  if (first === undefined || !isFree(root, pullLock)) return []
+  if (!isFree(root, pullLock)) return []
+  const { version } = ledger.head()
+  const { later = [], left = [] } = Object.groupBy(found, (path) => (isLater(path, version) ? 'later' : 'left'))
+  return [...lostLater(later, version), ...leftOver(left)]
+}
+
+function leftOver([first, ...others]: readonly string[]): Damage[] {
+  if (first === undefined) return []
   const what = others.length === 0 ? 'file that no version names' : 'files that no version names'
   return [finding('orphans', first, `${others.length + 1} ${what}`)]
+}
+
+/** Data of versions whose entries are gone, while those before them are whole. */
+function lostLater(paths: readonly string[], version: number): Damage[] {
+  if (paths.length === 0) return []
+  const newest = Math.max(...paths.map((path) => dataVersion(path) ?? 0))
+  const found = `it ends at version ${version}, and data of versions up to ${newest} stand here: what came in between is lost`
+  const remedy =
+    'put the entries back from a copy of the lake; without one pitlake doctor --repair moves these files to swept/, and fetch asks again'
+  return [finding('entry_lost', places.journal, found, { remedy })]
 }
 
 /** What no entry names at this instant; the commit lock is held, for a commit moves its files in before its entry. */
 async function orphansNow(ledger: Ledger): Promise<string[]> {
   // A journal that cannot be followed is a finding of its own, and nobody commits to it.
   await ledger.catchUp().catch(() => undefined)
-  const orphans = await findOrphans(ledger)
+  const orphans = await findOrphans(ledger, true)
   // A vacuum says what goes before it takes that away.
   const known = ledger.statement('SELECT 1 FROM files WHERE path = ?')
   return isFree(ledger.root, vacuumLock) ? orphans : orphans.filter((path) => !known.get(path))

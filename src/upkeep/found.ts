@@ -1,11 +1,10 @@
 import { isThere } from '../store/files.ts'
-import { dataPlaces, newestData, ownData } from '../store/begin.ts'
-import { footersOf } from '../store/footers.ts'
+import { dataPlaces, ownData } from '../store/begin.ts'
+import { dataFooters } from '../store/footers.ts'
 import type { CommitDeps } from '../ledger/commit.ts'
 import { type Damage, finding } from './damage.ts'
 import { makeFolder, realDisk, statOf } from '../store/disk.ts'
-import { Engine } from '../store/engine.ts'
-import { inLake, instantName, places, ownFolders } from '../store/layout.ts'
+import { dataVersion, inLake, instantName, places, ownFolders } from '../store/layout.ts'
 import { judge } from './judgement.ts'
 import { lockCommit } from '../store/lock.ts'
 import { readMarker } from '../store/marker.ts'
@@ -23,21 +22,17 @@ export interface Found {
 
 /** Counts the data files in a folder whose journal and ledger do not explain them. */
 export async function whatIsLeft(root: string): Promise<Found> {
-  const newest = (await newestData(root)) ?? 0
-  const marker = await readMarker(root)
   const paths: string[] = []
   for await (const path of ownData(root)) paths.push(path)
   const sizes = await Promise.all(paths.map(async (path) => (await statOf(inLake(root, path)))?.size ?? 0))
-  const tables = paths.filter((path) => path.endsWith('.parquet')).map((path) => inLake(root, path))
-  using engine = await Engine.open()
-  // Where one of them is damaged their names and the marker tell what can be told.
-  const footers = [...(await footersOf(engine, tables).catch(() => new Map<string, never>())).values()]
-  const named = footers.flatMap(({ lake }) => (lake === null ? [] : [lake]))
+  const footers = await dataFooters(root)
+  const marker = await readMarker(root)
+  const named = [...footers.flatMap(({ lake }) => lake ?? []), ...(marker === null ? [] : [marker])]
   return {
     files: paths.length,
     bytes: sizes.reduce((sum, size) => sum + size, 0),
-    lakes: [...new Set([...named, ...(marker === null ? [] : [marker])])].toSorted(),
-    version: Math.max(newest, ...footers.map(({ version }) => Number(version ?? 0))),
+    lakes: [...new Set(named)].toSorted(),
+    version: Math.max(...paths.map((path) => dataVersion(path) ?? 0), ...footers.map((one) => Number(one.version ?? 0))),
   }
 }
 

@@ -8,6 +8,7 @@ import { newestData } from '../store/begin.ts'
 import { metaLeft } from '../store/database.ts'
 import { isWritable } from '../store/disk.ts'
 import { isThere } from '../store/files.ts'
+import { dataFooters } from '../store/footers.ts'
 import { entryFile, inLake, places } from '../store/layout.ts'
 import { mirrorOf, readMarker } from '../store/marker.ts'
 import { type Damage, finding } from './damage.ts'
@@ -104,7 +105,8 @@ async function judgeIndex(
   })
   const ledger = Ledger.asLeft(root)
   if (ledger) {
-    const strange = strangeIn(ledger, journal)
+    const own = journal.lake ?? (await lakeOfData(root))
+    const strange = strangeIn(ledger, own, journal)
     if (strange === undefined) return { ledger, found: null }
     ledger.close()
     return wrong('ledger_differs', strange)
@@ -118,10 +120,17 @@ async function judgeIndex(
   return begins || shape ? { ledger, found: null } : wrong('ledger_torn', 'it cannot be read')
 }
 
+/** Where no journal tells whose the folder is: the lake that all footers name; null where they name none, or several. */
+async function lakeOfData(root: string): Promise<string | null> {
+  const lakes = new Set((await dataFooters(root)).flatMap(({ lake }) => lake ?? []))
+  const [only = null] = lakes
+  return lakes.size === 1 ? only : null
+}
+
 /** Why an index is not one that this journal has made. */
-function strangeIn(ledger: Ledger, { lake: own, digests }: JournalHealth): string | undefined {
+function strangeIn(ledger: Ledger, own: string | null, { digests }: JournalHealth): string | undefined {
   const { lake, version } = ledger.head()
-  if (version > 0 && own !== null && lake !== own) return `it is of the lake ${lake}, the journal of ${own}`
+  if (version > 0 && own !== null && lake !== own) return `it is of the lake ${lake}, what stands beside it of ${own}`
   for (const row of ledger.statement('SELECT version, digest FROM versions').iterate())
     if ((digests.get(Number(row['version'])) ?? row['digest']) !== row['digest'])
       return `it knows another version ${row['version']} than the journal beside it`

@@ -143,7 +143,7 @@ export async function tidy(ledger: Ledger, deps: CommitDeps): Promise<string[]> 
     await whileFree(ledger.root, name, async () => await (deps.disk ?? realDisk).remove(note))
     done.push(`${holderFile(name)} was removed`)
   }
-  const paths = await sweep(ledger, deps)
+  const paths = await sweep(ledger, deps, true)
   return [...done, ...paths.map((path) => `${path} was swept away`)]
 }
 

@@ -156,7 +156,7 @@ const rewriteEntry =
     writeFileSync(join(root, path), seal(JSON.stringify({ ...entry, ...changes })).text)
   }
 
-/** What may happen to each kind of file, by name. */
+/** What may happen to each kind of file, by name: tried in pairs. */
 export const harms: Readonly<Record<string, Harm>> = {
   'first entry lost': lose(at(entries, (names) => names[0])),
   'middle entry torn': cut(middle, 200),
@@ -165,13 +165,8 @@ export const harms: Readonly<Record<string, Harm>> = {
   'last entry lost': lose(lastEntry),
   'last entry of a newer program': rewriteEntry(lastEntry, { schema_version: 99, program: 'pitlake 99.0.0' }),
   'checkpoint lost': lose(at(checkpoints, (names) => names[0])),
-  'checkpoint torn': cut(at(checkpoints, (names) => names[0]), 900),
   'journal lost': lose(is('journal')),
   'ledger lost': lose(is('ledger.sqlite')),
-  'ledger torn': (root, lakes) => {
-    lose(is('ledger.sqlite'))(root, lakes)
-    writeFileSync(join(root, 'ledger.sqlite'), 'no database'.repeat(400))
-  },
   'ledger of another lake': bring('other', is('ledger.sqlite')),
   'ledger older': bring('older', is('ledger.sqlite')),
   'ledger misses a row': (root) => {
@@ -186,22 +181,13 @@ export const harms: Readonly<Record<string, Harm>> = {
     }
   },
   'ledger unreadable': block(is('ledger.sqlite')),
-  'marker lost': lose(is('lake.json')),
   'marker of another lake': bring('other', is('lake.json')),
-  'marker unreadable': block(is('lake.json')),
   'merged points lost': lose(at(partition, (names) => names.at(-1))),
-  'merged points unreadable': block(at(partition, (names) => names.at(-1))),
   'recent points torn': cut(at(recent, (names) => names.at(-1)), 100),
-  'recent points of another lake': (root, { sound, other }) =>
-    copyFileSync(join(other, last(other, recent)), join(root, last(sound, recent))),
   'registry history lost': lose(at('registry/history.products/*.parquet', (names) => names.at(-1))),
   'registry body torn': cut(at('registry/raw/feed/*', (names) => names[0]), 20),
-  'assets lost': lose(at('assets/*.parquet', (names) => names.at(-1))),
   'runs lost': lose(is('runs')),
-  'stamp lost': lose(at('stamps/*.json', (names) => names[0])),
   'stamp torn': cut(at('stamps/*.json', (names) => names[0]), 30),
-  'what a stamp keeps lost': lose(at('stamps/coverage*', (names) => names[0])),
-  'views lost': lose(is('lake.duckdb')),
   'views unreadable': block(is('lake.duckdb')),
   'views older': (root, { older }) => {
     for (const name of ['lake.duckdb', 'lake.sql', 'lake.manifest.json']) {
@@ -209,7 +195,6 @@ export const harms: Readonly<Record<string, Harm>> = {
       copyFileSync(join(older, name), join(root, name))
     }
   },
-  'list of the views torn': cut(is('lake.manifest.json'), 50),
   'exports lost': lose(is('exports')),
   'locks of a killed process': (root) => {
     mkdirSync(join(root, 'locks'), { recursive: true })
@@ -217,4 +202,23 @@ export const harms: Readonly<Record<string, Harm>> = {
     mkdirSync(join(root, 'spool/20240101t000000000z-1'), { recursive: true })
     appendFileSync(join(root, 'spool/20240101t000000000z-1/left'), 'x')
   },
+}
+
+/** More of the kind: tried alone. */
+export const others: Readonly<Record<string, Harm>> = {
+  'checkpoint torn': cut(at(checkpoints, (names) => names[0]), 900),
+  'ledger torn': (root, lakes) => {
+    lose(is('ledger.sqlite'))(root, lakes)
+    writeFileSync(join(root, 'ledger.sqlite'), 'no database'.repeat(400))
+  },
+  'marker lost': lose(is('lake.json')),
+  'marker unreadable': block(is('lake.json')),
+  'merged points unreadable': block(at(partition, (names) => names.at(-1))),
+  'recent points of another lake': (root, { sound, other }) =>
+    copyFileSync(join(other, last(other, recent)), join(root, last(sound, recent))),
+  'assets lost': lose(at('assets/*.parquet', (names) => names.at(-1))),
+  'stamp lost': lose(at('stamps/*.json', (names) => names[0])),
+  'what a stamp keeps lost': lose(at('stamps/coverage*', (names) => names[0])),
+  'views lost': lose(is('lake.duckdb')),
+  'list of the views torn': cut(is('lake.manifest.json'), 50),
 }
