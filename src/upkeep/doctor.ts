@@ -165,8 +165,9 @@ async function mendFiles(ledger: Ledger, input: DoctorInput, deps: DoctorDeps): 
 async function mendViews(ledger: Ledger, { data: root, thorough }: DoctorInput, deps: DoctorDeps): Promise<string[]> {
   if (!deps.views) return []
   const done = await clearViews(root)
-  const stale = (await readManifest(root))?.version !== ledger.head().version
-  if (!stale && (await checkViews(ledger, resolve(root), thorough)).length === 0) return done
+  const { version } = ledger.head()
+  const of = (await readManifest(root))?.version ?? 0
+  if (of === version && (await checkViews(ledger, resolve(root), thorough)).length === 0) return done
   try {
     await deps.views(ledger)
   } catch (error) {
@@ -174,7 +175,8 @@ async function mendViews(ledger: Ledger, { data: root, thorough }: DoctorInput, 
     if ((await checkFiles(ledger, thorough)).damaged.length > 0) return done
     throw error
   }
-  return [...done, `${places.database} and ${places.script} were made anew`]
+  const lost = of > version ? `: they were of version ${of}, which the journal lost; fetch asks for what is missing` : ''
+  return [...done, `${places.database} and ${places.script} were made anew${lost}`]
 }
 
 /** What could not be made from registry/raw says why. */

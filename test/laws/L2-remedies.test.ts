@@ -127,13 +127,13 @@ const harms: Readonly<Record<string, Harm>> = {
     does: withoutLedger,
     journal: two,
     finds: ['ledger_lost'],
-    leads: { ...all(undefined), '--rebuild-ledger': two, '--repair --rebuild-ledger': two },
+    leads: { ...all(two), nothing: undefined },
   },
   'the ledger is torn': {
     does: (root) => writeFileSync(join(root, 'ledger.sqlite'), 'not a database'.repeat(400)),
     journal: two,
     finds: ['ledger_torn'],
-    leads: { ...all(undefined), '--rebuild-ledger': two, '--repair --rebuild-ledger': two },
+    leads: { ...all(two), nothing: undefined },
   },
   'a copy has a ledger that is ahead of its journal, and not its files': {
     does: async (root) => {
