@@ -76,8 +76,7 @@ export async function findOrphans(ledger: Ledger, later = false): Promise<string
   const { lake, version } = ledger.head()
   const orphans: string[] = []
   if (version === 0 ? (await readMarker(root)) !== null : (await markerOf(root, lake)) !== 'other') {
-    for (const path of await unknownToJournal(ledger))
-      if (later || !isLater(path, version)) orphans.push(path)
+    for (const path of await unknownToJournal(ledger)) if (later || !isLater(path, version)) orphans.push(path)
     for (const name of await realNames(root, places.journal, 'file'))
       if (/^\.tmp-(?:\d+-|checkpoint-\d)/.test(name)) orphans.push(`${places.journal}/${name}`)
   }

@@ -238,7 +238,8 @@ export async function stampsHealth(ledger: Ledger, thorough: boolean): Promise<S
   for (const { of, ...file } of copied.values()) {
     const problem = await bytesProblem(root, file, thorough)
     if (!problem) continue
-    findings.push(finding(isGone(problem) ? 'stamp_torn' : problem.kind, problem.path, problem.found))
+    const { remedy } = finding('stamp_torn', problem.path, problem.found)
+    findings.push(finding(problem.kind, problem.path, problem.found, isGone(problem) ? { remedy } : {}))
     if (isGone(problem)) for (const id of of) torn.add(id)
   }
   return { lost, torn: [...torn], findings }

@@ -72,7 +72,9 @@ async function healthOf(root: string, { entries, checkpoints, newest }: Listing)
   }
   findings.push(...lostEntries(lost, checkpoints.at(-1) ?? 0))
   const torn = findings.filter(({ kind }) => kind.endsWith('_torn')).map(({ path }) => path)
-  const digests = new Map([...read].flatMap(([version, one]) => ('kind' in one ? [] : [[version, one.digest] as const])))
+  const digests = new Map(
+    [...read].flatMap(([version, one]) => ('kind' in one ? [] : [[version, one.digest] as const])),
+  )
   const reach = (broken[0] ?? newest + 1) - 1
   return { findings, lake, newest, reach, broken, torn, digests, newer: findings.some(isNewer) }
 }

@@ -118,8 +118,7 @@ async function mendIndex(
   deps: DoctorDeps,
 ): Promise<string[]> {
   const done = repair ? await clearJournal(root, deps) : []
-  const rebuilt = async (): Promise<string[]> =>
-    (await ifSound(async () => await rebuildIndex(root, deps))) ?? []
+  const rebuilt = async (): Promise<string[]> => (await ifSound(async () => await rebuildIndex(root, deps))) ?? []
   const steps: Partial<Record<Way, () => Promise<string[]>>> = {
     rebuild: rebuilt,
     fold: async () => await foldIndex(root, deps),
@@ -175,7 +174,8 @@ async function mendViews(ledger: Ledger, { data: root, thorough }: DoctorInput, 
     if ((await checkFiles(ledger, thorough)).damaged.length > 0) return done
     throw error
   }
-  const lost = of > version ? `: they were of version ${of}, which the journal lost; fetch asks for what is missing` : ''
+  const lost =
+    of > version ? `: they were of version ${of}, which the journal lost; fetch asks for what is missing` : ''
   return [...done, `${places.database} and ${places.script} were made anew${lost}`]
 }
 

@@ -32,7 +32,10 @@ export async function whatIsLeft(root: string): Promise<Found> {
     files: paths.length,
     bytes: sizes.reduce((sum, size) => sum + size, 0),
     lakes: [...new Set(named)].toSorted(),
-    version: Math.max(...paths.map((path) => dataVersion(path) ?? 0), ...footers.map((one) => Number(one.version ?? 0))),
+    version: Math.max(
+      ...paths.map((path) => dataVersion(path) ?? 0),
+      ...footers.map((one) => Number(one.version ?? 0)),
+    ),
   }
 }
 

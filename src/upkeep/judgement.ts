@@ -6,7 +6,7 @@ import { Ledger } from '../ledger/ledger.ts'
 import { listsAll } from '../ledger/live.ts'
 import { newestData } from '../store/begin.ts'
 import { metaLeft } from '../store/database.ts'
-import { isWritable } from '../store/disk.ts'
+import { codeOf, isWritable } from '../store/disk.ts'
 import { isThere } from '../store/files.ts'
 import { dataFooters } from '../store/footers.ts'
 import { entryFile, inLake, places } from '../store/layout.ts'
@@ -83,7 +83,7 @@ async function wayOf(
 ): Promise<Way> {
   const { newest, broken, torn, reach } = journal
   const seen = ledger?.head().version ?? 0
-  const data = (await newestData(root)) ?? 0
+  const data = await newestHere(root)
   if (ahead && !ahead.elsewhere && (newest > 0 || data <= seen + 1)) return 'fold'
   if (ahead?.elsewhere && broken.length === 0 && (newest > 0 || data === 0)) return 'copy'
   if (!ahead && ledger && (seen > reach || (broken.length === 0 && torn.length > 0))) return 'fold'
@@ -92,6 +92,16 @@ async function wayOf(
   const begun = data <= 1 && (data === 0 || (ledger !== undefined && seen === 0 && (await readMarker(root)) !== null))
   if (newest === 0 && !begun) return 'adopt'
   return found ? 'rebuild' : 'whole'
+}
+
+/** The newest version that names of data files tell; 0 for none, and where this user may not look. */
+async function newestHere(root: string): Promise<number> {
+  try {
+    return (await newestData(root)) ?? 0
+  } catch (error) {
+    if (codeOf(error) === 'EACCES') return 0
+    throw error
+  }
 }
 
 /** The index if it is one of this journal, however far it has come; else what is wrong with it. */
@@ -133,7 +143,7 @@ function strangeIn(ledger: Ledger, own: string | null, { digests }: JournalHealt
   if (version > 0 && own !== null && lake !== own) return `it is of the lake ${lake}, what stands beside it of ${own}`
   for (const row of ledger.statement('SELECT version, digest FROM versions').iterate())
     if ((digests.get(Number(row['version'])) ?? row['digest']) !== row['digest'])
-      return `it knows another version ${row['version']} than the journal beside it`
+      return `it knows another version ${Number(row['version'])} than the journal beside it`
   return listsAll(ledger) ? undefined : 'it does not list the files that the journal names'
 }
 
@@ -154,6 +164,7 @@ async function beyond(ledger: Ledger, journal: JournalHealth): Promise<Ahead | n
 export async function lostBeyond(ledger: Ledger, newest: number): Promise<{ named: number; paths: string[] }> {
   const late = filesOnDisk(ledger).filter(({ added_version }) => added_version > newest)
   const paths: string[] = []
-  for (const file of late) if ((await bytesProblem(ledger.root, file, false))?.kind === 'file_lost') paths.push(file.path)
+  for (const file of late)
+    if ((await bytesProblem(ledger.root, file, false))?.kind === 'file_lost') paths.push(file.path)
   return { named: late.length, paths }
 }

@@ -42,8 +42,7 @@ export async function foldIndex(root: string, deps: CommitDeps): Promise<string[
   if (ledger === undefined) return []
   const { version } = ledger.head()
   const done: string[] = []
-  for (const path of torn)
-    if (versionOf(path) <= version) done.push(await keepAside(root, path))
+  for (const path of torn) if (versionOf(path) <= version) done.push(await keepAside(root, path))
   await writeCheckpoint(deps.disk ?? realDisk, ledger)
   return [...done, `a checkpoint of version ${version} was folded from the ledger`]
 }

@@ -72,7 +72,8 @@ async function begin(rig: Rig, root: string, keep: () => void): Promise<void> {
   const ledger = await Ledger.open(root)
   const folded = await writeCheckpoint(realDisk, ledger)
   ledger.close()
-  for (const name of named(root, 'journal/*[0-9].json')) if (Number(name.slice(8, 18)) <= folded) rmSync(join(root, name))
+  for (const name of named(root, 'journal/*[0-9].json'))
+    if (Number(name.slice(8, 18)) <= folded) rmSync(join(root, name))
   await ok('compact')
   writeFileSync(join(root, '..', 'q.sql'), 'SELECT count(*) AS n FROM points')
   await ok('stamp', '../q.sql', '--out', '../r.parquet')
@@ -119,7 +120,8 @@ const lose =
   }
 const cut =
   (find: (root: string) => string, bytes: number): Harm =>
-  (root) => existsSync(join(root, find(root))) && truncateSync(join(root, find(root)), bytes)
+  (root) =>
+    existsSync(join(root, find(root))) && truncateSync(join(root, find(root)), bytes)
 /** Nobody can read it, not even root. */
 const block =
   (find: (root: string) => string): Harm =>
@@ -183,11 +185,20 @@ export const harms: Readonly<Record<string, Harm>> = {
   'ledger unreadable': block(is('ledger.sqlite')),
   'marker of another lake': bring('other', is('lake.json')),
   'merged points lost': lose(at(partition, (names) => names.at(-1))),
-  'recent points torn': cut(at(recent, (names) => names.at(-1)), 100),
+  'recent points torn': cut(
+    at(recent, (names) => names.at(-1)),
+    100,
+  ),
   'registry history lost': lose(at('registry/history.products/*.parquet', (names) => names.at(-1))),
-  'registry body torn': cut(at('registry/raw/feed/*', (names) => names[0]), 20),
+  'registry body torn': cut(
+    at('registry/raw/feed/*', (names) => names[0]),
+    20,
+  ),
   'runs lost': lose(is('runs')),
-  'stamp torn': cut(at('stamps/*.json', (names) => names[0]), 30),
+  'stamp torn': cut(
+    at('stamps/*.json', (names) => names[0]),
+    30,
+  ),
   'views unreadable': block(is('lake.duckdb')),
   'views older': (root, { older }) => {
     for (const name of ['lake.duckdb', 'lake.sql', 'lake.manifest.json']) {
@@ -206,7 +217,10 @@ export const harms: Readonly<Record<string, Harm>> = {
 
 /** More of the kind: tried alone. */
 export const others: Readonly<Record<string, Harm>> = {
-  'checkpoint torn': cut(at(checkpoints, (names) => names[0]), 900),
+  'checkpoint torn': cut(
+    at(checkpoints, (names) => names[0]),
+    900,
+  ),
   'ledger torn': (root, lakes) => {
     lose(is('ledger.sqlite'))(root, lakes)
     writeFileSync(join(root, 'ledger.sqlite'), 'no database'.repeat(400))

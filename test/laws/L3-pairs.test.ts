@@ -49,16 +49,18 @@ async function pointsOf(root: string): Promise<string[]> {
   await engine.run("SET TimeZone = 'UTC'")
   const from = (pattern: string, hive: boolean): string =>
     `FROM read_parquet('${join(root, pattern)}', hive_partitioning = ${hive}, union_by_name = true)`
-  const rows = await engine.rows(`SELECT to_json(r) AS line FROM (SELECT DISTINCT ${columns} FROM (
+  const rows = await engine.rows<{ line: string }>(`SELECT to_json(r) AS line FROM (SELECT DISTINCT ${columns} FROM (
     SELECT * ${from('points/metric=*/**/*.parquet', true)} UNION ALL BY NAME SELECT * ${from('points/recent/*.parquet', false)})) r ORDER BY 1`)
-  return rows.map(({ line }) => String(line))
+  return rows.map(({ line }) => line)
 }
 
 /** What the views say: the version that they are of, each point, and each version of a product. */
 async function asked(root: string) {
   const session = await openQuery(root)
   const lines = async (sql: string): Promise<string[]> =>
-    (await session.rows(`SELECT to_json(r) AS line FROM (${sql}) r ORDER BY 1`)).map(({ line }) => String(line))
+    (await session.rows<{ line: string }>(`SELECT to_json(r) AS line FROM (${sql}) r ORDER BY 1`)).map(
+      ({ line }) => line,
+    )
   try {
     const [version] = await session.rows('SELECT version FROM lake_info')
     const [points, products] = [await lines(`SELECT ${columns} FROM points`), await lines('FROM history.products')]
@@ -98,7 +100,9 @@ async function follow(root: string): Promise<Way> {
 }
 
 const names = Object.keys(harms)
-const pairs: [string, string][] = names.flatMap((one, n) => names.slice(n + 1).map((two): [string, string] => [one, two]))
+const pairs: [string, string][] = names.flatMap((one, n) =>
+  names.slice(n + 1).map((two): [string, string] => [one, two]),
+)
 const alone = [...names, ...Object.keys(others)].map((name): [string, string] => [name, 'nothing else'])
 /** Pairs from which each remedy led to another one, and none out. */
 const circles: [string, string][] = [
@@ -122,7 +126,10 @@ test.each([...circles, ...shareOf([...alone, ...pairs], 18)])('L3: %s, %s: docto
   expect([last.code, steps.length <= 4, new Set(steps).size], about).toEqual([0, true, steps.length])
   const { version, points, products } = await asked(root)
   expect(last.out).toContain(`version ${version},`)
-  expect(points.filter((line) => !truth.points.includes(line)), about).toEqual([])
+  expect(
+    points.filter((line) => !truth.points.includes(line)),
+    about,
+  ).toEqual([])
   if (points.length < truth.points.length) expect(said).toMatch(/\blost\b/)
   if (String(products) !== String(truth.products)) expect(said).toMatch(/lost|registry was moved/)
 })
