@@ -47,7 +47,9 @@ async function reasonOf(work: () => Promise<unknown>): Promise<string | null> {
     await work()
     return null
   } catch (error) {
-    if (error instanceof Unfoldable || error instanceof LakeError) return error.message
+    if (error instanceof Unfoldable) return error.message
+    // What to do about the journal is said elsewhere: here it is only the reason.
+    if (error instanceof LakeError) return error.complaints[0]?.subject ?? error.message
     throw error
   }
 }
