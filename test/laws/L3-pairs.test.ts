@@ -96,6 +96,8 @@ async function follow(root: string): Promise<Way> {
     if (healthy || advice === undefined || steps.length > 4) return { steps, said, last }
     if (advice !== 'doctor') steps.push(advice)
     last = await run(root, ...advice.split(' '))
+    // Whatever mends leaves views of the version that the ledger has.
+    if (advice.startsWith('doctor --')) expect(last.message, said).not.toMatch(/^lake\.(?:duckdb|sql)/)
   }
 }
 
