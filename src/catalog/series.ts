@@ -129,6 +129,8 @@ export function checkSelections(catalogue: Catalogue, selections: readonly Selec
   }
 }
 
+const priceParts = 'it is made of one path in both currencies: `--paths supply/current_pit --currencies native,usd`'
+
 /** The endpoints that the globs name, in the catalogue's order; a glob that names none is a mistake. */
 export function matchPaths(catalogue: Catalogue, globs: readonly string[]): Endpoint[] {
   const tests = globs.map(globTest)
@@ -139,7 +141,7 @@ export function matchPaths(catalogue: Catalogue, globs: readonly string[]): Endp
       throw usage(`paths: ${glob}`, {
         expected: 'a path or glob that matches an endpoint',
         got: 'no match',
-        next: didYouMean(nearPaths(glob, paths), 'see `pitlake catalog list`'),
+        next: glob === 'price_usd' ? priceParts : didYouMean(nearPaths(glob, paths), 'see `pitlake catalog list`'),
       })
     }
   }

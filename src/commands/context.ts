@@ -3,6 +3,7 @@ import { loadCatalogue } from '../catalog/load.ts'
 import type { Selection } from '../catalog/series.ts'
 import { usage } from '../errors.ts'
 import { applySettings, resolveSettings, type Settings } from '../config/settings.ts'
+import { refuseSlips } from '../metrics/assets.ts'
 import { heldSelections } from '../metrics/prepare.ts'
 import { refuseClashes } from '../views/clashes.ts'
 import { kinds } from '../kinds.ts'
@@ -88,6 +89,7 @@ export async function selectionsOf(input: Input, { settings, catalogue }: Contex
   const { since, until } = rangeOption(input)
   const named = ['paths', ...dimensions.map(({ many }) => many)].map((key) => [key, listOption(input, key)] as const)
   const assets = listOption(input, 'assets')
+  if (assets !== undefined) await refuseSlips(settings.data, assets)
   const lists = [assets, ...named.map(([, list]) => list)]
   const exact = assets !== undefined && !lists.some((list) => list?.includes('*'))
   const own = lists.every((list) => list === undefined)

@@ -55,6 +55,8 @@ async function scriptOf(input: Input, deps: Deps): Promise<string | undefined> {
   if (query !== undefined && file !== undefined) {
     throw usage('pitlake sql', { expected: 'a query or -f FILE', got: 'both' })
   }
+  if (query !== undefined && /^\S+\.sql$/i.test(query))
+    throw usage('pitlake sql', { expected: 'a query', got: 'the name of a file', next: `-f ${query} runs it` })
   if (query !== undefined) return query
   if (file === undefined) return process.stdin.isTTY ? undefined : readAll(process.stdin)
   if (file === '-') return readAll(process.stdin)

@@ -12,12 +12,14 @@ import { Engine } from '../store/engine.ts'
 import type { Connection } from '../ledger/connection.ts'
 import type { AskOne } from '../ledger/requests.ts'
 import { canonical } from '../ledger/entry.ts'
-import { heldPassing } from '../ledger/held.ts'
+import { heldPassing, heldSeries } from '../ledger/held.ts'
 import { assetsFile, versioned } from '../store/layout.ts'
 import type { Run } from '../ledger/job.ts'
-import type { Ledger } from '../ledger/ledger.ts'
+import { Ledger } from '../ledger/ledger.ts'
 import { providerOf } from '../ledger/provider.ts'
-import { day } from '../time.ts'
+import { isBegun } from '../store/begin.ts'
+import { suggestion } from '../suggestion.ts'
+import { day, formatDate } from '../time.ts'
 
 /** What the listing of assets is asked and stored with. */
 interface Listing {
@@ -118,6 +120,27 @@ export async function withListedAssets(
       ? { ...selection, assets: [...new Set([...selection.assets.filter((id) => id !== '*'), ...listed])] }
       : selection,
   )
+}
+
+/**
+ * Refuses an asset of which a lake has no point, and which its listing of the provider's assets lacks but names one that is
+ * near: nobody is asked for a slip of the pen.
+ */
+export async function refuseSlips(root: string, assets: readonly string[]): Promise<void> {
+  if (!isBegun(root)) return
+  using ledger = await Ledger.openToRead(root)
+  const listing = heldPassing(ledger, fact)
+  const held = new Set([...heldSeries(ledger).values()].flatMap((one) => (one.first_t === null ? [] : [one.asset])))
+  const strange = assets.filter((id) => id !== '*' && !held.has(id))
+  if (listing === undefined || strange.length === 0) return
+  const listed = await listedIds(ledger)
+  for (const got of strange) {
+    const near = listed.includes(got) ? undefined : suggestion(got, listed)
+    if (near === undefined) continue
+    const expected = `an asset of the provider's listing as of ${formatDate(listing.at / 1_000_000)}`
+    const next = `did you mean \`${near}\`? What is newer is brought by \`select:\` in pitlake.yaml`
+    throw usage('--assets', { expected, got, next })
+  }
 }
 
 async function listedIds(ledger: Ledger): Promise<string[]> {

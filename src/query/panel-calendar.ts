@@ -14,10 +14,14 @@ export interface Grid {
 export function calendarOf(subject: string, given: readonly string[]): Grid {
   const [since = '', until = '', step = '', ...more] = given.map((part) => part.trim())
   const [from, to] = [parseInstant(since), parseInstant(until)]
-  if (from === undefined || to === undefined || from >= to || more.length > 0)
+  const got = `"${given.join(',')}"`
+  if (from === undefined || to === undefined || more.length > 0)
+    throw usage(subject, { expected: 'SINCE,UNTIL,STEP such as 2024-01-01,2025-01-01,1d', got })
+  if (from >= to)
     throw usage(subject, {
-      expected: 'SINCE,UNTIL,STEP such as 2024-01-01,2025-01-01,1d',
-      got: `"${given.join(',')}"`,
+      expected: 'SINCE before UNTIL',
+      got,
+      next: from > to ? 'the two are reversed' : 'UNTIL is exclusive',
     })
   return { kind: 'calendar', since, until, step: stepOf(subject, step) }
 }

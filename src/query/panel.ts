@@ -126,7 +126,7 @@ FROM ${reader(decisions.path, keysOf(universe))}`
 FROM (SELECT unnest(from_json(${quote(decisions.text)}, ${quote(shape)}), max_depth := 2))`
   }
   const { since, until, step, assets } = decisions
-  const instants = `calendar(${quote(since)}, ${quote(until)}, CAST(${quote(step)} AS INTERVAL))`
+  const instants = `calendar(${quote(since)}, ${quote(until)}, ${quote(step)})`
   if (universe !== undefined) {
     if (assets !== undefined) throw usage('panel', { expected: 'assets or a universe', got: 'both' })
     return `SELECT row_number() OVER (ORDER BY ts) AS ${key}, ts FROM ${instants}`

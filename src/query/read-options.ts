@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { usage } from '../errors.ts'
-import { didYouMean, suggestion } from '../suggestion.ts'
+import { didYouMean, hint, suggestion } from '../suggestion.ts'
 import { isObject } from '../json.ts'
 import { parseDuration, parseMicros } from '../time.ts'
 import { type Door, optionAt } from './note.ts'
@@ -71,7 +71,8 @@ type Reader = (subject: string, value: unknown, fact: OptionFact, door: Door) =>
 
 /** A value that fits nothing is told as it was given. */
 function refuse(subject: string, value: unknown, fact: OptionFact, got = said(value)): never {
-  throw usage(subject, { expected: expectedOf[fact.kind](fact), got })
+  const next = typeof value === 'string' ? hint(value, fact.choices ?? []) : undefined
+  throw usage(subject, { expected: expectedOf[fact.kind](fact), got, next })
 }
 
 function said(value: unknown): string {

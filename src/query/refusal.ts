@@ -1,5 +1,5 @@
 import { LakeError, usage } from '../errors.ts'
-import { didYouMean, nearPaths } from '../suggestion.ts'
+import { didYouMean, hint, nearPaths } from '../suggestion.ts'
 
 /** What to do where writing is refused, and where a setting is. */
 export const temporaryOnly = 'the lake is read-only; CREATE TEMP TABLE is allowed'
@@ -33,6 +33,7 @@ export function refusal(cause: unknown, failure: Failure): Error {
     lacking(message, cause) ??
     unknownMetric(failure, place(message, failure), cause) ??
     unreadable(text, place(message, failure), cause) ??
+    otherwise(text, place(message, failure), cause) ??
     tooLarge(kind, text, cause) ??
     plain(kind, text, place(message, failure), cause)
   )
@@ -147,10 +148,23 @@ function unknownMetric({ metrics = [] }: Failure, where: string, cause: Error): 
   })
 }
 
+/** What a join's complaint says that a metric has not, of what it has. */
+function otherwise(text: string, where: string, cause: Error): LakeError | undefined {
+  const [, subject = '', got = '', there = ''] = /^(\S+ has no \w+) (.*), but (.*)$/.exec(text) ?? []
+  if (subject === '') return undefined
+  const known = there.split(',')
+  return usage(`SQL${where === '' ? '' : ` (${where})`}: ${subject} ${got}`, {
+    expected: known.join(', '),
+    next: hint(got, known),
+    cause,
+  })
+}
+
 /** Texts and numbers that are no time, no instant and no interval: what would have been, in words. */
 function unreadable(text: string, where: string, cause: Error): LakeError | undefined {
   const subject = where === '' ? 'SQL' : `SQL (${where})`
   const duration =
+    /^\w+ has no unit: (.*)$/.exec(text)?.[1] ??
     /extract specifier "([^"]*)" not recognized/.exec(text)?.[1] ??
     /[Cc]ould not convert string '([^']*)' to INTERVAL/.exec(text)?.[1]
   if (duration !== undefined)

@@ -33,6 +33,7 @@ type Sql = string
  *   {{leaf COLUMN POINTER}}      v or o of a point, or of the part of its value that a column's pointer tells
  *   {{pointer NAME}}             the JSON pointer of a name (`metric` is the macro's own), else `component`; NULL where there is none
  *   {{utc X}} {{micros X}}       an instant, zone-less meaning UTC; a duration in microseconds
+ *   {{span X}}                   a duration as an interval
  *   {{before X}}                 the instant `latency` before X
  *   {{fresh}}                    whether a row is young enough for `max_age`, and no hole in what is settled
  *   {{beyond}}                   whether holes in what is settled are asked for; see joins-beyond
@@ -61,6 +62,7 @@ export function joinWords(sources: JoinSources): Readonly<Record<string, (argume
     utc: (x = '') => utcSql(x),
     told: (x = '') => `strftime(timezone('UTC', ${x}), '%Y-%m-%dT%H:%M:%SZ')`,
     micros: (x = '') => microsSql(x),
+    span: (x = '') => spanSql(x),
     before: (x = '') => beforeSql(x),
     start: (t = '', interval = '') =>
       `make_timestamptz(${startSql(`epoch_us(${t})`, interval, { weekStart, ticks: micros })})`,
@@ -70,7 +72,7 @@ export function joinWords(sources: JoinSources): Readonly<Record<string, (argume
       countSql(`epoch_us(${since})`, `epoch_us(${until})`, interval, micros),
     fits: (part = '', whole = '') => fitsSql(part, whole),
     expected: (k = '', lag = '', n = '0') => expectedSql(k, lag, n, weekStart),
-    fresh: () => `(CAST(max_age AS INTERVAL) IS NULL OR _pit_age <= ${microsSql('max_age')})
+    fresh: () => `(max_age IS NULL OR _pit_age <= ${microsSql('max_age')})
       AND CASE WHEN ${beyondAsked} THEN _pit_o IS DISTINCT FROM '' ELSE true END`,
     beyond: () => beyondAsked,
     misses: (...keys) => missesSql(keys, weekStart),
@@ -102,9 +104,15 @@ function leafSql(column: string, pointer: Sql): Sql {
   return `CASE WHEN ${pointer} IS NULL THEN known.${column} ELSE ${part} END`
 }
 
+/** The engine takes a text without a unit as seconds: none is needed by 0 alone. */
+function spanSql(parameter: Sql): Sql {
+  const text = `CAST(${parameter} AS VARCHAR)`
+  return `CAST(CASE WHEN TRY_CAST(${text} AS DOUBLE) <> 0 THEN error(concat('${parameter} has no unit: ', ${text})) ELSE ${text} END AS INTERVAL)`
+}
+
 /** Negative durations would look ahead. */
 function microsSql(parameter: Sql): Sql {
-  const value = `epoch_us(CAST(${parameter} AS INTERVAL))`
+  const value = `epoch_us(${spanSql(parameter)})`
   return `CASE WHEN ${value} < 0 THEN CAST(error('${parameter} is negative') AS BIGINT) ELSE coalesce(${value}, 0) END`
 }
 

@@ -54,9 +54,20 @@ test(
       [`pit_join('none', '${plain}', '24h', component := 'a')`]: /JSON pointer/,
       [`resample('${plain}', '24h', '1h', 'sum')`]: /has no interval|cannot resample/,
       [`pit_join('missing', '${plain}', '24h')`]: /missing/,
+      [`pit_join('one', '${plain}', '24h', latency := 15)`]: /latency has no unit: 15/,
+      [`pit_join('one', '${plain}', '24h', latency := '15')`]: /latency has no unit: 15/,
+      [`pit_join('one', '${plain}', '24h', max_age := ' 1e3')`]: /max_age has no unit: {2}1e3/,
+      [`pit_long('one', ['${plain}'], '24h', max_age := 3)`]: /max_age has no unit: 3/,
+      [`pit_window('one', '${plain}', '24h', 2, latency := '0.5')`]: /latency has no unit: 0.5/,
+      [`calendar('2024-01-01', '2024-01-02', 15)`]: /step has no unit: 15/,
+      [`calendar('2024-01-01', '2024-01-02', '900')`]: /step has no unit: 900/,
     }
+    await engine.run(`CREATE TEMP TABLE one AS SELECT 'BTC' AS asset, TIMESTAMPTZ '2024-03-01 00:00:00Z' AS ts`)
     for (const [macro, message] of Object.entries(wrong))
       await expect(engine.rows(`FROM ${macro}`), macro).rejects.toThrow(message)
+    const told = async (options: string) => engine.rows(`FROM pit_join('one', '${plain}', '24h'${options})`)
+    for (const nothing of ['0', "'0'", "'0m'", 'INTERVAL 0 DAY'])
+      expect(await told(`, latency := ${nothing}`), nothing).toEqual(await told(''))
   }),
 )
 

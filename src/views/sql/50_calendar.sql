@@ -5,10 +5,10 @@
 CREATE OR REPLACE MACRO calendar(since, until, step := '1 day') AS TABLE
 WITH _pit_bounds AS (
   SELECT epoch_us({{utc since}}) AS first_us, epoch_us({{utc until}}) AS end_us,
-    CAST(datepart('year', CAST(step AS INTERVAL)) * 12 + datepart('month', CAST(step AS INTERVAL)) AS BIGINT) AS months
+    CAST(datepart('year', {{span step}}) * 12 + datepart('month', {{span step}}) AS BIGINT) AS months
 ),
 _pit_step AS (
-  SELECT first_us, end_us, months, epoch_us(CAST(step AS INTERVAL)) - months * 30 * 86400000000 AS rest_us
+  SELECT first_us, end_us, months, epoch_us({{span step}}) - months * 30 * 86400000000 AS rest_us
   FROM _pit_bounds
 ),
 _pit_length AS (

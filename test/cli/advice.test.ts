@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openLake } from '../../src/index.ts'
+import { pitlake } from '../helpers/command.ts'
+import { fetchKey, withRig } from '../helpers/fetching.ts'
+import { leaping } from '../helpers/leaping.ts'
+import { makeQueryLake } from '../helpers/query-lake.ts'
+
+const supply = 'supply/current_pit'
+let folder = ''
+let remove = async (): Promise<void> => undefined
+beforeAll(async () => {
+  ;({ folder, remove } = await makeQueryLake())
+})
+afterAll(async () => remove())
+
+const grid = `--calendar 2024-01-02,2024-01-09,12h --assets BTC --metrics ${supply}`
+const one = `WITH d AS (SELECT 'BTC' AS asset, '2024-02-01' AS ts)`
+
+test.each([
+  [`panel ${grid} --interval 1d`, '--interval: expected 10m, 1h, 24h, 1w, 1month, got "1d"; did you mean `24h`?'],
+  [`panel ${grid} --latency 15`, '--latency: expected a time such as 15m or 2d, got "15"'],
+  [`panel ${grid} --max-age 15`, '--max-age: expected a time such as 15m or 2d, got "15"'],
+  [
+    `panel --calendar 2024-01-09,2024-01-02,12h --assets BTC --metrics ${supply}`,
+    '--calendar: expected SINCE before UNTIL, got "2024-01-09,2024-01-02,12h"; the two are reversed',
+  ],
+  ['sql nofile.sql', 'pitlake sql: expected a query, got the name of a file; -f nofile.sql runs it'],
+  ['sql SELECT --json', 'pitlake sql: expected a known option, got --json; did you mean `--format json`?'],
+  [
+    'fetch --paths price_usd --assets BTC',
+    'paths: price_usd: expected a path or glob that matches an endpoint, got no match; it is made of one path in both currencies: `--paths supply/current_pit --currencies native,usd`',
+  ],
+])('%s', async (line, message) => {
+  const env = { PITLAKE_METRICS_URL: 'http://127.0.0.1:9', PITLAKE_METRICS_KEY: fetchKey }
+  expect(await pitlake(folder, [...line.split(' '), '--data', folder], env)).toMatchObject({ code: 2, message })
+})
+
+test.each([
+  [`${one} FROM pit_join('d', '${supply}', '1d')`, /has no interval 1d: expected 10m, .*; did you mean `24h`\?$/],
+  [
+    `${one} FROM pit_join('d', '${supply}', '24h', latency := 15)`,
+    /expected a time such as '15 minutes', .* got '15'$/,
+  ],
+  [`${one} FROM pit_join('d', '${supply}', '24h', max_age := '15')`, /expected a time such as .* got '15'$/],
+  [`FROM calendar('2024-01-01', '2024-01-02', '15')`, /expected a time such as .* got '15'$/],
+])('in SQL: %s', async (sql, message) => {
+  await expect(pitlake(folder, ['sql', sql, '--data', folder])).resolves.toMatchObject({
+    code: 2,
+    message: expect.stringMatching(message),
+  })
+})
+
+test('from a program: each is a LakeError of the call', async () => {
+  const lake = await openLake(folder)
+  const decisions = [{ asset: 'BTC', ts: '2024-02-01' }]
+  const slips: readonly (readonly [() => Promise<unknown>, RegExp])[] = [
+    // A caller without types says what it likes.
+    [
+      async () => lake.pitJoin({ decisions, metric: supply, latency: 15 as never }),
+      /latency: expected a time .* got 15$/,
+    ],
+    [async () => lake.panel({ decisions, metrics: [supply], maxAge: '15' }), /maxAge: expected a time .* got "15"$/],
+    [async () => lake.panel({ decisions, metrics: [supply], interval: '1d' }), /did you mean `24h`\?$/],
+    [
+      async () => lake.panel({ decisions: [{ asset: 'BTC' }] as never, metrics: [supply] }),
+      /decisions\.0\.ts: expected/,
+    ],
+    [
+      async () => lake.calendar({ since: '2024-01-01', until: '2024-01-02', step: '15' }),
+      /expected a time .* got '15'$/,
+    ],
+    [
+      async () => lake.calendar({ since: '2024-01-02', until: '2024-01-01', step: '1 day' }),
+      /expected since before until/,
+    ],
+  ]
+  for (const [ask, message] of slips)
+    await expect(ask()).rejects.toThrow(
+      expect.objectContaining({ name: 'LakeError', kind: 'usage', message: expect.stringMatching(message) }),
+    )
+  await lake.close()
+  await expect(lake.status()).rejects.toThrow(expect.objectContaining({ name: 'LakeError', kind: 'usage' }))
+})
+
+test('an asset that the listing has not, but one that is near, is told before anybody is asked', async () => {
+  const now = Date.UTC(2026, 2, 4, 12) / 1000
+  await withRig(now, async (rig) => {
+    let requests = 0
+    rig.onRequest(() => requests++)
+    const env = { PITLAKE_METRICS_URL: rig.url, PITLAKE_METRICS_KEY: fetchKey, PITLAKE_DATA: rig.root }
+    const run = async (line: string) =>
+      pitlake(
+        rig.root,
+        line.split(' '),
+        env,
+        leaping(() => rig.clock.now),
+      )
+    const rest = `--paths ${supply} --since 2026-02-20`
+    expect(await run(`fetch --assets BTC ${rest}`)).toMatchObject({ code: 0 })
+    expect(requests).toBeGreaterThan(0)
+    requests = 0
+    for (const command of ['fetch', 'plan'])
+      expect(await run(`${command} --assets ETH,BTX ${rest}`)).toMatchObject({
+        code: 2,
+        message: expect.stringMatching(/^--assets: expected .* as of 2026-03-04, got BTX; did you mean `BTC`\?/),
+      })
+    expect(requests).toBe(0)
+    // What nothing is near may be new; what is held needs no listing.
+    expect(await run(`fetch --assets BTC,Unheardof ${rest}`)).toMatchObject({ code: 0 })
+    expect(requests).toBeGreaterThan(0)
+  })
+})
