@@ -23,7 +23,7 @@ const instructions = `pitlake: a research data lake of point-in-time crypto metr
 Every question about data names an instant (as_of, or ts in the decisions), and the answer holds only what was knowable then.
 A point describes the interval that begins at t and is knowable from available_at on, which is later: never join on t.
 Use pit_join, pit_long, pit_window and panel, and prove a query of your own with lookahead. Every answer names the version
-and digest of the lake and the SQL that ran. The pages are resources; begin with pitlake://docs/cookbook and pitlake://docs/joins.`
+and digest of the lake, with show_sql also the SQL that ran, and has at most 20 kB: a cursor goes on. The pages are resources; begin with pitlake://docs/cookbook and pitlake://docs/joins.`
 
 const docs = fileURLToPath(new URL('../../docs/', import.meta.url))
 
@@ -51,11 +51,12 @@ function serverOf({ tools, version, secrets }: McpInput, pages: readonly DocPage
       name,
       { description: about, inputSchema: schemaOf(input), annotations },
       async (args, { mcpReq }) => {
-        const text = (words: string) => ({ type: 'text' as const, text: redact(words, secrets) })
+        const said = (words: string) => [{ type: 'text' as const, text: redact(words, secrets) }]
         try {
-          return { content: (await call(args, mcpReq.signal)).map(text) }
+          const document = redact(await call(args, mcpReq.signal), secrets)
+          return { content: said(document), structuredContent: JSON.parse(document) as Record<string, unknown> }
         } catch (error) {
-          return { isError: true, content: [text(error instanceof Error ? error.message : String(error))] }
+          return { isError: true, content: said(error instanceof Error ? error.message : String(error)) }
         }
       },
     )

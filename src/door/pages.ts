@@ -11,8 +11,8 @@ import type { Desk, LakeFacts, Seat } from './desk.ts'
 /** How much of an answer is told at once. */
 export interface PageLimits {
   readonly rows: number
-  /** Of the rows' text. */
-  readonly bytes: number
+  /** How many bytes the text of the rows may have beside what else the page tells. */
+  readonly room: (page: Page) => number
 }
 
 /** A part of an answer: rows as JSON objects, a text each. */
@@ -26,8 +26,8 @@ export interface Page {
   readonly notes: readonly Note[]
 }
 
-/** Bytes that the values of one row may have: the engine hands over two thousand rows at a time. */
-export const longestRow = 65_536
+/** Bytes of the text of a page, and so of the values of a row: agents read into what they keep in mind. */
+export const pageBytes = 20_000
 /** So many answers are kept open for what is still to be asked of them, and so long, in milliseconds. */
 const mostOpen = 8
 const patience = 600_000
@@ -113,14 +113,16 @@ export class Pages implements Disposable {
   async #tell(open: Open, limits: PageLimits, run: RunDeps): Promise<Page> {
     const { seat, judged, answer } = open
     const { sql, ready } = judged
-    const rows = await guarded(seat.engine, sql, run, async () => await take(open, limits))
     const columns = ready.columns.map(({ type }, k) => ({
       name: answer.names[k] ?? '',
       type: type.alias ?? String(type),
     }))
-    const first = open.told === 0
+    const notes = open.told === 0 ? judged.notes : []
+    const head: Page = { facts: seat.facts, sql, columns, rows: [], cursor: null, notes }
+    const most = { rows: limits.rows, bytes: limits.room(head) }
+    const rows = await guarded(seat.engine, sql, run, async () => await take(open, most))
     open.told += rows.length
-    const page = { facts: seat.facts, sql, columns, rows, notes: first ? judged.notes : [] }
+    const page = { ...head, rows }
     if (open.waiting.length > 0) return { ...page, cursor: this.#keep(open) }
     const doubts = await judged.doubts({ rows: answer.filled.rows, empty: answer.filled.empty() })
     seat[Symbol.dispose]()
@@ -159,8 +161,8 @@ async function begin(question: Question, seat: Seat, run: RunDeps): Promise<Open
   return { question: JSON.stringify(question), judged, seat, answer, waiting: [], told: 0, page: 1, used: 0 }
 }
 
-/** As many rows as may be told at once; at least one. What is left waits, so that it is known whether there is more. */
-async function take(open: Open, limits: PageLimits): Promise<readonly string[]> {
+/** As many rows as may be told at once; at least one, or it is refused. What is left waits, so that it is known whether there is more. */
+async function take(open: Open, most: { readonly rows: number; readonly bytes: number }): Promise<readonly string[]> {
   const rows: string[] = []
   let bytes = 0
   for (;;) {
@@ -171,8 +173,10 @@ async function take(open: Open, limits: PageLimits): Promise<readonly string[]> 
     }
     let count = 0
     for (const row of open.waiting) {
-      const more = bytes + Buffer.byteLength(row)
-      if (rows.length + count === limits.rows || (rows.length + count > 0 && more > limits.bytes)) break
+      const more = bytes + Buffer.byteLength(row) + 2
+      if (rows.length + count === most.rows || (rows.length + count > 0 && more > most.bytes)) break
+      if (more > most.bytes)
+        throw usage('SQL', { expected: `rows of at most ${most.bytes} bytes`, got: `one of ${more}`, next: shorter })
       bytes = more
       count++
     }
@@ -193,6 +197,8 @@ async function putAway({ answer, seat }: Open): Promise<void> {
   }
 }
 
+const shorter = 'name fewer columns, or cut texts with left(x, 1000)'
+
 /** Types of which a value has a few bytes. */
 const short =
   typesOf(`BOOLEAN TINYINT SMALLINT INTEGER BIGINT UTINYINT USMALLINT UINTEGER UBIGINT HUGEINT UHUGEINT FLOAT
@@ -205,9 +211,9 @@ function boundedRows({ text, columns }: Ready): string {
   const [first] = long
   if (first === undefined) return text
   const length = long.map((name) => `coalesce(strlen(CAST(${name} AS VARCHAR)), 0)`).join(' + ')
-  const words = `'a row of ' || (${length}) || ' bytes is longer than the ${longestRow} that are told: name fewer columns, or cut texts with left(x, 1000)'`
+  const words = `'a row of ' || (${length}) || ' bytes is longer than the ${pageBytes} of a page: ${shorter}'`
   const parts = names.map((name) =>
-    name === first ? `CASE WHEN ${length} > ${longestRow} THEN error(${words}) ELSE ${name} END AS ${name}` : name,
+    name === first ? `CASE WHEN ${length} > ${pageBytes} THEN error(${words}) ELSE ${name} END AS ${name}` : name,
   )
   return `SELECT ${parts.join(', ')} FROM (${text}\n) AS answer(${names.join(', ')})`
 }

@@ -1,25 +1,24 @@
 import { usage } from '../errors.ts'
-import { isObject, jsonText } from '../json.ts'
+import { isObject, jsonOf, jsonText } from '../json.ts'
 import { proveNoLookahead } from '../query/lookahead.ts'
-import { noteTexts } from '../query/note.ts'
+import { type Note, noteText } from '../query/note.ts'
 import { knowledgeOptions, type Options, type ReadOptions } from '../query/options.ts'
 import { panelSpec, panelTable } from '../query/panel.ts'
 import { metricsOf } from '../query/points.ts'
 import { judge, type Question } from '../query/question.ts'
 import { apart, readOptions } from '../query/read-options.ts'
-import { guarded } from '../query/run.ts'
 import { quote } from '../store/engine.ts'
 import { didYouMean, nearPaths } from '../suggestion.ts'
 import type { Desk } from './desk.ts'
-import type { Page, Pages } from './pages.ts'
+import { type Page, pageBytes, type Pages } from './pages.ts'
 
 /** One tool for agents. */
 export interface Tool {
   readonly name: string
   readonly about: string
   readonly input: Options
-  /** Documents as JSON text; `gone` is aborted when nobody waits any more. */
-  readonly call: (args: unknown, gone: AbortSignal) => Promise<readonly string[]>
+  /** A document as JSON text; `gone` is aborted when nobody waits any more. */
+  readonly call: (args: unknown, gone: AbortSignal) => Promise<string>
 }
 
 /** What tools answer from. */
@@ -30,9 +29,11 @@ export interface ToolsInput {
   readonly standing: () => Promise<object>
 }
 
-/** Rows of a page: as many as are told where nothing is said, and at most; and the bytes of their text. */
+/** Rows of a page: as many as are told where nothing is said, and at most. */
 export const pageRows = { usual: 200, most: 2000 }
-const pageBytes = 200_000
+/** Bytes of a page that its notes may take, and those that what stands before its rows may take without them. */
+const noteBytes = 4000
+const headBytes = 10_000
 
 const paging = {
   rows: { kind: 'count', most: pageRows.most, about: `rows of a page, ${pageRows.usual} unless said` },
@@ -40,35 +41,34 @@ const paging = {
     kind: 'text',
     about: 'that of the page before, with the same arguments: goes on in the same version of the lake',
   },
+  show_sql: { kind: 'switch', about: 'tells the SQL that ran, too' },
 } as const satisfies Options
 /** Where an instant is mandatory, the answer holds only what was knowable at it. */
 const timedOptions = { ...knowledgeOptions, as_of: { ...knowledgeOptions.as_of, required: true } } as const
 const sqlOption = { sql: { kind: 'text', about: 'one SELECT', required: true } } as const satisfies Options
 
-/** Asks for a page of an answer and gives its document. */
-type AskPage = (question: Question, paged: Paged, gone: AbortSignal) => Promise<string>
-interface Paged {
-  readonly rows?: number | undefined
-  readonly cursor?: string | undefined
-}
+/** Asks for a page of an answer and gives its document; `beside` stands in its head. */
+type AskPage = (question: Question, paged: Paged, gone: AbortSignal, beside?: object) => Promise<string>
+type Paged = ReadOptions<typeof paging>
 
 /** The tools of a lake. Where rows are told an instant is mandatory: `as_of`, or `ts` in the decisions. */
 export function toolsOf({ desk, pages, standing }: ToolsInput): readonly Tool[] {
-  const page: AskPage = async (question, { rows = pageRows.usual, cursor }, gone) => {
-    const limits = { rows, bytes: pageBytes }
+  const page: AskPage = async (question, { rows = pageRows.usual, cursor, showSql = false }, gone, beside) => {
+    const head = (page: Page): string => headOf(question, page, { ...beside, ...(showSql && { sql: page.sql }) })
+    const limits = { rows, room: (page: Page): number => roomBeside(head(page)) }
     const told = cursor === undefined ? pages.first(question, limits, gone) : pages.next(question, cursor, limits, gone)
-    return documentOf(question, await told)
+    return documentOf(head(await told), await told)
   }
   return [
     metricsTool(page),
-    describeTool(page, desk),
+    describeTool(page, pages, desk),
     queryTool(page),
     panelTool(page),
     universeTool(page),
     lookaheadTool(desk),
     tool('status', 'Whether the lake can be trusted today: coverage, freshness, gaps, violations.', {}, async () => {
       using seat = await desk.sit({})
-      return [jsonText({ lake: seat.facts, ...(await standing()) })]
+      return fitted({ lake: seat.facts, ...(await standing()) })
     }),
   ]
 }
@@ -78,13 +78,12 @@ function metricsTool(page: AskPage): Tool {
     'metrics',
     'The metrics that there are, from the catalogue: path, meaning, defaults, and the rule by which a value becomes knowable.',
     { match: { kind: 'text', about: 'only paths and meanings with this text' }, ...paging },
-    async ({ match, ...paged }, gone) => [
+    async ({ match, ...paged }, gone) =>
       await page({ knowledge: {}, sql: metricsSql(match), generated: true }, paged, gone),
-    ],
   )
 }
 
-function describeTool(page: AskPage, desk: Desk): Tool {
+function describeTool(page: AskPage, pages: Pages, desk: Desk): Tool {
   return tool(
     'describe',
     'Everything about one metric (its endpoint, and its series as known at as_of), or the columns of a view or the parameters of a macro.',
@@ -95,15 +94,17 @@ function describeTool(page: AskPage, desk: Desk): Tool {
         required: true,
       },
       as_of: timedOptions.as_of,
+      ...paging,
     },
-    async ({ name, asOf }, gone) => {
-      const ask = async (sql: string): Promise<string> =>
-        page({ knowledge: { asOf }, sql, generated: true }, { rows: pageRows.most }, gone)
-      const endpoint = `SELECT * FROM endpoints WHERE metric = ${quote(name)}`
-      const series = `SELECT * FROM series WHERE metric = ${quote(name)} ORDER BY ALL`
-      if (await isKnown(desk, endpoint, gone)) return [await ask(endpoint), await ask(series)]
-      if (await isKnown(desk, objectSql(name), gone)) return [await ask(objectSql(name))]
-      throw await unknown(desk, name)
+    async ({ name, asOf, ...paged }, gone) => {
+      const question = (sql: string): Question => ({ knowledge: { asOf }, sql, generated: true })
+      const first = async (sql: string): Promise<string | undefined> =>
+        (await pages.first(question(`${sql}\nLIMIT 1`), { rows: 1, room: () => pageBytes }, gone)).rows[0]
+      const endpoint = await first(`SELECT * FROM endpoints WHERE metric = ${quote(name)}`)
+      const series = question(`SELECT * FROM series WHERE metric = ${quote(name)} ORDER BY ALL`)
+      if (endpoint !== undefined) return await page(series, paged, gone, { endpoint: jsonOf(endpoint) })
+      if ((await first(objectSql(name))) === undefined) throw await unknown(desk, name)
+      return await page(question(objectSql(name)), paged, gone)
     },
   )
 }
@@ -113,16 +114,17 @@ function queryTool(page: AskPage): Tool {
     'query',
     'One SELECT in DuckDB SQL over the views and macros of the lake (points, series, endpoints, universe, history.*, pit_join, …) as known at as_of. No files, no settings, nothing is written.',
     { ...sqlOption, ...timedOptions, ...paging },
-    async ({ sql, rows, cursor, ...knowledge }, gone) => [await page({ knowledge, sql }, { rows, cursor }, gone)],
+    async ({ sql, rows, cursor, showSql, ...knowledge }, gone) =>
+      await page({ knowledge, sql }, { rows, cursor, showSql }, gone),
   )
 }
 
 function panelTool(page: AskPage): Tool {
   const beside = { ...knowledgeOptions, ...paging }
-  const answer = async (args: unknown, gone: AbortSignal): Promise<readonly string[]> => {
+  const answer = async (args: unknown, gone: AbortSignal): Promise<string> => {
     const { own, rest } = apart(beside, recordOf(args))
-    const { rows, cursor, ...knowledge } = readOptions(beside, own, 'fields')
-    return [await page({ knowledge, panel: panelSpec(rest, 'fields') }, { rows, cursor }, gone)]
+    const { rows, cursor, showSql, ...knowledge } = readOptions(beside, own, 'fields')
+    return await page({ knowledge, panel: panelSpec(rest, 'fields') }, { rows, cursor, showSql }, gone)
   }
   return {
     name: 'panel',
@@ -144,7 +146,7 @@ function universeTool(page: AskPage): Tool {
     async ({ ts, condition, ...paged }, gone) => {
       const where = condition === undefined ? '' : `\nWHERE (\n${condition}\n)`
       const sql = `SELECT * FROM universe${where}\nORDER BY product_id`
-      return [await page({ knowledge: { asOf: ts }, sql }, paged, gone)]
+      return await page({ knowledge: { asOf: ts }, sql }, paged, gone)
     },
   )
 }
@@ -154,6 +156,7 @@ const lookaheadOptions = {
   ts: { kind: 'text', about: 'the column with the instant of each row (ts)' },
   labels: { kind: 'list', about: 'columns that may look ahead: what a model is to learn' },
   cutoffs: { kind: 'count', most: 200, about: 'how many times it runs without a part of the future (20)' },
+  show_sql: paging.show_sql,
 } as const satisfies Options
 
 function lookaheadTool(desk: Desk): Tool {
@@ -161,7 +164,7 @@ function lookaheadTool(desk: Desk): Tool {
     'lookahead',
     'Proves or disproves that a query looks ahead: it runs on the whole lake and again without the future. Its rows need an instant of their own.',
     lookaheadOptions,
-    async (asked, gone) => [await lookahead(desk, asked, gone)],
+    async (asked, gone) => await lookahead(desk, asked, gone),
   )
 }
 
@@ -169,7 +172,7 @@ function tool<const Table extends Options>(
   name: string,
   about: string,
   input: Table,
-  answer: (args: ReadOptions<Table>, gone: AbortSignal) => Promise<readonly string[]>,
+  answer: (args: ReadOptions<Table>, gone: AbortSignal) => Promise<string>,
 ): Tool {
   return {
     name,
@@ -183,22 +186,49 @@ function recordOf(args: unknown): Readonly<Record<string, unknown>> {
   return isObject(args) ? args : {}
 }
 
-/** A page as one JSON document; its rows stand at the end, a line each. */
-function documentOf({ knowledge }: Question, { facts, sql, columns, rows, cursor, notes }: Page): string {
+/** What a page tells beside its notes and rows. */
+function headOf({ knowledge }: Question, { facts, columns }: Page, beside: object): string {
   const { asOf: as_of = null, observedAsOf: observed_as_of = null, ...settings } = knowledge
-  const head = {
-    lake: facts,
-    as_of,
-    observed_as_of,
-    ...settings,
-    sql,
-    columns,
-    notes: noteTexts(notes, 'fields'),
-    noted: notes,
-    row_count: rows.length,
-    cursor,
+  return jsonText({ lake: facts, as_of, observed_as_of, ...settings, ...beside, columns }).slice(0, -1)
+}
+
+/** How many bytes are left for rows, whatever is still to be noted. */
+function roomBeside(head: string): number {
+  const bytes = Buffer.byteLength(head)
+  if (bytes <= headBytes) return pageBytes - noteBytes - bytes
+  const next = 'name fewer columns, a calendar instead of decisions, or leave out show_sql'
+  throw usage('the answer', { expected: `names of columns, and SQL, of ${headBytes} bytes`, got: `${bytes}`, next })
+}
+
+/** A page as one JSON document; its rows stand at the end, a line each. */
+function documentOf(head: string, { rows, cursor, notes }: Page): string {
+  const tail = jsonText({ ...notesIn(notes), row_count: rows.length, cursor }).slice(1, -1)
+  return `${head},${tail},"rows":[${rows.map((row) => `\n${row}`).join(',')}]}`
+}
+
+/** As many notes as there is room for, as words and as data. */
+function notesIn(all: readonly Note[]): object {
+  const told: { notes: string[]; noted: Note[] } = { notes: [], noted: [] }
+  for (const note of all) {
+    const more = { notes: [...told.notes, noteText(note, 'fields')], noted: [...told.noted, note] }
+    if (Buffer.byteLength(jsonText(more)) > noteBytes - 200)
+      return { ...told, left_out: { notes: all.length - told.notes.length } }
+    Object.assign(told, more)
   }
-  return `${JSON.stringify(head).slice(0, -1)},"rows":[${rows.map((row) => `\n${row}`).join(',')}]}`
+  return told
+}
+
+/** A document that fits on a page: of its longest list half is left out, as often as is needed, and how much that is is told. */
+function fitted(document: Readonly<Record<string, unknown>>): string {
+  const all = jsonText(document)
+  if (Buffer.byteLength(all) <= pageBytes) return all
+  const lists = Object.entries(document).filter((entry): entry is [string, unknown[]] => Array.isArray(entry[1]))
+  const [name, list] = lists.toSorted(([, a], [, b]) => jsonText(b).length - jsonText(a).length)[0] ?? ['', []]
+  if (list.length === 0) throw usage('the answer', { expected: `at most ${pageBytes} bytes`, got: `${all.length}` })
+  const kept = list.slice(0, Math.floor(list.length / 2))
+  const before = document['left_out'] as Readonly<Record<string, number>> | undefined
+  const left_out = { ...before, [name]: list.length - kept.length + (before?.[name] ?? 0) }
+  return fitted({ ...document, [name]: kept, left_out })
 }
 
 function metricsSql(match = ''): string {
@@ -217,16 +247,14 @@ UNION ALL SELECT function_name, 'macro(' || array_to_string(parameters, ', ') ||
 WHERE NOT internal AND function_name = ${said}`
 }
 
-async function isKnown(desk: Desk, sql: string, gone: AbortSignal): Promise<boolean> {
-  return await desk.turn(gone, async (run) => {
-    using seat = await desk.sit({})
-    return (await guarded(seat.engine, sql, run, async () => seat.engine.rows(sql))).length > 0
-  })
-}
+const objectsSql = `SELECT DISTINCT CASE schema_name WHEN 'main' THEN '' ELSE schema_name || '.' END || view_name AS name
+FROM duckdb_views() WHERE NOT internal
+UNION SELECT function_name FROM duckdb_functions() WHERE NOT internal`
 
 async function unknown(desk: Desk, name: string) {
   using seat = await desk.sit({})
-  const near = nearPaths(name, await metricsOf(seat.engine))
+  const objects = await seat.engine.rows<{ name: string }>(objectsSql)
+  const near = nearPaths(name, [...(await metricsOf(seat.engine)), ...objects.map((one) => one.name)])
   return usage(name, {
     expected: 'a metric, a view or a macro',
     got: 'an unknown name',
@@ -247,6 +275,6 @@ async function lookahead(desk: Desk, asked: LookaheadAsked, gone: AbortSignal): 
       { sql, ts, labels, cutoffs, tolerance: 0 },
       run,
     )
-    return jsonText({ lake: seat.facts, sql, ...proof })
+    return fitted({ lake: seat.facts, ...(asked.showSql === true && { sql }), ...proof })
   })
 }

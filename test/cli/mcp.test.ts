@@ -17,7 +17,7 @@ const asOf = '2024-03-01'
 interface Document {
   readonly lake: { readonly lake: string; readonly version: number; readonly digest: string }
   readonly as_of: string | null
-  readonly sql: string
+  readonly sql?: string
   readonly columns: readonly { readonly name: string }[]
   readonly row_count: number
   readonly cursor: string | null
@@ -41,33 +41,31 @@ class Agent implements AsyncDisposable {
     return agent
   }
 
-  /** The texts of a tool's answer, or of its refusal. */
+  /** The text of a tool's answer, or of its refusal; no answer is long, and each is there as an object, too. */
   async ask(
     name: string,
     given: Record<string, unknown>,
     signal?: AbortSignal,
-  ): Promise<{ texts: string[]; refused: boolean }> {
-    const { content, isError } = await this.client.callTool({ name, arguments: given }, signal && { signal })
-    return { texts: (content as { text: string }[]).map(({ text }) => text), refused: isError === true }
+  ): Promise<{ text: string; refused: boolean }> {
+    const told = await this.client.callTool({ name, arguments: given }, signal && { signal })
+    const [{ text }, ...more] = told.content as [{ text: string }]
+    const refused = told.isError === true
+    expect([more.length, Buffer.byteLength(text) <= 20_000]).toEqual([0, true])
+    expect(told.structuredContent).toEqual(refused ? undefined : JSON.parse(text))
+    return { text, refused }
   }
 
-  /** The documents of an answer. */
-  async all(name: string, given: Record<string, unknown>): Promise<Document[]> {
-    const { texts, refused } = await this.ask(name, given)
-    if (refused) throw new Error(texts.join('\n'))
-    return texts.map((text) => JSON.parse(text) as Document)
-  }
-
+  /** The document of an answer. */
   async one(name: string, given: Record<string, unknown>): Promise<Document> {
-    const [document] = await this.all(name, given)
-    if (document === undefined) throw new Error('no answer')
-    return document
+    const { text, refused } = await this.ask(name, given)
+    if (refused) throw new Error(text)
+    return JSON.parse(text) as Document
   }
 
   async refusal(name: string, given: Record<string, unknown>): Promise<string> {
-    const { texts, refused } = await this.ask(name, given)
-    if (!refused) throw new Error(`answered: ${texts.join('\n')}`)
-    return texts.join('\n')
+    const { text, refused } = await this.ask(name, given)
+    if (!refused) throw new Error(`answered: ${text}`)
+    return text
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -124,7 +122,9 @@ describe('what an agent finds', () => {
   test('a query as known at its instant: the rows of the command line, with version, digest and SQL', async () => {
     const sql = `SELECT metric, asset, max(t) AS last, count(*) AS n, sum(v) AS v FROM points GROUP BY ALL ORDER BY ALL`
     const answer = await agent.one('query', { sql, as_of: asOf })
-    expect(answer).toMatchObject({ as_of: asOf, sql, row_count: 4, cursor: null, notes: [] })
+    expect(answer).toMatchObject({ as_of: asOf, row_count: 4, cursor: null, notes: [] })
+    expect(answer).not.toHaveProperty('sql')
+    expect(await agent.one('query', { sql, as_of: asOf, show_sql: true })).toEqual({ ...answer, sql })
     expect(answer.rows).toEqual(await typed('sql', '--as-of', asOf, sql))
     expect(answer.rows[0]).toMatchObject({ last: '2024-02-28T00:00:00.000000Z', n: 59 })
     expect(answer.columns.map(({ name }) => name)).toEqual(['metric', 'asset', 'last', 'n', 'v'])
@@ -137,7 +137,7 @@ describe('what an agent finds', () => {
   test('panel, universe, metrics, describe, lookahead, status', async () => {
     const calendar = { since: '2024-01-02', until: '2024-01-09', step: '12h' }
     const asked = { calendar, assets: ['BTC', 'ETH'], metrics: ['supply/current_pit', 'indicators/one'] }
-    const panel = await agent.one('panel', asked)
+    const panel = await agent.one('panel', { ...asked, show_sql: true })
     const grid = ['--calendar', '2024-01-02,2024-01-09,12h', '--assets', 'BTC,ETH']
     expect(panel.rows).toEqual(await typed('panel', ...grid, '--metrics', 'supply/current_pit,indicators/one'))
     expect(panel.rows).toHaveLength(28)
@@ -170,23 +170,34 @@ describe('what an agent finds', () => {
 
     const metrics = await agent.one('metrics', { match: 'one' })
     expect(metrics.rows.map(({ metric }) => metric)).toContain('indicators/one')
-    const [endpoint, series] = await agent.all('describe', { name: 'supply/current_pit', as_of: '2024-01-11' })
-    expect(endpoint?.rows).toMatchObject([{ metric: 'supply/current_pit', default_interval: '24h' }])
-    expect(series?.rows).toMatchObject([
-      { asset: 'BTC', points: 9, last_t: '2024-01-09T00:00:00.000000Z' },
-      { asset: 'ETH', points: 9 },
-    ])
-    const [view] = await agent.all('describe', { name: 'history.products', as_of: asOf })
-    expect(view?.rows.map(({ name }) => name)).toEqual(expect.arrayContaining(['id', 'valid_from', 'valid_to']))
-    expect(await agent.refusal('describe', { name: 'supply/curent_pit', as_of: asOf })).toContain(
-      'did you mean `supply/current_pit`',
-    )
+    expect(await agent.one('describe', { name: 'supply/current_pit', as_of: '2024-01-11' })).toMatchObject({
+      endpoint: { metric: 'supply/current_pit', default_interval: '24h' },
+      rows: [
+        { asset: 'BTC', points: 9, last_t: '2024-01-09T00:00:00.000000Z' },
+        { asset: 'ETH', points: 9 },
+      ],
+    })
+    const view = await agent.one('describe', { name: 'history.products', as_of: asOf })
+    expect(view.rows.map(({ name }) => name)).toEqual(expect.arrayContaining(['id', 'valid_from', 'valid_to']))
+    const near = { 'supply/curent_pit': 'supply/current_pit', pionts: 'points', pit_jion: 'pit_join' }
+    for (const [name, meant] of Object.entries(near))
+      expect(await agent.refusal('describe', { name, as_of: asOf })).toContain(`did you mean \`${meant}\``)
 
-    const proof = await agent.all('lookahead', { sql: 'SELECT t AS ts, v FROM points', cutoffs: 3 })
-    expect(proof).toMatchObject([{ verdict: 'leak', lake: { version: 2 } }])
-    expect(await agent.all('status', {})).toMatchObject([
-      { check: expect.stringMatching(/^stale: /), points: 400, lake: { version: 2 } },
-    ])
+    const leak = { sql: 'SELECT t AS ts, v FROM points', cutoffs: 3 }
+    const proof = await agent.one('lookahead', leak)
+    expect(proof).toMatchObject({ verdict: 'leak', lake: { version: 2 } })
+    expect(proof).not.toHaveProperty('sql')
+    expect(await agent.one('lookahead', { ...leak, show_sql: true })).toMatchObject({ sql: leak.sql })
+    const wide = `SELECT t AS ts, repeat(md5(CAST(v AS VARCHAR)), 200) AS x, v FROM points`
+    expect(await agent.one('lookahead', { ...leak, sql: wide })).toMatchObject({
+      verdict: 'leak',
+      left_out: { differences: expect.any(Number) },
+    })
+    expect(await agent.one('status', {})).toMatchObject({
+      check: expect.stringMatching(/^stale: /),
+      points: 400,
+      lake: { version: 2 },
+    })
   })
 })
 
@@ -223,7 +234,8 @@ describe('one SELECT over the views, and nothing else', () => {
     ["SELECT * FROM glob('/**')", /got glob/],
     ['SELECT FROM', /syntax error/],
     ["WITH d AS (SELECT 'BTC' AS asset, now() AS ts) FROM pit_join('d', 'supply/curent_pit', '24h')", /did you mean/],
-    ["SELECT repeat('x', 5000000) AS big", /a row of 5000000 bytes is longer than the 65536/],
+    ["SELECT repeat('x', 5000000) AS big", /a row of 5000000 bytes is longer than the 20000 of a page/],
+    ['FROM pionts', /got pionts; did you mean `points`\?$/],
   ])('%s', async (sql, words) => {
     expect(await agent.refusal('query', { sql, as_of: asOf })).toMatch(words)
   })
@@ -260,9 +272,13 @@ describe('pages', () => {
     }
     expect(counts).toEqual([99, 99, 99, 99])
     expect(rows).toEqual(await typed('sql', '--as-of', question.as_of, sql))
-    expect(await agent.one('query', { ...question, rows: 396 })).toMatchObject({ row_count: 396, cursor: null })
-    expect(await agent.one('query', { ...question, rows: 395 })).toMatchObject({
-      row_count: 395,
+    const few = `SELECT t, v FROM points WHERE asset = 'ETH' ORDER BY metric, t`
+    expect(await agent.one('query', { ...question, sql: few, rows: 198 })).toMatchObject({
+      row_count: 198,
+      cursor: null,
+    })
+    expect(await agent.one('query', { ...question, sql: few, rows: 197 })).toMatchObject({
+      row_count: 197,
       cursor: expect.any(String),
     })
     expect(await agent.refusal('query', { ...question, rows: 2001 })).toContain('rows')
@@ -270,11 +286,17 @@ describe('pages', () => {
   })
 
   test('long rows make short pages, and each is told', async () => {
-    const wide = { sql: "SELECT i, repeat('x', 60000) AS x FROM range(9) AS r(i)", as_of: asOf }
+    const wide = { sql: "SELECT i, repeat('x', 5000) AS x FROM range(9) AS r(i)", as_of: asOf }
     const first = await agent.one('query', wide)
     expect([first.row_count, typeof first.cursor]).toEqual([3, 'string'])
     const next = await agent.one('query', { ...wide, cursor: first.cursor })
     expect(next.rows.map(({ i }) => i)).toEqual([3, 4, 5])
+    const sql = `SELECT repeat('"', 9000) AS x`
+    expect(await agent.refusal('query', { sql, as_of: asOf })).toMatch(
+      /expected rows of at most \d+ bytes, got one of 18010/,
+    )
+    const names = `SELECT ${Array.from({ length: 400 }, (_, n) => `${n} AS a_column_of_many_${n}`).join(', ')}`
+    expect(await agent.refusal('query', { sql: names, as_of: asOf })).toMatch(/the answer: .*; name fewer columns/)
   })
 
   test('a cursor of another question, one that was used, one that nobody gave', async () => {
