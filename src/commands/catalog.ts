@@ -20,7 +20,7 @@ import { type CommandSpec, flagOption, type Input, listOption, textOption } from
 export const list: CommandSpec = {
   name: 'catalog list',
   ends: [],
-  args: [{ name: 'glob', about: 'paths, `*` as a glob: `indicators/*`', many: true }],
+  args: [{ name: 'glob', kind: kinds.list('metrics'), about: 'paths, `*` as a glob: `indicators/*`', many: true }],
   options: [
     { flags: '--group LIST', about: 'first part of the path, by comma' },
     { flags: '--intervals LIST', kind: kinds.list(intervals), about: 'those that take one of these intervals' },
@@ -49,7 +49,14 @@ export const list: CommandSpec = {
 export const show: CommandSpec = {
   name: 'catalog show',
   ends: [],
-  args: [{ name: 'path', about: 'as in `catalog list`, or a resource: issuers, assets, products, …', required: true }],
+  args: [
+    {
+      name: 'path',
+      kind: kinds.list('metrics'),
+      about: 'as in `catalog list`, or a resource: issuers, assets, products, …',
+      required: true,
+    },
+  ],
   options: [],
   answer: async (input, deps) => {
     const { catalogue } = readContext(input, deps)

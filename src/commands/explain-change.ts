@@ -1,3 +1,4 @@
+import { kinds } from '../kinds.ts'
 import { LakeError } from '../errors.ts'
 import { type ChangedPoint, type ChangedRecord, type Explained, explainChange } from '../query/explain-change.ts'
 import { formatInstant } from '../time.ts'
@@ -11,8 +12,12 @@ export const explainCommand: CommandSpec = {
   name: 'explain-change',
   ends: [4, 5, 6],
   args: [
-    { name: 'from', about: 'a Parquet file that pitlake stamp wrote', required: true },
-    { name: 'to', about: 'another one of the same query; without it the query on the lake as it stands' },
+    { name: 'from', kind: kinds.file, about: 'a Parquet file that pitlake stamp wrote', required: true },
+    {
+      name: 'to',
+      kind: kinds.file,
+      about: 'another one of the same query; without it the query on the lake as it stands',
+    },
   ],
   options: [{ flags: '--tries N', about: 'so many runs may narrow the points down', default: '300' }, timeoutOption],
   details: `The query runs at versions between the two, half of them left out each time, until one commit is found before which it

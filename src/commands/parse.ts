@@ -3,15 +3,8 @@ import { usage } from '../errors.ts'
 import { kindOf } from '../kinds.ts'
 import { hint } from '../suggestion.ts'
 import { wrapped } from './print.ts'
-import { type ArgSpec, type Input, type OptionSpec, optionsOf } from './spec.ts'
+import { type ArgSpec, commonOptions, type Input, longOf, type OptionSpec, optionsOf } from './spec.ts'
 import type { Command as Told } from './table.ts'
-
-/** The options that every command has. */
-export const commonOptions: readonly OptionSpec[] = [
-  { flags: '--config FILE', about: 'config file (default: pitlake.yaml if it is there)' },
-  { flags: '--data DIR', about: 'folder of the lake (default: data)' },
-  { flags: '-v, --verbose', about: 'say more, on stderr' },
-]
 
 /** Parses the arguments of one command by its option table. */
 export function parseCommand(spec: Told, argv: readonly string[]): Input {
@@ -70,11 +63,6 @@ function optionOf(spec: OptionSpec): Option {
   return option.argParser((value: string, before: unknown) =>
     spec.repeatable === true ? [before ?? [], read(value)].flat() : read(value),
   )
-}
-
-/** The long name of an option: `--out`. */
-export function longOf({ flags }: OptionSpec): string {
-  return /--[a-z-]+/.exec(flags)?.[0] ?? flags
 }
 
 function complaint(spec: Told, error: CommanderError): Error {

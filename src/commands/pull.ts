@@ -1,3 +1,4 @@
+import { kinds } from '../kinds.ts'
 import type { CopyDeps } from '../publish/lake-copy.ts'
 import { type Pulled, pull } from '../publish/pull.ts'
 import { bytes, several } from '../report/page/words.ts'
@@ -10,7 +11,12 @@ export const pullCommand: AnsweringSpec<Pulled> = {
   name: 'pull',
   ends: [3, 4, 5, 6, 7],
   args: [
-    { name: 'source', about: 'what publish --lake wrote (a folder or s3://bucket/prefix), or a lake', required: true },
+    {
+      name: 'source',
+      kind: kinds.folder,
+      about: 'what publish --lake wrote (a folder or s3://bucket/prefix), or a lake',
+      required: true,
+    },
   ],
   options: [{ flags: '--thorough', about: 'read what is here already, too, and bring anew what is damaged' }],
   details: `Asks no provider. The mirror stands in --data, which must be empty or a mirror of the same lake. Every file is checked
@@ -26,6 +32,7 @@ export const restoreCommand: AnsweringSpec<Pulled> = {
   args: [
     {
       name: 'source',
+      kind: kinds.folder,
       about: 'what backup wrote (a folder or s3://bucket/prefix), or a lake or mirror',
       required: true,
     },

@@ -1,3 +1,4 @@
+import { kinds } from '../kinds.ts'
 import type { Resource } from '../catalog/catalogue.ts'
 import { LakeError, usage } from '../errors.ts'
 import { Ledger } from '../ledger/ledger.ts'
@@ -30,15 +31,15 @@ interface ListGot {
   readonly records: readonly Beside[]
 }
 
+const resources = ['issuers', 'assets', 'products', 'deployments', 'venues', 'derivatives']
+const resourceArg = { name: 'RESOURCE', about: resources.join(', '), required: true, kind: kinds.choice(resources) }
+
 /** `registry get`: one record, here and there. */
 export const getCommand: AnsweringSpec<Got> = {
   name: 'registry get',
   ends: [3, 4, 5, 6],
   asks: true,
-  args: [
-    { name: 'RESOURCE', about: 'issuers, assets, products, deployments, venues, derivatives', required: true },
-    { name: 'ID', about: 'id of the record', required: true },
-  ],
+  args: [resourceArg, { name: 'ID', about: 'id of the record', required: true }],
   options: [],
   details: 'Stores nothing. A * marks each member that differs; new keys and another order of keys are no difference.',
   answer: async (input, deps) => {
@@ -66,7 +67,7 @@ export const listCommand: AnsweringSpec<ListGot> = {
   name: 'registry list',
   ends: [3, 4, 5, 6],
   asks: true,
-  args: [{ name: 'RESOURCE', about: 'issuers, assets, products, deployments, venues, derivatives', required: true }],
+  args: [resourceArg],
   options: [{ flags: '--filter KEY=VALUE', about: 'only what fits; several must all fit', repeatable: true }],
   details: `Stores nothing. Marks: * differs, + only upstream, - only in the lake. The list of deployments shows verified ones
 only, and so does what is laid beside it.`,

@@ -95,9 +95,21 @@ interface TalkingSpec extends CommandHead {
 /** One command (or subcommand: `catalog list`). */
 export type CommandSpec = AnsweringSpec | TalkingSpec
 
+/** The options that every command has. */
+export const commonOptions: readonly OptionSpec[] = [
+  { flags: '--config FILE', about: 'config file (default: pitlake.yaml if it is there)' },
+  { flags: '--data DIR', about: 'folder of the lake (default: data)' },
+  { flags: '-v, --verbose', about: 'say more, on stderr' },
+]
+
 /** All options of a command but those that every command has. */
 export function optionsOf(spec: CommandSpec): readonly OptionSpec[] {
   return 'run' in spec ? spec.options : [...spec.options, { flags: '--json', about: 'one JSON document on stdout' }]
+}
+
+/** The long name of an option: `--out`. */
+export function longOf({ flags }: OptionSpec): string {
+  return /--[a-z-]+/.exec(flags)?.[0] ?? flags
 }
 
 /** Reads an option that holds text. */

@@ -20,6 +20,11 @@ const tasks: Readonly<Record<string, readonly Row[]>> = {
   'To begin': [
     ['init', 'Write a commented pitlake.yaml and .env.example.', async () => import('./init.ts')],
     ['sandbox', 'Serve both APIs locally with synthetic data: on 127.0.0.1.', async () => import('./sandbox.ts')],
+    [
+      'completion',
+      'Have a shell complete command lines: bash, zsh or fish.',
+      async () => [(await import('./completion.ts')).completionOf(commandTable)],
+    ],
   ],
   'To bring data': [
     ['plan', 'What a fetch would ask, and what it would cost.', async () => import('./plan.ts')],

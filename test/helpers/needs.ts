@@ -50,6 +50,8 @@ const needs = {
   ],
   systemd: [() => program('/usr/bin/systemd-analyze'), 'no systemd-analyze (apt-get install systemd)'],
   chromium: [() => program(...browsers), 'no chromium (apt-get install chromium)'],
+  zsh: [() => program('/usr/bin/zsh', '/bin/zsh'), 'no zsh (apt-get install zsh)'],
+  fish: [() => program('/usr/bin/fish'), 'no fish (apt-get install fish)'],
   mount: [mounts, 'no right to mount a file system'],
   nobody: [nobody, 'no right to be another user'],
   linux: [() => (process.platform === 'linux' ? 'linux' : undefined), 'no Linux'],
