@@ -5,6 +5,11 @@ cd "$(dirname "$0")/.."
 
 lake=$PWD/.cache/notebook-lake
 mkdir -p .cache
+# Who comes while it is made waits for it.
+if command -v flock >/dev/null; then
+  exec 9>.cache/notebook-lake.lock
+  flock 9
+fi
 fresh() { [ -f "$1.made" ] && [ "$(cat "$1.made")" = "$2" ]; }
 
 # The programs that make the lake, and the views in it; commands, queries and pages that only read it do not count.

@@ -49,9 +49,10 @@ tried() {
   "$python" -m venv "$clean"
   echo "$PWD/.cache/$name-venv/lib/$(ls ".cache/$name-venv/lib")/site-packages" >"$clean/lib/$(ls "$clean/lib")/site-packages/beside.pth"
   "$clean/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-index python/dist/*.whl
-  PITLAKE_INSTALLED=1 "$clean/bin/python" -m pytest -q -p no:cacheprovider test/python/pitlake
+  PITLAKE_INSTALLED=1 PITLAKE_REPORT=$PWD/.cache/tests-$name.json "$clean/bin/python" -m pytest -q -p no:cacheprovider test/python/pitlake
 }
 
+rm -f .cache/tests-python-*.json
 # Side by side: each waits for the command line now and then.
 failed=0
 tried python-oldest >.cache/python-oldest.log 2>&1 &
@@ -62,6 +63,7 @@ tried python-newest || failed=1
 echo "with the packages of test/python/requirements-python-oldest.txt"
 wait "$oldest" || failed=1
 cat .cache/python-oldest.log
+node -r ./scripts/node24.cjs scripts/counts.ts .cache/tests-python-{oldest,newest}.json || failed=1
 # The page of another notebook program takes a minute to install.
 if [ "$failed" = 1 ] || [ -n "${CI:-}" ]; then exit "$failed"; fi
 

@@ -135,8 +135,7 @@ function lakeOn(seat: Seat): Lake {
   const inTurn = turns()
   const call: Call = async (work, { signal } = {}) =>
     inTurn(async () => {
-      if (seat.closed === true)
-        throw usage('lake', { expected: 'an open one', got: 'a closed one', next: 'openLake opens it' })
+      refuseClosed(seat)
       seat.notes = []
       return await work({ folder: path, signal, sleep: setTimeout })
     })
@@ -157,6 +156,10 @@ function lakeOn(seat: Seat): Lake {
   }
   seats.set(lake, seat)
   return lake
+}
+
+function refuseClosed({ closed }: Seat): void {
+  if (closed === true) throw usage('lake', { expected: 'an open one', got: 'a closed one', next: 'openLake opens it' })
 }
 
 /** Does one piece of work after those before it. */
@@ -187,8 +190,12 @@ function questions(seat: Seat, call: Call) {
 }
 
 /** What the command line answers, run in this process. */
-function commands({ path, options }: Seat): Pick<Lake, 'stamp' | 'replay' | 'lookahead'> {
-  const library = async () => import('./commands/library.ts')
+function commands(seat: Seat): Pick<Lake, 'stamp' | 'replay' | 'lookahead'> {
+  const { path, options } = seat
+  const library = async () => {
+    refuseClosed(seat)
+    return await import('./commands/library.ts')
+  }
   const asking = (signal: AbortSignal | undefined, ...ends: number[]) => ({
     folder: path,
     ends,

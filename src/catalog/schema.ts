@@ -5,11 +5,11 @@ import { metricPath } from './listing.ts'
 import type { RuleTime } from './rule-kinds.ts'
 import { wireRow } from './wire.ts'
 
-/** `20m`, `2h`, `3d` as seconds. */
+/** `20m`, `2h`, `3d` as seconds; 0 needs no unit. */
 export const duration = z
-  .string()
-  .refine((text) => parseDuration(text) !== undefined, 'a duration such as 20m, 2h or 3d')
-  .transform((text) => parseDuration(text) ?? Number.NaN)
+  .union([z.string(), z.number()])
+  .refine((value) => parseDuration(String(value)) !== undefined, 'a duration such as 20m, 2h or 3d')
+  .transform((value) => parseDuration(String(value)) ?? Number.NaN)
 
 /** An ISO date or instant as Unix seconds; zone-less means UTC. */
 export const instant = z

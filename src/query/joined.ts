@@ -1,6 +1,5 @@
 import { usage } from '../errors.ts'
 import { quote, quoteList, quoteName } from '../store/engine.ts'
-import { parseMicros } from '../time.ts'
 import type { GivenOptions, joinOptions } from './options.ts'
 import {
   key,
@@ -13,6 +12,7 @@ import {
   tableSql,
   usualInterval,
 } from './panel.ts'
+import { gridSql } from './panel-calendar.ts'
 
 /** One metric beside each decision, with the instants behind it. */
 export type Join = GivenOptions<typeof joinOptions> &
@@ -62,9 +62,7 @@ export function joinSql(spec: PanelSpec, n: number | undefined, table: string): 
 
 /** The query for a calendar. */
 export function calendarSql({ since, until, step, assets }: Calendar): string {
-  if ((parseMicros(since) ?? 0) > (parseMicros(until) ?? Infinity))
-    throw usage('calendar', { expected: 'since before until', got: `${since} and ${until}`, next: 'they are reversed' })
-  const instants = `calendar(${quote(since)}, ${quote(until)}, ${quote(step)})`
+  const instants = gridSql('calendar', { since, until, step })
   if (assets === undefined) return `SELECT ts FROM ${instants} ORDER BY ts`
   return `SELECT asset, ts FROM ${instants} CROSS JOIN (SELECT unnest(${quoteList(assets)}) AS asset) ORDER BY ts, asset`
 }

@@ -1,5 +1,6 @@
 import { usage } from '../errors.ts'
-import { parseDuration, parseInstant } from '../time.ts'
+import { quote } from '../store/engine.ts'
+import { parseDuration, parseInstant, parseMicros } from '../time.ts'
 
 /** A grid of decisions, `until` exclusive. */
 export interface Grid {
@@ -24,6 +25,13 @@ export function calendarOf(subject: string, given: readonly string[]): Grid {
       next: from > to ? 'the two are reversed' : 'UNTIL is exclusive',
     })
   return { kind: 'calendar', since, until, step: stepOf(subject, step) }
+}
+
+/** The instants of a grid, for FROM; none lies in a reversed one, which is refused. */
+export function gridSql(subject: string, { since, until, step }: Omit<Grid, 'kind'>): string {
+  if ((parseMicros(since) ?? 0) > (parseMicros(until) ?? Infinity))
+    throw usage(subject, { expected: 'since before until', got: `${since} and ${until}`, next: 'they are reversed' })
+  return `calendar(${quote(since)}, ${quote(until)}, ${quote(step)})`
 }
 
 function stepOf(subject: string, text: string): string {

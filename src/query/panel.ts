@@ -15,7 +15,7 @@ import {
   panelOptions,
   type ReadOptions,
 } from './options.ts'
-import type { Grid } from './panel-calendar.ts'
+import { type Grid, gridSql } from './panel-calendar.ts'
 import { checkMembers, memberColumns, membersSql } from './panel-members.ts'
 import { type Cell, wideSql } from './panel-wide.ts'
 import { readOptions } from './read-options.ts'
@@ -126,7 +126,7 @@ FROM ${reader(decisions.path, keysOf(universe))}`
 FROM (SELECT unnest(from_json(${quote(decisions.text)}, ${quote(shape)}), max_depth := 2))`
   }
   const { since, until, step, assets } = decisions
-  const instants = `calendar(${quote(since)}, ${quote(until)}, ${quote(step)})`
+  const instants = gridSql('decisions', { since, until, step })
   if (universe !== undefined) {
     if (assets !== undefined) throw usage('panel', { expected: 'assets or a universe', got: 'both' })
     return `SELECT row_number() OVER (ORDER BY ts) AS ${key}, ts FROM ${instants}`

@@ -53,6 +53,7 @@ test.each([
 test('from a program: each is a LakeError of the call', async () => {
   const lake = await openLake(folder)
   const decisions = [{ asset: 'BTC', ts: '2024-02-01' }]
+  const grid = { kind: 'calendar', since: '2024-01-01', until: '2024-01-02', assets: ['BTC'] } as const
   const slips: readonly (readonly [() => Promise<unknown>, RegExp])[] = [
     // A caller without types says what it likes.
     [
@@ -60,6 +61,14 @@ test('from a program: each is a LakeError of the call', async () => {
       /latency: expected a time .* got 15$/,
     ],
     [async () => lake.panel({ decisions, metrics: [supply], maxAge: '15' }), /maxAge: expected a time .* got "15"$/],
+    [
+      async () => lake.panel({ decisions: { ...grid, since: '2024-01-03', step: '1 day' }, metrics: [supply] }),
+      /since before until/,
+    ],
+    [
+      async () => lake.panel({ decisions: { ...grid, step: '900' }, metrics: [supply] }),
+      /expected a time .* got '900'$/,
+    ],
     [async () => lake.panel({ decisions, metrics: [supply], interval: '1d' }), /did you mean `24h`\?$/],
     [
       async () => lake.panel({ decisions: [{ asset: 'BTC' }] as never, metrics: [supply] }),
@@ -79,7 +88,14 @@ test('from a program: each is a LakeError of the call', async () => {
       expect.objectContaining({ name: 'LakeError', kind: 'usage', message: expect.stringMatching(message) }),
     )
   await lake.close()
-  await expect(lake.status()).rejects.toThrow(expect.objectContaining({ name: 'LakeError', kind: 'usage' }))
+  for (const ask of [
+    async () => lake.status(),
+    async () => lake.stamp('SELECT 1', 'r'),
+    async () => lake.lookahead('FROM x'),
+  ])
+    await expect(ask()).rejects.toThrow(
+      expect.objectContaining({ kind: 'usage', message: expect.stringMatching(/^lake: /) }),
+    )
 })
 
 test('an asset that the listing has not, but one that is near, is told before anybody is asked', async () => {
