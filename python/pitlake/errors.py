@@ -49,6 +49,13 @@ def _refused(where: str, error: duckdb.Error) -> LakeError:
         words += "; a frame is lent by its name: frames={'name': frame}"
     elif "read-only mode" in words:
         words += "; CREATE TEMP TABLE is allowed"
+    elif "has no unit: " in words:
+        words += "; a time is '15m' or '15 minutes'"
+    elif lacking := re.search(r"has no interval (.+), but", words):
+        from .intervals import meant
+
+        same = meant(lacking[1])
+        words += f"; did you mean {same!r}?" if same else ""
     return LakeError(f"{where}: {words}")
 
 

@@ -57,6 +57,8 @@ def test_metrics_and_options(lake):
     assert "at least one metric" in refused(lambda: lake.panel(ONE, []))
     assert "interval as one of 10m" in refused(lambda: lake.panel(ONE, SUPPLY, "2h"))
     assert "has no interval" in refused(lambda: lake.panel(ONE, "indicators/accumulation_trend_score_pit", "10m").df())
+    for options, said in (("'1d'", "did you mean '24h'?"), ("'24h', latency := 15", "latency has no unit: 15; a time is '15m'")):
+        assert said in refused(lambda: lake.sql(f"FROM pit_join('d', '{SUPPLY}', {options})", frames={"d": ONE}).df())
     for time in ("soon", 15, "15", 1.5, True, "1 day 3"):
         for ask in (lambda: lake.panel(ONE, SUPPLY, latency=time), lambda: lake.pit_join(ONE, SUPPLY, latency=time),
                     lambda: lake.window(ONE, SUPPLY, 2, latency=time)):
