@@ -53,6 +53,7 @@ describe('what may follow', () => {
     [['re'], ['replay', 'registry', 'restore']],
     [['registry', 'sn'], ['snapshot']],
     [['help', 'regi'], ['registry']],
+    [['fetch', '--help'], ['--help']],
     [['nothing', ''], []],
     [
       ['fetch', '--intervals', '1'],

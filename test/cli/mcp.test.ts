@@ -274,6 +274,8 @@ describe('pages', () => {
     }
     expect(counts).toEqual([99, 99, 99, 99])
     expect(rows).toEqual(await typed('sql', '--as-of', question.as_of, sql))
+    const full = await agent.one('query', { ...question, rows: 2000 })
+    expect([full.row_count > 150, full.row_count < 396, full.rows]).toEqual([true, true, rows.slice(0, full.row_count)])
     const few = `SELECT t, v FROM points WHERE asset = 'ETH' ORDER BY metric, t`
     expect(await agent.one('query', { ...question, sql: few, rows: 198 })).toMatchObject({
       row_count: 198,
