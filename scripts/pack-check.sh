@@ -108,7 +108,7 @@ told='{"n":"31","verdict":"clean","same":true,"unchanged":"same","alone":"clean"
 expect "^$told" "$(npm root)/.bin/node" library.mjs
 platform=$(node -p '`${process.platform}-${process.arch}`')
 oldest=$root/.cache/node22
-if [ -x "$oldest/node_modules/node-$platform/bin/node" ] || npm install --prefix "$oldest" --ignore-scripts --no-audit --no-fund --loglevel=error "node-$platform@22.19.0" >/dev/null; then
+if [ -x "$oldest/node_modules/node-$platform/bin/node" ] || timeout 300 npm install --prefix "$oldest" --ignore-scripts --no-audit --no-fund --loglevel=error "node-$platform@22.19.0" >/dev/null; then
   expect "^$told" "$oldest/node_modules/node-$platform/bin/node" library.mjs
   library=22.19.0
 else

@@ -141,7 +141,8 @@ class Noticed:
         for join in joins:
             if "beyond_rows" not in join:
                 last, assets, late = aside(lambda: self._own.execute(join["extent"]).fetchall()[0], (None, "[]", False))  # noqa: B023
-                rows = aside(lambda: self._own.execute(join["beyond"]).fetchall(), []) if late and join["beyond"] else []  # noqa: B023
+                none: list[tuple[Any, ...]] = []
+                rows = aside(lambda: self._own.execute(join["beyond"]).fetchall(), none) if late and join["beyond"] else none  # noqa: B023
                 join["beyond_rows"] = [dict(zip(("metric", "decisions", "since"), row)) for row in rows]
                 for one in join["metrics"]:
                     one |= {"last": last, "asset": json.loads(assets)}

@@ -72,7 +72,8 @@ export async function notesOf(engine: Engine, asked: AskedNotes, cut: boolean): 
   const notes = await aside(async () => {
     const asOf = await asOfText(engine)
     const question = quote(JSON.stringify({ ...asked, as_of: asOf }))
-    const ask = async (): Promise<Note[]> => (await engine.rows<Told>(`FROM question_notes(${question})`)).map(noteOf)
+    const ask = async (): Promise<Note[]> =>
+      (await engine.rows<NoteRow>(`FROM question_notes(${question})`)).map(noteOf)
     return cut || asOf === null ? await ask() : await withAsOf(engine, undefined, ask)
   })
   return notes ?? []
@@ -94,7 +95,7 @@ export async function aside<T>(work: () => Promise<T>): Promise<T | undefined> {
   }
 }
 
-type Told = {
+type NoteRow = {
   readonly code: NoteCode
   readonly subject: string
   readonly figures: string | null
@@ -104,7 +105,7 @@ type Told = {
 }
 
 /** A note of the lake; of its figures those that its words tell. */
-function noteOf({ code, subject, figures, near, there, words }: Told): Note {
+function noteOf({ code, subject, figures, near, there, words }: NoteRow): Note {
   const all = Object.entries(JSON.parse(figures ?? '{}') as Readonly<Record<string, string | number | null>>)
   const told = all.filter((one): one is [string, string | number] => one[1] !== null && words.includes(`{${one[0]}}`))
   return {

@@ -1,79 +1,14 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { isDeepStrictEqual } from 'node:util'
-import { Client } from '@modelcontextprotocol/client'
-import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { Agent, type AgentAnswer } from '../helpers/agent.ts'
 import { pitlake } from '../helpers/command.ts'
 import { alive } from '../helpers/processes.ts'
 import { makeQueryLake } from '../helpers/query-lake.ts'
 import { makeLake, makeViews, type PointRow } from '../helpers/views.ts'
 
-const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const asOf = '2024-03-01'
-
-/** What stands in an answer; a column may be anything. */
-interface Document {
-  readonly lake: { readonly lake: string; readonly version: number; readonly digest: string }
-  readonly as_of: string | null
-  readonly sql?: string
-  readonly columns: readonly { readonly name: string }[]
-  readonly row_count: number
-  readonly cursor: string | null
-  readonly notes: readonly string[]
-  readonly rows: readonly Readonly<Record<string, unknown>>[]
-}
-
-/** An agent: the SDK's own client, and the program as that starts it. */
-class Agent implements AsyncDisposable {
-  readonly client = new Client({ name: 'test', version: '1' })
-  said = ''
-  pid = 0
-
-  static async at(folder: string, ...flags: readonly string[]): Promise<Agent> {
-    const agent = new Agent()
-    const args = [main, 'mcp', '--data', folder, ...flags]
-    const transport = new StdioClientTransport({ command: process.execPath, args, stderr: 'pipe' })
-    transport.stderr?.on('data', (part: Buffer) => (agent.said += part.toString()))
-    await agent.client.connect(transport)
-    agent.pid = transport.pid ?? 0
-    return agent
-  }
-
-  /** The text of a tool's answer, or of its refusal; no answer is long, and each is there as an object, too. */
-  async ask(
-    name: string,
-    given: Record<string, unknown>,
-    signal?: AbortSignal,
-  ): Promise<{ text: string; refused: boolean }> {
-    const told = await this.client.callTool({ name, arguments: given }, signal && { signal })
-    const [{ text }, ...more] = told.content as { text: string }[] as [{ text: string }]
-    const refused = told.isError === true
-    const wanted: unknown = refused ? undefined : JSON.parse(text)
-    if (more.length > 0 || Buffer.byteLength(text) > 20_000 || !isDeepStrictEqual(told.structuredContent, wanted))
-      throw new Error(`no short text and the same as an object: ${text.slice(0, 1000)}`)
-    return { text, refused }
-  }
-
-  /** The document of an answer. */
-  async one(name: string, given: Record<string, unknown>): Promise<Document> {
-    const { text, refused } = await this.ask(name, given)
-    if (refused) throw new Error(text)
-    return JSON.parse(text) as Document
-  }
-
-  async refusal(name: string, given: Record<string, unknown>): Promise<string> {
-    const { text, refused } = await this.ask(name, given)
-    if (!refused) throw new Error(`answered: ${text}`)
-    return text
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.client.close()
-  }
-}
 
 let folder = ''
 let remove = async (): Promise<void> => undefined
@@ -267,7 +202,7 @@ describe('pages', () => {
     const rows: unknown[] = []
     const counts: number[] = []
     for (let cursor: string | null = ''; cursor !== null; ) {
-      const page: Document = await agent.one('query', cursor === '' ? question : { ...question, cursor })
+      const page: AgentAnswer = await agent.one('query', cursor === '' ? question : { ...question, cursor })
       counts.push(page.row_count)
       rows.push(...page.rows)
       ;({ cursor } = page)
