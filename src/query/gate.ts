@@ -1,7 +1,6 @@
 import { type LakeError, usage } from '../errors.ts'
 import type { Engine, Prepared } from '../store/engine.ts'
 import { liesIn } from '../store/disk.ts'
-import { hint } from '../suggestion.ts'
 import type { Parameters } from '../store/parameters.ts'
 import { formOf } from './forms.ts'
 import { computingSteps, readingFunctions, refusedFunctions, refusedScalars, toldSettings } from './gate-lists.ts'
@@ -89,7 +88,7 @@ async function judgeWords(
     if (refusedScalars.has(call.name) || refusedFunctions.has(call.name)) throw refused(call.name)
   }
   const past = mark === undefined ? undefined : await fileRead(engine, tree.statements)
-  if (past !== undefined) throw refused(past, hint(past, await viewNames(engine)) ?? pastViews)
+  if (past !== undefined) throw refused(past, pastViews)
   const made = mark === undefined ? undefined : computedArgument(tree.statements)
   if (made !== undefined) throw refused(`a computed argument of ${made}`, 'write it as it is')
   const { names, computed } = filesNamed(tree.statements, macro)
@@ -97,11 +96,6 @@ async function judgeWords(
   const { spill } = engine
   if (spill !== undefined && names.some((name) => name.includes('/') && liesIn(spill, name)))
     throw refused('a path of the session itself')
-}
-
-async function viewNames(engine: Engine): Promise<readonly string[]> {
-  const rows = await engine.rows<{ name: string }>('SELECT DISTINCT view_name AS name FROM system.main.duckdb_views()')
-  return rows.map(({ name }) => name)
 }
 
 /** The macros with options, and those that they have. */

@@ -172,7 +172,7 @@ describe('one SELECT over the views, and nothing else', () => {
     ['SELECT FROM', /syntax error/],
     ["WITH d AS (SELECT 'BTC' AS asset, now() AS ts) FROM pit_join('d', 'supply/curent_pit', '24h')", /did you mean/],
     ["SELECT repeat('x', 5000000) AS big", /a row of 5000000 bytes is longer than the 20000 of a page/],
-    ['FROM pionts', /got pionts; did you mean `points`\?$/],
+    ['FROM pionts', /pionts does not exist! Did you mean "points"\?$/],
   ])('%s', async (sql, words) => {
     expect(await agent.refusal('query', { sql, as_of: asOf })).toMatch(words)
   })
