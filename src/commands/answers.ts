@@ -68,7 +68,7 @@ const small = 65_536
 function broughtUp(said: Said<MadeAnswer>, scratch: string): Said<DoorAnswer> {
   if (!('answer' in said)) return said
   const { id, answer } = said
-  if (!('body' in answer)) return { id, answer }
+  if (typeof answer === 'string') return { id, answer }
   if (typeof answer.body === 'string') return { id, answer: { ...answer, body: answer.body } }
   try {
     const { path, bytes } = answer.body

@@ -58,7 +58,7 @@ function calling(tool: string, answers: Answers, context: Context, deps: Deps): 
   return async (args, gone) => {
     const standing = tool === 'status' ? await standingNow(context, deps) : {}
     const answer = await answers.ask({ tool, args, standing }, gone)
-    if ('status' in answer) throw new RangeError(`${tool} was answered as a path`)
+    if (typeof answer !== 'string') throw new RangeError(`${tool} was answered as a path`)
     return answer
   }
 }

@@ -66,7 +66,7 @@ function showing(path: string, answers: Answers): Shows[string] {
       const text = method === 'POST' ? await body() : ''
       const question = { path, method, query: query.toString(), headers: { accept, 'content-type': type }, body: text }
       const answer = await answers.ask(question, gone)
-      if (!('body' in answer)) throw new RangeError(`${path} was answered as a tool`)
+      if (typeof answer === 'string') throw new RangeError(`${path} was answered as a tool`)
       return answer
     } catch (error) {
       return refused(error)
