@@ -42,7 +42,8 @@ export function didYouMean(found: readonly string[], otherwise: string): string 
   return `did you mean ${quoted.length === 1 ? quoted[0] : `${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1)}`}?`
 }
 
-const units: readonly (readonly [spelt: RegExp, seconds: number])[] = [
+/** How units of time are spelt, and their seconds; months at their longest. */
+export const units: readonly (readonly [spelt: RegExp, seconds: number])[] = [
   [/^(?:M|mo|months?|monthly)$/, 31 * 86_400],
   [/^(?:m|mins?|minutes?)$/i, 60],
   [/^(?:h|hrs?|hours?|hourly)$/i, 3600],

@@ -69,6 +69,12 @@ def of_metric(name: str, interval: str | None, assets: Iterable[str], dimensions
             "defaults": True, "everywhere": False, **rest}
 
 
+def near(own: duckdb.DuckDBPyConnection, macro: str, word: str, known: Sequence[str]) -> str:
+    """What may have been meant, as the end of a sentence, by a macro of the lake."""
+    found: list[str] = aside(lambda: own.execute(f"SELECT {macro}({quote(word)}, [{listed(known)}])").fetchall()[0][0], list[str]())
+    return _meant(found, known[:6])
+
+
 class Noticed:
     """What there is to note of a query that ran on a connection: the lake says what it asks, and what it knows of that."""
 
@@ -120,8 +126,11 @@ class Noticed:
         rows = self._seat.cursor(as_of=None).execute(f"FROM question_notes({quote(question)})").fetchall()
         return [_words(subject, json.loads(figures or "{}"), near, there, words) for _, subject, figures, near, there, words in rows]
 
+    def _rows(self, query: str) -> list[tuple[Any, ...]]:
+        return self._own.execute(query).fetchall()
+
     def _as_of(self) -> str | None:
-        at: str | None = self._own.execute(f"SELECT CAST({_AS_OF} AS VARCHAR)").fetchall()[0][0]
+        at: str | None = self._rows(f"SELECT CAST({_AS_OF} AS VARCHAR)")[0][0]
         return at
 
     def _asks(self) -> Question:
@@ -140,9 +149,8 @@ class Noticed:
         joins = [join for join in self._asks()["joins"] if every or join["beyond"]]
         for join in joins:
             if "beyond_rows" not in join:
-                last, assets, late = aside(lambda: self._own.execute(join["extent"]).fetchall()[0], (None, "[]", False))  # noqa: B023
-                none: list[tuple[Any, ...]] = []
-                rows = aside(lambda: self._own.execute(join["beyond"]).fetchall(), none) if late and join["beyond"] else none  # noqa: B023
+                last, assets, late = aside(lambda: self._rows(join["extent"])[0], (None, "[]", False))  # noqa: B023
+                rows = aside(lambda: self._rows(join["beyond"]), list[tuple[Any, ...]]()) if late and join["beyond"] else []  # noqa: B023
                 join["beyond_rows"] = [dict(zip(("metric", "decisions", "since"), row)) for row in rows]
                 for one in join["metrics"]:
                     one |= {"last": last, "asset": json.loads(assets)}
@@ -156,13 +164,16 @@ class Noticed:
 UNION ALL SELECT 1 FROM duckdb_functions() WHERE function_name IN ({listed(names)}) AND {heeds.format('macro_definition')} LIMIT 1""").fetchall())
 
 
+def _meant(near: Sequence[str], there: Sequence[str]) -> str:
+    if near:
+        return f"; did you mean {' or '.join(map(repr, near))}?"
+    return f"; there {'is' if len(there) == 1 else 'are'} {', '.join(map(repr, there))}" if there else ""
+
+
 def _words(subject: str, figures: Question, near: Sequence[str], there: Sequence[str], words: str) -> str:
     """The words of a note, an option as Python spells it."""
-    names = [repr(name) for name in near or there]
-    ends = {
-        "near": f"; did you mean {' or '.join(names)}?" if near else f"; there {'is' if len(names) == 1 else 'are'} {', '.join(names)}" if names else "",
-        "such": f", such as {' or '.join(names[:2])}" if names else "",
-    }
+    such = " or ".join(map(repr, there[:2]))
+    ends = {"near": _meant(near, there), "such": such and f", such as {such}"}
 
     def put(match: re.Match[str]) -> str:
         option, value, name = match.groups()

@@ -1,13 +1,12 @@
-"""The one exception of this package, its one warning, and what may have been meant."""
+"""The one exception of this package, and its one warning."""
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -66,12 +65,3 @@ def warn(doubts: Iterable[str]) -> None:
         frame, level = frame.f_back, level + 1
     for doubt in dict.fromkeys(doubts):
         warnings.warn(doubt, LakeWarning, stacklevel=level)
-
-
-def near(word: str, known: Sequence[str], many: int = 1) -> str:
-    """What may have been meant, as the end of a sentence."""
-    same = [name for name in known if name.lower() == word.lower()]
-    meant = same or difflib.get_close_matches(word, known, many, 0.5)
-    if meant:
-        return f"; did you mean {' or '.join(repr(name) for name in meant)}?"
-    return f"; there {'is' if len(known) == 1 else 'are'} {', '.join(map(repr, known[:6]))}" if known else ""

@@ -7,7 +7,7 @@ import json
 import os
 import re
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,13 @@ import duckdb
 
 from . import program
 from .changed import refuse_changed
-from .doubts import Noticed, of_metric
-from .errors import LakeError, near, refusal, told, warn
+from .doubts import Noticed, near, of_metric
+from .errors import LakeError, refusal, told, warn
 from .frames import decided
 from .moved import made_here
 from .pin import Pin
 from .progress import wanted
-from .queries import (FIELDS, KEY, MEMBER, PRICE, PRICED, Options, Standards, cells_of, check_interval, check_metrics,
+from .queries import (FIELDS, KEY, MEMBER, PRICE, PRICED, Options, Standards, cells_of, check_interval,
                       decisions_sql, join_sql, members_sql, named_metrics, panel_sql, points_sql)
 from .result import Result
 from .text import Moment, Names, Span, listed, moment_text, quote, quote_name, span_sql, utc_sql
@@ -188,7 +188,7 @@ class Lake:
         """
         seat, standards = self._open(), self._standards()
         names = [metrics] if isinstance(metrics, str) else None if metrics is None else list(metrics)
-        check_metrics(names or [], list(standards), "points")
+        self._check_metrics(names or [], "points")
         given = {"interval": interval, "currency": currency, "exchange": exchange, "network": network}
         query = points_sql(names, assets, given, since, until, standards)
         session = seat.cursor()
@@ -222,7 +222,7 @@ class Lake:
         strange = next((name for name in fields if name not in FIELDS), None)
         if strange is not None or not fields:
             raise refusal("panel: fields", f"some of {', '.join(FIELDS)}", strange or "none")
-        check_metrics(list(named.values()), list(self._standards()), "panel")
+        self._check_metrics(named.values(), "panel")
         options = Options(currency, exchange, network, component, latency, max_age, skip_nulls, beyond)
         added = [name for name, _, _ in cells_of(named, fields)]
         own, table = self._decided("panel", decisions, added, universe)
@@ -297,7 +297,7 @@ class Lake:
         rows = own.execute("SELECT view_name FROM duckdb_views() WHERE schema_name = 'history' AND NOT internal ORDER BY 1").fetchall()
         names = [row[0] for row in rows]
         if resource not in names:
-            raise refusal("history", "a resource of the registry", f"{resource!r}{near(str(resource), names)}")
+            raise refusal("history", "a resource of the registry", f"{resource!r}{near(own, "nearest", str(resource), names)}")
         query = f"SELECT * FROM history.{quote_name(resource)} ORDER BY id, valid_from"
         return self._answer(own, query, keys=("id", "valid_from"), doubts=Noticed(self._open(), own, query).of_query)
 
@@ -370,8 +370,7 @@ class Lake:
                 options: Options) -> Result:
         where = "window" if macro == "pit_window" else macro
         check_interval(interval, where)
-        standards = self._standards()
-        check_metrics([metric], list(standards), where)
+        self._check_metrics([metric], where)
         own, table = self._decided(where, decisions, added, None)
         query = join_sql(table, macro, metric, [*arguments, *options.arguments()], added)
 
@@ -434,6 +433,14 @@ class Lake:
         if early:
             known = f"instants from {start} on, when the registry was first known" if start else "a registry: it is not known yet"
             raise refusal("panel: universe", known, first, "open(…, registry_backfill=True) lets the first snapshot stand in")
+
+    def _check_metrics(self, metrics: Iterable[str], where: str) -> None:
+        """Refuses a metric that the catalogue does not have, and names the nearest."""
+        known = list(self._standards())
+        for path in (str(name).partition("#")[0] for name in metrics):
+            if path not in known:
+                meant = near(self._open().cursor(), "nearest_paths", path, known)
+                raise refusal(where, "a metric of the catalogue (lake.metrics() lists them)", f"unknown metric {path!r}{meant}")
 
     def _standards(self) -> Standards:
         """The catalogue's defaults of each metric, of prices, too."""

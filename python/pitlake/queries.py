@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from .errors import near, refusal
+from .errors import refusal
 from .intervals import INTERVALS, meant
 from .text import Moment, Names, Span, listed, moment_text, quote, quote_name, span_sql, utc_sql
 
@@ -69,14 +69,6 @@ def check_interval(interval: object, where: str) -> None:
     if interval not in INTERVALS:
         same = meant(str(interval))
         raise refusal(where, f"interval as one of {', '.join(INTERVALS)}", f"{interval!r}{f'; did you mean {same!r}?' if same else ''}")
-
-
-def check_metrics(metrics: Sequence[str], known: Sequence[str], where: str) -> None:
-    """Refuses a metric that the catalogue does not have, and names the nearest."""
-    for name in metrics:
-        path = str(name).partition("#")[0]
-        if path not in known:
-            raise refusal(where, "a metric of the catalogue (lake.metrics() lists them)", f"unknown metric {path!r}{near(path, known)}")
 
 
 def cells_of(named: Mapping[str, str], fields: Sequence[str]) -> list[tuple[str, str, str]]:

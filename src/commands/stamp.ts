@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { LakeError, usage } from '../errors.ts'
 import { givenThat } from '../query/assumption.ts'
+import { noteTexts } from '../query/note.ts'
 import { replay, type Replayed, stamp } from '../query/stamp.ts'
 import { outFile } from '../store/output.ts'
 import type { StampNote } from '../query/stamped.ts'
@@ -43,7 +44,8 @@ that sums repeat bit for bit.`,
       runOf(input, deps),
       lakeWorld(deps, 'stamp'),
     )
-    const { version, digest } = stamped
+    const { version, digest, noted = [] } = stamped
+    for (const note of noteTexts(noted, 'terminal')) deps.stderr(`note: ${note}\n`)
     return {
       document: stamped,
       words: () => `${rowsOf(stamped)} of version ${version} stamped into ${out} (SHA-256 ${digest})\n`,
@@ -63,8 +65,8 @@ export const replayCommand: CommandSpec = {
     const file = input.args[0] ?? ''
     const path = stampedPath(deps.cwd, file)
     const done = await replay(settings.data, path, runOf(input, deps), programName())
-    const { same, version, notes } = done
-    for (const note of notes) deps.stderr(`note: ${note}\n`)
+    const { same, version, notes, noted = [] } = done
+    for (const note of [...noteTexts(noted, 'terminal'), ...notes]) deps.stderr(`note: ${note}\n`)
     const words = () =>
       `${same ? `${rowsOf(done)} of version ${version}, the same bit for bit` : 'the result differs'}\n`
     return { document: done, words, error: same ? null : differs(done, file) }

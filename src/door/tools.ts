@@ -272,7 +272,7 @@ async function lookahead(desk: Desk, asked: LookaheadAsked, gone: AbortSignal): 
     const proof = await proveNoLookahead(
       // The settings of a seat are fixed: who asks for a number of threads gets an engine of its own.
       async (threads) => (threads === undefined ? await seat.engine.session() : await desk.open(threads)),
-      { sql, ts, labels, cutoffs, tolerance: 0 },
+      { sql, ts, labels, cutoffs, tolerance: 0, door: 'fields' },
       run,
     )
     return fitted({ lake: seat.facts, ...(asked.showSql === true && { sql }), ...proof })

@@ -33,7 +33,10 @@ interface Decided {
 
 /** What the words of a script ask. */
 export async function askedInSql(engine: Engine, sql: string, parameters: Parameters = []): Promise<AskedSql> {
-  const names = Array.isArray(parameters) ? parameters.map((value, n) => [n + 1, value]) : Object.entries(parameters)
+  const first = Array.isArray(parameters) ? 1 : undefined
+  const names = Object.entries<unknown>(parameters).map(
+    ([name, value]) => [first ? Number(name) + first : name, value] as const,
+  )
   const texts = Object.fromEntries(names.filter(([, value]) => typeof value === 'string'))
   const asked = await aside(async () => {
     const list = quoteList(statementsOf(sql).map(({ text }) => text))

@@ -52,8 +52,13 @@ export function askedMetric(name: string, rest: Partial<AskedMetric>): AskedMetr
 
 /** Columns that hold nothing for most metrics. */
 const oftenNull: ReadonlySet<string> = new Set([
-  ...['currency', 'exchange', 'network'],
-  ...['o', 'extra', 'computed_at', 'component'],
+  'currency',
+  'exchange',
+  'network',
+  'o',
+  'extra',
+  'computed_at',
+  'component',
 ])
 
 /** Whether a result is one to wonder about: no rows, a column that tells nothing although it mostly does, a count of nothing. */

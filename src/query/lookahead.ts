@@ -3,6 +3,8 @@ import { assumedBy } from './assumed.ts'
 import type { Assumed } from './assumption.ts'
 import type { TrialInput } from './lookahead-runs.ts'
 import { handsOf } from './lookahead-hands.ts'
+import { type Door, noteTexts } from './note.ts'
+import { notesOfSql } from './question.ts'
 import { guarded, type RunDeps } from './run.ts'
 import { type Tested, tryFutures, undecided } from './lookahead-trial.ts'
 import { querySubject } from './lookahead-world.ts'
@@ -16,6 +18,8 @@ export type { Difference } from './lookahead-runs.ts'
 export interface ProofInput extends TrialInput {
   /** One SELECT, without a semicolon. */
   readonly sql: string
+  /** Whose words its notes are told in. */
+  readonly door?: Door
 }
 
 /** What came of it: what running it tells, and what the plan says. */
@@ -64,7 +68,12 @@ export async function proveNoLookahead(
 ): Promise<Proof> {
   const prove = async (threads: number | undefined, notes: readonly string[]): Promise<Proof | 'unsteady'> => {
     using session = await open(threads)
-    return await guarded(session, input.sql, run, async () => await proveWith(session, input, notes, threads === 1))
+    return await guarded(
+      session,
+      input.sql,
+      run,
+      async () => await proveWith(session, input, notes, { alone: threads === 1, run }),
+    )
   }
   const proof = await prove(undefined, [])
   if (proof !== 'unsteady') return proof
@@ -79,7 +88,7 @@ async function proveWith(
   session: Engine,
   input: ProofInput,
   notes: readonly string[],
-  alone: boolean,
+  { alone, run }: { readonly alone: boolean; readonly run: RunDeps },
 ): Promise<Proof | 'unsteady'> {
   using hands = await handsOf(session)
   const tree = await parsed(session, input.sql)
@@ -87,11 +96,13 @@ async function proveWith(
   const argued = async (): Promise<Argued> => (argument ??= await argue(session, input))
   const past = await beyondAsOf(session, tree)
   const isProved = async (): Promise<boolean> => (await argued()).proved
-  const tested =
+  const tried =
     past === undefined
       ? await tryFutures(querySubject(session, input.sql, hands.sessions), input, notes, { alone, isProved })
       : undecided(past, 0, notes)
-  if (tested === 'unsteady') return tested
+  if (tried === 'unsteady') return tried
+  const noted = await notesOfSql(session, input.sql, run, past === undefined ? 'proof_full' : undefined)
+  const tested = { ...tried, notes: [...noteTexts(noted, input.door ?? 'terminal'), ...tried.notes] }
   const assumes = tested.rows === 0 ? [] : await assumedBy(session, input.sql, 'proof_full')
   if (tested.verdict === 'undecided') return { ...tested, ...whyUndecided(input, tree, tested.reason), assumes }
   const found = await argued()

@@ -3,7 +3,7 @@ import { type Engine, quoteName } from '../store/engine.ts'
 import type { Parameters } from '../store/parameters.ts'
 import { askedInSql, decidedBy, doubtsOfFilter, doubtsOfPanel, doubtsOfSql } from './asked.ts'
 import { asOfText, type AskedNotes, isDoubtful, notesOf } from './doubts.ts'
-import type { Empty } from './filled.ts'
+import { type Empty, extentOf } from './filled.ts'
 import type { Ready } from './gate.ts'
 import { joinSql } from './joined.ts'
 import { distinctNotes, type Note } from './note.ts'
@@ -75,7 +75,11 @@ export async function judge(
   if (run.mark !== undefined) await refuseScript(engine, sql)
   const ready = await runScript(engine, sql, { ...run, generated }, parameters)
   const what = { sql: ready.text, ready, parameters, by: undefined }
-  return await noticing(what, notices, await noticingSql(sql, ready, notices, parameters))
+  return await noticing(
+    what,
+    notices,
+    await noticingSql(sql, ready.kind === 'SELECT' ? ready.columns.length : 0, notices, parameters),
+  )
 }
 
 /** What the lake is asked to note of a question: at once, and once it is known how much its answer tells. */
@@ -93,10 +97,10 @@ interface Notices {
 
 const joins = /\bpit_(?:join|long|window)\b/i
 
-/** What there is to note of a query; what it asks is found out only where that may matter. */
+/** What there is to note of a query with so many columns, 0 where it gives no rows; what it asks is found out only where that may matter. */
 async function noticingSql(
   sql: string,
-  ready: Ready | undefined,
+  columns: number,
   { engine, run }: Notices,
   parameters?: Parameters,
 ): Promise<Noticing> {
@@ -107,10 +111,10 @@ async function noticingSql(
     const decided = await decidedBy(engine, asked?.joins.filter(({ beyond }) => beyond !== null) ?? [], run.mark)
     const notes = { tables: isEarly ? (asked?.tables ?? []) : [], beyond: decided.flatMap(({ beyond }) => beyond) }
     const doubts = async ({ rows, empty }: Extent): Promise<AskedNotes> => {
-      if (ready?.kind !== 'SELECT' || (rows > 0 && empty.length === 0)) return {}
+      if (columns === 0 || (rows > 0 && empty.length === 0)) return {}
       asked ??= await askedInSql(engine, sql, parameters)
       if (!isDoubtful(rows, empty, asked.counts)) return {}
-      const isNothing = rows === 0 || (rows === 1 && empty.length === ready.columns.length)
+      const isNothing = rows === 0 || (rows === 1 && empty.length === columns)
       return { ...doubtsOfSql(asked, await decidedBy(engine, asked.joins, run.mark)), empty: isNothing }
     }
     return { notes, doubts }
@@ -122,10 +126,12 @@ async function treesOf(engine: Engine, sql: string): Promise<readonly unknown[]>
   return 'error' in tree ? [] : tree.statements
 }
 
-/** What is to be noted of a query whatever its answer holds: what is assumed, and decisions later than what is settled. */
-export async function notesOfSql(engine: Engine, sql: string, run: RunDeps): Promise<readonly Note[]> {
-  const { notes } = await noticingSql(sql, undefined, { engine, run, cut: false })
-  return await notesOf(engine, notes, false)
+/** What is to be noted of a query that is answered elsewhere: its rows stand in a table of the session. */
+export async function notesOfSql(engine: Engine, sql: string, run: RunDeps, table?: string): Promise<readonly Note[]> {
+  const told = table === undefined ? undefined : await extentOf(engine, table, undefined)
+  const { notes, doubts } = await noticingSql(sql, told?.columns ?? 0, { engine, run, cut: false })
+  const late = told === undefined ? {} : await doubts(told)
+  return distinctNotes([...(await notesOf(engine, notes, false)), ...(await notesOf(engine, late, false))])
 }
 
 /** A join: what is empty is told as that of its metric. */
@@ -152,7 +158,7 @@ async function judgeDecided(spec: PanelSpec, sqlOver: (table: string) => PanelSq
   try {
     await bringDecisions(engine, spec, table, run)
     const ready = await runScript(engine, query, { ...run, generated: true })
-    const said = await noticingSql(query, ready, notices)
+    const said = await noticingSql(query, 0, notices)
     const tables = spec.universe !== undefined && (await asOfText(engine)) !== null ? ['pit_universe'] : []
     const last = async (): Promise<string | null> => {
       const [row] = await engine.rows<{ at: string | null }>(

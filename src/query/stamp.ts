@@ -21,6 +21,7 @@ import { assumedBy } from './assumed.ts'
 import type { Assumed } from './assumption.ts'
 import { folded } from './folded.ts'
 import { openQuery } from './lake.ts'
+import { notesOfSql } from './question.ts'
 import type { RunDeps } from './run.ts'
 import { argueFromPlan } from './proof/prove.ts'
 import { type PinnedQuery, pinnedOptions } from './pinned.ts'
@@ -106,6 +107,7 @@ export async function stamp(input: StampInput, run: Omit<RunDeps, 'folder'>, dep
     const made = await runStamped(session, tried?.rows ?? query, own)
     const single = folded(query)?.sql
     const assumes = await assumedBy(session, tried ? undefined : single, keptRows.own)
+    const noted = tried ? [] : await notesOfSql(session, query, own, keptRows.own)
     const facts = { query, variables, engine: await engineVersion(session), program: deps.program }
     const note: StampNote = {
       ...pinned.note,
@@ -113,6 +115,7 @@ export async function stamp(input: StampInput, run: Omit<RunDeps, 'folder'>, dep
       ...facts,
       ...(tried && { stress: tried.again }),
       ...(assumes.length > 0 && { assumes }),
+      ...(noted.length > 0 && { noted }),
     }
     const verdict: StampVerdict = tried
       ? { kind: 'stress', verdict: tried.outcome.verdict }
@@ -239,6 +242,7 @@ async function record(
       variables: note.variables,
       verdict: { ...note.verdict },
       ...(note.assumes.length > 0 && { assumes: note.assumes.map((one) => ({ ...one })) }),
+      ...(note.noted && { noted: note.noted.map((one) => ({ ...one })) }),
       ...(again.length > 0 && { observed_again: again.map((one) => ({ ...one })) }),
     },
     files: [...(await Promise.all(own)), ...new Map(files.map((file) => [file.path, file])).values()],

@@ -6,6 +6,7 @@ import { literalPath } from '../views/relations.ts'
 import { carry, carryFile } from './carry.ts'
 import { guarded, type RunDeps, runScript } from './run.ts'
 import type { Assumed } from './assumption.ts'
+import type { Note } from './note.ts'
 import type { StressAgain } from './stress-delays.ts'
 import { parsed } from './tree.ts'
 
@@ -31,6 +32,8 @@ export interface StampNote extends Readonly<z.infer<typeof noteShape>> {
   readonly stress?: StressAgain
   /** What its rows rest on beside what was known; missing where that is nothing. */
   readonly assumes?: readonly Assumed[]
+  /** What there was to note of its rows; missing where that is nothing. */
+  readonly noted?: readonly Note[]
 }
 
 /** The footer's key. */

@@ -1,14 +1,13 @@
-import { columnsOf } from '../store/parquet.ts'
 import { readStream } from '../store/files.ts'
 import { extname } from 'node:path'
 import { once } from 'node:events'
 import { createGzip } from 'node:zlib'
 import { usage } from '../errors.ts'
-import { type Cell, type Chunk, Engine, quote, quoteName, type Stream } from '../store/engine.ts'
+import { type Cell, type Chunk, Engine, quote, type Stream } from '../store/engine.ts'
 import { type OutFile, streamTo } from '../store/output.ts'
 import { carry } from './carry.ts'
 import { jsonLines } from './json-lines.ts'
-import { type Empty, Filled } from './filled.ts'
+import { type Empty, extentOf, Filled } from './filled.ts'
 import { projected } from './projection.ts'
 import type { Ready } from './gate.ts'
 import { guarded, type RunDeps } from './run.ts'
@@ -178,22 +177,8 @@ async function toParquet({ engine, ready, options }: Answer, { path }: OutFile):
   using writer = await Engine.open(':memory:', { memoryLimit, threads: Number(threads), privateSpill: true })
   const rows = await carry(engine, sql, writer, 'answer')
   await writer.run(`COPY answer TO ${quote(path)} (${parquetForms[form]})`)
-  return { rows, more: false, empty: await emptyIn(writer, options.by) }
-}
-
-/** The columns of the table `answer` that hold nothing, counted by the engine that holds it. */
-async function emptyIn(engine: Engine, by: string | undefined): Promise<readonly Empty[]> {
-  const names = (await columnsOf(engine, 'answer')).map(({ name }) => name)
-  const filled = new Filled(names, by)
-  const asset = names.find((name) => name.toLowerCase() === by)
-  const counts = names.map((name) => `count(${quoteName(name)}) > 0`).join(', ')
-  const zeros = names.map((name) => `coalesce(CAST(any_value(${quoteName(name)}) AS VARCHAR) = '0', false)`).join(', ')
-  const key = asset === undefined ? 'NULL' : `CAST(${quoteName(asset)} AS VARCHAR)`
-  const rows = await engine.rows<{ asset: string | null; rows: bigint; full: boolean[]; zeros: boolean[] }>(
-    `SELECT ${key} AS asset, count(*) AS rows, [${counts}] AS "full", [${zeros}] AS zeros FROM answer GROUP BY 1`,
-  )
-  for (const row of rows) filled.count(Number(row.rows), row.asset, row.full, row.zeros)
-  return filled.empty()
+  const { empty } = await extentOf(writer, 'answer', options.by)
+  return { rows, more: false, empty }
 }
 
 /** A stream that is looked at as it goes by. */

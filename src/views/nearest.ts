@@ -1,4 +1,5 @@
 import { quote } from '../store/engine.ts'
+import { units } from '../suggestion.ts'
 import { noteWords } from './note-words.ts'
 
 /** An SQL expression. */
@@ -7,7 +8,19 @@ type Sql = string
 /** The known word nearest to a misspelt one, as a list of at most one: the same but for its case, else `suggestion`. */
 export function nearestSql(word: Sql, known: Sql): Sql {
   const same = `list_filter(${known}, lambda near_name: lower(near_name) = lower(${word}))`
-  return `CASE WHEN len(${same}) > 0 THEN ${same}[:1] ELSE ${suggestedSql(word, known)} END`
+  const long = `list_filter(${known}, lambda near_name: ${lengthSql('near_name')} = ${lengthSql(word)})`
+  return `CASE WHEN len(${same}) > 0 THEN ${same}[:1] WHEN len(${long}) > 0 THEN ${long}[:1] ELSE ${suggestedSql(word, known)} END`
+}
+
+/** The seconds of a length of time, however its unit is spelt; NULL for other words. */
+function lengthSql(word: Sql): Sql {
+  const unit = `regexp_extract(${word}, '[A-Za-z]+$')`
+  const spelt = units.map(
+    ([{ source, flags }, seconds]) =>
+      `WHEN regexp_matches(${unit}, ${quote(source)}, ${quote(flags || 'c')}) THEN ${seconds}`,
+  )
+  return `CASE WHEN regexp_matches(${word}, '^\\d*\\s*[A-Za-z]+$') THEN
+    coalesce(TRY_CAST(regexp_extract(${word}, '^\\d*') AS BIGINT), 1) * CASE ${spelt.join(' ')} END END`
 }
 
 function suggestedSql(word: Sql, known: Sql): Sql {

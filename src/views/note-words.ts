@@ -28,7 +28,7 @@ export const noteWords = {
   'before-first': "nothing of '{subject}' was known before {start}",
   'held-between': "'{subject}' is held from {first} to {last}",
   'beyond-settled':
-    "decisions later than what is settled of '{subject}' get its newest value: {decisions}, from {since} on; {option beyond=null} gives NULL",
+    "decisions later than what is settled of '{subject}' get its newest value: {decisions}, from {since} on; {option beyond=null}, in SQL `beyond := 'null'`, gives NULL",
 } as const satisfies Readonly<Record<string, string>>
 
 /** What kind of thing a note tells. */

@@ -21,7 +21,10 @@ export interface Probe {
 export const ledgerViews: readonly string[] = 'coverage gaps violations clock_findings requests runs versions'.split(
   ' ',
 )
-const timeless = ['lake_info', 'endpoints', 'calendar', 'lake_version', 'lake_digest', 'nearest', 'nearest_paths']
+const timeless = [
+  ...['lake_info', 'endpoints', 'calendar', 'lake_version', 'lake_digest'],
+  ...['nearest', 'nearest_paths', 'question_asked'],
+]
 
 const { everyInterval, supply, nested, plain, exchanges } = metrics
 const intervals = ['10m', '1h', '24h', '1w', '1month'] as const
@@ -80,6 +83,7 @@ const wondered = [everyInterval, supply, nested, plain, 'price_usd', 'supply/cur
 ])
 const notes = [
   { metrics: wondered, texts: ['btc', 'BTC', 'no/path'] },
+  { metrics: [{ name: '*', ...everything, asset: [], times: true }] },
   { tables: ['products'], empty: true },
   { tables: ['pit_universe'], as_of: '2024-03-01T00:00:00Z' },
 ]

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Lake, openLake } from '../../src/index.ts'
+import type { Draft } from '../../src/ledger/commit.ts'
 import { trustTables } from './trust-lake.ts'
 import { makeLake, makeViews, type PointRow } from './views.ts'
 
@@ -23,6 +24,7 @@ export const point = (metric: string, day: number, rest: Partial<PointRow>): Poi
 /** A lake of three days that is open for questions; a test says what it holds of each day beside objects and supply. */
 export async function threeDays(
   more: (day: number) => readonly PointRow[],
+  draft: Partial<Draft> = {},
 ): Promise<{ readonly root: string; readonly lake: Lake; readonly remove: () => Promise<void> }> {
   const root = mkdtempSync(join(tmpdir(), 'pitlake-days-'))
   const points = [1, 2, 3].flatMap((day) => [
@@ -31,7 +33,7 @@ export async function threeDays(
     point(supply, day, { v: day, currency: 'native' }),
     point(supply, day, { v: day * 100, currency: 'usd' }),
   ])
-  await makeLake(root, [{ at: '2024-04-01T12:00:00Z', points, tables: trustTables() }])
+  await makeLake(root, [{ at: '2024-04-01T12:00:00Z', points, tables: trustTables(), draft }])
   await makeViews(root)
   const lake = await openLake(root)
   const remove = async (): Promise<void> => {

@@ -4,6 +4,7 @@ import { nearPaths, suggestion } from '../../src/suggestion.ts'
 import { nested, plain, point, supply, threeDays } from '../helpers/three-days.ts'
 import { ways, withViews } from '../helpers/views.ts'
 import { quote } from '../../src/store/engine.ts'
+import { intervals } from '../../src/time.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 
 let root = ''
@@ -152,6 +153,10 @@ test('nearest names are those of the program', async () => {
       const [row] = await engine.rows(`SELECT nearest_paths(${quote(word)}, ${list(paths)}) AS near`)
       expect(row?.['near'], word).toEqual(nearPaths(word, paths))
     }
+    for (const word of ['1d', '60m', '7d', 'day', '1 week', '1x'])
+      expect(await engine.rows(`SELECT nearest(${quote(word)}, ${list(intervals)}) AS near`), word).toEqual([
+        { near: [suggestion(word, intervals) ?? []].flat() },
+      ])
     for (const word of ['btc', 'BCT', 'USDX', 'usdd', 'LIKN', 'nothing', 'X']) {
       const [row] = await engine.rows(`SELECT nearest(${quote(word)}, ${list(assets)}) AS near`)
       const same = assets.find((one) => one.toLowerCase() === word.toLowerCase()) ?? suggestion(word, assets)

@@ -129,6 +129,7 @@ def test_decisions_beyond_what_is_settled(notebooks):
                                    (lake.window(days, SUPPLY, 1, **asked), "t")):
                 cells = answer.df()[column].tolist()
                 assert [not pd.isna(cell) for cell in cells] == [True, True][:told] + [False] * (2 - told), (beyond, column)
+                assert len(lake.notes) == told - 1 and (told == 1 or "1, from 2030-01-01T00:00:00Z on; `beyond='null'`" in lake.notes[0])
         with pytest.raises(pitlake.LakeError, match="beyond: expected value, null, got 'nul'"):
             lake.panel(days, SUPPLY, beyond="nul")
 
@@ -137,6 +138,23 @@ def test_decisions_beyond_what_is_settled(notebooks):
 def test_a_history_that_had_not_begun(small, resource):
     with pitlake.open(small, as_of="2024-01-02") as then, pytest.warns(pitlake.LakeWarning, match="registry is not known at this as_of: it is known since 2024-01-21T"):
         assert len(then.history(resource).df()) == 0
+
+
+@pytest.mark.parametrize(("query", "parameters", "note"), [
+    ("SELECT count(*) AS n FROM points WHERE asset = 'BTX'", None, "'BTX' is no asset; did you mean 'BTC'?"),
+    ("SELECT count(*) AS n FROM points WHERE asset = ?", ["BTX"], "'BTX' is no asset; did you mean 'BTC'?"),
+    ("SELECT avg(v) AS n FROM points WHERE metric = $m AND t > '2030-01-01'", {"m": SUPPLY}, "is held from 2024-03-01T00:00:00Z"),
+    ("SELECT max(v) AS n FROM points WHERE \"interval\" = '1d'", None, "'points' is not held at 1d; did you mean '24h'?"),
+    ("WITH d AS (SELECT 'btc' AS asset, TIMESTAMPTZ '2024-03-04' AS ts) SELECT v FROM pit_join('d', ?, '24h')", [SUPPLY], "for asset 'btc'"),
+    ("SELECT count(*) AS n FROM points WHERE metric = ? AND v < 0", [SUPPLY], None),
+    ("SELECT 0 AS n", None, None),
+])
+def test_an_answer_of_one_row_that_tells_nothing(lake, query, parameters, note):
+    for form in ("df", "pl", "arrow"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", pitlake.LakeWarning)
+            getattr(lake.sql(query, parameters), form)()
+        assert (note in lake.notes[0] and len(lake.notes) == 1) if note else lake.notes == ()
 
 
 def test_notes_are_those_of_the_last_answer(lake):
