@@ -297,7 +297,8 @@ class Lake:
         rows = own.execute("SELECT view_name FROM duckdb_views() WHERE schema_name = 'history' AND NOT internal ORDER BY 1").fetchall()
         names = [row[0] for row in rows]
         if resource not in names:
-            raise refusal("history", "a resource of the registry", f"{resource!r}{near(own, "nearest", str(resource), names)}")
+            meant = near(own, "nearest", str(resource), names)
+            raise refusal("history", "a resource of the registry", f"{resource!r}{meant}")
         query = f"SELECT * FROM history.{quote_name(resource)} ORDER BY id, valid_from"
         return self._answer(own, query, keys=("id", "valid_from"), doubts=Noticed(self._open(), own, query).of_query)
 
