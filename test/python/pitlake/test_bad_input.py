@@ -49,7 +49,7 @@ def test_newer_layout(own):
 
 def test_metrics_and_options(lake):
     unknown = refused(lambda: lake.panel(ONE, "supply/curent_pit"))
-    assert "unknown metric 'supply/curent_pit'; did you mean 'supply/current_pit'?" in unknown and "lake.metrics()" in unknown
+    assert "unknown metric 'supply/curent_pit'; did you mean 'supply/current_pit' or " in unknown and "lake.metrics()" in unknown
     for ask in (lambda: lake.points("supply/curent_pit"), lambda: lake.pit_join(ONE, "supply/curent_pit"),
                 lambda: lake.window(ONE, "supply/curent_pit", 2)):
         assert "did you mean 'supply/current_pit'?" in refused(ask)
