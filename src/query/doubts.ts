@@ -77,7 +77,8 @@ export async function notesOf(engine: Engine, asked: AskedNotes, cut: boolean): 
   const notes = await aside(async () => {
     const asOf = await asOfText(engine)
     const question = quote(JSON.stringify({ ...asked, as_of: asOf }))
-    const ask = async (): Promise<Note[]> => (await engine.rows<NoteRow>(`FROM question_notes(${question})`)).map(noteOf)
+    const ask = async (): Promise<Note[]> =>
+      (await engine.rows<NoteRow>(`FROM question_notes(${question})`)).map(noteOf)
     return cut || asOf === null ? await ask() : await withAsOf(engine, undefined, ask)
   })
   return notes ?? []

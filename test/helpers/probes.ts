@@ -22,8 +22,14 @@ export const ledgerViews: readonly string[] = 'coverage gaps violations clock_fi
   ' ',
 )
 const timeless = [
-  ...['lake_info', 'endpoints', 'calendar', 'lake_version', 'lake_digest'],
-  ...['nearest', 'nearest_paths', 'question_asked'],
+  'lake_info',
+  'endpoints',
+  'calendar',
+  'lake_version',
+  'lake_digest',
+  'nearest',
+  'nearest_paths',
+  'question_asked',
 ]
 
 const { everyInterval, supply, nested, plain, exchanges } = metrics
