@@ -33,18 +33,13 @@ def is_empty(frame: Any, column: str) -> bool:
     return bool((own.is_null() if kind_of(frame) == "polars" else own.isna()).all())
 
 
-def is_doubtful(frame: Any) -> str:
-    """Whether a result is one to wonder about: `empty` without rows, or where a column tells nothing although it mostly does; `zero`: if it counts."""
+def told_nothing(frame: Any) -> tuple[bool, bool, bool]:
+    """Whether there are no rows, or a column tells nothing although it mostly does; whether one holds 0 in the only row; whether that is all."""
     names = frame.column_names if kind_of(frame) == "pyarrow" else list(frame.columns)
-    if len(frame) == 0 or any(is_empty(frame, name) for name in names if name.lower() not in OFTEN_NULL):
-        return "empty"
-    return "zero" if len(frame) == 1 and any(str(frame[name][0]) == "0" for name in names) else ""
-
-
-def is_nothing(frame: Any) -> bool:
-    """Whether there are no rows, or one that holds nothing, or 0."""
-    names = frame.column_names if kind_of(frame) == "pyarrow" else list(frame.columns)
-    return len(frame) == 0 or len(frame) == 1 and all(is_empty(frame, name) or str(frame[name][0]) == "0" for name in names)
+    empty = [name for name in names if is_empty(frame, name)]
+    zero = [name for name in names if len(frame) == 1 and str(frame[name][0]) == "0"]
+    nothing = len(frame) == 0 or len(frame) == 1 and len(empty) + len(zero) == len(names)
+    return len(frame) == 0 or any(name.lower() not in OFTEN_NULL for name in empty), bool(zero), nothing
 
 
 def empty_assets(frame: Any, column: str) -> list[str]:
@@ -86,15 +81,14 @@ class Noticed:
 
     def of_query(self, frame: Any) -> list[str]:
         """By its words and its answer."""
-        doubtful = is_doubtful(frame)
+        empty, zero, nothing = told_nothing(frame)
         asked = self.early()
-        if doubtful and (doubtful == "empty" or self._asks()["counts"]):
+        if empty or zero and self._asks()["counts"]:
             decided = self._decided(True)
             metrics = [one for join in decided for one in join["metrics"]] + self._asks()["metrics"]
             known = {asset for one in metrics for asset in one["asset"]}
             texts = [text for text in self._asks()["texts"] if text not in known]
-            asked |= {"metrics": metrics, "texts": texts, "tables": self._asks()["tables"],
-                      "empty": is_nothing(frame)}
+            asked |= {"metrics": metrics, "texts": texts, "tables": self._asks()["tables"], "empty": nothing}
         return self.told(asked)
 
     def of_decided(self, frame: Any, table: str, columns: Sequence[tuple[str, str]], interval: str, options: Options) -> list[str]:

@@ -160,14 +160,11 @@ async function judgeDecided(spec: PanelSpec, sqlOver: (table: string) => PanelSq
     const ready = await runScript(engine, query, { ...run, generated: true })
     const said = await noticingSql(query, 0, notices)
     const tables = spec.universe !== undefined && (await asOfText(engine)) !== null ? ['pit_universe'] : []
-    const last = async (): Promise<string | null> => {
-      const [row] = await engine.rows<{ at: string | null }>(
-        `SELECT CAST(max(ts) AS VARCHAR) AS at FROM ${quoteName(table)}`,
-      )
-      return row?.at ?? null
-    }
+    const last = `SELECT CAST(max(ts) AS VARCHAR) AS at FROM ${quoteName(table)}`
     const doubts = async ({ rows, empty }: Extent): Promise<AskedNotes> =>
-      rows > 0 && empty.length > 0 ? doubtsOfPanel(spec, empty, await last()) : {}
+      rows > 0 && empty.length > 0
+        ? doubtsOfPanel(spec, empty, (await engine.rows<{ at: string | null }>(last))[0]?.at ?? null)
+        : {}
     const what = { sql: `${decisions};\n${query}`, ready, parameters: undefined, by: 'asset' }
     const judged = await noticing(what, notices, { notes: { ...said.notes, tables }, doubts })
     const none: Note = { code: 'no-member', subject: spec.universe ?? '' }
