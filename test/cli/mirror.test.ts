@@ -29,7 +29,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 const readers = new Set(
   `init, catalog list, catalog show, catalog export, catalog check, catalog import, catalog drift, plan, violations list,
   audit availability, status, lookahead, versions, sql, panel, replay, explain-change, registry status, registry get, registry list, sandbox,
-  mcp, serve`.split(/,\s+/),
+  mcp, serve, completion`.split(/,\s+/),
 )
 /** Those that may write to a mirror. */
 const own = new Set(['pull', 'restore', 'views'])

@@ -222,20 +222,22 @@ test('status, audit, vacuum and doctor say how the lake stands, line by line', a
       said(`
       lake         LAKE   SYNTHETIC DATA
       provider     sandbox:7
-      version      2 of 2026-03-04 12:01 UTC
-      trust        yes: nothing contradicts it; 0 % was asked again${synthetic}
+      version      3 of 2026-03-04 12:01 UTC
+      trust        look first
+                   - 1 series has windows that a run planned and did not ask: pitlake
+                     fetch${synthetic}
                    - nothing was verified yet: pitlake verify
       coverage     100 % of 12 due points
       fresh        1 series, 0 awaited, 0 behind, 0 stopped
       newest       2026-03-03T00:00:00Z
       gaps         0 windows, 0 awaited
-      windows      1 covered, 0 empty, 0 unsupported, 0 failed
+      windows      1 covered, 0 empty, 0 unsupported, 0 failed, 1 not asked
       violations   0
       verified     nothing yet
       requests     2, 1 credits; last 24 h 2, 1 credits
       rate         busiest minute 1 of 600 allowed
       registry     no snapshot yet
-      stored       12 points, 1 series, 1 file, SIZE`),
+      stored       12 points, 2 series, 1 file, SIZE`),
     )
     clock.now += day
     faults(...rewritten)
@@ -244,29 +246,32 @@ test('status, audit, vacuum and doctor say how the lake stands, line by line', a
       said(`
       lake         LAKE   SYNTHETIC DATA
       provider     sandbox:7
-      version      3 of 2026-03-05 12:03 UTC
+      version      4 of 2026-03-05 12:03 UTC
       trust        look first
                    - 1 stored value differs upstream; both are kept, the stored one
                      holds: pitlake violations list
+                   - 1 series has windows that a run planned and did not ask: pitlake
+                     fetch
                    - 1 series has points due that nobody asked for, for up to 12 h:
                      pitlake fetch${synthetic}
       coverage     92.3 % of 13 due points
       fresh        0 series, 0 awaited, 1 behind by up to 11 h 34 min, 0 stopped
       newest       2026-03-03T00:00:00Z
       gaps         0 windows, 0 awaited
-      windows      1 covered, 0 empty, 0 unsupported, 0 failed
+      windows      1 covered, 0 empty, 0 unsupported, 0 failed, 1 not asked
       violations   1
       verified     0 % of what is held
       requests     3, 2 credits; last 24 h 1, 1 credits
       rate         busiest minute 1 of 600 allowed
       registry     no snapshot yet
-      stored       12 points, 1 series, 1 file, SIZE`),
+      stored       12 points, 2 series, 1 file, SIZE`),
     )
     const differs = 'integrity: 1 stored value differs upstream; both are kept, the stored one holds'
     expect(await run('status --check')).toEqual(
       said(
         `${differs} (since 2026-03-05T12:03Z); pitlake violations list
-stale: 1 series has points due that nobody asked for, for up to 12 h (since 2026-03-05T00:30Z); pitlake fetch`,
+stale: 1 series has points due that nobody asked for, for up to 12 h (since 2026-03-05T00:30Z); pitlake fetch
+look: 1 series has windows that a run planned and did not ask (since 2026-03-04T12:01Z); pitlake fetch`,
         { code: 4 },
       ),
     )
@@ -288,7 +293,7 @@ stale: 1 series has points due that nobody asked for, for up to 12 h (since 2026
     expect((await run('audit availability --all --paths indicators/*')).out[0]).toBe(rules.replace('1', '0'))
     expect(await run('doctor')).toEqual(
       said(`
-      checked   version 3, 1 files, SIZE, every byte read
+      checked   version 4, 1 files, SIZE, every byte read
       healthy   nothing is wrong`),
     )
   }))
