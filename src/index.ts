@@ -25,7 +25,7 @@ import { Filled } from './query/filled.ts'
 import { openQuery, type QueryOptions, type Setting, versionOf } from './query/lake.ts'
 import { clipped, type FunctionOptions, proveAnswering, type Rows } from './query/lookahead-function.ts'
 import { type Note, noteTexts } from './query/note.ts'
-import { knowledgeOptions, type Moment } from './query/options.ts'
+import { knowledgeOptions, type Moment, pointsOptions } from './query/options.ts'
 import { type Panel, specOf } from './query/panel.ts'
 import type { PointsFilter } from './query/points.ts'
 import { type Asked, judge } from './query/question.ts'
@@ -137,7 +137,7 @@ function lakeOn(seat: Seat): Lake {
     inTurn(async () => {
       refuseClosed(seat)
       seat.notes = []
-      return await work({ folder: path, signal, sleep: setTimeout })
+      return await work({ folder: path, door: 'typescript', signal, sleep: setTimeout })
     })
   const lake: Lake = {
     folder: path,
@@ -172,12 +172,12 @@ function questions(seat: Seat, call: Call) {
       const question = what()
       return at === undefined
         ? ask(seat, question, run)
-        : withAsOf(seat.engine, at, async () => ask(seat, question, run))
+        : withAsOf(seat.engine, at, async () => ask(seat, question, run), 'at')
     }, own)
   const sql = (text: string): Asked => ({ sql: text, generated: true })
   return {
     sql: async (query, parameters, own) => asked(() => ({ sql: query, parameters }), own),
-    points: async (points, own) => asked(() => ({ points }), own),
+    points: async (points, own) => asked(() => ({ points: readOptions(pointsOptions, points, 'typescript') }), own),
     panel: async (panel, own) => asked(() => ({ panel: specOf(panel) }), own),
     pitJoin: async (join, own) => asked(() => ({ join: joinSpec(join), n: undefined }), own),
     window: async ({ n, ...join }, own) => asked(() => ({ join: joinSpec(join), n }), own),

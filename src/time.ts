@@ -206,9 +206,10 @@ const durationUnits: Readonly<Record<string, number>> = { s: 1, m: minute, h: ho
 
 /** Reads `90s`, `20m`, `2h`, `3d` or `1w` in seconds; undefined for anything else, a number without a unit too, unless it is 0. */
 export function parseDuration(text: string): number | undefined {
-  const [, count, unit = 's'] = /^(?:(\d+)\s*(s|m|h|d|w)|0)$/.exec(text.trim()) ?? []
-  if (count === undefined) return text.trim() === '0' ? 0 : undefined
-  const seconds = Number(count) * (durationUnits[unit] ?? Number.NaN)
+  const plain = text.trim()
+  if (plain === '0') return 0
+  const [, count = '', unit = ''] = /^(\d+)\s*([smhdw]|seconds?|minutes?|hours?|days?|weeks?)$/.exec(plain) ?? []
+  const seconds = count === '' ? Number.NaN : Number(count) * (durationUnits[unit.charAt(0)] ?? Number.NaN)
   return Number.isSafeInteger(seconds) ? seconds : undefined
 }
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
+
+from .intervals import meant
 
 _HERE = str(Path(__file__).parent) + os.sep
 
@@ -30,32 +33,59 @@ def refusal(subject: str, expected: str, got: object = None, fix: str = "") -> L
 
 
 @contextmanager
-def told(where: str = "SQL") -> Iterator[None]:
-    """What DuckDB refuses, in words that say what helps."""
+def told(near_metrics: Callable[[str], Sequence[str]], query: str | None = None) -> Iterator[None]:
+    """What DuckDB refuses, in the words of every other door; `query` is what a person wrote, whose places are told."""
     try:
         yield
     except duckdb.Error as error:
-        raise _refused(where, error) from None
+        raise _refused(error, near_metrics, query) from None
 
 
-def _refused(where: str, error: duckdb.Error) -> LakeError:
+WRITES = "a query that only reads"
+READ_ONLY = "the lake is read-only; CREATE TEMP TABLE is allowed"
+_UNIT = r"""^\w+ has no unit: (.*)$|extract specifier "([^"]*)" not recognized|[Cc]ould not convert string '([^']*)' to INTERVAL"""
+
+
+def _refused(error: duckdb.Error, near_metrics: Callable[[str], Sequence[str]], query: str | None) -> LakeError:
     text = re.split(r"\n\s*\nLINE \d+: ", str(error))[0]
     words = re.sub(r"\s*\n\s*", " ", re.sub(r"^(?:[A-Z][\w -]*? Error: )+", "", text)).strip()
+    where = f"SQL{_place(str(error), query)}"
+    if unknown := re.search(r"unknown metric (.*): the view endpoints lists them all", words):
+        meant = [f"`{name}`" for name in near_metrics(unknown[1])]
+        said = " or ".join(filter(None, [", ".join(meant[:-1]), *meant[-1:]]))
+        return LakeError(f"{where}: unknown metric {unknown[1]}; {f'did you mean {said}?' if said else 'the view endpoints lists them all'}")
+    if other := re.fullmatch(r"(\S+ has no \w+) (.*), but (.*)", words):
+        known = other[3].split(",")
+        return refusal(f"{where}: {other[1]} {other[2]}", ", ".join(known), None, meant_word(other[2], known))
+    if span := re.search(_UNIT, words):
+        return refusal(where, "a time such as '15 minutes', '1 hour', '1 day' or '1 month'", f"'{next(filter(None, span.groups()))}'")
+    if written := re.search(r'statement of type "(\w+)".*read-only mode', words):
+        return refusal("SQL", WRITES, written[1], READ_ONLY)
     lost = re.search(r'No files found that match the pattern "([^"]+)"|Cannot open file "([^"]+\.parquet)"', str(error))
     if lost:
         words += ": the lake was moved, copied or vacuumed since; open it anew"
     elif re.search(r"Table with name .* does not exist", words):
         words += "; a frame is lent by its name: frames={'name': frame}"
-    elif "read-only mode" in words:
-        words += "; CREATE TEMP TABLE is allowed"
-    elif "has no unit: " in words:
-        words += "; a time is '15m' or '15 minutes'"
-    elif lacking := re.search(r"has no interval (.+), but", words):
-        from .intervals import meant
-
-        same = meant(lacking[1])
-        words += f"; did you mean {same!r}?" if same else ""
     return LakeError(f"{where}: {words}")
+
+
+def _place(message: str, query: str | None) -> str:
+    """Line and column of the caret under DuckDB's excerpt, which it may have cut."""
+    found = re.search(r"\nLINE (\d+): (.*)\n( *)\^", message)
+    if found is None or query is None:
+        return ""
+    line, excerpt = int(found[1]), found[2]
+    caret, cut = len(found[3]) - len(f"LINE {line}: "), excerpt.startswith("...")
+    shown = excerpt.removeprefix("...").removesuffix("...")
+    begin = query.split("\n")[line - 1].rfind(shown) if cut else 0
+    return f" (line {line} column {max(begin + caret - (3 if cut else 0), 0) + 1})"
+
+
+def meant_word(word: str, known: Sequence[str], sure: float = 0.7) -> str:
+    """The advice that names the word that may have been meant; of intervals the one of the same length."""
+    same = meant(word)
+    near = [same] if same in known else difflib.get_close_matches(word, known, 1, sure)
+    return f"did you mean `{near[0]}`?" if near else ""
 
 
 def warn(doubts: Iterable[str]) -> None:

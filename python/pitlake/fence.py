@@ -6,7 +6,7 @@ import re
 
 import duckdb
 
-from .errors import refusal
+from .errors import READ_ONLY, WRITES, refusal
 from .tree import parsed
 
 READERS = r"read_\w+|\w+_scan|scan_\w+|\w*glob|sniff_\w+|parquet_\w+|query|query_table|getenv"
@@ -25,6 +25,12 @@ def refuse_files(connection: duckdb.DuckDBPyConnection, text: str) -> None:
         kind = statement.type.name
         _refuse(kind if kind in OUTSIDE else _reader_in(connection, statement.query or text))
     _refuse(f"{writes[1].upper()} in a WITH" if writes else None)
+
+
+def refuse_hidden(text: str) -> None:
+    """Refuses what writes behind the word WITH, where nobody looks for it."""
+    if _WRITES.search(_bare(text)):
+        raise refusal("SQL", WRITES, "a statement that writes, in a WITH", READ_ONLY)
 
 
 def _refuse(got: str | None) -> None:

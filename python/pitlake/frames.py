@@ -24,22 +24,22 @@ def decided(frame: Any, keys: Sequence[str], where: str) -> tuple[Any, bool]:
         raise refusal(where, "a frame of pandas, polars or pyarrow, or an answer of the lake", type(frame).__name__,
                       "pandas.DataFrame(…) makes one of a list of records")
     names = list(map(str, frame.column_names if kind == "pyarrow" else frame.columns))
-    check_names(names, keys, where)
+    check_columns(names, keys)
     own = next(name for name in frame.columns if str(name).lower() == "ts") if kind != "pyarrow" else "ts"
     if kind == "pandas":
         return _instants(frame, own, where)
     return frame, _lacks_zone(frame, names, kind)
 
 
-def check_names(names: Sequence[str], keys: Sequence[str], where: str) -> None:
+def check_columns(names: Sequence[str], keys: Sequence[str]) -> None:
     """Refuses names that stand twice, and decisions without the columns by which they are found."""
     small = [name.lower() for name in names]
     twice = next((name for name in names if small.count(name.lower()) > 1), None)
     if twice is not None:
-        raise refusal(where, "each column once", f"{twice!r} twice", "drop or rename one of them")
+        raise refusal("decisions", "each column once", f"{twice!r} twice", "drop or rename one of them")
     lacking = [key for key in keys if key not in small]
     if lacking:
-        raise refusal(where, f"columns {' and '.join(keys)}", f"no column {' and no '.join(lacking)}, but {', '.join(names)}")
+        raise refusal("decisions", f"columns {' and '.join(keys)}", ", ".join(names) or "none")
 
 
 def _flat(frame: Any, where: str) -> Any:

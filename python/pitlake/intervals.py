@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from .text import UNITS
-
 SECONDS = {"10m": 600, "1h": 3600, "24h": 86_400, "1w": 604_800}
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 MONTHS = {"1month": 1}
 INTERVALS = (*SECONDS, *MONTHS)
 

@@ -7,7 +7,7 @@ import json
 import os
 import re
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +17,17 @@ from . import program
 from .changed import refuse_changed
 from .doubts import Noticed, near, of_metric
 from .errors import LakeError, refusal, told, warn
-from .frames import decided
+from .fence import refuse_hidden
+from .frames import check_columns, decided
+from .intervals import INTERVALS
 from .moved import made_here
+from .options import INSTANT, check_choice, check_switch, span_sql, utc_at, wrong
 from .pin import Pin
 from .progress import wanted
-from .queries import (FIELDS, KEY, MEMBER, PRICE, PRICED, Options, Standards, cells_of, check_interval,
-                      decisions_sql, join_sql, members_sql, named_metrics, panel_sql, points_sql)
+from .queries import (FIELDS, KEY, MEMBER, PRICE, PRICED, Options, Standards, cells_of, decisions_sql, join_sql,
+                      members_sql, named_metrics, panel_sql, points_sql)
 from .result import Result
-from .text import Moment, Names, Span, listed, moment_text, quote, quote_name, span_sql, utc_sql
+from .text import Moment, Names, Span, listed, moment_text, quote, quote_name, utc_sql
 
 LAYOUT = 3
 """The newest layout of a lake that this package reads."""
@@ -72,8 +75,14 @@ class Seat:
     def check_sql(self, text: str) -> None:
         """Refuses what may not be asked here: nothing, in a process of one's own."""
 
-    def cursor(self, **variables: object) -> duckdb.DuckDBPyConnection:
-        """A session of its own on the same version, in the lake's state of knowledge, or in another one."""
+    def near_metrics(self, word: str) -> Sequence[str]:
+        """The metrics that may have been meant."""
+        names = "SELECT list(metric ORDER BY metric) AS names FROM (SELECT metric FROM endpoints UNION ALL SELECT 'price_usd')"
+        asked = f"SELECT nearest_paths(CAST($1 AS VARCHAR), names) FROM ({names})"
+        return list(self.cursor().execute(asked, [word]).fetchall()[0][0])
+
+    def cursor(self, subject: str = "", **variables: object) -> duckdb.DuckDBPyConnection:
+        """A session of its own on the same version, in the lake's state of knowledge, or in one that `subject` named."""
         own = self.root.cursor()
         own.execute("USE lake").fetchall()
         own.execute("SET TimeZone = 'UTC'").fetchall()
@@ -86,7 +95,7 @@ class Seat:
                 own.execute(f"SELECT ({utc_sql(variable)}) IS NULL").fetchall()
             except duckdb.Error:
                 value = variables.get(name, self.variables.get(name))
-                raise refusal(name, "a date such as 2024-06-01 or an instant such as 2024-06-01T12:00:00Z", repr(value)) from None
+                raise wrong(subject or name, INSTANT, value) from None
         return own
 
     def note(self, doubts: Sequence[str]) -> None:
@@ -163,16 +172,26 @@ class Lake:
         seat = self._open()
         own = seat.session
         seat.notes = ()
-        with told():
+        with told(seat.near_metrics, query):
+            refuse_hidden(query)
             seat.check_sql(query)
-            for statement in own.extract_statements(query):
+            statements = own.extract_statements(query)
+            if not statements:
+                raise refusal("SQL", "a statement", "nothing")
+            for statement in statements:
                 moved = re.match(r'\s*(?:RE)?SET\s+VARIABLE\s+"?(\w+)', statement.query, re.I)
                 if moved and moved[1].lower() in VARIABLES:
                     raise refusal("SQL", f"a query that leaves {moved[1]} alone", fix=(
                         f"open the lake in that state: pitlake.open(…, {moved[1].lower()}=…)"))
             for name, frame in (frames or {}).items():
                 own.register(name, frame.frame() if isinstance(frame, Result) else frame)
-            relation = own.sql(query, params=parameters) if parameters else own.sql(query)
+            try:
+                relation = own.sql(query, params=parameters) if parameters else own.sql(query)
+            except duckdb.Error:
+                # A relation does not tell the place.
+                if len(statements) == 1:
+                    own.execute(query, parameters)
+                raise
         return Result(seat, own, relation, doubts=Noticed(seat, own, query, parameters).of_query)
 
     def points(self, metrics: Names | None = None, assets: Names | None = None, interval: str | None = None, *,
@@ -187,11 +206,12 @@ class Lake:
         [200.0, 300.0]
         """
         seat, standards = self._open(), self._standards()
-        names = [metrics] if isinstance(metrics, str) else None if metrics is None else list(metrics)
-        self._check_metrics(names or [], "points")
+        names = [metrics] if isinstance(metrics, str) else metrics
         given = {"interval": interval, "currency": currency, "exchange": exchange, "network": network}
-        query = points_sql(names, assets, given, since, until, standards)
         session = seat.cursor()
+        bounds = [f"t {sign} {utc_at(session, name, end)}" for sign, name, end in ((">=", "since", since), ("<", "until", until))
+                  if end is not None]
+        query = points_sql(metrics, assets, given, bounds, standards)
         asked = [of_metric(name, interval or standards.get(name, {}).get("interval"), [assets] if isinstance(assets, str) else assets or [],
                            given, times=since is not None or until is not None) for name in names or ["*"]]
 
@@ -217,12 +237,10 @@ class Lake:
         >>> lake.panel(days, {"supply": "supply/current_pit"}, latency="15m").df()["supply"].tolist()
         [1.0, 2.0]
         """
-        named = named_metrics(metrics, "panel")
-        check_interval(interval, "panel")
-        strange = next((name for name in fields if name not in FIELDS), None)
-        if strange is not None or not fields:
-            raise refusal("panel: fields", f"some of {', '.join(FIELDS)}", strange or "none")
-        self._check_metrics(named.values(), "panel")
+        named = named_metrics(metrics)
+        check_choice("interval", interval, INTERVALS)
+        for name in fields or [None]:
+            check_choice("fields", name, FIELDS)
         options = Options(currency, exchange, network, component, latency, max_age, skip_nulls, beyond)
         added = [name for name, _, _ in cells_of(named, fields)]
         own, table = self._decided("panel", decisions, added, universe)
@@ -235,7 +253,7 @@ class Lake:
 
         def doubts(frame: Any) -> list[str]:
             if universe is not None and len(frame) == 0:
-                return [f"no product met the universe at any of the instants: {universe}"]
+                return [f"no product met universe at any of the instants: {universe}"]
             lost = [(column, metric) for column, metric, one in cells_of(named, fields) if one == told_by]
             return noticed.of_decided(frame, table, lost, interval, options)
 
@@ -275,11 +293,12 @@ class Lake:
         >>> lake.calendar("2024-01-31", "2024-04-01", "1 month").df()["ts"].dt.day.tolist()
         [31, 29, 31]
         """
-        own, ends = self._open().cursor(), [quote(moment_text(end)) for end in (since, until)]
-        grid = f"SELECT ts FROM calendar({', '.join(ends)}, {span_sql('step', step)})"
-        with told("calendar"):
-            if own.execute(f"SELECT ({utc_sql(ends[0])}) > ({utc_sql(ends[1])})").fetchall() == [(True,)]:
-                raise refusal("calendar", "since before until", f"{since} and {until}")
+        own = self._open().cursor()
+        ends = [utc_at(own, name, end) for name, end in (("since", since), ("until", until))]
+        grid = f"SELECT ts FROM calendar({', '.join(ends)}, {span_sql('step', step, months=True)})"
+        with told(self._seat.near_metrics):
+            if own.execute(f"SELECT ({ends[0]}) > ({ends[1]})").fetchall() == [(True,)]:
+                raise refusal("calendar", "since before until", f"{since} and {until}", "they are reversed")
         if assets is None:
             return self._answer(own, f"{grid} ORDER BY ts", keys=("ts",), portable=True)
         crossed = f"SELECT asset, ts FROM ({grid}) CROSS JOIN (SELECT unnest([{listed(assets)}]) AS asset) ORDER BY ts, asset"
@@ -288,7 +307,7 @@ class Lake:
     def universe(self, at: Moment | None = None) -> Result:
         """Products with issuer, asset, deployments and status, as known at `at`, else at the `as_of` of the lake."""
         query = "SELECT * FROM universe ORDER BY product_id"
-        own = self._open().cursor(**({} if at is None else {"as_of": moment_text(at)}))
+        own = self._open().cursor("at", **({} if at is None else {"as_of": moment_text(at)}))
         return self._answer(own, query, keys=("product_id",), doubts=Noticed(self._open(), own, query).of_query)
 
     def history(self, resource: str) -> Result:
@@ -363,15 +382,14 @@ class Lake:
                 portable: bool = False, doubts: Callable[[Any], Sequence[str]] | None = None) -> Result:
         seat = self._open()
         seat.notes = ()
-        with told():
+        with told(seat.near_metrics):
             return Result(seat, own, own.sql(query), preview=preview, keys=keys, doubts=doubts,
                           text=query if portable else None)
 
     def _joined(self, macro: str, decisions: Any, metric: str, interval: str, arguments: list[str], added: Sequence[str],
                 options: Options) -> Result:
         where = "window" if macro == "pit_window" else macro
-        check_interval(interval, where)
-        self._check_metrics([metric], where)
+        check_choice("interval", interval, INTERVALS)
         own, table = self._decided(where, decisions, added, None)
         query = join_sql(table, macro, metric, [*arguments, *options.arguments()], added)
 
@@ -397,8 +415,9 @@ class Lake:
                 warn([f"{where}: ts has no zone, it is taken as UTC"])
             own.register("_pit_given", frame)
             source = "_pit_given"
-        with told(where):
+        with told(seat.near_metrics):
             names, types = zip(*((name, str(kind)) for name, kind, *_ in own.execute(f"DESCRIBE FROM {source}").fetchall()))
+            check_columns(names, keys)
             self._check_clash(where, names, [*added, *(MEMBER if universe is not None else [])])
             kind = types[[name.lower() for name in names].index("ts")]
             if not re.match(r"TIMESTAMP|DATE$|VARCHAR$", kind):
@@ -411,7 +430,13 @@ class Lake:
                 seat.check_sql(f"SELECT 1 WHERE (\n{universe}\n)")
                 self._check_members(own, moments, universe)
                 moments = members_sql(moments, universe)
-            own.execute(f"CREATE TEMP TABLE {table} AS {moments}").fetchall()
+            try:
+                own.execute(f"CREATE TEMP TABLE {table} AS {moments}").fetchall()
+            except duckdb.ConversionException as error:
+                unread = re.search(r'invalid timestamp field format: "([^"]*)"', str(error))
+                if unread is None:
+                    raise
+                raise wrong("decisions", INSTANT, unread[1]) from None
         return own, table
 
     @staticmethod
@@ -419,7 +444,7 @@ class Lake:
         taken = {name.lower() for name in [*added, KEY]}
         clash = next((name for name in names if name.lower() in taken), None)
         if clash is not None:
-            raise refusal(where, "decisions without a column that is added", f"{clash!r}", "rename it, or the metric's by a dict")
+            raise refusal("decisions", f"decisions without a column that the {'panel' if where == 'panel' else 'join'} adds", clash, "rename it")
 
     @staticmethod
     def _check_members(own: duckdb.DuckDBPyConnection, moments: str, condition: str) -> None:
@@ -433,15 +458,7 @@ class Lake:
         ).fetchall()[0]
         if early:
             known = f"instants from {start} on, when the registry was first known" if start else "a registry: it is not known yet"
-            raise refusal("panel: universe", known, first, "open(…, registry_backfill=True) lets the first snapshot stand in")
-
-    def _check_metrics(self, metrics: Iterable[str], where: str) -> None:
-        """Refuses a metric that the catalogue does not have, and names the nearest."""
-        known = list(self._standards())
-        for path in (str(name).partition("#")[0] for name in metrics):
-            if path not in known:
-                meant = near(self._open().cursor(), "nearest_paths", path, known)
-                raise refusal(where, "a metric of the catalogue (lake.metrics() lists them)", f"unknown metric {path!r}{meant}")
+            raise refusal("universe", known, first, "or let the first snapshot stand in: `registry_backfill=True`" if start else "run `pitlake registry snapshot`")
 
     def _standards(self) -> Standards:
         """The catalogue's defaults of each metric, of prices, too."""
@@ -484,8 +501,9 @@ def open(path: str | Path | None = None, *, as_of: Moment | None = None, observe
     [1.0]
     """
     folder = Path(path if path is not None else os.environ.get("PITLAKE_DATA") or "data").resolve()
-    if backfill not in (None, "rule", "strict"):
-        raise refusal("backfill", "'rule' or 'strict'", repr(backfill))
+    if backfill is not None:
+        check_choice("backfill", backfill, ("rule", "strict"))
+    check_switch("registry_backfill", registry_backfill)
     variables: dict[str, object] = {
         "as_of": None if as_of is None else moment_text(as_of),
         "observed_as_of": None if observed_as_of is None else moment_text(observed_as_of),

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from .errors import refusal
-from .intervals import INTERVALS, meant
-from .text import Moment, Names, Span, listed, moment_text, quote, quote_name, span_sql, utc_sql
+from .options import check_choice, check_names, check_switch, check_text, span_sql, wrong
+from .text import Names, Span, listed, quote, quote_name, utc_sql
 
 DIMENSIONS = ("currency", "exchange", "network")
 FIELDS = ("v", "o", "t", "available_at", "age")
@@ -34,8 +34,12 @@ class Options:
     beyond: str | None = None
 
     def __post_init__(self) -> None:
-        if self.beyond not in (None, "value", "null"):
-            raise refusal("beyond", "value, null", repr(self.beyond))
+        for name in (*DIMENSIONS, "component"):
+            check_text(name, getattr(self, name))
+        check_switch("skip_nulls", self.skip_nulls)
+        if self.beyond is not None:
+            check_choice("beyond", self.beyond, ("value", "null"))
+        self.arguments()
 
     def arguments(self) -> list[str]:
         """As a macro takes them."""
@@ -49,26 +53,18 @@ class Options:
         return {name: getattr(self, name) for name in DIMENSIONS}
 
 
-def named_metrics(metrics: Names | Mapping[str, str], where: str) -> dict[str, str]:
+def named_metrics(metrics: Names | Mapping[str, str]) -> dict[str, str]:
     """Column → metric."""
-    if isinstance(metrics, Mapping):
-        named = dict(metrics)
-    else:
-        names = [metrics] if isinstance(metrics, str) else list(metrics)
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise refusal(where, "each metric once", twice)
-        named = {name: name for name in names}
-    if not named:
-        raise refusal(where, "at least one metric")
+    expected = "paths of metrics, each metric once"
+    names = [metrics] if isinstance(metrics, str) else list(metrics)
+    named = dict(metrics) if isinstance(metrics, Mapping) else {name: name for name in names}
+    strange = next((one for one in named.values() if not (isinstance(one, str) and one.strip())), None)
+    if not named or strange is not None:
+        raise wrong("metrics", expected, strange)
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise refusal("metrics", expected, twice)
     return named
-
-
-def check_interval(interval: object, where: str) -> None:
-    """Refuses an interval that there is not, and names the one of the same length."""
-    if interval not in INTERVALS:
-        same = meant(str(interval))
-        raise refusal(where, f"interval as one of {', '.join(INTERVALS)}", f"{interval!r}{f'; did you mean {same!r}?' if same else ''}")
 
 
 def cells_of(named: Mapping[str, str], fields: Sequence[str]) -> list[tuple[str, str, str]]:
@@ -147,14 +143,17 @@ SELECT row_number() OVER (ORDER BY {KEY}, product_id, metric_asset) AS {KEY}, me
 FROM _pit_met"""
 
 
-def points_sql(metrics: Sequence[str] | None, assets: Names | None, given: Mapping[str, str | None],
-               since: Moment | None, until: Moment | None, standards: Standards) -> str:
-    """Points, sorted by series and `t`; an interval or dimension that is not given is the catalogue's default."""
+def points_sql(metrics: Names | None, assets: Names | None, given: Mapping[str, str | None],
+               bounds: Sequence[str], standards: Standards) -> str:
+    """Points within bounds, sorted by series and `t`; an interval or dimension that is not given is the catalogue's default."""
+    check_names("metrics", metrics)
+    metrics = [metrics] if isinstance(metrics, str) else metrics
+    check_names("assets", assets)
+    for name, value in given.items():
+        check_text(name, value)
     prices = metrics is not None and PRICE in metrics
     if prices and metrics is not None and len(metrics) > 1:
         raise refusal("points: metrics", f"{PRICE} alone, or metrics of points", "both")
-    if metrics is not None and not metrics or assets is not None and not isinstance(assets, str) and not list(assets):
-        raise refusal("points", "at least one metric and asset", "an empty list", "leave it out to mean all")
     known = {name: row for name, row in standards.items() if prices or name != PRICE}
 
     def own(metric: str | None) -> str:
@@ -170,7 +169,6 @@ def points_sql(metrics: Sequence[str] | None, assets: Names | None, given: Mappi
         series.append(" AND ".join(filter(None, [strange, own(None)])))
     where = [f"({' OR '.join(f'({one})' for one in series)})"]
     where += [f"asset IN ({listed(assets)})"] if assets is not None else []
-    where += [f"t >= {utc_sql(quote(moment_text(since)))}"] if since is not None else []
-    where += [f"t < {utc_sql(quote(moment_text(until)))}"] if until is not None else []
+    where += bounds
     order = 'metric, asset, "interval", currency, exchange, network, t'
     return f"SELECT * FROM {PRICE if prices else 'points'} WHERE {' AND '.join(where)} ORDER BY {order}"

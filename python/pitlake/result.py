@@ -150,14 +150,14 @@ class Result:
         """The first rows as texts, and whether there are more."""
         if self._relation is None:
             return [], False
-        with told():
+        with told(self._seat.near_metrics):
             head = self._relation if self._preview is None else self._connection.sql(self._preview)
         texts = head.limit(SHOWN + 1).project("CAST(COLUMNS(*) AS VARCHAR)")
         rows = [tuple("" if cell is None else cell for cell in row) for row in self._run(texts.fetchall)]
         return rows[:SHOWN], len(rows) > SHOWN
 
     def _run(self, work: Callable[[], Any]) -> Any:
-        with told(), bar(self._connection, self._seat.progress):
+        with told(self._seat.near_metrics), bar(self._connection, self._seat.progress):
             return work()
 
     def _wonder(self, frame: Any) -> None:

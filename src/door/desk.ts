@@ -106,7 +106,7 @@ export class Desk {
     return await this.#turns(async () => {
       if (gone.aborted) throw new LakeError('stopped', { subject: 'the query was cancelled' })
       begun(gone)
-      return await work({ folder: this.means.folder, mark: this.#mark, signal: gone, sleep })
+      return await work({ folder: this.means.folder, door: 'fields', mark: this.#mark, signal: gone, sleep })
     })
   }
 

@@ -156,7 +156,7 @@ async function begin(question: Question, seat: Seat, run: RunDeps): Promise<Open
   const judged = await judge(question, seat.engine, run)
   const { ready } = judged
   const answer = await guarded(seat.engine, judged.sql, run, async () =>
-    jsonLines(seat.engine, boundedRows(ready), ready.columns, judged.by),
+    jsonLines(seat.engine, { ...ready, text: boundedRows(ready) }, judged.by),
   )
   return { question: JSON.stringify(question), judged, seat, answer, waiting: [], told: 0, page: 1, used: 0 }
 }

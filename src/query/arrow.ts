@@ -1,5 +1,6 @@
 import {
   AsyncByteQueue,
+  DataType,
   Field,
   makeData,
   RecordBatch,
@@ -65,7 +66,8 @@ export function look(filled: Filled, batch: RecordBatch): void {
     numRows,
     (k, row) => (columns[k]?.nullCount ?? numRows) < numRows && columns[k]?.isValid(row) === true,
     (row) => columns[filled.by]?.get(row),
-    (k) => columns[k]?.get(0),
+    // A column of instants counts nothing, and Arrow fails at an infinite one.
+    (k) => (DataType.isTimestamp(columns[k]?.type) ? undefined : columns[k]?.get(0)),
   )
 }
 

@@ -47,7 +47,7 @@ export function joinSql(spec: PanelSpec, n: number | undefined, table: string): 
   if (n !== undefined && (!Number.isInteger(n) || n < 1))
     throw usage('window: n', { expected: 'how many points, 1 or more', got: String(n) })
   const added = n === undefined ? joinedColumns : [...joinedColumns, 'place']
-  if (decisions.kind === 'list') refuseAdded('decisions', Object.keys(decisions.types), added)
+  if (decisions.kind === 'list') refuseAdded('decisions', 'join', Object.keys(decisions.types), added)
   const numbers = n === undefined ? [] : [String(n)]
   const given = ['asked', quote(metrics[0]?.metric ?? ''), quote(interval), ...numbers, ...optionsSql(spec)].join(', ')
   const query = [

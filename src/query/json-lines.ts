@@ -1,6 +1,7 @@
 import type { DuckDBDataChunk, DuckDBType } from '@duckdb/node-api'
-import { type Cell, cell, type Column, type Engine, quote, quoteName, typeIds } from '../store/engine.ts'
+import { type Cell, cell, type Engine, quote, quoteName, typeIds } from '../store/engine.ts'
 import { Filled } from './filled.ts'
+import type { Ready } from './gate.ts'
 import { distinctNames, jsonForm } from './text-forms.ts'
 import { presenceIn } from './vectors.ts'
 
@@ -17,15 +18,15 @@ export interface Lines {
  */
 export async function jsonLines(
   engine: Engine,
-  statement: string,
-  columns: readonly Column[],
+  { text: statement, kind, columns }: Ready,
   by: string | undefined,
 ): Promise<Lines> {
   const called = distinctNames(columns.map(({ name }) => name))
   const keys = called.map((name) => JSON.stringify(name))
   const filled = new Filled(called, by)
   const forms = columns.map(({ type }, k) => sureForm(quoteName(`c${k}`), type))
-  const sure = forms.length > 0 && forms.every((form) => form !== undefined)
+  // Nothing but a SELECT may stand in another one.
+  const sure = kind === 'SELECT' && forms.length > 0 && forms.every((form) => form !== undefined)
   const names = columns.map((_, k) => quoteName(`c${k}`))
   const parts = forms.map((form, k) => `${quote(`${k === 0 ? '{' : ','}${keys[k]}:`)} || ${form}`)
   const lines = `SELECT ${names.join(', ')}, ${parts.join(' || ')} || '}' FROM (${statement}\n) AS answer(${names.join(', ')})`

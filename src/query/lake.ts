@@ -7,13 +7,14 @@ import { inLake, places } from '../store/layout.ts'
 import { readManifest } from '../views/manifest.ts'
 import { markedViews } from '../views/marks.ts'
 import { literalPath, plainPath } from '../views/relations.ts'
-import { utcSql } from '../views/template.ts'
 import { admit, refused } from './gate.ts'
-import type { GivenOptions, knowledgeOptions, Moment } from './options.ts'
+import { optionAt } from './note.ts'
+import { type GivenOptions, knowledgeOptions, type Moment } from './options.ts'
+import { readOption } from './read-options.ts'
 import { refusal } from './refusal.ts'
 import { refuseChanged } from './changed.ts'
 import { openingWords, statementsOf } from './statements.ts'
-import { ownNames, refuseSlips, refuseStrange, unasked } from './variables.ts'
+import { ownNames, readSettings, refuseSlips, refuseStrange, unasked } from './variables.ts'
 
 /** The value of a session variable. */
 export type Setting = string | number | boolean | null
@@ -86,6 +87,7 @@ export async function closing<T>(engine: Engine, work: () => Promise<T>): Promis
 
 async function prepared(engine: Engine, options: SessionOptions): Promise<Engine> {
   if (options.anyVariable !== true) {
+    readSettings(options.set ?? {})
     const names = ownNames(Object.keys(options.set ?? {}))
     if (options.query === undefined) refuseSlips(names)
     else refuseStrange(await unasked(engine, names, options.query))
@@ -137,27 +139,15 @@ export function literal(value: Setting): string {
   return String(value)
 }
 
-/** Sets `as_of` or `observed_as_of`, or clears it with undefined; a text that names no instant is refused. */
+/** Sets `as_of` or `observed_as_of`, or clears it with undefined; a text that names no instant is refused, as `subject`'s. */
 export async function setMoment(
   engine: Engine,
   name: 'as_of' | 'observed_as_of' | 'ledger_as_of',
   moment: Moment | undefined,
+  subject = optionAt('terminal', name),
 ): Promise<void> {
-  if (moment === undefined) {
-    await engine.run(`SET VARIABLE ${name} = NULL`)
-    return
-  }
-  const text = moment instanceof Date ? moment.toISOString() : moment.trim()
-  try {
-    await engine.rows(`SELECT ${utcSql(quote(text))} AS at`)
-  } catch (cause) {
-    throw usage(`--${name.replaceAll('_', '-')}`, {
-      expected: 'a date such as 2024-06-01 or an instant such as 2024-06-01T12:00:00Z',
-      got: `"${text}"`,
-      cause,
-    })
-  }
-  await engine.run(`SET VARIABLE ${name} = ${quote(text)}`)
+  const text = moment === undefined ? 'NULL' : quote(String(readOption(knowledgeOptions.as_of, subject, moment)))
+  await engine.run(`SET VARIABLE ${name} = ${text}`)
 }
 
 /**

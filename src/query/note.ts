@@ -19,10 +19,10 @@ export type Door = keyof typeof spelling
 
 const spelling = {
   /** A command line. */
-  terminal: (name: string, value?: string) =>
-    value === undefined || !isSet(name)
-      ? [`--${name.replaceAll('_', '-')}`, ...(value === undefined ? [] : [value])].join(' ')
-      : `--set ${name}=${value}`,
+  terminal: (name: string, value?: string) => {
+    const [flag, sign] = isSet(name) ? [`--set ${name}`, '='] : [`--${name.replaceAll('_', '-')}`, ' ']
+    return value === undefined ? flag : `${flag}${sign}${value}`
+  },
   /** The fields of a request over HTTP, or of an agent's. */
   fields: (name: string, value?: string) => field(name, value, '"'),
   typescript: (name: string, value?: string) => field(camel(name), value, "'"),

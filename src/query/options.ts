@@ -71,9 +71,9 @@ export const knowledgeOptions = {
   observed_as_of: { kind: 'instant', flag: 'TIME', about: 'only what this lake held at this instant' },
   backfill: {
     kind: 'choice',
-    choices: ['rule'],
+    choices: ['rule', 'strict'],
     set: true,
-    about: 'lets the availability rule stand in for backfilled points',
+    about: 'rule: the availability rule stands in for backfilled points',
   },
   registry_backfill: {
     kind: 'switch',
@@ -149,6 +149,18 @@ export const gridOptions = {
 /** Instants and what is decided at them, as records. */
 export const decisionOptions = {
   decisions: { kind: 'records', about: 'instead of a calendar: ts and asset of each; further fields come back' },
+} as const satisfies Options
+
+/** Which points: what is left out is not restricted, but an interval or dimension is the catalogue's default; `*` means all. */
+export const pointsOptions = {
+  metrics: { kind: 'list', about: 'paths' },
+  assets: { kind: 'list', about: 'assets' },
+  interval: { kind: 'text', about: 'of the series' },
+  currency: joinOptions.currency,
+  exchange: joinOptions.exchange,
+  network: joinOptions.network,
+  since: { kind: 'instant', about: 'first t' },
+  until: { kind: 'instant', about: 'end of the range of t, exclusive' },
 } as const satisfies Options
 
 type Camel<Name extends string> = Name extends `${infer Head}_${infer Rest}`

@@ -1,5 +1,6 @@
 import { usage } from '../errors.ts'
 import type { Engine } from '../store/engine.ts'
+import { optionAt } from './note.ts'
 import { runScript, type RunDeps } from './run.ts'
 
 /** The columns that the members of a universe add to decisions. */
@@ -50,7 +51,8 @@ export async function checkMembers(engine: Engine, moments: string, condition: s
   )
   if (row === undefined) return
   const { first, start } = row
-  throw usage('--universe', {
+  const { door = 'terminal' } = deps
+  throw usage(optionAt(door, 'universe'), {
     expected:
       start === null
         ? 'a registry: it is not known yet'
@@ -59,6 +61,6 @@ export async function checkMembers(engine: Engine, moments: string, condition: s
     next:
       start === null
         ? 'run `pitlake registry snapshot`'
-        : 'or let the first snapshot stand in: --set registry_backfill=true',
+        : `or let the first snapshot stand in: ${optionAt(door, 'registry_backfill', 'true')}`,
   })
 }

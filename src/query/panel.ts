@@ -12,14 +12,15 @@ import {
   gridOptions,
   type Instant,
   type joinOptions,
+  knowledgeOptions,
   panelOptions,
   type ReadOptions,
 } from './options.ts'
 import { type Grid, gridSql } from './panel-calendar.ts'
 import { checkMembers, memberColumns, membersSql } from './panel-members.ts'
 import { type Cell, wideSql } from './panel-wide.ts'
-import { readOptions } from './read-options.ts'
-import { refusal } from './refusal.ts'
+import { readOption, readOptions } from './read-options.ts'
+import { refusal, unreadInstant } from './refusal.ts'
 import { guarded, runScript, type RunDeps } from './run.ts'
 
 /** Where the decisions of a panel come from. */
@@ -31,8 +32,8 @@ export type Decisions =
   | (Grid & { readonly assets?: readonly string[] })
 
 /** What the caller of a program asks for; `decisions` are instants where there is a universe. */
-export type Panel = GivenOptions<typeof panelOptions> & {
-  readonly decisions: readonly Decision[] | readonly Instant[] | Extract<Decisions, { kind: 'calendar' }>
+export type Panel = GivenOptions<typeof gridOptions & typeof panelOptions> & {
+  readonly decisions?: readonly Decision[] | readonly Instant[] | Extract<Decisions, { kind: 'calendar' }>
   /** The same as `latency` and `maxAge`, in seconds. */
   readonly latencySeconds?: number | undefined
   readonly maxAgeSeconds?: number | undefined
@@ -56,7 +57,7 @@ export const key = '_pit_decision'
 /** The SQL of a panel over a table of that name; it runs as it is in any DuckDB session on the lake. */
 export function panelSql(spec: PanelSpec, table = 'decisions'): PanelSql {
   const metrics = [...new Set(spec.metrics.map(({ metric }) => metric))]
-  if (spec.decisions.kind === 'list') checkNames('panel', Object.keys(spec.decisions.types), spec)
+  if (spec.decisions.kind === 'list') checkNames('decisions', Object.keys(spec.decisions.types), spec)
   const given = ['asked', quoteList(metrics), quote(spec.interval ?? usualInterval), ...optionsSql(spec)].join(', ')
   const decisions = quoteName(table)
   const query = [
@@ -98,18 +99,22 @@ function cellsOf({ metrics, fields = ['v'] }: PanelSpec): Cell[] {
 }
 
 /** The columns of the decisions come back beside those of the panel: no name may stand twice. */
-function checkNames(where: string, names: readonly string[], spec: PanelSpec): void {
+function checkNames(subject: string, names: readonly string[], spec: PanelSpec): void {
   const members = spec.universe === undefined ? [] : memberColumns
-  refuseAdded(where, names, [...members, ...cellsOf(spec).map(({ name }) => name)])
+  refuseAdded(subject, 'panel', names, [...members, ...cellsOf(spec).map(({ name }) => name)])
 }
 
 /** Refuses decisions with a column that is added to them. */
-export function refuseAdded(where: string, names: readonly string[], columns: readonly string[]): void {
+export function refuseAdded(
+  subject: string,
+  what: 'panel' | 'join',
+  names: readonly string[],
+  columns: readonly string[],
+): void {
   const added = new Set([...columns.map((name) => name.toLowerCase()), key])
   const clash = names.find((name) => added.has(name.toLowerCase()))
   if (clash === undefined) return
-  const expected = `decisions without a column that the ${where === 'panel' || where.startsWith('--') ? 'panel' : 'join'} adds`
-  throw usage(where, { expected, got: clash, next: 'rename it' })
+  throw usage(subject, { expected: `decisions without a column that the ${what} adds`, got: clash, next: 'rename it' })
 }
 
 /** The decisions as they were given; where there is a universe they name no assets. */
@@ -178,8 +183,9 @@ export function specOf({ decisions, latencySeconds, maxAgeSeconds, ...rest }: Pa
     ...(latencySeconds !== undefined && { latency: `${latencySeconds}s` }),
     ...(maxAgeSeconds !== undefined && { maxAge: `${maxAgeSeconds}s` }),
   }
-  const isGrid = typeof decisions === 'object' && 'kind' in decisions
-  return isGrid ? panelSpec(given, 'typescript', decisions) : panelSpec({ ...given, decisions }, 'typescript')
+  if (decisions === undefined || !('kind' in decisions)) return panelSpec({ ...given, decisions }, 'typescript')
+  const { since, until, step, assets } = decisions
+  return panelSpec({ ...given, calendar: { since, until, step }, assets }, 'typescript')
 }
 
 /** Decisions given as records, each field with one type for all of them. */
@@ -235,6 +241,8 @@ async function bringFile(engine: Engine, path: string, spec: PanelSpec, table: s
     await checkFile(own, path, spec)
     await carry(own, sql, engine, table)
   } catch (cause) {
+    const instant = unreadInstant(cause)
+    if (instant !== undefined) readOption(knowledgeOptions.as_of, `--decisions ${path}`, instant)
     throw refusal(cause, { statement: sql, script: sql, offset: 0, folder: deps.folder })
   }
 }

@@ -2,24 +2,10 @@ import type { Defaults } from '../catalog/catalogue.ts'
 import { usage } from '../errors.ts'
 import { type Engine, quote, type Row } from '../store/engine.ts'
 import { utcSql } from '../views/template.ts'
-import type { Moment } from './options.ts'
+import type { GivenOptions, Moment, pointsOptions } from './options.ts'
 
-/**
- * Which points. Metrics, assets and times that are left out are not restricted; an interval or dimension that is left out is
- * the catalogue's default of each metric, as in the joins, and `*` means all.
- */
-export interface PointsFilter {
-  readonly metrics?: string | readonly string[] | undefined
-  readonly assets?: string | readonly string[] | undefined
-  readonly interval?: string | undefined
-  readonly currency?: string | undefined
-  readonly exchange?: string | undefined
-  readonly network?: string | undefined
-  /** First `t`. */
-  readonly since?: Moment | undefined
-  /** End of the range of `t`, exclusive. */
-  readonly until?: Moment | undefined
-}
+/** Which points. */
+export type PointsFilter = GivenOptions<typeof pointsOptions>
 
 /** What the catalogue takes for a metric where nothing is named. */
 export interface Standard extends Defaults {
@@ -52,14 +38,14 @@ export async function metricsOf(engine: Engine): Promise<readonly string[]> {
 
 /** The query for points, sorted by series and t. */
 export function pointsSql(filter: PointsFilter, standards: readonly Standard[]): string {
-  const metrics = filter.metrics === undefined ? undefined : listOf('metric', filter.metrics)
+  const metrics = filter.metrics === undefined ? undefined : [filter.metrics].flat()
   const prices = metrics?.includes(price) === true
   if (prices && metrics.length > 1)
     throw usage('points: metrics', { expected: `${price} alone, or metrics of points`, got: 'both' })
   const conditions = [
     seriesSql(filter, metrics, prices ? standards : standards.filter(({ metric }) => metric !== price)),
   ]
-  if (filter.assets !== undefined) conditions.push(among('asset', listOf('asset', filter.assets)))
+  if (filter.assets !== undefined) conditions.push(among('asset', [filter.assets].flat()))
   const bound = (sign: '>=' | '<', at: Moment | undefined): void => {
     if (at === undefined) return
     conditions.push(`t ${sign} ${utcSql(quote(at instanceof Date ? at.toISOString() : at))}`)
@@ -93,12 +79,6 @@ function seriesSql(
     groups.push(rest === '' ? strange : `${strange} AND ${rest}`)
   }
   return groups.length === 1 ? (groups[0] ?? 'true') : `(${groups.map((group) => `(${group})`).join(' OR ')})`
-}
-
-function listOf(column: string, values: string | readonly string[]): readonly string[] {
-  const list = typeof values === 'string' ? [values] : values
-  if (list.length === 0) throw usage(`points: ${column}`, { expected: 'at least one', got: 'an empty list' })
-  return list
 }
 
 function among(column: string, values: readonly string[]): string {

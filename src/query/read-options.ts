@@ -36,11 +36,15 @@ export function readOptions<Table extends Options>(
   return Object.fromEntries(read) as ReadOptions<Table>
 }
 
+/** One value that an option describes; `subject` is what named it. */
+export function readOption(fact: OptionFact, subject: string, value: unknown): unknown {
+  return readers[fact.kind](subject, value, fact, 'fields')
+}
+
 /** Whether two values of an option say the same. */
 export function saysSame(table: Options, name: string, one: unknown, other: unknown): boolean {
   const fact = Object.hasOwn(table, name) ? table[name] : undefined
-  const read = (value: unknown): unknown =>
-    fact === undefined ? value : readers[fact.kind](name, value, fact, 'fields')
+  const read = (value: unknown): unknown => (fact === undefined ? value : readOption(fact, name, value))
   return isDeepStrictEqual(read(one), read(other))
 }
 
@@ -76,7 +80,7 @@ function refuse(subject: string, value: unknown, fact: OptionFact, got = said(va
 }
 
 function said(value: unknown): string {
-  return JSON.stringify(value) ?? String(value)
+  return JSON.stringify(value) ?? 'nothing'
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value.trim() !== ''

@@ -104,8 +104,8 @@ function moved(message: string, failure: Failure, cause: Error): LakeError | und
 }
 
 function forbidden(kind: string, text: string, cause: Error): LakeError | undefined {
-  const said = (expected: string, next: string): LakeError =>
-    usage('SQL', { expected, got: text.replace(/ - file system.*$/, ''), next, cause })
+  const said = (expected: string, next: string): LakeError => usage('SQL', { expected, got, next, cause })
+  const got = /statement of type "(\w+)"/.exec(text)?.[1] ?? text.replace(/ - file system.*$/, '')
   if (/read-only mode/.test(text)) return said('a query that only reads', temporaryOnly)
   if (kind === 'Permission' && text.includes('disabled by configuration'))
     return said(
@@ -158,6 +158,11 @@ function otherwise(text: string, where: string, cause: Error): LakeError | undef
     next: hint(got, known),
     cause,
   })
+}
+
+/** The text that the engine could read no instant from. */
+export function unreadInstant(cause: unknown): string | undefined {
+  return cause instanceof Error ? /invalid timestamp field format: "([^"]*)"/.exec(cause.message)?.[1] : undefined
 }
 
 /** Texts and numbers that are no time, no instant and no interval: what would have been, in words. */

@@ -2,6 +2,7 @@ import { LakeError, usage } from '../errors.ts'
 import type { Engine } from '../store/engine.ts'
 import type { Parameters } from '../store/parameters.ts'
 import { admit, type Ready } from './gate.ts'
+import type { Door } from './note.ts'
 import { metricsOf } from './points.ts'
 import { hushed, refusal, unknownMetricIn } from './refusal.ts'
 import { type Statement, statementsOf } from './statements.ts'
@@ -13,6 +14,8 @@ export interface RunDeps {
   readonly generated?: boolean
   /** What the views and macros of the session bear where nothing else may be read; a script is then one statement. */
   readonly mark?: string | undefined
+  /** Who asks: a refusal names options as they are typed there; on a command line where nobody says. */
+  readonly door?: Door
   /** How many lines of the program's own stand above those that a person wrote. */
   readonly above?: number
   /** Cancels the statement that runs. */

@@ -91,7 +91,7 @@ function help(): string {
 
 async function travel(state: SessionState, name: 'as_of' | 'observed_as_of', argument: string): Promise<string> {
   if (argument === '') return `${name}: ${(await heldMoment(state.engine, name)) ?? 'now'}\n`
-  await setMoment(state.engine, name, argument === 'now' ? undefined : argument)
+  await setMoment(state.engine, name, argument === 'now' ? undefined : argument, `.${name}`)
   return ''
 }
 

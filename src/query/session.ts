@@ -109,9 +109,9 @@ async function answer(state: SessionState, desk: Desk, deps: SessionDeps, sql: s
     const { ready, notes, doubts } = await judge({ sql }, state.engine, run)
     tell(desk, notes)
     const { told, extent } =
-      state.out !== undefined
+      state.out !== undefined && givesRows(ready)
         ? await toFile(state, ready, run)
-        : state.format === 'table'
+        : state.format === 'table' || !givesRows(ready)
           ? await toScreen(state, desk, deps, ready, run)
           : await asText(state, desk, ready, run)
     const took = state.timer ? `${told === '' ? '' : ', '}${elapsed(deps.now() - begun)}` : ''

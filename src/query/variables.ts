@@ -1,10 +1,20 @@
 import { usage } from '../errors.ts'
 import type { Engine } from '../store/engine.ts'
 import { suggestion } from '../suggestion.ts'
+import { optionAt } from './note.ts'
+import { knowledgeOptions } from './options.ts'
+import { readOption } from './read-options.ts'
 import { variablesIn } from './tree.ts'
 
 /** The variables that views and macros obey. */
-const knownVariables: readonly string[] = ['as_of', 'observed_as_of', 'backfill', 'registry_backfill']
+const knownVariables: readonly string[] = Object.keys(knowledgeOptions)
+
+/** Refuses a value that says nothing to the views: in silence it would change nothing. */
+export function readSettings(set: Readonly<Record<string, unknown>>): void {
+  for (const name of ['backfill', 'registry_backfill'] as const)
+    if (set[name] !== undefined && set[name] !== null)
+      readOption(knowledgeOptions[name], optionAt('terminal', name), set[name])
+}
 
 /** The names among these that the lake itself does not know. */
 export function ownNames(names: readonly string[]): readonly string[] {

@@ -137,6 +137,7 @@ async function toStream(
 /** Writes an answer to a sink, chunk by chunk; Parquet needs a file. */
 export async function writeTo(answer: Answer, sink: Sink, form: 'file' | 'stream' = 'stream'): Promise<Written> {
   const { engine, ready, options, deps } = answer
+  if (options.format !== 'table' && !givesRows(ready)) wrappable(ready)
   return guarded(engine, ready.text, deps, async () => {
     switch (options.format) {
       case 'table':
@@ -213,7 +214,7 @@ async function writeCsv({ engine, ready, options: { safe, by } }: Answer, sink: 
 }
 
 async function writeJson({ engine, ready, options: { format, by } }: Answer, sink: Sink): Promise<Written> {
-  const { lines, filled } = await jsonLines(engine, ready.text, ready.columns, by)
+  const { lines, filled } = await jsonLines(engine, ready, by)
   const [before, between, after] = format === 'jsonl' ? ['', '\n', '\n'] : ['[\n', ',\n', '\n]\n']
   for await (const some of lines) {
     const first = filled.rows === some.length

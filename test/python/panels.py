@@ -102,10 +102,10 @@ for indexed in (ONE.set_index("ts"), ONE.set_index(["asset", "ts"]), ONE.set_ind
 assert len(panel(ONE.head(0), SUPPLY)) == 0
 
 for interval in (None, "", "2h", 24):
-    assert "expected interval as one of 10m, 1h, 24h" in refused(lambda: panel(ONE, SUPPLY, interval))
+    assert "interval: expected 10m, 1h, 24h, 1w, 1month, got " in refused(lambda: panel(ONE, SUPPLY, interval))
 message = refused(lambda: panel(ONE, "indicators/accumulation_trend_score_pit", "10m"))
-assert "has no interval 10m, but" in message and "Error:" not in message, message
-assert "no column asset" in refused(lambda: panel(ONE.drop(columns="asset"), SUPPLY))
+assert "has no interval 10m: expected " in message and "Error:" not in message, message
+assert "decisions: expected columns asset and ts, got ts" in refused(lambda: panel(ONE.drop(columns="asset"), SUPPLY))
 assert "pandas, polars or pyarrow" in refused(lambda: panel([("BTC", "2024-03-04")], SUPPLY))
 
 lower = ONE.assign(asset="btc")
@@ -116,7 +116,7 @@ assert "has no part '/a/c'; did you mean '/a/b'?" in words(lambda: panel(ONE, f"
 assert "holds plain numbers" in words(lambda: panel(ONE, f"{PLAIN}#/a"))
 assert "fetch it first" in words(lambda: panel(ONE, "addresses/active_count_pit"))
 assert words(lambda: panel(ONE, SUPPLY)) == "" and words(lambda: panel(ONE.assign(ts="2020-01-01"), SUPPLY)) == ""
-assert "did you mean 'indicators/sopr_adjusted_pit'?" in refused(lambda: points("indicators/sopr_adjustd_pit"))
+assert "did you mean 'indicators/sopr_adjusted_pit'?" in words(lambda: points("indicators/sopr_adjustd_pit"))
 assert "did you mean 'BTC'?" in words(lambda: points(SUPPLY, "btc"))
 assert "with currency 'eur'" in words(lambda: points(SUPPLY, currency="eur"))
 assert "FROM price_usd" in words(lambda: sql("FROM points WHERE metric = 'price_usd'"))

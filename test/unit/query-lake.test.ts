@@ -69,7 +69,7 @@ describe('the state of knowledge', () => {
   })
 
   test.each(['tomorrow', '2024-13-01', '', '2024-02-30'])('as_of %j is refused', async (asOf) => {
-    await expect(count({ asOf })).rejects.toThrow(/--as-of: expected a date such as 2024-06-01/)
+    await expect(count({ asOf })).rejects.toThrow(/--as-of: expected an instant such as 2024-06-01/)
   })
 })
 

@@ -205,7 +205,14 @@ test('durations are read with their unit, weeks too, and never rounded; 0 needs 
     0,
     0,
   ])
-  for (const text of ['90', '15 ', '00', '', 's']) expect(parseDuration(text), text).toBeUndefined()
+  expect(['90 seconds', '1 minute', '2 hours', '1day', '2 weeks'].map(parseDuration)).toEqual([
+    90,
+    60,
+    7200,
+    day,
+    14 * day,
+  ])
+  for (const text of ['90', '15 ', '1 month', '2 minute s', '00', '', 's']) expect(parseDuration(text), text).toBeUndefined()
   expect(parseDuration('9007199254740993')).toBeUndefined()
   expect(parseDuration('5m or so')).toBeUndefined()
 })

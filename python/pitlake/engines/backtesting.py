@@ -24,7 +24,7 @@ def feed(lake: Lake, bars: pandas.DataFrame, asset: str, metrics: Names | Mappin
     A strategy reads `self.data.active[-1]` where metrics are `{"active": "addresses/active_count_pit"}`. `next` runs at the
     end of a bar; orders fill at the open of the next one: leave `trade_on_close` alone.
     """
-    named = named_metrics(metrics, "feed")
+    named = named_metrics(metrics)
     if isinstance(metrics, str) or not isinstance(metrics, Mapping):
         named = {re.sub(r"\W+", "_", name): metric for name, metric in named.items()}
     clash = next((name for name in named if name in bars.columns), None)

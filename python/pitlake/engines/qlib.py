@@ -22,7 +22,7 @@ def features(lake: Lake, sessions: pandas.DatetimeIndex, assets: Names, metrics:
     """A frame with the index (datetime, instrument) and the columns (feature, name), for `StaticDataLoader`: doubles as they are."""
     import pandas
 
-    named = named_metrics(metrics, "features")
+    named = named_metrics(metrics)
     found = known_at(lake, sessions, assets, named, step=step, label=label, interval=interval, latency=latency, **options)
     frame = found[list(named)].rename_axis(["datetime", "instrument"]).sort_index()
     frame.columns = pandas.MultiIndex.from_product([["feature"], list(named)])
