@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { need } from '../helpers/needs.ts'
+import { shareOf } from '../helpers/shares.ts'
+import { commandLine, lookahead, session, stamp } from './command-line.ts'
+import { asked, exceptions } from './exceptions.ts'
+import { makeAskedLake } from './lake.ts'
+import { panelQuestions } from './panel-questions.ts'
+import { library, mcp, python, serve } from './programs.ts'
+import { type Door, type DoorName, type Owed, owedAt, type Place, type Question, saidOf } from './question.ts'
+import { panelRefused, sqlRefused } from './refusals.ts'
+import { sqlQuestions } from './sql-questions.ts'
+
+/* One question, one answer: each is asked at every door that has a word for it, and rows, notes and refusals are the same. */
+
+const questions = new Map(
+  [sqlQuestions, panelQuestions, sqlRefused, panelRefused].flatMap((table) =>
+    Object.entries(table).map(([name, question]): [string, Question] => [
+      `${Object.keys(question.ask)[0]}: ${name}`,
+      question,
+    ]),
+  ),
+)
+
+let place: Awaited<ReturnType<typeof makeAskedLake>>
+beforeAll(async () => (place = await makeAskedLake()))
+afterAll(() => place.remove())
+
+/** What is owed at a door; undefined where it cannot be asked there. */
+function owedOf(door: DoorName, name: string, question: Question): Owed | undefined {
+  const kinds: readonly string[] = asked[door]
+  if (!kinds.includes(Object.keys(question.ask)[0] ?? '')) return undefined
+  if (door === 'lookahead' && question.refused === undefined) return undefined
+  const own = exceptions.flatMap(({ doors, owed }) =>
+    doors.includes(door) && Object.hasOwn(owed, name) ? [owed[name]] : [],
+  )
+  return own.length === 0 ? question : (own[0] ?? undefined)
+}
+
+/** Asks all of them, and tells where it says something else than it owes. */
+async function differing(door: Door, names: readonly string[]): Promise<object> {
+  const found: [string, object][] = []
+  for (const name of names) {
+    const question = questions.get(name) as Question
+    const owed = owedAt(door, owedOf(door.name, name, question) ?? {})
+    const said = saidOf(await door.ask(question), question)
+    const parts = (['refused', 'rows', 'notes', 'noted'] as const).filter((part) => part in said || part === 'refused')
+    const wrong = parts.filter((part) => JSON.stringify(said[part]) !== JSON.stringify(owed[part]))
+    if (wrong.length > 0)
+      found.push([name, Object.fromEntries(wrong.map((part) => [part, { owed: owed[part], said: said[part] }]))])
+  }
+  return Object.fromEntries(found)
+}
+
+const namesAt = (door: DoorName): readonly string[] =>
+  [...questions].flatMap(([name, question]) => (owedOf(door, name, question) === undefined ? [] : [name]))
+
+describe('one question, one answer', () => {
+  const some = (names: readonly string[]): readonly string[] => shareOf(names, 24)
+  const all = (names: readonly string[]): readonly string[] => names
+  type Share = (names: readonly string[]) => readonly string[]
+  test.each<readonly [DoorName, (place: Place) => Promise<Door>, Share]>([
+    ['command', commandLine, some],
+    ['session', session, all],
+    ['stamp', stamp, some],
+    ['lookahead', lookahead, some],
+    ['serve', serve, all],
+    ['mcp', mcp, all],
+    ['library', library, all],
+  ])('at %s', async (name, open, share) => {
+    await using door = await open(place)
+    expect(await differing(door, share(namesAt(name)))).toEqual({})
+  })
+  test('in Python', async (context) => {
+    await using door = await python(place, need(context, 'peers'))
+    expect(await differing(door, namesAt('python'))).toEqual({})
+  })
+})
+
+test('every exception is one: it names a question, and what is owed there is something else', () => {
+  const vain = exceptions.flatMap(({ doors, owed }) =>
+    Object.entries(owed).filter(([name, own]) => {
+      const question = questions.get(name)
+      return (
+        question === undefined ||
+        doors.length === 0 ||
+        JSON.stringify(own) === JSON.stringify({ refused: question.refused })
+      )
+    }),
+  )
+  expect(vain).toEqual([])
+  expect(questions.size).toBeGreaterThan(100)
+})
