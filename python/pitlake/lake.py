@@ -239,7 +239,7 @@ class Lake:
         """
         named = named_metrics(metrics)
         check_choice("interval", interval, INTERVALS)
-        for name in fields or [None]:
+        for name in fields or (None,):
             check_choice("fields", name, FIELDS)
         options = Options(currency, exchange, network, component, latency, max_age, skip_nulls, beyond)
         added = [name for name, _, _ in cells_of(named, fields)]

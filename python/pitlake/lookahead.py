@@ -61,9 +61,9 @@ class _World(Seat):
     def check_sql(self, text: str) -> None:
         refuse_files(self.session, text)
 
-    def cursor(self, **variables: object) -> duckdb.DuckDBPyConnection:
+    def cursor(self, subject: str = "", **variables: object) -> duckdb.DuckDBPyConnection:
         """A session; whatever instant is asked for, it goes no further than its world."""
-        own = super().cursor(**variables)
+        own = super().cursor(subject, **variables)
         end = self.variables.get("as_of")
         if end is not None and variables.get("as_of") is not None:
             asked = utc_sql("getvariable('as_of')")

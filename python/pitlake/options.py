@@ -46,7 +46,7 @@ def utc_at(connection: duckdb.DuckDBPyConnection, name: str, value: Moment) -> s
     """The SQL of an instant, which the lake can read."""
     said = utc_sql(quote(moment_text(value)))
     try:
-        connection.execute(f"SELECT {said}").fetchall()
+        connection.execute(f"SELECT ({said}) IS NULL").fetchall()
     except duckdb.Error:
         raise wrong(name, INSTANT, value) from None
     return said

@@ -69,7 +69,7 @@ def test_metrics_and_options(lake):
         assert lake.panel(ONE, SUPPLY, latency=time).df()[SUPPLY].tolist() == [2]
     for interval, meant in (("1d", "24h"), ("daily", "24h"), ("60m", "1h"), ("7 days", "1w"), ("1mo", "1month"), ("10 min", "10m")):
         assert f'got "{interval}"; did you mean `{meant}`?' in refused(lambda: lake.panel(ONE, SUPPLY, interval))
-    assert refused(lambda: lake.panel(ONE, SUPPLY, "1m")).endswith('got "1m"')
+    assert refused(lambda: lake.panel(ONE, SUPPLY, "1m")).endswith('got "1m"; did you mean `10m`?')
     assert "fields: expected v, o, t, available_at, age, got \"w\"" in refused(lambda: lake.panel(ONE, SUPPLY, fields=["w"]))
     for n in (0, "3", True, 1.5):
         assert "window: n: expected" in refused(lambda: lake.window(ONE, SUPPLY, n))
