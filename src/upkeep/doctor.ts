@@ -170,9 +170,9 @@ async function mendViews(ledger: Ledger, { data: root, thorough }: DoctorInput, 
   try {
     await deps.views(ledger)
   } catch (error) {
-    // What they cannot be made without is told itself.
-    if ((await checkFiles(ledger, thorough)).damaged.length > 0) return done
-    throw error
+    // What was mended stays told; what they cannot be made without is a finding, else `pitlake views` says why.
+    if (error instanceof LakeError && error.kind !== 'integrity') throw error
+    return done
   }
   const lost =
     of > version ? `: they were of version ${of}, which the journal lost; fetch asks for what is missing` : ''

@@ -28,6 +28,8 @@ export const commandsOfFiles: readonly Row[] = [
   ['init', '--force', {}, 0, '', /^wrote pitlake\.yaml\nwrote \.env\.example\n$/],
   ['init', '', {}, 2, '', /^pitlake: pitlake\.yaml: expected no such file yet, got one; use --force to overwrite\n$/],
   ['init', '--force', full, 6, '', noRoom],
+  ['completion', 'bash', {}, 0, /^complete .*pitlake$/m, ''],
+  ['completion', 'tcsh', {}, 2, '', /^pitlake: .*expected bash, zsh, fish, got "tcsh"/],
   ['catalog list', 'supply/current_pit', {}, 0, /^supply\/current_pit +10m/m, /^1 of 112 endpoints\n$/],
   ['catalog list', '--group suply', {}, 2, usage, /did you mean `supply`\?/],
   ['catalog show', 'supply/current_pit', {}, 0, { path: 'supply/current_pit' }, ''],

@@ -212,7 +212,8 @@ test('durations are read with their unit, weeks too, and never rounded; 0 needs 
     day,
     14 * day,
   ])
-  for (const text of ['90', '15 ', '1 month', '2 minute s', '00', '', 's']) expect(parseDuration(text), text).toBeUndefined()
+  for (const text of ['90', '15 ', '1 month', '2 minute s', '00', '', 's'])
+    expect(parseDuration(text), text).toBeUndefined()
   expect(parseDuration('9007199254740993')).toBeUndefined()
   expect(parseDuration('5m or so')).toBeUndefined()
 })
