@@ -101,6 +101,7 @@ test-watch: $(INSTALLED) ## simulates N days (60) of a watch on a real lake, wit
 	@vitest run test/laws/watch-memory.test.ts
 
 test-years: $(INSTALLED) ## simulates years of daily and hourly runs: what grows, and that nothing goes lost
+	@PITLAKE_LONG=1 vitest run test/laws/L5-calendar.test.ts
 	@vitest run test/laws/years.test.ts test/laws/L6-growth.test.ts
 
 check: $(INSTALLED) ## types, lint, format, dead code, lockfile

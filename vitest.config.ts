@@ -22,7 +22,7 @@ const whole = [
   // Days of a watch, whole catalogues, every variant of a provider, and calls that nothing ends.
   'test/api/{catalogue-walk,preflight}.test.ts',
   'test/cli/{answers,heedless,mcp,own-resource,serve}.test.ts',
-  'test/laws/{L5-estimate,watch,watch-days}.test.ts',
+  'test/laws/{L5-calendar,L5-estimate,watch,watch-days}.test.ts',
   // A law at one job more: kills and full disks, a clock that was wrong, old layouts, what is adopted or mended.
   'test/laws/{L1-clock-ledger,L1-clock-registry,L1-L6-views,L1-labels,L1-lookahead,L1-value-types}.test.ts',
   'test/laws/{L1-clock-ahead,L1-publish,L1-recall,L2-accepted,L2-adopt,L2-adopt-registry,L2-registry-raw,L2-registry-verify,L2-remedies}.test.ts',

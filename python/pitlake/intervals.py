@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 SECONDS = {"10m": 600, "1h": 3600, "24h": 86_400, "1w": 604_800}
-UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 MONTHS = {"1month": 1}
 INTERVALS = (*SECONDS, *MONTHS)
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
 def meant(text: str) -> str | None:

@@ -1,4 +1,5 @@
 import type { Selection } from '../catalog/series.ts'
+import type { Instant } from '../time.ts'
 import { type Index, parsed, proven } from './row.ts'
 import { flag, listOf, maybe, real, shape, text } from './shape.ts'
 
@@ -40,15 +41,16 @@ export interface Pending {
 
 /**
  * The selections of fetches that were killed, or ended before anybody had answered, since the last one that put on record
- * what it did not ask. `but` is left aside: a run that is at work.
+ * what it did not ask. `but` is left aside: a run that is at work; and so is what a clock ahead dated later than `now`.
  */
-export function pendingSelections(index: Index, but: string | null = null): Pending {
+export function pendingSelections(index: Index, now: Instant, but: string | null = null): Pending {
   const rows = index.statement(
-    `SELECT plan, started_at FROM runs WHERE job = 'fetch' AND plan ->> '$.selections' IS NOT NULL AND id IS NOT ?1
-     AND started_at > coalesce((SELECT max(started_at) FROM runs WHERE job = 'fetch' AND actual ->> '$.${notAskedKey}' IS NOT NULL), 0)
+    `SELECT plan, started_at FROM runs WHERE job = 'fetch' AND plan ->> '$.selections' IS NOT NULL AND id IS NOT ?1 AND started_at <= ?2
+     AND started_at > coalesce((SELECT max(started_at) FROM runs
+       WHERE job = 'fetch' AND actual ->> '$.${notAskedKey}' IS NOT NULL AND started_at <= ?2), 0)
      ORDER BY started_at`,
   )
-  const found = rows.all(but)
+  const found = rows.all(but, (now + 1) * 1_000_000)
   const marks = found.map(({ plan }) => proven(shape(markFields), parsed(plan, 'plan'), 'plan'))
   const unique = new Map(marks.flatMap(({ selections }) => selections).map((one) => [JSON.stringify(one), one]))
   const since = found[0] === undefined ? null : Number(found[0]['started_at'])

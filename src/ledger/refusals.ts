@@ -2,8 +2,8 @@ import { day, formatInstant, parseInstant, type Instant } from '../time.ts'
 import type { WindowAnswer } from './entry.ts'
 
 /**
- * What a refusal is about: 403 and 404 the whole path, 400 one series (a refused currency says nothing of another), or
- * only a range of a series that is answered elsewhere.
+ * What a refusal is about: 403 and 404 the whole path, unless it answers others, 400 one series (a refused currency says
+ * nothing of another), or only a range of a series that is answered elsewhere.
  */
 export type RefusalScope = 'path' | 'series' | 'range'
 
@@ -25,6 +25,8 @@ export const alarmPatience = 30 * day
 const begins = {
   forbidden: ['path', '403, outside the plan: '],
   gone: ['path', '404, gone: '],
+  'forbidden alone': ['series', '403 to this series alone: '],
+  'gone alone': ['series', '404 to this series alone: '],
   range: ['range', '400 to this range: '],
   refused: ['series', '400: '],
 } as const satisfies Record<string, readonly [RefusalScope, string]>

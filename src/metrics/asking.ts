@@ -117,7 +117,7 @@ async function answer(asking: Asking, reply: Reply): Promise<Answered[]> {
       return [answered(reply, settleWhole(ask, 'empty', null, askedOf(asking, reply)))]
     case 'forbidden':
     case 'gone':
-      return [refusedPart(asking, reply, { scope: 'path', words: refusalWords(outcome.kind, outcome.words) })]
+      return [refusedPart(asking, reply, closing(asking, ask, outcome).refused)]
     case 'refused':
       return await afterRefusal(asking, reply, outcome.words)
     case 'too_large':
@@ -166,6 +166,19 @@ function refusedPart(asking: Asking, reply: Reply, refused: Refused): Answered {
 /** The key under which a path is closed to series like this one. */
 function pathKey(asking: Asking, ask: Ask): string {
   return `${knownOf(asking, ask).points > 0 ? 'held' : 'new'} ${ask.endpoint.path}`
+}
+
+/** What a 403 or 404 closes: the path, but of series with points only that one where others of the path are answered. */
+function closing(
+  asking: Asking,
+  ask: Ask,
+  { kind, words }: Extract<Outcome, { kind: 'forbidden' | 'gone' }>,
+): { readonly key: string; readonly refused: Refused } {
+  const { id } = ask.series
+  const answersOthers = [...asking.state.answering].some((one) => one !== id && one.startsWith(`${ask.endpoint.path}|`))
+  if (answersOthers && knownOf(asking, ask).points > 0)
+    return { key: id, refused: { scope: 'series', words: refusalWords(`${kind} alone`, words) } }
+  return { key: pathKey(asking, ask), refused: { scope: 'path', words: refusalWords(kind, words) } }
 }
 
 function closedFor(asking: Asking, ask: Ask): Refused | undefined {
@@ -253,8 +266,10 @@ function learn(asking: Asking, ask: Ask, outcome: Outcome): void {
   if (outcome.kind === 'unauthorised') stop('unauthorised', outcome.words)
   if (outcome.kind === 'parked') stop('quota', outcome.words, outcome.until)
   if (outcome.kind === 'stopped') stop(outcome.by, 'words' in outcome ? outcome.words : null)
-  if (outcome.kind === 'forbidden' || outcome.kind === 'gone')
-    state.closed.set(pathKey(asking, ask), { scope: 'path', words: refusalWords(outcome.kind, outcome.words) })
+  if (outcome.kind === 'forbidden' || outcome.kind === 'gone') {
+    const { key, refused } = closing(asking, ask, outcome)
+    state.closed.set(key, refused)
+  }
   if (outcome.kind === 'body' || outcome.kind === 'no_content') state.answering.add(ask.series.id)
   const lost = outcome.kind === 'again' && outcome.reason === 'connect'
   state.unreachable = lost ? state.unreachable + 1 : 0

@@ -9,6 +9,7 @@ import { type AskingState, newAskingState } from './asking-state.ts'
 import { isListingDue } from './assets.ts'
 import type { Again, Answered } from './answered.ts'
 import { commitBatch } from './batch.ts'
+import { day } from '../time.ts'
 import { notAsked, pendingAsks } from './not-asked.ts'
 import { unmapped } from './prepare.ts'
 import { connected, type MetricsRun, type OpenRun } from './run.ts'
@@ -55,8 +56,8 @@ async function askPlan(open: OpenRun, plan: Plan): Promise<void> {
     if (words !== null) state.stopped ??= { by: 'unreachable', until: null, words }
     await account(open, plan, state, committing)
   } catch (error) {
-    // A slip of the call planned nothing; and the first error is the one to tell.
-    if (!(error instanceof LakeError && error.kind === 'usage'))
+    // A slip of the call planned nothing, by a wrong clock nothing is put on record; and the first error is the one to tell.
+    if (!(error instanceof LakeError && (error.kind === 'usage' || error.kind === 'incomplete')))
       await account(open, plan, state, committing).catch(() => undefined)
     throw error
   } finally {
@@ -77,9 +78,9 @@ async function account(open: OpenRun, plan: Plan, state: AskingState, committing
 
 /**
  * What may be refused, or failed before, comes last, lest a part that is out of order keeps a run from all others; of a
- * refused path first a series that has points, whose refusal is one of all.
+ * refused path first a series that has points, whose refusal is one of all, each day another one: it may be refused alone.
  */
-function inOrder({ ledger }: OpenRun, asks: readonly Ask[]): readonly Ask[] {
+function inOrder({ ledger, input }: OpenRun, asks: readonly Ask[]): readonly Ask[] {
   const rows = ledger.statement(
     `SELECT DISTINCT id FROM series JOIN coverage ON series = n WHERE removed_version IS NULL AND state = 'failed'
      AND coalesce(reason, '') NOT LIKE 'refused since %' AND coalesce(reason, '') <> ?`,
@@ -89,7 +90,13 @@ function inOrder({ ledger }: OpenRun, asks: readonly Ask[]): readonly Ask[] {
     if (refused !== undefined) return refused === 'held' ? 1 : 2
     return failed.has(series.id) ? 3 : 0
   }
-  return asks.toSorted((a, b) => rank(a) - rank(b))
+  const turn = new Map<Ask, number>()
+  for (const own of Map.groupBy(
+    asks.filter(({ refused }) => refused === 'held'),
+    ({ endpoint }) => endpoint.path,
+  ).values())
+    for (const [place, ask] of own.entries()) turn.set(ask, (place + Math.floor(input.now / day)) % own.length)
+  return asks.toSorted((a, b) => rank(a) - rank(b) || (turn.get(a) ?? 0) - (turn.get(b) ?? 0))
 }
 
 /** The listing, at most once a day; at once where nothing else has shown yet who answers. */

@@ -53,7 +53,7 @@ export async function pendingAsks(
   now: Instant,
   but: string | null,
 ): Promise<readonly Ask[]> {
-  const { selections, held } = pendingSelections(ledger, but)
+  const { selections, held } = pendingSelections(ledger, now, but)
   const valid = selections.filter((one) => isValid(() => checkSelections(catalogue, [one])))
   const all = [...valid, ...(held ? heldSelectionsOf(ledger, catalogue) : [])]
   if (all.length === 0) return []

@@ -137,7 +137,7 @@ export async function planOn(
 export async function heldSelections({ data }: Settings, catalogue: Catalogue): Promise<Selection[]> {
   if (!isBegun(data)) return []
   using ledger = await Ledger.openToRead(data)
-  const { selections } = pendingSelections(ledger)
+  const { selections } = pendingSelections(ledger, Infinity)
   const known = selections.filter(({ paths = ['*'] }) => paths.every((path) => isTaken(catalogue, path)))
   return [...heldSelectionsOf(ledger, catalogue), ...known]
 }

@@ -250,7 +250,7 @@ async function notAskedOf(
   const told = [...coverage.values()].flat().filter(({ state }) => state === 'not asked')
   // Of a run that is at work nobody knows yet what it leaves over.
   const atWork = running.includes('metrics') ? runAtWork(ledger) : null
-  const killed = pendingSelections(ledger, atWork).since
+  const killed = pendingSelections(ledger, input.now, atWork).since
   const asks = killed === null ? [] : await pendingAsks(ledger, input, input.now, atWork)
   const at = Math.floor((killed ?? 0) / 1_000_000)
   const asked = { at: input.now, request: '', weekStart: input.settings.metrics.weekStart }

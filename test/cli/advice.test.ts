@@ -63,11 +63,11 @@ test('from a program: each is a LakeError of the call', async () => {
     [async () => lake.panel({ decisions, metrics: [supply], maxAge: '15' }), /maxAge: expected a time .* got "15"$/],
     [
       async () => lake.panel({ decisions: { ...grid, since: '2024-01-03', step: '1 day' }, metrics: [supply] }),
-      /since before until/,
+      /SINCE before UNTIL/,
     ],
     [
       async () => lake.panel({ decisions: { ...grid, step: '900' }, metrics: [supply] }),
-      /expected a time .* got '900'$/,
+      /calendar: expected a step such as .* got "900"$/,
     ],
     [async () => lake.panel({ decisions, metrics: [supply], interval: '1d' }), /did you mean `24h`\?$/],
     [

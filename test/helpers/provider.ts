@@ -17,6 +17,8 @@ interface Special {
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: unknown
   readonly size?: number
+  /** Closes the connection instead of answering. */
+  readonly closed?: true
 }
 
 /** A provider on loopback that does not call itself a sandbox, and a lake. */
@@ -50,6 +52,7 @@ export async function withProvider(now: number, test: (own: OwnProvider) => Prom
     seen.push(request.url ?? '')
     const answer = answers(address.pathname.replace('/v1/metrics/', ''), address.searchParams)
     const special = answer as Special | null
+    if (special?.closed) return void request.socket.destroy()
     response.setHeader('date', new Date(clock.now * 1000).toUTCString())
     for (const [name, value] of Object.entries(special?.headers ?? {})) response.setHeader(name, value)
     if (typeof special?.status === 'number') void inPieces(response.writeHead(special.status), special)

@@ -265,13 +265,13 @@ test('a panel over a universe: its members at each ts, with what was knowable of
     )
     const early = { ...calendar, since: '2024-01-09' }
     await expect(lake.panel({ decisions: early, universe: sql, metrics: [supply.metric] })).rejects.toThrow(
-      /--universe: expected instants from 2024-01-10 00:00:00\+00 on.*got 2024-01-09/,
+      /^universe: expected instants from 2024-01-10 00:00:00\+00 on.*got 2024-01-09/,
     )
     await expect(
       lake.panel({ decisions: { ...calendar, assets: ['BTC'] }, universe: sql, metrics: [supply.metric] }),
-    ).rejects.toThrow(/assets or a universe, got both/)
+    ).rejects.toThrow(/expected assets or universe.*got both/)
     await expect(lake.panel({ decisions: calendar, metrics: [supply.metric] })).rejects.toThrow(
-      /assets or a universe, got neither/,
+      /expected assets or universe.*got neither/,
     )
     await expect(
       lake.panel({ decisions: calendar, universe: "asset_clas = 'treasury'", metrics: [supply.metric] }),

@@ -1,0 +1,301 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { LakeError } from '../../src/errors.ts'
+import { heldCoverage, liveFiles } from '../../src/ledger/held.ts'
+import { Ledger } from '../../src/ledger/ledger.ts'
+import { acceptViolations, isOpenViolation, type Listed, listViolations } from '../../src/ledger/violations.ts'
+import { check } from '../../src/report/check.ts'
+import { readStanding } from '../../src/report/status.ts'
+import { type Disk, realDisk } from '../../src/store/disk.ts'
+import { Engine } from '../../src/store/engine.ts'
+import { examine } from '../../src/upkeep/doctor.ts'
+import { readPoints } from '../../src/views/relations.ts'
+import { depsAt, settingsAt, trying } from '../helpers/fetching.ts'
+import { type OwnProvider, withProvider } from '../helpers/provider.ts'
+import { makeViews } from '../helpers/views.ts'
+
+/*
+ * Sixty days of a lake, with a calendar of what goes wrong. Each evening the lake is held against the provider's truth:
+ * nothing is missing without a word, nothing is said that is not so, and two days after its cause no alarm is left.
+ */
+
+const day = 86_400
+const start = Date.UTC(2026, 0, 5) / 1000
+const days = 60
+const paths = ['addresses/active_count_pit', 'blockchain/block_count_pit']
+const assets = Array.from({ length: 20 }, (_, n) => `A${n}`)
+const selection = { assets, paths, since: start }
+
+type Mishap = (typeof mishaps)[number]
+const mishaps = [
+  'key refused', 'all forbidden', 'limit', 'closed', 'halves', 'nothing', 'page', 'fault', 'full disk', 'killed', 'clock ahead',
+  'clock back', 'asleep', 'files lost',
+] as const // biome-ignore format: a list
+
+/** What goes wrong, by day; on a day without a line nothing does. */
+const calendar: Readonly<Record<number, Mishap>> = {
+  5: 'key refused',
+  8: 'all forbidden',
+  9: 'all forbidden',
+  10: 'all forbidden',
+  12: 'limit',
+  14: 'closed',
+  16: 'halves',
+  19: 'nothing',
+  22: 'page',
+  24: 'fault',
+  26: 'full disk',
+  27: 'killed',
+  29: 'clock ahead',
+  30: 'clock back',
+  ...Object.fromEntries([32, 33, 34, 35, 36, 37, 38, 39, 40].map((n) => [n, 'asleep'] as const)),
+  43: 'files lost',
+  47: 'nothing',
+  51: 'halves',
+}
+
+/** Points that are shown later than they should be: from that day on. */
+const late = new Map([['blockchain/block_count_pit A3 17', 20]])
+/** Points that get another value on a day, or go. */
+const rewritten = new Map([
+  ['blockchain/block_count_pit A1 19', 21],
+  ...assets.slice(0, 9).map((asset): [string, number] => [`addresses/active_count_pit ${asset} 45`, 47]),
+])
+const removed = new Map([['addresses/active_count_pit A2 41', 43]])
+/** Of one series the provider wants to know nothing any more. */
+const delisted = { series: 'blockchain/block_count_pit A7', from: 53 }
+/** On these days a person takes note of what differs. */
+const person = new Set([23, 45, 49, 55])
+
+const original = (path: string, asset: string, n: number): number =>
+  n * 100 + assets.indexOf(asset) + paths.indexOf(path) / 2
+
+/** What the provider holds on a day, by point. */
+function truth(today: number): Map<string, number> {
+  const points = new Map<string, number>()
+  for (const path of paths)
+    for (const asset of assets)
+      for (let n = 0; n < today; n++) {
+        const key = `${path} ${asset} ${n}`
+        if ((late.get(key) ?? 0) > today || (removed.get(key) ?? Infinity) <= today) continue
+        if (`${path} ${asset}` === delisted.series && n >= delisted.from - 1) continue
+        points.set(key, original(path, asset, n) + ((rewritten.get(key) ?? Infinity) <= today ? 0.25 : 0))
+      }
+  return points
+}
+
+function answerOn(today: number, path: string, query: URLSearchParams): unknown {
+  const asset = query.get('a') ?? ''
+  if (path === 'assets') return { status: 404 }
+  if (`${path} ${asset}` === delisted.series && today >= delisted.from) return { status: 403, text: 'no longer listed' }
+  const [since, until] = [Number(query.get('s')), Number(query.get('u'))]
+  const points = [...truth(today)].flatMap(([key, v]) => {
+    const [own = '', of = '', n = ''] = key.split(' ')
+    const t = start + Number(n) * day
+    return own === path && of === asset && t >= since && t < until ? [{ t, v }] : []
+  })
+  switch (calendar[today]) {
+    case 'key refused':
+      return { status: 401, text: 'who are you' }
+    case 'all forbidden':
+      return { status: 403, text: 'not in your plan' }
+    case 'limit':
+      return { status: 429, headers: { 'retry-after': '10800' }, text: 'later' }
+    case 'closed':
+      return { closed: true }
+    case 'halves':
+      return points.slice(Math.ceil(points.length / 2))
+    case 'nothing':
+      return []
+    case 'page':
+      return { status: 200, text: '<html>Sign in</html>', headers: { 'content-type': 'text/html' } }
+    case 'fault':
+      return { status: 500, text: 'oops' }
+    default:
+      return points
+  }
+}
+
+/** A disk on which nothing works from its n-th step on: it is full, or the process is gone. */
+function failing(code: string | undefined, from: number): Disk {
+  let steps = 0
+  const step = async <T>(act: () => Promise<T>): Promise<T> => {
+    if (++steps > from) throw Object.assign(new Error('the disk fails'), { code })
+    return await act()
+  }
+  return {
+    sync: async (path) => await step(async () => realDisk.sync(path)),
+    syncFolder: async (path) => await step(async () => realDisk.syncFolder(path)),
+    move: async (old, next) => await step(async () => realDisk.move(old, next)),
+    write: async (path, text) => await step(async () => realDisk.write(path, text)),
+    claim: async (old, next) => await step(async () => realDisk.claim(old, next)),
+    append: async (path, text) => await step(async () => realDisk.append(path, text)),
+    remove: async (path) => await step(async () => realDisk.remove(path)),
+  }
+}
+
+/** One run of the day; gives how it ended. */
+async function runOn(own: OwnProvider, today: number): Promise<string> {
+  const mishap = calendar[today]
+  const off = mishap === 'clock ahead' ? 40 * day : mishap === 'clock back' ? -3 * day : 0
+  const asking = depsAt({ root: own.root, url: own.url, now: () => own.clock.now + off })
+  const disk = mishap === 'full disk' ? failing('ENOSPC', 3) : mishap === 'killed' ? failing(undefined, 6) : undefined
+  const changes = { deps: { ...asking, ...(disk && { disk }) }, input: { now: own.clock.now + off } }
+  try {
+    const done = await own.fetch(selection, changes)
+    return done.stopped_by ?? 'done'
+  } catch (error) {
+    return error instanceof LakeError ? error.kind : error instanceof Error ? error.message : String(error)
+  }
+}
+
+interface Evening {
+  readonly stored: ReadonlyMap<string, number>
+  readonly open: readonly Listed[]
+  readonly lines: readonly string[]
+  readonly code: number
+}
+
+async function look(own: OwnProvider): Promise<Evening> {
+  const place = { root: own.root, url: own.url, now: () => own.clock.now }
+  using ledger = await Ledger.openToRead(own.root)
+  const { standing } = await readStanding(ledger, {
+    settings: { ...settingsAt(place), select: [selection] },
+    catalogue: trying,
+    now: own.clock.now,
+  })
+  const open = listViolations(ledger, { paths: null, assets: null }).filter(isOpenViolation)
+  return { stored: await storedIn(own.root, ledger), open, ...check(standing) }
+}
+
+async function storedIn(root: string, ledger: Ledger): Promise<Map<string, number>> {
+  const files = liveFiles(ledger, { table: 'points' })
+  if (files.length === 0) return new Map()
+  const engine = await Engine.open()
+  try {
+    const rows = await engine.rows<{ key: string; v: number }>(
+      `SELECT concat_ws(' ', metric, asset, (epoch(t)::BIGINT - ${start}) // ${day}) AS key, v FROM ${readPoints(root, files)}`,
+    )
+    expect(new Set(rows.map(({ key }) => key)).size).toBe(rows.length)
+    return new Map(rows.map(({ key, v }) => [key, v]))
+  } finally {
+    engine.close()
+  }
+}
+
+/** Whether the coverage says of a point that it is there, or final as it is. */
+function settledAt(ledger: Ledger, key: string): boolean {
+  const [path = '', asset = '', n = ''] = key.split(' ')
+  const t = start + Number(n) * day
+  const rows = [...heldCoverage(ledger)].flatMap(([id, own]) => (id.startsWith(`${path}|${asset}|`) ? own : []))
+  return rows.some(
+    ({ since, until, state, reason }) => since <= t && t < until && state === 'covered' && reason === null,
+  )
+}
+
+async function accept(own: OwnProvider): Promise<void> {
+  using ledger = await Ledger.open(own.root)
+  const open = listViolations(ledger, { paths: null, assets: null }).filter(isOpenViolation)
+  const deps = depsAt({ root: own.root, url: own.url, now: () => own.clock.now })
+  await acceptViolations(ledger, { ids: open.map(({ id }) => id), why: 'it is so' }, deps)
+}
+
+/** A file of points goes, and doctor's advice is followed. */
+async function lose(own: OwnProvider): Promise<void> {
+  using ledger = await Ledger.openToRead(own.root)
+  const largest = liveFiles(ledger, { table: 'points' }).toSorted((a, b) => b.rows - a.rows)[0]
+  rmSync(join(own.root, largest?.path ?? ''))
+  ledger.close()
+  const deps = { ...depsAt({ root: own.root, url: own.url, now: () => own.clock.now }), views: async () => undefined }
+  const input = { data: own.root, thorough: true, rebuildLedger: false, repair: true, forgetLost: true }
+  const { forgotten } = await examine(input, deps)
+  expect(forgotten?.points).toBeGreaterThan(100)
+}
+
+/** Keys of points that differ upstream, and of which no person took note. */
+const differing = (today: number): Set<string> => {
+  const noted = Math.max(0, ...[...person].filter((n) => n <= today))
+  return new Set([...rewritten, ...removed].flatMap(([key, from]) => (from <= today && from > noted ? [key] : [])))
+}
+
+test('sixty days with a calendar of mishaps', { timeout: 600_000 }, async () =>
+  withProvider(start, async (own) => {
+    /** The value that came first, which is the one that holds. */
+    const first = new Map<string, number>()
+    let today = 0
+    own.answer((path, query) => {
+      const answer = answerOn(today, path, query)
+      if (Array.isArray(answer))
+        for (const { t, v } of answer as readonly { t: number; v: number }[]) {
+          const key = `${path} ${query.get('a')} ${(t - start) / day}`
+          if (!first.has(key)) first.set(key, v)
+        }
+      return answer
+    })
+    const ends: string[] = []
+    for (today = 1; today <= days; today++) {
+      own.clock.now = start + today * day + day / 2
+      const mishap = calendar[today]
+      if (mishap === 'asleep') continue
+      if (mishap === 'files lost') await lose(own)
+      const ended = await runOn(own, today)
+      if (ended !== 'done') ends.push(`${today} ${ended}`)
+      if (person.has(today)) await accept(own)
+      const { stored, open, lines, code } = await look(own)
+      const where = `day ${today} (${mishap ?? 'well'}): ${lines.join(' / ')}`
+
+      // What is stored came from the provider, and is what came first.
+      for (const [key, v] of stored) expect([where, key, v]).toEqual([where, key, first.get(key)])
+
+      // What is missing is said to be: no window with it is settled, and if it is due, something is to be looked at.
+      using ledger = await Ledger.openToRead(own.root)
+      const missing = [...truth(today).keys()].filter((key) => !stored.has(key))
+      const silent = missing.filter((key) => settledAt(ledger, key))
+      expect([where, silent]).toEqual([where, []])
+      const behind = missing.filter((key) => Number(key.split(' ')[2]) < today - 3)
+      if (code === 0) expect([where, behind]).toEqual([where, []])
+
+      // What is said to differ does: one by one what was rewritten or went, at once what a bad day left out.
+      const real = differing(today)
+      const bad = mishap === 'nothing' || mishap === 'halves'
+      for (const { series, t, kind, incident } of open) {
+        if (kind === 'refused') continue
+        const [path = '', asset = ''] = series.split('|')
+        const one = `${path} ${asset} ${(t - start) / day}`
+        expect([where, bad || (incident === null && real.has(one))]).toEqual([where, true])
+      }
+
+      // Two days after the last cause nothing is left to look at.
+      const since = Math.max(
+        0,
+        ...Object.keys(calendar)
+          .map(Number)
+          .filter((n) => n <= today),
+      )
+      const refused = today >= delisted.from && today < 55
+      if (today - since >= 2 && real.size === 0 && !refused && missing.length === 0)
+        expect([where, code]).toEqual([where, 0])
+    }
+    expect(ends).toEqual([
+      '5 unauthorised',
+      '12 quota',
+      '14 unreachable',
+      '22 unreachable',
+      '24 unreachable',
+      '26 incomplete',
+      '27 the disk fails',
+      '29 incomplete',
+    ])
+
+    // In the end all is there but for what is delisted, and what differs is on record, with both values.
+    const { stored } = await look(own)
+    expect([...truth(days).keys()].filter((key) => !stored.has(key))).toEqual([])
+    using ledger = await Ledger.openToRead(own.root)
+    const told = listViolations(ledger, { paths: null, assets: null }).filter(
+      ({ accepted_at, incident }) => accepted_at !== null && incident === null,
+    )
+    expect(told.filter(({ kind }) => kind !== 'refused').length).toBe(rewritten.size + removed.size)
+    await makeViews(own.root)
+  }),
+)
