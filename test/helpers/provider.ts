@@ -29,6 +29,8 @@ export interface OwnProvider {
   readonly seen: string[]
   readonly clock: { now: number }
   answer(answers: Answers): void
+  /** Does something while nobody listens there. */
+  away<T>(work: () => Promise<T>): Promise<T>
   fetch(selection: Selection, changes?: Changes): Promise<IngestSummary>
 }
 
@@ -58,8 +60,16 @@ export async function withProvider(now: number, test: (own: OwnProvider) => Prom
     if (typeof special?.status === 'number') void inPieces(response.writeHead(special.status), special)
     else response.setHeader('content-type', 'application/json').end(JSON.stringify(special?.body ?? answer))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const listen = async (port: number): Promise<void> =>
+    await new Promise((resolve) => server.listen(port, '127.0.0.1', resolve))
+  const close = async (): Promise<void> => {
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+    server.closeAllConnections()
+    await closed
+  }
+  await listen(0)
+  const { port } = server.address() as AddressInfo
+  const url = `http://127.0.0.1:${port}`
   try {
     await test({
       root,
@@ -67,12 +77,19 @@ export async function withProvider(now: number, test: (own: OwnProvider) => Prom
       seen,
       clock,
       answer: (next) => void (answers = next),
+      away: async (work) => {
+        await close()
+        try {
+          return await work()
+        } finally {
+          await listen(port)
+        }
+      },
       fetch: async (selection, changes) =>
         await fetchOnce({ root, url, now: () => clock.now }, selection, changes ?? {}),
     })
   } finally {
-    server.closeAllConnections()
-    await new Promise((resolve) => server.close(resolve))
+    await close()
     rmSync(root, { recursive: true, force: true })
   }
 }

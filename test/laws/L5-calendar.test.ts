@@ -13,7 +13,9 @@ import { examine } from '../../src/upkeep/doctor.ts'
 import { readPoints } from '../../src/views/relations.ts'
 import { depsAt, settingsAt, trying } from '../helpers/fetching.ts'
 import { type OwnProvider, withProvider } from '../helpers/provider.ts'
-import { makeViews } from '../helpers/views.ts'
+import { type RegistryRig, withRegistryRig } from '../helpers/registry-rig.ts'
+import { SmallRegistry } from '../helpers/small-registry.ts'
+import { makeViews, withViews } from '../helpers/views.ts'
 
 /*
  * Sixty days of a lake, with a calendar of what goes wrong. Each evening the lake is held against the provider's truth:
@@ -29,7 +31,7 @@ const selection = { assets, paths, since: start }
 
 type Mishap = (typeof mishaps)[number]
 const mishaps = [
-  'key refused', 'all forbidden', 'limit', 'closed', 'halves', 'nothing', 'page', 'fault', 'full disk', 'killed', 'clock ahead',
+  'key refused', 'all forbidden', 'limit', 'closed', 'nobody', 'halves', 'nothing', 'page', 'fault', 'full disk', 'killed', 'clock ahead',
   'clock back', 'asleep', 'files lost',
 ] as const // biome-ignore format: a list
 
@@ -41,6 +43,7 @@ const calendar: Readonly<Record<number, Mishap>> = {
   10: 'all forbidden',
   12: 'limit',
   14: 'closed',
+  15: 'nobody',
   16: 'halves',
   19: 'nothing',
   22: 'page',
@@ -143,7 +146,8 @@ async function runOn(own: OwnProvider, today: number): Promise<string> {
   const disk = mishap === 'full disk' ? failing('ENOSPC', 3) : mishap === 'killed' ? failing(undefined, 6) : undefined
   const changes = { deps: { ...asking, ...(disk && { disk }) }, input: { now: own.clock.now + off } }
   try {
-    const done = await own.fetch(selection, changes)
+    const fetching = async () => await own.fetch(selection, changes)
+    const done = mishap === 'nobody' ? await own.away(fetching) : await fetching()
     return done.stopped_by ?? 'done'
   } catch (error) {
     return error instanceof LakeError ? error.kind : error instanceof Error ? error.message : String(error)
@@ -219,83 +223,109 @@ const differing = (today: number): Set<string> => {
   return new Set([...rewritten, ...removed].flatMap(([key, from]) => (from <= today && from > noted ? [key] : [])))
 }
 
+/** The registry beside: a product of another name each day, and once another epoch, in whose blind window one went. */
+async function registryOn(rig: RegistryRig, own: OwnProvider, world: SmallRegistry, today: number): Promise<void> {
+  world.world.put('products', `p${today % 19}`, { name: `Product of day ${today}`, issuer_id: 'i1' })
+  if (today === newEpoch) {
+    world.epoch = 1
+    world.world.put('products', 'p19', null)
+  }
+  rig.clock.now = own.clock.now
+  await rig.sync({ root: own.root })
+  if (today % 20 !== 0 && today !== newEpoch) return
+  await makeViews(own.root)
+  const names = [...world.world.rows].flatMap(([key, { name }]) => (key.startsWith('products ') ? [String(name)] : []))
+  await withViews(own.root, async (engine) => {
+    const held = await engine.rows<{ name: string }>('SELECT name FROM products')
+    expect(held.map(({ name }) => name).toSorted()).toEqual(names.toSorted())
+  })
+}
+
+const newEpoch = 44
+
 test('sixty days with a calendar of mishaps', { timeout: 600_000 }, async () =>
   withProvider(start, async (own) => {
-    /** The value that came first, which is the one that holds. */
-    const first = new Map<string, number>()
-    let today = 0
-    own.answer((path, query) => {
-      const answer = answerOn(today, path, query)
-      if (Array.isArray(answer))
-        for (const { t, v } of answer as readonly { t: number; v: number }[]) {
-          const key = `${path} ${query.get('a')} ${(t - start) / day}`
-          if (!first.has(key)) first.set(key, v)
-        }
-      return answer
-    })
-    const ends: string[] = []
-    for (today = 1; today <= days; today++) {
-      own.clock.now = start + today * day + day / 2
-      const mishap = calendar[today]
-      if (mishap === 'asleep') continue
-      if (mishap === 'files lost') await lose(own)
-      const ended = await runOn(own, today)
-      if (ended !== 'done') ends.push(`${today} ${ended}`)
-      if (person.has(today)) await accept(own)
-      const { stored, open, lines, code } = await look(own)
-      const where = `day ${today} (${mishap ?? 'well'}): ${lines.join(' / ')}`
-
-      // What is stored came from the provider, and is what came first.
-      for (const [key, v] of stored) expect([where, key, v]).toEqual([where, key, first.get(key)])
-
-      // What is missing is said to be: no window with it is settled, and if it is due, something is to be looked at.
-      using ledger = await Ledger.openToRead(own.root)
-      const missing = [...truth(today).keys()].filter((key) => !stored.has(key))
-      const silent = missing.filter((key) => settledAt(ledger, key))
-      expect([where, silent]).toEqual([where, []])
-      const behind = missing.filter((key) => Number(key.split(' ')[2]) < today - 3)
-      if (code === 0) expect([where, behind]).toEqual([where, []])
-
-      // What is said to differ does: one by one what was rewritten or went, at once what a bad day left out.
-      const real = differing(today)
-      const bad = mishap === 'nothing' || mishap === 'halves'
-      for (const { series, t, kind, incident } of open) {
-        if (kind === 'refused') continue
-        const [path = '', asset = ''] = series.split('|')
-        const one = `${path} ${asset} ${(t - start) / day}`
-        expect([where, bad || (incident === null && real.has(one))]).toEqual([where, true])
-      }
-
-      // Two days after the last cause nothing is left to look at.
-      const since = Math.max(
-        0,
-        ...Object.keys(calendar)
-          .map(Number)
-          .filter((n) => n <= today),
-      )
-      const refused = today >= delisted.from && today < 55
-      if (today - since >= 2 && real.size === 0 && !refused && missing.length === 0)
-        expect([where, code]).toEqual([where, 0])
-    }
-    expect(ends).toEqual([
-      '5 unauthorised',
-      '12 quota',
-      '14 unreachable',
-      '22 unreachable',
-      '24 unreachable',
-      '26 incomplete',
-      '27 the disk fails',
-      '29 incomplete',
-    ])
-
-    // In the end all is there but for what is delisted, and what differs is on record, with both values.
-    const { stored } = await look(own)
-    expect([...truth(days).keys()].filter((key) => !stored.has(key))).toEqual([])
-    using ledger = await Ledger.openToRead(own.root)
-    const told = listViolations(ledger, { paths: null, assets: null }).filter(
-      ({ accepted_at, incident }) => accepted_at !== null && incident === null,
-    )
-    expect(told.filter(({ kind }) => kind !== 'refused').length).toBe(rewritten.size + removed.size)
-    await makeViews(own.root)
+    const registry = new SmallRegistry()
+    await withRegistryRig(start, async (rig) => await liveThrough(own, rig, registry), { instead: registry.answer })
   }),
 )
+
+async function liveThrough(own: OwnProvider, rig: RegistryRig, registry: SmallRegistry): Promise<void> {
+  /** The value that came first, which is the one that holds. */
+  const first = new Map<string, number>()
+  let today = 0
+  own.answer((path, query) => {
+    const answer = answerOn(today, path, query)
+    if (Array.isArray(answer))
+      for (const { t, v } of answer as readonly { t: number; v: number }[]) {
+        const key = `${path} ${query.get('a')} ${(t - start) / day}`
+        if (!first.has(key)) first.set(key, v)
+      }
+    return answer
+  })
+  const ends: string[] = []
+  for (today = 1; today <= days; today++) {
+    own.clock.now = start + today * day + day / 2
+    const mishap = calendar[today]
+    if (mishap === 'asleep') continue
+    if (mishap === 'files lost') await lose(own)
+    const ended = await runOn(own, today)
+    if (ended !== 'done') ends.push(`${today} ${ended}`)
+    await registryOn(rig, own, registry, today)
+    if (person.has(today)) await accept(own)
+    const { stored, open, lines, code } = await look(own)
+    const where = `day ${today} (${mishap ?? 'well'}): ${lines.join(' / ')}`
+
+    // What is stored came from the provider, and is what came first.
+    for (const [key, v] of stored) expect([where, key, v]).toEqual([where, key, first.get(key)])
+
+    // What is missing is said to be: no window with it is settled, and if it is due, something is to be looked at.
+    using ledger = await Ledger.openToRead(own.root)
+    const missing = [...truth(today).keys()].filter((key) => !stored.has(key))
+    const silent = missing.filter((key) => settledAt(ledger, key))
+    expect([where, silent]).toEqual([where, []])
+    const behind = missing.filter((key) => Number(key.split(' ')[2]) < today - 3)
+    if (code === 0) expect([where, behind]).toEqual([where, []])
+
+    // What is said to differ does: one by one what was rewritten or went, at once what a bad day left out.
+    const real = differing(today)
+    const bad = mishap === 'nothing' || mishap === 'halves'
+    for (const { series, t, kind, incident } of open) {
+      if (kind === 'refused') continue
+      const [path = '', asset = ''] = series.split('|')
+      const one = `${path} ${asset} ${(t - start) / day}`
+      expect([where, bad || (incident === null && real.has(one))]).toEqual([where, true])
+    }
+
+    // Two days after the last cause nothing is left to look at.
+    const since = Math.max(
+      0,
+      ...Object.keys(calendar)
+        .map(Number)
+        .filter((n) => n <= today),
+    )
+    const refused = today >= delisted.from && today < 55
+    if (today - since >= 2 && real.size === 0 && !refused && missing.length === 0)
+      expect([where, code]).toEqual([where, 0])
+  }
+  expect(ends).toEqual([
+    '5 unauthorised',
+    '12 quota',
+    '14 unreachable',
+    '15 unreachable',
+    '22 unreachable',
+    '24 unreachable',
+    '26 incomplete',
+    '27 the disk fails',
+    '29 incomplete',
+  ])
+
+  // In the end all is there but for what is delisted, and what differs is on record, with both values.
+  const { stored } = await look(own)
+  expect([...truth(days).keys()].filter((key) => !stored.has(key))).toEqual([])
+  using ledger = await Ledger.openToRead(own.root)
+  const told = listViolations(ledger, { paths: null, assets: null }).filter(
+    ({ accepted_at, incident }) => accepted_at !== null && incident === null,
+  )
+  expect(told.filter(({ kind }) => kind !== 'refused').length).toBe(rewritten.size + removed.size)
+}
