@@ -94,12 +94,17 @@ export function exitCode(error: unknown): number {
   return error instanceof LakeError ? exitCodes[error.kind] : exitCodes.unexpected
 }
 
-/** One line: `subject: expected …, got … (next)`. */
-function sentence(complaint: Complaint): string {
+/** What is wrong, without what to do about it: `subject: expected …, got …`. */
+export function reasonIn(complaint: Complaint): string {
   const parts: string[] = []
   if (complaint.expected !== undefined) parts.push(`expected ${complaint.expected}`)
   if (complaint.got !== undefined) parts.push(`got ${complaint.got}`)
-  const body = parts.length === 0 ? complaint.subject : `${complaint.subject}: ${parts.join(', ')}`
+  return parts.length === 0 ? complaint.subject : `${complaint.subject}: ${parts.join(', ')}`
+}
+
+/** One line: the reason, then what to do. */
+function sentence(complaint: Complaint): string {
+  const body = reasonIn(complaint)
   const line = complaint.next === undefined ? body : `${body}; ${complaint.next}`
   return line.replaceAll(/\s*\n\s*/g, ' ')
 }

@@ -1,5 +1,5 @@
 import { dirname } from 'node:path'
-import { LakeError } from '../errors.ts'
+import { LakeError, reasonIn } from '../errors.ts'
 import { type CommitDeps, sha256File, bytesProblem } from '../ledger/commit.ts'
 import type { DamagedFile } from './damage-files.ts'
 import { exists, realDisk } from '../store/disk.ts'
@@ -49,7 +49,7 @@ async function reasonOf(work: () => Promise<unknown>): Promise<string | null> {
   } catch (error) {
     if (error instanceof Unfoldable) return error.message
     // What to do about the journal is said elsewhere: here it is only the reason.
-    if (error instanceof LakeError) return error.complaints[0]?.subject ?? error.message
+    if (error instanceof LakeError) return error.complaints.map(reasonIn).join(', ')
     throw error
   }
 }
