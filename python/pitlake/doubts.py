@@ -33,11 +33,19 @@ def is_empty(frame: Any, column: str) -> bool:
     return bool((own.is_null() if kind_of(frame) == "polars" else own.isna()).all())
 
 
+def is_zero(frame: Any, column: str) -> bool:
+    """Whether there is one row, and it holds 0; instants that Python has none for are not."""
+    try:
+        return len(frame) == 1 and str(frame[column][0]) == "0"
+    except (OverflowError, ValueError):
+        return False
+
+
 def told_nothing(frame: Any) -> tuple[bool, bool, bool]:
     """Whether there are no rows, or a column tells nothing although it mostly does; whether one holds 0 in the only row; whether that is all."""
     names = frame.column_names if kind_of(frame) == "pyarrow" else list(frame.columns)
     empty = [name for name in names if is_empty(frame, name)]
-    zero = [name for name in names if len(frame) == 1 and str(frame[name][0]) == "0"]
+    zero = [name for name in names if is_zero(frame, name)]
     nothing = len(frame) == 0 or len(frame) == 1 and len(empty) + len(zero) == len(names)
     return len(frame) == 0 or any(name.lower() not in OFTEN_NULL for name in empty), bool(zero), nothing
 

@@ -62,6 +62,8 @@ export const stampedAndFresh: readonly Prepared[] = [
 
 /** Nothing on stderr but notes. */
 export const notes = /^(?:note: .*\n)*$/
+/** The lake ends before some of the decisions. */
+export const late = /^note: decisions later than what is settled of 'supply\/current_pit' get its newest value: .*\n$/
 export const noRoom = /ENOSPC: no space left on the disk; make room, then run the same command again/
 export const newer =
   /schema_version (?:up to \d, got )?99; this lake was written by a newer pitlake: update the program/

@@ -124,7 +124,8 @@ test.each([...circles, ...shareOf([...alone, ...pairs], 18)])('L3: %s, %s: docto
   for (const name of [one, two]) all[name]?.(root, lakes)
   const { steps, said, last } = await follow(root)
   const about = `${steps.join(' | ')}\n${said}`
-  if (`${one} ${two}`.includes('newer program'))
+  // Where it went with the whole journal nothing of a newer program is left.
+  if (`${one} ${two}`.includes('newer program') && two !== 'journal lost')
     return expect(last, about).toMatchObject({ code: 2, message: expect.stringContaining('update the program') })
   if (beyondHelp(`${one}, ${two}`, last)) return expect(last, about).toMatchObject({ code: 4 })
   expect([last.code, steps.length <= 4, new Set(steps).size], about).toEqual([0, true, steps.length])

@@ -130,7 +130,7 @@ def test_decisions_beyond_what_is_settled(notebooks):
                 cells = answer.df()[column].tolist()
                 assert [not pd.isna(cell) for cell in cells] == [True, True][:told] + [False] * (2 - told), (beyond, column)
                 assert len(lake.notes) == told - 1 and (told == 1 or "1, from 2030-01-01T00:00:00Z on; `beyond='null'`" in lake.notes[0])
-        with pytest.raises(pitlake.LakeError, match="beyond: expected value, null, got 'nul'"):
+        with pytest.raises(pitlake.LakeError, match='beyond: expected value, null, got "nul"; did you mean `null`'):
             lake.panel(days, SUPPLY, beyond="nul")
 
 
