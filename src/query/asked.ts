@@ -5,6 +5,7 @@ import type { Empty } from './filled.ts'
 import { admit } from './gate.ts'
 import { type PanelSpec, usualInterval } from './panel.ts'
 import type { PointsFilter, Standard } from './points.ts'
+import { Remembered } from './remembered.ts'
 import { statementsOf } from './statements.ts'
 
 /** What statements ask, as `question_asked` of the lake tells it. */
@@ -31,6 +32,9 @@ interface Decided {
   readonly beyond: readonly Beyond[]
 }
 
+/** It reads nothing but the words. */
+const words = new Remembered<AskedSql | null>()
+
 /** What the words of a script ask. */
 export async function askedInSql(engine: Engine, sql: string, parameters: Parameters = []): Promise<AskedSql> {
   const first = Array.isArray(parameters) ? 1 : undefined
@@ -38,11 +42,14 @@ export async function askedInSql(engine: Engine, sql: string, parameters: Parame
     ([name, value]) => [first ? Number(name) + first : name, value] as const,
   )
   const texts = Object.fromEntries(names.filter(([, value]) => typeof value === 'string'))
-  const asked = await aside(async () => {
-    const list = quoteList(statementsOf(sql).map(({ text }) => text))
-    const [row] = await engine.rows<{ asked: string }>(`FROM question_asked(${list}, ${quote(JSON.stringify(texts))})`)
-    return JSON.parse(row?.asked ?? 'null') as AskedSql | null
-  })
+  const list = quoteList(statementsOf(sql).map(({ text }) => text))
+  const question = `FROM question_asked(${list}, ${quote(JSON.stringify(texts))})`
+  const asked = await aside(async () =>
+    words.of(engine, question, async () => {
+      const [row] = await engine.rows<{ asked: string }>(question)
+      return JSON.parse(row?.asked ?? 'null') as AskedSql | null
+    }),
+  )
   return asked ?? { tables: [], texts: [], counts: false, metrics: [], joins: [] }
 }
 

@@ -1,4 +1,5 @@
 import { type Engine, quote } from '../store/engine.ts'
+import { Remembered } from './remembered.ts'
 import { callsIn, tablesIn } from './tree.ts'
 
 /**
@@ -9,14 +10,19 @@ export async function readsRegistry(engine: Engine, trees: unknown): Promise<boo
   return await asksFor(engine, trees, 'registry_backfill', 'metric_assets')
 }
 
+const asking = new Remembered<ReadonlySet<string>>()
+
 /** Whether statements name a view or macro, another than `but`, that asks for a session variable. */
 export async function asksFor(engine: Engine, trees: unknown, variable: string, but = ''): Promise<boolean> {
   const asked = quote(`getvariable('${variable}')`)
-  const rows = await engine.rows<{ name: string }>(
-    `SELECT view_name AS name FROM system.main.duckdb_views() AS v WHERE contains(sql, ${asked}) AND view_name <> ${quote(but)}
-     UNION SELECT function_name FROM system.main.duckdb_functions() AS f WHERE contains(macro_definition, ${asked})`,
-  )
-  const names = new Set(rows.map(({ name }) => name))
+  // To tell the texts of all macros takes the engine longer than most questions.
+  const names = await asking.of(engine, `${variable} ${but}`, async () => {
+    const rows = await engine.rows<{ name: string }>(
+      `SELECT view_name AS name FROM system.main.duckdb_views() AS v WHERE contains(sql, ${asked}) AND view_name <> ${quote(but)}
+       UNION SELECT function_name FROM system.main.duckdb_functions() AS f WHERE contains(macro_definition, ${asked})`,
+    )
+    return new Set(rows.map(({ name }) => name))
+  })
   return tablesIn(trees).some((name) => names.has(name)) || [...callsIn(trees)].some(({ name }) => names.has(name))
 }
 

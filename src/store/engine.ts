@@ -161,6 +161,11 @@ export class Engine {
     return result.rowsChanged
   }
 
+  /** The same for all sessions of a database, as long as that is open. */
+  get database(): object {
+    return this.#instance
+  }
+
   /** Runs statements and returns all rows of the last one. */
   async rows<T extends Row = Row>(sql: string, parameters?: Parameters): Promise<T[]> {
     const result = await this.#connection.runAndReadAll(sql, ...bindAll(parameters, bound))
