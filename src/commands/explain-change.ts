@@ -1,6 +1,6 @@
 import { kinds } from '../kinds.ts'
 import { LakeError } from '../errors.ts'
-import { type ChangedPoint, type ChangedRecord, type Explained, explainChange } from '../query/explain-change.ts'
+import { type ChangedPoint, type ChangedRecord, type Explained, explainChange } from '../results/explain-change.ts'
 import { formatInstant } from '../time.ts'
 import { readContext, runOf, timeoutOption } from './context.ts'
 import { stampedPath } from './given.ts'

@@ -1,5 +1,5 @@
-import type { Stressed } from '../query/stress.ts'
-import { brief, inWords as condition, type StressRun } from '../query/stress-verdict.ts'
+import type { Stressed } from '../results/stress.ts'
+import { brief, inWords as condition, type StressRun } from '../results/stress-verdict.ts'
 import { number, table } from './print.ts'
 
 /** The outcome for people: the verdict, every run with a bar of its figure, and what each metric does alone. */

@@ -1,6 +1,6 @@
 import { usage } from '../errors.ts'
 import { isObject, jsonOf, jsonText } from '../json.ts'
-import { proveNoLookahead } from '../query/lookahead.ts'
+import { proveNoLookahead } from '../lookahead/lookahead.ts'
 import { type Note, noteText } from '../query/note.ts'
 import { knowledgeOptions, type Options, type ReadOptions } from '../query/options.ts'
 import { panelSpec, panelTable } from '../query/panel.ts'

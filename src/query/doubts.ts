@@ -2,7 +2,7 @@ import { type Engine, quote } from '../store/engine.ts'
 import type { NoteCode } from '../views/note-words.ts'
 import { instantSql } from '../views/template.ts'
 import type { Empty } from './filled.ts'
-import { isCancel } from './lookahead-world.ts'
+import { isCancel } from './run.ts'
 import type { Note } from './note.ts'
 import { withAsOf } from './with-as-of.ts'
 

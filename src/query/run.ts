@@ -87,3 +87,9 @@ async function checked(
   const { text } = statement
   return guarded(engine, text, deps, async () => admit(engine, text, parameters, deps.mark), { script, statement })
 }
+
+/** Whether an error is a cancel, which is no answer of a run. */
+export function isCancel(error: unknown): boolean {
+  if (error instanceof LakeError) return error.kind === 'stopped'
+  return error instanceof Error && error.message.startsWith('INTERRUPT')
+}

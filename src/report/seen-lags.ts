@@ -1,6 +1,6 @@
 import type { Catalogue } from '../catalog/catalogue.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import type { SeenLags } from '../query/stress-delays.ts'
+import type { SeenLags } from '../results/stress-delays.ts'
 import { heldArrivals } from './arrivals.ts'
 
 /** How late the points of these metrics were seen to come, by the quantiles of the audit; of all metrics where none is named. */

@@ -29,14 +29,16 @@ export const ranks: Readonly<Record<string, number>> = {
   'src/upkeep/': 9,
   'src/preflight/': 8,
   'src/query/': 10,
+  'src/lookahead/': 11,
+  'src/results/': 12,
   'src/publish/': 10,
-  'src/report/': 11,
-  'src/watch/': 12,
-  'src/door/': 13,
-  'src/index.ts': 15,
+  'src/report/': 13,
+  'src/watch/': 14,
+  'src/door/': 15,
+  'src/index.ts': 17,
   'src/sandbox/': 3,
-  'src/commands/': 14,
-  'src/main.ts': 16,
+  'src/commands/': 16,
+  'src/main.ts': 18,
 }
 
 /** The room of a file: its folder in `src/`, or the file itself where it stands alone. */

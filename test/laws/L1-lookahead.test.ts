@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openWorlds } from '../../src/query/lookahead-world.ts'
-import { type Proof, type ProofInput, proveNoLookahead } from '../../src/query/lookahead.ts'
+import { openWorlds } from '../../src/lookahead/world.ts'
+import { type Proof, type ProofInput, proveNoLookahead } from '../../src/lookahead/lookahead.ts'
 import { shareOf } from '../helpers/shares.ts'
 import { makeTrustLake, trustMetric } from '../helpers/trust-lake.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Tested, tryFutures } from '../../src/query/lookahead-trial.ts'
-import { openWorlds, querySubject } from '../../src/query/lookahead-world.ts'
+import { type Tested, tryFutures } from '../../src/lookahead/trial.ts'
+import { openWorlds, querySubject } from '../../src/lookahead/world.ts'
 import type { Engine } from '../../src/store/engine.ts'
 import { honest, leaks, makeLeakLake } from '../helpers/leaks.ts'
 

@@ -10,15 +10,9 @@ import {
   strayInstants,
   suspectStates,
   unmovedStates,
-} from '../../src/query/lookahead-holes.ts'
-import {
-  chooseStates,
-  instantsOf,
-  numberStates,
-  rowlessInstants,
-  type States,
-} from '../../src/query/lookahead-states.ts'
-import { hiddenWorld, querySubject, seesWorlds } from '../../src/query/lookahead-world.ts'
+} from '../../src/lookahead/holes.ts'
+import { chooseStates, instantsOf, numberStates, rowlessInstants, type States } from '../../src/lookahead/states.ts'
+import { hiddenWorld, querySubject, seesWorlds } from '../../src/lookahead/world.ts'
 import { Engine } from '../../src/store/engine.ts'
 
 /*

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Argument, argueFromPlan } from '../../src/query/proof/prove.ts'
+import { type Argument, argueFromPlan } from '../../src/lookahead/proof/prove.ts'
 import type { Engine } from '../../src/store/engine.ts'
 import { bareLake } from '../helpers/bare-lake.ts'
 import { groupRules } from '../helpers/proof-rules-groups.ts'

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { argueFromPlan } from '../../src/query/proof/prove.ts'
+import { argueFromPlan } from '../../src/lookahead/proof/prove.ts'
 import { statementsOf } from '../../src/query/statements.ts'
 import type { Engine } from '../../src/store/engine.ts'
 import { bareLake } from '../helpers/bare-lake.ts'

@@ -7,7 +7,7 @@ import {
   longestBorne,
   shareOf,
   type StressRun,
-} from '../../src/query/stress-verdict.ts'
+} from '../../src/results/stress-verdict.ts'
 
 const lag = (seconds: number, falls: boolean): StressRun => ({
   kind: 'lag',

@@ -1,7 +1,7 @@
 import type { HeldVersion } from '../../ledger/held.ts'
 import type { UniverseStep } from '../../registry/universe.ts'
 import type { FreshCounts, RunFact, Standing } from './standing.ts'
-import type { StampVerdict } from '../../query/stamp.ts'
+import type { StampVerdict } from '../../results/stamp.ts'
 
 /** Publication lag of the points whose arrival is known, in seconds after the end of their interval. */
 export interface Lag {

@@ -1,5 +1,5 @@
-import type { Stressed } from '../../query/stress.ts'
-import { brief, inWords } from '../../query/stress-verdict.ts'
+import type { Stressed } from '../../results/stress.ts'
+import { brief, inWords } from '../../results/stress-verdict.ts'
 import { type Html, html } from './html.ts'
 
 const width = 760

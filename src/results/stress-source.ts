@@ -1,6 +1,6 @@
 import type { Ledger } from '../ledger/ledger.ts'
-import { ownScript } from './altered.ts'
-import { openQuery, type Setting, versionOf } from './lake.ts'
+import { ownScript } from '../query/altered.ts'
+import { openQuery, type Setting, versionOf } from '../query/lake.ts'
 import type { PinnedQuery } from './pinned.ts'
 import { provedStamp, refuseForgotten, refuseOutcome } from './stamp.ts'
 

@@ -1,6 +1,6 @@
 import { Engine, quoteName } from '../../store/engine.ts'
 import type { Setting } from '../assumption.ts'
-import { closing } from '../lake.ts'
+import { closing } from '../../query/lake.ts'
 
 /*
  * The catalogue against which a plan is made for a proof: empty tables of the names and columns of the lake's views, and

@@ -1,6 +1,6 @@
 import type { Ledger } from '../ledger/ledger.ts'
 import { quote } from '../store/engine.ts'
-import type { RunDeps } from './run.ts'
+import type { RunDeps } from '../query/run.ts'
 import type { SeenLags, StressAgain } from './stress-delays.ts'
 import { withVintages } from './vintages.ts'
 import type { PinnedQuery } from './pinned.ts'

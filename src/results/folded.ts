@@ -1,4 +1,4 @@
-import { opening as startOf, openingWords, statementsOf } from './statements.ts'
+import { opening as startOf, openingWords, statementsOf } from '../query/statements.ts'
 
 /** A script as one SELECT in its own places, and the variables that are set before it. */
 export interface Folded {

@@ -1,10 +1,10 @@
 import { usage } from '../errors.ts'
 import type { Engine } from '../store/engine.ts'
-import { carry } from './carry.ts'
-import { admit } from './gate.ts'
-import { guarded, type RunDeps, runScript } from './run.ts'
-import { rowsBeside } from './stamped.ts'
-import { parsed } from './tree.ts'
+import { carry } from '../query/carry.ts'
+import { admit } from '../query/gate.ts'
+import { guarded, type RunDeps, runScript } from '../query/run.ts'
+import { rowsBeside } from '../query/beside.ts'
+import { parsed } from '../query/tree.ts'
 
 /** The table that a figure reads, and the one with the rows of another run. */
 const own = 'result'

@@ -1,4 +1,4 @@
-import { words } from '../gate-lists.ts'
+import { words } from '../../query/gate-lists.ts'
 
 /** Functions whose answer follows from their arguments alone, of a single row; what is missing here proves nothing. */
 export const pureFunctions: ReadonlySet<string> = words(`

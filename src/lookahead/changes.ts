@@ -1,9 +1,9 @@
 import { microsOf } from '../time.ts'
-import { otherRuns } from './lookahead-hands.ts'
-import { measureMemory, prepareHoles, runHoles, suspectStates } from './lookahead-holes.ts'
-import { chooseStates, instantsOf, type States } from './lookahead-states.ts'
-import { isSame, runAt, type Trial, whereItRuns } from './lookahead-runs.ts'
-import { type Change, changedWorld, seesWorlds, type World } from './lookahead-world.ts'
+import { otherRuns } from './hands.ts'
+import { measureMemory, prepareHoles, runHoles, suspectStates } from './holes.ts'
+import { chooseStates, instantsOf, type States } from './states.ts'
+import { isSame, runAt, type Trial, whereItRuns } from './runs.ts'
+import { type Change, changedWorld, seesWorlds, type World } from './world.ts'
 
 /*
  * The future changed instead of cut. A cut takes later points away with all that follows from it, and does not tell two

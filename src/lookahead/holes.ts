@@ -1,6 +1,6 @@
 import { type Engine, quoteName } from '../store/engine.ts'
-import type { ColumnSpec } from './lookahead-rows.ts'
-import type { Subject, World } from './lookahead-world.ts'
+import type { ColumnSpec } from './rows.ts'
+import type { Subject, World } from './world.ts'
 
 /*
  * A cut-off at a decision's own instant is the only proof of a leak into the next step, and tries one state at a time.

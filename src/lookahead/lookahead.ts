@@ -1,18 +1,18 @@
 import type { Engine } from '../store/engine.ts'
 import { assumedBy } from './assumed.ts'
 import type { Assumed } from './assumption.ts'
-import type { TrialInput } from './lookahead-runs.ts'
-import { handsOf } from './lookahead-hands.ts'
-import { type Door, noteTexts } from './note.ts'
-import { notesOfSql } from './question.ts'
-import { guarded, type RunDeps } from './run.ts'
-import { type Tested, tryFutures, undecided } from './lookahead-trial.ts'
-import { querySubject } from './lookahead-world.ts'
+import type { TrialInput } from './runs.ts'
+import { handsOf } from './hands.ts'
+import { type Door, noteTexts } from '../query/note.ts'
+import { notesOfSql } from '../query/question.ts'
+import { guarded, type RunDeps } from '../query/run.ts'
+import { type Tested, tryFutures, undecided } from './trial.ts'
+import { querySubject } from './world.ts'
 import { placeOf } from './proof/place.ts'
 import { argueFromPlan, type Placed } from './proof/prove.ts'
-import { fileRead, type Parsed, parsed, tablesIn } from './tree.ts'
+import { fileRead, type Parsed, parsed, tablesIn } from '../query/tree.ts'
 
-export type { Difference } from './lookahead-runs.ts'
+export type { Difference } from './runs.ts'
 
 /** What is to be proved about a query. */
 export interface ProofInput extends TrialInput {

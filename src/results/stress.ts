@@ -1,10 +1,10 @@
 import type { Engine } from '../store/engine.ts'
 import { microsOf, parseMicros } from '../time.ts'
-import { openAltered } from './altered.ts'
-import { namedMetrics } from './lookahead-read.ts'
-import { closing, openQuery } from './lake.ts'
+import { openAltered } from '../query/altered.ts'
+import { namedMetrics } from '../lookahead/read.ts'
+import { closing, openQuery } from '../query/lake.ts'
 import { type PinnedQuery, pinnedOptions } from './pinned.ts'
-import type { RunDeps } from './run.ts'
+import type { RunDeps } from '../query/run.ts'
 import {
   asLateAs,
   type Borne,
@@ -16,7 +16,7 @@ import {
   type Vintage,
 } from './stress-delays.ts'
 import { figureOf, keepRows, rowsApart } from './stress-figure.ts'
-import { fileReadIn } from './tree.ts'
+import { fileReadIn } from '../query/tree.ts'
 import {
   isFallen,
   judge,

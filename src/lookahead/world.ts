@@ -1,8 +1,7 @@
-import { LakeError } from '../errors.ts'
 import { ruledSql } from '../points/stored-clocks.ts'
 import { type Engine, quote } from '../store/engine.ts'
-import { isAlterable, openAltered } from './altered.ts'
-import { openQuery, type QueryOptions } from './lake.ts'
+import { isAlterable, openAltered } from '../query/altered.ts'
+import { openQuery, type QueryOptions } from '../query/lake.ts'
 import { backfillSql } from '../views/template.ts'
 
 /*
@@ -109,10 +108,4 @@ export function querySubject(session: Engine, sql: string, hands: readonly Engin
     }
   }
   return { session, text: sql, kind: 'SQL', hands, fill }
-}
-
-/** Whether an error is a cancel, which is no answer of a run. */
-export function isCancel(error: unknown): boolean {
-  if (error instanceof LakeError) return error.kind === 'stopped'
-  return error instanceof Error && error.message.startsWith('INTERRUPT')
 }

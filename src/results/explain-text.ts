@@ -2,8 +2,8 @@ import type { Engine } from '../store/engine.ts'
 import type { Micros } from '../time.ts'
 import { isSame, type Outcome, type Standpoint } from './explain-runs.ts'
 import { smallestPart } from './smallest.ts'
-import { opening, statementsOf } from './statements.ts'
-import { callsIn, parsed, tablesIn, textsIn } from './tree.ts'
+import { opening, statementsOf } from '../query/statements.ts'
+import { callsIn, parsed, tablesIn, textsIn } from '../query/tree.ts'
 
 /** A field of a record with both of its values. */
 export interface ChangedField {

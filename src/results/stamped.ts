@@ -3,12 +3,13 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { Engine, quote, quoteName } from '../store/engine.ts'
 import { literalPath } from '../views/relations.ts'
-import { carry, carryFile } from './carry.ts'
-import { guarded, type RunDeps, runScript } from './run.ts'
-import type { Assumed } from './assumption.ts'
-import type { Note } from './note.ts'
+import { bitsText, columnNames, rowsBeside } from '../query/beside.ts'
+import { carry, carryFile } from '../query/carry.ts'
+import { guarded, type RunDeps, runScript } from '../query/run.ts'
+import type { Assumed } from '../lookahead/assumption.ts'
+import type { Note } from '../query/note.ts'
 import type { StressAgain } from './stress-delays.ts'
-import { parsed } from './tree.ts'
+import { parsed } from '../query/tree.ts'
 
 /** What every note says. */
 const noteShape = z.object({
@@ -55,7 +56,7 @@ export async function runStamped(
 ): Promise<{ rows: number; result: string }> {
   const ready = await runScript(session, query, run)
   return await guarded(session, ready.text, run, async () => {
-    const keys = ready.columns.map(({ name }) => text(quoteName(name))).join(', ')
+    const keys = ready.columns.map(({ name }) => bitsText(quoteName(name))).join(', ')
     const ordered = await hasOrder(session, ready.text)
     const rows = ordered ? ready.text : `SELECT * FROM (${ready.text}\n) ORDER BY ${keys}`
     await session.run(`CREATE TEMP TABLE ${resultTable} AS ${rows}`)
@@ -75,23 +76,6 @@ async function hasOrder(session: Engine, sql: string): Promise<boolean> {
 export async function sameRows(session: Engine): Promise<boolean> {
   const beside = await rowsBeside(session, resultTable, stampedTable)
   return beside !== undefined && beside.every((rows) => rows === 0)
-}
-
-/** How many rows only the one and only the other table has, each as often as it stands there; undefined where their columns differ. */
-export async function rowsBeside(
-  session: Engine,
-  one: string,
-  other: string,
-): Promise<readonly [number, number] | undefined> {
-  const columns = await namesOf(session, one)
-  if (columns.join('\n') !== (await namesOf(session, other)).join('\n')) return undefined
-  const list = columns.map((name) => text(quoteName(name))).join(', ')
-  const only = (left: string, right: string): string =>
-    `(SELECT count(*) FROM (SELECT ${list} FROM ${left} EXCEPT ALL SELECT ${list} FROM ${right}))`
-  const [row] = await session.rows<{ l: bigint; r: bigint }>(
-    `SELECT ${only(one, other)} AS l, ${only(other, one)} AS r`,
-  )
-  return [Number(row?.l), Number(row?.r)]
 }
 
 /** The engine's version, as DuckDB names it. */
@@ -143,17 +127,17 @@ export interface FirstDifference {
 /** Compares the kept rows with those of the file brought along, by position; undefined where all are the same. */
 export async function firstDifference(session: Engine): Promise<FirstDifference | undefined> {
   const file = stampedTable
-  const columns = await namesOf(session, resultTable)
-  const others = await namesOf(session, file)
+  const columns = await columnNames(session, resultTable)
+  const others = await columnNames(session, file)
   if (columns.join('\n') !== others.join('\n'))
     return { row: 0, column: null, stamped: others.join(', '), replayed: columns.join(', ') }
   const numbered = (from: string): string => `(SELECT row_number() OVER () AS place, * FROM ${from})`
   const [row] = await session.rows(
     `SELECT coalesce(a.place, b.place) AS place, a.place IS NULL AS lost, b.place IS NULL AS more,
-       ${columns.map((name) => `${text(`b.${quoteName(name)}`)} AS ${quoteName(`b.${name}`)}, ${text(`a.${quoteName(name)}`)} AS ${quoteName(`a.${name}`)}`).join(', ')}
+       ${columns.map((name) => `${bitsText(`b.${quoteName(name)}`)} AS ${quoteName(`b.${name}`)}, ${bitsText(`a.${quoteName(name)}`)} AS ${quoteName(`a.${name}`)}`).join(', ')}
      FROM ${numbered(resultTable)} a FULL JOIN ${numbered(file)} b ON a.place = b.place
      WHERE a.place IS NULL OR b.place IS NULL
-       OR ${columns.map((name) => `${text(`a.${quoteName(name)}`)} IS DISTINCT FROM ${text(`b.${quoteName(name)}`)}`).join(' OR ')}
+       OR ${columns.map((name) => `${bitsText(`a.${quoteName(name)}`)} IS DISTINCT FROM ${bitsText(`b.${quoteName(name)}`)}`).join(' OR ')}
      ORDER BY 1 LIMIT 1`,
   )
   if (!row) return undefined
@@ -172,7 +156,7 @@ export async function firstDifference(session: Engine): Promise<FirstDifference 
 async function digestOf(session: Engine, relation: string): Promise<{ rows: number; result: string }> {
   const described = await columnsOf(session, relation)
   const hash = createHash('sha256').update(described.map(({ name, type }) => `${name} ${type}`).join('\n'))
-  const line = described.map(({ name }) => `coalesce(${text(quoteName(name))}, chr(30))`).join(', ')
+  const line = described.map(({ name }) => `coalesce(${bitsText(quoteName(name))}, chr(30))`).join(', ')
   const { chunks } = await session.stream(`SELECT sha256(concat_ws(chr(31), ${line})) AS line FROM ${relation}`)
   let rows = 0
   for await (const chunk of chunks) {
@@ -180,13 +164,4 @@ async function digestOf(session: Engine, relation: string): Promise<{ rows: numb
     for (const digest of chunk.columns[0] ?? []) if (typeof digest === 'string') hash.update(digest)
   }
   return { rows, result: hash.digest('hex') }
-}
-
-async function namesOf(session: Engine, relation: string): Promise<string[]> {
-  return (await columnsOf(session, relation)).map(({ name }) => name)
-}
-
-/** Any value as text that tells all of its bits. */
-function text(column: string): string {
-  return `CAST(${column} AS VARCHAR)`
 }

@@ -1,9 +1,9 @@
 import { type Engine, quote, quoteList, quoteName } from '../store/engine.ts'
 import { pointColumns } from '../views/columns.ts'
-import type { Subject } from './lookahead-world.ts'
-import { priced } from './points.ts'
-import { historyTables, readsRegistry } from './registry-objects.ts'
-import { ctesIn, nodesOf, parsed, tablesIn } from './tree.ts'
+import type { Subject } from './world.ts'
+import { priced } from '../query/points.ts'
+import { historyTables, readsRegistry } from '../query/registry-objects.ts'
+import { ctesIn, nodesOf, parsed, tablesIn } from '../query/tree.ts'
 
 /** What tells of points alone. */
 const ofPoints: ReadonlySet<string> = new Set(['points', 'components', 'series', 'price_usd', 'endpoints'])

@@ -1,8 +1,8 @@
 import { columnsOf } from '../store/parquet.ts'
 import { type Engine, quoteName } from '../store/engine.ts'
-import { likelyCause } from './lookahead-cause.ts'
-import { type Dependence, dependsOn, tryChanges } from './lookahead-changes.ts'
-import { otherRuns } from './lookahead-hands.ts'
+import { likelyCause } from './cause.ts'
+import { type Dependence, dependsOn, tryChanges } from './changes.ts'
+import { otherRuns } from './hands.ts'
 import {
   measureMemory,
   type Probe,
@@ -11,12 +11,12 @@ import {
   strayInstants,
   suspectStates,
   unmovedStates,
-} from './lookahead-holes.ts'
-import { bagDifference, type ColumnSpec, isRounding, matchRows } from './lookahead-rows.ts'
-import { type Difference, fetched, runAt, type Trial, type TrialInput, whereItRuns } from './lookahead-runs.ts'
-import { chooseStates, instantsOf, numberStates, rowlessInstants, spread, type States } from './lookahead-states.ts'
-import { cutWorld, hiddenWorld, seesWorlds, type Subject, wholeLake } from './lookahead-world.ts'
-import { historyTables } from './registry-objects.ts'
+} from './holes.ts'
+import { bagDifference, type ColumnSpec, isRounding, matchRows } from './rows.ts'
+import { type Difference, fetched, runAt, type Trial, type TrialInput, whereItRuns } from './runs.ts'
+import { chooseStates, instantsOf, numberStates, rowlessInstants, spread, type States } from './states.ts'
+import { cutWorld, hiddenWorld, seesWorlds, type Subject, wholeLake } from './world.ts'
+import { historyTables } from '../query/registry-objects.ts'
 
 /** What running it tells. */
 export interface Tested {

@@ -1,4 +1,4 @@
-import type { SessionOptions, Setting } from './lake.ts'
+import type { SessionOptions, Setting } from '../query/lake.ts'
 
 /** A query over the lake as one of its versions told it. */
 export interface PinnedQuery {

@@ -1,9 +1,10 @@
 import { microsOf } from '../time.ts'
 import { type Cell, quote, type Row } from '../store/engine.ts'
-import type { CutStory } from './lookahead-cause.ts'
-import { digestSql, type Probe } from './lookahead-holes.ts'
-import { type Bags, bagDifference, isRounding, matchRows } from './lookahead-rows.ts'
-import { isCancel, type World } from './lookahead-world.ts'
+import type { CutStory } from './cause.ts'
+import { digestSql, type Probe } from './holes.ts'
+import { type Bags, bagDifference, isRounding, matchRows } from './rows.ts'
+import { isCancel } from '../query/run.ts'
+import type { World } from './world.ts'
 
 /** How a proof is to be tried. */
 export interface TrialInput {

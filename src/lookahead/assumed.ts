@@ -1,9 +1,9 @@
 import type { Engine } from '../store/engine.ts'
 import { type Assumed, type Setting, settingsIn } from './assumption.ts'
-import { isCancel } from './lookahead-world.ts'
-import { asksFor } from './registry-objects.ts'
-import { rowsBeside } from './stamped.ts'
-import { parsed } from './tree.ts'
+import { isCancel } from '../query/run.ts'
+import { asksFor } from '../query/registry-objects.ts'
+import { rowsBeside } from '../query/beside.ts'
+import { parsed } from '../query/tree.ts'
 
 const values: Readonly<Record<Setting, string>> = { backfill: `'rule'`, registry_backfill: 'true' }
 

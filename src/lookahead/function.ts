@@ -3,11 +3,11 @@ import { LakeError } from '../errors.ts'
 import { jsonText } from '../json.ts'
 import { formatMicros, microsOf, parseMicros } from '../time.ts'
 import { type Engine, quoteName } from '../store/engine.ts'
-import type { Moment } from './options.ts'
+import type { Moment } from '../query/options.ts'
 import type { Proof } from './lookahead.ts'
-import type { TrialInput } from './lookahead-runs.ts'
-import { tryFutures, undecided } from './lookahead-trial.ts'
-import { changedWorld, enter, openWorlds, type Subject, type World, wholeLake } from './lookahead-world.ts'
+import type { TrialInput } from './runs.ts'
+import { tryFutures, undecided } from './trial.ts'
+import { changedWorld, enter, openWorlds, type Subject, type World, wholeLake } from './world.ts'
 
 /** What a function said instead of rows. */
 export class Raised extends Error {

@@ -1,6 +1,6 @@
 import type { Engine } from '../store/engine.ts'
-import { emptyArrivals, lateArrivals, pointsRead, pollsOf } from './lookahead-read.ts'
-import type { Subject } from './lookahead-world.ts'
+import { emptyArrivals, lateArrivals, pointsRead, pollsOf } from './read.ts'
+import type { Subject } from './world.ts'
 
 /**
  * The temporary table of the states: `instant` (each of the result), `n`, and `last`, the end of its state: right before

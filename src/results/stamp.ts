@@ -17,13 +17,13 @@ import { readStamp, type StampFile, stampSchema, writeStamp } from '../ledger/st
 import { openSpool, type Spool } from '../ledger/sweep.ts'
 import { tellViews } from '../views/build.ts'
 import { exportsOf } from '../views/proved.ts'
-import { assumedBy } from './assumed.ts'
-import type { Assumed } from './assumption.ts'
+import { assumedBy } from '../lookahead/assumed.ts'
+import type { Assumed } from '../lookahead/assumption.ts'
 import { folded } from './folded.ts'
-import { openQuery } from './lake.ts'
-import { notesOfSql } from './question.ts'
-import type { RunDeps } from './run.ts'
-import { argueFromPlan } from './proof/prove.ts'
+import { openQuery } from '../query/lake.ts'
+import { notesOfSql } from '../query/question.ts'
+import type { RunDeps } from '../query/run.ts'
+import { argueFromPlan } from '../lookahead/proof/prove.ts'
 import { type PinnedQuery, pinnedOptions } from './pinned.ts'
 import type { Stressed } from './stress.ts'
 import { type StressAsked, tryFigure, tryFigureAgain } from './stress-stamp.ts'
@@ -40,7 +40,7 @@ import {
   type StampNote,
   writeStamped,
 } from './stamped.ts'
-import { refuseOthers } from './changed.ts'
+import { refuseOthers } from '../query/changed.ts'
 
 /** What is to be stamped. */
 export interface StampInput {

@@ -1,6 +1,6 @@
 import { type Engine, quote, quoteName } from '../store/engine.ts'
-import { digestSql, type Probe } from './lookahead-holes.ts'
-import { enter, type Subject, type World, wholeLake } from './lookahead-world.ts'
+import { digestSql, type Probe } from './holes.ts'
+import { enter, type Subject, type World, wholeLake } from './world.ts'
 
 /*
  * Most runs of a proof only confirm, and most of their time goes into planning, which one session does on one processor. So

@@ -1,5 +1,5 @@
-import { tokens } from '../statements.ts'
-import { nodesOf } from '../tree.ts'
+import { tokens } from '../../query/statements.ts'
+import { nodesOf } from '../../query/tree.ts'
 import { pureAggregates } from './functions.ts'
 import { type Node, parts, says, word } from './nodes.ts'
 import type { Obstacle } from './values.ts'

@@ -1,6 +1,6 @@
 import type { Engine } from '../../store/engine.ts'
 import { type Setting, settingsIn } from '../assumption.ts'
-import { boundPlan, callsIn, parsed } from '../tree.ts'
+import { boundPlan, callsIn, parsed } from '../../query/tree.ts'
 import { isPure } from './functions.ts'
 import type { Node } from './nodes.ts'
 import { relationOf } from './operators.ts'

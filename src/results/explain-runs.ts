@@ -1,9 +1,9 @@
 import type { Micros } from '../time.ts'
 import type { Engine } from '../store/engine.ts'
 import { instantSql } from '../views/template.ts'
-import { closing, openQuery, setVariables } from './lake.ts'
+import { closing, openQuery, setVariables } from '../query/lake.ts'
 import type { PinnedQuery } from './pinned.ts'
-import type { RunDeps } from './run.ts'
+import type { RunDeps } from '../query/run.ts'
 import { bringKept, runStamped, sameRows } from './stamped.ts'
 
 /** A query that is run again and again over one text of the views. */
