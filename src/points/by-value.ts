@@ -14,6 +14,7 @@ export async function loadByValue(loading: Loading, bodies: readonly number[]): 
   await engine.run(statement('by_value', { ...gridOf(circumstances), beyond_double: String(beyondDouble) }))
   for (const { body, fault, faults } of await engine.rows<FaultRow>(statement('faults')))
     poison.set(body, faults > 1n ? `${fault} (and ${faults - 1n} more)` : fault)
+  await engine.run('DROP TABLE by_value_raw')
   await forget(
     engine,
     'by_value',

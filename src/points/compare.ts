@@ -7,6 +7,7 @@ import type { Instant } from '../time.ts'
 import type { Existing, Heard, PartJob, Tally } from './conversion.ts'
 import { regain, tellLost } from './regain.ts'
 import type { Loaded } from './stage.ts'
+import { unload } from './load.ts'
 import { type Contradiction, hear } from './standing.ts'
 import { identityOf, type Ordered } from './order.ts'
 import { numbered, rowsSql, statement } from './sql.ts'
@@ -65,6 +66,7 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
       distinct: doubled ? 'DISTINCT ON (body, t)' : '',
     }),
   )
+  await unload(session)
   // With nothing to compare with all that is offered is fresh: it need not be written down again.
   const alone = held === nothingHeld && !shared && !lost
   const first = { distinct: 'DISTINCT ON (rank, t)', order: 'ORDER BY rank, t, ord' }

@@ -31,6 +31,11 @@ export async function load(
   }
 }
 
+/** Lets go of what was read, once all that can be used of it stands elsewhere. */
+export async function unload(engine: Engine): Promise<void> {
+  await engine.run('DROP TABLE typed; DROP TABLE by_value')
+}
+
 /** Bodies out of order may hold one t twice: harmless when both say the same, else poison. */
 async function refuseContradictions({ engine, poison, staged }: Loading): Promise<void> {
   await engine.run(statement('canonical'))

@@ -75,6 +75,16 @@ function metricsOf(files: readonly Shown[]): string[] {
   return [...new Set(files.flatMap((file) => sharesOf(file).map(({ metric }) => metric)))]
 }
 
+/** Which types the values of some SELECTs (metric, v, o, available, ruled) have at which place, and when first and last. */
+export async function sightsOf(engine: Engine, selects: readonly string[]): Promise<Omit<Sight, 'after'>[]> {
+  if (selects.length === 0) return []
+  const shown = selects.join(' UNION ALL ')
+  return await numbered(
+    engine,
+    statement('value_types', { shown, ...fragments, parent: anywhere('above'), most: mostPlaces }),
+  )
+}
+
 /** What the points of some SELECTs tell beyond what is known; `held` gives those of all points of some metrics. */
 async function learn(
   engine: Engine,
@@ -82,10 +92,7 @@ async function learn(
   selects: readonly string[],
   held: (metrics: readonly string[]) => readonly string[],
 ): Promise<ValueType[]> {
-  if (selects.length === 0) return []
-  const shown = selects.join(' UNION ALL ')
-  const sql = statement('value_types', { shown, ...fragments, parent: anywhere('above'), most: mostPlaces })
-  const sights = (await numbered<Omit<Sight, 'after'>>(engine, sql)).map((sight) => ({ ...sight, after: null }))
+  const sights = (await sightsOf(engine, selects)).map((sight) => ({ ...sight, after: null }))
   const memory = memoryOf(known)
   const fresh = sights.filter(
     (sight) => (memory.places.has(keyOf(sight)) || learnsMore(memory, sight)) && remember(memory, sight),

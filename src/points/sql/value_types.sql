@@ -3,8 +3,10 @@
 --   type, available and ruled (the first, microseconds), latest and latest_ruled (the last of both).
 -- law: L1. At most so many of a metric: objects whose keys are ids would teach for ever.
 WITH shown AS NOT MATERIALIZED ({{shown}}),
--- One value stands for all of its form: taking each apart costs twenty times as much, and memory that stays. A form hides
--- places where a list is mixed ("JSON", also what an empty object is) or may hold null: such values stand for themselves.
+-- One value stands for all of its form: taking each apart costs several times as much, and a gigabyte of
+-- memory for 40,000 long lists.
+-- A form hides places where a list is mixed ("JSON", also what an empty object is) or may hold null: such values stand for
+-- themselves.
 formed AS (
   SELECT *, regexp_replace(CAST(json_structure(o) AS VARCHAR), ':"(UBIGINT|BIGINT|HUGEINT|DOUBLE)"', ':"number"', 'g') AS form
   FROM shown WHERE o IS NOT NULL
