@@ -1,7 +1,6 @@
 import { longestSeconds } from '../time.ts'
-import type { PartJob } from './conversion.ts'
+import { bodyAt, type Ordered, type PartJob } from './conversion.ts'
 import { type Clocks, clocksSql } from './stage.ts'
-import { bodyAt, type Ordered } from './order.ts'
 import { numbered, statement } from './sql.ts'
 import type { Engine } from '../store/engine.ts'
 import type { Finding, Json } from '../ledger/entry.ts'

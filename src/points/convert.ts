@@ -1,27 +1,27 @@
 import pLimit from 'p-limit'
-import { parquet } from '../store/parquet.ts'
+import { fewRows, parquet } from '../store/parquet.ts'
 import { realDisk } from '../store/disk.ts'
 import { sizeOf } from '../store/files.ts'
-import { fewRows } from '../store/compression.ts'
 import type { Lexed } from './lexer.ts'
 import { findClocks } from './clocks.ts'
-import { type Comparison, compare, tellAsked } from './compare.ts'
+import { compare, type Comparison, type Contradiction, tellAsked } from './compare.ts'
 import { convertDirectly, type Facts } from './direct.ts'
 import { findHoles } from './holes.ts'
 import {
+  bodyAt,
   type BodyResult,
   type ConvertJob,
   type ConvertPart,
   type ConvertResult,
   emptyTally,
+  order,
+  type Ordered,
   type PartJob,
   type WrittenFile,
   type WrittenRecent,
 } from './conversion.ts'
 import { load } from './load.ts'
 import { statement } from './sql.ts'
-import type { Contradiction } from './standing.ts'
-import { bodyAt, type Ordered, order } from './order.ts'
 import { describe, leadOf, readShares, shareOf, stagedDating, writePoints } from './write.ts'
 import { type Engine, quote } from '../store/engine.ts'
 import { portionRows, recentGroup } from './files.ts'

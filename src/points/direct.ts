@@ -3,12 +3,19 @@ import { onGridSql, endSql, stepSql } from '../intervals-sql.ts'
 import type { Window } from '../windows.ts'
 import { realDisk } from '../store/disk.ts'
 import type { Lexed } from './lexer.ts'
-import { fewRows } from '../store/compression.ts'
+import { fewRows, identityColumns } from '../store/parquet.ts'
 import { contradictsConvention } from './clocks.ts'
 import { expectedRange, findHoles } from './holes.ts'
-import { fileOf, type Existing, type PartJob, type Tally, type WrittenFile } from './conversion.ts'
-import { identityColumns } from '../store/footers.ts'
-import { bodyAt, identityOf, type Ordered } from './order.ts'
+import {
+  bodyAt,
+  type Existing,
+  fileOf,
+  identityOf,
+  type Ordered,
+  type PartJob,
+  type Tally,
+  type WrittenFile,
+} from './conversion.ts'
 import { Proof } from './proof.ts'
 import { type Shape, shapeOf } from './shape.ts'
 import { numbered, rowsSql, statement } from './sql.ts'

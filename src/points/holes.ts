@@ -1,8 +1,7 @@
 import { availableAt, ruleFor } from '../catalog/availability.ts'
 import { ceil, count, end, floor, type Instant, step } from '../time.ts'
 import { minus, type Window } from '../windows.ts'
-import type { Body, PartJob, Tally } from './conversion.ts'
-import type { Ordered } from './order.ts'
+import type { Body, Ordered, PartJob, Tally } from './conversion.ts'
 import { numbered, statement } from './sql.ts'
 import type { Engine } from '../store/engine.ts'
 

@@ -1,10 +1,50 @@
 import { realDisk } from '../store/disk.ts'
-import { lexBodies } from './lex-bodies.ts'
-import { loadByValue } from './by-value.ts'
 import { statement } from './sql.ts'
-import { forget, type Loaded, type Loading } from './stage.ts'
-import { loadCounted, loadTyped } from './typed.ts'
-import type { Engine } from '../store/engine.ts'
+import { bodySql, forget, gridOf, type Loaded, type Loading, type Staged, statsOf } from './stage.ts'
+import { type Engine, quoteList } from '../store/engine.ts'
+import { fileOf } from './conversion.ts'
+import { beyondDouble, shapeOf } from './shape.ts'
+import { readStream, writeStream } from '../store/files.ts'
+import { pipeline } from 'node:stream/promises'
+import { isNested, isNumbers, kindBits, lexBody, type Lexed } from './lexer.ts'
+import { agrees, type ByteCounts, countBytes } from './byte-counts.ts'
+
+/** Lexes the bodies that were not lexed yet; returns those that are sound JSON arrays of objects and not empty. */
+export async function lexBodies(loading: Loading, bodies: readonly number[]): Promise<number[]> {
+  const { files, lexed, poison } = loading
+  const good: number[] = []
+  for (const body of bodies) {
+    const file = fileOf(files, body)
+    const seen = lexed.get(file) ?? (await lexBody(file))
+    lexed.set(file, seen)
+    if (seen.problem !== null) poison.set(body, seen.problem)
+    else if (seen.elements > 0) good.push(body)
+    if (seen.problem === null && seen.negativeZeros.length > 0) await respell(loading, body, seen.negativeZeros)
+  }
+  return good
+}
+
+/** Writes a copy of the body in which each `-0` is `-0.0`: DuckDB reads the former as an integer without a sign. */
+async function respell(loading: Loading, body: number, ends: readonly number[]): Promise<void> {
+  const copy = `${loading.temporary}.body${body}`
+  loading.copies.set(body, copy)
+  async function* spelled(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    let offset = 0
+    let at = 0
+    for await (const chunk of source) {
+      let from = 0
+      for (; at < ends.length && (ends[at] ?? 0) <= offset + chunk.length; at++) {
+        const cut = (ends[at] ?? 0) - offset
+        yield chunk.subarray(from, cut)
+        yield Buffer.from('.0')
+        from = cut
+      }
+      yield chunk.subarray(from)
+      offset += chunk.length
+    }
+  }
+  await pipeline(readStream(fileOf(loading.files, body)), spelled, writeStream(copy))
+}
 
 /**
  * Reads the spool files of the table `bodies` into the session as the view `staged` (body, t, v, o, extra, computed), each body by its
@@ -44,4 +84,132 @@ async function refuseContradictions({ engine, poison, staged }: Loading): Promis
   }
   const refused = rows.map(({ body }) => body)
   for (const table of ['typed', 'by_value']) await forget(engine, table, refused)
+}
+
+/** Stages what is left, value by value; what is wrong with a body becomes its reason. */
+export async function loadByValue(loading: Loading, bodies: readonly number[]): Promise<void> {
+  const { engine, circumstances, poison, staged } = loading
+  if (bodies.length === 0) return
+  await engine.run(statement('by_value_raw'))
+  await fillTable(loading, bodies)
+  await engine.run(statement('shapes'))
+  await engine.run(statement('by_value', { ...gridOf(circumstances), beyond_double: String(beyondDouble) }))
+  for (const { body, fault, faults } of await engine.rows<FaultRow>(statement('faults')))
+    poison.set(body, faults > 1n ? `${fault} (and ${faults - 1n} more)` : fault)
+  await forget(
+    engine,
+    'by_value',
+    bodies.filter((body) => poison.has(body)),
+  )
+  for (const [body, found] of await statsOf(loading, 'by_value')) staged.set(body, found)
+}
+
+type FaultRow = { readonly body: number; readonly fault: string; readonly faults: bigint }
+
+/** All at once where that works; else one by one, so that DuckDB's refusal of one spares the others. */
+async function fillTable(loading: Loading, bodies: readonly number[]): Promise<void> {
+  const { engine, files, copies, poison } = loading
+  const fill = (some: readonly number[]): Promise<number> => {
+    const paths = some.map((body) => copies.get(body) ?? fileOf(files, body))
+    return engine.run(statement('by_value_load', { body: bodySql(some), files: quoteList(paths) }))
+  }
+  try {
+    await fill(bodies)
+  } catch {
+    for (const body of bodies) {
+      try {
+        await fill([body])
+      } catch (error) {
+        poison.set(body, plainWords(error, copies.get(body) ?? fileOf(files, body)))
+      }
+    }
+  }
+}
+
+/** DuckDB's complaint without its advice and without the path of the spool file. */
+function plainWords(error: unknown, file: string): string {
+  const first = String(error instanceof Error ? error.message : error).split('\n')[0] ?? ''
+  if (first.includes('maximum_object_size')) return 'a point of more than 16 MB'
+  return first
+    .replace(/^[\w ]*Error: /, '')
+    .replaceAll(/ in file "[^"]*"/g, '')
+    .replaceAll(file, 'the body')
+    .slice(0, 300)
+}
+
+/** Stages bodies of plain numbers, each proved by its counted bytes; returns all others. */
+export async function loadCounted(loading: Loading): Promise<number[]> {
+  const { engine, files, lexed, staged, circumstances } = loading
+  await engine.run(statement('points', { ...gridOf(circumstances), beyond_double: String(beyondDouble) }))
+  const counted = new Map<number, ByteCounts>()
+  for (const [body, file] of files.entries()) {
+    const counts = lexed.has(file) ? null : await countBytes(file, (start) => shapeOf([start])?.kind === 'numbers')
+    if (counts !== null) counted.set(body, counts)
+  }
+  await fill(loading, [...counted.keys()], numberColumns)
+  await keep(loading, [...counted.keys()], async (body, { points: rows, ...read }) => {
+    const counts = counted.get(body)
+    return counts !== undefined && (await agrees(counts, { rows, ...read }, fileOf(files, body)))
+  })
+  return [...files.keys()].filter((body) => !staged.has(body))
+}
+
+/** Stages bodies whose points hold nothing but t, computed_at and one kind of value; returns the others. */
+export async function loadTyped(loading: Loading, bodies: readonly number[]): Promise<number[]> {
+  const { files, lexed, staged } = loading
+  const seen = (body: number): Lexed | undefined => lexed.get(fileOf(files, body))
+  const flat = bodies.filter((body) => hasKinds(seen(body), 'flat'))
+  const nested = bodies.filter((body) => !flat.includes(body) && hasKinds(seen(body), 'nested'))
+  await fill(loading, flat, flatColumns)
+  await fill(loading, nested, nestedColumns)
+  await keep(loading, [...flat, ...nested], async () => await Promise.resolve(true))
+  return bodies.filter((body) => !staged.has(body))
+}
+
+/** Counts what was read of these bodies; those that are not sound, or not proved, leave the table again. */
+async function keep(
+  loading: Loading,
+  bodies: readonly number[],
+  isProved: (body: number, found: Staged) => Promise<boolean>,
+): Promise<void> {
+  if (bodies.length === 0) return
+  const { engine, staged } = loading
+  const found = await statsOf(loading, `(FROM typed_points WHERE body IN (${bodies.join(', ')}))`)
+  for (const [body, one] of found) if (one.sound && (await isProved(body, one))) staged.set(body, one)
+  await forget(
+    engine,
+    'typed',
+    [...found.keys()].filter((body) => !staged.has(body)),
+  )
+}
+
+/** Whether v is a number throughout (`flat`; o may stand beside it or instead), or nested throughout; null either way. */
+function hasKinds(seen: Lexed | undefined, shape: 'flat' | 'nested'): boolean {
+  if (!seen) return false
+  const { keys, elements } = seen
+  const known = keys.other.count === 0 && keys.t.count === elements && keys.t.kinds === kindBits.number
+  if (!known || !isNumbers(keys.computed_at.kinds)) return false
+  if (shape === 'nested') return isNested(keys.v.kinds) && keys.o.count === 0 && keys.v.count === elements
+  return isNumbers(keys.v.kinds) && isNested(keys.o.kinds) && (keys.v.count === elements || keys.o.count === elements)
+}
+
+/** How the declared columns become v and o. */
+interface TypedColumns {
+  readonly v: string
+  readonly o: string
+  readonly columns: string
+}
+
+/** Nothing but numbers in v. */
+const numberColumns: TypedColumns = { v: 'v', o: 'NULL', columns: `v: 'DOUBLE'` }
+/** Numbers in v, objects or arrays in o. */
+const flatColumns: TypedColumns = { v: 'v', o: 'o', columns: `v: 'DOUBLE', o: 'VARCHAR'` }
+/** Objects or arrays in v. */
+const nestedColumns: TypedColumns = { v: 'NULL', o: 'v', columns: `v: 'VARCHAR'` }
+
+/** Reads bodies into the table `typed`, all or none. */
+async function fill(loading: Loading, bodies: readonly number[], columns: TypedColumns): Promise<void> {
+  if (bodies.length === 0) return
+  const files = quoteList(bodies.map((body) => loading.copies.get(body) ?? fileOf(loading.files, body)))
+  await loading.engine.run(statement('typed', { ...columns, body: bodySql(bodies), files })).catch(() => undefined)
 }

@@ -1,17 +1,13 @@
-import { footerSql } from '../store/parquet.ts'
+import { compressionSql, footerSql, type Identity } from '../store/parquet.ts'
 import { backfillAfter } from '../catalog/availability.ts'
 import { availableSql, basisSql, floorSql, trustedSql } from '../catalog/availability-sql.ts'
 import { endSql, micros } from '../intervals-sql.ts'
 import type { Interval } from '../time.ts'
-import { compressionSql } from '../store/compression.ts'
-import type { Circumstances, PartJob, WrittenFile } from './conversion.ts'
-import { identityOf, type Ordered } from './order.ts'
+import { type Circumstances, identityOf, type Ordered, type PartJob, type WrittenFile } from './conversion.ts'
 import { lookup, numbered, statement } from './sql.ts'
 import { type Clocks, clocksSql } from './stage.ts'
 import { type Engine, quote, quoteList } from '../store/engine.ts'
-import type { Identity } from '../store/footers.ts'
-import type { Share } from './files.ts'
-import { computedSql } from './stored-clocks.ts'
+import { computedSql, type Share } from './files.ts'
 
 /** SQL of what the series of each body, in the order of the column `body`, says of its points. */
 function identitySql(ordered: readonly Ordered[]): Record<keyof Identity, string> {

@@ -24,8 +24,7 @@ import { isFromNote } from '../ledger/stamps.ts'
 import type { Resources } from '../registry/bodies.ts'
 import { adoptLost, type Adopting, endAdoption, isHalfAdopted } from './adopt.ts'
 import { type ForgottenLoss, forgetLost } from './forget.ts'
-import { lostDamage, moveFound, whatIsLeft } from './found.ts'
-import { judge, type Judgement, type Way } from './judgement.ts'
+import { judge, type Judgement, lostDamage, moveFound, type Way, whatIsLeft } from './judgement.ts'
 import {
   clearJournal,
   clearViews,
@@ -35,11 +34,11 @@ import {
   keepRuns,
   mendMarker,
   rebuildIndex,
+  rebuildRegistry,
   restoreMerged,
   tidy,
 } from './repair.ts'
 import { checkClock, mendClock } from './clock-ahead.ts'
-import { rebuildRegistry } from './rebuild-registry.ts'
 import { checkStrays, checkRuns } from './damage-journal.ts'
 import { readManifest } from '../views/manifest.ts'
 
