@@ -3,6 +3,7 @@ import {
   canonical,
   type CoverageRow,
   type Entry,
+  type EntryParts,
   type FileEntry,
   type Finding,
   footerSchema,
@@ -71,30 +72,14 @@ export function listedAs(
 /** What is not said of files that hold no points. */
 export const withoutPoints = { metric: null, interval: null, min_t: null, max_t: null, digest: null } as const
 
-type Brought =
-  | 'series'
-  | 'progress'
-  | 'forgotten'
-  | 'regained'
-  | 'uncovered'
-  | 'coverage'
-  | 'violations'
-  | 'passed'
-  | 'accepted'
-  | 'findings'
-  | 'value_types'
-  | 'retyped'
-  | 'requests'
-  | 'verified'
-  | 'stamps'
-  | 'rules'
-  | 'state'
+/** What the commit itself writes into an entry. */
+type Framed = 'schema_version' | 'lake' | 'version' | 'previous' | 'replaces' | 'committed_at' | 'program' | 'files'
 
 /**
  * Everything that one commit brings; what is left out is empty. Of the series, which the other parts name, known ones are
  * left out of the entry.
  */
-export interface Draft extends Partial<Omit<Pick<Entry, Brought>, 'violations'>> {
+export interface Draft extends Partial<Omit<EntryParts, Framed | 'run' | 'violations' | 'incidents'>> {
   /** Those that name an incident go together into the entry. */
   readonly violations?: readonly Violation[]
   readonly job: string
@@ -142,16 +127,10 @@ export function newsOf(ledger: Ledger, head: Head, ticket: Ticket, draft: Draft,
     files: { add: [], remove: draft.remove ?? [], drop: draft.drop ?? [] },
     series: newSeries(ledger, draft.series ?? []),
     progress: (draft.progress ?? []).filter((step) => step.points !== 0 || step.digests !== undefined),
-    ...(draft.forgotten?.length && { forgotten: draft.forgotten }),
-    ...(draft.regained?.length && { regained: draft.regained }),
-    ...(draft.uncovered?.length && { uncovered: draft.uncovered }),
+    ...filled(draft, ['forgotten', 'regained', 'uncovered', 'passed', 'accepted', 'value_types', 'retyped']),
     coverage: draft.uncovered === undefined ? newCoverage(ledger, draft.coverage ?? []) : (draft.coverage ?? []),
     ...packed(newViolations(ledger, draft.violations ?? [])),
-    ...(draft.passed?.length && { passed: draft.passed }),
-    ...(draft.accepted?.length && { accepted: draft.accepted }),
     findings: newFindings(ledger, draft.findings ?? []),
-    ...(draft.value_types?.length && { value_types: draft.value_types }),
-    ...(draft.retyped?.length && { retyped: draft.retyped }),
     requests: draft.requests ?? [],
     verified: draft.verified ?? [],
     stamps: draft.stamps ?? [],
@@ -160,19 +139,18 @@ export function newsOf(ledger: Ledger, head: Head, ticket: Ticket, draft: Draft,
   }
 }
 
+/** Those of these lists that hold anything: an entry leaves the others out. */
+function filled<K extends keyof Draft>(draft: Draft, names: readonly K[]): Pick<Draft, K> {
+  return Object.fromEntries(names.flatMap((name) => (isFilled(draft[name]) ? [[name, draft[name]]] : []))) as Pick<Draft, K>
+}
+
+const isFilled = (part: unknown): boolean => Array.isArray(part) && part.length > 0
+
 /** Series alone, requests and verified windows are no news: they make no version. */
 export function isNews(entry: Entry, head: Head, draft: Draft): boolean {
-  const lists = [entry.files.remove, entry.files.drop, entry.progress, entry.coverage, entry.violations]
-  const more = [
-    entry.incidents ?? [],
-    entry.passed ?? [],
-    entry.accepted ?? [],
-    entry.findings,
-    entry.stamps,
-    draft.add ?? [],
-    Object.keys(entry.state),
-  ]
-  if ([...lists, ...more].some((list) => list.length > 0) || entry.rules !== null) return true
+  const { files, progress, coverage, violations, incidents, passed, accepted, findings, stamps, rules, state } = entry
+  const lists = [files.remove, files.drop, progress, coverage, violations, incidents, passed, accepted, findings, stamps]
+  if ([...lists, draft.add, Object.keys(state)].some(isFilled) || rules !== null) return true
   return head.provider !== null && canonical(head.provider) !== canonical(entry.provider)
 }
 

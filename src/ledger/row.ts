@@ -91,3 +91,16 @@ function plain(value: unknown): unknown {
   }
   return members
 }
+
+/** The cells of a record of these columns, as `rowOf` reads them: what is nested is JSON text. */
+export function cellsOf<S extends Readonly<Record<string, Check<unknown>>>>(columns: S) {
+  const checks = Object.entries(columns)
+  return (record: Readonly<Record<keyof S, unknown>>): Record<string, Cell> => {
+    const cells: Record<string, Cell> = {}
+    for (const [column, check] of checks) {
+      const value = record[column] ?? null
+      cells[column] = check.nested === true ? JSON.stringify(value) : (value as Cell)
+    }
+    return cells
+  }
+}

@@ -11,7 +11,7 @@ import { isThere } from '../store/files.ts'
 import { dataFooters } from '../store/parquet.ts'
 import { dataVersion, entryFile, inLake, instantName, ownFolders, places } from '../store/layout.ts'
 import { mirrorOf, readMarker } from '../store/marker.ts'
-import { type Damage, finding } from './damage.ts'
+import { type Damage, finding, instead } from './damage.ts'
 import { lockCommit } from '../store/lock.ts'
 import type { Micros } from '../time.ts'
 
@@ -34,18 +34,11 @@ export interface Judgement {
   readonly findings: readonly Damage[]
 }
 
-const copyFirst = 'put it back from a copy of the lake; without one'
-
-/** What each way takes, for people. */
-function remedyOf(way: Way, { reach, newest }: JournalHealth): string {
-  const words: Readonly<Record<Exclude<Way, 'whole' | 'newer' | 'unfit'>, string>> = {
-    rebuild: 'run pitlake doctor --rebuild-ledger',
-    copy: `this is a copy that is whole up to version ${newest}: pitlake doctor --rebuild-ledger goes back to it`,
-    fold: `${copyFirst} run pitlake doctor --repair: the ledger knows what the journal lost`,
-    back: `${copyFirst} run pitlake doctor --repair: version ${reach} stands again, and fetch asks for what was lost after it`,
-    adopt: `${copyFirst} run pitlake doctor --adopt: a journal is made anew for the data files, which stay; coverage, violations, requests and versions are lost`,
-  }
-  return way === 'whole' || way === 'newer' || way === 'unfit' ? '' : words[way]
+/** What each way takes, for people; those that leave each finding its own remedy take none. */
+function remedyOf(way: Way, { reach, newest }: JournalHealth): string | undefined {
+  const { rebuild, copyAt, fold, backTo, adopt } = instead
+  const all: Partial<Record<Way, string>> = { rebuild, copy: copyAt(newest), fold, back: backTo(reach), adopt }
+  return all[way]
 }
 
 /** Holds journal, index and the names of the data files against each other. */
@@ -61,7 +54,7 @@ export async function judge(root: string): Promise<Judgement> {
   const way = await wayOf(root, journal, ledger, ahead, found)
   const remedy = remedyOf(way, journal)
   const findings = [...journal.findings, ...(found ? [found] : []), ...(ahead ? [ahead.damage] : [])]
-  return { way, journal, findings: findings.map((damage) => ({ ...damage, remedy })) }
+  return { way, journal, findings: findings.map((damage) => ({ ...damage, ...(remedy && { remedy }) })) }
 }
 
 function unfitFindings({ findings }: JournalHealth, { version, found }: Unfit): Damage[] {
