@@ -11,7 +11,6 @@ import { type Engine, quoteList } from '../store/engine.ts'
 import { computedSql } from './files.ts'
 import type { Recorded } from '../ledger/lost.ts'
 import { hashSql } from './month-sums.ts'
-import { datedSql, stagedDating } from './write.ts'
 import type { Standing } from '../ledger/differences.ts'
 
 /** What is new (then in `fresh`) and what contradicts. */
@@ -271,8 +270,7 @@ export async function regain(session: Engine, ordered: readonly Ordered[], now: 
     computed: 'told_at',
     rule: 'stands_in',
   })
-  const how = { source, place: 'rank', seen: 'was', late: 'tardy', again: 'false' }
-  const dated = datedSql(stagedDating(ordered), how)
+  const dated = statement('dated', { source, seen: 'was', late: 'tardy', again: 'false' })
   await session.run(statement('regained', { dated, hash, modulus: '18446744073709551616::HUGEINT' }))
   await session.run('DELETE FROM late WHERE (body, t) IN (SELECT (body, t) FROM regained)')
   await session.run('INSERT INTO late SELECT body, t, tardy, stood, again FROM regained')

@@ -69,8 +69,6 @@ export interface Circumstances {
 /** Everything that one commit converts. */
 export interface ConvertJob extends Circumstances {
   readonly parts: readonly ConvertPart[]
-  /** From so many bytes on a partition's bodies count as long; a megabyte unless said. */
-  readonly longBytes?: number
   /** From so many new points on, what a partition gets is written to a file of its own; some thousands unless said. */
   readonly portion?: number
 }

@@ -1,27 +1,47 @@
-import { realDisk } from '../store/disk.ts'
-import { statement } from './sql.ts'
-import { bodySql, forget, gridOf, type Loaded, type Loading, type Staged, statsOf } from './stage.ts'
-import { type Engine, quoteList } from '../store/engine.ts'
-import { fileOf } from './conversion.ts'
-import { beyondDouble, shapeOf } from './shape.ts'
-import { readStream, writeStream } from '../store/files.ts'
 import { pipeline } from 'node:stream/promises'
+import { realDisk } from '../store/disk.ts'
+import { type Engine, quoteList } from '../store/engine.ts'
+import { readStream, writeStream } from '../store/files.ts'
+import { fileOf } from './conversion.ts'
 import { isNested, isNumbers, kindBits, lexBody, type Lexed } from './lexer.ts'
-import { agrees, type ByteCounts, countBytes } from './byte-counts.ts'
+import { statement } from './sql.ts'
+import { beyondDouble, bodySql, forget, gridOf, type Loaded, type Loading, statsOf } from './stage.ts'
 
-/** Lexes the bodies that were not lexed yet; returns those that are sound JSON arrays of objects and not empty. */
-export async function lexBodies(loading: Loading, bodies: readonly number[]): Promise<number[]> {
-  const { files, lexed, poison } = loading
-  const good: number[] = []
-  for (const body of bodies) {
-    const file = fileOf(files, body)
-    const seen = lexed.get(file) ?? (await lexBody(file))
-    lexed.set(file, seen)
-    if (seen.problem !== null) poison.set(body, seen.problem)
-    else if (seen.elements > 0) good.push(body)
+/**
+ * Reads the spool files of the table `bodies` into the session as the view `staged` (body, t, v, o, extra, computed), each body by its
+ * position in `files`; those that are poison leave both. All are lexed first, and then read with declared types where
+ * their keys and kinds of values are known, else value by value.
+ */
+export async function load(
+  engine: Engine,
+  what: Pick<Loading, 'circumstances' | 'files' | 'temporary'>,
+): Promise<Loaded> {
+  const loading: Loading = { engine, ...what, staged: new Map(), poison: new Map(), copies: new Map() }
+  const { staged, poison, copies } = loading
+  try {
+    await engine.run(statement('typed_table'))
+    await engine.run(statement('points', { ...gridOf(what.circumstances), beyond_double: String(beyondDouble) }))
+    await engine.run(statement('by_value_table'))
+    await loadByValue(loading, await loadTyped(loading, await lexBodies(loading)))
+    await engine.run(statement('staged'))
+    await refuseContradictions(loading)
+    await forget(engine, 'bodies', [...poison.keys()])
+    return { staged, poison }
+  } finally {
+    for (const copy of copies.values()) await realDisk.remove(copy)
+  }
+}
+
+/** Lexes the bodies; returns those that are sound JSON arrays of objects and not empty. */
+async function lexBodies(loading: Loading): Promise<Map<number, Lexed>> {
+  const sound = new Map<number, Lexed>()
+  for (const [body, file] of loading.files.entries()) {
+    const seen = await lexBody(file)
+    if (seen.problem !== null) loading.poison.set(body, seen.problem)
+    else if (seen.elements > 0) sound.set(body, seen)
     if (seen.problem === null && seen.negativeZeros.length > 0) await respell(loading, body, seen.negativeZeros)
   }
-  return good
+  return sound
 }
 
 /** Writes a copy of the body in which each `-0` is `-0.0`: DuckDB reads the former as an integer without a sign. */
@@ -46,29 +66,48 @@ async function respell(loading: Loading, body: number, ends: readonly number[]):
   await pipeline(readStream(fileOf(loading.files, body)), spelled, writeStream(copy))
 }
 
-/**
- * Reads the spool files of the table `bodies` into the session as the view `staged` (body, t, v, o, extra, computed), each body by its
- * position in `files`; those that are poison leave both. What seems to be nothing but numbers is read with declared types
- * and proved by its bytes; all others are lexed first, and then read with declared types where their keys are known, else
- * value by value.
- */
-export async function load(
-  engine: Engine,
-  what: Pick<Loading, 'circumstances' | 'files' | 'temporary' | 'lexed'>,
-): Promise<Loaded> {
-  const loading: Loading = { engine, ...what, staged: new Map(), poison: new Map(), copies: new Map() }
-  try {
-    await engine.run(statement('typed_table'))
-    await engine.run(statement('by_value_table'))
-    const sound = await lexBodies(loading, await loadCounted(loading))
-    await loadByValue(loading, await loadTyped(loading, sound))
-    await engine.run(statement('staged'))
-    await refuseContradictions(loading)
-    await forget(engine, 'bodies', [...loading.poison.keys()])
-    return { staged: loading.staged, poison: loading.poison }
-  } finally {
-    for (const copy of loading.copies.values()) await realDisk.remove(copy)
+/** Stages bodies whose points hold nothing but t, computed_at and one kind of value; returns the others. */
+async function loadTyped(loading: Loading, lexed: ReadonlyMap<number, Lexed>): Promise<number[]> {
+  const { engine, staged } = loading
+  const flat = [...lexed].flatMap(([body, seen]) => (hasKinds(seen, 'flat') ? [body] : []))
+  const nested = [...lexed].flatMap(([body, seen]) => (hasKinds(seen, 'nested') && !flat.includes(body) ? [body] : []))
+  await fill(loading, flat, flatColumns)
+  await fill(loading, nested, nestedColumns)
+  const typed = [...flat, ...nested]
+  if (typed.length > 0) {
+    const found = await statsOf(loading, `(FROM typed_points WHERE body IN (${typed.join(', ')}))`)
+    for (const [body, one] of found) if (one.sound) staged.set(body, one)
+    const unsound = [...found.keys()].filter((body) => !staged.has(body))
+    await forget(engine, 'typed', unsound)
   }
+  return [...lexed.keys()].filter((body) => !staged.has(body))
+}
+
+/** Whether v is a number throughout (`flat`; o may stand beside it or instead), or nested throughout; null either way. */
+function hasKinds({ keys, elements }: Lexed, shape: 'flat' | 'nested'): boolean {
+  const known = keys.other.count === 0 && keys.t.count === elements && keys.t.kinds === kindBits.number
+  if (!known || !isNumbers(keys.computed_at.kinds)) return false
+  if (shape === 'nested') return isNested(keys.v.kinds) && keys.o.count === 0 && keys.v.count === elements
+  return isNumbers(keys.v.kinds) && isNested(keys.o.kinds) && (keys.v.count === elements || keys.o.count === elements)
+}
+
+/** How the declared columns become v and o. */
+interface TypedColumns {
+  readonly v: string
+  readonly o: string
+  readonly columns: string
+}
+
+/** Numbers in v, objects or arrays in o. */
+const flatColumns: TypedColumns = { v: 'v', o: 'o', columns: `v: 'DOUBLE', o: 'VARCHAR'` }
+/** Objects or arrays in v. */
+const nestedColumns: TypedColumns = { v: 'NULL', o: 'v', columns: `v: 'VARCHAR'` }
+
+/** Reads bodies into the table `typed`, all or none. */
+async function fill(loading: Loading, bodies: readonly number[], columns: TypedColumns): Promise<void> {
+  if (bodies.length === 0) return
+  const files = quoteList(bodies.map((body) => loading.copies.get(body) ?? fileOf(loading.files, body)))
+  await loading.engine.run(statement('typed', { ...columns, body: bodySql(bodies), files })).catch(() => undefined)
 }
 
 /** Bodies out of order may hold one t twice: harmless when both say the same, else poison. */
@@ -87,7 +126,7 @@ async function refuseContradictions({ engine, poison, staged }: Loading): Promis
 }
 
 /** Stages what is left, value by value; what is wrong with a body becomes its reason. */
-export async function loadByValue(loading: Loading, bodies: readonly number[]): Promise<void> {
+async function loadByValue(loading: Loading, bodies: readonly number[]): Promise<void> {
   const { engine, circumstances, poison, staged } = loading
   if (bodies.length === 0) return
   await engine.run(statement('by_value_raw'))
@@ -135,81 +174,4 @@ function plainWords(error: unknown, file: string): string {
     .replaceAll(/ in file "[^"]*"/g, '')
     .replaceAll(file, 'the body')
     .slice(0, 300)
-}
-
-/** Stages bodies of plain numbers, each proved by its counted bytes; returns all others. */
-export async function loadCounted(loading: Loading): Promise<number[]> {
-  const { engine, files, lexed, staged, circumstances } = loading
-  await engine.run(statement('points', { ...gridOf(circumstances), beyond_double: String(beyondDouble) }))
-  const counted = new Map<number, ByteCounts>()
-  for (const [body, file] of files.entries()) {
-    const counts = lexed.has(file) ? null : await countBytes(file, (start) => shapeOf([start])?.kind === 'numbers')
-    if (counts !== null) counted.set(body, counts)
-  }
-  await fill(loading, [...counted.keys()], numberColumns)
-  await keep(loading, [...counted.keys()], async (body, { points: rows, ...read }) => {
-    const counts = counted.get(body)
-    return counts !== undefined && (await agrees(counts, { rows, ...read }, fileOf(files, body)))
-  })
-  return [...files.keys()].filter((body) => !staged.has(body))
-}
-
-/** Stages bodies whose points hold nothing but t, computed_at and one kind of value; returns the others. */
-export async function loadTyped(loading: Loading, bodies: readonly number[]): Promise<number[]> {
-  const { files, lexed, staged } = loading
-  const seen = (body: number): Lexed | undefined => lexed.get(fileOf(files, body))
-  const flat = bodies.filter((body) => hasKinds(seen(body), 'flat'))
-  const nested = bodies.filter((body) => !flat.includes(body) && hasKinds(seen(body), 'nested'))
-  await fill(loading, flat, flatColumns)
-  await fill(loading, nested, nestedColumns)
-  await keep(loading, [...flat, ...nested], async () => await Promise.resolve(true))
-  return bodies.filter((body) => !staged.has(body))
-}
-
-/** Counts what was read of these bodies; those that are not sound, or not proved, leave the table again. */
-async function keep(
-  loading: Loading,
-  bodies: readonly number[],
-  isProved: (body: number, found: Staged) => Promise<boolean>,
-): Promise<void> {
-  if (bodies.length === 0) return
-  const { engine, staged } = loading
-  const found = await statsOf(loading, `(FROM typed_points WHERE body IN (${bodies.join(', ')}))`)
-  for (const [body, one] of found) if (one.sound && (await isProved(body, one))) staged.set(body, one)
-  await forget(
-    engine,
-    'typed',
-    [...found.keys()].filter((body) => !staged.has(body)),
-  )
-}
-
-/** Whether v is a number throughout (`flat`; o may stand beside it or instead), or nested throughout; null either way. */
-function hasKinds(seen: Lexed | undefined, shape: 'flat' | 'nested'): boolean {
-  if (!seen) return false
-  const { keys, elements } = seen
-  const known = keys.other.count === 0 && keys.t.count === elements && keys.t.kinds === kindBits.number
-  if (!known || !isNumbers(keys.computed_at.kinds)) return false
-  if (shape === 'nested') return isNested(keys.v.kinds) && keys.o.count === 0 && keys.v.count === elements
-  return isNumbers(keys.v.kinds) && isNested(keys.o.kinds) && (keys.v.count === elements || keys.o.count === elements)
-}
-
-/** How the declared columns become v and o. */
-interface TypedColumns {
-  readonly v: string
-  readonly o: string
-  readonly columns: string
-}
-
-/** Nothing but numbers in v. */
-const numberColumns: TypedColumns = { v: 'v', o: 'NULL', columns: `v: 'DOUBLE'` }
-/** Numbers in v, objects or arrays in o. */
-const flatColumns: TypedColumns = { v: 'v', o: 'o', columns: `v: 'DOUBLE', o: 'VARCHAR'` }
-/** Objects or arrays in v. */
-const nestedColumns: TypedColumns = { v: 'NULL', o: 'v', columns: `v: 'VARCHAR'` }
-
-/** Reads bodies into the table `typed`, all or none. */
-async function fill(loading: Loading, bodies: readonly number[], columns: TypedColumns): Promise<void> {
-  if (bodies.length === 0) return
-  const files = quoteList(bodies.map((body) => loading.copies.get(body) ?? fileOf(loading.files, body)))
-  await loading.engine.run(statement('typed', { ...columns, body: bodySql(bodies), files })).catch(() => undefined)
 }

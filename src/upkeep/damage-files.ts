@@ -193,7 +193,9 @@ async function checkExports(root: string, manifest: Manifest, thorough: boolean)
     const file = inLake(root, path)
     if (!(await statOf(file))) found.push(finding('views_missing', path, 'it is not there'))
     else if (thorough && !(await sha256File(file)).startsWith(checksum))
-      found.push(finding('file_changed', path, 'its bytes do not match the checksum in its name', { remedy: instead.views }))
+      found.push(
+        finding('file_changed', path, 'its bytes do not match the checksum in its name', { remedy: instead.views }),
+      )
   }
   return found
 }
