@@ -1,6 +1,5 @@
-import { compact, mergeVerdict, type MergeSummary } from '../upkeep/compact.ts'
+import { compact, type MergeSummary, mergeVerdict, type MetricSize, metricSizes } from '../upkeep/compact.ts'
 import { redate, type RedateSummary } from '../upkeep/redate.ts'
-import { type MetricSize, metricSizes } from '../upkeep/metric-sizes.ts'
 import { readContext } from './context.ts'
 import { lakeWorld, openedLake, viewingWorld } from './world.ts'
 import { bytes } from '../report/page/words.ts'

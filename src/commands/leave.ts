@@ -1,4 +1,4 @@
-import { removeSpills } from '../store/spills.ts'
+import { removeSpills } from '../store/files.ts'
 
 const cleaners = new Set<() => void>()
 

@@ -1,5 +1,5 @@
 import { Ledger } from '../ledger/ledger.ts'
-import { type Change, type VersionChange, versionChanges } from '../ledger/version-changes.ts'
+import { type Change, type VersionChange, versionChanges } from '../ledger/held-runs.ts'
 import { formatMicros } from '../time.ts'
 import { readContext } from './context.ts'
 import { bytes } from '../report/page/words.ts'

@@ -1,13 +1,24 @@
 import { LakeError } from '../errors.ts'
 import { dropArchived } from './archive.ts'
 import { askedAgain, type CoverageChange, layOver } from './coverage.ts'
-import { type CoverageRow, type Entry, type RequestRow, type Stamp, type Verified, windowFields } from './entry.ts'
+import {
+  type CoverageRow,
+  type Entry,
+  fileFields,
+  type RequestRow,
+  requestFields,
+  type Stamp,
+  stampFields,
+  type Verified,
+  verifiedFields,
+  windowFields,
+} from './entry.ts'
 import type { Sealed } from './journal.ts'
 import { applyDifferences } from './differences.ts'
 import { applyLost } from './lost.ts'
 import { applyDigests } from './month-digests.ts'
 import { liveKey, liveRows, toldLive, withRows } from './live.ts'
-import { type Cell, type Index, rowOf } from './row.ts'
+import { type Cell, cellsOf, type Index, rowOf } from './row.ts'
 import type { PlacedFacts, RunFacts } from './run-facts.ts'
 import type { Micros } from '../time.ts'
 
@@ -148,17 +159,17 @@ function applyFiles(index: Index, entry: Entry): void {
   for (const path of entry.files.remove) remove.run(entry.version, path)
   const drop = index.statement('UPDATE files SET dropped_version = ? WHERE path = ? AND dropped_version IS NULL')
   for (const path of entry.files.drop) drop.run(entry.version, path)
-  for (const { table, path, label, metric, interval, rows, bytes, ...rest } of entry.files.add) {
-    const { min_t, max_t, digest, sha256, meta } = rest
-    const what = { path, label, tbl: table, metric, interval, rows, bytes, min_t, max_t, digest, sha256 }
-    insert(index, 'INTO files', { ...what, meta: JSON.stringify(meta), added_version: entry.version })
-  }
+  for (const { table: tbl, ...file } of entry.files.add)
+    insert(index, 'INTO files', { tbl, ...fileCells(file), added_version: entry.version })
   const come = new Set(entry.files.add.map(({ path }) => path))
   const added = [...come].flatMap((path) =>
     liveRows(index, path).filter((row) => row['added_version'] === entry.version),
   )
   setMeta(index, liveKey, withRows(kept, added))
 }
+
+const { table: _, ...fileColumns } = fileFields
+const fileCells = cellsOf(fileColumns)
 
 /** Windows of which nothing is known any more, because what was said of them was wrong. */
 function applyUncovered(index: Index, entry: Entry): void {
@@ -213,9 +224,10 @@ function changeCoverage(index: Index, n: number, change: CoverageChange, version
 }
 
 function insertCoverage(index: Index, series: number, row: CoverageRow, added_version: number): void {
-  const { since, until, state, reason, asked_at, request } = row
-  insert(index, 'INTO coverage', { series, since, until, state, reason, asked_at, request, added_version })
+  insert(index, 'INTO coverage', { series, ...windowCells(row), added_version })
 }
+
+const windowCells = cellsOf(windowFields)
 
 /** The short number of a series; undefined for one that was never named. */
 export function seriesNumber(index: Index, id: string): number | undefined {
@@ -249,10 +261,10 @@ function applyValueTypes(index: Index, { retyped, value_types, version: added_ve
 
 /** Brings a stamp into the index; `added_version` is that of its entry, or where a note tells of it the one that it pins. */
 export function applyStamp(index: Index, stamp: Stamp, added_version: number): void {
-  const { id, version, digest, query_digest, path, at, detail } = stamp
-  const what = { id, version, digest, query_digest, path, at, detail: JSON.stringify(detail) }
-  insert(index, 'OR REPLACE INTO stamps', { ...what, added_version })
+  insert(index, 'OR REPLACE INTO stamps', { ...stampCells(stamp), added_version })
 }
+
+const stampCells = cellsOf(stampFields)
 
 function named(index: Index, entry: Entry, id: string): number {
   const n = seriesNumber(index, id)
@@ -307,35 +319,28 @@ function applyAskedAgain(index: Index, row: CoverageRow): void {
   }
 }
 
+const { clock: __, ...requestColumns } = requestFields
+const requestCells = cellsOf(requestColumns)
+
 function applyRequest(index: Index, request: RequestRow): void {
-  const { id, run, api, path, series, since, until, status, outcome, points, bytes, credits, attempts, seconds } =
-    request
-  const facts = { id, run, api, path, series, since, until, status, outcome, points, bytes, credits, attempts, seconds }
-  const told = { query: JSON.stringify(request.query), detail: text(request.detail) }
   const instants = { asked_at: within(request.asked_at), provider_date: request.clock?.date ?? null }
-  insert(index, 'OR IGNORE INTO requests', { ...facts, ...told, ...instants })
+  insert(index, 'OR IGNORE INTO requests', { ...requestCells(request), ...instants })
 }
 
-function applyVerified(index: Index, { series, since, until, at, result }: Verified): void {
-  insert(index, 'OR IGNORE INTO verified', { series, since, until, at: within(at), result })
+function applyVerified(index: Index, verified: Verified): void {
+  insert(index, 'OR IGNORE INTO verified', { ...verifiedCells(verified), at: within(verified.at) })
 }
 
-function applyRun(index: Index, run: RunFacts): void {
+const verifiedCells = cellsOf(verifiedFields)
+
+function applyRun(index: Index, { id, job, command, started_at, ended_at, ...run }: RunFacts): void {
+  const { stopped_by, exit_code, plan, actual } = run
+  const instant = (at: Micros | undefined): Cell | undefined => (at === undefined ? undefined : within(at))
   const facts: Readonly<Record<string, Cell | undefined>> = {
-    job: run.job,
-    command: run.command,
-    started_at: run.started_at === undefined ? undefined : within(run.started_at),
-    ended_at: run.ended_at === undefined ? undefined : within(run.ended_at),
-    stopped_by: run.stopped_by,
-    exit_code: run.exit_code,
-    plan: run.plan === undefined ? undefined : text(run.plan),
-    actual: run.actual === undefined ? undefined : text(run.actual),
+    ...{ job, command, started_at: instant(started_at), ended_at: instant(ended_at), stopped_by, exit_code },
+    ...{ plan: JSON.stringify(plan), actual: JSON.stringify(actual) },
   }
-  index.statement('INSERT OR IGNORE INTO runs (id) VALUES (?)').run(run.id)
+  index.statement('INSERT OR IGNORE INTO runs (id) VALUES (?)').run(id)
   for (const [column, value] of Object.entries(facts))
-    if (value !== undefined) index.statement(`UPDATE runs SET ${column} = ? WHERE id = ?`).run(value, run.id)
-}
-
-function text(value: unknown): string {
-  return JSON.stringify(value) ?? 'null'
+    if (value !== undefined) index.statement(`UPDATE runs SET ${column} = ? WHERE id = ?`).run(value, id)
 }

@@ -279,7 +279,9 @@ export type RequestRow = Shaped<typeof requestFields>
 export type Stamp = Shaped<typeof stampFields>
 export type Verified = Shaped<typeof verifiedFields>
 export type Rules = Shaped<typeof ruleFields>
-export type Entry = Shaped<typeof entryFields> & { readonly [unknown: string]: unknown }
+/** The parts of an entry that this program knows. */
+export type EntryParts = Shaped<typeof entryFields>
+export type Entry = EntryParts & { readonly [unknown: string]: unknown }
 
 const checkShape = shape(entryFields)
 

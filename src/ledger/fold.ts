@@ -6,10 +6,8 @@ import { versionAt } from './held.ts'
 import { listJournal } from './journal.ts'
 import { checkpointFile, entryFile, inLake, places, runOf } from '../store/layout.ts'
 import { Ledger } from './ledger.ts'
-import { lockCommit } from '../store/lock.ts'
-import { pinnedSince } from '../store/pin.ts'
-import { readFacts } from './run-facts.ts'
-import { gatherLogs } from './run-log.ts'
+import { lockCommit, pinnedSince } from '../store/lock.ts'
+import { gatherLogs, readFacts } from './run-facts.ts'
 
 /** So many entries are read quickly enough; more are folded. */
 const longest = 128

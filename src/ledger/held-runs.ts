@@ -1,8 +1,9 @@
 import { archivedState } from './held.ts'
 import { type Verified, verifiedFields } from './entry.ts'
-import { type Index, rowOf } from './row.ts'
-import { count, json, orNull, real, text, whole } from './shape.ts'
-import type { Micros } from '../time.ts'
+import { type Index, parsed, proven, rowOf } from './row.ts'
+import { count, flag, json, listOf, maybe, orNull, type Proven, real, shape, text, whole } from './shape.ts'
+import type { Instant, Micros } from '../time.ts'
+import type { Selection } from '../catalog/series.ts'
 
 const runOf = rowOf({
   id: text,
@@ -121,4 +122,115 @@ function lastRound(
   )
   const row = runs.get(job, scope)
   return row === undefined ? undefined : { begun: Number(row['begun']), ended: row['ended'] === 1 }
+}
+
+const change = shape({ files: count, rows: count, bytes: count })
+
+/** Files, rows and bytes of one kind of change. */
+export type Change = Proven<typeof change>
+
+const changesOf = rowOf({
+  version: count,
+  /** Microseconds. */
+  committed_at: count,
+  job: text,
+  run: orNull(text),
+  points_added: real,
+  added: change,
+  /** Left the view: other files of the same version hold their rows. */
+  replaced: change,
+  /** Their bytes were taken away by a vacuum. */
+  removed: change,
+  violations: count,
+  stamps: count,
+  rules: count,
+})
+
+/** What one commit changed; `rules`: whether availability rules came into force with it. */
+export type VersionChange = Omit<ReturnType<typeof changesOf>, 'rules'> & { readonly rules: boolean }
+
+/** What every commit added, replaced and removed, oldest first. */
+export function versionChanges(index: Index): VersionChange[] {
+  const changes = (of: string): string =>
+    `LEFT JOIN (SELECT ${of}_in AS version, json_object('files', count(*), 'rows', sum(rows), 'bytes', sum(bytes)) AS ${of}
+       FROM path GROUP BY 1) USING (version)`
+  const counted = (table: string, column = 'added_version'): string =>
+    `LEFT JOIN (SELECT ${column} AS version, count(*) AS ${table} FROM ${table} GROUP BY 1) USING (version)`
+  const nothing = `'{"files":0,"rows":0,"bytes":0}'`
+  // A path counts once, when it first came or went, under however many labels it is listed.
+  const rows = index.statement(
+    `WITH path AS MATERIALIZED (SELECT min(added_version) AS added_in, min(removed_version) AS replaced_in,
+         min(dropped_version) AS removed_in, max(rows) AS rows, max(bytes) AS bytes FROM files GROUP BY path)
+     SELECT version, committed_at, job, run, points_added, coalesce(added, ${nothing}) AS added,
+       coalesce(replaced, ${nothing}) AS replaced, coalesce(removed, ${nothing}) AS removed,
+       coalesce(violations, 0) AS violations, coalesce(stamps, 0) AS stamps, coalesce(rules, 0) AS rules
+     FROM versions ${['added', 'replaced', 'removed'].map(changes).join(' ')}
+       ${counted('violations')} ${counted('stamps')} ${counted('rules', 'version')} ORDER BY version`,
+  )
+  return rows.all().map((row) => {
+    const { rules, ...rest } = changesOf(row)
+    return { ...rest, rules: rules > 0 }
+  })
+}
+
+/** Where a run says how much of its plan it did not ask: from then on that is on record as coverage. */
+export const notAskedKey = 'not_asked'
+
+const texts = listOf(text)
+const some = maybe(texts)
+const selectionFields = {
+  assets: texts,
+  paths: some,
+  intervals: some,
+  currencies: some,
+  exchanges: some,
+  networks: some,
+}
+const markFields = {
+  selections: listOf(shape({ ...selectionFields, since: maybe(real), until: maybe(real), exact: maybe(flag) })),
+  /** Whether all that the lake holds was selected, too. */
+  held: flag,
+}
+
+/** What a run notes of its plan: by the selections it can be told again, in few bytes. */
+export function selectionMarks(selections: readonly Selection[]) {
+  const named = selections.filter(({ held }) => held !== true)
+  return {
+    selections: named.map((one) => Object.fromEntries(Object.entries(one).filter(([, value]) => value !== undefined))),
+    held: named.length < selections.length,
+  }
+}
+
+/** What was selected by fetches that have not said what they did not ask. */
+export interface Pending {
+  readonly selections: readonly Selection[]
+  readonly held: boolean
+  /** When the first of them began, microseconds; null where there is none. */
+  readonly since: number | null
+}
+
+/**
+ * The selections of fetches that were killed, or ended before anybody had answered, since the last one that put on record
+ * what it did not ask. `but` is left aside: a run that is at work; and so is what a clock ahead dated later than `now`.
+ */
+export function pendingSelections(index: Index, now: Instant, but: string | null = null): Pending {
+  const rows = index.statement(
+    `SELECT plan, started_at FROM runs WHERE job = 'fetch' AND plan ->> '$.selections' IS NOT NULL AND id IS NOT ?1 AND started_at <= ?2
+     AND started_at > coalesce((SELECT max(started_at) FROM runs
+       WHERE job = 'fetch' AND actual ->> '$.${notAskedKey}' IS NOT NULL AND started_at <= ?2), 0)
+     ORDER BY started_at`,
+  )
+  const found = rows.all(but, (now + 1) * 1_000_000)
+  const marks = found.map(({ plan }) => proven(shape(markFields), parsed(plan, 'plan'), 'plan'))
+  const unique = new Map(marks.flatMap(({ selections }) => selections).map((one) => [JSON.stringify(one), one]))
+  const since = found[0] === undefined ? null : Number(found[0]['started_at'])
+  return { selections: [...unique.values()], held: marks.some(({ held }) => held), since }
+}
+
+/** The run that began last and has not ended, where there is one. */
+export function runAtWork(index: Index): string | null {
+  const row = index
+    .statement("SELECT id FROM runs WHERE job = 'fetch' AND ended_at IS NULL ORDER BY started_at DESC")
+    .get()
+  return row === undefined ? null : String(row['id'])
 }

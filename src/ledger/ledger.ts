@@ -7,6 +7,8 @@ import { isBegun, refuseStranger } from '../store/begin.ts'
 import { readCheckpoint } from './checkpoint.ts'
 import {
   busyMilliseconds,
+  damaged,
+  explain,
   metaLeft,
   openDatabase,
   removeDatabase,
@@ -23,7 +25,6 @@ import { type Index, parsed, proven, type Row, type Statement } from './row.ts'
 import { type Check, real, shape, text, whole } from './shape.ts'
 import { forceFacts, type PlacedFacts, readFacts } from './run-facts.ts'
 import { textsIn } from '../store/sql.ts'
-import { damaged, explain } from '../store/sqlite-errors.ts'
 import { takeStamps } from './stamps.ts'
 
 /** Raised with every change of src/ledger/sql: an index of another shape is made anew from the journal. */
@@ -72,15 +73,10 @@ export class Ledger implements Index {
   static async openToRead(root: string): Promise<Ledger> {
     if (!isBegun(root)) throw noLake(root)
     if (isWritable(root)) return await Ledger.open(root)
-    return (await Ledger.#asItStands(root)) ?? (await Ledger.inMemory(root))
-  }
-
-  /** The index of a folder that cannot be written, if it is not behind the journal. */
-  static async #asItStands(root: string): Promise<Ledger | undefined> {
     const ledger = Ledger.glance(root)
     if (ledger?.head().version === (await listJournal(root)).newest) return ledger
     ledger?.close()
-    return undefined
+    return await Ledger.inMemory(root)
   }
 
   /** The index as it stands, for a look on the way: nothing is written, caught up with or complained of. */

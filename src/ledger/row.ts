@@ -1,5 +1,7 @@
-import { damaged } from '../store/sqlite-errors.ts'
-import type { Check, Json, Shaped } from './shape.ts'
+import { damaged } from '../store/database.ts'
+import { type Check, type Json, shape, type Shaped } from './shape.ts'
+import { LakeError } from '../errors.ts'
+import type { Engine } from '../store/engine.ts'
 
 export type Cell = null | number | bigint | string | Uint8Array
 export type Row = Record<string, Cell>
@@ -59,5 +61,46 @@ export function rowOf<S extends Readonly<Record<string, Check<unknown>>>>(column
     const record: Record<string, unknown> = {}
     for (const [column, check] of checks) record[column] = read(check, row[column], column)
     return record as Shaped<S>
+  }
+}
+
+/** Asks DuckDB and gives its rows as records of these columns, if they are what they should be: 64-bit integers as numbers. */
+export async function rowsAs<S extends Readonly<Record<string, Check<unknown>>>>(
+  engine: Engine,
+  columns: S,
+  sql: string,
+): Promise<Shaped<S>[]> {
+  const check = shape(columns)
+  const rows: unknown[] = await engine.rows(sql)
+  for (const row of rows) {
+    const wrong = check(plain(row))
+    if (wrong === undefined) continue
+    throw new LakeError('integrity', { subject: 'a data file of the lake', got: wrong, next: 'run pitlake doctor' })
+  }
+  return rows as Shaped<S>[]
+}
+
+/** Makes numbers of the integers in a value, in place: there may be very many rows. */
+function plain(value: unknown): unknown {
+  if (typeof value === 'bigint') return Number(value)
+  if (typeof value !== 'object' || value === null) return value
+  const members = value as Record<string, unknown>
+  for (const key in members) {
+    const held = members[key]
+    if (typeof held === 'bigint' || typeof held === 'object') members[key] = plain(held)
+  }
+  return members
+}
+
+/** The cells of a record of these columns, as `rowOf` reads them: what is nested is JSON text. */
+export function cellsOf<S extends Readonly<Record<string, Check<unknown>>>>(columns: S) {
+  const checks = Object.entries(columns)
+  return (record: Readonly<Record<keyof S, unknown>>): Record<string, Cell> => {
+    const cells: Record<string, Cell> = {}
+    for (const [column, check] of checks) {
+      const value = record[column] ?? null
+      cells[column] = check.nested === true ? JSON.stringify(value) : (value as Cell)
+    }
+    return cells
   }
 }

@@ -1,4 +1,4 @@
-import { ruledSql } from '../points/stored-clocks.ts'
+import { ruledSql } from '../points/files.ts'
 import { type Engine, quote } from '../store/engine.ts'
 import { isAlterable, openAltered } from '../query/altered.ts'
 import { openQuery, type QueryOptions } from '../query/lake.ts'

@@ -1,6 +1,6 @@
 import { checkSelections } from '../catalog/series.ts'
 import { isListingDue, wantsListing } from './assets.ts'
-import { selectionMarks } from '../ledger/pending.ts'
+import { selectionMarks } from '../ledger/held-runs.ts'
 import { execute } from './execute.ts'
 import { metadataDue } from './metadata.ts'
 import { planOn, type PlanInput } from './prepare.ts'

@@ -1,5 +1,5 @@
 import { gravestOf, LakeError } from '../errors.ts'
-import { type Ended, endedEarly } from '../ledger/ended.ts'
+import { type Ended, endedEarly } from '../ledger/requests.ts'
 import type { IngestSummary } from './tally.ts'
 
 /** What every job that asks for points says where it ended early. */

@@ -4,15 +4,16 @@ import { rowInstantSql, ruleRows } from '../catalog/availability-sql.ts'
 import { endSql } from '../intervals-sql.ts'
 import type { Regained } from '../ledger/entry.ts'
 import type { Instant } from '../time.ts'
-import type { Existing, Heard, PartJob, Tally } from './conversion.ts'
-import { regain, tellLost } from './regain.ts'
-import type { Loaded } from './stage.ts'
+import { bodyAt, type Existing, type Heard, identityOf, type Ordered, type PartJob, type Tally } from './conversion.ts'
 import { unload } from './load.ts'
-import { type Contradiction, hear } from './standing.ts'
-import { identityOf, type Ordered } from './order.ts'
+import type { Loaded } from './stage.ts'
+
 import { numbered, rowsSql, statement } from './sql.ts'
 import { type Engine, quoteList } from '../store/engine.ts'
-import { computedSql } from './stored-clocks.ts'
+import { computedSql } from './files.ts'
+import type { Recorded } from '../ledger/lost.ts'
+import { hashSql } from './month-sums.ts'
+import type { Standing } from '../ledger/differences.ts'
 
 /** What is new (then in `fresh`) and what contradicts. */
 export interface Comparison {
@@ -209,4 +210,115 @@ interface TallyRow extends Omit<Tally, 'addedFirst' | 'addedLast'> {
   readonly body: number
   readonly added_first: Instant | null
   readonly added_last: Instant | null
+}
+
+const goneColumns = 'rank INTEGER, month VARCHAR, since BIGINT, until BIGINT, digest UBIGINT'
+const seenColumns = 'rank INTEGER, since BIGINT, until BIGINT, observed BIGINT'
+const askedColumns = 'rank INTEGER, since BIGINT, until BIGINT, asked_at BIGINT, observed BIGINT'
+const recordedColumns = 'body INTEGER, t BIGINT, valued BOOLEAN, v DOUBLE, o VARCHAR, computed BIGINT, stored_at BIGINT'
+
+/** Tells the session what series of the bodies lost: the tables `gone`, `seen`, `asked` and `recorded`, the view `restored`. */
+export async function tellLost(session: Engine, good: readonly Good[]): Promise<void> {
+  const byRank = new Map(good.flatMap(({ rank, body }) => (body.lost ? [[rank, body.lost] as const] : [])))
+  const gone = [...byRank].flatMap(([rank, { months }]) =>
+    months.map(({ digest, ...month }) => ({ rank, ...month, digest: digest && String(BigInt(`0x${digest}`)) })),
+  )
+  const seen = [...byRank].flatMap(([rank, lost]) => lost.seen.map((one) => ({ rank, ...one })))
+  const asked = [...byRank].flatMap(([rank, lost]) => lost.asked.map((one) => ({ rank, ...one })))
+  const recorded = good.flatMap(({ i, body: { lost, since, until } }) =>
+    (lost?.recorded ?? [])
+      .filter(({ t }) => t >= (since ?? -Infinity) && t < (until ?? Infinity))
+      .filter(({ t }) => lost?.months.some((month) => t >= month.since && t < month.until))
+      .map((one) => ({ body: i, ...recordRow(one) })),
+  )
+  for (const [table, columns, rows] of [
+    ['gone', goneColumns, gone],
+    ['seen', seenColumns, seen],
+    ['asked', askedColumns, asked],
+    ['recorded', recordedColumns, recorded],
+  ] as const) {
+    await session.run(`CREATE TEMP TABLE ${table} (${columns})`)
+    if (rows.length > 0) await session.run(`INSERT INTO ${table} ${rowsSql(columns, rows)}`)
+  }
+  await session.run(statement('restored'))
+}
+
+function recordRow({ t, value, computed, stored_at }: Recorded): object {
+  const nested = value !== null && /^[{[]/.test(value)
+  const number = value === null || nested || value === 'null' ? null : value
+  return {
+    t,
+    valued: value !== null,
+    v: number,
+    o: nested ? value : null,
+    computed: computed === null ? null : Math.round(Number(computed) * 1e6),
+    stored_at,
+  }
+}
+
+/** What came again of which month, and whether it is what was lost: makes the table `regained`, and adds it to `late`. */
+export async function regain(session: Engine, ordered: readonly Ordered[], now: bigint): Promise<Regained[]> {
+  const was = `coalesce(r.stored_at, s.observed, ${now}::BIGINT)`
+  const source = `(SELECT f.*, g.month, g.digest, r.stored_at AS kept, ${was} AS was,
+      f.computed IS NULL AND EXISTS (FROM asked a WHERE a.rank = f.rank AND f.t >= a.since AND f.t < a.until
+        AND a.asked_at > f.ruled AND a.observed < ${was}) AS tardy
+    FROM fresh f JOIN gone g ON f.rank = g.rank AND f.t >= g.since AND f.t < g.until
+      LEFT JOIN seen s ON f.rank = s.rank AND f.t >= s.since AND f.t < s.until
+      LEFT JOIN recorded r ON r.body = f.body AND r.t = f.t)`
+  const hash = hashSql({
+    t: 't * 1000000',
+    available: 'available',
+    observed: 'seen',
+    basis: 'dated_by',
+    computed: 'told_at',
+    rule: 'stands_in',
+  })
+  const dated = statement('dated', { source, seen: 'was', late: 'tardy', again: 'false' })
+  await session.run(statement('regained', { dated, hash, modulus: '18446744073709551616::HUGEINT' }))
+  await session.run('DELETE FROM late WHERE (body, t) IN (SELECT (body, t) FROM regained)')
+  await session.run('INSERT INTO late SELECT body, t, tardy, stood, again FROM regained')
+  const rows = await numbered<{ body: number; month: string; points: number; proven: boolean }>(
+    session,
+    'SELECT min(body) AS body, month, count(*) AS points, bool_and(proven) AS proven FROM regained GROUP BY rank, month ORDER BY 1, 2',
+  )
+  return rows.map(({ body, ...rest }) => ({ series: bodyAt(ordered, body).body.series.id, ...rest }))
+}
+
+/** A contradiction, by position of the body that brought it. */
+export interface Contradiction {
+  readonly body: number
+  readonly t: Instant
+  readonly kind: string
+  readonly stored: string
+  readonly offered: string | null
+  /** Microseconds. */
+  readonly stored_at: number
+}
+
+const standingColumns = 'n INTEGER, rank INTEGER, t BIGINT, until BIGINT, offered_at BIGINT'
+
+/** What the answers say of differences that are on record, point by point; `seen` is what they show. */
+export async function hear(
+  session: Engine,
+  ordered: readonly Ordered[],
+  seen: readonly Contradiction[],
+): Promise<Heard[]> {
+  const ranks = new Map(ordered.map(({ rank, body }) => [rank, body.standing ?? []]))
+  const all = [...ranks].flatMap(([rank, own]) => own.map((standing) => ({ rank, standing })))
+  if (all.length === 0) return []
+  const rows = all.map(({ rank, standing: { t, until = t + 1, offered_at } }, n) => {
+    return { n, rank, t, until, offered_at: Math.floor(offered_at / 1_000_000) }
+  })
+  await session.run(`CREATE TEMP TABLE standing AS ${rowsSql(standingColumns, rows)}`)
+  const shown = new Set(seen.map(({ body, ...one }) => nameOf(body, one)))
+  const told = await numbered<{ n: number; t: Instant; body: number | null }>(session, statement('heard'))
+  return told.flatMap(({ n, t, body }) => {
+    const standing = all[n]?.standing
+    if (standing === undefined) return []
+    return [{ standing, t, shown: body === null ? null : shown.has(nameOf(body, { ...standing, t })) }]
+  })
+}
+
+function nameOf(body: number, { t, kind, offered }: Pick<Standing, 't' | 'kind' | 'offered'>): string {
+  return JSON.stringify([body, t, kind, offered])
 }

@@ -1,121 +1,70 @@
-import pLimit from 'p-limit'
-import { parquet } from '../store/parquet.ts'
+import { fewRows, parquet } from '../store/parquet.ts'
 import { realDisk } from '../store/disk.ts'
-import { sizeOf } from '../store/files.ts'
-import { fewRows } from '../store/compression.ts'
-import type { Lexed } from './lexer.ts'
-import { findClocks } from './clocks.ts'
-import { type Comparison, compare, tellAsked } from './compare.ts'
-import { convertDirectly, type Facts } from './direct.ts'
-import { findHoles } from './holes.ts'
+import { compare, type Comparison, type Contradiction, tellAsked } from './compare.ts'
 import {
+  type Body,
+  bodyAt,
   type BodyResult,
   type ConvertJob,
-  type ConvertPart,
   type ConvertResult,
   emptyTally,
+  order,
+  type Ordered,
   type PartJob,
+  type Tally,
   type WrittenFile,
   type WrittenRecent,
 } from './conversion.ts'
 import { load } from './load.ts'
-import { statement } from './sql.ts'
-import type { Contradiction } from './standing.ts'
-import { bodyAt, type Ordered, order } from './order.ts'
-import { describe, leadOf, readShares, shareOf, stagedDating, writePoints } from './write.ts'
+import { numbered, statement } from './sql.ts'
+import { describe, leadOf, readShares, shareOf, writePoints } from './write.ts'
 import { type Engine, quote } from '../store/engine.ts'
 import { portionRows, recentGroup } from './files.ts'
-import type { Violation } from '../ledger/entry.ts'
-
-/** So long bodies are written straight to their partition's file where that can be proved. */
-const usuallyLong = 1_000_000
-/** How many of those are written at a time: reading JSON keeps one processor busy. */
-const longAtOnce = 2
+import type { Finding, Json, Violation } from '../ledger/entry.ts'
+import { ceil, count, end, floor, type Instant, longestSeconds, step } from '../time.ts'
+import { type Clocks, clocksSql, type Loaded } from './stage.ts'
+import { availableAt, ruleFor } from '../catalog/availability.ts'
+import { minus, type Window } from '../windows.ts'
 
 /**
  * Turns the spool files of a batch into sorted Parquet files of the points that are new, one for all that comes in
- * small portions and one for each partition that gets many, and tells everything else: which bodies are poison and why, what contradicts the points that are held, what is missing. All
- * bodies are read and compared together, in as many statements for one partition as for a hundred; long ones have a
- * shorter way. No point becomes a JavaScript object but one that contradicts. Works in a session of its own; commits
- * nothing.
+ * small portions and one for each partition that gets many, and tells everything else: which bodies are poison and why,
+ * what contradicts the points that are held, what is missing. All bodies are read into tables and compared together, in as
+ * many statements for one partition as for a hundred. No point becomes a JavaScript object but one that contradicts. Works
+ * in a session of its own; commits nothing.
  */
 export async function convert(engine: Engine, job: ConvertJob): Promise<ConvertResult> {
   using session = await engine.session()
   try {
-    const lexed = new Map<string, Lexed>()
-    const parts = job.parts.map((part): PartJob => ({ ...job, ...part }))
-    const files: (WrittenFile | null)[] = parts.map(() => null)
-    const bodies: BodyResult[][] = parts.map(() => [])
-    const place = pLimit(longAtOnce)
-    const long = parts.map(async (part, p) => {
-      if (!(await isLong(part, job.longBytes ?? usuallyLong))) return
-      await place(async () => {
-        using own = await engine.session()
-        const ordered = order([part])
-        const direct = await convertDirectly(own, part, ordered, lexed)
-        if (!direct) return
-        files[p] = direct.file
-        bodies[p] = bodyResults(ordered, direct).map(({ result }) => result)
-      })
-    })
-    const ends = await Promise.allSettled(long)
-    // Not before all have ended: they work in the same database.
-    for (const end of ends) if (end.status === 'rejected') throw end.reason
-    const rest = parts.flatMap((part, p) => (bodies[p]?.length === part.bodies.length ? [] : [p]))
-    const staged = await convertStaged(
-      session,
-      job,
-      rest.map((p) => parts[p] as PartJob),
-      lexed,
-    )
-    for (const [i, p] of rest.entries()) {
-      files[p] = staged.files.get(i) ?? null
-      bodies[p] = staged.bodies.filter(({ part }) => part === i).map(({ result }) => result)
-    }
-    const { recent, violations, heard, findings, regained } = staged
-    return { files, recent, bodies: bodies.flat(), violations, heard, findings, regained }
+    const ordered = order(job.parts.map((part): PartJob => ({ ...job, ...part })))
+    if (ordered.length > 0) return await convertOrdered(session, job, ordered)
+    const nothing = { recent: null, bodies: [], violations: [], heard: [], findings: [], regained: [] }
+    return { files: job.parts.map(() => null), ...nothing }
   } catch (error) {
     for (const { out } of [...job.parts, job.recent]) await realDisk.remove(out)
     throw error
   }
 }
 
-async function isLong({ bodies }: ConvertPart, longBytes: number): Promise<boolean> {
-  let bytes = 0
-  for (const { file } of bodies) bytes += await sizeOf(file)
-  return bytes >= longBytes
-}
-
-/** Reads all bodies into tables, compares them with one another and with what is held, and writes what is new. */
-async function convertStaged(session: Engine, job: ConvertJob, parts: readonly PartJob[], lexed: Map<string, Lexed>) {
-  const ordered = order(parts)
-  if (ordered.length === 0)
-    return {
-      files: new Map<number, WrittenFile>(),
-      recent: null,
-      bodies: [],
-      violations: [],
-      heard: [],
-      findings: [],
-      regained: [],
-    }
+async function convertOrdered(session: Engine, job: ConvertJob, ordered: readonly Ordered[]): Promise<ConvertResult> {
   await tellAsked(session, ordered)
   const spooled = ordered.map(({ body }) => body.file)
-  const what = { circumstances: job, files: spooled, temporary: job.recent.out, lexed }
-  const { staged, poison } = await load(session, what)
-  const { tallies, contradictions, heard, late, minusZero, regained } = await compare(session, ordered, {
-    staged,
-    poison,
-  })
-  const told = [...staged.values()].some((body) => body.told > 0)
+  const loaded = await load(session, { circumstances: job, files: spooled, temporary: job.recent.out })
+  const compared = await compare(session, ordered, loaded)
+  const told = [...loaded.staged.values()].some((body) => body.told > 0)
   const findings = told ? await findClocks(session, ordered) : []
-  const written = await writeFresh(session, job, ordered, { tallies, late, minusZero })
-  const source = (bodies: readonly number[]): string => `(FROM offered WHERE keep AND body IN (${bodies.join(', ')}))`
-  const holes = await findHoles(session, { ordered, poison, tallies, source })
-  const points = new Map([...staged].map(([i, body]) => [i, body.points]))
-  const bodies = bodyResults(ordered, { poison, points, tallies, holes })
-  const violations = contradictions.map((found) => violation(found, ordered))
-  return { ...written, bodies, violations, heard, findings, regained }
+  const { files, recent } = await writeFresh(session, job, ordered, compared)
+  const holes = await findHoles(session, ordered, { ...loaded, ...compared })
+  const { contradictions, heard, regained } = compared
+  return {
+    files: job.parts.map((_, p) => files.get(p) ?? null),
+    recent,
+    bodies: bodyResults(ordered, { ...loaded, ...compared, holes }),
+    violations: contradictions.map((found) => violation(found, ordered)),
+    heard,
+    findings,
+    regained,
+  }
 }
 
 /** Writes the table `fresh`: large portions to files of their own, by partition, all others together. */
@@ -127,15 +76,14 @@ async function writeFresh(
 ): Promise<{ files: Map<number, WrittenFile>; recent: WrittenRecent | null }> {
   const added = new Map<number, number>()
   for (const [i, { p }] of ordered.entries()) added.set(p, (added.get(p) ?? 0) + (tallies.get(i)?.added ?? 0))
-  const dating = stagedDating(ordered)
   const most = Math.max(0, ...added.values())
   const sorted = !late && most > fewRows && !(await isUnsorted(session))
   const write = async (chosen: readonly number[], out: string, own: PartJob | null): Promise<WrittenRecent> => {
     const rows = chosen.reduce((sum, p) => sum + (added.get(p) ?? 0), 0)
     const source = `(FROM fresh WHERE part IN (${chosen.join(', ')}))`
-    const how = { place: 'rank', sorted, late, minusZero, few: own === null || rows <= fewRows, out }
+    const how = { sorted, late, minusZero, few: own === null || rows <= fewRows, out }
     const recent = own === null ? { lead: leadOf(ordered), group: recentGroup } : {}
-    await writePoints(session, job, dating, { source, ...how, ...recent })
+    await writePoints(session, job, ordered, { source, ...how, ...recent })
     const named = own === null ? '' : `${quote(own.metric)} AS metric, ${quote(own.interval)} AS "interval", `
     const shares = await readShares(session, `(SELECT ${named}* FROM ${parquet([out])})`)
     const file = describe(shares)
@@ -160,27 +108,19 @@ async function isUnsorted(session: Engine): Promise<boolean> {
 }
 
 /** The results of each partition in the order of asking. */
-function bodyResults(ordered: readonly Ordered[], { poison, points, tallies, holes }: Facts) {
+function bodyResults(
+  ordered: readonly Ordered[],
+  { poison, staged, tallies, holes }: Loaded & Pick<Comparison, 'tallies'> & { holes: ReadonlyMap<number, Window[]> },
+): BodyResult[] {
   const results = ordered.map(({ body, p, ord }, i) => {
     const reason = poison.get(i) ?? null
-    const held = points.get(i)
+    const points = staged.get(i)?.points
     const { kept: _, ...brought } = tallies.get(i) ?? emptyTally
-    const state = reason !== null ? ('poison' as const) : held === undefined ? ('empty' as const) : ('ok' as const)
-    return {
-      part: p,
-      ord,
-      result: {
-        request: body.request,
-        series: body.series.id,
-        state,
-        reason,
-        points: held ?? 0,
-        ...brought,
-        missing: holes.get(i) ?? [],
-      },
-    }
+    const state = reason !== null ? 'poison' : points === undefined ? 'empty' : 'ok'
+    const own = { request: body.request, series: body.series.id, state, reason, points: points ?? 0 } as const
+    return { p, ord, result: { ...own, ...brought, missing: holes.get(i) ?? [] } }
   })
-  return results.toSorted((a, b) => a.part - b.part || a.ord - b.ord)
+  return results.toSorted((a, b) => a.p - b.p || a.ord - b.ord).map(({ result }) => result)
 }
 
 function violation(found: Contradiction, ordered: readonly Ordered[]): Violation {
@@ -195,4 +135,94 @@ function violation(found: Contradiction, ordered: readonly Ordered[]): Violation
     offered_at: Number(part.observedAt),
     request: body.request,
   }
+}
+
+/**
+ * What the provider's `computed_at` contradicts, on the points in `fresh`: `before_end`, `before_stated`, and `convention`,
+ * once a body, where all its instants fit the other meaning of `t`; it then stands for that body's `before_end` too.
+ */
+export async function findClocks(session: Engine, ordered: readonly Ordered[]): Promise<Finding[]> {
+  const findings: Finding[] = []
+  const mistaken = new Set<number>()
+  let early = 0
+  const note = (position: number, t: number, kind: string, detail: Json): void => {
+    const { body, part } = bodyAt(ordered, position)
+    findings.push({ series: body.series.id, t, kind, detail, at: Number(part.observedAt) })
+  }
+  const fresh = statement('clocks', { clocks: clocksSql('computed', 'close', 'floor') })
+  for (const { body: position, ...clocks } of await numbered<Clocks & { body: number }>(session, fresh)) {
+    const { part } = bodyAt(ordered, position)
+    if (contradictsConvention(clocks, part)) {
+      mistaken.add(position)
+      const { told: points, low: lowest, high: highest } = clocks
+      note(position, clocks.first, 'convention', { timestamp: part.timestamp, points, lowest, highest })
+    } else early += clocks.early
+  }
+  if (early === 0) return findings
+  for (const { body, t, computed, close, floor, early: beforeEnd } of await numbered<Early>(
+    session,
+    statement('findings'),
+  ))
+    if (!mistaken.has(body))
+      note(body, t, beforeEnd ? 'before_end' : 'before_stated', { computed_at: computed, end: close, floor })
+  return findings
+}
+
+interface Early extends Readonly<Record<'body' | 't' | 'computed' | 'close' | 'floor', number>> {
+  readonly early: boolean
+}
+
+const enough = 3
+
+/**
+ * Whether the clocks of a body fit the other meaning of `t` only. Interval starts are computed about one interval after `t`. If every one of at least three comes within half an
+ * interval of `t`, then `t` was an end. Interval ends are computed soon after `t`; if every one comes one to two
+ * intervals after it, `t` was a start.
+ */
+export function contradictsConvention({ told, low, high }: Clocks, { interval, timestamp }: PartJob): boolean {
+  const size = longestSeconds(interval) * 1_000_000
+  if (told < enough) return false
+  return timestamp === 'interval_start' ? high < -size / 2 : low >= size && high < 2 * size
+}
+
+/** The grid points of the asked range that a complete answer holds: finished, and past a stated instant. */
+export function expectedRange(job: PartJob, body: Body, first: Instant | null): Window | null {
+  const from = body.since ?? first
+  if (from === null) return null
+  const since = ceil(from, job.interval, job.weekStart)
+  const asked = body.until === null ? Infinity : ceil(body.until, job.interval, job.weekStart)
+  let until = Math.min(asked, floor(body.horizon, job.interval, job.weekStart))
+  while (until > since && !finished(job, step(until, job.interval, -1), body.horizon))
+    until = step(until, job.interval, -1)
+  return { since, until: Math.max(since, until) }
+}
+
+function finished(job: PartJob, t: Instant, horizon: Instant): boolean {
+  if (end(t, job.interval) > horizon) return false
+  return ruleFor(job.rules, t).basis !== 'stated' || availableAt(job.rules, t, job.interval) <= horizon
+}
+
+/** For each body that is no poison the finished intervals that it lacks, by position. */
+export async function findHoles(
+  session: Engine,
+  ordered: readonly Ordered[],
+  { poison, tallies }: { readonly poison: ReadonlyMap<number, string>; readonly tallies: ReadonlyMap<number, Tally> },
+): Promise<Map<number, Window[]>> {
+  const holes = new Map<number, Window[]>()
+  const inside: number[] = []
+  for (const [i, { body, part }] of ordered.entries()) {
+    if (poison.has(i)) continue
+    const { first = null, last = null, kept = 0 } = tallies.get(i) ?? {}
+    const expected = expectedRange(part, body, first)
+    if (!expected) continue
+    const present = first === null || last === null ? [] : [{ since: first, until: end(last, part.interval) }]
+    holes.set(i, minus([expected], present))
+    if (present.some(({ since, until }) => kept < count(since, until, part.interval))) inside.push(i)
+  }
+  if (inside.length === 0) return holes
+  const gaps = statement('gaps', { bodies: inside.join(', ') })
+  for (const { body, ...window } of await numbered<Window & { body: number }>(session, gaps))
+    holes.get(body)?.push(window)
+  for (const windows of holes.values()) windows.sort((a, b) => a.since - b.since)
+  return holes
 }

@@ -1,15 +1,15 @@
 import { onGridSql, stepSql } from '../intervals-sql.ts'
-import type { Lexed } from './lexer.ts'
 import type { Circumstances } from './conversion.ts'
 import { numbered, statement } from './sql.ts'
 import type { Engine } from '../store/engine.ts'
 
+/** From here on a double does not hold every integer: whether it held the one that was sent, only its text tells. */
+export const beyondDouble = 2 ** 53
+
 /** What one body holds once it is staged. */
 export interface Staged {
   readonly points: number
-  /** How many have a number in v, how many of these are zero, and how many have a computed_at. */
-  readonly numbers: number
-  readonly zeros: number
+  /** How many have a computed_at. */
   readonly told: number
   /** Whether all values and instants are what they should be. */
   readonly sound: boolean
@@ -49,8 +49,6 @@ export interface Loading {
   readonly temporary: string
   readonly staged: Map<number, Staged>
   readonly poison: Map<number, string>
-  /** By spool file. */
-  readonly lexed: Map<string, Lexed>
   /** Copies in which `-0` is spelled `-0.0`, by body. */
   readonly copies: Map<number, string>
 }
@@ -62,10 +60,7 @@ export function gridOf({ timestamp, weekStart }: Circumstances): { start: string
 }
 
 type StatsRow = Readonly<
-  Record<
-    'body' | 'points' | 'numbers' | 'zeros' | 'told' | 'unsound' | 'minus_zeros' | 'moments' | 'first' | 'last',
-    number
-  >
+  Record<'body' | 'points' | 'told' | 'unsound' | 'minus_zeros' | 'moments' | 'first' | 'last', number>
 >
 
 /** Counts over the staged points of each body. */

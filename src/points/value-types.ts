@@ -1,14 +1,12 @@
 import type { Draft, StagedFile } from '../ledger/draft.ts'
 import type { FileEntry, ValueType } from '../ledger/entry.ts'
-import { liveFiles } from '../ledger/held.ts'
+import { heldValueTypes, liveFiles } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { heldValueTypes } from '../ledger/value-types.ts'
 import { type Engine, quote } from '../store/engine.ts'
 import { inLake } from '../store/layout.ts'
 import { parquet } from '../store/parquet.ts'
-import { sharesOf } from './files.ts'
+import { ruledSql, sharesOf } from './files.ts'
 import { numbered, rowsSql, statement } from './sql.ts'
-import { ruledSql } from './stored-clocks.ts'
 
 /** A file of points that is looked into; `path` is relative to the lake. */
 type Shown = Pick<FileEntry, 'path' | 'metric' | 'interval' | 'rows' | 'meta'>

@@ -1,17 +1,10 @@
-import { footerSql } from '../store/parquet.ts'
-import { backfillAfter } from '../catalog/availability.ts'
-import { availableSql, basisSql, floorSql, trustedSql } from '../catalog/availability-sql.ts'
+import { compressionSql, footerSql, type Identity } from '../store/parquet.ts'
 import { endSql, micros } from '../intervals-sql.ts'
 import type { Interval } from '../time.ts'
-import { compressionSql } from '../store/compression.ts'
-import type { Circumstances, PartJob, WrittenFile } from './conversion.ts'
-import { identityOf, type Ordered } from './order.ts'
+import { type Circumstances, identityOf, type Ordered, type WrittenFile } from './conversion.ts'
 import { lookup, numbered, statement } from './sql.ts'
-import { type Clocks, clocksSql } from './stage.ts'
-import { type Engine, quote, quoteList } from '../store/engine.ts'
-import type { Identity } from '../store/footers.ts'
-import type { Share } from './files.ts'
-import { computedSql } from './stored-clocks.ts'
+import { type Engine, quote } from '../store/engine.ts'
+import { type Share } from './files.ts'
 
 /** SQL of what the series of each body, in the order of the column `body`, says of its points. */
 function identitySql(ordered: readonly Ordered[]): Record<keyof Identity, string> {
@@ -27,27 +20,6 @@ function identitySql(ordered: readonly Ordered[]): Record<keyof Identity, string
 }
 
 /**
- * SQL of what a point is written with that tells nothing but its body. In seconds: from when on the rule calls it
- * knowable (`available`), before which it never is (`floor`), how much later it counts as backfilled.
- */
-export function literalDating({ rules, interval }: PartJob, ordered: readonly Ordered[]) {
-  return {
-    ...identitySql(ordered),
-    available: availableSql(rules, 't', interval),
-    floor: floorSql(rules, 't', interval),
-    backfill: `${backfillAfter(interval)}::BIGINT`,
-    basis: basisSql(rules, 't'),
-    trusted: trustedSql(rules, 't'),
-  }
-}
-
-/** For points of the table `fresh`, which tells what their rules say. */
-export function stagedDating(ordered: readonly Ordered[]): ReturnType<typeof literalDating> {
-  const ruled = { available: 'ruled', floor: 'floor', backfill: 'backfill', basis: 'rule_basis', trusted: 'trusted' }
-  return { ...identitySql(ordered), ...ruled }
-}
-
-/**
  * SQL of metric and interval of each body's points, as leading columns. The metric is text: of an enum each row group would
  * be said to hold all of its values, and no question could skip one.
  */
@@ -57,12 +29,10 @@ export function leadOf(ordered: readonly Ordered[]): string {
 }
 
 /** The points to be written. */
-export interface Source {
-  /** SQL of a relation: body, t, v, o, extra, computed, and what the dating names. */
+interface Source {
+  /** SQL of points of the table `fresh`, which tells what their rules say. */
   readonly source: string
-  /** The column by which the series are sorted. */
-  readonly place: string
-  /** Whether the source is sorted by it and t already. */
+  /** Whether they are sorted by rank and t already. */
   readonly sorted: boolean
   /** Whether the table `late` names points that came late. */
   readonly late: boolean
@@ -85,22 +55,17 @@ const usualGroup = 122_880
 export async function writePoints(
   session: Engine,
   { observedAt, metadata }: Circumstances,
-  dating: ReturnType<typeof literalDating>,
-  { source, place, sorted, late, minusZero, few, out, lead = '', group = usualGroup }: Source,
+  ordered: readonly Ordered[],
+  { source, sorted, late, minusZero, few, out, lead = '', group = usualGroup }: Source,
 ): Promise<void> {
   const now = `${observedAt}::BIGINT`
   const clocks = late
     ? { seen: `coalesce(stood, ${now})`, late: 'coalesce(tardy, false)', again: 'coalesce(anew, false)' }
     : { seen: now, late: 'false', again: 'false' }
   const from = late ? `(SELECT * RENAME ("again" AS anew) FROM ${source} LEFT JOIN late USING (body, t))` : source
-  const { asset, currency, exchange, network, params } = dating
   const sql = statement('output', {
-    asset,
-    currency,
-    exchange,
-    network,
-    params,
-    dated: datedSql(dating, { source: from, place, ...clocks }),
+    ...identitySql(ordered),
+    dated: statement('dated', { source: from, ...clocks }),
     lead,
     group,
     order: sorted && !late ? '' : 'ORDER BY place, t',
@@ -113,81 +78,14 @@ export async function writePoints(
   await session.run(sql)
 }
 
-/** How the points of a relation are dated: SQL of when each was first seen, whether it came late, and whether anew. */
-interface Dating {
-  readonly source: string
-  readonly place: string
-  readonly seen: string
-  readonly late: string
-  readonly again: string
-}
-
-/** SQL of points with their dates. */
-export function datedSql(
-  { basis, available, floor, backfill, trusted }: ReturnType<typeof literalDating>,
-  dating: Dating,
-): string {
-  return statement('dated', {
-    basis: asBasis(basis),
-    provider: asBasis(`'provider'`),
-    observed_basis: asBasis(`'observed'`),
-    available,
-    floor,
-    backfill,
-    trusted,
-    ...dating,
-  })
-}
-
-/** As an enum: Parquet writes it several times faster and every reader sees text. */
-function asBasis(text: string): string {
-  return `CAST(${text} AS ENUM ('provider', 'observed', 'stated', 'assumed', 'override'))`
-}
-
 /** SQL of the content digest over rows of points files; sums over several files add up. */
 export const digestSql = `CAST(coalesce(sum(hash(asset, currency, exchange, network, params, t, available_at, observed_at, v,
   signbit(v), o, basis, extra, computed_at, available_rule_at)), 0) AS VARCHAR)`
-
-const noClocks = '0::BIGINT AS early, 0::BIGINT AS low, 0::BIGINT AS high'
 
 /** What some points come to: first and last t (seconds), `available_at` and its lag behind the interval's end (microseconds). */
 interface Bounds extends Omit<WrittenFile, 'min_t' | 'max_t'> {
   readonly first: number
   readonly last: number
-}
-
-/** What the written file holds of one series in one part of time: what one body brought. */
-export interface Part extends Bounds, Clocks, Identity {
-  /** Number of the part of time. */
-  readonly part: number
-  /** Points whose v is not null, and those whose v is zero. */
-  readonly numbers: number
-  readonly zeros: number
-  /** Where they stand in the file. */
-  readonly first_row: number
-  readonly last_row: number
-}
-
-/** Reads the written file back, its clocks where points are `told`: by series, and by the part of time between the instants `cuts` (ascending). */
-export async function readBack(
-  session: Engine,
-  { interval, rules }: PartJob,
-  { out, told }: { readonly out: string; readonly told: boolean },
-  cuts: readonly number[] = [],
-): Promise<Part[]> {
-  const branches = cuts.map((cut, part) => `WHEN mark < ${cut} THEN ${part}`).join(' ')
-  const close = endSql('mark', interval)
-  return await numbered<Part>(
-    session,
-    statement('written', {
-      file: quoteList([out]),
-      end: close,
-      part: cuts.length === 0 ? '0' : `CASE ${branches} ELSE ${cuts.length} END`,
-      clocks: told ? clocksSql(`epoch_us(${computedSql()})`, close, floorSql(rules, 'mark', interval)) : noClocks,
-      computed: computedSql(),
-      digest: digestSql,
-    }),
-  )
 }
 
 /** What a relation with metric and interval holds of one partition, with its proof. */

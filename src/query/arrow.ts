@@ -11,7 +11,7 @@ import {
   Table,
 } from 'apache-arrow'
 import type { Engine } from '../store/engine.ts'
-import type { Parameters } from '../store/parameters.ts'
+import type { Parameters } from '../store/sql.ts'
 import { columnBuilder } from './arrow-columns.ts'
 import { arrowType } from './arrow-types.ts'
 import type { Filled } from './filled.ts'

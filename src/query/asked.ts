@@ -1,5 +1,5 @@
 import { type Engine, quote, quoteList, type Row } from '../store/engine.ts'
-import type { Parameters } from '../store/parameters.ts'
+import type { Parameters } from '../store/sql.ts'
 import { type AskedMetric, askedMetric, type AskedNotes, aside, type Beyond } from './doubts.ts'
 import type { Empty } from './filled.ts'
 import { admit } from './gate.ts'

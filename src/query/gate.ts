@@ -1,7 +1,7 @@
 import { type LakeError, usage } from '../errors.ts'
 import type { Engine, Prepared } from '../store/engine.ts'
 import { liesIn } from '../store/disk.ts'
-import type { Parameters } from '../store/parameters.ts'
+import type { Parameters } from '../store/sql.ts'
 import { formOf } from './forms.ts'
 import { computingSteps, readingFunctions, refusedFunctions, refusedScalars, toldSettings } from './gate-lists.ts'
 import { settingsFixed, temporaryOnly } from './refusal.ts'

@@ -1,6 +1,6 @@
 import { usage } from '../errors.ts'
 import { type Engine, quoteName } from '../store/engine.ts'
-import type { Parameters } from '../store/parameters.ts'
+import type { Parameters } from '../store/sql.ts'
 import { askedInSql, decidedBy, doubtsOfFilter, doubtsOfPanel, doubtsOfSql } from './asked.ts'
 import { asOfText, type AskedNotes, isDoubtful, notesOf } from './doubts.ts'
 import { type Empty, extentOf } from './filled.ts'

@@ -1,6 +1,6 @@
 import { LakeError, usage } from '../errors.ts'
 import type { Engine } from '../store/engine.ts'
-import type { Parameters } from '../store/parameters.ts'
+import type { Parameters } from '../store/sql.ts'
 import { admit, type Ready } from './gate.ts'
 import type { Door } from './note.ts'
 import { metricsOf } from './points.ts'

@@ -9,7 +9,7 @@ import { textHash } from './record.ts'
 import { filterFields } from './verify-plan.ts'
 import { statement, relation } from './sql.ts'
 import { type Shaped, text, real, flag, count, oneOf, orNull } from '../ledger/shape.ts'
-import { rowsAs } from '../ledger/rows-as.ts'
+import { rowsAs } from '../ledger/row.ts'
 
 /** The live files of a registry table, absolute, each once. */
 export function tableFiles(ledger: Ledger, table: string): string[] {

@@ -1,5 +1,5 @@
 import type { LakeError } from '../errors.ts'
-import { type Ended, endedEarly } from '../ledger/ended.ts'
+import { type Ended, endedEarly } from '../ledger/requests.ts'
 
 /** What has come of a run so far, nothing yet; names are relied on. */
 export function newTally(version: number) {

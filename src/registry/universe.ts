@@ -3,7 +3,7 @@ import { parquet } from '../store/parquet.ts'
 import { tableFiles } from './held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { real, type Shaped, count } from '../ledger/shape.ts'
-import { rowsAs } from '../ledger/rows-as.ts'
+import { rowsAs } from '../ledger/row.ts'
 
 const stepFields = {
   /** Unix seconds. */

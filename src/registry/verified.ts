@@ -1,5 +1,5 @@
 import { gravestOf, LakeError } from '../errors.ts'
-import type { Ended } from '../ledger/ended.ts'
+import type { Ended } from '../ledger/requests.ts'
 import { type Finding, verifyKinds } from './history.ts'
 import { verdictOf } from './summary.ts'
 

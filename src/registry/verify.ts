@@ -1,6 +1,6 @@
 import type { Resource } from '../catalog/catalogue.ts'
 import { commit, type StagedFile, type Ticket } from '../ledger/commit.ts'
-import { endedBy } from '../ledger/ended.ts'
+import { endedBy } from '../ledger/requests.ts'
 import { heldPassingFrom } from '../ledger/held.ts'
 import { roundOf } from '../ledger/held-runs.ts'
 import { providerOf } from '../ledger/provider.ts'

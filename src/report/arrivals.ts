@@ -6,10 +6,9 @@ import { type Interval, unshownInterval } from '../time.ts'
 import { Engine, quote, quoteList } from '../store/engine.ts'
 import { liveFiles } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { partitionsOf } from '../points/files.ts'
-import { computedSql } from '../points/stored-clocks.ts'
+import { computedSql, partitionsOf } from '../points/files.ts'
 import { readPoints } from '../views/relations.ts'
-import { rowsAs } from '../ledger/rows-as.ts'
+import { rowsAs } from '../ledger/row.ts'
 import { type Shaped, text, orNull, shape, count, real, listOf } from '../ledger/shape.ts'
 
 const arrivalsFields = {

@@ -1,11 +1,12 @@
 import type { Catalogue } from '../catalog/catalogue.ts'
 import type { CoverageRow, Json } from '../ledger/entry.ts'
 import {
+  countValueChanges,
   heldCoverage,
   heldSeries,
   heldStamps,
-  heldViolations,
   type HeldViolation,
+  heldViolations,
   heldWeekStart,
   isOnDisk,
   liveFiles,
@@ -13,12 +14,14 @@ import {
   summary,
 } from '../ledger/held.ts'
 import {
+  type HeldRun,
   heldRuns,
   heldVerified,
-  type HeldRun,
   lastPublished,
+  pendingSelections,
   requestsByOutcome,
   requestTotals,
+  runAtWork,
   verifiedTotals,
 } from '../ledger/held-runs.ts'
 import type { Head, Ledger } from '../ledger/ledger.ts'
@@ -27,7 +30,6 @@ import { type ObservedAgain, observedAgain } from '../ledger/lost.ts'
 import { atOneInstant } from '../ledger/row.ts'
 import { holderOf, isFree } from '../store/lock.ts'
 import { mirrorOf } from '../store/marker.ts'
-import { pendingSelections, runAtWork } from '../ledger/pending.ts'
 import { notAsked, pendingAsks, selectedOf } from '../metrics/not-asked.ts'
 import { readRefusal } from '../ledger/refusals.ts'
 import { type Refused, refusals } from '../ledger/violations.ts'
@@ -44,7 +46,6 @@ import { judge } from './audit.ts'
 import { holesIn } from './holes.ts'
 import { type Judging, reasonsOf, trustOf } from './trust.ts'
 import { bytesProblem } from '../ledger/commit.ts'
-import { countValueChanges } from '../ledger/value-types.ts'
 
 /** What a status is made of. */
 export interface StatusInput {

@@ -1,6 +1,6 @@
 import { endSql, micros } from '../intervals-sql.ts'
 import { formatDuration, type Interval } from '../time.ts'
-import { computedSql } from '../points/stored-clocks.ts'
+import { computedSql } from '../points/files.ts'
 import { quote, quoteList } from '../store/engine.ts'
 import { realPoints } from '../views/altered.ts'
 

@@ -19,8 +19,8 @@ import {
   StatementType,
 } from '@duckdb/node-api'
 import { LakeError } from '../errors.ts'
-import { bindAll, type Parameter, type Parameters } from './parameters.ts'
-import { makeSpill, removeSpill } from './spills.ts'
+import { bindAll, type Parameter, type Parameters } from './sql.ts'
+import { makeSpill, removeSpill } from './files.ts'
 
 /** How an engine is opened; what is left out is DuckDB's own default. */
 export interface EngineOptions {

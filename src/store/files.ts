@@ -4,10 +4,12 @@ import {
   createWriteStream,
   existsSync,
   lstatSync,
+  mkdtempSync,
   openSync,
-  type ReadStream,
   readFileSync,
+  type ReadStream,
   realpathSync,
+  rmSync,
   statSync,
   type WriteStream,
   writeSync,
@@ -155,4 +157,23 @@ export async function touch(path: string, at: number): Promise<void> {
 export async function temporaryFolder(within = tmpdir()): Promise<{ readonly path: string } & AsyncDisposable> {
   const path = await mkdtemp(join(within, 'pitlake-'))
   return { path, [Symbol.asyncDispose]: () => realDisk.remove(path) }
+}
+
+const spills = new Set<string>()
+
+/** A folder that nobody else may enter, for what does not fit into memory. */
+export function makeSpill(): string {
+  const spill = mkdtempSync(join(tmpdir(), 'pitlake-'))
+  spills.add(spill)
+  return spill
+}
+
+/** Removes such a folder with all that is in it. */
+export function removeSpill(folder: string | undefined): void {
+  if (folder !== undefined && spills.delete(folder)) rmSync(folder, { recursive: true, force: true })
+}
+
+/** Removes what sessions spilled that are still at work: for whoever ends without closing them. */
+export function removeSpills(): void {
+  for (const folder of spills) removeSpill(folder)
 }

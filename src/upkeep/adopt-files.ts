@@ -1,5 +1,4 @@
-import { type Columns, columnsOf, parquet } from '../store/parquet.ts'
-import { footersOf, countSeries } from '../store/footers.ts'
+import { type Columns, columnsOf, countSeries, footersOf, parquet } from '../store/parquet.ts'
 import { type Engine, quote } from '../store/engine.ts'
 import { LakeError } from '../errors.ts'
 import { dataVersion, inLake, parsePointsFile, parseRegistryFile, places } from '../store/layout.ts'

@@ -10,7 +10,7 @@ import { lostCursor, stateDraft, snapshotFields } from '../registry/state.ts'
 import { text, real, orNull, type Shaped, count } from '../ledger/shape.ts'
 import { LakeError } from '../errors.ts'
 import { countRecords } from '../registry/held.ts'
-import { rowsAs } from '../ledger/rows-as.ts'
+import { rowsAs } from '../ledger/row.ts'
 
 /** What is taken up of the registry: all that its history needs, or nothing. */
 export interface AdoptedRegistry {

@@ -35,7 +35,7 @@ import {
 } from './adopt-files.ts'
 import { sortPoints, sortRows } from './adopt-points.ts'
 import { adoptRegistry } from './adopt-registry.ts'
-import { foundFolder, isLost, whatIsLeft } from './found.ts'
+import { foundFolder, isLost, whatIsLeft } from './judgement.ts'
 
 /** What taking up a lost lake needs beside its files. */
 export interface Adopting {

@@ -13,10 +13,9 @@ import { asEarlier } from './redate.ts'
 import { end, formatInstant, type Micros } from '../time.ts'
 import { mendRegistry, pollInstants } from './clock-registry.ts'
 import { dissolveRecent } from './compact.ts'
-import { mendArchive } from './clock-archive.ts'
+import { mendArchive, type Mended, type Mending, mendInstants, trueInstantSql } from './clock-archive.ts'
 import { replacement, withRewriting, type Rewriting } from './rewrite.ts'
 import { providerOf } from '../ledger/provider.ts'
-import { type Mended, type Mending, mendInstants, trueInstantSql } from './clock-instants.ts'
 
 /** A clock may be off by so much without anybody's noticing. */
 const tolerated = 3_600_000_000

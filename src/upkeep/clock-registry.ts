@@ -11,7 +11,7 @@ import {
   seenColumns,
   type TrueInstants,
   trueInstantSql,
-} from './clock-instants.ts'
+} from './clock-archive.ts'
 import { registryState, type RegistryState, passingDraft, passingFacts, stateDraft } from '../registry/state.ts'
 import { type Rewriting, replacement } from './rewrite.ts'
 import { quoteName, quote } from '../store/engine.ts'

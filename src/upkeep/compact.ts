@@ -1,21 +1,27 @@
 import { posix } from 'node:path'
 import { LakeError } from '../errors.ts'
 import { archived } from '../ledger/archive.ts'
-import { commit, type StagedFile, type RewriteDeps } from '../ledger/commit.ts'
+import { commit, type RewriteDeps, type StagedFile } from '../ledger/commit.ts'
 import { foldJournal } from '../ledger/fold.ts'
 import { type HeldFile, liveFiles } from '../ledger/held.ts'
-import { type Actual, type JobDeps, type Result, runName, withLake } from '../ledger/job.ts'
-import type { Ledger } from '../ledger/ledger.ts'
+import { type Actual, type JobDeps, type Result, type RunEnd, runName, withLake } from '../ledger/job.ts'
+import { Ledger } from '../ledger/ledger.ts'
 import { tryLock } from '../store/lock.ts'
-import { mergeFiles, Unmergeable, isHistory } from './merge.ts'
+import { isHistory, mergeFiles, Unmergeable } from './merge.ts'
 import { mergeRecentFiles } from './merge-recent.ts'
 import { isRecent, portionRows } from '../points/files.ts'
-import { measuredEncoding } from './encode.ts'
+import { measuredEncoding, type Rewriting, statement, withRewriting } from './rewrite.ts'
 import { historyMerge, tieredMerge, wholeMerge } from './merge-plan.ts'
 import { archiveRows } from './archive.ts'
-import { type Rewriting, withRewriting } from './rewrite.ts'
 import { providerOf } from '../ledger/provider.ts'
 import { growingTables } from '../registry/columns.ts'
+import type { Catalogue } from '../catalog/catalogue.ts'
+import { buildViews } from '../views/build.ts'
+import { readManifest } from '../views/manifest.ts'
+import { Engine, quoteList } from '../store/engine.ts'
+import { inLake } from '../store/layout.ts'
+import { count, text } from '../ledger/shape.ts'
+import { rowsAs } from '../ledger/row.ts'
 
 /** A partition whose files were left as they are, and why. */
 export interface Abandoned extends Pick<HeldFile, 'table' | 'metric' | 'interval'> {
@@ -284,4 +290,68 @@ export function mergeVerdict({ abandoned, stopped }: MergeSummary): LakeError | 
 export function judgeMerge(summary: MergeSummary): void {
   const error = mergeVerdict(summary)
   if (error !== null) throw error
+}
+
+/** What finishing a run needs. */
+export interface FinishDeps {
+  readonly catalogue: Catalogue
+  readonly deps: RewriteDeps
+  readonly note: (text: string) => void
+}
+
+/**
+ * Merges small files, on one thread, which takes the least memory, and makes the views anew. The points are committed
+ * already, so a failure here is a note, and the next run or `pitlake views` mends it. A run that changed and asked
+ * nothing leaves views alone that are whole.
+ */
+export async function finishRun(
+  { ledger, run, commits, requests }: RunEnd,
+  { catalogue, deps, note }: FinishDeps,
+): Promise<void> {
+  const idle = commits === 0 && requests === 0
+  if (ledger.head().version === 0 || (idle && (await readManifest(ledger.root)))) return
+  if (commits > 0)
+    await noted('merging small files', note, async () => await mergeSmallFiles(ledger, { threads: 1, ...deps }, run))
+  await noted('making the views', note, async () => await buildViews(ledger, { catalogue, deps }))
+}
+
+async function noted(doing: string, note: (text: string) => void, work: () => Promise<unknown>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    note(`${doing} failed, the data are safe: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}
+
+/** What the points of one metric cost on disk. */
+export interface MetricSize {
+  readonly metric: string
+  readonly files: number
+  readonly points: number
+  readonly bytes: number
+  readonly bytes_per_point: number
+  /** Bytes a point by column, the dearest first; `footers` is what belongs to no column. */
+  readonly columns: Readonly<Record<string, number>>
+}
+
+/** What stands for the metric of files that hold all of them. */
+const recent = '(recent)'
+
+/** Bytes per point and column of every metric, from the footers of its files; the dearest metric first. */
+export async function metricSizes(root: string): Promise<MetricSize[]> {
+  using ledger = await Ledger.openToRead(root)
+  using engine = await Engine.open(':memory:', { threads: 1 })
+  const files = liveFiles(ledger, { table: 'points' })
+  const sizes: MetricSize[] = []
+  for (const [metric, own] of Map.groupBy(files, (file) => file.metric ?? recent)) {
+    const paths = own.map((file) => inLake(root, file.path))
+    const rows = await rowsAs(engine, { column: text, bytes: count }, statement('sizes', { files: quoteList(paths) }))
+    const points = own.reduce((sum, file) => sum + file.rows, 0)
+    const bytes = own.reduce((sum, file) => sum + file.bytes, 0)
+    const footers = { column: 'footers', bytes: bytes - rows.reduce((sum, one) => sum + one.bytes, 0) }
+    const sorted = [...rows, footers].toSorted((a, b) => b.bytes - a.bytes)
+    const each = Object.fromEntries(sorted.map((one) => [one.column, one.bytes / points]))
+    sizes.push({ metric, files: own.length, points, bytes, bytes_per_point: bytes / points, columns: each })
+  }
+  return sizes.toSorted((a, b) => b.bytes - a.bytes)
 }

@@ -1,6 +1,6 @@
 import { archived } from '../ledger/archive.ts'
 import { type BytesProblem, bytesProblem, sha256File } from '../ledger/commit.ts'
-import { type Damage, finding } from './damage.ts'
+import { type Damage, finding, instead } from './damage.ts'
 import { isFolder } from '../store/files.ts'
 import { codeOf, exists, isWritable, namesIn, statOf } from '../store/disk.ts'
 import { readsWell } from '../store/engine.ts'
@@ -54,16 +54,8 @@ export async function checkFiles(ledger: Ledger, thorough: boolean): Promise<Fil
 /** A file that left the view is only needed by stamped results of its time. */
 function weightOf(file: HeldFile, problem: BytesProblem): Partial<Pick<Damage, 'severity' | 'remedy'>> {
   if (!isGone(problem)) return {}
-  if (file.removed_version !== null)
-    return {
-      severity: 'notice',
-      remedy:
-        'it has left the view and only results stamped before may need it: put it back from a copy if you have one',
-    }
-  const asked = 'put it back from a copy of the lake, or run pitlake doctor --repair --forget-lost and fetch again'
-  const kept =
-    'run pitlake doctor --repair: it is rebuilt from registry/raw while the bodies are there; else put it back from a copy'
-  return { severity: 'damage', remedy: isForgettable(file) ? asked : kept }
+  if (file.removed_version !== null) return { severity: 'notice', remedy: instead.superseded }
+  return { remedy: isForgettable(file) ? instead.asked : instead.refolded }
 }
 
 /** Whether what was found is the end of the file's bytes, and not only a way to them that is closed. */
@@ -109,9 +101,7 @@ function lostLater(paths: readonly string[], version: number): Damage[] {
   if (paths.length === 0) return []
   const newest = Math.max(...paths.map((path) => dataVersion(path) ?? 0))
   const found = `it ends at version ${version}, and data of versions up to ${newest} stand here: what came in between is lost`
-  const remedy =
-    'put the entries back from a copy of the lake; without one pitlake doctor --repair moves these files to swept/, and fetch asks again'
-  return [finding('entry_lost', places.journal, found, { remedy })]
+  return [finding('entry_lost', places.journal, found, { remedy: instead.laterData })]
 }
 
 /** What no entry names at this instant; the commit lock is held, for a commit moves its files in before its entry. */
@@ -157,7 +147,7 @@ export async function checkLocks(root: string): Promise<Damage[]> {
 /** What is wrong with a file of the views, whatever it holds. */
 async function viewProblem(root: string, severity: Damage['severity']): Promise<Damage | undefined> {
   for (const path of [places.database, places.script, places.manifest]) {
-    const own = { severity, remedy: 'run pitlake doctor --repair: it moves the folder aside and makes the views anew' }
+    const own = { severity, remedy: instead.folder }
     if (await isFolder(inLake(root, path))) return finding('views_torn', path, 'a folder stands in its place', own)
   }
   for (const path of [places.database, places.script])
@@ -199,12 +189,13 @@ export async function checkViews(ledger: Ledger, root: string, thorough: boolean
 /** The name of an export begins with the checksum of its bytes. */
 async function checkExports(root: string, manifest: Manifest, thorough: boolean): Promise<Damage[]> {
   const found: Damage[] = []
-  const remedy = 'run pitlake views'
   for (const { path, checksum } of exportsOf(manifest)) {
     const file = inLake(root, path)
     if (!(await statOf(file))) found.push(finding('views_missing', path, 'it is not there'))
     else if (thorough && !(await sha256File(file)).startsWith(checksum))
-      found.push(finding('file_changed', path, 'its bytes do not match the checksum in its name', { remedy }))
+      found.push(
+        finding('file_changed', path, 'its bytes do not match the checksum in its name', { remedy: instead.views }),
+      )
   }
   return found
 }
@@ -238,8 +229,7 @@ export async function stampsHealth(ledger: Ledger, thorough: boolean): Promise<S
   for (const { of, ...file } of copied.values()) {
     const problem = await bytesProblem(root, file, thorough)
     if (!problem) continue
-    const { remedy } = finding('stamp_torn', problem.path, problem.found)
-    findings.push(finding(problem.kind, problem.path, problem.found, isGone(problem) ? { remedy } : {}))
+    findings.push(finding(problem.kind, problem.path, problem.found, isGone(problem) ? { remedy: instead.stamp } : {}))
     if (isGone(problem)) for (const id of of) torn.add(id)
   }
   return { lost, torn: [...torn], findings }

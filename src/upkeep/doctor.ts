@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { LakeError } from '../errors.ts'
 import type { CommitDeps } from '../ledger/commit.ts'
-import { type Damage, finding, inOrder } from './damage.ts'
+import { type Damage, finding, inOrder, instead } from './damage.ts'
 import {
   checkFiles,
   checkLocks,
@@ -16,6 +16,7 @@ import {
 import { isBegun, refuseHalfMirror } from '../store/begin.ts'
 import { isWritable } from '../store/disk.ts'
 import { places } from '../store/layout.ts'
+import type { Micros } from '../time.ts'
 import { refuseMirror } from '../store/marker.ts'
 import { Ledger, noLake } from '../ledger/ledger.ts'
 import { type ObservedAgain, observedAgain } from '../ledger/lost.ts'
@@ -24,8 +25,7 @@ import { isFromNote } from '../ledger/stamps.ts'
 import type { Resources } from '../registry/bodies.ts'
 import { adoptLost, type Adopting, endAdoption, isHalfAdopted } from './adopt.ts'
 import { type ForgottenLoss, forgetLost } from './forget.ts'
-import { lostDamage, moveFound, whatIsLeft } from './found.ts'
-import { judge, type Judgement, type Way } from './judgement.ts'
+import { judge, type Judgement, lostDamage, moveFound, type Way, whatIsLeft } from './judgement.ts'
 import {
   clearJournal,
   clearViews,
@@ -35,11 +35,11 @@ import {
   keepRuns,
   mendMarker,
   rebuildIndex,
+  rebuildRegistry,
   restoreMerged,
   tidy,
 } from './repair.ts'
 import { checkClock, mendClock } from './clock-ahead.ts'
-import { rebuildRegistry } from './rebuild-registry.ts'
 import { checkStrays, checkRuns } from './damage-journal.ts'
 import { readManifest } from '../views/manifest.ts'
 
@@ -90,13 +90,13 @@ export async function examine(input: DoctorInput, deps: DoctorDeps): Promise<Dia
   if (!isBegun(root)) throw noLake(root)
   const first = await look(input, deps, judged)
   const half = Boolean(adopt) && (await isHalfAdopted(root))
-  if (!(half || rebuildLedger || repair || forgetLost) || judged.way === 'newer') return first.diagnosis
+  if (!(half || rebuildLedger || repair || forgetLost) || judged.way === 'newer') return first
   const mended = await mendIndex(input, half, judged, deps)
   using ledger = await ifSound(async () => await Ledger.open(root))
   const rest = ledger ? await mendFiles(ledger, input, deps) : undefined
   if (ledger) mended.push(...(rest?.done ?? []), ...(await mendViews(ledger, input, deps)))
   if (half) await endAdoption(root, deps)
-  const { diagnosis } = await look(input, deps)
+  const diagnosis = await look(input, deps)
   const findings = diagnosis.findings.map((damage) => withReason(damage, rest?.beyond))
   return { ...diagnosis, findings, mended, forgotten: rest?.forgotten ?? null }
 }
@@ -182,9 +182,7 @@ async function mendViews(ledger: Ledger, { data: root, thorough }: DoctorInput, 
 /** What could not be made from registry/raw says why. */
 function withReason(damage: Damage, beyond: ReadonlyMap<string, string> = new Map()): Damage {
   const why = beyond.get(damage.path)
-  return why === undefined
-    ? damage
-    : { ...damage, remedy: `put it back from a copy of the lake: registry/raw cannot make it (${why})` }
+  return why === undefined ? damage : { ...damage, remedy: instead.beyond(why) }
 }
 
 async function adopted(input: DoctorInput, adopting: Adopting, deps: DoctorDeps): Promise<Diagnosis> {
@@ -192,8 +190,7 @@ async function adopted(input: DoctorInput, adopting: Adopting, deps: DoctorDeps)
   using ledger = await Ledger.open(input.data)
   await deps.views?.(ledger)
   await endAdoption(input.data, deps)
-  const { diagnosis } = await look(input, deps)
-  return { ...diagnosis, mended }
+  return { ...(await look(input, deps)), mended }
 }
 
 /** What work gives; undefined where the lake does not let it: that stays among the findings. */
@@ -206,47 +203,58 @@ async function ifSound<T>(work: () => Promise<T>): Promise<T | undefined> {
   }
 }
 
-interface Look {
-  readonly diagnosis: Diagnosis
-  readonly files: FilesHealth
+/** An open lake as it is looked at. */
+interface Seen {
+  readonly ledger: Ledger
+  /** Absolute. */
+  readonly root: string
+  readonly thorough: boolean
+  readonly now: Micros
+  readonly damaged: FilesHealth['damaged']
 }
 
-async function look(input: DoctorInput, deps: DoctorDeps, known?: Judgement): Promise<Look> {
-  const root = input.data
+/** What is looked for in a lake whose index can be read, and (`writable`) only where what is found can be mended. */
+const looks: readonly {
+  readonly writable?: true
+  readonly look: (seen: Seen) => readonly Damage[] | Promise<readonly Damage[]>
+}[] = [
+  { look: ({ damaged }) => onePerWay(damaged.map(({ damage }) => damage)) },
+  { look: ({ ledger }) => checkMarker(ledger) },
+  { writable: true, look: ({ ledger }) => checkOrphans(ledger) },
+  { look: ({ ledger }) => checkRuns(ledger) },
+  { look: async ({ ledger, thorough }) => (await stampsHealth(ledger, thorough)).findings },
+  { look: ({ ledger, now }) => checkClock(ledger, now) },
+  { look: ({ ledger, root, thorough }) => checkViews(ledger, root, thorough) },
+]
+
+/** A closed way to many files is one finding. */
+function onePerWay(damages: readonly Damage[]): Damage[] {
+  return [...new Map(damages.map((damage) => [`${damage.kind} ${damage.path}`, damage])).values()]
+}
+
+async function look(input: DoctorInput, deps: DoctorDeps, known?: Judgement): Promise<Diagnosis> {
+  const { data: root, thorough } = input
   const judged = known ?? (await judge(root))
-  const found = [...judged.findings]
+  const findings = [...judged.findings]
   let files: FilesHealth = { damaged: [], files: 0, bytes: 0 }
+  const writable = isWritable(root)
   using ledger = await openAnyhow(root, judged)
-  if (judged.way === 'newer') return { diagnosis: diagnosisOf(undefined, files, found, input), files }
-  if (judged.way === 'whole' && ledger && isWritable(root) && (await differs(ledger)))
-    found.push(finding('ledger_differs', places.ledger, 'it says something else than the journal beside it'))
-  found.push(...(await checkStrays(root)))
-  if (ledger) {
-    files = await checkFiles(ledger, input.thorough)
-    const damages = files.damaged.map(({ damage }) => damage)
-    // A closed way to many files is one finding.
-    found.push(...new Map(damages.map((damage) => [`${damage.kind} ${damage.path}`, damage])).values())
-    found.push(...(await checkMarker(ledger)))
-    if (isWritable(root)) found.push(...(await checkOrphans(ledger)))
-    found.push(...(await checkRuns(ledger)), ...(await stampsHealth(ledger, input.thorough)).findings)
-    found.push(...checkClock(ledger, deps.nowMicros()))
-    found.push(...(await checkViews(ledger, resolve(root), input.thorough)))
+  if (judged.way !== 'newer') {
+    if (judged.way === 'whole' && ledger && writable && (await differs(ledger)))
+      findings.push(finding('ledger_differs', places.ledger, 'it says something else than the journal beside it'))
+    findings.push(...(await checkStrays(root)))
+    if (ledger) {
+      files = await checkFiles(ledger, thorough)
+      const seen = { ledger, root: resolve(root), thorough, now: deps.nowMicros(), damaged: files.damaged }
+      for (const one of looks) if (writable || !one.writable) findings.push(...(await one.look(seen)))
+    }
+    if (writable) findings.push(...(await checkLocks(root)), ...(await checkSpace(root, files.bytes, deps)))
   }
-  if (isWritable(root)) found.push(...(await checkLocks(root)), ...(await checkSpace(root, files.bytes, deps)))
-  return { diagnosis: diagnosisOf(ledger, files, found, input), files }
-}
-
-function diagnosisOf(
-  ledger: Ledger | undefined,
-  files: FilesHealth,
-  findings: readonly Damage[],
-  input: DoctorInput,
-): Diagnosis {
   const head = ledger?.head()
   return {
     lake: head?.lake ?? null,
     version: head?.version ?? 0,
-    checked: { files: files.files, bytes: files.bytes, thorough: input.thorough },
+    checked: { files: files.files, bytes: files.bytes, thorough },
     findings: inOrder(findings),
     mended: [],
     forgotten: null,

@@ -1,5 +1,5 @@
 import { Engine, quote } from '../store/engine.ts'
-import { type Identity, identityColumns } from '../store/footers.ts'
+import { type Identity, identityColumns } from '../store/parquet.ts'
 import { type CommitDeps, type Draft, commit } from '../ledger/commit.ts'
 import { type DamagedFile, isForgettable } from './damage-files.ts'
 import { isPlain, lostReason } from '../ledger/coverage.ts'
@@ -13,9 +13,9 @@ import { type Partition, partitionSql, partitionsOf } from '../points/files.ts'
 import { endSql, micros } from '../intervals-sql.ts'
 import { end, floor, type Interval, parseInstant, step } from '../time.ts'
 import { intersect, minus, type Window } from '../windows.ts'
-import { identityOf } from '../points/order.ts'
+import { identityOf } from '../points/conversion.ts'
 import { text, orNull, count, real } from '../ledger/shape.ts'
-import { rowsAs } from '../ledger/rows-as.ts'
+import { rowsAs } from '../ledger/row.ts'
 
 /** What a series lost with a file. */
 export interface LostPart {

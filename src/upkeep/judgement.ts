@@ -1,18 +1,19 @@
-import { type Unfit, unfitEntry } from '../ledger/aside.ts'
-import { bytesProblem } from '../ledger/commit.ts'
+import { checkJournal, type JournalHealth, type Unfit, unfitEntry } from './damage-journal.ts'
+import { bytesProblem, type CommitDeps } from '../ledger/commit.ts'
 import { filesOnDisk } from '../ledger/held.ts'
 import { listJournal } from '../ledger/journal.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { listsAll } from '../ledger/live.ts'
-import { newestData } from '../store/begin.ts'
+import { dataPlaces, newestData, ownData } from '../store/begin.ts'
 import { metaLeft } from '../store/database.ts'
-import { codeOf, isWritable } from '../store/disk.ts'
+import { codeOf, isWritable, makeFolder, realDisk, statOf } from '../store/disk.ts'
 import { isThere } from '../store/files.ts'
-import { dataFooters } from '../store/footers.ts'
-import { entryFile, inLake, places } from '../store/layout.ts'
+import { dataFooters } from '../store/parquet.ts'
+import { dataVersion, entryFile, inLake, instantName, ownFolders, places } from '../store/layout.ts'
 import { mirrorOf, readMarker } from '../store/marker.ts'
-import { type Damage, finding } from './damage.ts'
-import { checkJournal, type JournalHealth } from './damage-journal.ts'
+import { type Damage, finding, instead } from './damage.ts'
+import { lockCommit } from '../store/lock.ts'
+import type { Micros } from '../time.ts'
 
 /*
  * Journal, index and data files each tell what the lake is. Where they do not agree this is the one place that says who
@@ -33,18 +34,11 @@ export interface Judgement {
   readonly findings: readonly Damage[]
 }
 
-const copyFirst = 'put it back from a copy of the lake; without one'
-
-/** What each way takes, for people. */
-function remedyOf(way: Way, { reach, newest }: JournalHealth): string {
-  const words: Readonly<Record<Exclude<Way, 'whole' | 'newer' | 'unfit'>, string>> = {
-    rebuild: 'run pitlake doctor --rebuild-ledger',
-    copy: `this is a copy that is whole up to version ${newest}: pitlake doctor --rebuild-ledger goes back to it`,
-    fold: `${copyFirst} run pitlake doctor --repair: the ledger knows what the journal lost`,
-    back: `${copyFirst} run pitlake doctor --repair: version ${reach} stands again, and fetch asks for what was lost after it`,
-    adopt: `${copyFirst} run pitlake doctor --adopt: a journal is made anew for the data files, which stay; coverage, violations, requests and versions are lost`,
-  }
-  return way === 'whole' || way === 'newer' || way === 'unfit' ? '' : words[way]
+/** What each way takes, for people; those that leave each finding its own remedy take none. */
+function remedyOf(way: Way, { reach, newest }: JournalHealth): string | undefined {
+  const { rebuild, copyAt, fold, backTo, adopt } = instead
+  const all: Partial<Record<Way, string>> = { rebuild, copy: copyAt(newest), fold, back: backTo(reach), adopt }
+  return all[way]
 }
 
 /** Holds journal, index and the names of the data files against each other. */
@@ -60,7 +54,7 @@ export async function judge(root: string): Promise<Judgement> {
   const way = await wayOf(root, journal, ledger, ahead, found)
   const remedy = remedyOf(way, journal)
   const findings = [...journal.findings, ...(found ? [found] : []), ...(ahead ? [ahead.damage] : [])]
-  return { way, journal, findings: findings.map((damage) => ({ ...damage, remedy })) }
+  return { way, journal, findings: findings.map((damage) => ({ ...damage, ...(remedy && { remedy }) })) }
 }
 
 function unfitFindings({ findings }: JournalHealth, { version, found }: Unfit): Damage[] {
@@ -167,4 +161,75 @@ export async function lostBeyond(ledger: Ledger, newest: number): Promise<{ name
   for (const file of late)
     if ((await bytesProblem(ledger.root, file, false))?.kind === 'file_lost') paths.push(file.path)
   return { named: late.length, paths }
+}
+
+/** Data files without the journal and the ledger that explain them. */
+export interface Found {
+  readonly files: number
+  readonly bytes: number
+  /** The lakes that their footers name; more than one where folders were mixed. */
+  readonly lakes: readonly string[]
+  /** The newest version that they speak of. */
+  readonly version: number
+}
+
+/** Counts the data files in a folder whose journal and ledger do not explain them. */
+export async function whatIsLeft(root: string): Promise<Found> {
+  const paths: string[] = []
+  for await (const path of ownData(root)) paths.push(path)
+  const sizes = await Promise.all(paths.map(async (path) => (await statOf(inLake(root, path)))?.size ?? 0))
+  const footers = await dataFooters(root)
+  const marker = await readMarker(root)
+  const named = [...footers.flatMap(({ lake }) => lake ?? []), ...(marker === null ? [] : [marker])]
+  return {
+    files: paths.length,
+    bytes: sizes.reduce((sum, size) => sum + size, 0),
+    lakes: [...new Set(named)].toSorted(),
+    version: Math.max(
+      ...paths.map((path) => dataVersion(path) ?? 0),
+      ...footers.map((one) => Number(one.version ?? 0)),
+    ),
+  }
+}
+
+/** Whether neither journal nor ledger explain the data in a folder. */
+export async function isLost(root: string): Promise<boolean> {
+  return (await judge(root)).way === 'adopt'
+}
+
+/** The finding of a lost lake. */
+export function lostDamage({ files, bytes, lakes, version }: Found): Damage {
+  const whose = lakes.length === 0 ? 'of an unknown lake' : `of the lake ${lakes.join(' and ')}`
+  const what = `${files} data files (${bytes.toLocaleString('en-US')} bytes) ${whose}, up to version ${version}`
+  return finding('journal_lost', places.journal, `${what}, without journal and ledger`)
+}
+
+/** What a lake leaves in its folder, its data last, beside locks, which die with their processes. */
+const moved = [
+  places.manifest,
+  places.script,
+  places.database,
+  places.ledger,
+  places.marker,
+  ...ownFolders.filter((place) => place !== places.locks && !dataPlaces.includes(place)),
+  ...dataPlaces,
+]
+
+/** The folder that takes what a lost lake left; no other has its name. */
+export function foundFolder(now: Micros): string {
+  return `found-${instantName(now)}`
+}
+
+/** Moves a lost lake into a folder of its own beside what the folder holds otherwise; nothing is removed. */
+export async function moveFound(root: string, deps: CommitDeps): Promise<string[]> {
+  const disk = deps.disk ?? realDisk
+  await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
+  if (!(await isLost(root))) return []
+  const folder = foundFolder(deps.nowMicros())
+  await makeFolder(disk, inLake(root, folder))
+  // The data go last: until then the folder is known for what it is, and the same command goes on.
+  for (const place of moved)
+    if (isThere(inLake(root, place))) await disk.move(inLake(root, place), inLake(root, `${folder}/${place}`))
+  for (const place of [folder, '.']) await disk.syncFolder(inLake(root, place))
+  return [`what the lost lake left was moved to ${folder}/`]
 }

@@ -3,11 +3,10 @@ import { describe, readShares, shareOf, type ShareRow } from '../points/write.ts
 import { type Engine, quote } from '../store/engine.ts'
 import { pointsFile, recentFile, versioned } from '../store/layout.ts'
 import { inSession, orderOf, rowsOf, soundSource, Unmergeable } from './merge.ts'
-import { usualEncoding, writeParquet } from './encode.ts'
+import { mergedFooter, type Rewriting, usualEncoding, writeParquet } from './rewrite.ts'
 import { recentGroup, sharesMeta } from '../points/files.ts'
 import type { HeldFile } from '../ledger/held.ts'
 import type { StagedFile } from '../ledger/draft.ts'
-import { type Rewriting, mergedFooter } from './rewrite.ts'
 
 /** A file that is to be written: of one partition, or (null) a recent one of several. */
 interface Placed {

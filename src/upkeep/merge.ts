@@ -10,17 +10,20 @@ import { inLake } from '../store/layout.ts'
 import {
   encodingText,
   measuredEncoding,
+  type MergedFile,
+  mergedFooter,
   quickEncoding,
   recordRows,
+  replacement,
+  type Rewriting,
   type Rows,
+  statement,
   usualEncoding,
   writeParquet,
   writeSmallest,
-} from './encode.ts'
-import { statement } from './sql.ts'
+} from './rewrite.ts'
 import type { HeldFile } from '../ledger/held.ts'
 import type { StagedFile } from '../ledger/draft.ts'
-import { type MergedFile, type Rewriting, replacement, mergedFooter } from './rewrite.ts'
 
 /** Why files are not merged: then the old ones stay what they are. */
 export class Unmergeable extends Error {}

@@ -5,11 +5,11 @@ import { type JobDeps, withLake } from '../ledger/job.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { rulesOf, redatedLabel } from '../ledger/datings.ts'
 import { busy } from '../store/lock.ts'
-import { isRecent } from '../points/files.ts'
+import { computedSql, isRecent, ruledSql } from '../points/files.ts'
 import { valueTypesAnew } from '../points/value-types.ts'
 import type { Interval, Micros } from '../time.ts'
 import { dissolveRecent } from './compact.ts'
-import { mergedFooter, replacement, type Rewriting, withRewriting } from './rewrite.ts'
+import { mergedFooter, replacement, type Rewriting, statement, withRewriting } from './rewrite.ts'
 import { providerOf } from '../ledger/provider.ts'
 import { listedAs } from '../ledger/draft.ts'
 import { columnsOf, parquet } from '../store/parquet.ts'
@@ -18,8 +18,6 @@ import { availableSql, basisSql, floorSql, trustedSql } from '../catalog/availab
 import { inLake } from '../store/layout.ts'
 import { writeChanged, inSession, orderOf, rowsOf } from './merge.ts'
 import { digestShift } from '../points/month-sums.ts'
-import { statement } from './sql.ts'
-import { computedSql, ruledSql } from '../points/stored-clocks.ts'
 
 /** A partition that got other dates. */
 export interface RedatedPart {

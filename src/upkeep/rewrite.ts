@@ -1,12 +1,16 @@
 import { posix } from 'node:path'
 import type { CommitDeps, RewriteDeps, StagedFile } from '../ledger/commit.ts'
-import { Engine } from '../store/engine.ts'
+import { Engine, quote } from '../store/engine.ts'
 import { footerOf } from '../ledger/draft.ts'
 import type { FileEntry } from '../ledger/entry.ts'
 import type { HeldFile } from '../ledger/held.ts'
 import { encodeSegment, versioned } from '../store/layout.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { openSpool, type Spool } from '../ledger/sweep.ts'
+import { compressionSql, fewRows, footerSql } from '../store/parquet.ts'
+import { realDisk } from '../store/disk.ts'
+import { sizeOf } from '../store/files.ts'
+import { statementsIn } from '../store/sql.ts'
 
 /** The facts of a written file that the journal keeps. */
 export type MergedFile = Pick<FileEntry, 'rows' | 'min_t' | 'max_t' | 'digest' | 'meta'>
@@ -61,3 +65,155 @@ export function replacement(
   const path = `${posix.dirname(first.path)}/${encodeSegment(versioned(version, `${name}-${n}`))}.parquet`
   return { temporary: spool.path(`${n}.parquet`), path, table, label, metric, interval, ...merged }
 }
+
+/** How the columns of a file are written. */
+export interface Encoding {
+  readonly version: 'v1' | 'v2'
+  /** The most distinct values of a column that get a dictionary; above a few, time columns lose their delta encoding. */
+  readonly dictionary: number
+  /** How hard zstd works. */
+  readonly level: number
+  /** Whether the file is written to be opened fast: it holds few rows, or every question reads it. */
+  readonly few?: boolean
+}
+
+/** Where rows come from and in which order they are written. */
+export interface Rows {
+  /** A relation for FROM. */
+  readonly source: string
+  /** `ORDER BY …`, or '' for rows that are in order. */
+  readonly order: string
+  /** How many rows make a row group; fewer where rows are long. */
+  readonly group?: number
+}
+
+/** Beyond 3 the size falls by 4 %, beyond 9 for a long way only the time grows. */
+const level = 9
+/** Objects and arrays as text shrink by another sixth here, and read faster; writing takes fifteen times as long. */
+const denseLevel = 16
+/** What the dense level has to save to be worth its time. */
+const worthwhile = 0.95
+const usual: Encoding = { version: 'v2', dictionary: 1000, level }
+const tried: readonly Encoding[] = [
+  usual,
+  { version: 'v2', dictionary: 0, level },
+  { version: 'v1', dictionary: 1000, level },
+]
+/** Large enough to compress, small enough that reading one series skips most of a large file. */
+const groupRows = 65_536
+/** Whole records are long, and a row group is in memory while it is written. */
+export const recordRows = 4096
+const sampleRows = groupRows
+
+/** The encoding that a file says it was measured to be best in; undefined where nobody measured. */
+export function measuredEncoding(file: Pick<FileEntry, 'meta'>): Encoding | undefined {
+  const { encoding } = file.meta
+  const match = typeof encoding === 'string' ? /^(v[12])\/(\d+)(?:\/(\d+))?$/.exec(encoding) : null
+  if (!match) return undefined
+  return { version: match[1] as 'v1' | 'v2', dictionary: Number(match[2]), level: Number(match[3] ?? level) }
+}
+
+/** The encoding as a file's meta keeps it. */
+export function encodingText(encoding: Encoding): string {
+  const { version, dictionary } = encoding
+  return encoding.level === level ? `${version}/${dictionary}` : `${version}/${dictionary}/${encoding.level}`
+}
+
+/** Writes one file; a -0.0 anywhere forbids dictionaries. */
+export async function writeParquet(
+  session: Engine,
+  rows: Rows,
+  out: string,
+  encoding: Encoding,
+  metadata: Readonly<Record<string, string>>,
+): Promise<number> {
+  await session.run(
+    statement('write', {
+      source: rows.source,
+      order: rows.order,
+      version: encoding.version,
+      dictionary: encoding.dictionary,
+      compression: compressionSql(encoding.few === true, encoding.level),
+      out: quote(out),
+      group: rows.group ?? groupRows,
+      metadata: footerSql(metadata),
+    }),
+  )
+  return await sizeOf(out)
+}
+
+/** What measuring needs to know of the rows. */
+export interface Measuring {
+  readonly rows: Rows
+  readonly count: number
+  readonly minusZero: boolean
+  /** A relation of contiguous rows that stands for the whole where the whole is too large to be written often. */
+  readonly sample: string
+  readonly out: string
+  readonly metadata: Readonly<Record<string, string>>
+}
+
+/** Writes the rows in the smallest of the tried encodings, measured on all of them or on a long contiguous piece. */
+export async function writeSmallest(session: Engine, what: Measuring): Promise<Encoding> {
+  const { rows, count, minusZero, sample, out, metadata } = what
+  const whole = count <= sampleRows
+  const source = whole
+    ? `(SELECT * FROM ${rows.source} ${rows.order})`
+    : `(SELECT * FROM ${sample} LIMIT ${sampleRows})`
+  await session.run(`CREATE OR REPLACE TEMP TABLE trial AS FROM ${source}`)
+  const trials: Trial[] = []
+  const attempt = async (encoding: Encoding): Promise<void> => {
+    const path = `${out}.${trials.length}`
+    const bytes = await writeParquet(session, { ...rows, source: 'trial', order: '' }, path, encoding, metadata)
+    trials.push({ encoding, path, bytes })
+  }
+  for (const one of tried) {
+    const encoding = minusZero ? { ...one, dictionary: 0 } : one
+    if (!trials.some((trial) => encodingText(trial.encoding) === encodingText(encoding))) await attempt(encoding)
+  }
+  let best = smallest(trials)
+  if (await mostlyText(session, best.path)) {
+    await attempt({ ...best.encoding, level: denseLevel })
+    const dense = smallest(trials)
+    if (dense.bytes <= best.bytes * worthwhile) best = dense
+  }
+  await session.run('DROP TABLE trial')
+  if (whole) await realDisk.move(best.path, out)
+  for (const { path } of trials) await realDisk.remove(path)
+  if (!whole) await writeParquet(session, rows, out, best.encoding, metadata)
+  return best.encoding
+}
+
+interface Trial {
+  readonly encoding: Encoding
+  readonly path: string
+  readonly bytes: number
+}
+
+function smallest(trials: readonly Trial[]): Trial {
+  const [best] = trials.toSorted((a, b) => a.bytes - b.bytes)
+  if (!best) throw new RangeError('no encoding was tried')
+  return best
+}
+
+/** Whether most bytes of a file are texts. */
+async function mostlyText(session: Engine, path: string): Promise<boolean> {
+  const [row] = await session.rows<{ text: boolean | null }>(
+    `SELECT sum(total_compressed_size) FILTER (type = 'BYTE_ARRAY') > 0.5 * sum(total_compressed_size) AS text
+     FROM parquet_metadata(${quote(path)})`,
+  )
+  return row?.text === true
+}
+
+/** The encoding for merges that nobody measures: what was measured before, written at the usual speed. */
+export function quickEncoding(known: Encoding): Encoding {
+  return { ...known, level: Math.min(known.level, level) }
+}
+
+/** The encoding that wins most, for merges too small to be measured. */
+export function usualEncoding(minusZero: boolean, rows: number): Encoding {
+  return { ...usual, dictionary: minusZero ? 0 : usual.dictionary, few: rows <= fewRows }
+}
+
+/** The statements of this room. */
+export const statement = statementsIn(new URL('sql/', import.meta.url))

@@ -52,41 +52,36 @@ export type Task = Omit<PartJob, 'existing' | 'recent'> & { readonly existing: r
 export type Converted = Omit<ConvertResult, 'files' | 'recent'> & { readonly file: WrittenFile | null }
 
 /**
- * Converts one partition alone, as long bodies and as short ones, into files of its own and into recent ones, beside what
- * is held in either level: all four ways must give the same.
+ * Converts one partition alone, into a file of its own and into a recent one, beside what is held in either level: both
+ * must give the same.
  */
 export async function convert(engine: Engine, task: Task): Promise<Converted> {
-  const twin = `${task.out}.twin`
-  const short = await convertAs(engine, { ...task, out: twin }, Number.POSITIVE_INFINITY)
-  // Where nothing is held a long body meets no recent file.
-  for (const longBytes of task.existing.length === 0 ? [Number.POSITIVE_INFINITY] : [Number.POSITIVE_INFINITY, 0])
-    expect(await convertRecent(engine, { ...task, out: twin }, longBytes)).toEqual(short)
-  const long = await convertAs(engine, task, 0)
-  await rm(twin, { force: true })
-  expect(long).toEqual(short)
-  return long
+  const twin = await convertRecent(engine, { ...task, out: `${task.out}.twin` })
+  const own = await convertAs(engine, task)
+  expect(twin).toEqual(own)
+  return own
 }
 
-async function convertAs(engine: Engine, { existing, ...task }: Task, longBytes: number): Promise<Converted> {
+async function convertAs(engine: Engine, { existing, ...task }: Task): Promise<Converted> {
   const there = existing.map((path) => ({ path, min_t: null, max_t: null }))
   const parts = [{ ...task, existing: there }]
   const recent = { existing: [], out: `${task.out}.recent` }
-  const { files, recent: _, ...result } = await convertBatch(engine, { ...task, parts, recent, longBytes, portion: 1 })
+  const { files, recent: _, ...result } = await convertBatch(engine, { ...task, parts, recent, portion: 1 })
   return { ...result, file: files[0] ?? null }
 }
 
-/** The same with all that is held, and all that comes but long bodies, in recent files. */
-async function convertRecent(engine: Engine, { existing, ...task }: Task, longBytes: number): Promise<Converted> {
+/** The same with all that is held, and all that comes, in recent files. */
+async function convertRecent(engine: Engine, { existing, ...task }: Task): Promise<Converted> {
   const { metric, interval } = task
   const there: string[] = []
   for (const path of existing) there.push(await asRecent(engine, path, task))
   const recent = {
     existing: there.map((path) => ({ path, min_t: null, max_t: null })),
-    out: `${task.out}.${longBytes}`,
+    out: `${task.out}.recent`,
   }
   const parts = [{ ...task, existing: [] }]
   const portion = Number.POSITIVE_INFINITY
-  const { files, recent: held, ...result } = await convertBatch(engine, { ...task, parts, recent, longBytes, portion })
+  const { files, recent: held, ...result } = await convertBatch(engine, { ...task, parts, recent, portion })
   await rm(recent.out, { force: true })
   if (held === null) return { ...result, file: files[0] ?? null }
   const { shares, ...file } = held

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { Engine } from '../../src/store/engine.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { countValueChanges } from '../../src/ledger/value-types.ts'
+import { countValueChanges } from '../../src/ledger/held.ts'
 import { inLake, places } from '../../src/store/layout.ts'
 import { redate } from '../../src/upkeep/redate.ts'
 import { arrivals, catalogue, metrics, randomOf, withFullLake } from '../helpers/full-lake.ts'

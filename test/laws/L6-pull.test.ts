@@ -2,7 +2,7 @@ import { cpSync, existsSync, readdirSync, readFileSync, rmSync, truncateSync, wr
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { exitCode } from '../../src/errors.ts'
-import { setAside } from '../../src/ledger/aside.ts'
+import { setAside } from '../../src/upkeep/damage-journal.ts'
 import { writeCheckpoint } from '../../src/ledger/checkpoint.ts'
 import { filesOnDisk, liveFiles } from '../../src/ledger/held.ts'
 import { listJournal } from '../../src/ledger/journal.ts'

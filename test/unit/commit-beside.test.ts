@@ -23,7 +23,7 @@ import { readStanding } from '../../src/report/status.ts'
 import { checkFiles, checkLocks, checkOrphans, checkViews } from '../../src/upkeep/damage-files.ts'
 import { checkJournal, checkRuns } from '../../src/upkeep/damage-journal.ts'
 import { examine } from '../../src/upkeep/doctor.ts'
-import { isLost } from '../../src/upkeep/found.ts'
+import { isLost } from '../../src/upkeep/judgement.ts'
 import { commitDeps, draftOf, dump, inFolder } from '../helpers/lakes.ts'
 
 // Another job acts exactly between two looks of this one.

@@ -34,7 +34,6 @@ async function batch(
 interface Over {
   readonly engine?: Engine
   readonly portion?: number
-  readonly longBytes?: number
   /** The recent files that are there. */
   readonly recents?: readonly string[]
 }
@@ -182,38 +181,33 @@ function listening(told: string[]): Engine {
   return listen(made.engine)
 }
 
-test.for([...intervals])(
-  'long bodies of %s, with and without computed_at, are written without staging',
-  async (interval) => {
-    const t = floor(t1, interval)
-    const told = (shift: number): string =>
-      JSON.stringify(
-        [0, 1, 2].map((n) => ({
-          t: step(t, interval, n),
-          v: n,
-          computed_at: end(step(t, interval, n), interval) + shift,
-        })),
-      )
-    const bare = JSON.stringify([0, 1, 2].map((n) => ({ t: step(t, interval, n), v: n })))
-    const nested = JSON.stringify([0, 1, 2].map((n) => ({ t: step(t, interval, n), o: { a: n } })))
-    const texts = [told(60), told(400 * day), bare, nested]
-    const parts = await Promise.all(texts.map(async (text, n) => part(n, [await made.body(text)], { interval })))
-    const statements: string[] = []
-    const { bodies } = await batch(parts, { longBytes: 0, engine: listening(statements) })
-    expect(bodies.map(({ added }) => added)).toEqual(texts.map(() => 3))
-    expect(statements.filter((sql) => sql.includes('CREATE TEMP TABLE'))).toEqual([])
-  },
-)
+test.for([...intervals])('bodies of %s, with and without computed_at, come whole', async (interval) => {
+  const t = floor(t1, interval)
+  const told = (shift: number): string =>
+    JSON.stringify(
+      [0, 1, 2].map((n) => ({
+        t: step(t, interval, n),
+        v: n,
+        computed_at: end(step(t, interval, n), interval) + shift,
+      })),
+    )
+  const bare = JSON.stringify([0, 1, 2].map((n) => ({ t: step(t, interval, n), v: n })))
+  const nested = JSON.stringify([0, 1, 2].map((n) => ({ t: step(t, interval, n), o: { a: n } })))
+  const texts = [told(60), told(400 * day), bare, nested]
+  const parts = await Promise.all(texts.map(async (text, n) => part(n, [await made.body(text)], { interval })))
+  const { bodies } = await batch(parts)
+  expect(bodies.map(({ added }) => added)).toEqual(texts.map(() => 3))
+})
 
-test('long bodies that are written at a time keep to their own partitions, among them one that has to be staged', async () => {
+test('bodies of several partitions keep to their own, among them one with a point twice', async () => {
   const of = (n: number): number => 3 + n
   const texts = Array.from({ length: 5 }, (_, n) =>
     JSON.stringify(Array.from({ length: of(n) }, (_point, i) => ({ t: t1 + i * day, v: n * 100 + i + 0.5 }))),
   )
-  // The same point twice: only comparing can tell that they are alike.
+  // The same point twice: comparing tells that they are alike.
   texts[2] = texts[2]?.replace(/^\[({[^}]*})/, '[$1,$1') ?? ''
   const parts = await Promise.all(texts.map(async (text, n) => part(n, [await made.body(text)])))
-  const { files, bodies } = await batch(parts, { longBytes: 0 })
+  const { files, bodies } = await batch(parts)
   expect(files.map((file) => file?.rows)).toEqual(texts.map((_, n) => of(n)))
   expect(bodies.map(({ request, added }) => [request, added])).toEqual(
     parts.map(({ bodies: own }, n) => [own[0]?.request, of(n)]),
@@ -222,13 +216,13 @@ test('long bodies that are written at a time keep to their own partitions, among
     expect((await rowsOf(one)).map(({ v }) => v)).toEqual(Array.from({ length: of(n) }, (_, i) => n * 100 + i + 0.5))
 })
 
-test('a long body that cannot be written fails the batch, and no file of the others is left', async () => {
+test('a file that cannot be written fails the batch, and no file of the others is left', async () => {
   const text = JSON.stringify([0, 1, 2].map((n) => ({ t: t1 + n * day, v: n })))
   const parts = await Promise.all([0, 1, 2, 3].map(async (n) => part(n, [await made.body(text)])))
   const unwritable = parts.map((one, n) =>
     n === 1 ? { ...one, out: join(made.folder, 'no such folder/x.parquet') } : one,
   )
-  await expect(batch(unwritable, { longBytes: 0 })).rejects.toThrow('no such folder')
+  await expect(batch(unwritable)).rejects.toThrow('no such folder')
   expect(unwritable.filter(({ out }) => existsSync(out))).toEqual([])
 })
 
@@ -337,14 +331,11 @@ test('large portions get a file of their own beside the recent one', async () =>
   expect([none.recent, existsSync(none.out)]).toEqual([null, false])
 })
 
-test.each([
-  ['short', Number.POSITIVE_INFINITY],
-  ['long', 0],
-])('%s bodies are compared with what recent files hold of their own partition', async (_name, longBytes) => {
+test('bodies are compared with what recent files hold of their own partition', async () => {
   const held = [part(0, [await made.body(`[{"t":${t1},"v":1}]`)]), part(1, [await made.body(`[{"t":${t1},"v":7}]`)])]
   const { out } = await batch(held, { portion: 9 })
   const offered = `[{"t":${t1},"v":2},{"t":${t1 + day},"v":3}]`
-  const over = { portion: 9, longBytes, recents: [out] }
+  const over = { portion: 9, recents: [out] }
   const again = await batch([part(0, [await made.body(offered)])], over)
   expect(again.violations.map(({ stored, offered: other }) => [stored, other])).toEqual([['1.0', '2.0']])
   expect(again.bodies[0]).toMatchObject({ added: 1, addedFirst: t1 + day })

@@ -18,10 +18,9 @@ import {
   summary,
 } from '../../src/ledger/held.ts'
 import { datedPointsSql, earlierDatings, redatedLabel } from '../../src/ledger/datings.ts'
-import { versionChanges } from '../../src/ledger/version-changes.ts'
-import { heldRuns, requestTotals, verifiedTotals } from '../../src/ledger/held-runs.ts'
+import { heldRuns, requestTotals, verifiedTotals, versionChanges } from '../../src/ledger/held-runs.ts'
 import { readEntry } from '../../src/ledger/journal.ts'
-import { rowsAs } from '../../src/ledger/rows-as.ts'
+import { rowsAs } from '../../src/ledger/row.ts'
 import { count, listOf, orNull, real, shape, text } from '../../src/ledger/shape.ts'
 import { Engine } from '../../src/store/engine.ts'
 import { quarantineFile, runLog } from '../../src/store/layout.ts'

@@ -2,11 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { agrees, countBytes } from '../../src/points/byte-counts.ts'
 import { isNested, isNumbers, kindBits, lexBody } from '../../src/points/lexer.ts'
-import { Proof } from '../../src/points/proof.ts'
-import { shapeOf } from '../../src/points/shape.ts'
-import type { Part } from '../../src/points/write.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'pitlake-lexer-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -92,65 +88,4 @@ test('what the end of a chunk cuts is read as if nothing had cut it', async () =
   expect(negativeZeros).toEqual([...text.matchAll(/-0(?=[,}])/g)].map(({ index }) => index + 2))
   for (const key of ['t', 'v', 'computed_at', 'other'] as const)
     expect(keys[key]).toEqual({ count: rows.length, kinds: kindBits.number })
-})
-
-test('bytes are counted at every length', async () => {
-  for (let length = 1; length < 20; length++) {
-    const text = '",a"'.repeat(5).slice(0, length)
-    const counted = await countBytes(bodyOf(text), () => true)
-    expect(counted).toEqual({
-      quotes: text.split('"').length - 1,
-      commas: text.split(',').length - 1,
-      literals: false,
-      minus: false,
-      strangeSpace: false,
-    })
-  }
-  expect(await countBytes(bodyOf('r-'), () => true)).toMatchObject({ literals: true, minus: true })
-  expect(await countBytes(bodyOf('f'), () => true)).toMatchObject({ literals: true, minus: false })
-})
-
-test.each([
-  ['[-0]', true],
-  ['[-0,1]', true],
-  ['[-0.5]', false],
-  ['[-0e1]', false],
-  ['[0,-1]', false],
-  ['[-10]', false],
-])('%s holds a negative zero: %s', async (text, holds) => {
-  const bytes = { quotes: 4, commas: 1, literals: false, minus: true, strangeSpace: false }
-  const read = { rows: 1, numbers: 1, told: 0, zeros: 1 }
-  expect(await agrees(bytes, read, bodyOf(text))).toBe(!holds)
-})
-
-/** Whether the proof holds for a body of which so many rows, numbers and instants of computation were read. */
-async function holds(text: string, part: Partial<Part>): Promise<boolean> {
-  const shape = shapeOf([text])
-  if (shape === undefined) throw new Error(`no shape: ${text}`)
-  const proof = new Proof([bodyOf(text)], shape, new Map())
-  await proof.read([0])
-  return await proof.holds(0, { rows: 2, numbers: 2, told: 0, zeros: 0, ...part } as Part)
-}
-
-test.each<[string, Partial<Part>, boolean]>([
-  ['[{"t":1,"v":2},{"t":3,"v":4}]', {}, true],
-  ['[{"t":1,"v":2},{"t":3,"v":null}]', { numbers: 1 }, true],
-  ['[{"t":1,"v":2,"computed_at":5},{"t":3,"v":4,"computed_at":6}]', { told: 2 }, true],
-  ['[{"t":1,"v":2},{"t":3,"v":"4"}]', {}, false],
-  ['[{"t":1,"v":2},{"t":3,"v":true}]', {}, false],
-  ['[{"t":1,"v":2},{"t":"3","v":4}]', {}, false],
-  ['[{"t":1,"v":2,"x":1},{"t":3,"v":4}]', {}, false],
-  ['[{"t":1,"v":2},{"t":3,"v":4,"t":3}]', {}, false],
-  ['[{"t":1,"v":2},{"t":3,"v":4},]', {}, false],
-  ['[{"t":1,"v":2},{"t":3,"v":4}]', { rows: 3 }, false],
-  ['[{"t":1,"v":0},{"t":3,"v":0}]', { zeros: 2 }, true],
-  ['[{"t":1,"v":0},{"t":3,"v":-4}]', { zeros: 1 }, true],
-  ['[{"t":1,"v":-0},{"t":3,"v":4}]', { zeros: 1 }, false],
-  ['[{"t":1,"o":{"a":1}},{"t":3,"o":null}]', { numbers: 0 }, true],
-  ['[{"t":1,"o":{"a":1}},{"t":3,"o":7}]', { numbers: 0 }, false],
-  ['[{"t":1,"o":{"a":1}},{"t":3,"v":7}]', { numbers: 0 }, false],
-  ['[{"t":1,"v":[1]},{"t":3,"v":[]}]', { numbers: 0 }, true],
-  ['[{"t":1,"v":[1]},{"t":3,"v":[],"computed_at":"1"}]', { numbers: 0 }, false],
-])('reading %s as declared, %j, is proved: %s', async (text, part, expected) => {
-  expect(await holds(text, part)).toBe(expected)
 })

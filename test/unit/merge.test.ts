@@ -1,7 +1,6 @@
 import { appendFileSync, rmSync, statSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { compact, mergeSmallFiles } from '../../src/upkeep/compact.ts'
-import { metricSizes } from '../../src/upkeep/metric-sizes.ts'
+import { compact, mergeSmallFiles, metricSizes } from '../../src/upkeep/compact.ts'
 import { commit } from '../../src/ledger/commit.ts'
 import { realDisk } from '../../src/store/disk.ts'
 import { Engine, quote, quoteList } from '../../src/store/engine.ts'
@@ -15,10 +14,10 @@ import {
   usualEncoding,
   writeParquet,
   writeSmallest,
-} from '../../src/upkeep/encode.ts'
+} from '../../src/upkeep/rewrite.ts'
 import { unproved, withSuperseded } from '../../src/upkeep/merge.ts'
 import { findOrphans, openSpool } from '../../src/ledger/sweep.ts'
-import { versionChanges } from '../../src/ledger/version-changes.ts'
+import { versionChanges } from '../../src/ledger/held-runs.ts'
 import { inFolder } from '../helpers/lakes.ts'
 import { answers, day, metrics, provider, rewriteDeps, start, topUp } from '../helpers/merging.ts'
 

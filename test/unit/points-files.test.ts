@@ -5,7 +5,7 @@ import { Engine, quote } from '../../src/store/engine.ts'
 import type { FileEntry } from '../../src/ledger/entry.ts'
 import { inLake, pointsFile, recentFile } from '../../src/store/layout.ts'
 import { isRecent, partitionSql, partitionsOf, sharesMeta, sharesOf } from '../../src/points/files.ts'
-import { bodyAt } from '../../src/points/order.ts'
+import { bodyAt } from '../../src/points/conversion.ts'
 import type { Interval } from '../../src/time.ts'
 import { inFolder } from '../helpers/lakes.ts'
 
