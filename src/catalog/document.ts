@@ -3,6 +3,19 @@ import { LineCounter, isMap, isNode, isScalar, type Document, type Node, parseDo
 import { z } from 'zod'
 import { type Complaint, usage } from '../errors.ts'
 import { hint } from '../suggestion.ts'
+import { parseDuration, parseInstant } from '../time.ts'
+
+/** `20m`, `2h`, `3d` as seconds; 0 needs no unit. */
+export const duration = z
+  .union([z.string(), z.number()])
+  .refine((value) => parseDuration(String(value)) !== undefined, 'a duration such as 20m, 2h or 3d')
+  .transform((value) => parseDuration(String(value)) ?? Number.NaN)
+
+/** An ISO date or instant as Unix seconds; zone-less means UTC. */
+export const instant = z
+  .union([z.string(), z.number().int()])
+  .refine((value) => parseInstant(String(value)) !== undefined, 'a date such as 2024-06-01 or an instant with Z')
+  .transform((value) => parseInstant(String(value)) ?? Number.NaN)
 
 type Key = string | number
 type Path = readonly Key[]

@@ -1,7 +1,7 @@
 import { intervals } from '../time.ts'
 import type { Rule } from './availability.ts'
 import { type Catalogue, dimensions, type Endpoint, standardRule } from './catalogue.ts'
-import { describeRule } from './rule-kinds.ts'
+import { describeRule, lagOf } from './rule-kinds.ts'
 import { seriesId } from './series.ts'
 
 /** The whole catalogue with every value set spelled out, as scripts read it; names are relied on. */
@@ -36,9 +36,10 @@ function exportEndpoint(endpoint: Endpoint) {
 }
 
 function exportRule(rule: Rule) {
+  const lag = lagOf(rule)
   return {
     rule: describeRule(rule),
-    ...(rule.kind === 'lag' ? { lag_seconds: rule.seconds } : {}),
+    ...(lag === null ? {} : { lag_seconds: lag }),
     basis: rule.basis,
     ...(rule.quote === null ? {} : { quote: rule.quote }),
     ...(rule.reason === null ? {} : { reason: rule.reason }),

@@ -1,48 +1,141 @@
+import { z } from 'zod'
 import { day, type Instant, minute } from '../time.ts'
-
-/** The time part of an availability rule: a lag after the interval's end, or a clock time some days after `t`. */
-export type RuleTime =
-  | { readonly kind: 'lag'; readonly seconds: number }
-  | { readonly kind: 'clock'; readonly minuteOfDay: number; readonly days: number }
+import { duration } from './document.ts'
 
 /** SQL over BIGINT Unix seconds. */
 type Sql = string
 
-/** From when on a kind calls the point `t` knowable whose interval ends at `close`; the same in SQL. */
+const longestLag = 366 * day
+
+/**
+ * One kind of rule: how it is written and told, and from when on it calls the point `t` knowable whose interval ends at
+ * `close`, here and in SQL. What a rule of any kind counts is one number of seconds.
+ */
 interface RuleKind {
+  /** The keys of a row, all optional: the first tells that a row is of this kind, the others only refine it. */
+  readonly keys: Readonly<Record<string, z.ZodType>>
+  /** What a row of this kind states. */
+  read(row: object): object
+  seconds(stated: object): number
+  /** As people read it. */
+  describe(stated: object): string
+  /** Whether its seconds are a lag after the end of the interval. */
+  readonly isLag: boolean
   readonly at: (t: Instant, close: Instant, seconds: number) => Instant
   readonly sql: (t: Sql, close: Sql, seconds: Sql) => Sql
   /** The first start of an interval that is not knowable yet at an instant; `start` and `ceil` give the grid. */
   readonly undue: (at: Sql, seconds: Sql, start: (at: Sql) => Sql, ceil: (at: Sql) => Sql) => Sql
 }
 
-/** Every kind: whatever dates points, here or in SQL, is made from this table. */
-export const ruleKinds: Readonly<Record<RuleTime['kind'], RuleKind>> = {
+interface ClockTime {
+  readonly minuteOfDay: number
+  readonly days: number
+}
+
+const table = {
+  /** A lag after the interval's end. */
   lag: {
+    keys: { lag: duration.refine((seconds) => seconds <= longestLag, 'at most 366d').optional() },
+    read: ({ lag: seconds = 0 }: { readonly lag?: number }) => ({ seconds }),
+    seconds: ({ seconds }: { readonly seconds: number }) => seconds,
+    describe: ({ seconds }: { readonly seconds: number }) => `end of interval + ${formatLag(seconds)}`,
+    isLag: true,
     at: (_, close, seconds) => close + seconds,
     sql: (_, close, seconds) => `(${close} + ${seconds})`,
     undue: (at, seconds, start) => start(`(${at} - ${seconds})`),
   },
+  /** A clock time some days after `t`. */
   clock: {
+    keys: {
+      daily_at: z
+        .string()
+        .regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'a UTC time of day such as "10:15"')
+        .optional(),
+      days: z.number().int().min(1).max(366).optional(),
+    },
+    read: ({ daily_at: clock = '', days = 1 }: { readonly daily_at?: string; readonly days?: number }) => {
+      const [hours = 0, minutes = 0] = clock.split(':').map(Number)
+      return { minuteOfDay: hours * 60 + minutes, days }
+    },
+    seconds: ({ minuteOfDay, days }: ClockTime) => days * day + minuteOfDay * minute,
+    describe: ({ minuteOfDay, days }: ClockTime) => {
+      const [hours, minutes] = [Math.floor(minuteOfDay / 60), minuteOfDay % 60].map((n) => String(n).padStart(2, '0'))
+      return `daily at ${hours}:${minutes} UTC, ${days} ${days === 1 ? 'day' : 'days'} after t`
+    },
+    isLag: false,
     at: (t, close, seconds) => Math.max(close, Math.floor(t / day) * day + seconds),
     sql: (t, close, seconds) => `greatest(${close}, ${t} - ((${t} % ${day}) + ${day}) % ${day} + ${seconds})`,
     // Not due is what has not ended, and all from the first day on that is not.
     undue: (at, seconds, start, ceil) =>
       `least(${start(at)}, ${ceil(`(CAST(floor((${at} - ${seconds}) / ${day}) AS BIGINT) * ${day} + ${day})`)})`,
   },
+} satisfies Readonly<Record<string, RuleKind>>
+
+type Table = typeof table
+type RuleName = keyof Table
+
+/** The time part of an availability rule: its kind and what it states. */
+export type RuleTime = { [K in RuleName]: { readonly kind: K } & Readonly<ReturnType<Table[K]['read']>> }[RuleName]
+
+/** Every kind: whatever reads, tells or dates by rules, here or in SQL, is made from this table. */
+export const ruleKinds: Readonly<Record<RuleName, RuleKind>> = table
+
+type RuleKey = { [K in RuleName]: keyof Table[K]['keys'] & string }[RuleName]
+
+/** The keys that state the time of a rule, in the catalogue and in the config. */
+export function ruleTimeKeys() {
+  const all = Object.values(ruleKinds).map(({ keys }) => keys)
+  return Object.assign({}, ...all) as Record<RuleKey, z.ZodOptional>
+}
+
+type WrittenTime = { readonly [K in RuleKey]?: unknown }
+
+/** Each kind with the key that names it and those that only refine it. */
+export function spellings() {
+  return Object.entries(ruleKinds).map(([kind, { keys }]) => {
+    const [first = '', ...further] = Object.keys(keys)
+    return { kind: kind as RuleName, first, further }
+  })
+}
+
+function saidIn(row: WrittenTime): (key: string) => boolean {
+  const said = new Map(Object.entries(row))
+  return (key) => said.get(key) !== undefined
+}
+
+/** Whether a row states a time. */
+export function isTimed(row: WrittenTime): boolean {
+  return spellings().some(({ first }) => saidIn(row)(first))
+}
+
+/** The time that a row states. */
+export function timeOf(row: WrittenTime): RuleTime {
+  const { kind } = spellings().find(({ first }) => saidIn(row)(first)) ?? { kind: 'lag' as const }
+  return { kind, ...ruleKinds[kind].read(row) } as RuleTime
+}
+
+/** What is wrong with the time of a row, where it must have one; null when nothing is. */
+export function wrongTime(row: WrittenTime): string | null {
+  const [said, all] = [saidIn(row), spellings()]
+  const spelt = all.map(({ first, further }) => [`\`${first}\``, ...further.map((key) => `with \`${key}\``)].join(' '))
+  if (all.filter(({ first }) => said(first)).length !== 1) return `either ${spelt.join(' or ')}`
+  const stray = all.find(({ first, further }) => !said(first) && further.some(said))
+  return stray ? `\`${stray.further.find(said)}\` only with \`${stray.first}\`` : null
 }
 
 /** The one number that a rule of any kind counts, in seconds. */
 export function countedSeconds(rule: RuleTime): number {
-  return rule.kind === 'lag' ? rule.seconds : rule.days * day + rule.minuteOfDay * minute
+  return ruleKinds[rule.kind].seconds(rule)
+}
+
+/** The seconds after the end of the interval that a rule waits for; null for rules that count otherwise. */
+export function lagOf(rule: RuleTime): number | null {
+  return ruleKinds[rule.kind].isLag ? countedSeconds(rule) : null
 }
 
 /** The rule as people read it: `end of interval + 20m`, `daily at 10:15 UTC, 1 day after t`. */
 export function describeRule(rule: RuleTime): string {
-  if (rule.kind === 'lag') return `end of interval + ${formatLag(rule.seconds)}`
-  const hours = String(Math.floor(rule.minuteOfDay / 60)).padStart(2, '0')
-  const minutes = String(rule.minuteOfDay % 60).padStart(2, '0')
-  return `daily at ${hours}:${minutes} UTC, ${rule.days} ${rule.days === 1 ? 'day' : 'days'} after t`
+  return ruleKinds[rule.kind].describe(rule)
 }
 
 function formatLag(seconds: number): string {

@@ -1,7 +1,8 @@
 import { type Interval, intervals } from '../time.ts'
 import type { Rule } from './availability.ts'
 import { globTest, globWeight } from './globs.ts'
-import { type AvailabilityRow, timeOf } from './schema.ts'
+import { timeOf } from './rule-kinds.ts'
+import type { AvailabilityRow } from './schema.ts'
 
 /** A rule of the catalogue with the place where it stands, ready to be matched. */
 export interface PlacedRule {

@@ -1,63 +1,19 @@
 import { z } from 'zod'
-import { day, intervals, parseDuration, parseInstant } from '../time.ts'
-import type { YamlText } from './document.ts'
+import { intervals } from '../time.ts'
+import { duration, instant, type YamlText } from './document.ts'
 import { metricPath } from './listing.ts'
-import type { RuleTime } from './rule-kinds.ts'
+import { ruleTimeKeys, wrongTime } from './rule-kinds.ts'
 import { wireRow } from './wire.ts'
-
-/** `20m`, `2h`, `3d` as seconds; 0 needs no unit. */
-export const duration = z
-  .union([z.string(), z.number()])
-  .refine((value) => parseDuration(String(value)) !== undefined, 'a duration such as 20m, 2h or 3d')
-  .transform((value) => parseDuration(String(value)) ?? Number.NaN)
-
-/** An ISO date or instant as Unix seconds; zone-less means UTC. */
-export const instant = z
-  .union([z.string(), z.number().int()])
-  .refine((value) => parseInstant(String(value)) !== undefined, 'a date such as 2024-06-01 or an instant with Z')
-  .transform((value) => parseInstant(String(value)) ?? Number.NaN)
 
 const interval = z.enum(intervals)
 const word = z.string().min(1)
 const words = z.array(word)
 const setOrList = z.union([word, words])
 
-const longestLag = 366 * day
-
-/** How the time of an availability rule is written, in the catalogue and in the config. */
-export const ruleTimeKeys = {
-  lag: duration.refine((seconds) => seconds <= longestLag, 'at most 366d').optional(),
-  daily_at: z
-    .string()
-    .regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'a UTC time of day such as "10:15"')
-    .optional(),
-  days: z.number().int().min(1).max(366).optional(),
-}
-
-type WrittenTime = { readonly [K in keyof typeof ruleTimeKeys]?: z.output<(typeof ruleTimeKeys)[K]> }
-
-/** Whether a row states a time. */
-export function isTimed({ lag, daily_at: clock }: WrittenTime): boolean {
-  return lag !== undefined || clock !== undefined
-}
-
-/** The time that a row states. */
-export function timeOf({ lag = 0, daily_at: clock, days = 1 }: WrittenTime): RuleTime {
-  if (clock === undefined) return { kind: 'lag', seconds: lag }
-  const [hours = 0, minutes = 0] = clock.split(':').map(Number)
-  return { kind: 'clock', minuteOfDay: hours * 60 + minutes, days }
-}
-
-/** What is wrong with the time of a row, where it must have one; null when nothing is. */
-export function wrongTime({ lag, daily_at: clock, days }: WrittenTime): string | null {
-  if ((lag === undefined) === (clock === undefined)) return 'either `lag` or `daily_at` with `days`'
-  return days !== undefined && clock === undefined ? '`days` only with `daily_at`' : null
-}
-
 /** An availability rule as written: a lag after the interval's end, or a clock time some days after `t`. */
 const availabilityRow = z
   .strictObject({
-    ...ruleTimeKeys,
+    ...ruleTimeKeys(),
     paths: words.min(1),
     intervals: z.array(interval).min(1).optional(),
     basis: z.enum(['stated', 'assumed']),

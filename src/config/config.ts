@@ -1,14 +1,18 @@
 import { z } from 'zod'
 import { globTest } from '../catalog/globs.ts'
-import { describeIssues, readYaml, type YamlText } from '../catalog/document.ts'
-import { duration, instant, isTimed, ruleTimeKeys, wrongTime } from '../catalog/schema.ts'
+import { describeIssues, duration, instant, readYaml, type YamlText } from '../catalog/document.ts'
+import { isTimed, ruleTimeKeys, spellings, wrongTime } from '../catalog/rule-kinds.ts'
 import { envelopeKeys, metadataWire, queryKeys } from '../catalog/wire.ts'
 import { type Complaint, LakeError } from '../errors.ts'
 import { type Interval, intervals, weekdays } from '../time.ts'
 
 const word = z.string().min(1)
 const ids = z.array(word).min(1)
-const ruleKeys = { ...ruleTimeKeys, until: instant.optional(), trust: z.enum(['provider', 'rule']).optional() }
+const ruleKeys = { ...ruleTimeKeys(), until: instant.optional(), trust: z.enum(['provider', 'rule']).optional() }
+
+const naming = spellings().map(({ first }) => first)
+/** Keys that say nothing without one of these. */
+const beside = [...spellings().flatMap(({ further }) => further), 'intervals', 'until', 'trust']
 
 /** The rule of one interval. */
 const intervalRule = z
@@ -30,10 +34,14 @@ const override = z
     const wrong = wrongTime(row)
     if (isTimed(row) || !intervals.some((one) => row[one])) {
       if (wrong !== null) fail(`${wrong}, or a rule for each interval`)
-    } else if ([row.days, row.intervals, row.until, row.trust].some((value) => value !== undefined))
-      fail('`days`, `intervals`, `until` and `trust` only beside `lag` or `daily_at`')
+    } else if (Object.entries(row).some(([key, value]) => value !== undefined && beside.includes(key)))
+      fail(`${listed(beside.slice(0, -1), ', ')} and \`trust\` only beside ${listed(naming, ' or ')}`)
     if (row.intervals?.some((one) => row[one])) fail('each interval once')
   })
+
+function listed(keys: readonly string[], by: string): string {
+  return keys.map((key) => `\`${key}\``).join(by)
+}
 
 /** Bytes a second. */
 const smallest_rate = z.number().min(0).max(1_000_000).optional()

@@ -3,7 +3,7 @@ import { standardRule } from '../catalog/catalogue.ts'
 import { readAssets } from '../metrics/assets-listing.ts'
 import { readMetadata } from '../metrics/metadata-reading.ts'
 import { readLimits } from '../net/limits.ts'
-import { countedSeconds, describeRule } from '../catalog/rule-kinds.ts'
+import { describeRule, lagOf } from '../catalog/rule-kinds.ts'
 import { day, formatDate, formatInstant, hour, weekdayAt } from '../time.ts'
 import { contradicted, type Finding, holds, type Judges, unknown, type Yaml } from './finding.ts'
 import { type Heard, whyNot } from './hear.ts'
@@ -218,7 +218,7 @@ function lagHolds({ days, endpoint, settings }: MetricsSeen): Finding {
     const most = Math.max(...past)
     const rule = standardRule(endpoint)
     const evidence = `${endpoint.path}: at most ${Math.ceil(most / 60)} min after the day's end; the rule is ${describeRule(rule)}`
-    const limit = rule.kind === 'lag' ? countedSeconds(rule) : Infinity
+    const limit = lagOf(rule) ?? Infinity
     // A late one now and then is dated by its own computed_at.
     const late = past.filter((lag) => lag > limit).length
     if (late * 5 <= past.length || rule.trust === 'rule') return holds(evidence)

@@ -1,5 +1,5 @@
 import { availableAt, type Rule } from '../catalog/availability.ts'
-import { describeRule } from '../catalog/rule-kinds.ts'
+import { describeRule, lagOf } from '../catalog/rule-kinds.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { globTest } from '../catalog/globs.ts'
 import { type Arrivals, heldArrivals } from './arrivals.ts'
@@ -142,7 +142,7 @@ export function judge(metric: string, interval: Interval, rules: readonly Rule[]
   const all = counted + watched
   const broken = counted > 0 && late > all * lateShare
   const imprecise = broken && (late - soon) * preciseOf <= all
-  const lag = rule.kind === 'lag' ? rule.seconds : null
+  const lag = lagOf(rule)
   const spare = lag !== null && p99 !== null && lag > generous * Math.max(p99, 60)
   const proposed = broken && supported !== null ? roundLag(supported) : null
   const longer = proposed !== null && (lag === null || proposed > lag) && proposed <= longestLag ? proposed : null

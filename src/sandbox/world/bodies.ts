@@ -1,8 +1,7 @@
 import { day } from '../../time.ts'
-import { coinDigits, usdDigits } from './digits.ts'
 import { familyOf } from './families.ts'
 import { hashAt, hashText, octaves, unit } from './noise.ts'
-import { type Ground, type Scalar, scalarOf } from './values.ts'
+import { coinDigits, type Ground, type Scalar, scalarOf, usdDigits } from './values.ts'
 
 /** The keys of a point beside `t`, in order. */
 export type Body = Readonly<Record<string, unknown>>

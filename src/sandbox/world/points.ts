@@ -1,6 +1,6 @@
 import type { Endpoint } from '../../catalog/catalogue.ts'
 import { ceil, day, end, floor, type Interval } from '../../time.ts'
-import type { WorldAsset } from './assets.ts'
+import { dateAt, type WorldAsset } from './assets.ts'
 import { type Bodies, type Body, bodiesOf, nullBody } from './bodies.ts'
 import { familyOf } from './families.ts'
 import { type AssetMarket, marketOf } from './market.ts'
@@ -139,7 +139,7 @@ function makeSource(series: WorldSeries): Source | undefined {
     shift: shiftOf(series, key),
     usd: series.currency === 'usd',
   }
-  const starts = [market.born, dateOf(family.since), placeStart(series)]
+  const starts = [market.born, dateAt(family.since ?? '1970-01-01'), placeStart(series)]
   return {
     interval,
     start: ceil(Math.max(...starts), interval),
@@ -147,10 +147,6 @@ function makeSource(series: WorldSeries): Source | undefined {
     publication: publicationOf(endpoint.ask, interval, identity),
     points: mix(identity),
   }
-}
-
-function dateOf(text: string | undefined): number {
-  return text === undefined ? 0 : Date.parse(`${text}T00:00:00Z`) / 1000
 }
 
 /** Share of the activity and first day of each network; what is not listed is small and late. */
@@ -200,7 +196,7 @@ function shiftOf({ exchange, seed }: WorldSeries, key: string): Curve {
 
 /** The first day of an exchange or a network: exchanges open four months after one another. */
 function placeStart({ endpoint, exchange, network }: WorldSeries): number {
-  const opened = network === null || network === 'aggregated' ? 0 : dateOf(networks[network]?.[1] ?? '2024-01-01')
+  const opened = network === null || network === 'aggregated' ? 0 : dateAt(networks[network]?.[1] ?? '2024-01-01')
   if (exchange === null || exchange === 'aggregated') return opened
   const rank = Math.max(0, endpoint.exchanges.indexOf(exchange))
   return Math.max(opened, Date.UTC(2019, 4 * rank, 1) / 1000)

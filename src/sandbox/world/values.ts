@@ -1,9 +1,7 @@
 import { day, hour } from '../../time.ts'
-import { chainHeight } from './chain.ts'
-import { coinDigits, usdDigits } from './digits.ts'
-import { familyOf } from './families.ts'
-import type { Family } from './family.ts'
-import type { AssetMarket } from './market.ts'
+import { dateAt } from './assets.ts'
+import { type Family, familyOf } from './families.ts'
+import { type AssetMarket, chainHeight } from './market.ts'
 import { type Curve, hashText, octaves } from './noise.ts'
 
 /** A number, or null where it cannot be said, for the interval `[t, close)`. */
@@ -62,141 +60,115 @@ function lengthFactor(power: number): (length: number) => number {
   }
 }
 
+/** What the kinds are made from, all of them functions of Unix seconds. */
+function partsOf(ground: Ground) {
+  const { family, market, seed, key, share } = ground
+  const { level, high = 1, swing: amplitude = 0.2, whole = false, since = market.asset.born } = family
+  const z = swing(ground)
+  const height = chainHeight(market.asset.id, seed)
+  const noise = octaves(hashText('market/dominance', seed), swings)
+  return {
+    ...{ level, width: high - level, finish: whole ? Math.round : usdDigits, since: dateAt(since), z, height },
+    ...{ price: market.price, supply: market.supply, size: market.size, share },
+    /** What the swing makes of a level. */
+    wave: (at: number) => Math.exp(amplitude * z(at)),
+    lead: octaves(hashText(key, seed), [[40 * day, 0.3]]),
+    blocks: (t: number, close: number) => height(close) - height(t),
+    ofLength: lengthFactor(family.unique ?? 1),
+    /** The part of what moves in a band whose ends are 0 and 1. */
+    inBand: (at: number) => logistic(2.4 * z(at)),
+    /** The leading asset's share of the whole market, 0.36 to 0.78. */
+    dominance: (at: number) => 0.36 + 0.42 * logistic(1.6 * noise(at) - 0.6 * market.mood(at)),
+    scale: leadingRecent / market.asset.prices[1],
+  }
+}
+
+type Parts = ReturnType<typeof partsOf>
+type Made = (parts: Parts, t: number, close: number) => number | null
+
+/** What a coin of the leading asset cost around 2024, in USD. */
+const leadingRecent = 62_000
+const logistic = (x: number): number => 1 / (1 + Math.exp(-x))
+
+/** What flows in an interval of something of this size. */
+function flowOf(size: Curve, { level, share, wave, ofLength }: Parts, t: number, close: number): number {
+  const at = (t + close) / 2
+  const amount = size(at) * level * share(at) * wave(at)
+  return amount * season(at, close - t) * ofLength(close - t)
+}
+
+/** The kinds that are amounts of the native coin. */
+const coinKinds: { readonly [K in Family['kind']]?: Made } = {
+  supply: ({ supply, share }, _, close) => supply(close) * share(close),
+  coins: ({ supply, level, share, wave }, _, close) => supply(close) * level * share(close) * wave(close),
+  coinFlow: (parts, t, close) => flowOf(parts.supply, parts, t, close),
+  each: ({ level, wave }, _, close) => level * wave(close),
+  transfer: ({ level, scale, wave }, _, close) => level * scale * wave(close),
+  cumulative: ({ level, since, lead }, _, close) =>
+    (level * Math.max(0, close - since + 40 * day * (lead(close) - lead(since)))) / day,
+}
+
+/** The others: counts and USD, blocks, and what stays between two values. */
+const plainKinds: { readonly [K in Family['kind']]?: Made } = {
+  stock: ({ finish, level, size, share, wave }, _, close) => finish(level * size(close) * share(close) * wave(close)),
+  flow: (parts, t, close) => parts.finish(flowOf(parts.size, parts, t, close)),
+  price: ({ price, level, wave }, _, close) => usdDigits(price(close) * level * wave(close)),
+  ratio: ({ level, wave }, _, close) => level * wave(close),
+  dominance: ({ dominance }, _, close) => 100 * dominance(close),
+  altcoinCap: ({ price, supply, dominance }, _, close) =>
+    usdDigits(price(close) * supply(close) * (1 / dominance(close) - 1)),
+  blockHeight: ({ height }, _, close) => height(close),
+  blockCount: ({ blocks }, t, close) => blocks(t, close),
+  blockInterval: ({ level, blocks }, t, close) =>
+    blocks(t, close) === 0 ? null : (level * (close - t)) / blocks(t, close),
+  binary: ({ z, level }, _, close) => (z(close) > level ? 1 : 0),
+}
+
 /**
  * The scalar of a family over its ground; amounts in coins become USD by the price at the interval's end. Coins and USD
  * have the digits of money; ratios and shares have all those of a double, as what is divided has.
  */
 export function scalarOf(ground: Ground): Scalar {
-  const coins = coinScalar(ground)
-  const { market } = ground
-  if (coins && ground.usd) return settled(coins, (amount, close) => usdDigits(amount * market.price(close)))
-  if (coins) return settled(coins, coinDigits)
-  return amountScalar(ground) ?? chainScalar(ground) ?? bandScalar(ground)
+  const { family, usd } = ground
+  const parts = partsOf(ground)
+  if (family.kind === 'goldilocks') return goldilocks(ground)
+  if (family.kind === 'blockBytes') return blockBytes(ground, parts)
+  const coins = coinKinds[family.kind]
+  if (coins) {
+    return (t, close) => {
+      const value = coins(parts, t, close) ?? 0
+      return usd ? usdDigits(value * parts.price(close)) : coinDigits(value)
+    }
+  }
+  const plain = plainKinds[family.kind]
+  if (plain) return (t, close) => plain(parts, t, close)
+  const { level, width, inBand } = parts
+  if (family.whole) return (_, close) => Math.round(level + width * inBand(close))
+  return (_, close) => level + width * inBand(close)
 }
 
-function settled(scalar: Scalar, settle: (value: number, close: number) => number): Scalar {
+function goldilocks(ground: Ground): Scalar {
+  const [profit, steadiness] = [1, 3].map((n) => {
+    const path = `signals/btc_bss_indicator_${n}_pit`
+    return scalarOf({ ...ground, family: familyOf(path), key: `${path}/${ground.market.asset.id}` })
+  })
   return (t, close) => {
-    const value = scalar(t, close)
-    return value === null ? null : settle(value, close)
+    const first = profit?.(t, close) ?? 0
+    return first > 52 && first < 65 && (steadiness?.(t, close) ?? 100) < 4 ? 1 : 0
   }
 }
 
-/** What a coin of the leading asset cost around 2024, in USD. */
-const leadingRecent = 62_000
-
-/** The kinds that are amounts of the native coin; undefined for the others. */
-function coinScalar(ground: Ground): Scalar | undefined {
-  const { family, market, share } = ground
-  const z = swing(ground)
-  const amplitude = family.swing ?? 0.2
-  const { level } = family
-  switch (family.kind) {
-    case 'supply':
-      return (_t, close) => market.supply(close) * share(close)
-    case 'coins':
-      return (_t, close) => market.supply(close) * level * share(close) * Math.exp(amplitude * z(close))
-    case 'coinFlow': {
-      const factor = lengthFactor(1)
-      return (t, close) => {
-        const at = (t + close) / 2
-        const amount = market.supply(at) * level * share(at) * Math.exp(amplitude * z(at))
-        return amount * season(at, close - t) * factor(close - t)
-      }
-    }
-    case 'each':
-      return (_t, close) => level * Math.exp(amplitude * z(close))
-    case 'transfer': {
-      const scale = leadingRecent / market.asset.prices[1]
-      return (_t, close) => level * scale * Math.exp(amplitude * z(close))
-    }
-    case 'cumulative': {
-      const since = Date.parse(`${family.since ?? market.asset.born}T00:00:00Z`) / 1000
-      const wave = octaves(hashText(ground.key, ground.seed), [[40 * day, 0.3]])
-      const start = wave(since)
-      return (_t, close) => (level * Math.max(0, close - since + 40 * day * (wave(close) - start))) / day
-    }
-    default:
-      return undefined
-  }
+function blockBytes(ground: Ground, { blocks }: Parts): Scalar {
+  const size = scalarOf({ ...ground, family: { ...familyOf('blockchain/block_size_mean_pit'), whole: false } })
+  return (t, close) => Math.round(blocks(t, close) * (size(t, close) ?? 0))
 }
 
-/** The kinds that are counts or USD; undefined for the others. */
-function amountScalar(ground: Ground): Scalar | undefined {
-  const { family, market, share } = ground
-  const z = swing(ground)
-  const amplitude = family.swing ?? 0.2
-  const { level } = family
-  const finish = family.whole ? Math.round : usdDigits
-  switch (family.kind) {
-    case 'stock':
-      return (_t, close) => finish(level * market.size(close) * share(close) * Math.exp(amplitude * z(close)))
-    case 'flow': {
-      const factor = lengthFactor(family.unique ?? 1)
-      return (t, close) => {
-        const at = (t + close) / 2
-        const amount = level * market.size(at) * share(at) * Math.exp(amplitude * z(at))
-        return finish(amount * season(at, close - t) * factor(close - t))
-      }
-    }
-    case 'price':
-      return (_t, close) => usdDigits(market.price(close) * level * Math.exp(amplitude * z(close)))
-    case 'ratio':
-      return (_t, close) => level * Math.exp(amplitude * z(close))
-    case 'dominance':
-    case 'altcoinCap': {
-      const part = dominance(ground)
-      if (family.kind === 'dominance') return (_t, close) => 100 * part(close)
-      return (_t, close) => usdDigits(market.price(close) * market.supply(close) * (1 / part(close) - 1))
-    }
-    default:
-      return undefined
-  }
+/** An amount of coins: eight decimals, the parts that most chains count in. */
+export function coinDigits(amount: number): number {
+  return Math.abs(amount) < 9e7 ? Math.round(amount * 1e8) / 1e8 : amount
 }
 
-/** The leading asset's share of the whole market, 0.36 to 0.78. */
-function dominance({ seed, market }: Ground): Curve {
-  const noise = octaves(hashText('market/dominance', seed), swings)
-  return (at) => 0.36 + 0.42 * logistic(1.6 * noise(at) - 0.6 * market.mood(at))
-}
-
-/** The kinds that count blocks; undefined for the others. */
-function chainScalar(ground: Ground): Scalar | undefined {
-  const { family, market, seed } = ground
-  const { kind, level } = family
-  if (kind !== 'blockHeight' && kind !== 'blockCount' && kind !== 'blockInterval' && kind !== 'blockBytes')
-    return undefined
-  const height = chainHeight(market.asset.id, seed)
-  if (kind === 'blockHeight') return (_t, close) => height(close)
-  if (kind === 'blockCount') return (t, close) => height(close) - height(t)
-  if (kind === 'blockInterval') {
-    return (t, close) => {
-      const blocks = height(close) - height(t)
-      return blocks === 0 ? null : (level * (close - t)) / blocks
-    }
-  }
-  const size = amountScalar({ ...ground, family: { ...familyOf('blockchain/block_size_mean_pit'), whole: false } })
-  return (t, close) => Math.round((height(close) - height(t)) * (size?.(t, close) ?? 0))
-}
-
-const logistic = (x: number): number => 1 / (1 + Math.exp(-x))
-
-/** The kinds that stay between two values. */
-function bandScalar(ground: Ground): Scalar {
-  const { family, seed, market } = ground
-  const { level, high = 1 } = family
-  const z = swing(ground)
-  if (family.kind === 'binary') return (_t, close) => (z(close) > level ? 1 : 0)
-  if (family.kind === 'goldilocks') {
-    const [profit, steadiness] = [1, 3].map((n) => {
-      const path = `signals/btc_bss_indicator_${n}_pit`
-      return bandScalar({ ...ground, family: familyOf(path), key: `${path}/${market.asset.id}`, seed })
-    })
-    return (t, close) => {
-      const first = profit?.(t, close) ?? 0
-      return first > 52 && first < 65 && (steadiness?.(t, close) ?? 100) < 4 ? 1 : 0
-    }
-  }
-  const width = high - level
-  if (family.whole) return (_t, close) => Math.round(level + width * logistic(2.4 * z(close)))
-  return (_t, close) => level + width * logistic(2.4 * z(close))
+/** An amount or a price in USD: cents, and eight digits of what costs less than a dollar. */
+export function usdDigits(amount: number): number {
+  return Math.abs(amount) < 1 ? Number(amount.toPrecision(8)) : Math.round(amount * 100) / 100
 }
