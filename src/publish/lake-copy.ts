@@ -1,7 +1,6 @@
 import pLimit from 'p-limit'
 import { LakeError, usage } from '../errors.ts'
 import { writeCheckpoint } from '../ledger/checkpoint.ts'
-import { sha256File } from '../ledger/commit.ts'
 import { decodeEntry } from '../ledger/entry.ts'
 import { isFolded, type Listing } from '../ledger/journal.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -10,7 +9,8 @@ import { namesIn, realDisk } from '../store/disk.ts'
 import { readBytes, sizeOf } from '../store/files.ts'
 import { checkpointFile, entryFile, inLake, places } from '../store/layout.ts'
 import { mirrorMarker, parseMarker } from '../store/marker.ts'
-import type { Destination } from './destination.ts'
+import { compared, unlike } from './compare.ts'
+import { type Destination, stopAt } from './destination.ts'
 import { neededBy } from './lake-files.ts'
 import {
   atOnce,
@@ -153,68 +153,41 @@ async function followsOn({ from, to, scratch }: CopyInput, staged: Staged, targe
 }
 
 async function bringFiles(
-  input: CopyInput,
+  { from, to, scratch, thorough = false }: CopyInput,
   needed: readonly StampedFile[],
   { signal, onFile }: CopyDeps,
 ): Promise<{ files: number; bytes: number; stand: ReadonlySet<string> }> {
-  const { from, to, scratch } = input
-  const { missing, stand } = await missingAt(input, needed)
-  const limit = pLimit(atOnce)
+  const { missing, changed, there } = await compared(
+    to,
+    needed,
+    thorough ? { local: `${scratch}/there`, signal } : undefined,
+  )
+  const lacking = needed.filter(({ path }) => missing.has(path) || changed.has(path))
   const failed = new AbortController()
   let done = 0
-  const ends = await Promise.allSettled(
-    missing.map(
-      async (file, n) =>
-        await limit(async () => {
-          if (failed.signal.aborted) return
-          try {
-            stopAt(signal, from, to)
-            await bringFile(from, to, file, `${scratch}/file-${n}`)
-            onFile?.(++done, missing.length)
-          } catch (error) {
-            failed.abort()
-            throw error
-          }
-        }),
-    ),
-  )
-  for (const end of ends) if (end.status === 'rejected') throw end.reason
-  return { files: missing.length, bytes: missing.reduce((sum, { bytes }) => sum + bytes, 0), stand }
-}
-
-/** What does not stand at the target as it should, by its size, or by its bytes where everything is read. */
-async function missingAt(
-  { to, scratch, thorough }: CopyInput,
-  needed: readonly StampedFile[],
-): Promise<{ missing: readonly StampedFile[]; stand: ReadonlySet<string> }> {
-  const there = new Map<string, number>()
-  for (const place of new Set(needed.map(({ path }) => path.slice(0, path.indexOf('/')))))
-    for (const { path, bytes } of await to.list(place)) there.set(path, bytes)
-  const missing: StampedFile[] = []
-  for (const file of needed) {
-    const stands = there.get(file.path) === file.bytes
-    const local = `${scratch}/there`
-    const sound = stands && (thorough !== true || ((await to.get(file.path, local)) && (await isSound(local, file))))
-    if (!sound) missing.push(file)
+  const limit = pLimit(atOnce)
+  const bring = async (file: StampedFile, n: number): Promise<void> => {
+    if (failed.signal.aborted) return
+    try {
+      stopAt(signal, `copying ${from.uri} to ${to.uri}`)
+      await bringFile(from, to, file, `${scratch}/file-${n}`)
+      onFile?.(++done, lacking.length)
+    } catch (error) {
+      failed.abort()
+      throw error
+    }
   }
-  return { missing, stand: new Set([...there.keys(), ...needed.map(({ path }) => path)]) }
-}
-
-async function isSound(local: string, { bytes, sha256 }: StampedFile): Promise<boolean> {
-  return (await sizeOf(local)) === bytes && (await sha256File(local)).startsWith(sha256)
+  const ends = await Promise.allSettled(lacking.map((file, n) => limit(bring, file, n)))
+  for (const end of ends) if (end.status === 'rejected') throw end.reason
+  const bytes = lacking.reduce((sum, file) => sum + file.bytes, 0)
+  return { files: lacking.length, bytes, stand: new Set([...there, ...needed.map(({ path }) => path)]) }
 }
 
 async function bringFile(from: Destination, to: Destination, file: StampedFile, local: string): Promise<void> {
-  const { path, bytes, sha256 } = file
+  const { path } = file
   if (!(await from.get(path, local))) throw new Vanished(path)
-  const [size, digest] = [await sizeOf(local), await sha256File(local)]
-  if (size !== bytes || !digest.startsWith(sha256))
-    throw unsoundAt(
-      from,
-      path,
-      `${bytes} bytes, SHA-256 ${sha256.slice(0, 12)}…`,
-      size === bytes ? `SHA-256 ${digest.slice(0, 12)}…` : `${size} bytes`,
-    )
+  const wrong = await unlike(local, file)
+  if (wrong) throw unsoundAt(from, path, wrong.expected, wrong.got)
   await to.put(path, local)
   await realDisk.remove(local)
 }
@@ -282,14 +255,5 @@ async function bringEntry(to: Destination, root: string, path: string): Promise<
     expected: 'no entry, or the same',
     got: 'another one',
     next: 'two lakes of one id are copied there: name another folder for one of them',
-  })
-}
-
-function stopAt(signal: AbortSignal, from: Destination, to: Destination): void {
-  if (!signal.aborted) return
-  throw new LakeError('stopped', {
-    subject: `copying ${from.uri} to ${to.uri}`,
-    got: 'an interrupt',
-    next: 'run the same command again: what has come is kept',
   })
 }

@@ -49,6 +49,9 @@ export interface TableSources {
 const statement = statementsIn(new URL('sql/', import.meta.url))
 const series = ['metric', 'asset', 'interval', 'currency', 'exchange', 'network']
 
+/** The table that says which version of each other table belongs to which version of the lake. */
+export const versionsTable = 'versions'
+
 /** Every table but `versions`, in the order in which they are committed. */
 export function publishedTables(sources: TableSources): readonly PublishedTable[] {
   const resources = [...recordTables(sources.catalogue.resources).keys()]

@@ -259,7 +259,7 @@ export const commandsThatCopy: readonly Row[] = [
   ['publish', 'pub', none, 2, usage, noLake],
   ['publish', 's3://lake/x', bucket, 3, error('unauthorised', 3), wrongBucketKey],
   ['publish', 'new', { lake: 'gone' }, 4, integrity, noSuchFile],
-  ['publish', 'new', stop, 5, stopped, /^pitlake: publishing to .*new: got an interrupt; the same command goes on\n$/],
+  ['publish', 'new', stop, 5, stopped, /^pitlake: publishing to .*new: got an interrupt; run the same command again: what has come is kept\n$/],
   ['publish', 'new', full, 6, incomplete, noRoom],
   ['publish', 'new', waits, 7, busy, committing],
   ['pull', 'pub --data mirror', {}, 0, /^.*mirror mirrors version \d+ of .*pub\/lake already\n$/, ''],
