@@ -5,12 +5,12 @@ import {
   type Body,
   type BodyResult,
   type ConvertPart,
+  type ConvertResult,
   emptyTally,
   type Existing,
-  type Heard,
   type WrittenFile,
 } from '../points/conversion.ts'
-import type { CoverageRow, Finding, Json, Provider, Regained, Violation } from '../ledger/entry.ts'
+import type { CoverageRow, Json, Provider } from '../ledger/entry.ts'
 import { heldCoverage, type HeldFile, liveFiles } from '../ledger/held.ts'
 import { inLake, pointsFile, recentFile, versioned } from '../store/layout.ts'
 import type { Standing } from '../ledger/differences.ts'
@@ -19,9 +19,9 @@ import { isRecent, type Partition, partitionsOf, sharesMeta, sharesOf } from '..
 import { weekdayOf } from '../points/spacing.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { endingSeconds } from '../net/skew.ts'
-import { type Instant, unshownInterval, weeklyIntervals } from '../time.ts'
+import { type Instant, weeklyIntervals } from '../time.ts'
 import { type Again, type Answered, type Brought, isBrought } from './answered.ts'
-import { type Differing, differingIn, doubted, type Judging, standingOf } from './differing.ts'
+import { type Differing, differingIn, doubted, standingOf } from './differing.ts'
 import type { Inferred } from './infer.ts'
 import type { OpenRun } from './run.ts'
 import { knownAt } from './settle.ts'
@@ -32,24 +32,7 @@ export interface BatchContext extends OpenRun {
 }
 
 /** What a batch brought, as it was converted. */
-export interface Made {
-  readonly files: StagedFile[]
-  readonly bodies: BodyResult[]
-  readonly violations: Violation[]
-  readonly heard: Heard[]
-  readonly findings: Finding[]
-  readonly regained: Regained[]
-}
-
-/** Nothing yet. */
-export const nothingMade = (): Made => ({
-  files: [],
-  bodies: [],
-  violations: [],
-  heard: [],
-  findings: [],
-  regained: [],
-})
+export type Made = Omit<ConvertResult, 'files' | 'recent'> & { readonly files: readonly StagedFile[] }
 
 /** Converts all, and once more without the answers that are to be asked for a second time before they are believed. */
 export async function compareAll(
@@ -63,10 +46,9 @@ export async function compareAll(
     batch.map(({ ask }) => ask.series.id),
   )
   const convertThese = async (these: readonly Answered[]): Promise<{ made: Made; differing: Differing }> => {
-    const made = nothingMade()
-    made.bodies.push(...refusals(these, refused))
-    await convertAll(context, ticket, partitions(these, refused), standing, made)
-    return { made, differing: differingIn(ledger, standing, made) }
+    const made = await convertAll(context, ticket, partitions(these, refused), standing)
+    const bodies = [...refusals(these, refused), ...made.bodies]
+    return { made: { ...made, bodies }, differing: differingIn(ledger, standing, made) }
   }
   const all = await convertThese(batch)
   const doubts = doubted(batch, all.differing, tally.differing)
@@ -76,25 +58,14 @@ export async function compareAll(
   return { ...(await convertThese(believed)), batch: believed, doubts: again }
 }
 
-/** By what the differences of a batch are judged. */
-export function judging({ tally }: BatchContext, { committed_at }: Ticket, batch: readonly Answered[]): Judging {
-  const intervals = new Map(batch.map(({ ask, request }) => [request?.id ?? null, ask.interval]))
-  return {
-    recorded: tally.differing.recorded,
-    at: committed_at,
-    intervalOf: (request) => intervals.get(request) ?? unshownInterval,
-  }
-}
-
 /** Bodies that contradict the interval of their series, as if their conversion had refused them. */
 function refusals(batch: readonly Answered[], refused: ReadonlyMap<string, string>): BodyResult[] {
   const { kept: points, ...nothing } = emptyTally
   return batch.flatMap(({ ask, request }) => {
     const reason = refused.get(request?.id ?? '')
     if (request === null || reason === undefined) return []
-    return [
-      { request: request.id, series: ask.series.id, state: 'poison' as const, reason, points, ...nothing, missing: [] },
-    ]
+    const body = { request: request.id, series: ask.series.id, state: 'poison' as const, reason }
+    return [{ ...body, points, ...nothing, missing: [] }]
   })
 }
 
@@ -111,8 +82,7 @@ async function convertAll(
   ticket: Ticket,
   answers: readonly (readonly Brought[])[],
   standing: ReadonlyMap<string, readonly Standing[]>,
-  made: Made,
-): Promise<void> {
+): Promise<Made> {
   const { ledger, connection } = context
   const { spool } = connection
   const { timestamp, weekStart } = context.input.settings.metrics
@@ -123,20 +93,17 @@ async function convertAll(
   const metadata = footerOf(ticket)
   const observedAt = BigInt(ticket.committed_at)
   const result = await convert(await context.engine(), { parts, recent, timestamp, weekStart, observedAt, metadata })
-  made.bodies.push(...(await withWeekday(context, answers.flat(), result.bodies)))
-  made.violations.push(...result.violations)
-  made.heard.push(...result.heard)
-  made.findings.push(...result.findings)
-  made.regained.push(...result.regained)
-  for (const [p, { metric, interval }] of parts.entries()) {
+  const bodies = await withWeekday(context, answers.flat(), result.bodies)
+  const files = parts.flatMap(({ metric, interval }, p): StagedFile[] => {
     const file = result.files[p]
-    if (file)
-      made.files.push(staged(context, ownName(p), pointsFile(metric, interval, name), { ...file, metric, interval }))
+    return file ? [staged(context, ownName(p), pointsFile(metric, interval, name), { ...file, metric, interval })] : []
+  })
+  if (result.recent) {
+    const { shares, ...file } = result.recent
+    const whole = { ...file, metric: null, interval: null, shares: sharesMeta(shares) }
+    files.push(staged(context, recentName, recentFile(name), whole))
   }
-  if (!result.recent) return
-  const { shares, ...file } = result.recent
-  const whole = { ...file, metric: null, interval: null, shares: sharesMeta(shares) }
-  made.files.push(staged(context, recentName, recentFile(name), whole))
+  return { ...result, bodies, files }
 }
 
 /** The recent files that hold points of these partitions: no other one is opened, which may be damaged. */
@@ -174,20 +141,9 @@ function partsOf(
       standing: standing.get(one.ask.series.id),
       lost: lost.get(one.ask.series.id),
     }))
-    const files = existing(ledger, held.get(`${metric} ${interval}`)?.own ?? [])
-    const out = connection.spool.file(ownName(p))
-    return [
-      {
-        metric,
-        wireName: names[metric],
-        interval,
-        rules: endpoint.rules[interval],
-        overlap,
-        bodies,
-        existing: files,
-        out,
-      },
-    ]
+    const own = existing(ledger, held.get(`${metric} ${interval}`)?.own ?? [])
+    const about = { metric, wireName: names[metric], interval, rules: endpoint.rules[interval], overlap }
+    return [{ ...about, bodies, existing: own, out: connection.spool.file(ownName(p)) }]
   })
 }
 

@@ -64,13 +64,6 @@ export interface Judged {
   readonly seen: Pick<BatchResult, 'violations' | 'incidents' | 'accepted' | 'recorded'>
 }
 
-/** Where nothing was compared. */
-export const nothingJudged: Judged = {
-  violations: [],
-  passed: [],
-  seen: { violations: [], incidents: [], accepted: [], recorded: 0 },
-}
-
 /** Circumstances of a judgement: `recorded` is how many the run put on record before. */
 export interface Judging {
   readonly recorded: number

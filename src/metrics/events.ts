@@ -33,9 +33,10 @@ export type IngestEvent =
 
 /** How an event of a run stands in its log; null where the connection notes it, or only a detailed log holds it. */
 export function logged(event: IngestEvent, detailed: boolean): readonly [name: string, facts: object] | null {
+  const { kind, ...facts } = event
   switch (event.kind) {
     case 'planned':
-      return ['planned', { ...event.plan.totals, blocked: event.plan.blocked.length, notes: event.plan.notes }]
+      return [kind, { ...event.plan.totals, blocked: event.plan.blocked.length, notes: event.plan.notes }]
     case 'request':
     case 'asking':
     case 'skew':
@@ -43,17 +44,14 @@ export function logged(event: IngestEvent, detailed: boolean): readonly [name: s
     case 'answered':
       return detailed ? ['outcome', { series: event.ask.series.id, outcome: event.outcome.kind }] : null
     case 'settled':
-      return detailed ? ['settled', { series: event.ask.series.id }] : null
-    case 'committed': {
-      const { version, points, files } = event
-      return ['commit', { version, points, files, windows: event.windows, violations: event.violations }]
-    }
-    case 'listing':
-      return ['listing', { assets: event.assets, fresh: event.fresh, outcome: event.outcome }]
-    case 'metadata':
-      return ['metadata', { asked: event.asked, read: event.read }]
+      return detailed ? [kind, { series: event.ask.series.id }] : null
+    case 'committed':
+      return ['commit', facts]
     case 'beyond':
-      return ['beyond a double', { series: event.series, points: event.points }]
+      return ['beyond a double', facts]
+    case 'listing':
+    case 'metadata':
+      return [kind, facts]
     default:
       return event satisfies never
   }

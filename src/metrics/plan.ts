@@ -7,7 +7,7 @@ import type { WindowAnswer } from '../ledger/entry.ts'
 import { storedInterval } from '../ledger/held.ts'
 import { ceil, count, day, floor, type Instant, type Interval, longestSeconds, step, type Weekday } from '../time.ts'
 import { bridge, intersect, minus, union, type Window } from '../windows.ts'
-import { refusalOf, refusedPaths, wasHeld } from './refused-paths.ts'
+import { refusalOf, refusedPaths, wasHeld } from './refused.ts'
 import {
   beforeStart,
   type DatedSaid,

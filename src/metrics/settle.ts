@@ -1,8 +1,10 @@
 import { availableAt } from '../catalog/availability.ts'
-import { beforeFirst } from '../ledger/coverage.ts'
+import { beforeFirst, isPlain } from '../ledger/coverage.ts'
 import type { BodyResult } from '../points/conversion.ts'
 import type { CoverageRow, CoverageState } from '../ledger/entry.ts'
+import { alarmPatience, alarmReason, type Standing, withdrawnReason } from '../ledger/refusals.ts'
 import { type Ask, horizonOf, toleranceOf } from './plan.ts'
+import type { Refused } from './tally.ts'
 import { end, floor, type Instant, step, type Weekday } from '../time.ts'
 import { intersect, minus, union, type Window } from '../windows.ts'
 
@@ -59,6 +61,40 @@ export function settleBody(ask: Ask, body: BodyResult, firstHeld: Instant | null
 /** What failed, but only where no earlier answer covers: a failure takes no knowledge away. */
 export function settleFailure(ask: Ask, reason: string, covered: readonly Window[], asked: Asked): CoverageRow[] {
   return minus([dueOf(ask, asked)], union(covered)).map((window) => row(ask, window, 'failed', reason, asked))
+}
+
+/** What is known of a series before it is asked. */
+export interface Known {
+  readonly points: number
+  readonly coverage: readonly CoverageRow[]
+  /** The refusal that stands against it. */
+  readonly standing: Standing | null
+}
+
+/**
+ * What a refusal says of the range that was asked. A series that never had a point is `unsupported`. One that has points
+ * is failed, an alarm since its first refusal, and withdrawn after 30 days; where it is covered it stays so.
+ */
+export function settleRefusal(
+  ask: Ask,
+  refusal: Refused,
+  { points, coverage, standing }: Known,
+  asked: Asked,
+): CoverageRow[] {
+  const proven = coverage.filter((row) => isPlain(row) || row.state === 'empty')
+  const rows = (state: 'unsupported' | 'failed', reason: string): CoverageRow[] =>
+    settleWhole(ask, state, reason, asked).flatMap((row) =>
+      minus([row], points > 0 ? proven : []).map((window) => ({ ...row, ...window })),
+    )
+  if (refusal.scope === 'range') return rows('unsupported', refusal.words)
+  // The first words stay, lest another request id in them counts as news.
+  const isSame = standing !== null && standing.scope === refusal.scope && (points <= 0 || standing.since !== null)
+  const words = isSame ? standing.words : refusal.words
+  if (points <= 0) return rows('unsupported', words)
+  const since = standing?.since ?? asked.at
+  if (standing?.withdrawn === true || asked.at - since >= alarmPatience)
+    return rows('unsupported', withdrawnReason(since, words))
+  return rows('failed', alarmReason(since, words))
 }
 
 /** A hole is awaited until it is older than the endpoint's tolerance, then it is a gap. */

@@ -1,5 +1,5 @@
-import type { Ask } from './plan.ts'
-import { count, step } from '../time.ts'
+import { count, day, type Instant, longestSeconds, step, type Weekday } from '../time.ts'
+import { type Ask, horizonOf } from './plan.ts'
 
 /** The two halves of a request that was too much for the provider; null where there is nothing to halve. */
 export function halve(ask: Ask): readonly [Ask, Ask] | null {
@@ -17,4 +17,31 @@ function part(ask: Ask, since: number, until: number): Ask {
     until: Math.max(since, Math.min(until, ask.settles.until)),
   }
   return { ...ask, window: { since, until }, settles, points: count(since, until, ask.interval) }
+}
+
+/** A window of at most so many points is short: its length is no reason to refuse it. */
+const shortPoints = 100
+const probePoints = 10
+
+/** Whether the window itself is short, or the endpoint takes no shorter one. */
+export function isShort({ window, points, endpoint }: Ask): boolean {
+  return window === null || !endpoint.since || !endpoint.until || points <= shortPoints
+}
+
+/** Whether the window is not worth halving: what it holds is less than what finding the border costs. */
+export function isSmall({ window, points, endpoint }: Ask): boolean {
+  return window === null || !endpoint.since || !endpoint.until || points <= probePoints
+}
+
+/** Whether the window ends so lately that a provider of any history has it. */
+export function isRecent({ window, interval }: Ask, now: Instant): boolean {
+  return window === null || now - window.until <= Math.max(90 * day, 10 * longestSeconds(interval))
+}
+
+/** The shortest and newest window that the provider should have, to learn what was refused: the series or the range. */
+export function probeOf(ask: Ask, now: Instant, weekStart: Weekday): Ask {
+  const { final } = horizonOf(ask.endpoint, ask.interval, now, weekStart)
+  const window = { since: step(final, ask.interval, -probePoints), until: final }
+  // It settles what it brings; what it is refused is final by the window that it was asked for.
+  return { ...ask, window, settles: { since: window.since, until: window.since }, points: probePoints }
 }

@@ -10,11 +10,13 @@ export function stoppedEarly(summary: Ended): LakeError | null {
 
 /** The error that a fetch ends with after its work, with what to do next; null where all is well. */
 export function verdict(summary: IngestSummary): LakeError | null {
-  return gravestOf([differing(summary), stoppedEarly(summary), unsettled(summary)])
-}
-
-function differing({ violations, incidents }: IngestSummary): LakeError | null {
-  return gravestOf([differingPoints(violations - incidents), differingAtOnce(incidents)])
+  const { violations, incidents } = summary
+  return gravestOf([
+    differingPoints(violations - incidents),
+    differingAtOnce(incidents),
+    stoppedEarly(summary),
+    unsettled(summary),
+  ])
 }
 
 function differingPoints(violations: number): LakeError | null {

@@ -1,7 +1,7 @@
 import { isObject } from '../json.ts'
 import { standardRule } from '../catalog/catalogue.ts'
 import { readAssets } from '../metrics/assets-listing.ts'
-import { readMetadata } from '../metrics/metadata-reading.ts'
+import { readMetadata } from '../metrics/metadata-said.ts'
 import { readLimits } from '../net/limits.ts'
 import { countedSeconds, describeRule } from '../catalog/rule-kinds.ts'
 import { day, formatDate, formatInstant, hour, weekdayAt } from '../time.ts'
