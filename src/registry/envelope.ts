@@ -1,7 +1,6 @@
 import type { Resource } from '../catalog/catalogue.ts'
 import { keyMark } from '../secrets/secrets.ts'
-import { type Fields, isFields, type Value } from './json.ts'
-import { BadBody } from './record.ts'
+import { BadBody, type Fields, isFields, type Value } from './json.ts'
 
 /** The parts of an envelope around records. */
 export interface Envelope {

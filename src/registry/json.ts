@@ -11,25 +11,22 @@ export function isFields(value: unknown): value is Fields {
   return isObject(value)
 }
 
+/** Why a body cannot be read. */
+export class BadBody extends Error {}
+
 /** Deeper nesting is taken for damage. */
-export const deepest = 64
+const deepest = 64
 
-/** What must be known of a value before it is written as text. */
-export interface Shape {
-  /** How many arrays and objects stand inside each other; beyond `deepest` nobody looks. */
-  depth: number
-  /** It holds numbers that `JSON.stringify` would write as others: minus zero, and what overflows. */
-  odd: boolean
-}
-
-/** Looks through a value once. */
-export function shapeOf(value: Value): Shape {
+/** JSON text of a value from which every double comes back as the same 64 bits; `whose` it is where it is refused. */
+export function jsonText(value: Value, whose = 'a value'): string {
   const shape = { depth: 0, odd: false }
   look(value, 0, shape)
-  return shape
+  if (shape.depth > deepest) throw new BadBody(`${whose}: nested deeper than ${deepest}`)
+  return shape.odd ? exactText(value, Object.keys) : JSON.stringify(value)
 }
 
-function look(value: Value, depth: number, shape: Shape): void {
+/** How deep arrays and objects stand inside each other, and whether `JSON.stringify` would write another number. */
+function look(value: Value, depth: number, shape: { depth: number; odd: boolean }): void {
   if (typeof value === 'number') {
     if (value === 0 ? Object.is(value, -0) : !Number.isFinite(value)) shape.odd = true
     return
@@ -39,11 +36,6 @@ function look(value: Value, depth: number, shape: Shape): void {
   if (depth > deepest) return
   if (Array.isArray(value)) for (const item of value as readonly Value[]) look(item, depth + 1, shape)
   else for (const key in value as Fields) look((value as Fields)[key] as Value, depth + 1, shape)
-}
-
-/** JSON text of a value from which every double comes back as the same 64 bits; `odd` as its shape says. */
-export function textOf(value: Value, odd: boolean): string {
-  return odd ? exactText(value, Object.keys) : JSON.stringify(value)
 }
 
 function exactText(value: Value, keysOf: (fields: Fields) => readonly string[]): string {

@@ -6,7 +6,7 @@ import type { Outcome } from '../../src/net/outcome.ts'
 import type { RegistryAsking } from '../../src/registry/asking.ts'
 import { ownNames } from '../../src/registry/columns.ts'
 import { readFeed, readPages, readWhole } from '../../src/registry/reading.ts'
-import { verdictOf } from '../../src/registry/summary.ts'
+import { verdictOf } from '../../src/registry/run.ts'
 import { inFolder } from '../helpers/lakes.ts'
 import { resources } from '../helpers/registry-world.ts'
 
