@@ -174,7 +174,7 @@ export function mergeMetadata(held: Metadata, answers: readonly MetadataAnswer[]
 }
 
 /** A lake that metadata are kept in. */
-export interface Keeping {
+interface Keeping {
   readonly ledger: Ledger
   readonly job: 'fetch' | 'plan'
   readonly run: string

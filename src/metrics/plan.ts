@@ -91,7 +91,7 @@ export interface Totals {
 export const historyStart: Instant = Date.UTC(2009, 0, 3) / 1000
 
 /** How many stored points a top-up asks for again: the standing immutability check. */
-export const overlapPoints = 5
+const overlapPoints = 5
 
 /** Points of one answer: few long windows before many short, but not longer than this. */
 const longestAnswer = 80_000

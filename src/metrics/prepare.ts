@@ -48,7 +48,7 @@ export interface PlanInput extends MetadataInput {
 }
 
 /** A plan and what it knows of the provider's metadata: of how many selected paths, and how many were asked for now. */
-export interface Prepared {
+interface Prepared {
   readonly plan: Plan
   readonly metadata: { readonly paths: number; readonly asked: number }
 }
@@ -151,7 +151,7 @@ function isTaken({ endpoints }: Catalogue, path: string): boolean {
 }
 
 /** Selections of every series that the ledger names, each from where it begins there. */
-export function heldSelectionsOf(ledger: Ledger, catalogue: Catalogue): Selection[] {
+function heldSelectionsOf(ledger: Ledger, catalogue: Catalogue): Selection[] {
   const answers = heldAnswers(ledger)
   const found = new Map<string, Selection & { readonly assets: string[] }>()
   for (const { id, first_t, ...series } of heldSeries(ledger).values()) {
@@ -220,7 +220,7 @@ export function unmapped(
 }
 
 /** A range of a series that was planned, and what is said of it. */
-export interface NotAsked {
+interface NotAsked {
   readonly ask: Ask
   readonly coverage: readonly CoverageRow[]
 }

@@ -16,7 +16,7 @@ export function wasHeld(known: Known | undefined): boolean {
 }
 
 /** The paths that are refused: to series without points by what any such series was told, and the newest of those that have some. */
-export interface RefusedPaths {
+interface RefusedPaths {
   readonly fresh: ReadonlyMap<string, Standing>
   readonly held: ReadonlyMap<string, Standing>
 }

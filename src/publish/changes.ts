@@ -13,7 +13,7 @@ export interface Change {
 }
 
 /** From where to where a table is brought. */
-export interface Step {
+interface Step {
   /** The lake version that it was published from last; undefined where nothing of it counts any more. */
   readonly last: Mark | undefined
   readonly now: Mark

@@ -69,7 +69,7 @@ export async function requireFit(
 const mending: ReadonlySet<string> = new Set(['doctor', 'adopt', 'migrate'])
 
 /** A table as it is to be. */
-export interface Published {
+interface Published {
   readonly name: string
   readonly columns: readonly PublishedColumn[]
   readonly state: TableState

@@ -24,7 +24,7 @@ import {
 } from './lake-journal.ts'
 
 /** From where a lake is copied to where. */
-export interface CopyInput {
+interface CopyInput {
   readonly from: Destination
   readonly to: Destination
   /** No version after this one is copied. */

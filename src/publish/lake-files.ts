@@ -7,7 +7,7 @@ import type { Destination, Published } from './destination.ts'
 import { inPlace, type Staged, unsoundAt, Vanished } from './lake-journal.ts'
 
 /** What a lake needs to be whole elsewhere. */
-export interface Needed {
+interface Needed {
   /** Data files and what stamped results were made with, each once; a digest may be its beginning only. */
   readonly files: readonly StampedFile[]
   /** Notes of stamped results, staged; after the files that they name. */

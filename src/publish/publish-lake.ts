@@ -40,7 +40,7 @@ export async function publishing<T>(
 export const lakeFolder = 'lake'
 
 /** Which version of which lake is copied, under the name of which run; `scratch` is a folder for what is on the way. */
-export interface LakeInput {
+interface LakeInput {
   readonly root: string
   readonly to: Destination
   readonly version: number
@@ -85,7 +85,7 @@ export async function lakeGoing(to: Destination, ledger: Ledger, before: Micros)
 }
 
 /** Which lake is kept a second time, and where. */
-export interface BackupInput {
+interface BackupInput {
   readonly root: string
   readonly to: Destination
   /** Reads what stands there already, too, and brings anew what is not as it should be. */

@@ -23,7 +23,7 @@ import { columnsFor, placeFile, type Writing, writeRows } from './write.ts'
 import { readerTexts } from './readers/texts.ts'
 
 /** What is published, and where. */
-export interface PublishInput {
+interface PublishInput {
   readonly root: string
   readonly catalogue: Catalogue
   readonly to: Destination
@@ -49,7 +49,7 @@ export interface PublishSummary {
 }
 
 /** The version that a table got, and the files that it gained and lost. */
-export interface PublishedChange {
+interface PublishedChange {
   readonly delta_version: number
   readonly files_added: number
   readonly files_removed: number

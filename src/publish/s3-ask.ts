@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { LakeError, usage } from '../errors.ts'
-import { type Exchange, type Exchanged, type FilePart, type Line, openLine } from '../net/exchange.ts'
+import { type Exchange, type Exchanged, exchangesWith, type FilePart } from '../net/exchange.ts'
 import { dateOf, header } from '../net/limits.ts'
 import { afterTry, noTries, type RetryPolicy } from '../net/retry.ts'
 import { redact } from '../secrets/secrets.ts'
@@ -21,7 +21,7 @@ export interface Call extends Pick<Exchange, 'method' | 'body' | 'into'> {
 }
 
 /** What a try came to: a result, or a failure after which the next try may go better. */
-export type Try<T> = { readonly done: T } | { readonly again: Exchanged }
+type Try<T> = { readonly done: T } | { readonly again: Exchanged }
 
 /** How a bucket is asked. */
 export interface Asking {
@@ -50,12 +50,12 @@ const connections = 8
 
 /** Asks the bucket of an address, with what the environment says of keys and places. */
 export function askS3(text: string, web: Web): Asking {
-  let known: Promise<{ settings: S3Settings; line: Line }> | undefined
+  let known: ReturnType<typeof connect> | undefined
   const ready = (): NonNullable<typeof known> => (known ??= connect(text, web))
   const settings = async (): Promise<S3Settings> => (await ready()).settings
   const once = async (call: Call): Promise<Exchanged> => {
-    const { settings: own, line } = await ready()
-    return await line.send(await toSend(call, own, web), web.signal)
+    const { settings: own, exchange } = await ready()
+    return await exchange(await toSend(call, own, web), web.signal)
   }
   const refuse = async (answer: Answer, doing: string): Promise<LakeError> =>
     refusal(answer, await settings(), doing, web.now())
@@ -85,9 +85,9 @@ export function askS3(text: string, web: Web): Asking {
   return { settings, once, persist, ask, want, refuse }
 }
 
-async function connect(text: string, web: Web): Promise<{ settings: S3Settings; line: Line }> {
+async function connect(text: string, web: Web) {
   const settings = await readS3(text, web.env)
-  return { settings, line: openLine({ base: settings.endpoint, connections, proxy: web.proxy }) }
+  return { settings, exchange: exchangesWith({ base: settings.endpoint, connections, proxy: web.proxy }) }
 }
 
 /** The answer that the same request would get again; undefined where it may fare better later. */
@@ -172,7 +172,7 @@ const badKeys = new Set([
 const otherRegion = new Set(['AuthorizationHeaderMalformed', 'PermanentRedirect', 'IllegalLocationConstraintException'])
 
 /** The words of a refusal, without the keys that S3 repeats in them. */
-export function wordsIn(answer: Answer, { credentials }: S3Settings): string {
+function wordsIn(answer: Answer, { credentials }: S3Settings): string {
   const message = tag(answer.body.toString('utf8', 0, 65_536), 'Message') ?? ''
   const { id, secret, token } = credentials
   const secrets = [id, secret, ...(token === undefined ? [] : [token])]

@@ -7,7 +7,7 @@ import { type Answer, type Asking, askS3, type Call, codeIn, lastingAnswer, tag 
 import { parseS3 } from './s3-settings.ts'
 
 /** Larger files travel in parts of this size: one that breaks off is sent again, not all of them. */
-export const partBytes = 64 << 20
+const partBytes = 64 << 20
 
 const writing = 'writing to'
 

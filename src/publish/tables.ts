@@ -40,7 +40,7 @@ export interface Growth {
 }
 
 /** What the tables are made from: the lake's folder, absolute, and the files of one version. */
-export interface TableSources {
+interface TableSources {
   readonly root: string
   readonly catalogue: Catalogue
   readonly files: readonly HeldFile[]

@@ -9,7 +9,7 @@ import { lakeGoing, publishing } from './publish-lake.ts'
 import { publishedTables, versionsTable } from './tables.ts'
 
 /** What vacuuming a destination is told. */
-export interface PublishedVacuumInput {
+interface PublishedVacuumInput {
   readonly root: string
   readonly catalogue: Catalogue
   readonly to: Destination

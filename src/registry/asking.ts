@@ -6,7 +6,7 @@ import type { RequestRow } from '../ledger/entry.ts'
 import type { Read } from './bodies.ts'
 
 /** Why asking ended before everything was there. */
-export type RegistryStop =
+type RegistryStop =
   | 'signal'
   | 'max_requests'
   | 'budget'

@@ -37,7 +37,7 @@ export interface FeedEvent {
 }
 
 /** A page of the feed. */
-export interface FeedPage extends Envelope {
+interface FeedPage extends Envelope {
   readonly events: readonly FeedEvent[]
   readonly hasMore: boolean
 }

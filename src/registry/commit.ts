@@ -12,7 +12,7 @@ import { committedCursor, passingDraft, registryState, stateDraft } from './stat
 import { newChange, writeFolded, writeStep } from './steps.ts'
 
 /** A poll that was folded into steps: their lines are written. */
-export type FoldedPoll = Awaited<ReturnType<typeof foldPoll>>
+type FoldedPoll = Awaited<ReturnType<typeof foldPoll>>
 
 /** A poll that became a version of the lake. */
 export type Committed = Awaited<ReturnType<typeof commitPoll>>

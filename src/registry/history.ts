@@ -26,7 +26,7 @@ export interface HeldTexts {
 }
 
 /** The whole registry as one answer (or the lists together) showed it. */
-export interface WholeState {
+interface WholeState {
   readonly records: Records
   readonly source: 'snapshot' | 'lists'
   /** Nothing was known before: its records are found, not created. */
@@ -193,7 +193,7 @@ export interface Step {
 }
 
 /** A record that additive keys came to; no version. */
-export interface Absorbed {
+interface Absorbed {
   readonly resource: string
   readonly id: string
   readonly text: string

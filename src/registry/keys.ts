@@ -119,7 +119,7 @@ function escaped(key: string): string {
 }
 
 /** A held record and what is known of its resource's keys. */
-export interface HeldRecord {
+interface HeldRecord {
   readonly record: Fields
   /** When its text was first seen, in microseconds. */
   readonly at: number

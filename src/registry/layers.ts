@@ -33,7 +33,7 @@ export interface LayerPlan {
 const deltaShare = 0.1
 
 /** What dated tables are planned from. */
-export interface DatedInput {
+interface DatedInput {
   readonly poll: Poll
   readonly change: Change
   readonly memory: Memory

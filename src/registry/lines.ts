@@ -92,7 +92,7 @@ function flush(open: OpenFile): void {
 export type Constants = Readonly<Record<string, number | string | null>>
 
 /** Lines that become a file of a table. */
-export interface ParquetJob {
+interface ParquetJob {
   readonly columns: readonly Column[]
   readonly lines: string
   /** Bytes of the longest line. */

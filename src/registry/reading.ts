@@ -68,14 +68,14 @@ async function readLists(
 }
 
 /** One list, whole or filtered, and in what portions it is asked for. */
-export interface ListWanted {
+interface ListWanted {
   readonly resource: Resource
   readonly filters: Filters
   readonly pageLimit: number
 }
 
 /** All pages of a list, together. */
-export interface ListRead {
+interface ListRead {
   readonly kind: 'pages'
   readonly records: Value[]
   readonly raws: RawBody[]
@@ -84,7 +84,7 @@ export interface ListRead {
 }
 
 /** How much and until when a list may be read; by itself as much as a whole registry may be. */
-export interface Room {
+interface Room {
   readonly bytes: number
   readonly until: number
 }

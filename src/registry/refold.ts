@@ -16,7 +16,7 @@ import { readRaw } from './raw.ts'
 import { registryState } from './state.ts'
 
 /** A version to be folded once more, between the lake as it was and as it became. */
-export interface Again {
+interface Again {
   readonly resources: Resources
   readonly deps: CommitDeps
   readonly spool: Spool

@@ -184,7 +184,7 @@ async function noteSoft({ id, job, ledger, deps, asking, connection }: RegistryR
 }
 
 /** What has come of a run so far, nothing yet; names are relied on. */
-export function newTally(version: number) {
+function newTally(version: number) {
   return {
     version,
     /** What the snapshot of this run was put together from; null without one. */
@@ -205,7 +205,7 @@ export function newTally(version: number) {
   }
 }
 
-export type Tally = ReturnType<typeof newTally>
+type Tally = ReturnType<typeof newTally>
 
 /** What scripts read of a registry run; names are relied on. */
 export interface RegistrySummary extends Readonly<Tally>, Ended {

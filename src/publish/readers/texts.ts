@@ -7,7 +7,7 @@ import { fillIn, utcSql } from '../../views/template.ts'
 import { clickhouse, type Dialect, duckdb, spark, trino } from './dialects.ts'
 
 /** A text that is published beside the tables. */
-export interface ReaderText {
+interface ReaderText {
   /** Relative to the destination. */
   readonly path: string
   readonly text: string
