@@ -10,8 +10,19 @@ import { type About, requestRow, type AnsweredRequest } from '../ledger/requests
 import { type Answered, unanswered } from './answered.ts'
 import type { AskingState, Refused, StoppedBy } from './tally.ts'
 import { maxBodyBytes, type OpenRun } from './run.ts'
-import { type Asked, type Known, knownAt, settleFailure, settleRefusal, settleWhole } from './settle.ts'
-import { halve, isRecent, isShort, isSmall, probeOf } from './split.ts'
+import {
+  type Asked,
+  halve,
+  isRecent,
+  isShort,
+  isSmall,
+  type Known,
+  knownAt,
+  probeOf,
+  settleFailure,
+  settleRefusal,
+  settleWhole,
+} from './settle.ts'
 import { end } from '../time.ts'
 import type { Window } from '../windows.ts'
 

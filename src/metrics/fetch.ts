@@ -23,8 +23,7 @@ import {
   withMetrics,
 } from './run.ts'
 import { settleWhole } from './settle.ts'
-import { type AskingState, type IngestSummary, newAskingState, windowsOf } from './tally.ts'
-import { verdict } from './verdict.ts'
+import { type AskingState, type IngestSummary, newAskingState, verdict, windowsOf } from './tally.ts'
 
 /** What a fetch is told. */
 export interface IngestInput extends PlanInput, MetricsInput {

@@ -1,12 +1,15 @@
-import { type Ended, endedBy } from '../ledger/ended.ts'
+import { readableSeries, type SeriesName } from '../catalog/series.ts'
+import { gravestOf, LakeError } from '../errors.ts'
+import { beforeFirst } from '../ledger/coverage.ts'
+import { type Ended, endedBy, endedEarly } from '../ledger/ended.ts'
 import { type CoverageRow, type CoverageState, violationId } from '../ledger/entry.ts'
 import { notAskedKey } from '../ledger/pending.ts'
 import { isOfHeld, type RefusalScope } from '../ledger/refusals.ts'
 import type { Outcome } from '../net/outcome.ts'
+import { day, formatDate } from '../time.ts'
 import type { Window } from '../windows.ts'
 import type { BatchResult } from './answered.ts'
-import { type BeginsLater, beginsLater } from './begins.ts'
-import type { Ask } from './plan.ts'
+import { type Ask, historyStart } from './plan.ts'
 
 /** Why asking ended before the plan did. */
 export type StoppedBy = 'signal' | 'max_requests' | 'budget' | 'quota' | 'unauthorised' | 'unreachable'
@@ -160,4 +163,71 @@ export class Tally {
       ...endedBy(this.#stopped),
     }
   }
+}
+
+/** A series whose first point lies behind where it was asked from. */
+export interface BeginsLater extends Pick<SeriesName, 'metric' | 'asset' | 'interval'> {
+  /** Dates. */
+  readonly begins: string
+  readonly asked_from: string
+}
+
+/** Who is asked from the beginning of all history begins later by nature. */
+const longest = 40 * day
+
+/** The series that begin later than somebody asked for them, by what answers said of the time before their first points. */
+export function beginsLater(rows: readonly CoverageRow[]): BeginsLater[] {
+  return rows.flatMap(({ series, since, until, reason }) => {
+    if (reason !== beforeFirst || since < historyStart + longest) return []
+    const { metric, asset, interval } = readableSeries(series)
+    return [{ metric, asset, interval, begins: formatDate(until), asked_from: formatDate(since) }]
+  })
+}
+
+/** One of them in words. */
+export function beginsInWords({ metric, asset, begins, asked_from }: BeginsLater): string {
+  return `${metric} ${asset} begins ${begins}, asked from ${asked_from}`
+}
+
+/** What every job that asks for points says where it ended early. */
+export function stoppedEarly(summary: Ended): LakeError | null {
+  const next = 'see that PITLAKE_METRICS_URL is right and the network is up, then run the same command again'
+  return endedEarly('metrics', summary, { subject: 'the provider cannot be reached', next })
+}
+
+/** The error that a fetch ends with after its work, with what to do next; null where all is well. */
+export function verdict(summary: IngestSummary): LakeError | null {
+  const { violations, incidents } = summary
+  return gravestOf([
+    differingPoints(violations - incidents),
+    differingAtOnce(incidents),
+    stoppedEarly(summary),
+    unsettled(summary),
+  ])
+}
+
+function differingPoints(violations: number): LakeError | null {
+  if (violations === 0) return null
+  const next = 'nothing stored was changed: see pitlake violations list, then pitlake violations accept'
+  return new LakeError('integrity', { subject: `${violations} stored values differ upstream`, next })
+}
+
+/** What every job says of very many stored values that differ at once. */
+export function differingAtOnce(incidents: number): LakeError | null {
+  if (incidents === 0) return null
+  const subject = `${incidents === 1 ? 'an incident' : `${incidents} incidents`}: very many stored values differ or are missing upstream at once`
+  const next =
+    'nothing stored was changed: the next fetch asks again, and what it finds as it was has passed; pitlake violations list tells how many'
+  return new LakeError('integrity', { subject, next })
+}
+
+function unsettled({ windows, refused }: IngestSummary): LakeError | null {
+  if (refused > 0) {
+    const subject = `${refused} series that ${refused === 1 ? 'has' : 'have'} points ${refused === 1 ? 'is' : 'are'} refused`
+    const next = 'asked again each day; pitlake violations list says which, accept takes note of a withdrawal'
+    return new LakeError('incomplete', { subject, next })
+  }
+  if (windows.failed === 0) return null
+  const next = 'run the same command again; pitlake sql "FROM coverage WHERE state = \'failed\'" gives the reasons'
+  return new LakeError('incomplete', { subject: `${windows.failed} windows failed`, next })
 }

@@ -1,6 +1,6 @@
 import { isObject } from '../json.ts'
 import { standardRule } from '../catalog/catalogue.ts'
-import { readAssets } from '../metrics/assets-listing.ts'
+import { readAssets } from '../metrics/assets.ts'
 import { readMetadata } from '../metrics/metadata-said.ts'
 import { readLimits } from '../net/limits.ts'
 import { countedSeconds, describeRule } from '../catalog/rule-kinds.ts'

@@ -8,7 +8,7 @@ import { requireThere } from './compare.ts'
 import type { Destination } from './destination.ts'
 import { commitTable, lakeKey, type Logs, placeOf } from './log.ts'
 import type { Mark } from './ranges.ts'
-import { type PublishedColumn, schemaString } from './schema.ts'
+import { type PublishedColumn, schemaString } from './write.ts'
 
 /** The version of the lake that is being published. */
 export interface At extends Mark {

@@ -17,9 +17,8 @@ import { type Destination, isLocal, stopAt } from './destination.ts'
 import { type Logs, placeOf, readTable, requireFree, requireOwn } from './log.ts'
 import { type Mark, type Portions, usualPortions } from './ranges.ts'
 import { publishing, type PublishingRun, publishLake } from './publish-lake.ts'
-import { instantSql, schemaString } from './schema.ts'
+import { columnsFor, instantSql, placeFile, schemaString, writeRows, type Writing } from './write.ts'
 import { publishedTables, versionsTable } from './tables.ts'
-import { columnsFor, placeFile, type Writing, writeRows } from './write.ts'
 import { readerTexts } from './readers/texts.ts'
 
 /** What is published, and where. */

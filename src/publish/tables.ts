@@ -8,7 +8,7 @@ import { type Engine, quoteName } from '../store/engine.ts'
 import { statementsIn } from '../store/sql.ts'
 import { readPoints } from '../views/relations.ts'
 import type { Mark } from './ranges.ts'
-import { instantSql } from './schema.ts'
+import { instantSql } from './write.ts'
 
 /** A table as it is published from the views of one lake version. */
 export interface PublishedTable {

@@ -1,8 +1,17 @@
 import { isUtf8 } from 'node:buffer'
 import type { Resource } from '../catalog/catalogue.ts'
 import { cutBody, textStart } from './cut.ts'
-import { type Envelope, envelope, usually } from './envelope.ts'
-import { BadBody, type Fields, isFields, jsonText, sortedText, type Value } from './json.ts'
+import {
+  BadBody,
+  type Envelope,
+  envelope,
+  type Fields,
+  isFields,
+  jsonText,
+  sortedText,
+  usually,
+  type Value,
+} from './json.ts'
 import { fieldText, type Incoming, readRecord, readText, type RecordText, textHash, withHash } from './record.ts'
 
 /** A body that could be read, or why not. */

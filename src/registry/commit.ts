@@ -5,11 +5,19 @@ import { columnsMark, recordTables, tableColumns } from './columns.ts'
 import { findingLine, readFindings, readKeys, readTexts } from './held.ts'
 import { type Finding, fold, type Memory, suspects, unseen } from './history.ts'
 import { datedColumns, type LayerPlan, type Layers, writeDated } from './layers.ts'
-import type { Constants, Lines } from './lines.ts'
-import { oldRaw, rawFiles } from './raw.ts'
-import { asOf, type Drafting, fileName, type FinishedPoll, listAgain, type PollContext, stageLines } from './staging.ts'
+import { type Constants, type Lines, newChange, writeFolded, writeStep } from './lines.ts'
+import {
+  asOf,
+  type Drafting,
+  fileName,
+  type FinishedPoll,
+  listAgain,
+  oldRaw,
+  type PollContext,
+  rawFiles,
+  stageLines,
+} from './staging.ts'
 import { committedCursor, passingDraft, registryState, stateDraft } from './state.ts'
-import { newChange, writeFolded, writeStep } from './steps.ts'
 
 /** A poll that was folded into steps: their lines are written. */
 type FoldedPoll = Awaited<ReturnType<typeof foldPoll>>

@@ -8,7 +8,7 @@ import { parquet } from '../store/parquet.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { textHash } from './record.ts'
 import { filterFields } from './verify-plan.ts'
-import { statement, relation } from './sql.ts'
+import { statement, relation } from './columns.ts'
 import { type Shaped, text, real, flag, count, oneOf, orNull } from '../ledger/shape.ts'
 import { rowsAs } from '../ledger/rows-as.ts'
 

@@ -12,10 +12,8 @@ import { accessTo, type Api, type AskingDeps, type Connection, withConnection } 
 import { liveFiles } from '../ledger/held.ts'
 import { type Job, type Result, type Run, withLake } from '../ledger/job.ts'
 import { quarantineBody } from '../store/quarantine.ts'
-import type { RegistryAsk } from './api.ts'
-import type { RegistryAsking, Stopped } from './asking.ts'
-import { enginesOf, type WithEngine } from './staging.ts'
-import { readRaw } from './raw.ts'
+import type { RegistryAsk, RegistryAsking, Stopped } from './reading.ts'
+import { enginesOf, readRaw, type WithEngine } from './staging.ts'
 import { registryState, passingDraft, passingFacts } from './state.ts'
 
 /** What a registry job is told. */

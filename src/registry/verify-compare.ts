@@ -1,5 +1,5 @@
 import type { Resource } from '../catalog/catalogue.ts'
-import type { RegistryAsking, Stopped } from './asking.ts'
+import type { RegistryAsking, Stopped } from './reading.ts'
 import { differingMembers, type KnownKeys, lifeOf } from './keys.ts'
 import type { Fields } from './json.ts'
 import { readTexts } from './held.ts'

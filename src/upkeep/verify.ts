@@ -12,11 +12,10 @@ import { examine } from './doctor.ts'
 import { execute } from '../metrics/fetch.ts'
 import { type IngestDeps, type MetricsInput, type MetricsRun, withMetrics } from '../metrics/run.ts'
 import type { Result } from '../ledger/job.ts'
-import { differingAtOnce, stoppedEarly } from '../metrics/verdict.ts'
+import { differingAtOnce, type IngestSummary, stoppedEarly } from '../metrics/tally.ts'
 import { chooseWindows, type VerifyScope } from '../metrics/verify-plan.ts'
 import { type Difference, Findings, type Unanswered } from '../metrics/verify-findings.ts'
 import type { VerifyResult } from '../metrics/verified.ts'
-import type { IngestSummary } from '../metrics/tally.ts'
 import { type RegistryVerified, registryVerdict } from '../registry/verified.ts'
 
 /** What a verify is told. */
