@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { backup, type BackedUp } from '../publish/backup.ts'
-import { destinationOf } from '../publish/open.ts'
+import { backup, type BackedUp } from '../publish/publish-lake.ts'
+import { destinationOf } from '../publish/s3.ts'
 import { bytes, several } from '../report/page/words.ts'
 import { realDisk } from '../store/disk.ts'
 import { readContext } from './context.ts'

@@ -1,7 +1,5 @@
 import { ingest } from '../metrics/fetch.ts'
-import { beginsInWords } from '../metrics/begins.ts'
-import type { IngestSummary } from '../metrics/tally.ts'
-import { verdict } from '../metrics/verdict.ts'
+import { beginsInWords, type IngestSummary, verdict } from '../metrics/tally.ts'
 import { isVerbose, readContext, selectionOptions, selectionsOf } from './context.ts'
 import { fetchProgress } from './progress.ts'
 import { type AnsweringSpec, flagOption, numberOption } from './spec.ts'

@@ -1,5 +1,5 @@
 import { describeSkew } from '../net/skew.ts'
-import type { IngestEvent } from '../metrics/events.ts'
+import type { IngestEvent } from '../metrics/run.ts'
 import { bytes } from '../report/page/words.ts'
 import { number, seconds } from './print.ts'
 import type { Deps } from './spec.ts'

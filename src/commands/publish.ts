@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { publish, type PublishSummary } from '../publish/publish.ts'
-import { destinationOf } from '../publish/open.ts'
+import { destinationOf } from '../publish/s3.ts'
 import { type PublishedVacuum, vacuumPublished } from '../publish/vacuum.ts'
 import { bytes, several } from '../report/page/words.ts'
 import { realDisk } from '../store/disk.ts'

@@ -1,9 +1,14 @@
 import { describeOutcome } from '../net/outcome.ts'
 import { readFeedAhead, type RegistryStatus, registryStatus } from '../registry/status.ts'
 import { registrySnapshot, registrySync } from '../registry/snapshot-and-sync.ts'
-import type { RegistryDeps, RegistryEvent, RegistryInput } from '../registry/run.ts'
+import {
+  type RegistryDeps,
+  type RegistryEvent,
+  type RegistryInput,
+  type RegistrySummary,
+  verdictOf,
+} from '../registry/run.ts'
 import { registryState } from '../registry/state.ts'
-import { type RegistrySummary, verdictOf } from '../registry/summary.ts'
 import { isBegun } from '../store/begin.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { isVerbose, readContext } from './context.ts'

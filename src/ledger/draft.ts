@@ -141,7 +141,10 @@ export function newsOf(ledger: Ledger, head: Head, ticket: Ticket, draft: Draft,
 
 /** Those of these lists that hold anything: an entry leaves the others out. */
 function filled<K extends keyof Draft>(draft: Draft, names: readonly K[]): Pick<Draft, K> {
-  return Object.fromEntries(names.flatMap((name) => (isFilled(draft[name]) ? [[name, draft[name]]] : []))) as Pick<Draft, K>
+  return Object.fromEntries(names.flatMap((name) => (isFilled(draft[name]) ? [[name, draft[name]]] : []))) as Pick<
+    Draft,
+    K
+  >
 }
 
 const isFilled = (part: unknown): boolean => Array.isArray(part) && part.length > 0
@@ -149,7 +152,18 @@ const isFilled = (part: unknown): boolean => Array.isArray(part) && part.length 
 /** Series alone, requests and verified windows are no news: they make no version. */
 export function isNews(entry: Entry, head: Head, draft: Draft): boolean {
   const { files, progress, coverage, violations, incidents, passed, accepted, findings, stamps, rules, state } = entry
-  const lists = [files.remove, files.drop, progress, coverage, violations, incidents, passed, accepted, findings, stamps]
+  const lists = [
+    files.remove,
+    files.drop,
+    progress,
+    coverage,
+    violations,
+    incidents,
+    passed,
+    accepted,
+    findings,
+    stamps,
+  ]
   if ([...lists, draft.add, Object.keys(state)].some(isFilled) || rules !== null) return true
   return head.provider !== null && canonical(head.provider) !== canonical(entry.provider)
 }

@@ -53,3 +53,8 @@ export interface Again {
   readonly ask: Ask
   readonly doubted: Brought | null
 }
+
+/** What is told of a window that has no answer of its own. */
+export function unanswered(ask: Ask, coverage: Answered['coverage'], request: RequestRow | null = null): Answered {
+  return { ask, request, body: null, coverage, again: false }
+}

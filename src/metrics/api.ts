@@ -7,7 +7,7 @@ import { redact } from '../secrets/secrets.ts'
 import type { Window } from '../windows.ts'
 
 /** One request to the metrics API, in the catalogue's names and, where they differ, in the provider's. */
-export interface MetricsAsk {
+interface MetricsAsk {
   readonly endpoint: Endpoint
   readonly series: Series
   /** Null asks for the whole series; only endpoints that take since and until are given one. */

@@ -1,5 +1,5 @@
 import pLimit from 'p-limit'
-import { afterAWhile } from '../net/grace.ts'
+import { afterAWhile } from '../net/ask.ts'
 import type { Ask } from './plan.ts'
 import { type Asking, askWindow } from './asking.ts'
 import { type Again, type Answered, type Brought, isBrought } from './answered.ts'

@@ -7,12 +7,22 @@ import { isAnswer } from '../ledger/coverage.ts'
 import { heldCoverage, heldSeries } from '../ledger/held.ts'
 import { refusalWords, standingRefusal } from '../ledger/refusals.ts'
 import { type About, requestRow, type AnsweredRequest } from '../ledger/requests.ts'
-import type { Answered } from './answered.ts'
-import type { AskingState, Refused, StoppedBy } from './asking-state.ts'
-import { isRecent, isShort, isSmall, type Known, probeOf, settleRefusal } from './refused.ts'
+import { type Answered, unanswered } from './answered.ts'
+import type { AskingState, Refused, StoppedBy } from './tally.ts'
 import { maxBodyBytes, type OpenRun } from './run.ts'
-import { type Asked, knownAt, settleFailure, settleWhole } from './settle.ts'
-import { halve } from './split.ts'
+import {
+  type Asked,
+  halve,
+  isRecent,
+  isShort,
+  isSmall,
+  type Known,
+  knownAt,
+  probeOf,
+  settleFailure,
+  settleRefusal,
+  settleWhole,
+} from './settle.ts'
 import { end } from '../time.ts'
 import type { Window } from '../windows.ts'
 
@@ -351,13 +361,13 @@ function unasked(asking: Asking, ask: Ask, refused: Refused): Answered {
   const whose = { id: nextId(asking), run: asking.id, api: 'metrics' } as const
   const requested = { ...whose, url: urlOf(asking, ask), at, attempts: 0 }
   const row = { ...requestRow(requested, outcome, aboutOf(ask)), outcome: 'not asked' }
+  const told = settleRefusal(ask, refused, knownOf(asking, ask), askedOf(asking, { at, row, outcome }))
+  if (ask.refused === undefined) return unanswered(ask, told, row)
   // A path that is tried daily would add as many rows of requests daily as it has assets.
-  if (ask.refused !== undefined) {
-    const told = settleRefusal(ask, refused, knownOf(asking, ask), askedOf(asking, { at, row, outcome }))
-    return { ask, request: null, body: null, again: false, coverage: told.map((one) => ({ ...one, request: null })) }
-  }
-  const coverage = settleRefusal(ask, refused, knownOf(asking, ask), askedOf(asking, { at, row, outcome }))
-  return { ask, request: row, body: null, again: false, coverage }
+  return unanswered(
+    ask,
+    told.map((one) => ({ ...one, request: null })),
+  )
 }
 
 function askedOf({ input }: Asking, { at, row, outcome }: Pick<Reply, 'at' | 'row' | 'outcome'>): Asked {

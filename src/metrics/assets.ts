@@ -1,25 +1,25 @@
-import { readText, sizeOf } from '../store/files.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import type { Selection } from '../catalog/series.ts'
 import { usage } from '../errors.ts'
-import { type ListedAsset, readAssets } from './assets-listing.ts'
-import { assetsUrl } from './api.ts'
-import { describeOutcome, type Outcome } from '../net/outcome.ts'
-import { heldAssets, writeAssets } from './assets-table.ts'
+import { isObject, jsonOf } from '../json.ts'
 import { commit, type CommitDeps, type Version } from '../ledger/commit.ts'
-import { withoutPoints } from '../ledger/draft.ts'
-import { Engine } from '../store/engine.ts'
 import type { Connection } from '../ledger/connection.ts'
-import type { AskOne } from '../ledger/requests.ts'
+import { withoutPoints } from '../ledger/draft.ts'
 import { canonical } from '../ledger/entry.ts'
-import { heldPassing, heldSeries } from '../ledger/held.ts'
-import { assetsFile, versioned } from '../store/layout.ts'
+import { heldPassing, heldSeries, liveFiles } from '../ledger/held.ts'
 import type { Run } from '../ledger/job.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { providerOf } from '../ledger/provider.ts'
+import type { AskOne } from '../ledger/requests.ts'
+import { describeOutcome, type Outcome } from '../net/outcome.ts'
 import { isBegun } from '../store/begin.ts'
+import { realDisk } from '../store/disk.ts'
+import { Engine, quote, quoteList } from '../store/engine.ts'
+import { readText, sizeOf, writePrivate } from '../store/files.ts'
+import { assetsFile, inLake, versioned } from '../store/layout.ts'
 import { suggestion } from '../suggestion.ts'
-import { day, formatDate } from '../time.ts'
+import { day, formatDate, type Micros } from '../time.ts'
+import { assetsUrl } from './api.ts'
 
 /** What the listing of assets is asked and stored with. */
 interface Listing {
@@ -146,4 +146,119 @@ export async function refuseSlips(root: string, assets: readonly string[]): Prom
 async function listedIds(ledger: Ledger): Promise<string[]> {
   using engine = await Engine.open()
   return [...(await heldAssets(ledger, engine)).keys()]
+}
+
+/** The newest record of each stored asset as canonical JSON text, in the order of first sight. */
+async function heldAssets(ledger: Ledger, engine: Engine): Promise<Map<string, string>> {
+  const files = liveFiles(ledger, { table: 'metric_assets' }).map((file) => inLake(ledger.root, file.path))
+  if (files.length === 0) return new Map()
+  const rows = await engine.rows<{ id: string; record: string }>(
+    `SELECT id, arg_max(record, observed_at) AS record FROM read_parquet(${quoteList(files)}, hive_partitioning = false)
+     GROUP BY id ORDER BY min(observed_at), id`,
+  )
+  return new Map(rows.map(({ id, record }) => [id, canonical(JSON.parse(record))]))
+}
+
+/** DuckDB's own limit of a JSON object, in bytes; it sizes buffers after it. */
+const usualObject = 1 << 24
+
+/** Writes the rows as one Parquet file, sorted by id. */
+async function writeAssets(
+  engine: Engine,
+  rows: readonly ListedAsset[],
+  out: string,
+  observedAt: Micros,
+): Promise<void> {
+  const lines = `${out}.jsonl`
+  const text = rows.map(({ id, symbol, addresses, record }) => {
+    const nested = addresses === null ? null : JSON.stringify(addresses)
+    return `${JSON.stringify({ id, symbol, addresses: nested, record: JSON.stringify(record) })}\n`
+  })
+  const longest = text.reduce((most, line) => Math.max(most, line.length), 0)
+  await writePrivate(lines, text.join(''))
+  try {
+    await engine.run(
+      `COPY (
+         SELECT id, symbol, addresses, record, make_timestamptz(${observedAt}) AS observed_at
+         FROM read_json(${quote(lines)}, format = 'newline_delimited', hive_partitioning = false, maximum_object_size = ${Math.max(usualObject, 4 * longest)},
+           columns = {id: 'VARCHAR', symbol: 'VARCHAR', addresses: 'VARCHAR', record: 'VARCHAR'})
+         ORDER BY id
+       ) TO ${quote(out)} (FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2)`,
+    )
+  } finally {
+    await realDisk.remove(lines)
+  }
+}
+
+/** One asset of the metrics API's listing. */
+export interface ListedAsset {
+  readonly id: string
+  readonly symbol: string | null
+  /** Contracts of the asset, where the listing carries them. */
+  readonly addresses: readonly { readonly chain_id: string; readonly address: string }[] | null
+  /** The row as it was listed. */
+  readonly record: unknown
+}
+
+/**
+ * Reads a listing of assets: an array of ids, of objects with `id` or `symbol`, or such an array under `data` or
+ * `assets`. Rows without a name are passed over, the first of equal ids stands; null for any other text.
+ */
+export function readAssets(text: string): ListedAsset[] | null {
+  const list = listIn(jsonOf(text))
+  if (list === null) return null
+  const assets = new Map<string, ListedAsset>()
+  for (const row of list) {
+    const asset = assetOf(row)
+    if (asset !== null && !assets.has(asset.id)) assets.set(asset.id, asset)
+  }
+  return list.length > 0 && assets.size === 0 ? null : [...assets.values()]
+}
+
+function listIn(value: unknown): readonly unknown[] | null {
+  const places = isObject(value) ? [value['data'], value['assets']] : [value]
+  return places.find((place): place is unknown[] => Array.isArray(place)) ?? null
+}
+
+function assetOf(row: unknown): ListedAsset | null {
+  if (typeof row === 'string' || typeof row === 'number') {
+    const id = String(row)
+    return isId(id) ? { id, symbol: null, addresses: null, record: row } : null
+  }
+  if (!isObject(row)) return null
+  const symbol = textOf(row['symbol'])
+  const id = textOf(row['id']) ?? symbol
+  return id === null || !isId(id) ? null : { id, symbol, addresses: addressesOf(row), record: row }
+}
+
+function isId(text: string): boolean {
+  return text !== '' && text !== '*' && text.isWellFormed()
+}
+
+function addressesOf(row: Readonly<Record<string, unknown>>): ListedAsset['addresses'] {
+  const own = contractOf(row, null)
+  const listed = ['addresses', 'contracts', 'platforms'].flatMap((key) => contractsIn(row[key]))
+  const all = [...(own === null ? [] : [own]), ...listed]
+  return all.length === 0 ? null : all
+}
+
+/** A list of contracts, or an object from chain to address. */
+function contractsIn(value: unknown): { chain_id: string; address: string }[] {
+  if (Array.isArray(value)) return value.map((row) => contractOf(row, null)).filter((row) => row !== null)
+  if (!isObject(value)) return []
+  return Object.entries(value)
+    .map(([chain, inner]) => contractOf(isObject(inner) ? inner : { address: inner }, chain))
+    .filter((row) => row !== null)
+}
+
+function contractOf(row: unknown, key: string | null): { chain_id: string; address: string } | null {
+  if (!isObject(row)) return null
+  const chain = textOf(row['chain_id']) ?? textOf(row['chain']) ?? textOf(row['network']) ?? key
+  const address = textOf(row['address']) ?? textOf(row['contract_address'])
+  return chain === null || address === null ? null : { chain_id: chain, address }
+}
+
+function textOf(value: unknown): string | null {
+  if (typeof value === 'string' && value !== '') return value
+  return typeof value === 'number' ? String(value) : null
 }

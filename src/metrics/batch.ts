@@ -1,6 +1,6 @@
 import { commit } from '../ledger/commit.ts'
 import { type BodyResult, identityOf } from '../points/conversion.ts'
-import type { CoverageRow, Progress, RequestRow, SeriesRow, Verified } from '../ledger/entry.ts'
+import type { CoverageRow, Progress, RequestRow, SeriesRow } from '../ledger/entry.ts'
 import { isAnswer } from '../ledger/coverage.ts'
 import { heldCoverage, heldSeries, type HeldSeries } from '../ledger/held.ts'
 import { asDigests } from '../ledger/month-digests.ts'
@@ -10,41 +10,40 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { rulesOf } from '../ledger/datings.ts'
 import type { Ask } from './plan.ts'
 import { requestIdWords } from '../net/outcome.ts'
-import type { Interval } from '../time.ts'
-import { type Again, type Answered, type BatchResult, isBrought } from './answered.ts'
-import { type BatchContext, compareAll, judging, type Made, nothingMade } from './convert-batch.ts'
-import { judge, type Judged, nothingJudged } from './differing.ts'
-import { inferIntervals } from './infer.ts'
+import { type Interval, unshownInterval } from '../time.ts'
+import { type Answered, type BatchResult, isBrought } from './answered.ts'
+import { type BatchContext, compareAll, type Made, inferIntervals } from './convert-batch.ts'
+import { judge } from './differing.ts'
 import { quarantineBody } from '../store/private.ts'
 import { knownAt, settleBody, settleFailure } from './settle.ts'
 import { keepingProven, onlyMissing, unusedOf, verifiedRows } from './verified.ts'
 
 /** Converts every body of the batch and commits all of it as one version. */
 export async function commitBatch(context: BatchContext, answers: readonly Answered[]): Promise<BatchResult> {
-  let made = nothingMade()
-  let judged: Judged = nothingJudged
-  let coverage: readonly CoverageRow[] = []
-  let again: readonly Again[] = []
-  let verified: readonly Verified[] = []
-  const { purpose, id: run, provider, input } = context
+  let done: (Omit<BatchResult, 'version'> & { readonly made: Made }) | undefined
+  const { purpose, ledger, engine, tally, id: run, provider, input } = context
   const { weekStart } = input.settings.metrics
   const version = await commit(
-    context.ledger,
+    ledger,
     async (ticket) => {
-      const known = seriesNamed(context.ledger, answers)
-      const inferred = await inferIntervals(context.engine, answers, known, weekStart)
-      const { batch, doubts, differing, ...converted } = await compareAll(context, ticket, inferred)
-      made = converted.made
-      judged = judge(context.ledger, differing, judging(context, ticket, batch))
-      const value_types = await freshValueTypes(context.ledger, await context.engine(), made.files)
+      const known = seriesNamed(ledger, answers)
+      const inferred = await inferIntervals(engine, answers, known, weekStart)
+      const { batch, doubts, differing, made } = await compareAll(context, ticket, inferred)
+      const intervals = new Map(batch.map(({ ask, request }) => [request?.id ?? null, ask.interval]))
+      const intervalOf = (request: string | null): Interval => intervals.get(request) ?? unshownInterval
+      const { recorded } = tally.differing
+      const judged = judge(ledger, differing, { recorded, at: ticket.committed_at, intervalOf })
+      const value_types = await freshValueTypes(ledger, await engine(), made.files)
       const settled = await settleBatch(context, batch, made.bodies, known)
       // A fetch settles all that it asked; a verify only what was missing, and says what came of each window.
       const verifying = purpose.name === 'verify'
-      coverage = verifying
-        ? onlyMissing(context.ledger, batch, settled.coverage)
-        : keepingProven(context.ledger, settled.coverage)
-      verified = verifying ? verifiedRows(batch, made.bodies, made.violations) : []
-      again = [...settled.again.map((ask) => ({ ask, doubted: null })), ...doubts]
+      const coverage = verifying
+        ? onlyMissing(ledger, batch, settled.coverage)
+        : keepingProven(ledger, settled.coverage)
+      const verified = verifying ? verifiedRows(batch, made.bodies, made.violations) : []
+      const again = [...settled.again.map((ask) => ({ ask, doubted: null })), ...doubts]
+      const unused = unusedOf(answers, made.bodies)
+      done = { made, ...judged.seen, coverage, verified, unused, asked: answers.filter(isBrought), again }
       return {
         job: purpose.name,
         run,
@@ -66,9 +65,10 @@ export async function commitBatch(context: BatchContext, answers: readonly Answe
     },
     context.deps,
   )
-  const unused = unusedOf(answers, made.bodies)
+  if (!done) throw new RangeError('a batch that nobody drafted')
+  const { made, ...told } = done
   tellBeyond(context, made)
-  return { version, coverage, ...judged.seen, verified, unused, asked: answers.filter(isBrought), again }
+  return { version, ...told }
 }
 
 function tellBeyond({ tell }: BatchContext, { bodies: all }: Made): void {

@@ -1,28 +1,29 @@
 import type { StagedFile, Ticket } from '../ledger/commit.ts'
+import type { Standing } from '../ledger/differences.ts'
 import { footerOf } from '../ledger/draft.ts'
-import { convert } from '../points/convert.ts'
+import type { CoverageRow, Json, Provider } from '../ledger/entry.ts'
+import { heldCoverage, type HeldFile, type HeldSeries, liveFiles } from '../ledger/held.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { heldLost } from '../ledger/lost.ts'
+import { endingSeconds } from '../net/skew.ts'
 import {
   type Body,
   type BodyResult,
   type ConvertPart,
+  type ConvertResult,
   emptyTally,
   type Existing,
-  type Heard,
   type WrittenFile,
 } from '../points/conversion.ts'
-import type { CoverageRow, Finding, Json, Provider, Regained, Violation } from '../ledger/entry.ts'
-import { heldCoverage, type HeldFile, liveFiles } from '../ledger/held.ts'
-import { inLake, pointsFile, recentFile, versioned } from '../store/layout.ts'
-import type { Standing } from '../ledger/differences.ts'
-import { heldLost } from '../ledger/lost.ts'
+import { convert } from '../points/convert.ts'
 import { isRecent, type Partition, partitionsOf, sharesMeta, sharesOf } from '../points/files.ts'
-import { weekdayOf } from '../points/spacing.ts'
-import type { Ledger } from '../ledger/ledger.ts'
-import { endingSeconds } from '../net/skew.ts'
-import { type Instant, unshownInterval, weeklyIntervals } from '../time.ts'
+import { spacingsOf, weekdayOf } from '../points/spacing.ts'
+import type { Engine } from '../store/engine.ts'
+import { inLake, pointsFile, recentFile, versioned } from '../store/layout.ts'
+import { ceil, type Instant, type Interval, longestSeconds, type Weekday, weeklyIntervals } from '../time.ts'
 import { type Again, type Answered, type Brought, isBrought } from './answered.ts'
-import { type Differing, differingIn, doubted, type Judging, standingOf } from './differing.ts'
-import type { Inferred } from './infer.ts'
+import { type Differing, differingIn, doubted, standingOf } from './differing.ts'
+import { type Ask, horizonOf } from './plan.ts'
 import type { OpenRun } from './run.ts'
 import { knownAt } from './settle.ts'
 
@@ -32,24 +33,7 @@ export interface BatchContext extends OpenRun {
 }
 
 /** What a batch brought, as it was converted. */
-export interface Made {
-  readonly files: StagedFile[]
-  readonly bodies: BodyResult[]
-  readonly violations: Violation[]
-  readonly heard: Heard[]
-  readonly findings: Finding[]
-  readonly regained: Regained[]
-}
-
-/** Nothing yet. */
-export const nothingMade = (): Made => ({
-  files: [],
-  bodies: [],
-  violations: [],
-  heard: [],
-  findings: [],
-  regained: [],
-})
+export type Made = Omit<ConvertResult, 'files' | 'recent'> & { readonly files: readonly StagedFile[] }
 
 /** Converts all, and once more without the answers that are to be asked for a second time before they are believed. */
 export async function compareAll(
@@ -63,10 +47,9 @@ export async function compareAll(
     batch.map(({ ask }) => ask.series.id),
   )
   const convertThese = async (these: readonly Answered[]): Promise<{ made: Made; differing: Differing }> => {
-    const made = nothingMade()
-    made.bodies.push(...refusals(these, refused))
-    await convertAll(context, ticket, partitions(these, refused), standing, made)
-    return { made, differing: differingIn(ledger, standing, made) }
+    const made = await convertAll(context, ticket, partitions(these, refused), standing)
+    const bodies = [...refusals(these, refused), ...made.bodies]
+    return { made: { ...made, bodies }, differing: differingIn(ledger, standing, made) }
   }
   const all = await convertThese(batch)
   const doubts = doubted(batch, all.differing, tally.differing)
@@ -76,25 +59,14 @@ export async function compareAll(
   return { ...(await convertThese(believed)), batch: believed, doubts: again }
 }
 
-/** By what the differences of a batch are judged. */
-export function judging({ tally }: BatchContext, { committed_at }: Ticket, batch: readonly Answered[]): Judging {
-  const intervals = new Map(batch.map(({ ask, request }) => [request?.id ?? null, ask.interval]))
-  return {
-    recorded: tally.differing.recorded,
-    at: committed_at,
-    intervalOf: (request) => intervals.get(request) ?? unshownInterval,
-  }
-}
-
 /** Bodies that contradict the interval of their series, as if their conversion had refused them. */
 function refusals(batch: readonly Answered[], refused: ReadonlyMap<string, string>): BodyResult[] {
   const { kept: points, ...nothing } = emptyTally
   return batch.flatMap(({ ask, request }) => {
     const reason = refused.get(request?.id ?? '')
     if (request === null || reason === undefined) return []
-    return [
-      { request: request.id, series: ask.series.id, state: 'poison' as const, reason, points, ...nothing, missing: [] },
-    ]
+    const body = { request: request.id, series: ask.series.id, state: 'poison' as const, reason }
+    return [{ ...body, points, ...nothing, missing: [] }]
   })
 }
 
@@ -111,8 +83,7 @@ async function convertAll(
   ticket: Ticket,
   answers: readonly (readonly Brought[])[],
   standing: ReadonlyMap<string, readonly Standing[]>,
-  made: Made,
-): Promise<void> {
+): Promise<Made> {
   const { ledger, connection } = context
   const { spool } = connection
   const { timestamp, weekStart } = context.input.settings.metrics
@@ -123,20 +94,17 @@ async function convertAll(
   const metadata = footerOf(ticket)
   const observedAt = BigInt(ticket.committed_at)
   const result = await convert(await context.engine(), { parts, recent, timestamp, weekStart, observedAt, metadata })
-  made.bodies.push(...(await withWeekday(context, answers.flat(), result.bodies)))
-  made.violations.push(...result.violations)
-  made.heard.push(...result.heard)
-  made.findings.push(...result.findings)
-  made.regained.push(...result.regained)
-  for (const [p, { metric, interval }] of parts.entries()) {
+  const bodies = await withWeekday(context, answers.flat(), result.bodies)
+  const files = parts.flatMap(({ metric, interval }, p): StagedFile[] => {
     const file = result.files[p]
-    if (file)
-      made.files.push(staged(context, ownName(p), pointsFile(metric, interval, name), { ...file, metric, interval }))
+    return file ? [staged(context, ownName(p), pointsFile(metric, interval, name), { ...file, metric, interval })] : []
+  })
+  if (result.recent) {
+    const { shares, ...file } = result.recent
+    const whole = { ...file, metric: null, interval: null, shares: sharesMeta(shares) }
+    files.push(staged(context, recentName, recentFile(name), whole))
   }
-  if (!result.recent) return
-  const { shares, ...file } = result.recent
-  const whole = { ...file, metric: null, interval: null, shares: sharesMeta(shares) }
-  made.files.push(staged(context, recentName, recentFile(name), whole))
+  return { ...result, bodies, files }
 }
 
 /** The recent files that hold points of these partitions: no other one is opened, which may be damaged. */
@@ -174,20 +142,9 @@ function partsOf(
       standing: standing.get(one.ask.series.id),
       lost: lost.get(one.ask.series.id),
     }))
-    const files = existing(ledger, held.get(`${metric} ${interval}`)?.own ?? [])
-    const out = connection.spool.file(ownName(p))
-    return [
-      {
-        metric,
-        wireName: names[metric],
-        interval,
-        rules: endpoint.rules[interval],
-        overlap,
-        bodies,
-        existing: files,
-        out,
-      },
-    ]
+    const own = existing(ledger, held.get(`${metric} ${interval}`)?.own ?? [])
+    const about = { metric, wireName: names[metric], interval, rules: endpoint.rules[interval], overlap }
+    return [{ ...about, bodies, existing: own, out: connection.spool.file(ownName(p)) }]
   })
 }
 
@@ -246,4 +203,74 @@ function bodyOf({ ask, body, request }: Brought, coverage: readonly CoverageRow[
     horizon: horizonBy(body.date, askedAt, synthetic),
     prior,
   }
+}
+
+/** Answers whose interval is known, and those that contradict what is known. */
+export interface Inferred {
+  readonly batch: readonly Answered[]
+  /** By request: why the body cannot belong to its series. */
+  readonly refused: ReadonlyMap<string, string>
+  /** By series: the interval that this batch was the first to show. */
+  readonly shown: ReadonlyMap<string, Interval>
+}
+
+/**
+ * Gives the answers of endpoints that take no interval the smallest spacing of their points. What is on record, or
+ * stands in the lake under the provisional 24h already, stays: a body with wider points is then no part of the series.
+ */
+export async function inferIntervals(
+  engine: () => Promise<Engine>,
+  batch: readonly Answered[],
+  held: ReadonlyMap<string, HeldSeries>,
+  weekStart: Weekday,
+): Promise<Inferred> {
+  const refused = new Map<string, string>()
+  const shown = new Map<string, Interval>()
+  const placed: Answered[] = []
+  const spacings = await spacingsIn(engine, batch)
+  for (const answered of batch) {
+    const seen = spacings.get(answered)
+    if (seen === undefined || !isBrought(answered)) {
+      placed.push(answered)
+      continue
+    }
+    const { ask, body, request } = answered
+    const { id } = ask.series
+    const known = held.get(id)
+    const fixed = known?.settled ?? shown.get(id) ?? ((known?.points ?? 0) > 0 ? ask.interval : null)
+    if (fixed !== null && seen !== null && longestSeconds(seen) > longestSeconds(fixed))
+      refused.set(request.id, `points ${seen} apart in a series of ${fixed}`)
+    if (seen !== null && (fixed === null || fixed === seen)) shown.set(id, seen)
+    placed.push({
+      ...answered,
+      ask: onGridOf(
+        ask,
+        fixed ?? seen ?? ask.interval,
+        knownAt(Math.floor(request.asked_at / 1_000_000), body.date),
+        weekStart,
+      ),
+    })
+  }
+  return { batch: placed, refused, shown }
+}
+
+/** By answer of an endpoint that takes no interval: the spacing of its points, null where they show none. */
+async function spacingsIn(
+  engine: () => Promise<Engine>,
+  batch: readonly Answered[],
+): Promise<ReadonlyMap<Answered, Interval | null>> {
+  const open = batch.filter(isBrought).filter(({ ask }) => ask.endpoint.intervals.length === 0)
+  if (open.length === 0) return new Map()
+  const files = open.map(({ body }) => body.file)
+  const spacings = await spacingsOf(await engine(), files)
+  return new Map(open.map((one, i) => [one, spacings[i] ?? null]))
+}
+
+/** The same request in terms of another interval. */
+function onGridOf(ask: Ask, interval: Interval, known: Instant, weekStart: Weekday): Ask {
+  if (interval === ask.interval) return ask
+  const { final } = horizonOf(ask.endpoint, interval, known, weekStart)
+  const since = ceil(ask.settles.since, interval, weekStart)
+  const until = Math.max(since, Math.min(ceil(ask.settles.until, interval, weekStart), final))
+  return { ...ask, interval, settles: { since, until } }
 }

@@ -6,7 +6,7 @@ import { formatMillis, type Interval, type Micros, step } from '../time.ts'
 import { type Answered, type BatchResult, type Brought, isBrought } from './answered.ts'
 
 /** So many points of one run that differ or lack are more than single findings: an incident. */
-export const manyAtOnce = 100
+const manyAtOnce = 100
 /** So many windows of a run at most are asked a second time before what they show is believed. */
 const mostAskedTwice = 200
 
@@ -58,21 +58,14 @@ export function doubted(
 }
 
 /** What comes of it. */
-export interface Judged {
+interface Judged {
   readonly violations: readonly Violation[]
   readonly passed: readonly Passed[]
   readonly seen: Pick<BatchResult, 'violations' | 'incidents' | 'accepted' | 'recorded'>
 }
 
-/** Where nothing was compared. */
-export const nothingJudged: Judged = {
-  violations: [],
-  passed: [],
-  seen: { violations: [], incidents: [], accepted: [], recorded: 0 },
-}
-
 /** Circumstances of a judgement: `recorded` is how many the run put on record before. */
-export interface Judging {
+interface Judging {
   readonly recorded: number
   readonly at: Micros
   readonly intervalOf: (request: string | null) => Interval

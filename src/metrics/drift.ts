@@ -8,7 +8,7 @@ import { isLoopback } from '../config/settings.ts'
 import { askBeside, type BesideDeps } from '../ledger/connection.ts'
 
 /** What is compared with what. */
-export interface DriftInput extends MetricsProvider {
+interface DriftInput extends MetricsProvider {
   /** The text of a listing and its name; null: ask the provider. */
   readonly file: { readonly name: string; readonly text: string } | null
   /** Where below the API's prefix the provider lists its endpoints. */

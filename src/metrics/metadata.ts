@@ -4,8 +4,7 @@ import { type Endpoint, isNameless } from '../catalog/catalogue.ts'
 import type { Wire } from '../catalog/wire.ts'
 import { matchPaths, type Selection } from '../catalog/series.ts'
 import type { AskOne } from '../ledger/requests.ts'
-import { type Described, readMetadata } from './metadata-reading.ts'
-import type { DatedMetadata } from './metadata-said.ts'
+import { type DatedMetadata, type Described, readMetadata } from './metadata-said.ts'
 import { metadataUrl, type MetricsProvider } from './api.ts'
 import type { Outcome } from '../net/outcome.ts'
 import { type RetryPolicy, usualRetries } from '../net/retry.ts'
@@ -175,7 +174,7 @@ export function mergeMetadata(held: Metadata, answers: readonly MetadataAnswer[]
 }
 
 /** A lake that metadata are kept in. */
-export interface Keeping {
+interface Keeping {
   readonly ledger: Ledger
   readonly job: 'fetch' | 'plan'
   readonly run: string

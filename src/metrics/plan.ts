@@ -7,7 +7,7 @@ import type { WindowAnswer } from '../ledger/entry.ts'
 import { storedInterval } from '../ledger/held.ts'
 import { ceil, count, day, floor, type Instant, type Interval, longestSeconds, step, type Weekday } from '../time.ts'
 import { bridge, intersect, minus, union, type Window } from '../windows.ts'
-import { refusalOf, refusedPaths, wasHeld } from './refused-paths.ts'
+import { refusalOf, refusedPaths, wasHeld } from './refused.ts'
 import {
   beforeStart,
   type DatedSaid,
@@ -91,7 +91,7 @@ export interface Totals {
 export const historyStart: Instant = Date.UTC(2009, 0, 3) / 1000
 
 /** How many stored points a top-up asks for again: the standing immutability check. */
-export const overlapPoints = 5
+const overlapPoints = 5
 
 /** Points of one answer: few long windows before many short, but not longer than this. */
 const longestAnswer = 80_000

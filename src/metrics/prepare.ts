@@ -2,20 +2,23 @@ import { type Catalogue, type Dimension, dimensions, type Endpoint, isNameless }
 import { checkSelections, expand, matchPaths, type Selection, type Series } from '../catalog/series.ts'
 import type { CommitDeps } from '../ledger/commit.ts'
 import { runName } from '../ledger/job.ts'
-import type { Provider } from '../ledger/entry.ts'
+import type { CoverageRow, Provider } from '../ledger/entry.ts'
 import { globTest } from '../catalog/globs.ts'
 import { openIncidents } from '../ledger/differences.ts'
-import { heldAnswers, heldSeries } from '../ledger/held.ts'
+import { heldAnswers, heldSeries, heldCoverage } from '../ledger/held.ts'
 import { pendingSelections } from '../ledger/held-runs.ts'
 import { isBegun } from '../store/begin.ts'
 import { isWritable } from '../store/disk.ts'
 import { mirrorOf } from '../store/marker.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { providerAt } from '../ledger/provider.ts'
-import { type Held, type Limits, type Plan, placeholderReason, plan } from './plan.ts'
+import { LakeError } from '../errors.ts'
+import { type Ask, type Held, type Limits, type Plan, placeholderReason, plan } from './plan.ts'
 import { isLoopback, type Settings } from '../config/settings.ts'
 import type { Instant } from '../time.ts'
-import { metricsAccess } from './api.ts'
+import { intersect, minus, union, type Window } from '../windows.ts'
+import { metricsAccess, type MetricsProvider } from './api.ts'
+import { type Asked, settleWhole } from './settle.ts'
 import { withListedAssets } from './assets.ts'
 import { askBeside, type BesideDeps } from '../ledger/connection.ts'
 import {
@@ -45,7 +48,7 @@ export interface PlanInput extends MetadataInput {
 }
 
 /** A plan and what it knows of the provider's metadata: of how many selected paths, and how many were asked for now. */
-export interface Prepared {
+interface Prepared {
   readonly plan: Plan
   readonly metadata: { readonly paths: number; readonly asked: number }
 }
@@ -148,7 +151,7 @@ function isTaken({ endpoints }: Catalogue, path: string): boolean {
 }
 
 /** Selections of every series that the ledger names, each from where it begins there. */
-export function heldSelectionsOf(ledger: Ledger, catalogue: Catalogue): Selection[] {
+function heldSelectionsOf(ledger: Ledger, catalogue: Catalogue): Selection[] {
   const answers = heldAnswers(ledger)
   const found = new Map<string, Selection & { readonly assets: string[] }>()
   for (const { id, first_t, ...series } of heldSeries(ledger).values()) {
@@ -214,4 +217,91 @@ export function unmapped(
   if (exchange !== null && catalogue.placeholderExchanges.has(exchange) && exchanges[exchange] === undefined)
     return `${placeholderReason} exchange ${exchange}: map it under metrics.exchanges`
   return null
+}
+
+/** A range of a series that was planned, and what is said of it. */
+interface NotAsked {
+  readonly ask: Ask
+  readonly coverage: readonly CoverageRow[]
+}
+
+/**
+ * What of planned windows no answer was about, one range after the other of each series: what is due and of which nothing
+ * else is on record. Where that was told before it keeps its date.
+ */
+export function notAsked(
+  ledger: Ledger,
+  asks: readonly Ask[],
+  answered: ReadonlyMap<string, readonly Window[]>,
+  asked: Asked,
+): NotAsked[] {
+  const bySeries = Map.groupBy(asks, ({ series }) => series.id)
+  const held = heldCoverage(ledger, [...bySeries.keys()])
+  return [...bySeries].flatMap(([id, own]) => {
+    const [first] = own
+    if (first === undefined) return []
+    const rows = held.get(id) ?? []
+    const told = rows.filter(({ state }) => state === 'not asked')
+    const known = union([...(answered.get(id) ?? []), ...rows.filter(({ state }) => state !== 'not asked')])
+    const coverage = minus(union(own.map(({ settles }) => settles)), known).flatMap((settles) => {
+      const since = told.filter((row) => row.since < settles.until && row.until > settles.since)
+      const at = since.reduce((least, row) => Math.min(least, row.asked_at), asked.at)
+      const due = settleWhole({ ...first, settles }, 'not asked', null, asked)
+      return due.map((row) => ({ ...row, asked_at: at, request: null }))
+    })
+    return coverage.length === 0 ? [] : [{ ask: first, coverage }]
+  })
+}
+
+/** What fetches planned that were killed, as far as it is still to be asked; `but` is a run that is at work. */
+export async function pendingAsks(
+  ledger: Ledger,
+  { settings, catalogue }: MetricsProvider,
+  now: Instant,
+  but: string | null,
+): Promise<readonly Ask[]> {
+  const { selections, held } = pendingSelections(ledger, now, but)
+  const valid = selections.filter((one) => isValid(() => checkSelections(catalogue, [one])))
+  const all = [...valid, ...(held ? heldSelectionsOf(ledger, catalogue) : [])]
+  if (all.length === 0) return []
+  const planned = planOn({ settings, catalogue, selections: all, gapsOnly: false, now }, ledger)
+  return (await unlessUnlisted(planned))?.asks ?? []
+}
+
+/** Null for a selection of all assets, whose listing nobody has. */
+async function unlessUnlisted<T>(work: Promise<T>): Promise<T | null> {
+  return await work.catch((error: unknown) => {
+    if (error instanceof LakeError && error.kind === 'usage') return null
+    throw error
+  })
+}
+
+/** Whether the catalogue still has what is named. */
+function isValid(check: () => void): boolean {
+  try {
+    check()
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** What of these rows lies in what is selected now; all of them where nothing is. */
+export async function selectedOf(
+  ledger: Ledger,
+  { settings, catalogue }: MetricsProvider,
+  rows: readonly CoverageRow[],
+): Promise<readonly CoverageRow[]> {
+  const { select } = settings
+  if (select.length === 0 || rows.length === 0) return rows
+  const wanted = withListedAssets(select, ledger).then((all) => expand(catalogue, all))
+  const chosen = await unlessUnlisted(wanted)
+  if (chosen === null) return rows
+  const ranges = new Map(chosen.map(({ series, since, until }) => [series.id, { since, until }]))
+  return rows.filter((row) => {
+    const range = ranges.get(row.series)
+    if (range === undefined) return false
+    const window = { since: range.since ?? Number.NEGATIVE_INFINITY, until: range.until ?? Infinity }
+    return intersect([row], [window]).length > 0
+  })
 }

@@ -1,68 +1,71 @@
-import type { CoverageRow } from '../ledger/entry.ts'
-import { isPlain } from '../ledger/coverage.ts'
-import { type Ask, horizonOf } from './plan.ts'
-import { alarmPatience, alarmReason, type RefusalScope, type Standing, withdrawnReason } from '../ledger/refusals.ts'
-import { day, type Instant, longestSeconds, step, type Weekday } from '../time.ts'
-import { minus } from '../windows.ts'
-import { type Asked, settleWhole } from './settle.ts'
+import { isLost } from '../ledger/coverage.ts'
+import type { WindowAnswer } from '../ledger/entry.ts'
+import { isTriedAgain, type Standing, standingRefusal } from '../ledger/refusals.ts'
+import type { Instant } from '../time.ts'
 
-/** What is known of a series before it is asked. */
-export interface Known {
+/** What of a series says whether it is refused. */
+interface Known {
+  readonly metric: string
   readonly points: number
-  readonly coverage: readonly CoverageRow[]
-  /** The refusal that stands against it. */
-  readonly standing: Standing | null
+  readonly answers: readonly WindowAnswer[]
+}
+
+/** Whether the lake holds points of a series, or held some until their file was damaged. */
+export function wasHeld(known: Known | undefined): boolean {
+  return known !== undefined && (known.points > 0 || known.answers.some(isLost))
+}
+
+/** The paths that are refused: to series without points by what any such series was told, and the newest of those that have some. */
+interface RefusedPaths {
+  readonly fresh: ReadonlyMap<string, Standing>
+  readonly held: ReadonlyMap<string, Standing>
+}
+
+/** Which paths are refused, by what is known of every series. */
+export function refusedPaths(held: ReadonlyMap<string, Known>): RefusedPaths {
+  const told = [...held.values()].filter(({ answers }) => answers.length > 0)
+  const byPath = (series: readonly Known[], standing: (own: readonly Known[]) => Standing | null) =>
+    new Map(
+      [...Map.groupBy(series, ({ metric }) => metric)].flatMap(([path, own]) => {
+        const one = standing(own)
+        return one?.scope === 'path' ? [[path, one] as const] : []
+      }),
+    )
+  const newest = (own: readonly Known[]): Standing | null =>
+    own
+      .flatMap(({ answers }) => standingRefusal(answers) ?? [])
+      .filter(({ scope }) => scope === 'path')
+      .toSorted((a, b) => b.asked_at - a.asked_at)[0] ?? null
+  return {
+    fresh: byPath(
+      told.filter(({ points }) => points <= 0),
+      (own) => standingRefusal(own.flatMap(({ answers }) => answers)),
+    ),
+    held: byPath(
+      told.filter(({ points }) => points > 0),
+      newest,
+    ),
+  }
 }
 
 /**
- * What a refusal says of the range that was asked. A series that never had a point is `unsupported`. One that has points
- * is failed, an alarm since its first refusal, and withdrawn after 30 days; where it is covered it stays so.
+ * The refusal for which a series is left alone now: its own, or its path's while it never had a point. Of a path all series
+ * are tried again at once, by when any of them was asked last: one request finds out for all (`suspect`).
  */
-export function settleRefusal(
-  ask: Ask,
-  refusal: { readonly scope: RefusalScope; readonly words: string },
-  { points, coverage, standing }: Known,
-  asked: Asked,
-): CoverageRow[] {
-  const proven = coverage.filter((row) => isPlain(row) || row.state === 'empty')
-  const rows = (state: 'unsupported' | 'failed', reason: string): CoverageRow[] =>
-    settleWhole(ask, state, reason, asked).flatMap((row) =>
-      minus([row], points > 0 ? proven : []).map((window) => ({ ...row, ...window })),
-    )
-  if (refusal.scope === 'range') return rows('unsupported', refusal.words)
-  // The first words stay, lest another request id in them counts as news.
-  const isSame = standing !== null && standing.scope === refusal.scope && (points <= 0 || standing.since !== null)
-  const words = isSame ? standing.words : refusal.words
-  if (points <= 0) return rows('unsupported', words)
-  const since = standing?.since ?? asked.at
-  if (standing?.withdrawn === true || asked.at - since >= alarmPatience)
-    return rows('unsupported', withdrawnReason(since, words))
-  return rows('failed', alarmReason(since, words))
-}
-
-/** A window of at most so many points is short: its length is no reason to refuse it. */
-const shortPoints = 100
-const probePoints = 10
-
-/** Whether the window itself is short, or the endpoint takes no shorter one. */
-export function isShort({ window, points, endpoint }: Ask): boolean {
-  return window === null || !endpoint.since || !endpoint.until || points <= shortPoints
-}
-
-/** Whether the window is not worth halving: what it holds is less than what finding the border costs. */
-export function isSmall({ window, points, endpoint }: Ask): boolean {
-  return window === null || !endpoint.since || !endpoint.until || points <= probePoints
-}
-
-/** Whether the window ends so lately that a provider of any history has it. */
-export function isRecent({ window, interval }: Ask, now: Instant): boolean {
-  return window === null || now - window.until <= Math.max(90 * day, 10 * longestSeconds(interval))
-}
-
-/** The shortest and newest window that the provider should have, to learn what was refused: the series or the range. */
-export function probeOf(ask: Ask, now: Instant, weekStart: Weekday): Ask {
-  const { final } = horizonOf(ask.endpoint, ask.interval, now, weekStart)
-  const window = { since: step(final, ask.interval, -probePoints), until: final }
-  // It settles what it brings; what it is refused is final by the window that it was asked for.
-  return { ...ask, window, settles: { since: window.since, until: window.since }, points: probePoints }
+export function refusalOf(
+  path: string,
+  known: Known | undefined,
+  paths: RefusedPaths,
+  now: Instant,
+): { readonly refusal: Standing | null; readonly suspect: boolean } {
+  const shared = wasHeld(known) ? undefined : paths.fresh.get(path)
+  const own = known === undefined ? null : standingRefusal(known.answers)
+  // Told before it had points: nothing that an alarm may rest upon.
+  const told = shared ?? (own !== null && (known?.points ?? 0) > 0 && own.since === null ? null : own)
+  if (told === null) return { refusal: null, suspect: false }
+  // What is refused to those that have points is refused to all.
+  const newest = told.scope === 'path' ? paths.held.get(path) : undefined
+  const asked_at = Math.max(told.asked_at, newest?.asked_at ?? told.asked_at)
+  if (!isTriedAgain({ ...told, asked_at }, now)) return { refusal: told, suspect: false }
+  return { refusal: null, suspect: told.scope === 'path' }
 }

@@ -1,10 +1,12 @@
 import { availableAt } from '../catalog/availability.ts'
-import { beforeFirst } from '../ledger/coverage.ts'
-import type { BodyResult } from '../points/conversion.ts'
+import { beforeFirst, isPlain } from '../ledger/coverage.ts'
 import type { CoverageRow, CoverageState } from '../ledger/entry.ts'
-import { type Ask, horizonOf, toleranceOf } from './plan.ts'
-import { end, floor, type Instant, step, type Weekday } from '../time.ts'
+import { alarmPatience, alarmReason, type Standing, withdrawnReason } from '../ledger/refusals.ts'
+import type { BodyResult } from '../points/conversion.ts'
+import { count, day, end, floor, type Instant, longestSeconds, step, type Weekday } from '../time.ts'
 import { intersect, minus, union, type Window } from '../windows.ts'
+import { type Ask, horizonOf, toleranceOf } from './plan.ts'
+import type { Refused } from './tally.ts'
 
 /** When and by which request a window was answered. */
 export interface Asked {
@@ -61,6 +63,40 @@ export function settleFailure(ask: Ask, reason: string, covered: readonly Window
   return minus([dueOf(ask, asked)], union(covered)).map((window) => row(ask, window, 'failed', reason, asked))
 }
 
+/** What is known of a series before it is asked. */
+export interface Known {
+  readonly points: number
+  readonly coverage: readonly CoverageRow[]
+  /** The refusal that stands against it. */
+  readonly standing: Standing | null
+}
+
+/**
+ * What a refusal says of the range that was asked. A series that never had a point is `unsupported`. One that has points
+ * is failed, an alarm since its first refusal, and withdrawn after 30 days; where it is covered it stays so.
+ */
+export function settleRefusal(
+  ask: Ask,
+  refusal: Refused,
+  { points, coverage, standing }: Known,
+  asked: Asked,
+): CoverageRow[] {
+  const proven = coverage.filter((row) => isPlain(row) || row.state === 'empty')
+  const rows = (state: 'unsupported' | 'failed', reason: string): CoverageRow[] =>
+    settleWhole(ask, state, reason, asked).flatMap((row) =>
+      minus([row], points > 0 ? proven : []).map((window) => ({ ...row, ...window })),
+    )
+  if (refusal.scope === 'range') return rows('unsupported', refusal.words)
+  // The first words stay, lest another request id in them counts as news.
+  const isSame = standing !== null && standing.scope === refusal.scope && (points <= 0 || standing.since !== null)
+  const words = isSame ? standing.words : refusal.words
+  if (points <= 0) return rows('unsupported', words)
+  const since = standing?.since ?? asked.at
+  if (standing?.withdrawn === true || asked.at - since >= alarmPatience)
+    return rows('unsupported', withdrawnReason(since, words))
+  return rows('failed', alarmReason(since, words))
+}
+
 /** A hole is awaited until it is older than the endpoint's tolerance, then it is a gap. */
 function splitByAge(ask: Ask, window: Window, asked: Asked): CoverageRow[] {
   const rules = ask.endpoint.rules[ask.interval]
@@ -82,4 +118,49 @@ function splitByAge(ask: Ask, window: Window, asked: Asked): CoverageRow[] {
 function row(ask: Ask, window: Window, state: CoverageState, reason: string | null, asked: Asked): CoverageRow {
   const { since, until } = window
   return { series: ask.series.id, since, until, state, reason, asked_at: asked.at, request: asked.request }
+}
+
+/** The two halves of a request that was too much for the provider; null where there is nothing to halve. */
+export function halve(ask: Ask): readonly [Ask, Ask] | null {
+  const { window, interval } = ask
+  if (window === null) return null
+  const points = count(window.since, window.until, interval)
+  if (points < 2) return null
+  const middle = step(window.since, interval, Math.floor(points / 2))
+  return [part(ask, window.since, middle), part(ask, middle, window.until)]
+}
+
+function part(ask: Ask, since: number, until: number): Ask {
+  const settles = {
+    since: Math.max(since, ask.settles.since),
+    until: Math.max(since, Math.min(until, ask.settles.until)),
+  }
+  return { ...ask, window: { since, until }, settles, points: count(since, until, ask.interval) }
+}
+
+/** A window of at most so many points is short: its length is no reason to refuse it. */
+const shortPoints = 100
+const probePoints = 10
+
+/** Whether the window itself is short, or the endpoint takes no shorter one. */
+export function isShort({ window, points, endpoint }: Ask): boolean {
+  return window === null || !endpoint.since || !endpoint.until || points <= shortPoints
+}
+
+/** Whether the window is not worth halving: what it holds is less than what finding the border costs. */
+export function isSmall({ window, points, endpoint }: Ask): boolean {
+  return window === null || !endpoint.since || !endpoint.until || points <= probePoints
+}
+
+/** Whether the window ends so lately that a provider of any history has it. */
+export function isRecent({ window, interval }: Ask, now: Instant): boolean {
+  return window === null || now - window.until <= Math.max(90 * day, 10 * longestSeconds(interval))
+}
+
+/** The shortest and newest window that the provider should have, to learn what was refused: the series or the range. */
+export function probeOf(ask: Ask, now: Instant, weekStart: Weekday): Ask {
+  const { final } = horizonOf(ask.endpoint, ask.interval, now, weekStart)
+  const window = { since: step(final, ask.interval, -probePoints), until: final }
+  // It settles what it brings; what it is refused is final by the window that it was asked for.
+  return { ...ask, window, settles: { since: window.since, until: window.since }, points: probePoints }
 }

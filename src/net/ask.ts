@@ -63,22 +63,13 @@ export interface AskerDeps {
 }
 
 /** Asks one API: shared by all its workers, one pace, one stop. */
-export interface Asker {
-  /** One request until its final outcome: waits for its slot, repeats what is worth repeating. */
-  readonly ask: (request: AskRequest) => Promise<Outcome>
-  /** No new request is sent any more; what is under way ends. */
-  readonly drain: () => void
-  /** Requests sent so far. */
-  readonly sent: () => number
-  /** The governor's knowledge of a bucket, for status. */
-  readonly state: (bucket?: string) => Governor
-}
+export type Asker = ReturnType<typeof createAsker>
 
 /** Waits below this are the ordinary pace and not worth an event. */
 const quietMs = 2_000
 
 /** A new asker; 401 ends it for good: every later ask gives that same outcome without a request. */
-export function createAsker(deps: AskerDeps): Asker {
+export function createAsker(deps: AskerDeps) {
   const run: Run = {
     deps,
     reach: deps.reach ?? newReach(),
@@ -89,10 +80,14 @@ export function createAsker(deps: AskerDeps): Asker {
     ended: null,
   }
   return {
-    ask: async (request) => await ask(run, request),
-    drain: () => end(run, { kind: 'stopped', by: 'signal' }),
-    sent: () => run.sent,
-    state: (bucket = 'data') => stateOf(run, bucket),
+    /** One request until its final outcome: waits for its slot, repeats what is worth repeating. */
+    ask: async (request: AskRequest): Promise<Outcome> => await ask(run, request),
+    /** No new request is sent any more; what is under way ends. */
+    drain: (): void => end(run, { kind: 'stopped', by: 'signal' }),
+    /** Requests sent so far. */
+    sent: (): number => run.sent,
+    /** The governor's knowledge of a bucket, for status. */
+    state: (bucket = 'data'): Governor => stateOf(run, bucket),
   }
 }
 
@@ -243,4 +238,14 @@ function stateOf(run: Run, bucket: string): Governor {
 function record(run: Run, request: AskRequest, event: GovernorEvent): void {
   const bucket = bucketOf(request)
   run.governors.set(bucket, governor(stateOf(run, bucket), event))
+}
+
+/** How long what is in flight may still take once a run was interrupted: with the commit it ends within ten seconds. */
+export const interruptedMs = 6_000
+
+/** Does something once so much real time has passed, unless what it gives back is called before; keeps no process alive. */
+export function afterAWhile(ms: number, act: () => void): () => void {
+  const signal = AbortSignal.timeout(ms)
+  signal.addEventListener('abort', act)
+  return () => signal.removeEventListener('abort', act)
 }

@@ -5,10 +5,10 @@ import { pipeline } from 'node:stream/promises'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { createRedactor, type Redactor } from '../secrets/secrets.ts'
 import { header, type Headers } from './limits.ts'
-import { startBytes } from './outcome.ts'
+import { startBytes, type Vain } from './outcome.ts'
 
 /** Where a body goes and what may not go there. */
-export interface Target {
+interface Target {
   readonly file: string
   /** The largest body that is kept, after decompression. */
   readonly maxBytes: number
@@ -19,15 +19,15 @@ export interface Target {
 }
 
 /** So many bytes a second have to come on average over each stretch of that time; `now` in milliseconds. */
-export interface Pace {
+interface Pace {
   readonly bytesPerSecond: number
   readonly overMs: number
   readonly now: () => number
 }
 
 /** How the streaming of a body ended; `bytes` as they came, decompressed. */
-export type Spooled =
-  | { readonly kind: 'whole'; readonly bytes: number; readonly page: boolean }
+type Spooled =
+  | { readonly kind: 'whole'; readonly bytes: number; readonly vain: Vain | undefined }
   | { readonly kind: 'ceiling' }
   /** Next to nothing was sent for very much: more of it is not worth the disk. */
   | { readonly kind: 'bomb' }
@@ -48,7 +48,7 @@ export async function spoolBody(body: Readable, headers: Headers, target: Target
     const measured = decoders.length > 0 || target.pace !== undefined ? [sent, ...decoders] : []
     await pipeline([body, ...measured, landing], { signal })
     if (decoders.length > 0 && landing.bytes === 0) throw new DecodingError(emptyCompressed)
-    return { kind: 'whole', bytes: landing.bytes, page: landing.begin === markup }
+    return { kind: 'whole', bytes: landing.bytes, vain: landing.vain() }
   } catch (error) {
     body.on('error', () => undefined).destroy()
     landing?.destroy()
@@ -116,15 +116,14 @@ class Meter extends Transform {
 const bombShare = 200
 const bombBytes = 32_000_000
 
-const blank = 0x20
-/** `<` */
-const markup = 0x3c
+/** So long is JSON without anything in it, with some white space around, at most. */
+const hollowBytes = 64
 
 /** Replaces keys, counts what comes, fails beyond the ceiling, and writes the rest. */
 class Landing extends Writable {
   bytes = 0
-  /** The first byte that is no white space. */
-  begin: number | undefined
+  /** What it begins with, from the first byte on that is no white space. */
+  #start = ''
   /** What the disk said. */
   diskError: Error | undefined
   readonly #file: number
@@ -140,9 +139,15 @@ class Landing extends Writable {
     this.#redactor = createRedactor(secrets, 'data')
   }
 
+  /** What is wrong with all of it, as far as its beginning shows. */
+  vain(): Vain | undefined {
+    if (this.#start.startsWith('<')) return 'a page'
+    return this.bytes <= hollowBytes && /^(?:\{\s*\}|null|"")?\s*$/.test(this.#start) ? 'nothing' : undefined
+  }
+
   override _write(chunk: Buffer, _encoding: string, done: (error?: Error) => void): void {
     this.bytes += chunk.length
-    this.begin ??= chunk.find((byte) => byte > blank)
+    if (this.#start.length < hollowBytes) this.#start = (this.#start + chunk.toString('latin1', 0, 4096)).trimStart()
     const { bytes: sent } = this.#sent
     if (sent > 0 && this.bytes > bombBytes && this.bytes > sent * bombShare) done(new CeilingError(true))
     else if (this.bytes > this.#ceiling) done(new CeilingError())

@@ -30,38 +30,24 @@ export type Exchanged =
   | { readonly kind: 'answer'; readonly status: number; readonly headers: Headers; readonly body: Buffer }
   | { readonly kind: 'fault'; readonly code: string; readonly words: string }
 
-/** Sends requests to one origin; must be closed. */
-export interface Line extends AsyncDisposable {
-  readonly send: (exchange: Exchange, signal: AbortSignal) => Promise<Exchanged>
-}
-
 /** What is read into memory of an answer. */
 const mostBytes = 1 << 28
 
-/** A line to an origin. A disk that fails is thrown; whatever the other side does comes back. */
-export function openLine(options: Pick<HttpOptions, 'base' | 'connections' | 'timeouts' | 'proxy'>): Line {
+/** What sends requests to one origin. A disk that fails is thrown; whatever the other side does comes back. */
+export function exchangesWith(options: Pick<HttpOptions, 'base' | 'connections' | 'timeouts' | 'proxy'>) {
   const { origin } = new URL(options.base)
   const dispatcher = createDispatcher(options)
-  return {
-    send: async ({ method, path, headers, body, into }, signal) => {
-      const sent = body === undefined || Buffer.isBuffer(body) ? body : partOf(body)
-      try {
-        const { statusCode: status, ...answer } = await dispatcher.request({
-          origin,
-          path,
-          method,
-          headers: { ...headers },
-          body: sent ?? null,
-          signal,
-        })
-        const kept = into !== undefined && status === 200 ? await keep(answer.body, into, answer.headers) : undefined
-        return { kind: 'answer', status, headers: answer.headers, body: kept ?? (await readAll(answer.body)) }
-      } catch (error) {
-        if (error instanceof LakeError || isDiskError(error)) throw error
-        return { kind: 'fault', ...rootOf(error) }
-      }
-    },
-    [Symbol.asyncDispose]: async () => await dispatcher.destroy(),
+  return async ({ headers, body, into, ...rest }: Exchange, signal: AbortSignal): Promise<Exchanged> => {
+    const sent = body === undefined || Buffer.isBuffer(body) ? body : partOf(body)
+    try {
+      const asked = { ...rest, origin, headers: { ...headers }, body: sent ?? null, signal }
+      const { statusCode: status, ...answer } = await dispatcher.request(asked)
+      const kept = into !== undefined && status === 200 ? await keep(answer.body, into, answer.headers) : undefined
+      return { kind: 'answer', status, headers: answer.headers, body: kept ?? (await readAll(answer.body)) }
+    } catch (error) {
+      if (error instanceof LakeError || isDiskError(error)) throw error
+      return { kind: 'fault', ...rootOf(error) }
+    }
   }
 }
 

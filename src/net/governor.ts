@@ -26,7 +26,7 @@ const nearMs = 90_000
 /** A longer window is a quota: spent at the configured rate, then waited for, instead of one request an hour. */
 const quotaMs = 2 * 3_600_000
 /** A wait beyond this is not sat out: the API is parked and the run ends with the time to come back. */
-export const parkMs = 900_000
+const parkMs = 900_000
 /** The share of a limit that is used. */
 const share = 0.99
 /** Reset instants of one fixed window differ by this much through rounding and latency. */

@@ -127,7 +127,7 @@ export function createDispatcher(
 }
 
 /** Passwords of proxies are secrets like the key. */
-export function proxySecrets(proxy: ProxySettings): string[] {
+function proxySecrets(proxy: ProxySettings): string[] {
   return [proxy.http, proxy.https, proxy.all].flatMap((address) => {
     if (!address || !URL.canParse(address)) return []
     const { password } = new URL(address)
@@ -194,11 +194,9 @@ async function send(
   } catch (error) {
     return { outcome: fault(flight, error, null), status: null, headers: {} }
   }
-  const { statusCode: status } = response
   const headers = withoutKeys(response.headers, secrets)
   const at = options.now()
-  const outcome = await land(flight, { status, headers, body: response.body }, at)
-  return { outcome, status, headers }
+  return { outcome: await land(flight, response, headers, at), status: response.statusCode, headers }
 }
 
 /** What a header says beside a number may be stored: no key may stand in it. */
@@ -212,14 +210,13 @@ function withoutKeys(headers: Headers, secrets: readonly string[]): Headers {
   )
 }
 
-/** An answer whose head was read. */
-interface Landing {
-  readonly status: number
-  readonly headers: Headers
-  readonly body: Dispatcher.ResponseData['body']
-}
-
-async function land(flight: Flight, { status, headers, body }: Landing, at: number): Promise<Outcome> {
+/** What comes of an answer whose head was read at this instant. */
+async function land(
+  flight: Flight,
+  { statusCode: status, body }: Dispatcher.ResponseData,
+  headers: Headers,
+  at: number,
+): Promise<Outcome> {
   const context = (): Context => ({
     at,
     requestMs: flight.options.now() - flight.started,
@@ -240,7 +237,8 @@ async function land(flight: Flight, { status, headers, body }: Landing, at: numb
   const verdict = classify(status, headers, '', context())
   if (verdict.kind !== 'body') return verdict
   if (spooled.kind !== 'whole') return { ...verdict, kind: 'too_large', by: spooled.kind, words: '', code: null }
-  return { ...verdict, file: flight.request.file, bytes: spooled.bytes, ...(spooled.page && { page: true as const }) }
+  const { bytes, vain } = spooled
+  return { ...verdict, file: flight.request.file, bytes, ...(vain !== undefined && { vain }) }
 }
 
 /** What went wrong below HTTP, in one word for the program and one line for people. */

@@ -53,7 +53,7 @@ export function readLimits(headers: Headers, now: number): LimitSigns {
 const lastMs = Date.UTC(9999, 11, 31)
 
 /** Milliseconds until what the text names: seconds left, Unix seconds or milliseconds, an HTTP date, an ISO date. */
-export function distance(text: string | null, clock: number): number | null {
+function distance(text: string | null, clock: number): number | null {
   const far = farTo(text, clock)
   return far === null ? null : Math.min(far, Math.max(0, lastMs - clock))
 }

@@ -4,7 +4,7 @@ import { formatInstant, type Instant, instantOf } from '../time.ts'
 import { ageOf, dateOf, header, type Headers, readLimits } from './limits.ts'
 
 /** What every answer carries: when it came, how long it took, and the few headers that later stages use. */
-export interface Answer {
+interface Answer {
   readonly status: number
   /** When the answer's head was read, in milliseconds since 1970 by the local clock. */
   readonly at: number
@@ -21,7 +21,7 @@ export interface Answer {
 }
 
 /** The provider's own words: at most 300 characters, secrets replaced; and its machine-readable code. */
-export interface Words {
+interface Words {
   readonly words: string
   readonly code: string | null
 }
@@ -29,10 +29,13 @@ export interface Words {
 /** Why a request is worth repeating. */
 export type AgainReason = 'status' | 'connect' | 'reset' | 'timeout' | 'cut' | 'protocol'
 
+/** What a body is that holds nothing. */
+export type Vain = 'a page' | 'nothing'
+
 /** How one request ended. Closed: whoever handles it must handle each kind. */
 export type Outcome =
-  /** `page`: it begins as markup does, so that it is no JSON. */
-  | ({ readonly kind: 'body'; readonly file: string; readonly bytes: number; readonly page?: true } & Answer)
+  /** `vain`: nobody can have a use for it, because it begins as markup does or is JSON without anything in it. */
+  | ({ readonly kind: 'body'; readonly file: string; readonly bytes: number; readonly vain?: Vain } & Answer)
   | ({ readonly kind: 'no_content' } & Answer)
   | ({ readonly kind: 'not_modified' } & Answer)
   | ({ readonly kind: 'unauthorised' } & Answer & Words)
@@ -78,11 +81,11 @@ export interface Context {
 }
 
 /** A 200 is `body` without its file: whoever streamed it adds `file` and `bytes`. */
-export type Verdict = Exclude<Outcome, { kind: 'body' }> | ({ readonly kind: 'body' } & Answer)
+type Verdict = Exclude<Outcome, { kind: 'body' }> | ({ readonly kind: 'body' } & Answer)
 
 /** Decides on the status alone; `start` is the beginning of the body and only supplies the words. */
 export function classify(status: number, headers: Headers, start: string, context: Context): Verdict {
-  const answer = { ...answerOf(status, headers, context), requestId: requestIdOf(headers, start, context.secrets) }
+  const answer = answerOf(status, headers, start, context)
   const words = { words: wordsOf(start, context.secrets), code: codeOf(start, context.secrets) }
   switch (status) {
     case 200:
@@ -111,22 +114,15 @@ export function classify(status: number, headers: Headers, start: string, contex
     default:
       if (status === 408 || status === 425 || status >= 500) {
         const waitMs = readLimits(headers, context.at).retryAfterMs
-        return {
-          kind: 'again',
-          reason: 'status',
-          status,
-          waitMs,
-          words: words.words,
-          requestMs: context.requestMs,
-          requestId: answer.requestId,
-        }
+        const { requestMs, requestId } = answer
+        return { kind: 'again', reason: 'status', status, waitMs, words: words.words, requestMs, requestId }
       }
       return { kind: 'unexpected', location: locationOf(headers), ...answer, ...words }
   }
 }
 
-/** The part of an outcome that an answer's head determines. */
-export function answerOf(status: number, headers: Headers, context: Context): Answer {
+/** The part of an outcome that every answer carries; `start` is the beginning of its body. */
+function answerOf(status: number, headers: Headers, start: string, context: Context): Answer {
   const date = dateOf(headers)
   const clean = (name: string): string | null => {
     const value = header(headers, name)
@@ -139,7 +135,7 @@ export function answerOf(status: number, headers: Headers, context: Context): An
     age: ageOf(headers),
     requestMs: context.requestMs,
     etag: clean('etag'),
-    requestId: clean('x-request-id'),
+    requestId: requestIdOf(headers, start, context.secrets),
     sandbox: clean('x-pitlake-sandbox'),
   }
 }
@@ -245,7 +241,7 @@ export function howToGoOn(resumeAt: string | null): string {
 export function describeOutcome(outcome: Outcome): string {
   switch (outcome.kind) {
     case 'body':
-      return `${outcome.status}, ${outcome.page ? 'a page of ' : ''}${outcome.bytes} bytes`
+      return `${outcome.status}, ${outcome.vain === undefined ? '' : `${outcome.vain} in `}${outcome.bytes} bytes`
     case 'no_content':
     case 'not_modified':
       return `${outcome.status}, no body`

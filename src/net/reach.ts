@@ -10,20 +10,10 @@ const unslowed = 2
 const slowestMs = 5_000
 
 /** What requests in a row teach of a whole API, whoever sent them: whether anybody is there, and how to spare it. */
-export interface Reach {
-  /** Before a request is sent: milliseconds to wait, a landing to wait for, or why nothing is sent any more. */
-  readonly next: (now: number) => number | Promise<void> | { readonly words: string }
-  /** What is left of the time in which somebody has to show; null once somebody did. */
-  readonly leftMs: (now: number) => number | null
-  readonly sent: () => void
-  /** How it ended; null where this side failed. */
-  readonly landed: (outcome: Outcome | null, now: number) => void
-  /** Why nothing is sent any more; null while something may be. */
-  readonly gaveUp: () => string | null
-}
+export type Reach = ReturnType<typeof newReach>
 
 /** Nothing known yet. */
-export function newReach(): Reach {
+export function newReach() {
   /** Whether anything useful ever came, faults since, until when they may go on, and until when nobody sends. */
   let [answered, vain, until, blocked, inFlight] = [false, 0, 0, 0, 0]
   let words = ''
@@ -38,7 +28,8 @@ export function newReach(): Reach {
     if (vain > unslowed) blocked = now + Math.min(slowestMs, 250 * 2 ** (vain - unslowed - 1))
   }
   return {
-    next: (now) => {
+    /** Before a request is sent: milliseconds to wait, a landing to wait for, or why nothing is sent any more. */
+    next: (now: number): number | Promise<void> | { readonly words: string } => {
       const [many, long] = [vain >= mostVain, vain > 0 && now >= until]
       // Of one that has answered before some paths may fail for good: it gets both.
       given ||= answered ? many && long : many || long
@@ -46,21 +37,24 @@ export function newReach(): Reach {
       if (!answered && vain + inFlight >= mostVain) return new Promise((resolve) => void waiting.push(resolve))
       return Math.max(0, Math.ceil(blocked - now))
     },
-    leftMs: (now) => (answered ? null : vain === 0 ? vainMs : Math.max(1_000, until - now)),
-    sent: () => void inFlight++,
-    landed: (outcome, now) => {
+    /** What is left of the time in which somebody has to show; null once somebody did. */
+    leftMs: (now: number): number | null => (answered ? null : vain === 0 ? vainMs : Math.max(1_000, until - now)),
+    sent: (): void => void inFlight++,
+    /** How it ended; null where this side failed. */
+    landed: (outcome: Outcome | null, now: number): void => {
       inFlight--
       if (outcome !== null && isFault(outcome)) fault(outcome, now)
       else if (outcome !== null && isUseful(outcome)) [answered, vain, blocked] = [true, 0, 0]
       for (const wake of waiting.splice(0)) wake()
     },
-    gaveUp: () => (given ? words : null),
+    /** Why nothing is sent any more; null while something may be. */
+    gaveUp: (): string | null => (given ? words : null),
   }
 }
 
-/** What no provider that works would say: a fault of transport or server, a page, a way to somewhere else. */
+/** What no provider that works would say: a fault of transport or server, a page or nothing, a way to somewhere else. */
 function isFault(outcome: Outcome): boolean {
-  if (outcome.kind === 'body') return outcome.page === true
+  if (outcome.kind === 'body') return outcome.vain !== undefined
   return (
     outcome.kind === 'again' ||
     outcome.kind === 'unexpected' ||

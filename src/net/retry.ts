@@ -28,9 +28,7 @@ export interface Tries {
 export const noTries: Tries = { faults: 0, limited: 0, spentMs: 0 }
 
 /** What to do after a try. */
-export type Next =
-  | { readonly kind: 'stop' }
-  | { readonly kind: 'retry'; readonly waitMs: number; readonly tries: Tries }
+type Next = { readonly kind: 'stop' } | { readonly kind: 'retry'; readonly waitMs: number; readonly tries: Tries }
 
 /**
  * Whether to try again, and after how long: full jitter (`random` in [0, 1)) on top of what the provider asks for,

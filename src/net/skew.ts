@@ -17,7 +17,7 @@ export const endingSeconds = 3600
 const lastInstant = Date.UTC(9999, 11, 31) / 1000
 
 /** What watching the clocks of a run needs. */
-export interface SkewWatch {
+interface SkewWatch {
   /** Microseconds since 1970 by the wall clock, which is what commits are dated by. */
   readonly nowMicros: () => number
   /** Milliseconds since 1970 by the clock that dates answers; it does not step back, nor go on while the machine sleeps. */

@@ -12,9 +12,9 @@ import {
   registryParameters,
   registryUrl,
   snapshotAsk,
-} from '../registry/api.ts'
+} from '../registry/reading.ts'
 import { readHead, readSnapshot } from '../registry/bodies.ts'
-import { canBeAsked } from '../registry/envelope.ts'
+import { canBeAsked } from '../registry/json.ts'
 import { registryState } from '../registry/state.ts'
 import { inLake, places } from '../store/layout.ts'
 import { isThere } from '../store/files.ts'

@@ -67,11 +67,11 @@ const actionShape = z.object({
 /** A file that belongs to the table from this version on. */
 export type Add = Readonly<z.infer<typeof addShape>>
 /** A file that has left the table. */
-export type Remove = Readonly<z.infer<typeof removeShape>>
+type Remove = Readonly<z.infer<typeof removeShape>>
 /** What the table is. */
-export type MetaData = Readonly<z.infer<typeof metaDataShape>>
+type MetaData = Readonly<z.infer<typeof metaDataShape>>
 /** Who may read and write the table. */
-export type Protocol = Readonly<z.infer<typeof protocolShape>>
+type Protocol = Readonly<z.infer<typeof protocolShape>>
 /** One line of the log: one of its keys is set. */
 export type Action = Readonly<z.infer<typeof actionShape>>
 

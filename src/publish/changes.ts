@@ -2,9 +2,17 @@ import { LakeError } from '../errors.ts'
 import { fileSql } from '../views/relations.ts'
 import type { Add, TableState, Texts } from './actions.ts'
 import { beginning, type Held, type Mark, type Piece, pieceOf, type Portions, rewriting, tagsOf } from './ranges.ts'
-import { groupSql, instantSql, type PublishedColumn } from './schema.ts'
+import {
+  groupSql,
+  instantSql,
+  placeFile,
+  type Portion,
+  type PublishedColumn,
+  writeRows,
+  type Writing,
+  type Written,
+} from './write.ts'
 import type { Growth, PublishedTable } from './tables.ts'
-import { placeFile, type Portion, type Writing, type Written, writeRows } from './write.ts'
 
 /** What a publish changes in one table: files that it has brought to the destination, and files that leave the table. */
 export interface Change {
@@ -13,7 +21,7 @@ export interface Change {
 }
 
 /** From where to where a table is brought. */
-export interface Step {
+interface Step {
   /** The lake version that it was published from last; undefined where nothing of it counts any more. */
   readonly last: Mark | undefined
   readonly now: Mark

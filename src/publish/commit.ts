@@ -4,11 +4,11 @@ import type { Micros } from '../time.ts'
 import type { Engine } from '../store/engine.ts'
 import { type Action, ownProtocol, type TableState } from './actions.ts'
 import type { Change } from './changes.ts'
+import { requireThere } from './compare.ts'
 import type { Destination } from './destination.ts'
-import { commitTable, lakeKey, type Logs } from './log.ts'
-import { requireThere } from './lost.ts'
+import { commitTable, lakeKey, type Logs, placeOf } from './log.ts'
 import type { Mark } from './ranges.ts'
-import { type PublishedColumn, schemaString } from './schema.ts'
+import { type PublishedColumn, schemaString } from './write.ts'
 
 /** The version of the lake that is being published. */
 export interface At extends Mark {
@@ -69,7 +69,7 @@ export async function requireFit(
 const mending: ReadonlySet<string> = new Set(['doctor', 'adopt', 'migrate'])
 
 /** A table as it is to be. */
-export interface Published {
+interface Published {
   readonly name: string
   readonly columns: readonly PublishedColumn[]
   readonly state: TableState
@@ -82,7 +82,10 @@ export async function commitChange(
   change: Change,
   at: At,
 ): Promise<{ readonly state: TableState; readonly change: Change }> {
-  await requireThere(logs.to, name, change.add)
+  await requireThere(
+    logs.to,
+    change.add.map((add) => placeOf(name, add)),
+  )
   const now = at.now()
   const schema = schemaString(columns)
   const isNew = state.metaData?.schemaString !== schema

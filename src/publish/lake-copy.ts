@@ -1,20 +1,21 @@
 import pLimit from 'p-limit'
 import { LakeError, usage } from '../errors.ts'
 import { writeCheckpoint } from '../ledger/checkpoint.ts'
-import { sha256File } from '../ledger/commit.ts'
 import { decodeEntry } from '../ledger/entry.ts'
+import { heldStamps, liveFiles } from '../ledger/held.ts'
 import { isFolded, type Listing } from '../ledger/journal.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import type { StampedFile } from '../ledger/stamps.ts'
-import { namesIn, realDisk } from '../store/disk.ts'
+import { listStamps, readStamp, type StampedFile, stampFile } from '../ledger/stamps.ts'
+import { makeFolder, namesIn, realDisk } from '../store/disk.ts'
 import { readBytes, sizeOf } from '../store/files.ts'
-import { checkpointFile, entryFile, inLake, places } from '../store/layout.ts'
+import { checkpointFile, dataVersion, entryFile, inLake, places } from '../store/layout.ts'
 import { mirrorMarker, parseMarker } from '../store/marker.ts'
-import type { Destination } from './destination.ts'
-import { neededBy } from './lake-files.ts'
+import { compared, unlike } from './compare.ts'
+import { type Destination, type Published, stopAt } from './destination.ts'
 import {
   atOnce,
   digestOf,
+  inPlace,
   journalAt,
   newestDigest,
   type Staged,
@@ -24,7 +25,7 @@ import {
 } from './lake-journal.ts'
 
 /** From where a lake is copied to where. */
-export interface CopyInput {
+interface CopyInput {
   readonly from: Destination
   readonly to: Destination
   /** No version after this one is copied. */
@@ -153,68 +154,41 @@ async function followsOn({ from, to, scratch }: CopyInput, staged: Staged, targe
 }
 
 async function bringFiles(
-  input: CopyInput,
+  { from, to, scratch, thorough = false }: CopyInput,
   needed: readonly StampedFile[],
   { signal, onFile }: CopyDeps,
 ): Promise<{ files: number; bytes: number; stand: ReadonlySet<string> }> {
-  const { from, to, scratch } = input
-  const { missing, stand } = await missingAt(input, needed)
-  const limit = pLimit(atOnce)
+  const { missing, changed, there } = await compared(
+    to,
+    needed,
+    thorough ? { local: `${scratch}/there`, signal } : undefined,
+  )
+  const lacking = needed.filter(({ path }) => missing.has(path) || changed.has(path))
   const failed = new AbortController()
   let done = 0
-  const ends = await Promise.allSettled(
-    missing.map(
-      async (file, n) =>
-        await limit(async () => {
-          if (failed.signal.aborted) return
-          try {
-            stopAt(signal, from, to)
-            await bringFile(from, to, file, `${scratch}/file-${n}`)
-            onFile?.(++done, missing.length)
-          } catch (error) {
-            failed.abort()
-            throw error
-          }
-        }),
-    ),
-  )
-  for (const end of ends) if (end.status === 'rejected') throw end.reason
-  return { files: missing.length, bytes: missing.reduce((sum, { bytes }) => sum + bytes, 0), stand }
-}
-
-/** What does not stand at the target as it should, by its size, or by its bytes where everything is read. */
-async function missingAt(
-  { to, scratch, thorough }: CopyInput,
-  needed: readonly StampedFile[],
-): Promise<{ missing: readonly StampedFile[]; stand: ReadonlySet<string> }> {
-  const there = new Map<string, number>()
-  for (const place of new Set(needed.map(({ path }) => path.slice(0, path.indexOf('/')))))
-    for (const { path, bytes } of await to.list(place)) there.set(path, bytes)
-  const missing: StampedFile[] = []
-  for (const file of needed) {
-    const stands = there.get(file.path) === file.bytes
-    const local = `${scratch}/there`
-    const sound = stands && (thorough !== true || ((await to.get(file.path, local)) && (await isSound(local, file))))
-    if (!sound) missing.push(file)
+  const limit = pLimit(atOnce)
+  const bring = async (file: StampedFile, n: number): Promise<void> => {
+    if (failed.signal.aborted) return
+    try {
+      stopAt(signal, `copying ${from.uri} to ${to.uri}`)
+      await bringFile(from, to, file, `${scratch}/file-${n}`)
+      onFile?.(++done, lacking.length)
+    } catch (error) {
+      failed.abort()
+      throw error
+    }
   }
-  return { missing, stand: new Set([...there.keys(), ...needed.map(({ path }) => path)]) }
-}
-
-async function isSound(local: string, { bytes, sha256 }: StampedFile): Promise<boolean> {
-  return (await sizeOf(local)) === bytes && (await sha256File(local)).startsWith(sha256)
+  const ends = await Promise.allSettled(lacking.map((file, n) => limit(bring, file, n)))
+  for (const end of ends) if (end.status === 'rejected') throw end.reason
+  const bytes = lacking.reduce((sum, file) => sum + file.bytes, 0)
+  return { files: lacking.length, bytes, stand: new Set([...there, ...needed.map(({ path }) => path)]) }
 }
 
 async function bringFile(from: Destination, to: Destination, file: StampedFile, local: string): Promise<void> {
-  const { path, bytes, sha256 } = file
+  const { path } = file
   if (!(await from.get(path, local))) throw new Vanished(path)
-  const [size, digest] = [await sizeOf(local), await sha256File(local)]
-  if (size !== bytes || !digest.startsWith(sha256))
-    throw unsoundAt(
-      from,
-      path,
-      `${bytes} bytes, SHA-256 ${sha256.slice(0, 12)}…`,
-      size === bytes ? `SHA-256 ${digest.slice(0, 12)}…` : `${size} bytes`,
-    )
+  const wrong = await unlike(local, file)
+  if (wrong) throw unsoundAt(from, path, wrong.expected, wrong.got)
   await to.put(path, local)
   await realDisk.remove(local)
 }
@@ -285,11 +259,71 @@ async function bringEntry(to: Destination, root: string, path: string): Promise<
   })
 }
 
-function stopAt(signal: AbortSignal, from: Destination, to: Destination): void {
-  if (!signal.aborted) return
-  throw new LakeError('stopped', {
-    subject: `copying ${from.uri} to ${to.uri}`,
-    got: 'an interrupt',
-    next: 'run the same command again: what has come is kept',
-  })
+/** What a lake needs to be whole elsewhere. */
+interface Needed {
+  /** Data files and what stamped results were made with, each once; a digest may be its beginning only. */
+  readonly files: readonly StampedFile[]
+  /** Notes of stamped results, staged; after the files that they name. */
+  readonly notes: readonly string[]
+}
+
+/** The live files of the staged version, and all that its stamped results need; their notes are staged, too. */
+export async function neededBy({ root, index }: Staged, from: Destination, near?: Destination): Promise<Needed> {
+  const files = new Map<string, StampedFile>()
+  const take = ({ path, bytes, sha256 }: StampedFile): void => {
+    if (dataVersion(path) === undefined && !isCopy(path))
+      throw unsoundAt(from, `file ${path}`, 'a name that this program gives', 'another')
+    files.set(path, { path, bytes, sha256 })
+  }
+  for (const file of liveFiles(index)) take(file)
+  const listed = await from.list(places.stamps)
+  const before = heldStamps(index)
+  for (const { version } of before)
+    for (const file of liveFiles(index, { version })) if (file.dropped_version === null) take(file)
+  if (before.length > 0) for (const file of listed) if (isCopy(file.path)) take({ ...file, sha256: toldBy(file.path) })
+  const notes = await stageNotes(root, from, listed, near)
+  const own: string[] = []
+  const { lake, version } = index.head()
+  for (const id of notes) {
+    const stamp = await readStamp(root, id).catch((error: unknown) => {
+      throw error instanceof LakeError ? inPlace(error, from) : error
+    })
+    if (stamp.lake !== lake || stamp.version > version) continue
+    for (const file of stamp.files) take(file)
+    own.push(stampFile(id))
+  }
+  return { files: [...files.values()], notes: own }
+}
+
+/** Whether a path is one of what `stamp` copies. */
+function isCopy(path: string): boolean {
+  return /^stamps\/[\w-]+\.(?:sql|parquet)$/.test(path)
+}
+
+/** What the name of such a copy says of its digest: stamps of before the notes say nothing else. */
+function toldBy(path: string): string {
+  return /^stamps\/([0-9a-f]{32})\.sql$/.exec(path)?.[1] ?? /-([0-9a-f]{16})-\d{10,}-/.exec(path)?.[1] ?? ''
+}
+
+async function stageNotes(
+  root: string,
+  from: Destination,
+  listed: readonly Published[],
+  near: Destination | undefined,
+): Promise<string[]> {
+  await makeFolder(realDisk, inLake(root, places.stamps))
+  for (const { path } of listed) {
+    if (!/^stamps\/[0-9a-f]{16}\.json$/.test(path)) continue
+    // A note never changes.
+    if ((await near?.get(path, inLake(root, path))) === true && (await isSound(root, path))) continue
+    if (!(await from.get(path, inLake(root, path)))) throw new Vanished(path)
+  }
+  return await listStamps(root)
+}
+
+async function isSound(root: string, path: string): Promise<boolean> {
+  return await readStamp(root, path.slice(`${places.stamps}/`.length, -'.json'.length)).then(
+    () => true,
+    () => false,
+  )
 }

@@ -38,7 +38,7 @@ export interface Staged extends Disposable {
 }
 
 /** A place on this machine that an earlier copy was brought to. */
-export interface Held {
+interface Held {
   readonly place: Destination
   readonly listing: Listing
 }

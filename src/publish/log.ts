@@ -1,7 +1,9 @@
 import { LakeError, usage } from '../errors.ts'
-import type { Engine } from '../store/engine.ts'
-import { type Action, applied, noTable, ownFeature, parseAction, type TableState } from './actions.ts'
-import { actionsOf, readCheckpoint, writeCheckpoint } from './checkpoint.ts'
+import type { StampedFile } from '../ledger/stamps.ts'
+import { type Engine, quote } from '../store/engine.ts'
+import { writePrivate } from '../store/files.ts'
+import { fileSql } from '../views/relations.ts'
+import { type Action, type Add, applied, noTable, ownFeature, parseAction, type TableState } from './actions.ts'
 import type { Destination, Published } from './destination.ts'
 
 /** Where the log of a table stands, relative to the destination. */
@@ -15,7 +17,7 @@ export function commitFile(table: string, version: number): string {
 }
 
 /** The checkpoint of a version. */
-export function checkpointFile(table: string, version: number): string {
+function checkpointFile(table: string, version: number): string {
   return `${logFolder(table)}/${digits(version)}.checkpoint.parquet`
 }
 
@@ -36,6 +38,11 @@ export function logEntry({
 /** Whether a name is one that a publisher gives: that of a data file, or of what was on its way. */
 export function isOwnFile(path: string): boolean {
   return /(?:^|\/)(?:\.tmp-[^/]+|[0-9a-f]{8}-\d{10}-[^/]+\.parquet)$/.test(path)
+}
+
+/** A file of a table as it stands at the destination. */
+export function placeOf(table: string, { path, size, tags }: Add): StampedFile {
+  return { path: `${table}/${path}`, bytes: size, sha256: tags['sha256'] ?? '' }
 }
 
 /** What reading and writing logs needs: a destination, and an engine with a place for what passes through. */
@@ -134,14 +141,14 @@ export async function commitTable(
   now: number,
 ): Promise<TableState | false> {
   const version = state.version + 1
-  const text = actions.map((action) => `${JSON.stringify(action)}\n`).join('')
-  if ((await logs.to.create(commitFile(table, version), text)) === 'exists') return false
+  if ((await logs.to.create(commitFile(table, version), linesOf(actions))) === 'exists') return false
   const made = applied(state, version, actions)
   if (version - made.checkpoint < betweenCheckpoints) return made
   await checkpointTable(logs, table, made, now)
   return { ...made, checkpoint: version }
 }
 
+/** Writes a checkpoint of Delta's classic form (V1): everything that a state consists of, as actions. */
 async function checkpointTable(
   { to, engine, local }: Logs,
   table: string,
@@ -149,8 +156,49 @@ async function checkpointTable(
   now: number,
 ): Promise<void> {
   const actions = actionsOf(state, now)
-  const file = local(`${table}.checkpoint.parquet`)
-  await writeCheckpoint(engine, actions, local(`${table}.checkpoint.jsonl`), file)
+  const [lines, file] = [local(`${table}.checkpoint.jsonl`), local(`${table}.checkpoint.parquet`)]
+  await writePrivate(lines, linesOf(actions))
+  const typed = Object.entries(columns).map(([name, type]) => `${quote(name)}: ${quote(type)}`)
+  const read = `read_json(${quote(lines)}, format = 'newline_delimited', columns = {${typed.join(', ')}})`
+  await engine.run(`COPY (FROM ${read}) TO ${quote(file)} (FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v1)`)
   await to.put(checkpointFile(table, state.version), file)
   await to.replace(hintFile(table), JSON.stringify({ version: state.version, size: actions.length }))
+}
+
+function linesOf(actions: readonly Action[]): string {
+  return actions.map((action) => `${JSON.stringify(action)}\n`).join('')
+}
+
+/** The columns of a checkpoint: all that an action may say, as Delta's protocol types it. */
+const columns = {
+  txn: 'STRUCT(appId VARCHAR, version BIGINT)',
+  add: `STRUCT(path VARCHAR, partitionValues MAP(VARCHAR, VARCHAR), size BIGINT, modificationTime BIGINT,
+    dataChange BOOLEAN, stats VARCHAR, tags MAP(VARCHAR, VARCHAR))`,
+  remove: 'STRUCT(path VARCHAR, deletionTimestamp BIGINT, dataChange BOOLEAN)',
+  metaData: `STRUCT(id VARCHAR, name VARCHAR, description VARCHAR,
+    format STRUCT(provider VARCHAR, options MAP(VARCHAR, VARCHAR)), schemaString VARCHAR, partitionColumns VARCHAR[],
+    configuration MAP(VARCHAR, VARCHAR), createdTime BIGINT)`,
+  protocol: 'STRUCT(minReaderVersion INTEGER, minWriterVersion INTEGER, writerFeatures VARCHAR[])',
+} as const
+
+/** Files that left the table so long ago are forgotten by its checkpoints, in milliseconds. */
+const remembered = 400 * 86_400_000
+
+function actionsOf(state: TableState, now: number): readonly Action[] {
+  const { metaData, protocol, txns, files, removed } = state
+  return [
+    { protocol },
+    { metaData },
+    ...[...txns].map(([appId, version]) => ({ txn: { appId, version } })),
+    ...[...files.values()].map((add) => ({ add })),
+    ...[...removed.values()]
+      .filter(({ deletionTimestamp }) => deletionTimestamp > now - remembered)
+      .map((remove) => ({ remove })),
+  ]
+}
+
+async function readCheckpoint(engine: Engine, file: string): Promise<readonly Action[]> {
+  const names = Object.keys(columns).map((name) => `"${name}"`)
+  const sql = `SELECT CAST(to_json({${names.map((name) => `${name}: ${name}`).join(', ')}}) AS VARCHAR) AS line FROM ${fileSql(file)}`
+  return (await engine.rows<{ line: string }>(sql)).map(({ line }) => parseAction(line))
 }

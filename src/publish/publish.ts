@@ -1,4 +1,4 @@
-import { LakeError, usage } from '../errors.ts'
+import { usage } from '../errors.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import type { CommitDeps } from '../ledger/commit.ts'
 import { heldVersions, liveFiles } from '../ledger/held.ts'
@@ -8,23 +8,21 @@ import { liesIn } from '../store/disk.ts'
 import { Engine } from '../store/engine.ts'
 import { places } from '../store/layout.ts'
 import { buildViews } from '../views/build.ts'
+import { fileSql } from '../views/relations.ts'
 import { noTable, type TableState } from './actions.ts'
 import { type Change, changeOf, type Target } from './changes.ts'
 import { type At, commitChange, lastMark, requireFit } from './commit.ts'
-import type { Destination } from './destination.ts'
-import { type Logs, readTable, requireFree, requireOwn } from './log.ts'
-import { lostOf } from './lost.ts'
+import { compared } from './compare.ts'
+import { type Destination, isLocal, stopAt } from './destination.ts'
+import { type Logs, placeOf, readTable, requireFree, requireOwn } from './log.ts'
 import { type Mark, type Portions, usualPortions } from './ranges.ts'
-import { publishLake } from './publish-lake.ts'
-import { publishing, type PublishingRun } from './publishing.ts'
-import { schemaString } from './schema.ts'
-import { publishedTables } from './tables.ts'
-import { publishVersions, versionsTable } from './versions.ts'
-import { columnsFor, type Writing } from './write.ts'
+import { publishing, type PublishingRun, publishLake } from './publish-lake.ts'
+import { columnsFor, instantSql, placeFile, schemaString, writeRows, type Writing } from './write.ts'
+import { publishedTables, versionsTable } from './tables.ts'
 import { readerTexts } from './readers/texts.ts'
 
 /** What is published, and where. */
-export interface PublishInput {
+interface PublishInput {
   readonly root: string
   readonly catalogue: Catalogue
   readonly to: Destination
@@ -50,7 +48,7 @@ export interface PublishSummary {
 }
 
 /** The version that a table got, and the files that it gained and lost. */
-export interface PublishedChange {
+interface PublishedChange {
   readonly delta_version: number
   readonly files_added: number
   readonly files_removed: number
@@ -63,7 +61,7 @@ export async function publish(
   deps: JobDeps & { readonly signal: AbortSignal },
 ): Promise<PublishSummary> {
   const { root, to } = input
-  if (!to.uri.includes('://') && liesIn(root, to.uri))
+  if (isLocal(to) && liesIn(root, to.uri))
     throw usage(`destination ${to.uri}`, { expected: 'a folder outside the lake', got: `one in ${root}` })
   return await publishing({ root, name: 'publish' }, deps, async (run) => {
     // What is the newest now or becomes it later is kept from vacuum, until the last file of it was read.
@@ -107,28 +105,30 @@ async function published(
   const done: Record<string, PublishedChange> = {}
   const count = { missing: 0, changed: 0 }
   await begin({ version, destination: to.uri }, () => ({ version, tables: Object.keys(done).length, ...count }))
-  const lost = new Map<string, ReadonlySet<string>>()
-  for (const [name, state] of states) {
-    if (deps.signal.aborted) throw stopped(to)
-    const { missing, changed } = await lostOf(logs, name, state, verify)
-    count.missing += missing.size
-    count.changed += changed.size
-    lost.set(name, new Set([...missing, ...changed]))
-  }
+  const files = [...states].flatMap(([name, { files: adds }]) => [...adds.values()].map((add) => placeOf(name, add)))
+  const reading = { local: logs.local('compared'), signal: deps.signal }
+  const { missing, changed } = await compared(to, files, verify ? reading : undefined)
+  Object.assign(count, { missing: missing.size, changed: changed.size })
+  const lost = new Set([...missing, ...changed])
   for (const table of tables) {
-    if (deps.signal.aborted) throw stopped(to)
+    stopAt(deps.signal, `publishing to ${to.uri}`)
     const state = states.get(table.name) ?? noTable
-    const own = lost.get(table.name) ?? new Set()
+    const own = lostOf(table.name, state, lost)
     if (table.follows !== undefined && own.size === 0 && isAsFar(state, states.get(table.follows))) continue
     const next = await publishTable(writing, { table, state, lost: own }, at, mended)
     if (!next) continue
     states.set(table.name, next.state)
     done[table.name] = publishedChange(next.state, next.change)
   }
-  const versionsChanged = await publishVersions(writing, states, at, lost.get(versionsTable) ?? new Set())
+  const versionsChanged = await publishVersions(writing, states, at, lost)
   if (versionsChanged) done[versionsTable] = publishedChange(versionsChanged.state, versionsChanged.change)
   await publishTexts(to)
   return { destination: to.uri, lake, version, tables: done, lost: count }
+}
+
+/** The files of a table that are not there as they were brought. */
+function lostOf(table: string, { files }: TableState, all: ReadonlySet<string>): ReadonlySet<string> {
+  return new Set([...files.values()].filter((add) => all.has(placeOf(table, add).path)).map(({ path }) => path))
 }
 
 /** Writes what other engines read the tables by; what is there already stays. */
@@ -182,10 +182,49 @@ function publishedChange(state: TableState, { add, leave }: Change): PublishedCh
   return { delta_version: state.version, files_added: add.length, files_removed: leave.length, bytes_added }
 }
 
-function stopped({ uri }: Destination): LakeError {
-  return new LakeError('stopped', {
-    subject: `publishing to ${uri}`,
-    got: 'an interrupt',
-    next: 'the same command goes on',
-  })
+const empty = `SELECT CAST(NULL AS BIGINT) AS lake_version, CAST(NULL AS TIMESTAMPTZ) AS lake_committed_at,
+  CAST(NULL AS VARCHAR) AS table_name, CAST(NULL AS BIGINT) AS delta_version, CAST(NULL AS TIMESTAMPTZ) AS committed_at
+  WHERE false`
+
+/**
+ * Notes the versions of all tables under the lake version that they tell of now, as the last commit of a publish;
+ * undefined where that stands there already.
+ */
+async function publishVersions(
+  writing: Writing,
+  states: ReadonlyMap<string, TableState>,
+  at: At,
+  all: ReadonlySet<string>,
+): Promise<{ readonly state: TableState; readonly change: Change } | undefined> {
+  const state = states.get(versionsTable) ?? noTable
+  const lost = lostOf(versionsTable, state, all)
+  const tables = [...states].filter(([name]) => name !== versionsTable)
+  const known = [...state.files.values()]
+  const paths = known.flatMap(({ path }) => (lost.has(path) ? [] : [path]))
+  const before = await bring(writing, paths)
+  const told = tables.map(([name, { version }]) => `('${name}', ${version})`).join(', ')
+  const newest = `(SELECT table_name, delta_version FROM (${before}) QUALIFY dense_rank() OVER (ORDER BY lake_version DESC) = 1)`
+  const current = `(SELECT * FROM (VALUES ${told}) AS current (table_name, delta_version))`
+  const [row] = await writing.engine.rows<{ differ: bigint }>(
+    `SELECT count(*) AS differ FROM (FROM ${current} EXCEPT FROM ${newest})`,
+  )
+  if (state.version >= 0 && lost.size === 0 && row?.differ === 0n) return undefined
+  const rows = `${before} ${paths.length > 0 ? `WHERE lake_version <> ${at.version}` : ''}
+    UNION ALL BY NAME SELECT CAST(${at.version} AS BIGINT) AS lake_version, ${instantSql(at.at)} AS lake_committed_at, table_name,
+      CAST(delta_version AS BIGINT) AS delta_version, ${instantSql(at.now() * 1000)} AS committed_at FROM ${current}`
+  const columns = await columnsFor(writing.engine, empty)
+  const order = ['lake_version', 'table_name']
+  const written = await writeRows(writing, versionsTable, { rows, columns, where: [], order })
+  const add = [await placeFile(writing, versionsTable, '0', written, {})]
+  return await commitChange(writing, { name: versionsTable, columns, state }, { add, leave: known }, at)
+}
+
+/** The rows that stand there, as a SELECT over local copies. */
+async function bring({ to, local }: Logs, paths: readonly string[]): Promise<string> {
+  const parts: string[] = []
+  for (const path of paths) {
+    const file = local(`${versionsTable}-held-${parts.length}`)
+    if (await to.get(`${versionsTable}/${path}`, file)) parts.push(`SELECT * FROM ${fileSql(file)}`)
+  }
+  return parts[0] ?? empty
 }

@@ -6,7 +6,7 @@ import { Ledger } from '../ledger/ledger.ts'
 import { findOrphans, openSpool } from '../ledger/sweep.ts'
 import { refuseStranger } from '../store/begin.ts'
 import { beginDatabase } from '../store/database.ts'
-import { diskError, isWritable, liesIn, realDisk } from '../store/disk.ts'
+import { diskError, isWritable, realDisk } from '../store/disk.ts'
 import { isThere, readText } from '../store/files.ts'
 import { inLake, places } from '../store/layout.ts'
 import { type Lock, lockCommit, lockJob, pin, pullLock } from '../store/lock.ts'
@@ -14,13 +14,11 @@ import { lakeMarker, markedSynthetic, mirrorMarker, mirrorOf, parseMarker } from
 import { closePrivate } from '../store/private.ts'
 import { buildViews } from '../views/build.ts'
 import { namedByViews } from '../views/manifest.ts'
-import { below } from './below.ts'
-import type { Destination, Reach } from './destination.ts'
-import { folderAt } from './folder.ts'
+import { below, type Destination, folderAt, isLocal, type Reach, requireApart } from './destination.ts'
 import { type Copied, type CopyDeps, copyLake } from './lake-copy.ts'
 import { journalAt } from './lake-journal.ts'
-import { destinationOf } from './open.ts'
 import { lakeFolder, leftOnTheWay } from './publish-lake.ts'
+import { destinationOf } from './s3.ts'
 
 /** What is mirrored, and where to. */
 export interface PullInput {
@@ -61,11 +59,7 @@ export async function pull(input: PullInput, deps: PullDeps): Promise<Pulled> {
   const reach: Reach = { disk, mark: run, web: deps.web }
   await refuseOwn(root)
   const from = await lakeIn(destinationOf(input.source, input.cwd === undefined ? reach : { ...reach, cwd: input.cwd }))
-  if (isLocal(from) && (liesIn(root, from.uri) || liesIn(from.uri, root)))
-    throw usage(`source ${from.uri}`, {
-      expected: `a folder apart from that of the ${own ? 'lake' : 'mirror'}`,
-      got: root,
-    })
+  requireApart(root, from, 'source')
   try {
     await using held = new AsyncDisposableStack()
     held.use(await lockJob(root, pullLock, { ...deps.holder, since: deps.nowMicros() }))
@@ -104,10 +98,6 @@ async function refuseOwn(root: string): Promise<void> {
 async function lakeIn(place: Destination): Promise<Destination> {
   const inside = below(place, lakeFolder)
   return (await journalAt(inside)).newest > 0 ? inside : place
-}
-
-function isLocal({ uri }: Destination): boolean {
-  return !uri.includes('://')
 }
 
 /** Holds vacuum back at a lake on this machine that can be told so; what vanishes elsewhere is looked for anew. */

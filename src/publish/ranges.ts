@@ -8,7 +8,7 @@ export interface Mark {
 }
 
 /** What came to the lake after one version and up to another. */
-export interface Range {
+interface Range {
   readonly since: Mark
   readonly until: Mark
 }
@@ -57,7 +57,7 @@ export interface Portions {
 export const usualPortions: Portions = { few: 122_880, large: 1_000_000 }
 
 /** What a publish does to the files of a table: pieces are written, with about so many rows, and files leave. */
-export interface Rewriting {
+interface Rewriting {
   readonly write: readonly (Piece & { readonly rows: number })[]
   readonly leave: readonly Held[]
 }

@@ -1,12 +1,16 @@
 import { createHash } from 'node:crypto'
-import { LakeError } from '../errors.ts'
-import { type Exchange, type Exchanged, type FilePart, type Line, openLine } from '../net/exchange.ts'
+import { LakeError, usage } from '../errors.ts'
+import { type Exchange, type Exchanged, exchangesWith, type FilePart } from '../net/exchange.ts'
+import { dateOf, header } from '../net/limits.ts'
 import { afterTry, noTries, type RetryPolicy } from '../net/retry.ts'
+import { redact } from '../secrets/secrets.ts'
 import { readStream } from '../store/files.ts'
-import type { Web } from './destination.ts'
-import { codeIn, refusal, type Refused, unreached } from './s3-refusal.ts'
+import { stopAt, type Web } from './destination.ts'
 import { readS3, type S3Settings } from './s3-settings.ts'
 import { emptyPayload, percent, queryText, signed } from './s3-sign.ts'
+
+/** What a bucket said, of whatever status. */
+export type Answer = Extract<Exchanged, { kind: 'answer' }>
 
 /** One request to a bucket. */
 export interface Call extends Pick<Exchange, 'method' | 'body' | 'into'> {
@@ -17,7 +21,7 @@ export interface Call extends Pick<Exchange, 'method' | 'body' | 'into'> {
 }
 
 /** What a try came to: a result, or a failure after which the next try may go better. */
-export type Try<T> = { readonly done: T } | { readonly again: Exchanged }
+type Try<T> = { readonly done: T } | { readonly again: Exchanged }
 
 /** How a bucket is asked. */
 export interface Asking {
@@ -27,9 +31,11 @@ export interface Asking {
   /** Tries again, with growing pauses, while failures pass; then gives up with words. */
   readonly persist: <T>(doing: string, attempt: () => Promise<Try<T>>) => Promise<T>
   /** The answer to a request that may be sent twice; failures that pass were waited out. */
-  readonly ask: (doing: string, call: Call) => Promise<Refused>
+  readonly ask: (doing: string, call: Call) => Promise<Answer>
+  /** The same, which must be a success. */
+  readonly want: (doing: string, call: Call) => Promise<Answer>
   /** What a person is told of an answer that will not change. */
-  readonly refuse: (answer: Refused, doing: string) => Promise<LakeError>
+  readonly refuse: (answer: Answer, doing: string) => Promise<LakeError>
 }
 
 const retries: RetryPolicy = {
@@ -44,22 +50,21 @@ const connections = 8
 
 /** Asks the bucket of an address, with what the environment says of keys and places. */
 export function askS3(text: string, web: Web): Asking {
-  let known: Promise<{ settings: S3Settings; line: Line }> | undefined
+  let known: ReturnType<typeof connect> | undefined
   const ready = (): NonNullable<typeof known> => (known ??= connect(text, web))
   const settings = async (): Promise<S3Settings> => (await ready()).settings
   const once = async (call: Call): Promise<Exchanged> => {
-    const { settings: own, line } = await ready()
-    return await line.send(await toSend(call, own, web), web.signal)
+    const { settings: own, exchange } = await ready()
+    return await exchange(await toSend(call, own, web), web.signal)
   }
-  const refuse = async (answer: Refused, doing: string): Promise<LakeError> =>
+  const refuse = async (answer: Answer, doing: string): Promise<LakeError> =>
     refusal(answer, await settings(), doing, web.now())
   const persist: Asking['persist'] = async (doing, attempt) => {
     for (let tries = noTries; ; ) {
       const began = web.now()
       const result = await attempt()
       if ('done' in result) return result.done
-      if (web.signal.aborted)
-        throw new LakeError('stopped', { subject: doing, got: 'an interrupt', next: 'run the same command again' })
+      stopAt(web.signal, doing)
       const next = afterTry(retries, tries, outcomeOf(result.again, web.now() - began), web.random)
       if (next.kind === 'stop' || isLasting(result.again)) throw unreached(result.again, await settings(), doing)
       await web.wait(next.waitMs, web.signal)
@@ -72,16 +77,21 @@ export function askS3(text: string, web: Web): Asking {
       const done = lastingAnswer(got)
       return done ? { done } : { again: got }
     })
-  return { settings, once, persist, ask, refuse }
+  const want: Asking['want'] = async (doing, call) => {
+    const answer = await ask(doing, call)
+    if (answer.status >= 200 && answer.status < 300) return answer
+    throw await refuse(answer, doing)
+  }
+  return { settings, once, persist, ask, want, refuse }
 }
 
-async function connect(text: string, web: Web): Promise<{ settings: S3Settings; line: Line }> {
+async function connect(text: string, web: Web) {
   const settings = await readS3(text, web.env)
-  return { settings, line: openLine({ base: settings.endpoint, connections, proxy: web.proxy }) }
+  return { settings, exchange: exchangesWith({ base: settings.endpoint, connections, proxy: web.proxy }) }
 }
 
 /** The answer that the same request would get again; undefined where it may fare better later. */
-export function lastingAnswer(got: Exchanged): Refused | undefined {
+export function lastingAnswer(got: Exchanged): Answer | undefined {
   if (got.kind === 'fault' || [408, 429].includes(got.status)) return undefined
   if (got.status >= 500) return [501, 505, 507].includes(got.status) ? got : undefined
   const passing = ['RequestTimeout', 'SlowDown', 'ConditionalRequestConflict', 'OperationAborted']
@@ -128,4 +138,109 @@ async function digestOf(body: Buffer | FilePart): Promise<string> {
     if (left <= 0) break
   }
   return hash.digest('hex')
+}
+
+/** The name that S3 gives an error; a bare status has none. */
+export function codeIn({ body, status }: Answer): string {
+  return tag(body.toString('utf8', 0, 65_536), 'Code') ?? `status ${status}`
+}
+
+/** The text of the first element of a name in an answer of S3. */
+export function tag(xml: string, name: string): string | undefined {
+  const text = new RegExp(String.raw`<${name}(?:\s[^>]*)?>([^<]*)</${name}>`).exec(xml)?.[1]
+  return text === undefined ? undefined : unescaped(text)
+}
+
+const entities: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', apos: "'", amp: '&' }
+
+function unescaped(text: string): string {
+  return text.replaceAll(/&(?:#(\d+)|#x([0-9a-f]+)|(\w+));/gi, (whole, decimal, hex, name: string) => {
+    const code = decimal === undefined ? (hex === undefined ? Number.NaN : Number.parseInt(String(hex), 16)) : +decimal
+    return Number.isNaN(code) ? (entities[name] ?? whole) : String.fromCodePoint(code)
+  })
+}
+
+const badKeys = new Set([
+  'AccessDenied',
+  'AllAccessDisabled',
+  'ExpiredToken',
+  'InvalidAccessKeyId',
+  'InvalidToken',
+  'SignatureDoesNotMatch',
+  'TokenRefreshRequired',
+])
+const otherRegion = new Set(['AuthorizationHeaderMalformed', 'PermanentRedirect', 'IllegalLocationConstraintException'])
+
+/** The words of a refusal, without the keys that S3 repeats in them. */
+function wordsIn(answer: Answer, { credentials }: S3Settings): string {
+  const message = tag(answer.body.toString('utf8', 0, 65_536), 'Message') ?? ''
+  const { id, secret, token } = credentials
+  const secrets = [id, secret, ...(token === undefined ? [] : [token])]
+  return redact(`${codeIn(answer)}${message === '' ? '' : ` (${message.slice(0, 200)})`}`, secrets)
+}
+
+/** What a person is told of a refusal that no further try would change. */
+function refusal(answer: Answer, settings: S3Settings, doing: string, now: number): LakeError {
+  const code = codeIn(answer)
+  const { bucket, endpoint, region } = settings
+  const subject = `${doing} s3://${bucket}`
+  const got = wordsIn(answer, settings)
+  if (code === 'RequestTimeTooSkewed') {
+    const there = dateOf(answer.headers)
+    const off = there === null ? '' : `, ${Math.round(Math.abs(now - there) / 60_000)} minutes off`
+    return usage('the clock of this machine', { expected: `that of ${endpoint}${off}`, got, next: 'set it right' })
+  }
+  if (code === 'NoSuchBucket')
+    return usage(subject, {
+      expected: `a bucket at ${endpoint}`,
+      got: 'none of that name',
+      next: `make it (aws s3 mb s3://${bucket}) or name another`,
+    })
+  const home = header(answer.headers, 'x-amz-bucket-region') ?? tag(answer.body.toString(), 'Region')
+  if (otherRegion.has(code) || (answer.status === 301 && home !== undefined))
+    return usage(subject, {
+      expected: `the region of the bucket${home === undefined ? '' : `, ${home}`}`,
+      got: region,
+      next: home === undefined ? 'set AWS_REGION' : `set AWS_REGION=${home}`,
+    })
+  if (badKeys.has(code) || answer.status === 401 || answer.status === 403)
+    return new LakeError('unauthorised', {
+      subject,
+      expected: 'a key that may read, list, write and remove there',
+      got,
+      next: 'see AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN or AWS_PROFILE',
+    })
+  const strange = answer.status === 200
+  const elsewhere = answer.status >= 300 && answer.status < 400
+  if (strange || elsewhere || answer.status === 404 || answer.status === 405)
+    return usage(subject, {
+      expected: `S3 at ${endpoint}`,
+      got: strange ? 'an answer of something else' : elsewhere ? `a redirect${hostIn(answer)}` : got,
+      next: 'set AWS_ENDPOINT_URL to the address of an S3, or AWS_REGION to that of the bucket',
+    })
+  return new LakeError('incomplete', { subject, got, next: 'run the same command again' })
+}
+
+/** Where a redirect leads, without what its query may hold. */
+function hostIn({ headers }: Answer): string {
+  const to = header(headers, 'location')
+  return to !== null && URL.canParse(to) ? ` to ${new URL(to).origin}` : ''
+}
+
+/** What a person is told where no answer came, or none but errors of the server. */
+function unreached(last: Exchanged, settings: S3Settings, doing: string): LakeError {
+  const { bucket, endpoint } = settings
+  const subject = `${doing} s3://${bucket}`
+  if (last.kind === 'fault' && ['ENOTFOUND', 'EAI_AGAIN'].includes(last.code))
+    return usage(subject, {
+      expected: `an S3 at ${endpoint}`,
+      got: 'no such host',
+      next: 'see AWS_ENDPOINT_URL and AWS_REGION',
+    })
+  return new LakeError('incomplete', {
+    subject,
+    expected: `an answer of ${endpoint}`,
+    got: last.kind === 'fault' ? last.words : wordsIn(last, settings),
+    next: 'run the same command again: nothing published is lost',
+  })
 }

@@ -1,43 +1,47 @@
 import { LakeError, usage } from '../errors.ts'
+import { header } from '../net/limits.ts'
 import { sizeOf } from '../store/files.ts'
 import { parseMicros } from '../time.ts'
-import type { Destination, Published, Web } from './destination.ts'
-import { onTheWay } from './folder.ts'
-import { type Asking, askS3, lastingAnswer } from './s3-ask.ts'
-import { putParts } from './s3-parts.ts'
-import { codeIn, type Refused, tag } from './s3-refusal.ts'
+import { type Destination, folderAt, onTheWay, type Published, type Reach, type Web } from './destination.ts'
+import { type Answer, type Asking, askS3, type Call, codeIn, lastingAnswer, tag } from './s3-ask.ts'
 import { parseS3 } from './s3-settings.ts'
 
 /** Larger files travel in parts of this size: one that breaks off is sent again, not all of them. */
-export const partBytes = 64 << 20
+const partBytes = 64 << 20
+
+const writing = 'writing to'
 
 /** Made once: whoever may create it twice asks a server that does not keep the rule on which commits rest. */
 const createOnly = `${onTheWay}create-only`
+
+/** The destination that a text names. */
+export function destinationOf(text: string, reach: Reach): Destination {
+  const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text)?.[1]
+  if (scheme?.toLowerCase() === 's3' && reach.web) return s3At(text, reach.web)
+  if (scheme !== undefined || text === '')
+    throw usage(`destination ${text.replace(/\/\/[^/]*@/, '//…@')}`, {
+      expected: 'a folder or s3://bucket/prefix',
+      got: scheme === undefined ? 'nothing' : `the scheme ${scheme}`,
+    })
+  return folderAt(text, reach)
+}
 
 /** A bucket, or what bears a prefix in one; `partSize` is for tests. */
 export function s3At(text: string, web: Web, partSize = partBytes): Destination {
   const { bucket, prefix } = parseS3(text)
   const asking = askS3(text, web)
-  const { ask, refuse } = asking
-  const writing = 'writing to'
-  const good = async (answer: Refused, doing: string): Promise<Refused> => {
+  /** The answer about an object; undefined where it is not there. */
+  const found = async (doing: string, call: Call): Promise<Answer | undefined> => {
+    const answer = await asking.ask(doing, call)
     if (answer.status >= 200 && answer.status < 300) return answer
-    throw await refuse(answer, doing)
-  }
-  const read = async (path: string): Promise<Buffer | undefined> => {
-    const answer = await ask('reading', { method: 'GET', path })
-    return isMissing(answer) ? undefined : (await good(answer, 'reading')).body
+    if (isMissing(answer)) return undefined
+    throw await asking.refuse(answer, doing)
   }
   let proved: Promise<void> | undefined
   return {
     uri: `s3://${bucket}${prefix === '' ? '' : `/${prefix.slice(0, -1)}`}`,
-    read,
-    get: async (path, file) => {
-      const answer = await ask('reading', { method: 'GET', path, into: file })
-      if (isMissing(answer)) return false
-      await good(answer, 'reading')
-      return true
-    },
+    read: async (path) => (await found('reading', { method: 'GET', path }))?.body,
+    get: async (path, file) => (await found('reading', { method: 'GET', path, into: file })) !== undefined,
     list: async (folder) => await listBelow(asking, prefix, folder),
     create: async (path, body) => {
       await (proved ??= prove(asking))
@@ -46,18 +50,14 @@ export function s3At(text: string, web: Web, partSize = partBytes): Destination 
     put: async (path, file) => {
       const bytes = await sizeOf(file)
       if (bytes > partSize) return await putParts(asking, path, { file, bytes }, partSize)
-      await good(await ask(writing, { method: 'PUT', path, body: { file, start: 0, bytes } }), writing)
+      await asking.want(writing, { method: 'PUT', path, body: { file, start: 0, bytes } })
     },
-    replace: async (path, body) =>
-      void (await good(await ask(writing, { method: 'PUT', path, body: Buffer.from(body) }), writing)),
-    remove: async (path) => {
-      const answer = await ask('removing from', { method: 'DELETE', path })
-      if (!isMissing(answer)) await good(answer, 'removing from')
-    },
+    replace: async (path, body) => void (await asking.want(writing, { method: 'PUT', path, body: Buffer.from(body) })),
+    remove: async (path) => void (await found('removing from', { method: 'DELETE', path })),
   }
 }
 
-function isMissing(answer: Refused): boolean {
+function isMissing(answer: Answer): boolean {
   return answer.status === 404 && codeIn(answer) === 'NoSuchKey'
 }
 
@@ -78,12 +78,12 @@ async function prove(asking: Asking): Promise<void> {
  */
 async function createOnce(asking: Asking, path: string, body: Buffer, bare = false): Promise<'created' | 'exists'> {
   let unsure = false
-  return await asking.persist('writing to', async () => {
+  return await asking.persist(writing, async () => {
     const got = await asking.once({ method: 'PUT', path, body, headers: { 'if-none-match': '*' } })
     const answer = lastingAnswer(got)
     if (answer?.status === 200) return { done: 'created' }
     const taken = answer?.status === 412
-    if (answer && !taken) throw await asking.refuse(answer, 'writing to')
+    if (answer && !taken) throw await asking.refuse(answer, writing)
     if (taken && (!unsure || bare)) return { done: 'exists' }
     unsure = true
     const there = lastingAnswer(await asking.once({ method: 'GET', path }))
@@ -146,4 +146,64 @@ function listOf(xml: string): ListPage | undefined {
     objects.push({ key, bytes: Number(size), modified: Math.floor(micros / 1_000_000) })
   }
   return { objects, next }
+}
+
+/** More parts than this no object may have. */
+const mostParts = 10_000
+
+/** Brings a large file in parts: the object is there, whole, when the last step is done, and nothing before. */
+async function putParts(
+  asking: Asking,
+  path: string,
+  { file, bytes }: { readonly file: string; readonly bytes: number },
+  partSize: number,
+): Promise<void> {
+  const begun = await asking.want(writing, { method: 'POST', path, query: { uploads: '' } })
+  const uploadId = tag(begun.body.toString(), 'UploadId')
+  // Parts of no upload are objects of their own.
+  if (!uploadId) throw await asking.refuse(begun, writing)
+  try {
+    const size = Math.max(partSize, Math.ceil(bytes / mostParts))
+    const tags: string[] = []
+    for (let start = 0; start < bytes; start += size) {
+      const query = { partNumber: String(tags.length + 1), uploadId }
+      const body = { file, start, bytes: Math.min(size, bytes - start) }
+      const answer = await asking.want(writing, { method: 'PUT', path, query, body })
+      const etag = header(answer.headers, 'etag')
+      if (etag === null) throw await asking.refuse(answer, writing)
+      tags.push(etag)
+    }
+    await complete(asking, path, uploadId, tags, bytes)
+  } catch (error) {
+    // What is left of it costs money until it is taken back.
+    await asking.once({ method: 'DELETE', path, query: { uploadId } }).catch(() => undefined)
+    throw error
+  }
+}
+
+/** The last step; told twice, it may find that the first time was heard. */
+async function complete(
+  asking: Asking,
+  path: string,
+  uploadId: string,
+  tags: readonly string[],
+  bytes: number,
+): Promise<void> {
+  const parts = tags.map((etag, n) => `<Part><PartNumber>${n + 1}</PartNumber><ETag>${escaped(etag)}</ETag></Part>`)
+  const body = Buffer.from(`<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`)
+  await asking.persist(writing, async () => {
+    const got = await asking.once({ method: 'POST', path, query: { uploadId }, body })
+    const answer = lastingAnswer(got)
+    if (!answer) return { again: got }
+    // S3 begins its answer before it knows how the step ends.
+    if (answer.status === 200 && tag(answer.body.toString(), 'ETag') !== undefined) return { done: undefined }
+    if (answer.status === 200) return { again: got }
+    const there = codeIn(answer) === 'NoSuchUpload' ? await asking.ask(writing, { method: 'HEAD', path }) : answer
+    if (there.status === 200 && Number(header(there.headers, 'content-length')) === bytes) return { done: undefined }
+    throw await asking.refuse(answer, writing)
+  })
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;')
 }

@@ -7,7 +7,7 @@ import { type Engine, quoteName } from '../store/engine.ts'
 import { statementsIn } from '../store/sql.ts'
 import { readPoints } from '../views/relations.ts'
 import type { Mark } from './ranges.ts'
-import { instantSql } from './schema.ts'
+import { instantSql } from './write.ts'
 
 /** A table as it is published from the views of one lake version. */
 export interface PublishedTable {
@@ -39,7 +39,7 @@ export interface Growth {
 }
 
 /** What the tables are made from: the lake's folder, absolute, and the files of one version. */
-export interface TableSources {
+interface TableSources {
   readonly root: string
   readonly catalogue: Catalogue
   readonly files: readonly HeldFile[]
@@ -47,6 +47,9 @@ export interface TableSources {
 
 const statement = statementsIn(new URL('sql/', import.meta.url))
 const series = ['metric', 'asset', 'interval', 'currency', 'exchange', 'network']
+
+/** The table that says which version of each other table belongs to which version of the lake. */
+export const versionsTable = 'versions'
 
 /** Every table but `versions`, in the order in which they are committed. */
 export function publishedTables(sources: TableSources): readonly PublishedTable[] {

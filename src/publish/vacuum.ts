@@ -5,13 +5,11 @@ import { Engine } from '../store/engine.ts'
 import type { TableState } from './actions.ts'
 import type { Destination, Published } from './destination.ts'
 import { isOwnFile, logEntry, logFolder, type Logs, readCommit, readTable, requireOwn } from './log.ts'
-import { lakeGoing } from './publish-lake.ts'
-import { publishing } from './publishing.ts'
-import { publishedTables } from './tables.ts'
-import { versionsTable } from './versions.ts'
+import { lakeGoing, publishing } from './publish-lake.ts'
+import { publishedTables, versionsTable } from './tables.ts'
 
 /** What vacuuming a destination is told. */
-export interface PublishedVacuumInput {
+interface PublishedVacuumInput {
   readonly root: string
   readonly catalogue: Catalogue
   readonly to: Destination

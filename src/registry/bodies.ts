@@ -1,18 +1,18 @@
 import { isUtf8 } from 'node:buffer'
 import type { Resource } from '../catalog/catalogue.ts'
 import { cutBody, textStart } from './cut.ts'
-import { type Envelope, envelope, usually } from './envelope.ts'
-import { deepest, type Fields, isFields, shapeOf, sortedText, textOf, type Value } from './json.ts'
 import {
-  fieldText,
-  type Incoming,
-  readRecord,
-  readText,
-  type RecordText,
-  textHash,
-  withHash,
   BadBody,
-} from './record.ts'
+  type Envelope,
+  envelope,
+  type Fields,
+  isFields,
+  jsonText,
+  sortedText,
+  usually,
+  type Value,
+} from './json.ts'
+import { fieldText, type Incoming, readRecord, readText, type RecordText, textHash, withHash } from './record.ts'
 
 /** A body that could be read, or why not. */
 export type Read<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly reason: string }
@@ -46,7 +46,7 @@ export interface FeedEvent {
 }
 
 /** A page of the feed. */
-export interface FeedPage extends Envelope {
+interface FeedPage extends Envelope {
   readonly events: readonly FeedEvent[]
   readonly hasMore: boolean
 }
@@ -335,19 +335,11 @@ function readEvent(value: Value, resources: Resources): FeedEvent {
 
 /** The event as received; the text of its record is at hand. */
 function eventText(event: Fields, incoming: Incoming | null): string {
-  const members: string[] = []
-  for (const key in event) {
-    const held = event[key] as Value
-    const text = key === 'record' && incoming ? incoming.text : memberText(held)
-    members.push(`${JSON.stringify(key)}:${text}`)
-  }
+  const members = Object.entries(event).map(([key, held]) => {
+    const text = key === 'record' && incoming ? incoming.text : jsonText(held, 'an event')
+    return `${JSON.stringify(key)}:${text}`
+  })
   return `{${members.join(',')}}`
-}
-
-function memberText(value: Value): string {
-  const { depth, odd } = shapeOf(value)
-  if (depth > deepest) throw new BadBody(`an event nested deeper than ${deepest}`)
-  return textOf(value, odd)
 }
 
 const longestEvent = 4_100_000
@@ -359,8 +351,6 @@ function resourceOf(type: string, resources: Resources): Resource | undefined {
 }
 
 function rawRecord(type: string, id: string, record: Value): Incoming {
-  const { depth, odd } = shapeOf(record)
-  if (depth > deepest) throw new BadBody(`${type} ${id}: nested deeper than ${deepest}`)
-  const text = textOf(record, odd)
+  const text = jsonText(record, `${type} ${id}`)
   return { id, text, hash: textHash(text), product: null, verified: false, bare: false }
 }

@@ -1,7 +1,7 @@
 import { isFields, type Value } from './json.ts'
 
 /** A large body whose records are parsed one by one: the frame around them, and the records of an array of it. */
-export interface CutBody {
+interface CutBody {
   /** The body with a stand-in for each record. */
   readonly frame: unknown
   /** The elements of an array of the frame, parsed as they are asked for. */

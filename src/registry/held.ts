@@ -1,13 +1,14 @@
 import type { Resource } from '../catalog/catalogue.ts'
 import { type Held, type HeldEntity, type HeldTexts, type EntityName, type Finding, verifyKinds } from './history.ts'
 import { addKey, changeLine, type KnownKeys, noKeys } from './keys.ts'
-import { type Engine, quote } from '../store/engine.ts'
+import { Engine, quote } from '../store/engine.ts'
 import { liveFiles } from '../ledger/held.ts'
 import { inLake } from '../store/layout.ts'
+import { parquet } from '../store/parquet.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { textHash } from './record.ts'
 import { filterFields } from './verify-plan.ts'
-import { statement, relation } from './sql.ts'
+import { statement, relation } from './columns.ts'
 import { type Shaped, text, real, flag, count, oneOf, orNull } from '../ledger/shape.ts'
 import { rowsAs } from '../ledger/row.ts'
 
@@ -18,6 +19,12 @@ export function tableFiles(ledger: Ledger, table: string): string[] {
 
 function relationOf(ledger: Ledger, table: string): string {
   return relation(table, tableFiles(ledger, table))
+}
+
+/** Takes the rows of a large answer one by one, each as the values of its columns. */
+async function eachRow(engine: Engine, sql: string, take: (...values: readonly unknown[]) => void): Promise<void> {
+  for await (const { rows, columns } of (await engine.stream(sql)).chunks)
+    for (let n = 0; n < rows; n++) take(...columns.map((column) => column[n] ?? null))
 }
 
 /** The newest state of every entity of the named resources. */
@@ -35,15 +42,11 @@ export async function readHeld(ledger: Ledger, engine: Engine, resources: readon
       product: deployments ? 'product_id' : 'CAST(NULL AS VARCHAR)',
       verified: deployments ? `verification_status = 'verified'` : 'false',
     })
-    for await (const { rows, columns } of (await engine.stream(sql)).chunks) {
-      const [ids = [], open = [], products = [], verified = [], hashes = [], at = []] = columns
-      for (let n = 0; n < rows; n++) {
-        const id = ids[n] as string
-        const seen = { hash: (hashes[n] ?? null) as string | null, at: at[n] as number }
-        const rest = { product: (products[n] ?? null) as string | null, verified: verified[n] === true }
-        entities.set(id, { id, open: open[n] === true, ...seen, ...rest })
-      }
-    }
+    await eachRow(engine, sql, (id, open, product, verified, hash, at) => {
+      const seen = { hash: hash as string | null, at: at as number }
+      const rest = { product: product as string | null, verified: verified === true }
+      entities.set(id as string, { id: id as string, open: open === true, ...seen, ...rest })
+    })
   }
   return held
 }
@@ -61,11 +64,9 @@ export async function readOpenFields(
     .map(([, field]) => `"${field}"`)
     .join(', ')
   const sql = statement('open', { steps: relationOf(ledger, table), fields: `[${columns}]::VARCHAR[]` })
-  for await (const { rows, columns: read } of (await engine.stream(sql)).chunks) {
-    const [ids = [], values = []] = read
-    for (let n = 0; n < rows; n++)
-      found.set(ids[n] as string, JSON.parse(values[n] as string) as readonly (string | null)[])
-  }
+  await eachRow(engine, sql, (id, values) => {
+    found.set(id as string, JSON.parse(values as string) as readonly (string | null)[])
+  })
   return found
 }
 
@@ -85,13 +86,9 @@ export async function readTexts(
       resource: quote(resource),
       ids: quote(JSON.stringify([...new Set(own.map(({ id }) => id))])),
     })
-    for await (const { rows, columns } of (await engine.stream(sql)).chunks) {
-      const [names = [], versions = [], latest = []] = columns
-      for (let n = 0; n < rows; n++) {
-        const version = versions[n] as string
-        found.set(names[n] as string, { version, latest: (latest[n] ?? version) as string })
-      }
-    }
+    await eachRow(engine, sql, (id, version, latest) => {
+      found.set(id as string, { version: version as string, latest: (latest ?? version) as string })
+    })
   }
   return (resource, id) => texts.get(resource)?.get(id)
 }
@@ -197,4 +194,49 @@ const eventsFields = { type: text, known: flag, op: text, events: count }
 /** Stored events by type and operation; `known`: whether this program knows the type. */
 export async function readEventCounts(ledger: Ledger, engine: Engine): Promise<Shaped<typeof eventsFields>[]> {
   return await rowsAs(engine, eventsFields, statement('event_counts', { events: relationOf(ledger, 'events') }))
+}
+
+const stepFields = {
+  /** Unix seconds. */
+  at: real,
+  active: count,
+  retired: count,
+  /** Since the step before. */
+  created: count,
+  newlyRetired: count,
+  removed: count,
+}
+
+/** The registry's products after one instant. */
+export type UniverseStep = Shaped<typeof stepFields>
+
+/** The products over time, one step for every instant at which something changed; empty where nothing is known. */
+export async function universeSteps(ledger: Ledger): Promise<UniverseStep[]> {
+  const paths = tableFiles(ledger, 'history.products')
+  if (paths.length === 0) return []
+  using engine = await Engine.open()
+  return await rowsAs(engine, stepFields, universeSql(paths))
+}
+
+/** Each step, one of a product in a poll, turns one state of it into another; the running sums are the universe. */
+function universeSql(paths: readonly string[]): string {
+  return `
+    WITH step AS (
+      SELECT id, "at",
+        CASE WHEN closed_by IS NOT NULL THEN 'gone' WHEN lower(status) = 'inactive' THEN 'retired' ELSE 'active' END AS state
+      FROM ${parquet(paths)}
+    ), move AS (
+      SELECT "at", state, coalesce(lag(state) OVER (PARTITION BY id ORDER BY "at"), 'gone') AS before FROM step
+    ), change AS (
+      SELECT "at",
+        count(*) FILTER (WHERE state = 'active') - count(*) FILTER (WHERE before = 'active') AS active,
+        count(*) FILTER (WHERE state = 'retired') - count(*) FILTER (WHERE before = 'retired') AS retired,
+        count(*) FILTER (WHERE before = 'gone' AND state <> 'gone') AS created,
+        count(*) FILTER (WHERE before = 'active' AND state = 'retired') AS newly_retired,
+        count(*) FILTER (WHERE before <> 'gone' AND state = 'gone') AS removed
+      FROM move WHERE state <> before GROUP BY "at"
+    )
+    SELECT epoch("at")::DOUBLE AS "at", (sum(active) OVER w)::BIGINT AS active, (sum(retired) OVER w)::BIGINT AS retired,
+      created, newly_retired AS "newlyRetired", removed
+    FROM change WINDOW w AS (ORDER BY "at") ORDER BY "at"`
 }

@@ -1,6 +1,6 @@
 import type { Resource } from '../catalog/catalogue.ts'
 import { embedded, type FeedEvent, type Records, type Resources } from './bodies.ts'
-import { type Fields, shapeOf, textOf, type Value } from './json.ts'
+import { type Fields, jsonText, type Value } from './json.ts'
 import { changeLine, isSame, isSameBut, type KnownKeys, learnKeys, noKeys } from './keys.ts'
 import { type Child, childrenOf, fieldText, type Incoming, textHash, typedFields, type TypedFields } from './record.ts'
 
@@ -26,7 +26,7 @@ export interface HeldTexts {
 }
 
 /** The whole registry as one answer (or the lists together) showed it. */
-export interface WholeState {
+interface WholeState {
   readonly records: Records
   readonly source: 'snapshot' | 'lists'
   /** Nothing was known before: its records are found, not created. */
@@ -193,7 +193,7 @@ export interface Step {
 }
 
 /** A record that additive keys came to; no version. */
-export interface Absorbed {
+interface Absorbed {
   readonly resource: string
   readonly id: string
   readonly text: string
@@ -360,7 +360,7 @@ function dressed(sink: Sink, product: Incoming): Incoming {
   sink.ofProduct ??= deploymentsByProduct(sink)
   const found = sink.ofProduct.get(product.id) ?? []
   const record = { ...(JSON.parse(product.text) as Fields), deployments: embedded(found) }
-  const text = textOf(record, shapeOf(record).odd)
+  const text = jsonText(record)
   return { ...product, text, hash: textHash(text), bare: false }
 }
 

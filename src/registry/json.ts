@@ -1,4 +1,6 @@
+import type { Resource } from '../catalog/catalogue.ts'
 import { isObject } from '../json.ts'
+import { keyMark } from '../secrets/secrets.ts'
 
 /** A parsed JSON value. */
 export type Value = null | boolean | number | string | readonly Value[] | Fields
@@ -11,25 +13,22 @@ export function isFields(value: unknown): value is Fields {
   return isObject(value)
 }
 
+/** Why a body cannot be read. */
+export class BadBody extends Error {}
+
 /** Deeper nesting is taken for damage. */
-export const deepest = 64
+const deepest = 64
 
-/** What must be known of a value before it is written as text. */
-export interface Shape {
-  /** How many arrays and objects stand inside each other; beyond `deepest` nobody looks. */
-  depth: number
-  /** It holds numbers that `JSON.stringify` would write as others: minus zero, and what overflows. */
-  odd: boolean
-}
-
-/** Looks through a value once. */
-export function shapeOf(value: Value): Shape {
+/** JSON text of a value from which every double comes back as the same 64 bits; `whose` it is where it is refused. */
+export function jsonText(value: Value, whose = 'a value'): string {
   const shape = { depth: 0, odd: false }
   look(value, 0, shape)
-  return shape
+  if (shape.depth > deepest) throw new BadBody(`${whose}: nested deeper than ${deepest}`)
+  return shape.odd ? exactText(value, Object.keys) : JSON.stringify(value)
 }
 
-function look(value: Value, depth: number, shape: Shape): void {
+/** How deep arrays and objects stand inside each other, and whether `JSON.stringify` would write another number. */
+function look(value: Value, depth: number, shape: { depth: number; odd: boolean }): void {
   if (typeof value === 'number') {
     if (value === 0 ? Object.is(value, -0) : !Number.isFinite(value)) shape.odd = true
     return
@@ -39,11 +38,6 @@ function look(value: Value, depth: number, shape: Shape): void {
   if (depth > deepest) return
   if (Array.isArray(value)) for (const item of value as readonly Value[]) look(item, depth + 1, shape)
   else for (const key in value as Fields) look((value as Fields)[key] as Value, depth + 1, shape)
-}
-
-/** JSON text of a value from which every double comes back as the same 64 bits; `odd` as its shape says. */
-export function textOf(value: Value, odd: boolean): string {
-  return odd ? exactText(value, Object.keys) : JSON.stringify(value)
 }
 
 function exactText(value: Value, keysOf: (fields: Fields) => readonly string[]): string {
@@ -63,4 +57,52 @@ function numberText(value: number): string {
 /** JSON text with sorted keys, so that equal values give equal texts. */
 export function sortedText(value: Value): string {
   return exactText(value, (fields) => Object.keys(fields).toSorted())
+}
+
+/** The parts of an envelope around records. */
+export interface Envelope {
+  readonly as_of: string | null
+  readonly cursor: string | null
+}
+
+/**
+ * An object around records under the usual names, where the configuration says that this provider has others; of what is
+ * there under the usual name that holds.
+ */
+export function usually(object: Fields, of: Resource | ReadonlyMap<string, Resource>): Fields {
+  const [first] = of instanceof Map ? (of as ReadonlyMap<string, Resource>).values() : [of as Resource]
+  // For each event of a feed: where nothing has another name, nothing is made.
+  if (Object.keys(first?.keys ?? {}).length === 0) return object
+  const here = (from: Fields): [string, Value][] =>
+    Object.entries(first?.keys ?? {}).flatMap(([name, theirs]): [string, Value][] =>
+      Object.hasOwn(from, name) || !Object.hasOwn(from, theirs) ? [] : [[name, from[theirs] ?? null]],
+    )
+  const top = here(object)
+  const whole = top.length === 0 ? object : { ...object, ...Object.fromEntries(top) }
+  const inner = isFields(whole['data']) ? here(whole['data']) : []
+  return inner.length === 0 ? whole : { ...whole, ...Object.fromEntries(inner), ...whole }
+}
+
+/** The cursor, under the first of these names, and the instant that a body states, at its top or under `data`. */
+export function envelope(body: Fields, cursorKeys: readonly string[]): Envelope {
+  const inner = isFields(body['data']) ? body['data'] : {}
+  const find = (keys: readonly string[]): string | null => {
+    for (const key of keys)
+      for (const place of [body, inner]) {
+        const value = place[key]
+        if (typeof value === 'string' && value !== '') return value
+        if (typeof value === 'number') return String(value)
+      }
+    return null
+  }
+  const cursor = find(cursorKeys)
+  if (cursor !== null && !canBeAsked(cursor)) throw new BadBody('a cursor that cannot be asked for')
+  return { as_of: find(['as_of', 'asOf']), cursor }
+}
+
+const longestCursor = 4096
+
+/** Whether a cursor can be stored and sent back as it is: whole text of sensible length, without a key in it. */
+export function canBeAsked(cursor: string): boolean {
+  return cursor.length <= longestCursor && cursor.isWellFormed() && !cursor.includes(keyMark)
 }

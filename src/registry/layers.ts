@@ -4,8 +4,7 @@ import { embeddedTables } from './columns.ts'
 import { type Memory, type Poll, openIds } from './history.ts'
 import type { Fields } from './json.ts'
 import { childrenOf, typedFields } from './record.ts'
-import type { Lines } from './lines.ts'
-import type { Change } from './steps.ts'
+import type { Change, Lines } from './lines.ts'
 import { real, shape, orNull, type Proven, text } from '../ledger/shape.ts'
 
 /** The files of which a dated table was made: a whole one, and at most one with all that changed since. */
@@ -33,7 +32,7 @@ export interface LayerPlan {
 const deltaShare = 0.1
 
 /** What dated tables are planned from. */
-export interface DatedInput {
+interface DatedInput {
   readonly poll: Poll
   readonly change: Change
   readonly memory: Memory

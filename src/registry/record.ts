@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { RegistryField, Resource } from '../catalog/catalogue.ts'
-import { deepest, type Fields, isFields, shapeOf, sortedText, textOf, type Value } from './json.ts'
+import { BadBody, type Fields, isFields, jsonText, sortedText, type Value } from './json.ts'
 
 /**
  * Reads a custodian, governing law or regulator: four answers that must not be mixed up, and what stands in the brackets
@@ -34,9 +34,6 @@ export function textHash(text: string): string {
   return hash('md5', text)
 }
 
-/** Why a body cannot be read. */
-export class BadBody extends Error {}
-
 /** Reads one record. */
 export function readRecord(resource: Resource, value: Value): Incoming {
   return withHash(resource, readText(resource, value))
@@ -56,9 +53,7 @@ export function readText({ name }: Resource, value: Value): RecordText {
   if (id === undefined || id === null || id === '') throw new BadBody(`${name}: a record without id`)
   if (typeof id !== 'string') throw new BadBody(`${name}: an id that is a ${typeof id}, not a text`)
   if (id.length > longestId) throw new BadBody(`${name}: an id of ${id.length} characters`)
-  const { depth, odd } = shapeOf(value)
-  if (depth > deepest) throw new BadBody(`${name} ${id}: nested deeper than ${deepest}`)
-  const text = textOf(value, odd)
+  const text = jsonText(value, `${name} ${id}`)
   if (text.length > longestRecord) throw new BadBody(`${name} ${id}: a record of ${text.length} characters`)
   if (text.includes('\\ud') && /(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(text))
     throw new BadBody(`${name} ${id}: half a character`)
@@ -127,7 +122,7 @@ export function childrenOf(resource: Resource, record: Fields): Child[] {
     for (const item of items) {
       const ordinal = ordinals.get(table) ?? 0
       ordinals.set(table, ordinal + 1)
-      const text = textOf(item, shapeOf(item).odd)
+      const text = jsonText(item)
       const content_hash = textHash(sortedText(item)).slice(0, 16)
       const name = `${resource.entity}/${id}/${ordinal}/${content_hash}`
       children.push({ table, id: name, parent_type: resource.entity, parent_id: id, ordinal, content_hash, text })

@@ -4,20 +4,17 @@ import { liveFiles } from '../ledger/held.ts'
 import { dataVersion, parseRegistryFile, versioned } from '../store/layout.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { readHeld, readLastEvents } from './held.ts'
-import { Lines } from './lines.ts'
+import { eventTaker, Lines } from './lines.ts'
 import type { Spool } from '../ledger/sweep.ts'
 import { type Read, readPage, readSnapshot, type Resources } from './bodies.ts'
 import { cutApart } from './cut.ts'
 import { newPoll, observeState, type Poll, withMissing } from './history.ts'
-import { foldPoll } from './commit.ts'
-import { draftPoll } from './draft.ts'
-import { enginesOf, type FinishedPoll, type PollContext } from './staging.ts'
-import { eventTaker } from './steps.ts'
-import { readRaw } from './raw.ts'
+import { draftPoll, foldPoll } from './commit.ts'
+import { enginesOf, type FinishedPoll, type PollContext, readRaw } from './staging.ts'
 import { registryState } from './state.ts'
 
 /** A version to be folded once more, between the lake as it was and as it became. */
-export interface Again {
+interface Again {
   readonly resources: Resources
   readonly deps: CommitDeps
   readonly spool: Spool

@@ -1,4 +1,5 @@
 import type { Catalogue } from '../catalog/catalogue.ts'
+import type { LakeError } from '../errors.ts'
 import type { Settings } from '../config/settings.ts'
 import type { AskEvent } from '../net/ask.ts'
 import type { Reply } from '../net/http.ts'
@@ -6,17 +7,14 @@ import { header } from '../net/limits.ts'
 import type { Outcome } from '../net/outcome.ts'
 import { describeSkew } from '../net/skew.ts'
 import { commit } from '../ledger/commit.ts'
-import { endedBy } from '../ledger/requests.ts'
+import { endedBy, type Ended, endedEarly } from '../ledger/requests.ts'
 import { accessTo, type Api, type AskingDeps, type Connection, withConnection } from '../ledger/connection.ts'
 import { liveFiles } from '../ledger/held.ts'
 import { type Job, type Result, type Run, withLake } from '../ledger/job.ts'
 import { quarantineBody } from '../store/private.ts'
-import type { RegistryAsk } from './api.ts'
-import type { RegistryAsking, Stopped } from './asking.ts'
-import { enginesOf, type WithEngine } from './staging.ts'
-import { readRaw } from './raw.ts'
+import type { RegistryAsk, RegistryAsking, Stopped } from './reading.ts'
+import { enginesOf, type WithEngine, readRaw } from './staging.ts'
 import { registryState, passingDraft, passingFacts } from './state.ts'
-import { newTally, type RegistrySummary, type Tally, verdictOf } from './summary.ts'
 
 /** What a registry job is told. */
 export interface RegistryInput {
@@ -181,4 +179,42 @@ async function noteSoft({ id, job, ledger, deps, asking, connection }: RegistryR
     ...(learnt.snapshotLimit !== null && { snapshotLimit: learnt.snapshotLimit }),
   })
   await commit(ledger, { job, run: id, provider, requests: asking.requests, passing }, deps)
+}
+
+/** What has come of a run so far, nothing yet; names are relied on. */
+function newTally(version: number) {
+  return {
+    version,
+    /** What the snapshot of this run was put together from; null without one. */
+    source: null as 'snapshot' | 'lists' | null,
+    /** The date of the snapshot that was added; null when it added nothing. */
+    snapshot_date: null as string | null,
+    /** Events of types that this program does not know, by type. */
+    unknown: Object.create(null) as Record<string, number>,
+    events: 0,
+    pages: 0,
+    opened: 0,
+    updated: 0,
+    closed: 0,
+    files_added: 0,
+    findings: 0,
+    schema_changes: 0,
+    new_epoch: false,
+  }
+}
+
+type Tally = ReturnType<typeof newTally>
+
+/** What scripts read of a registry run; names are relied on. */
+export interface RegistrySummary extends Readonly<Tally>, Ended {
+  readonly run: string
+  readonly requests: number
+  readonly epoch: number
+  readonly records: Readonly<Record<string, number>>
+}
+
+/** The error that a registry run ends with after its work, with what to do next; null where all is done. */
+export function verdictOf(summary: Ended): LakeError | null {
+  const next = 'nothing half-read was applied; run the same command again'
+  return endedEarly('registry', summary, { subject: 'the registry was not read to the end', next })
 }

@@ -1,19 +1,16 @@
 import { LakeError } from '../errors.ts'
-import { Lines } from './lines.ts'
+import { eventTaker, Lines } from './lines.ts'
 import { readHeld, readLastEvents } from './held.ts'
 import type { FeedEvent, Resources } from './bodies.ts'
-import { canBeAsked } from './envelope.ts'
+import { canBeAsked } from './json.ts'
 import { newPoll, observeState, type Poll, withMissing } from './history.ts'
 import { redact } from '../secrets/secrets.ts'
-import { type RegistryDeps, type RegistryInput, type RegistryRun, withRegistry } from './run.ts'
-import { stop, type Stopped } from './asking.ts'
+import { type RegistryDeps, type RegistryInput, type RegistryRun, type RegistrySummary, withRegistry } from './run.ts'
+import { type FeedRead, readFeed, readWhole, stop, type Stopped, type Whole } from './reading.ts'
 import { type Committed, commitPoll } from './commit.ts'
 import { providerOf } from '../ledger/provider.ts'
 import type { PollContext } from './staging.ts'
-import { eventTaker } from './steps.ts'
-import { type FeedRead, readFeed, readWhole, type Whole } from './reading.ts'
 import { registryState, passingFacts } from './state.ts'
-import type { RegistrySummary } from './summary.ts'
 
 /** Takes a dated snapshot of the whole registry. */
 export async function registrySnapshot(input: RegistryInput, deps: RegistryDeps): Promise<RegistrySummary> {

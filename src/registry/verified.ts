@@ -1,7 +1,7 @@
 import { gravestOf, LakeError } from '../errors.ts'
 import type { Ended } from '../ledger/requests.ts'
 import { type Finding, verifyKinds } from './history.ts'
-import { verdictOf } from './summary.ts'
+import { verdictOf } from './run.ts'
 
 /** What can come of a check: nothing, not yet (the feed has news of it), nobody can say, or a kind of finding. */
 export const registryResults = [...verifyKinds, 'pending', 'untold', 'identical'] as const

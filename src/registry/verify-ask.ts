@@ -1,8 +1,16 @@
 import type { Resource } from '../catalog/catalogue.ts'
-import { detailAsk, type Filters, listAsk } from './api.ts'
-import { askRegistry, type RegistryAsking, stop, type Stopped } from './asking.ts'
+import {
+  askRegistry,
+  detailAsk,
+  type Filters,
+  listAsk,
+  readPages,
+  type RegistryAsking,
+  roomOf,
+  stop,
+  type Stopped,
+} from './reading.ts'
 import { readDetail, readList } from './bodies.ts'
-import { readPages, roomOf } from './reading.ts'
 import type { Fields } from './json.ts'
 import { fieldText, type Incoming, readRecord } from './record.ts'
 import { type Check, isShown, listAddress, type ListCheck, type Seen } from './verify-plan.ts'

@@ -1,7 +1,7 @@
 import type { Resource } from '../catalog/catalogue.ts'
 import type { Micros } from '../time.ts'
-import { detailAsk, type Filters, type RegistryAsk } from './api.ts'
-import { canBeAsked } from './envelope.ts'
+import { detailAsk, type Filters, type RegistryAsk } from './reading.ts'
+import { canBeAsked } from './json.ts'
 import type { Held, HeldEntity } from './history.ts'
 import { textHash } from './record.ts'
 

@@ -1,7 +1,7 @@
 import { readableSeries } from '../catalog/series.ts'
 import { beforeFirst } from '../ledger/coverage.ts'
 import type { CoverageRow } from '../ledger/entry.ts'
-import { beginsLater, type BeginsLater } from '../metrics/begins.ts'
+import { beginsLater, type BeginsLater } from '../metrics/tally.ts'
 import { count, formatInstant, unshownInterval } from '../time.ts'
 import type { Standing } from './page/standing.ts'
 

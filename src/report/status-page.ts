@@ -11,7 +11,7 @@ import { type Held, heldArrivals } from './arrivals.ts'
 import { end, floor, type Instant, type Interval, monthIndex, unshownInterval, type Weekday } from '../time.ts'
 import { addByMonth, type SeriesStanding } from './freshness.ts'
 import { isOpenFinding, type ListedFinding } from '../registry/accepted.ts'
-import { universeSteps, type UniverseStep } from '../registry/universe.ts'
+import { universeSteps, type UniverseStep } from '../registry/held.ts'
 import { countFresh, type Judged, runFact, type StatusInput } from './status.ts'
 
 const stampVerdict = z.union([

@@ -1,5 +1,5 @@
 import { copyLake } from '../../src/publish/lake-copy.ts'
-import { folderAt } from '../../src/publish/folder.ts'
+import { folderAt } from '../../src/publish/destination.ts'
 import { realDisk } from '../../src/store/disk.ts'
 import { pulled } from './mirrors.ts'
 

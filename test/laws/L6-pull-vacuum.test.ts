@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { folderAt } from '../../src/publish/folder.ts'
+import { folderAt } from '../../src/publish/destination.ts'
 import { copyLake } from '../../src/publish/lake-copy.ts'
 import { publishLake } from '../../src/publish/publish-lake.ts'
 import { vacuumPublished } from '../../src/publish/vacuum.ts'

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { Destination } from '../../src/publish/destination.ts'
-import { destinationOf } from '../../src/publish/open.ts'
+import { destinationOf } from '../../src/publish/s3.ts'
 import { realDisk } from '../../src/store/disk.ts'
 import { powerDisk } from '../helpers/power.ts'
 

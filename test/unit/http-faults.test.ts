@@ -171,9 +171,17 @@ describe('timeouts', () => {
 
   test('a body that begins as a page does is told as one', async () => {
     const page = await get((_, response) => response.end(' \n<!doctype html><p>Sign in'))
-    expect(page.outcome).toMatchObject({ kind: 'body', page: true })
+    expect(page.outcome).toMatchObject({ kind: 'body', vain: 'a page' })
     const points = await get((_, response) => response.end(' \n["<"]'))
-    expect(points.outcome).not.toHaveProperty('page')
+    expect(points.outcome).not.toHaveProperty('vain')
+  })
+
+  test.each(['', '{}', ' {\n} ', 'null'])('JSON without anything in it is told: %j', async (text) => {
+    expect((await get((_, response) => response.end(text))).outcome).toMatchObject({ kind: 'body', vain: 'nothing' })
+  })
+
+  test.each(['[]', '{"data":[]}', '[null]', '0'])('what says that there is nothing is no silence: %j', async (text) => {
+    expect((await get((_, response) => response.end(text))).outcome).not.toHaveProperty('vain')
   })
 
   test('the head may be waited for less long than usual', async () => {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { number } from '../../src/commands/print.ts'
 import { expand } from '../../src/catalog/series.ts'
 import { fetchProgress } from '../../src/commands/progress.ts'
-import type { IngestEvent } from '../../src/metrics/events.ts'
+import type { IngestEvent } from '../../src/metrics/run.ts'
 import { type Ask, type Limits, plan } from '../../src/metrics/plan.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { settleRefusal } from '../../src/metrics/refused.ts'
+import { settleRefusal } from '../../src/metrics/settle.ts'
 import { keepingProven } from '../../src/metrics/verified.ts'
 import { layOver } from '../../src/ledger/coverage.ts'
 import type { CoverageRow } from '../../src/ledger/entry.ts'

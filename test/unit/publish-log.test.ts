@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type Action, noTable, ownProtocol, type TableState } from '../../src/publish/actions.ts'
 import { commitFile, commitTable, type Logs, readTable, requireOwn } from '../../src/publish/log.ts'
-import { destinationOf } from '../../src/publish/open.ts'
+import { destinationOf } from '../../src/publish/s3.ts'
 import { realDisk } from '../../src/store/disk.ts'
 import { Engine } from '../../src/store/engine.ts'
 

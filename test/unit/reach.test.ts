@@ -24,7 +24,8 @@ function vain(reach: Reach, outcome: Outcome, most: number, stepMs: number, from
 
 test.each<readonly [string, Outcome]>([
   ['a reset', fault()],
-  ['a page', { ...body, page: true }],
+  ['a page', { ...body, vain: 'a page' }],
+  ['an object without anything in it', { ...body, vain: 'nothing' }],
   ['a redirect', { kind: 'unexpected', location: null, status: 302, ...words }],
   ['a gateway that waits for nobody', { kind: 'too_large', by: 'status', ...words, status: 504 }],
 ])('whom twenty requests find in vain is given up: %s', (_, outcome) => {

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest'
 import { isTriedAgain, type Standing } from '../../src/ledger/refusals.ts'
 import type { Ask } from '../../src/metrics/plan.ts'
-import { settleRefusal } from '../../src/metrics/refused.ts'
-import { halve } from '../../src/metrics/split.ts'
+import { halve, settleRefusal } from '../../src/metrics/settle.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { coverageRow } from '../helpers/lakes.ts'
 

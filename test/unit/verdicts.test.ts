@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { exitCode, gravestOf, LakeError } from '../../src/errors.ts'
-import type { IngestSummary } from '../../src/metrics/tally.ts'
-import { verdict } from '../../src/metrics/verdict.ts'
+import { type IngestSummary, verdict } from '../../src/metrics/tally.ts'
 import { type VerifySummary, verifyVerdict } from '../../src/upkeep/verify.ts'
 
 const quiet: IngestSummary = {

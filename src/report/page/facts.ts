@@ -1,5 +1,5 @@
 import type { HeldVersion } from '../../ledger/held.ts'
-import type { UniverseStep } from '../../registry/universe.ts'
+import type { UniverseStep } from '../../registry/held.ts'
 import type { FreshCounts, RunFact, Standing } from './standing.ts'
 import type { StampVerdict } from '../../results/stamp.ts'
 

@@ -1,5 +1,5 @@
 import type { Summary } from '../../ledger/held.ts'
-import type { BeginsLater } from '../../metrics/begins.ts'
+import type { BeginsLater } from '../../metrics/tally.ts'
 import type { RequestTotals } from '../../ledger/held-runs.ts'
 import type { RegistryFacts } from '../../registry/status.ts'
 

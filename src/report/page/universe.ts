@@ -1,5 +1,5 @@
 import type { Page } from './facts.ts'
-import type { UniverseStep } from '../../registry/universe.ts'
+import type { UniverseStep } from '../../registry/held.ts'
 import { day } from '../../time.ts'
 import { type Html, html } from './html.ts'
 import { instant, moment, several, whole } from './words.ts'
