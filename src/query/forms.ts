@@ -5,7 +5,7 @@ export interface Form {
   /** SELECTs of the same words: what stands in the statement and may call functions, for the engine's parser. */
   readonly probes: readonly string[]
   /** What the engine must take the statement for. */
-  readonly kinds: readonly string[]
+  readonly kind: string
   /** Whether there is a plan to look at. */
   readonly planned: boolean
 }
@@ -27,7 +27,7 @@ interface Kind {
   readonly form: (rest: string, groups: readonly string[]) => Form | undefined
 }
 
-const only = (probes: readonly string[], kind: string, planned: boolean): Form => ({ probes, kinds: [kind], planned })
+const only = (probes: readonly string[], kind: string, planned: boolean): Form => ({ probes, kind, planned })
 const ended = (rest: string, kind: string): Form | undefined =>
   opening(rest) === undefined ? only([], kind, false) : undefined
 
@@ -77,7 +77,7 @@ export function formOf(text: string): Form {
     const found = match && form(text.slice(match[0].length), match.slice(1))
     if (found) return found
   }
-  return { probes: [text], kinds: ['SELECT'], planned: true }
+  return { probes: [text], kind: 'SELECT', planned: true }
 }
 
 /** `(a INTEGER, b DECIMAL(9, 2))`: names and types, each type proved in a cast; no defaults, no checks. */

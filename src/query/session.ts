@@ -13,7 +13,7 @@ import { type Note, noteTexts } from './note.ts'
 import { type Extent, judge } from './question.ts'
 import type { RunDeps } from './run.ts'
 import { cutScript, isOpen } from './statements.ts'
-import { formatOf, givesRows, type Sink, writeFile, writeTo } from './write.ts'
+import { formatFacts, formatOf, givesRows, type Sink, writeFile, writeTo } from './write.ts'
 
 /** What an interactive session talks to. */
 export interface SessionDeps {
@@ -142,7 +142,7 @@ async function toFile(state: SessionState, ready: Ready, run: RunDeps): Promise<
 }
 
 async function asText(state: SessionState, desk: Desk, ready: Ready, run: RunDeps): Promise<Ended> {
-  if (state.format === 'arrow' || state.format === 'parquet') {
+  if (formatFacts[state.format].text !== true) {
     throw usage('.format', { expected: '`.out FILE` before the query', got: `${state.format} on a screen` })
   }
   const sink: Sink = async (data) => desk.write(data)
