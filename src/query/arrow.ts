@@ -15,7 +15,7 @@ import type { Engine } from '../store/engine.ts'
 import type { Parameters } from '../store/parameters.ts'
 import { arrowType, dataOf } from './arrow-columns.ts'
 import type { Filled } from './filled.ts'
-import { distinctNames } from './text-forms.ts'
+import { distinctNames } from './projection.ts'
 
 /** Chunks of the engine, of 2,048 rows at most, in one batch: large enough to be read fast, small enough to stay in memory. */
 const batchChunks = 32

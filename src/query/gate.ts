@@ -2,11 +2,10 @@ import { type LakeError, usage } from '../errors.ts'
 import type { Engine, Prepared } from '../store/engine.ts'
 import { liesIn } from '../store/disk.ts'
 import type { Parameters } from '../store/parameters.ts'
-import { formOf } from './forms.ts'
+import { formOf, opening, openingWords, writesInside } from './statements.ts'
 import { computingSteps, readingFunctions, refusedFunctions, refusedScalars, toldSettings } from './gate-lists.ts'
 import { joinOptions } from './options.ts'
 import { settingsFixed, temporaryOnly } from './refusal.ts'
-import { opening, openingWords, writesInside } from './statements.ts'
 import { judgeScans, preparedBy } from './gate-plan.ts'
 import {
   type Call,

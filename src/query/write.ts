@@ -5,14 +5,13 @@ import { createGzip } from 'node:zlib'
 import { usage } from '../errors.ts'
 import { type Cell, type Chunk, Engine, quote, type Stream } from '../store/engine.ts'
 import { type OutFile, streamTo } from '../store/output.ts'
-import { carry } from './carry.ts'
+import { carry } from './beside.ts'
 import { jsonLines } from './json-lines.ts'
 import { type Empty, extentOf, Filled } from './filled.ts'
-import { projected } from './projection.ts'
+import { csvField, distinctNames, projected } from './projection.ts'
 import type { Ready } from './gate.ts'
 import { guarded, type RunDeps } from './run.ts'
 import { layTable } from './table.ts'
-import { csvField, distinctNames } from './text-forms.ts'
 
 /** One form that a result can be written in. */
 interface FormatFact {
