@@ -62,7 +62,8 @@ const fixed: Readonly<Record<number, readonly [arrow: DataType, store: new (leng
 
 /** The Arrow type that holds every value of the DuckDB type exactly; what Arrow has no such type for becomes text. */
 export function arrowType(type: DuckDBType): DataType {
-  const field = (name: string, of: DuckDBType, nullable = true): Field => new Field(name, arrowType(of), nullable)
+  const field = (name: string, of: DuckDBType, nullable = true): Field<DataType> =>
+    new Field(name, arrowType(of), nullable)
   switch (type.typeId) {
     case typeIds.BOOLEAN:
       return new Bool()
@@ -81,10 +82,8 @@ export function arrowType(type: DuckDBType): DataType {
       return new Struct(entryTypes.map((entry, i) => field(entryNames[i] ?? '', entry)))
     }
     case typeIds.MAP: {
-      const pair = new Struct<{ key: DataType; value: DataType }>([
-        field('key', type.keyType, false),
-        field('value', type.valueType),
-      ])
+      const [key, value] = [field('key', type.keyType, false), field('value', type.valueType)]
+      const pair = new Struct<{ key: DataType; value: DataType }>([key, value])
       return new Map_(new Field('entries', pair, false), false)
     }
     default:
@@ -202,7 +201,7 @@ function words(runs: readonly Run[]): Uint32Array {
 }
 
 /** Bytes, and whatever Arrow has no type for as text. */
-function texts(runs: readonly Run[], typeId: number) {
+function texts(runs: readonly Run[], typeId: DuckDBType['typeId']) {
   const valueOffsets = new Int32Array(lengthOf(runs) + 1)
   let data = new Uint8Array(8 * valueOffsets.length)
   let [at, end] = [0, 0]
@@ -236,7 +235,7 @@ function ended(end: number): number {
 
 const encoder = new TextEncoder()
 
-function bytesReader(vector: DuckDBVector, typeId: number): (index: number) => Uint8Array {
+function bytesReader(vector: DuckDBVector, typeId: DuckDBType['typeId']): (index: number) => Uint8Array {
   return typeId === typeIds.BLOB
     ? (i) => (vector.getItem(i) as DuckDBBlobValue).bytes
     : (i) => encoder.encode(String(vector.getItem(i)))

@@ -45,6 +45,8 @@ export interface AskedNotes {
   /** The constants of a query, and the views and macros that it reads. */
   readonly texts?: readonly string[]
   readonly tables?: readonly string[]
+  /** The ends of calendars. */
+  readonly grids?: AskedSql['grids']
   /** Whether the answer is one to wonder about. */
   readonly empty?: boolean
   readonly beyond?: readonly Beyond[]
@@ -80,14 +82,18 @@ export function isDoubtful(rows: number, empty: readonly Empty[], counts: boolea
  */
 export async function notesOf(engine: Engine, asked: AskedNotes, cut: boolean): Promise<readonly Note[]> {
   if (!Object.values(asked).some((one) => one === true || (Array.isArray(one) && one.length > 0))) return []
-  const notes = await aside(async () => {
+  try {
     const asOf = await asOfText(engine)
     const question = quote(JSON.stringify({ ...asked, as_of: asOf }))
     const ask = async (): Promise<Note[]> =>
       (await engine.rows<NoteRow>(`FROM question_notes(${question})`)).map(noteOf)
     return cut || asOf === null ? await ask() : await withAsOf(engine, undefined, ask)
-  })
-  return notes ?? []
+  } catch (error) {
+    if (isCancel(error)) throw error
+    // The views of another program may not know how to answer.
+    const isOther = error instanceof Error && /^(?:Catalog|Binder) Error/.test(error.message)
+    return isOther ? [] : [{ code: 'unnoted', subject: 'question_notes' }]
+  }
 }
 
 /** The instant at which a session stands; null where it stands at none. */
@@ -132,6 +138,8 @@ function noteOf({ code, subject, figures, near, there, words }: NoteRow): Note {
 export interface AskedSql {
   readonly tables: readonly string[]
   readonly texts: readonly string[]
+  /** The ends of each calendar, as far as they are constants; the views of an older program do not tell. */
+  readonly grids?: readonly (readonly (string | null)[])[]
   /** Whether the answer counts something. */
   readonly counts: boolean
   readonly metrics: readonly AskedMetric[]
@@ -195,10 +203,13 @@ export async function decidedBy(
 }
 
 /** What the lake is asked about a query that told nothing. */
-export function doubtsOfSql({ tables, texts, metrics: compared }: AskedSql, decided: readonly Decided[]): AskedNotes {
+export function doubtsOfSql(
+  { tables, texts, grids = [], metrics: compared }: AskedSql,
+  decided: readonly Decided[],
+): AskedNotes {
   const metrics = [...decided.flatMap((one) => one.metrics), ...compared]
   const assets = new Set(metrics.flatMap(({ asset }) => asset))
-  return { metrics, texts: texts.filter((text) => !assets.has(text)), tables }
+  return { metrics, texts: texts.filter((text) => !assets.has(text)), tables, grids }
 }
 
 /** What a panel asked of the metrics that told nothing of some assets. */

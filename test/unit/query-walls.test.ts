@@ -124,7 +124,7 @@ describe('what gets past as_of', () => {
       'DESCRIBE points',
       'VALUES (1, 2)',
     ]) {
-      const told = (columns: readonly Column[]) => columns.map(({ name, type }) => [name, `${type}`, type.alias])
+      const told = (columns: readonly Column[]) => columns.map(({ name, type }) => [name, String(type), type.alias])
       const { columns } = await admit(door as Engine, sql, undefined, mark)
       expect(told(columns), sql).toEqual(told((await (door as Engine).prepared(sql)).columns))
     }
