@@ -22,7 +22,7 @@ import {
   type Windowed,
 } from './query/joined.ts'
 import { Filled } from './query/filled.ts'
-import { openQuery, type QueryOptions, type Setting, versionOf } from './query/lake.ts'
+import { openQuery, type QueryOptions, type Setting, versionOf, withAsOf } from './query/lake.ts'
 import { clipped, type FunctionOptions, proveAnswering, type Rows } from './lookahead/function.ts'
 import { type Note, noteTexts } from './query/note.ts'
 import { knowledgeOptions, type Moment, pointsOptions } from './query/options.ts'
@@ -35,8 +35,7 @@ import { stress as stressQuery, type Stressed } from './results/stress.ts'
 import { type Borne, quantiles, type SeenLags } from './results/stress-delays.ts'
 import { sourceOfQuery, sourceOfStamp } from './results/stress-source.ts'
 import { ownNames, refuseStrange, unasked } from './query/variables.ts'
-import { withVintages } from './results/vintages.ts'
-import { withAsOf } from './query/with-as-of.ts'
+import { withVintages } from './results/stress-stamp.ts'
 import { seenLags } from './report/seen-lags.ts'
 
 export { LakeError } from './errors.ts'

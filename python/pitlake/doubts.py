@@ -96,7 +96,7 @@ class Noticed:
             metrics = [one for join in decided for one in join["metrics"]] + self._asks()["metrics"]
             known = {asset for one in metrics for asset in one["asset"]}
             texts = [text for text in self._asks()["texts"] if text not in known]
-            asked |= {"metrics": metrics, "texts": texts, "tables": self._asks()["tables"], "empty": nothing}
+            asked |= {"metrics": metrics, "texts": texts, "tables": self._asks()["tables"], "grids": self._asks().get("grids", []), "empty": nothing}
         return self.told(asked)
 
     def of_decided(self, frame: Any, table: str, columns: Sequence[tuple[str, str]], interval: str, options: Options) -> list[str]:
@@ -121,7 +121,15 @@ class Noticed:
 
     def told(self, asked: Question) -> list[str]:
         """The notes of a question, in words; they look past `as_of`, since from when on something is known is what helps."""
-        return aside(lambda: self._told(asked), []) if any(asked.values()) else []
+        try:
+            return self._told(asked) if any(asked.values()) else []
+        except (duckdb.CatalogException, duckdb.BinderException):
+            # The views of another program may not know how to answer.
+            return []
+        except duckdb.InterruptException:
+            raise
+        except duckdb.Error:
+            return ["what else there is to note could not be found out (question_notes): please report it"]
 
     def _told(self, asked: Question) -> list[str]:
         question = json.dumps({**asked, "as_of": self._as_of()})

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import duckdb
 
-from .intervals import meant
+from .text import meant
 
 _HERE = str(Path(__file__).parent) + os.sep
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator
+from typing import Any
 
 import duckdb
 
 from .errors import READ_ONLY, WRITES, refusal
-from .tree import parsed
 
 READERS = r"read_\w+|\w+_scan|scan_\w+|\w*glob|sniff_\w+|parquet_\w+|query|query_table|getenv"
 OUTSIDE = ("ATTACH", "DETACH", "COPY", "COPY_DATABASE", "EXPORT", "LOAD", "PRAGMA", "EXTENSION", "CALL", "LOGICAL_PLAN", "EXECUTE")
@@ -62,3 +64,26 @@ def _reader_in(connection: duckdb.DuckDBPyConnection, statement: str) -> str | N
         if kind == "BASE_TABLE" and re.search(r"[./\\*]", str(node["table_name"])):
             return f"the file {node['table_name']!r}"
     return None
+
+
+def parsed(connection: duckdb.DuckDBPyConnection, text: str) -> list[dict[str, Any]]:
+    """Every node of the statements; none where the text is no SELECT."""
+    row = connection.execute("SELECT CAST(json_serialize_sql(CAST(? AS VARCHAR)) AS VARCHAR)", [text]).fetchall()[0]
+    return list(nodes_in(json.loads(row[0], object_hook=_as_before).get("statements", [])))
+
+
+def nodes_in(root: Any) -> Iterator[dict[str, Any]]:
+    """The objects below a value, the outer before the inner."""
+    if isinstance(root, dict):
+        yield root
+    for part in root.values() if isinstance(root, dict) else root if isinstance(root, list) else []:
+        yield from nodes_in(part)
+
+
+def _as_before(node: dict[str, Any]) -> dict[str, Any]:
+    """DuckDB 2.0 writes constants and arguments under other names."""
+    if "literal" in node:
+        node["value"] = {"value": node["literal"]["text"] if node["literal"]["kind"] == "STRING" else None}
+    if "arguments" in node:
+        node["children"] = [one["expression"] for one in node.pop("arguments")]
+    return node

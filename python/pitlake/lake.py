@@ -14,20 +14,16 @@ from typing import Any
 import duckdb
 
 from . import program
-from .changed import refuse_changed
 from .doubts import Noticed, near, of_metric
 from .errors import LakeError, refusal, told, warn
 from .fence import refuse_hidden
+from .folder import Pin, made_here, refuse_changed
 from .frames import check_columns, decided
-from .intervals import INTERVALS
-from .moved import made_here
-from .options import INSTANT, check_choice, check_switch, span_sql, utc_at, wrong
-from .pin import Pin
 from .progress import wanted
-from .queries import (FIELDS, KEY, MEMBER, PRICE, PRICED, Options, Standards, cells_of, decisions_sql, join_sql,
-                      members_sql, named_metrics, panel_sql, points_sql)
+from .queries import (FIELDS, INSTANT, KEY, MEMBER, PRICE, PRICED, Options, Standards, cells_of, check_choice, check_switch, decisions_sql,
+                      join_sql, members_sql, named_metrics, panel_sql, points_sql, span_sql, utc_at, wrong)
 from .result import Result
-from .text import Moment, Names, Span, listed, moment_text, quote, quote_name, utc_sql
+from .text import INTERVALS, Moment, Names, Span, listed, moment_text, quote, quote_name, utc_sql
 
 LAYOUT = 3
 """The newest layout of a lake that this package reads."""

@@ -1,5 +1,5 @@
 import { exitCode, LakeError } from '../errors.ts'
-import { damageBehind } from '../query/damage-behind.ts'
+import { damageBehind } from '../query/changed.ts'
 import { NotWhereNamed } from '../query/refusal.ts'
 import { diskError } from '../store/disk.ts'
 

@@ -1,6 +1,6 @@
 import { usage } from '../errors.ts'
 import { jsonText } from '../json.ts'
-import { givenThat } from '../lookahead/assumption.ts'
+import { givenThat } from '../lookahead/assumed.ts'
 import { folded } from '../results/folded.ts'
 import type { TrialInput } from '../lookahead/runs.ts'
 import { openWorlds } from '../lookahead/world.ts'

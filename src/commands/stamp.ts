@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { LakeError, usage } from '../errors.ts'
-import { givenThat } from '../lookahead/assumption.ts'
+import { givenThat } from '../lookahead/assumed.ts'
 import { noteTexts } from '../query/note.ts'
 import { replay, type Replayed, stamp } from '../results/stamp.ts'
 import { outFile } from '../store/output.ts'

@@ -6,7 +6,7 @@ import { knowledgeOptions, type Options } from '../query/options.ts'
 import { panelSpec, panelSql, panelTable } from '../query/panel.ts'
 import { judge, type Question } from '../query/question.ts'
 import { apart, readOptions, saysSame } from '../query/read-options.ts'
-import { type Format, writeFile } from '../query/write.ts'
+import { type Format, formatFacts, formats, writeFile } from '../query/write.ts'
 import { realDisk } from '../store/disk.ts'
 import { sizeOf } from '../store/files.ts'
 import { outFile } from '../store/output.ts'
@@ -41,18 +41,12 @@ export const posts: readonly string[] = ['/query', '/panel']
 /** Memory of whoever writes one Parquet file. */
 export const writerMemory = { told: '512MB', bytes: 512 * 2 ** 20 }
 
-const forms = {
-  jsonl: { types: ['application/x-ndjson', 'application/jsonl'], ending: '.jsonl' },
-  arrow: { types: ['application/vnd.apache.arrow.stream'], ending: '.arrows' },
-  parquet: { types: ['application/vnd.apache.parquet'], ending: '.parquet' },
-  csv: { types: ['text/csv'], ending: '.csv' },
-  json: { types: ['application/json'], ending: '.json' },
-} as const satisfies Partial<Record<Format, unknown>>
-type Form = keyof typeof forms
-const formNames = Object.keys(forms) as readonly Form[]
+/** The forms in which answers are sent. */
+const served = formats.filter((name) => formatFacts[name].served !== undefined)
+const typesOf = (name: Format): readonly string[] => formatFacts[name].served?.types ?? []
 
 const formatOption = {
-  format: { kind: 'choice', choices: formNames, about: 'of the answer; by Accept where none is named' },
+  format: { kind: 'choice', choices: served, about: 'of the answer; by Accept where none is named' },
 } as const satisfies Options
 const queryOptions = {
   ...knowledgeOptions,
@@ -124,7 +118,7 @@ function fromAddress(query: URLSearchParams): Readonly<Record<string, unknown>> 
 }
 
 /** The form that is named, else the one that is liked best of those that there are. */
-function formOf({ headers }: Asked, named: Form | undefined): Form {
+function formOf({ headers }: Asked, named: Format | undefined): Format {
   if (named !== undefined) return named
   const liked = (headers.accept ?? '*/*')
     .split(',')
@@ -136,13 +130,13 @@ function formOf({ headers }: Asked, named: Form | undefined): Form {
     .filter(({ weight }) => weight > 0)
     .toSorted((a, b) => b.weight - a.weight)
   for (const { type } of liked) {
-    const found = formNames.find((name) => forms[name].types.some((own) => own === type))
+    const found = served.find((name) => typesOf(name).includes(type))
     if (found !== undefined) return found
     if (type === '*/*' || type === 'application/*') return 'jsonl'
     if (type === 'text/*') return 'csv'
   }
   throw usage('accept', {
-    expected: formNames.map((name) => forms[name].types[0]).join(', '),
+    expected: served.map((name) => typesOf(name)[0]).join(', '),
     got: headers.accept,
     next: 'numbers for Prometheus are at `pitlake status --listen`',
   })
@@ -151,20 +145,20 @@ function formOf({ headers }: Asked, named: Form | undefined): Form {
 async function shown(
   { desk, scratch, draw }: PathsInput,
   question: Question,
-  form: Form,
+  format: Format,
   gone: AbortSignal,
 ): Promise<PathAnswer> {
-  const path = join(scratch, `${draw()}${forms[form].ending}`)
+  const path = join(scratch, `${draw()}${formatFacts[format].served?.ending}`)
   try {
     const { facts, sql, rows, notes } = await desk.turn(gone, async (run) => {
       using seat = await desk.sit(question.knowledge)
       const { sql, ready, by, notes, doubts } = await judge(question, seat.engine, run)
-      const options = { format: form, width: 80, rows: Infinity, by, memory: writerMemory.told }
+      const options = { format, width: 80, rows: Infinity, by, memory: writerMemory.told }
       const written = await writeFile({ engine: seat.engine, ready, options, deps: run }, outFile(path, null), path)
       return { facts: seat.facts, sql, rows: written.rows, notes: [...notes, ...(await doubts(written))] }
     })
     const body = { path, bytes: await sizeOf(path) }
-    return { status: 200, type: forms[form].types[0], body, headers: headersOf(facts, sql, rows, notes) }
+    return { status: 200, type: typesOf(format)[0] ?? '', body, headers: headersOf(facts, sql, rows, notes) }
   } catch (error) {
     await realDisk.remove(path)
     throw error

@@ -1,6 +1,5 @@
 import { microsOf } from '../time.ts'
-import { otherRuns } from './hands.ts'
-import { measureMemory, prepareHoles, runHoles, suspectStates } from './holes.ts'
+import { measureMemory, otherRuns, prepareHoles, runHoles, suspectStates } from './holes.ts'
 import { chooseStates, instantsOf, type States } from './states.ts'
 import { isSame, runAt, type Trial, whereItRuns } from './runs.ts'
 import { type Change, changedWorld, seesWorlds, type World } from './world.ts'

@@ -1,6 +1,6 @@
-import { type Engine, quoteName } from '../store/engine.ts'
-import type { ColumnSpec } from './rows.ts'
-import type { Subject, World } from './world.ts'
+import { type Engine, quote, quoteName } from '../store/engine.ts'
+import { type ColumnSpec, digestSql, digestUpTo, type Probe } from './runs.ts'
+import { enter, type Subject, wholeLake, type World } from './world.ts'
 
 /*
  * A cut-off at a decision's own instant is the only proof of a leak into the next step, and tries one state at a time.
@@ -19,25 +19,12 @@ interface Comb {
   readonly world: (edges: string) => World
 }
 
-/** What runs again and again, its columns, and the SQL of a row's instant. */
-export interface Probe {
-  readonly subject: Subject
-  readonly columns: readonly ColumnSpec[]
-  readonly at: string
-}
-
 /** Makes ready for holes: digests of `proof_full` by instant, and an empty table of what moves. */
 export async function prepareHoles({ subject: { session }, columns, at }: Probe): Promise<void> {
   await session.run(`CREATE OR REPLACE TEMP TABLE proof_sums AS ${sumsSql('proof_full', columns, at)}`)
   await session.run(
     'CREATE OR REPLACE TEMP TABLE proof_moved (run BIGINT, n BIGINT, p BIGINT); CREATE OR REPLACE TEMP TABLE proof_stray (instant TIMESTAMPTZ)',
   )
-}
-
-/** The digest of the rows of a table that are compared, as SQL; the same for the same rows in any order. */
-export function digestSql(columns: readonly ColumnSpec[]): string {
-  const names = columns.filter(({ label }) => !label).map(({ name }) => quoteName(name))
-  return `count(*) AS rows, sum(hash(${names.join(', ')})) AS digest`
 }
 
 function sumsSql(table: string, columns: readonly ColumnSpec[], at: string): string {
@@ -107,4 +94,96 @@ export async function unmovedStates(session: Engine, count: number): Promise<Set
   const rows = await session.rows<{ n: bigint }>('SELECT DISTINCT n FROM proof_moved WHERE p = 0')
   const moved = new Set(rows.map((row) => Number(row.n)))
   return new Set(Array.from({ length: count }, (_, n) => n).filter((n) => !moved.has(n)))
+}
+
+/*
+ * Most runs of a proof only confirm, and most of their time goes into planning, which one session does on one processor. So
+ * several sessions run at once, and a digest of the rows tells which runs have to be looked at.
+ */
+
+/** A run in a world that is the whole lake up to a cut-off. */
+export interface Run {
+  readonly cutoff: string
+  readonly world: World
+}
+
+/** Sessions beside a first one; closed with this. */
+export interface Hands extends Disposable {
+  readonly sessions: readonly Engine[]
+}
+
+const most = 4
+const plain =
+  /^(?:VARCHAR|BOOLEAN|DATE|TIME|TIMESTAMP.*|INTERVAL|DOUBLE|FLOAT|DECIMAL.*|U?(?:TINY|SMALL|BIG|HUGE)INT|U?INTEGER)$/
+
+/** As many sessions as there are threads, which know the same variables; none where a variable could not be handed on. */
+export async function handsOf(session: Engine): Promise<Hands> {
+  const [row] = await session.rows<{ threads: bigint }>(`SELECT CAST(current_setting('threads') AS BIGINT) AS threads`)
+  const variables = await session.rows<{ name: string; value: string | null; type: string }>(
+    `SELECT name, CAST(value AS VARCHAR) AS value, type FROM system.main.duckdb_variables()`,
+  )
+  const held = variables.filter(({ type }) => type !== '"NULL"' && type !== 'NULL')
+  const count = held.every(({ type }) => plain.test(type)) ? Math.min(most, Number(row?.threads ?? 1)) : 0
+  const sets = held.map(
+    ({ name, value, type }) =>
+      `SET VARIABLE ${quoteName(name)} = CAST(${value === null ? 'NULL' : quote(value)} AS ${type})`,
+  )
+  const sessions: Engine[] = []
+  const hands: Hands = { sessions, [Symbol.dispose]: () => sessions.forEach((one) => one.close()) }
+  try {
+    for (let n = 0; n < count; n++) {
+      const own = await session.session()
+      sessions.push(own)
+      for (const set of sets) await own.run(set)
+    }
+    return hands
+  } catch (error) {
+    hands[Symbol.dispose]()
+    throw error
+  }
+}
+
+/**
+ * The runs that may give other rows up to their cut-offs than `proof_full` has: those of which a digest does not say that
+ * they are the same. One that fails is among them, and of a function all are.
+ */
+export async function otherRuns(probe: Probe, runs: readonly Run[], onRun: () => void): Promise<readonly Run[]> {
+  const { subject } = probe
+  if (subject.kind === 'function') for (const _ of runs) onRun()
+  if (subject.kind === 'function' || runs.length === 0) return runs
+  const expected = await wholeDigests(probe, runs)
+  const other = new Set<number>()
+  let next = 0
+  const takeRuns = async (session: Engine): Promise<void> => {
+    for (let n = next++; n < runs.length; n = next++) {
+      if ((await digestIn(session, probe, runs[n] as Run)) !== expected.get(n)) other.add(n)
+      onRun()
+    }
+  }
+  await Promise.all(workers(subject).map(takeRuns))
+  return runs.filter((_, n) => other.has(n))
+}
+
+function workers({ session, hands }: Subject): readonly Engine[] {
+  return hands.length === 0 ? [session] : hands
+}
+
+async function wholeDigests(probe: Probe, runs: readonly Run[]): Promise<ReadonlyMap<number, string>> {
+  const each = runs.map(({ cutoff }, n) => `SELECT ${n} AS n, told FROM (${digestUpTo(probe, 'proof_full', cutoff)})`)
+  const rows = await probe.subject.session.rows<{ n: number; told: string }>(each.join(' UNION ALL '))
+  return new Map(rows.map(({ n, told }) => [n, told]))
+}
+
+/** Undefined where the query fails: whoever looks at the run is told why. */
+async function digestIn(session: Engine, probe: Probe, { cutoff, world }: Run): Promise<string | undefined> {
+  await enter(session, world)
+  try {
+    const rows = `(\n${probe.subject.text}\n) AS proof_rows`
+    const [row] = await session.rows<{ told: string }>(digestUpTo(probe, rows, cutoff))
+    return row?.told
+  } catch {
+    return undefined
+  } finally {
+    await enter(session, wholeLake)
+  }
 }

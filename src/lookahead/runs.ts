@@ -1,10 +1,8 @@
 import { microsOf } from '../time.ts'
-import { type Cell, quote, type Row } from '../store/engine.ts'
+import { type Cell, type Engine, quote, quoteName, type Row } from '../store/engine.ts'
 import type { CutStory } from './cause.ts'
-import { digestSql, type Probe } from './holes.ts'
-import { type Bags, bagDifference, isRounding, matchRows } from './rows.ts'
 import { isCancel } from '../query/run.ts'
-import type { World } from './world.ts'
+import type { Subject, World } from './world.ts'
 
 /** How a proof is to be tried. */
 export interface TrialInput {
@@ -43,6 +41,13 @@ const shown = 20
 const shownEach = 5
 /** So many rows of a difference are looked at. */
 export const fetched = 200
+
+/** What runs again and again, its columns, and the SQL of a row's instant. */
+export interface Probe {
+  readonly subject: Subject
+  readonly columns: readonly ColumnSpec[]
+  readonly at: string
+}
 
 /** What the runs of a proof share. */
 export interface Trial extends Probe {
@@ -86,9 +91,19 @@ export async function whereItRuns(trial: Trial, work: () => Promise<void>): Prom
 
 /** Whether two tables hold the same rows up to an instant, as far as digests tell. */
 export async function isSame(trial: Probe, cutoff: string, one: string, other: string): Promise<boolean> {
-  const side = (table: string): string =>
-    `SELECT ${digestSql(trial.columns)} FROM ${table} WHERE ${upToSql(trial.at, cutoff)}`
-  return (await trial.subject.session.rows(`${side(one)} EXCEPT ${side(other)}`)).length === 0
+  const [first, second] = [one, other].map((table) => digestUpTo(trial, table, cutoff))
+  return (await trial.subject.session.rows(`${first} EXCEPT ${second}`)).length === 0
+}
+
+/** The digest of the rows of a table that are compared, as SQL; the same for the same rows in any order. */
+export function digestSql(columns: readonly ColumnSpec[]): string {
+  const names = columns.filter(({ label }) => !label).map(({ name }) => quoteName(name))
+  return `count(*) AS rows, sum(hash(${names.join(', ')})) AS digest`
+}
+
+/** The query for one text, the digest of the rows of a relation up to an instant. */
+export function digestUpTo({ columns, at }: Probe, from: string, cutoff: string): string {
+  return `SELECT concat_ws(' ', rows, digest) AS told FROM (SELECT ${digestSql(columns)} FROM ${from} WHERE ${upToSql(at, cutoff)})`
 }
 
 function upToSql(at: string, cutoff: string): string {
@@ -111,4 +126,140 @@ async function storyOf({ subject, at }: Probe, cutoff: string, bags: Bags, round
     earliest: microsOf(bags.earliest ?? cutoff) / 1000,
     rounding,
   }
+}
+
+/** A column of the result. */
+export interface ColumnSpec {
+  readonly name: string
+  readonly type: string
+  /** May look ahead, so it is not compared. */
+  readonly label: boolean
+  readonly ts: boolean
+}
+
+/** Rows that only one side has, each as often as it has it more: the latest of them, how many there are, the earliest instant. */
+export interface Bags {
+  readonly missing: readonly Row[]
+  readonly extra: readonly Row[]
+  readonly counts: { readonly missing: number; readonly extra: number }
+  readonly earliest: string | null
+}
+
+/** One row or value that differs. */
+export interface Mismatch {
+  readonly key: Row
+  readonly column: string | null
+  readonly full: Cell
+  readonly truncated: Cell
+}
+
+/** The rows of `proof_full` and `proof_cut` up to an instant that have no equal on the other side, up to `most` of each. */
+export async function bagDifference(
+  session: Engine,
+  columns: readonly ColumnSpec[],
+  where: string,
+  most: number,
+): Promise<Bags> {
+  const names = columns.filter(({ label }) => !label).map(({ name }) => quoteName(name))
+  const ts = quoteName(columns.find((column) => column.ts)?.name ?? '')
+  const side = (table: string): string => `SELECT ${names.join(', ')} FROM ${table} WHERE ${where}`
+  const only = async (
+    left: string,
+    right: string,
+  ): Promise<{ rows: Row[]; count: number; earliest: string | null }> => {
+    await session.run(`CREATE OR REPLACE TEMP TABLE proof_only AS ${side(left)} EXCEPT ALL ${side(right)}`)
+    const [facts] = await session.rows(
+      `SELECT count(*) AS n, strftime(min(${ts}), '%Y-%m-%dT%H:%M:%S.%fZ') AS earliest FROM proof_only`,
+    )
+    const count = Number(facts?.['n'])
+    const earliest = facts?.['earliest']
+    const rows =
+      count === 0 ? [] : await session.rows(`FROM proof_only ORDER BY ${ts} DESC, ${names.join(', ')} LIMIT ${most}`)
+    return { rows, count, earliest: typeof earliest === 'string' ? earliest : null }
+  }
+  const missing = await only('proof_full', 'proof_cut')
+  const extra = await only('proof_cut', 'proof_full')
+  return {
+    missing: missing.rows,
+    extra: extra.rows,
+    counts: { missing: missing.count, extra: extra.count },
+    earliest: [missing.earliest, extra.earliest].filter((at) => at !== null).toSorted()[0] ?? null,
+  }
+}
+
+/**
+ * Pairs the rows of both sides that are the same but for some values: first by everything that is not a double, then by
+ * instant and texts. What finds no partner differs as a whole row.
+ */
+export function matchRows(columns: readonly ColumnSpec[], { missing, extra }: Bags, tolerance: number): Mismatch[] {
+  const compared = columns.filter(({ label }) => !label)
+  const exactly = compared.filter(({ type }) => !/^(DOUBLE|FLOAT|DECIMAL)/.test(type))
+  const loosely = compared.filter(({ ts, type }) => ts || type === 'VARCHAR')
+  const found: Mismatch[] = []
+  let [left, right] = [missing, extra]
+  for (const keys of [exactly, loosely]) {
+    const rest = pairUp(left, right, keys, (full, cut) => found.push(...cells(compared, keys, full, cut, tolerance)))
+    ;[left, right] = [rest.left, rest.right]
+  }
+  for (const row of left) found.push({ key: keyed(row, exactly), column: null, full: 'there', truncated: null })
+  for (const row of right) found.push({ key: keyed(row, exactly), column: null, full: null, truncated: 'there' })
+  return found
+}
+
+function pairUp(
+  left: readonly Row[],
+  right: readonly Row[],
+  keys: readonly ColumnSpec[],
+  onPair: (full: Row, cut: Row) => void,
+): { left: Row[]; right: Row[] } {
+  const waiting = new Map<string, Row[]>()
+  for (const row of right) {
+    const key = keyOf(row, keys)
+    waiting.set(key, [...(waiting.get(key) ?? []), row])
+  }
+  const alone: Row[] = []
+  for (const row of left) {
+    const partner = waiting.get(keyOf(row, keys))?.shift()
+    if (partner) onPair(row, partner)
+    else alone.push(row)
+  }
+  return { left: alone, right: [...waiting.values()].flat() }
+}
+
+function cells(
+  compared: readonly ColumnSpec[],
+  keys: readonly ColumnSpec[],
+  full: Row,
+  cut: Row,
+  tolerance: number,
+): Mismatch[] {
+  return compared.flatMap(({ name }) => {
+    const [a, b] = [full[name] ?? null, cut[name] ?? null]
+    if (text(a) === text(b) || near(a, b, tolerance)) return []
+    return [{ key: keyed(full, keys), column: name, full: a, truncated: b }]
+  })
+}
+
+/** Whether two doubles differ in their last digits only. */
+export function isRounding({ full, truncated }: Mismatch): boolean {
+  return near(full, truncated, 1e-12)
+}
+
+function near(a: Cell, b: Cell, tolerance: number): boolean {
+  if (typeof a !== 'number' || typeof b !== 'number') return false
+  return Math.abs(a - b) <= tolerance * Math.max(Math.abs(a), Math.abs(b))
+}
+
+function keyed(row: Row, keys: readonly ColumnSpec[]): Row {
+  return Object.fromEntries(keys.map(({ name }) => [name, row[name] ?? null]))
+}
+
+function keyOf(row: Row, keys: readonly ColumnSpec[]): string {
+  return keys.map(({ name }) => text(row[name] ?? null)).join('\u0000')
+}
+
+function text(cell: Cell): string {
+  return typeof cell === 'number' && Number.isNaN(cell)
+    ? 'NaN'
+    : JSON.stringify(cell, (_key, held: unknown) => (typeof held === 'bigint' ? `${held}n` : held))
 }

@@ -2,21 +2,30 @@ import { columnsOf } from '../store/parquet.ts'
 import { type Engine, quoteName } from '../store/engine.ts'
 import { likelyCause } from './cause.ts'
 import { type Dependence, dependsOn, tryChanges } from './changes.ts'
-import { otherRuns } from './hands.ts'
 import {
   measureMemory,
-  type Probe,
+  otherRuns,
   prepareHoles,
   runHoles,
   strayInstants,
   suspectStates,
   unmovedStates,
 } from './holes.ts'
-import { bagDifference, type ColumnSpec, isRounding, matchRows } from './rows.ts'
-import { type Difference, fetched, runAt, type Trial, type TrialInput, whereItRuns } from './runs.ts'
+import {
+  bagDifference,
+  type ColumnSpec,
+  type Difference,
+  fetched,
+  isRounding,
+  matchRows,
+  runAt,
+  type Trial,
+  type TrialInput,
+  whereItRuns,
+} from './runs.ts'
 import { chooseStates, instantsOf, numberStates, rowlessInstants, spread, type States } from './states.ts'
 import { cutWorld, hiddenWorld, seesWorlds, type Subject, wholeLake } from './world.ts'
-import { historyTables } from '../query/registry-objects.ts'
+import { historyTables } from '../query/tree.ts'
 
 /** What running it tells. */
 export interface Tested {
@@ -60,14 +69,17 @@ export async function tryFutures(
   const again = await sameAgain(subject, input, columns)
   if (again === 'rounding' && alone) return undecided(roundingReason, rows, notes)
   if (again !== 'same') return 'unsteady'
-  const probe: Probe = { subject, columns, at: instant(columns, input.ts) }
-  const lists = { differences: [], stories: [], tried: new Set<number>(), complaints: [] }
   const proved = await isProved()
   const cutoffs = Math.min(input.cutoffs, proved ? (input.control ?? input.cutoffs) : input.cutoffs)
   const trial: Trial = {
-    ...probe,
-    ...lists,
+    subject,
+    columns,
+    at: instant(columns, input.ts),
     input: { ...input, cutoffs },
+    differences: [],
+    stories: [],
+    tried: new Set(),
+    complaints: [],
     runs: 0,
     changed: 0,
     rowless: { tried: 0, all: 0 },

@@ -6,229 +6,243 @@ import type {
   DuckDBType,
   DuckDBVector,
 } from '@duckdb/node-api'
-import { type Data, type DataType, makeData } from 'apache-arrow'
+import {
+  Binary,
+  Bool,
+  type Data,
+  type DataType,
+  DateDay,
+  Decimal,
+  Field,
+  FixedSizeList,
+  Float32,
+  Float64,
+  Int16,
+  Int32,
+  Int64,
+  Int8,
+  List,
+  makeData,
+  Map_,
+  Struct,
+  TimeMicrosecond,
+  TimestampMicrosecond,
+  TimestampMillisecond,
+  TimestampNanosecond,
+  TimestampSecond,
+  Uint16,
+  Uint32,
+  Uint64,
+  Uint8,
+  Utf8,
+} from 'apache-arrow'
 import { typeIds } from '../store/engine.ts'
-import { arrowType } from './arrow-types.ts'
-import { bitsOf, inside, isSet, type Numbers, partOf } from './vectors.ts'
+import { type Numbers, partOf, presenceIn } from './vectors.ts'
 
-/** Gathers the values of one column from vectors and gives them out as Arrow data. */
-export interface ColumnBuilder {
-  /** Takes `count` values of the vector, beginning with the one at `from`. */
-  add(vector: DuckDBVector, from: number, count: number): void
-  /** Takes one NULL. */
-  skip(): void
-  /** Everything taken since the last call. */
-  take(): Data
+/** Types of one width that both sides lay out alike. */
+const fixed: Readonly<Record<number, readonly [arrow: DataType, store: new (length: number) => Numbers]>> = {
+  [typeIds.TINYINT]: [new Int8(), Int8Array],
+  [typeIds.SMALLINT]: [new Int16(), Int16Array],
+  [typeIds.INTEGER]: [new Int32(), Int32Array],
+  [typeIds.BIGINT]: [new Int64(), BigInt64Array],
+  [typeIds.UTINYINT]: [new Uint8(), Uint8Array],
+  [typeIds.USMALLINT]: [new Uint16(), Uint16Array],
+  [typeIds.UINTEGER]: [new Uint32(), Uint32Array],
+  [typeIds.UBIGINT]: [new Uint64(), BigUint64Array],
+  [typeIds.FLOAT]: [new Float32(), Float32Array],
+  [typeIds.DOUBLE]: [new Float64(), Float64Array],
+  [typeIds.DATE]: [new DateDay(), Int32Array],
+  [typeIds.TIME]: [new TimeMicrosecond(), BigInt64Array],
+  [typeIds.TIMESTAMP]: [new TimestampMicrosecond(), BigInt64Array],
+  [typeIds.TIMESTAMP_S]: [new TimestampSecond(), BigInt64Array],
+  [typeIds.TIMESTAMP_MS]: [new TimestampMillisecond(), BigInt64Array],
+  [typeIds.TIMESTAMP_NS]: [new TimestampNanosecond(), BigInt64Array],
+  [typeIds.TIMESTAMP_TZ]: [new TimestampMicrosecond('UTC'), BigInt64Array],
 }
 
-/** The builder for a column of the DuckDB type. */
-export function columnBuilder(type: DuckDBType): ColumnBuilder {
-  const arrow = arrowType(type)
-  const size = widths[type.typeId]
-  if (size !== undefined) return fixed(arrow, size)
-  if (type.typeId === typeIds.BOOLEAN) return booleans(arrow)
-  if (type.typeId === typeIds.HUGEINT || type.typeId === typeIds.DECIMAL) return decimals(arrow)
-  if (type.typeId === typeIds.LIST) return lists(arrow, columnBuilder(type.valueType))
-  if (type.typeId === typeIds.ARRAY) {
-    const { length, valueType } = type
-    return arrays(arrow, columnBuilder(valueType), length)
-  }
-  if (type.typeId === typeIds.STRUCT) return structs(arrow, type.entryTypes.map(columnBuilder))
-  if (type.typeId === typeIds.MAP) {
-    const { keyType, valueType } = type
-    return maps(arrow, structs(entriesOf(arrow), [columnBuilder(keyType), columnBuilder(valueType)]))
-  }
-  return bytes(arrow, type.typeId)
-}
-
-const widths: Readonly<Record<number, new (length: number) => Numbers>> = {
-  [typeIds.TINYINT]: Int8Array,
-  [typeIds.SMALLINT]: Int16Array,
-  [typeIds.INTEGER]: Int32Array,
-  [typeIds.BIGINT]: BigInt64Array,
-  [typeIds.UTINYINT]: Uint8Array,
-  [typeIds.USMALLINT]: Uint16Array,
-  [typeIds.UINTEGER]: Uint32Array,
-  [typeIds.UBIGINT]: BigUint64Array,
-  [typeIds.FLOAT]: Float32Array,
-  [typeIds.DOUBLE]: Float64Array,
-  [typeIds.DATE]: Int32Array,
-  [typeIds.TIME]: BigInt64Array,
-  [typeIds.TIMESTAMP]: BigInt64Array,
-  [typeIds.TIMESTAMP_S]: BigInt64Array,
-  [typeIds.TIMESTAMP_MS]: BigInt64Array,
-  [typeIds.TIMESTAMP_NS]: BigInt64Array,
-  [typeIds.TIMESTAMP_TZ]: BigInt64Array,
-}
-
-/** One bit a value, set where there is one; remembers how many there are. */
-class Presence {
-  #bits = new Uint8Array(256)
-  length = 0
-  missing = 0
-
-  add(present: boolean): void {
-    if (this.length >> 3 >= this.#bits.length) this.#bits = grown(this.#bits, this.#bits.length * 2)
-    if (present) this.#bits[this.length >> 3] = (this.#bits[this.length >> 3] ?? 0) | (1 << (this.length & 7))
-    else this.missing++
-    this.length++
-  }
-
-  take(): { length: number; nullCount: number; nullBitmap: Uint8Array | null } {
-    const taken = {
-      length: this.length,
-      nullCount: this.missing,
-      nullBitmap: this.missing === 0 ? null : this.#bits.slice(0, (this.length + 7) >> 3),
+/** The Arrow type that holds every value of the DuckDB type exactly; what Arrow has no such type for becomes text. */
+export function arrowType(type: DuckDBType): DataType {
+  const field = (name: string, of: DuckDBType, nullable = true): Field<DataType> =>
+    new Field(name, arrowType(of), nullable)
+  switch (type.typeId) {
+    case typeIds.BOOLEAN:
+      return new Bool()
+    case typeIds.BLOB:
+      return new Binary()
+    case typeIds.HUGEINT:
+      return new Decimal(0, 38, 128)
+    case typeIds.DECIMAL:
+      return new Decimal(type.scale, type.width, 128)
+    case typeIds.LIST:
+      return new List(field('item', type.valueType))
+    case typeIds.ARRAY:
+      return new FixedSizeList(type.length, field('item', type.valueType))
+    case typeIds.STRUCT: {
+      const { entryNames, entryTypes } = type
+      return new Struct(entryTypes.map((entry, i) => field(entryNames[i] ?? '', entry)))
     }
-    this.#bits = new Uint8Array(256)
-    this.length = 0
-    this.missing = 0
-    return taken
+    case typeIds.MAP: {
+      const [key, value] = [field('key', type.keyType, false), field('value', type.valueType)]
+      const pair = new Struct<{ key: DataType; value: DataType }>([key, value])
+      return new Map_(new Field('entries', pair, false), false)
+    }
+    default:
+      return fixed[type.typeId]?.[0] ?? new Utf8()
   }
 }
 
-function grown<T extends Uint8Array | Int32Array | Uint32Array>(array: T, length: number): T {
-  const larger = new (array.constructor as new (length: number) => T)(length)
-  larger.set(array)
-  return larger
+/** Values that stand side by side in a vector; so many NULLs where there is none. */
+export interface Run {
+  readonly vector: DuckDBVector | null
+  readonly from: number
+  readonly count: number
 }
 
-function fixed(type: DataType, Store: new (length: number) => Numbers): ColumnBuilder {
-  const presence = new Presence()
-  let store = new Store(2048)
-  const reserve = (length: number): void => {
-    if (length <= store.length) return
-    const larger = new Store(Math.max(length, store.length * 2))
-    larger.set(store as never)
-    store = larger
-  }
-  return {
-    add(vector, from, count) {
-      const { items } = inside(vector)
-      const bits = bitsOf(vector)
-      reserve(presence.length + count)
-      store.set(items.subarray(from, from + count) as never, presence.length)
-      for (let i = from; i < from + count; i++) presence.add(isSet(bits, i))
-    },
-    skip() {
-      reserve(presence.length + 1)
-      presence.add(false)
-    },
-    take() {
-      const { length, ...nulls } = presence.take()
-      return makeData({ type, length, ...nulls, data: store.slice(0, length) } as never)
-    },
+/** The values of runs, one after the other, as Arrow data. */
+export function dataOf(type: DuckDBType, runs: readonly Run[]): Data {
+  const arrow = arrowType(type)
+  switch (type.typeId) {
+    case typeIds.BOOLEAN:
+      return made(arrow, runs, { data: bits(runs, (vector) => (i) => vector.getItem(i) === true).set })
+    case typeIds.HUGEINT:
+    case typeIds.DECIMAL:
+      return made(arrow, runs, { data: words(runs) })
+    case typeIds.LIST: {
+      const { valueOffsets, items } = listed(runs)
+      return made(arrow, runs, { valueOffsets, child: dataOf(type.valueType, items) })
+    }
+    case typeIds.MAP: {
+      // A map is a list of pairs inside.
+      const lists = runs.map((run) => ({ ...run, vector: run.vector && partOf(run.vector, 'listVector') }))
+      const { valueOffsets, items } = listed(lists)
+      const [pair] = arrow.children as readonly Field[]
+      const child = structs(pair?.type as DataType, [type.keyType, type.valueType], items)
+      return made(arrow, lists, { valueOffsets, child })
+    }
+    case typeIds.ARRAY: {
+      const { length, valueType } = type
+      const items = eachOf(
+        runs,
+        (vector, i): Run =>
+          vector === null
+            ? { vector, from: 0, count: length }
+            : { vector: partOf(vector, 'childData'), from: i * length, count: length },
+      )
+      return made(arrow, runs, { child: dataOf(valueType, items) })
+    }
+    case typeIds.STRUCT:
+      return structs(arrow, type.entryTypes, runs)
+    default: {
+      const store = fixed[type.typeId]?.[1]
+      return made(arrow, runs, store === undefined ? texts(runs, type.typeId) : { data: numbers(runs, store) })
+    }
   }
 }
 
-function booleans(type: DataType): ColumnBuilder {
-  const presence = new Presence()
-  const values = new Presence()
-  const one = (value: unknown): void => {
-    presence.add(value !== null)
-    values.add(value === true)
+/** Data of a type with what tells which of its values are there. */
+function made(type: DataType, runs: readonly Run[], parts: object): Data {
+  const { set, length, count } = bits(runs, presenceIn)
+  return makeData({
+    type,
+    length,
+    nullCount: length - count,
+    nullBitmap: count === length ? null : set,
+    ...parts,
+  } as never)
+}
+
+/** Of which values something is true, a bit each; of those in no vector nothing is. */
+function bits(runs: readonly Run[], holds: (vector: DuckDBVector) => (index: number) => boolean) {
+  const length = lengthOf(runs)
+  const set = new Uint8Array((length + 7) >> 3)
+  let [at, count] = [0, 0]
+  for (const run of runs) {
+    const held = run.vector && holds(run.vector)
+    for (let i = run.from; i < run.from + run.count; i++, at++)
+      if (held?.(i)) {
+        set[at >> 3] = (set[at >> 3] ?? 0) | (1 << (at & 7))
+        count++
+      }
   }
-  return {
-    add: (vector, from, count) => {
-      for (let i = from; i < from + count; i++) one(vector.getItem(i))
-    },
-    skip: () => one(null),
-    take() {
-      const { length, ...nulls } = presence.take()
-      const taken = values.take()
-      const data = taken.nullBitmap ?? new Uint8Array((length + 7) >> 3).fill(255)
-      return makeData({ type, length, ...nulls, data } as never)
-    },
+  return { set, length, count }
+}
+
+function lengthOf(runs: readonly Run[]): number {
+  return runs.reduce((sum, { count }) => sum + count, 0)
+}
+
+/** What is made of each value in its order; of one that is not there with null. */
+function eachOf<T>(runs: readonly Run[], make: (vector: DuckDBVector | null, index: number) => T): T[] {
+  return runs.flatMap(({ vector, from, count }) => {
+    const held = vector && presenceIn(vector)
+    return Array.from({ length: count }, (_, i) => make(held?.(from + i) ? vector : null, from + i))
+  })
+}
+
+function numbers(runs: readonly Run[], Store: new (length: number) => Numbers): Numbers {
+  const data = new Store(lengthOf(runs))
+  let at = 0
+  for (const { vector, from, count } of runs) {
+    if (vector !== null) data.set(partOf(vector, 'items').subarray(from, from + count) as never, at)
+    at += count
   }
+  return data
 }
 
 /** 128 bits a value, lowest word first. */
-function decimals(type: DataType): ColumnBuilder {
-  const presence = new Presence()
-  let words = new Uint32Array(1024)
-  const one = (value: bigint | null): void => {
-    const at = presence.length * 4
-    if (at + 4 > words.length) words = grown(words, words.length * 2)
-    const whole = BigInt.asUintN(128, value ?? 0n)
-    for (let k = 0; k < 4; k++) words[at + k] = Number((whole >> BigInt(32 * k)) & 0xffff_ffffn)
-    presence.add(value !== null)
+function words(runs: readonly Run[]): Uint32Array {
+  const data = new Uint32Array(4 * lengthOf(runs))
+  const values = eachOf(runs, (vector, i) => (vector?.getItem(i) ?? 0n) as bigint | DuckDBDecimalValue)
+  for (const [at, value] of values.entries()) {
+    const whole = BigInt.asUintN(128, typeof value === 'bigint' ? value : value.value)
+    for (let k = 0; k < 4; k++) data[4 * at + k] = Number((whole >> BigInt(32 * k)) & 0xffff_ffffn)
   }
-  return {
-    add(vector, from, count) {
-      for (let i = from; i < from + count; i++) {
-        const value = vector.getItem(i) as bigint | DuckDBDecimalValue | null
-        one(value === null || typeof value === 'bigint' ? value : value.value)
-      }
-    },
-    skip: () => one(null),
-    take() {
-      const { length, ...nulls } = presence.take()
-      return makeData({ type, length, ...nulls, data: words.slice(0, length * 4) } as never)
-    },
-  }
+  return data
 }
 
-/** Positions where the variable parts begin and end. */
-class Offsets {
-  #at = new Int32Array(1025)
-
-  set(index: number, value: number): void {
-    if (value > 0x7fff_ffff) throw new Error('more than 2 GB in one Arrow batch')
-    if (index >= this.#at.length) this.#at = grown(this.#at, this.#at.length * 2)
-    this.#at[index] = value
+/** Bytes, and whatever Arrow has no type for as text. */
+function texts(runs: readonly Run[], typeId: DuckDBType['typeId']) {
+  const valueOffsets = new Int32Array(lengthOf(runs) + 1)
+  let data = new Uint8Array(8 * valueOffsets.length)
+  let [at, end] = [0, 0]
+  for (const { vector, from, count } of runs) {
+    const isThere = vector ? presenceIn(vector) : () => false
+    const read = vector && (typeId === typeIds.VARCHAR ? textReader(vector) : bytesReader(vector, typeId))
+    for (let i = from; i < from + count; i++) {
+      if (read && isThere(i)) {
+        const part = read(i)
+        if (end + part.length > data.length) data = grown(data, end + part.length)
+        data.set(part, end)
+        end = ended(end + part.length)
+      }
+      valueOffsets[++at] = end
+    }
   }
+  return { valueOffsets, data: data.subarray(0, end) }
+}
 
-  take(length: number): Int32Array {
-    const taken = this.#at.slice(0, length + 1)
-    this.#at = new Int32Array(1025)
-    return taken
-  }
+function grown(data: Uint8Array<ArrayBuffer>, least: number): Uint8Array<ArrayBuffer> {
+  const larger = new Uint8Array(Math.max(2 * data.length, least))
+  larger.set(data)
+  return larger
+}
+
+/** Arrow counts up to here. */
+function ended(end: number): number {
+  if (end > 0x7fff_ffff) throw new Error('more than 2 GB in one Arrow batch')
+  return end
 }
 
 const encoder = new TextEncoder()
 
-function bytes(type: DataType, typeId: number): ColumnBuilder {
-  const presence = new Presence()
-  const offsets = new Offsets()
-  let store = new Uint8Array(16_384)
-  let used = 0
-  const one = (value: Uint8Array | null): void => {
-    if (value !== null) {
-      if (used + value.length > store.length) store = grown(store, Math.max(store.length * 2, used + value.length))
-      store.set(value, used)
-      used += value.length
-    }
-    presence.add(value !== null)
-    offsets.set(presence.length, used)
-  }
-  return {
-    add(vector, from, count) {
-      const read = readers[typeId]?.(vector) ?? ((i) => encoder.encode(String(vector.getItem(i))))
-      const bits = bitsOf(vector)
-      const overlay = inside(vector).validity === undefined
-      for (let i = from; i < from + count; i++) {
-        one(isSet(bits, i) && (!overlay || vector.getItem(i) !== null) ? read(i) : null)
-      }
-    },
-    skip: () => one(null),
-    take() {
-      const { length, ...nulls } = presence.take()
-      const data = store.slice(0, used)
-      used = 0
-      return makeData({ type, length, ...nulls, valueOffsets: offsets.take(length), data } as never)
-    },
-  }
-}
-
-type Reader = (index: number) => Uint8Array
-
-const readers: Readonly<Record<number, (vector: DuckDBVector) => Reader>> = {
-  [typeIds.BLOB]: (vector) => (i) => (vector.getItem(i) as DuckDBBlobValue).bytes,
-  [typeIds.VARCHAR]: textReader,
+function bytesReader(vector: DuckDBVector, typeId: DuckDBType['typeId']): (index: number) => Uint8Array {
+  return typeId === typeIds.BLOB
+    ? (i) => (vector.getItem(i) as DuckDBBlobValue).bytes
+    : (i) => encoder.encode(String(vector.getItem(i)))
 }
 
 /** Sixteen bytes stand for each text: its length, then itself if it is short, else its beginning and its address. */
-function textReader(vector: DuckDBVector): Reader {
+function textReader(vector: DuckDBVector): (index: number) => Uint8Array {
   const view = partOf(vector, 'dataView')
   let [low, high] = [-1n, -1n]
   let last: Uint8Array = new Uint8Array(0)
@@ -245,87 +259,24 @@ function textReader(vector: DuckDBVector): Reader {
   }
 }
 
-function lists(type: DataType, child: ColumnBuilder): ColumnBuilder {
-  const presence = new Presence()
-  const offsets = new Offsets()
-  let end = 0
-  const close = (present: boolean): void => {
-    presence.add(present)
-    offsets.set(presence.length, end)
-  }
-  return {
-    add(vector, from, count) {
-      const list = vector as DuckDBListVector
-      const bits = bitsOf(vector)
-      for (let i = from; i < from + count; i++) {
-        const present = isSet(bits, i)
-        const length = present ? list.getEntryLength(i) : 0
-        if (length > 0) child.add(list.childVector, list.getEntryOffset(i), length)
-        end += length
-        close(present)
-      }
-    },
-    skip: () => close(false),
-    take() {
-      const { length, ...nulls } = presence.take()
-      end = 0
-      return makeData({ type, length, ...nulls, valueOffsets: offsets.take(length), child: child.take() } as never)
-    },
-  }
+/** Where lists begin and end, and the runs of what is in them. */
+function listed(runs: readonly Run[]): { readonly valueOffsets: Int32Array; readonly items: readonly Run[] } {
+  const items = eachOf(runs, (vector, i): Run => {
+    const list = vector as DuckDBListVector | null
+    return { vector: list && list.childVector, from: list?.getEntryOffset(i) ?? 0, count: list?.getEntryLength(i) ?? 0 }
+  })
+  const valueOffsets = new Int32Array(items.length + 1)
+  for (const [at, { count }] of items.entries()) valueOffsets[at + 1] = ended((valueOffsets[at] ?? 0) + count)
+  return { valueOffsets, items }
 }
 
-function maps(type: DataType, entries: ColumnBuilder): ColumnBuilder {
-  const list = lists(type, entries)
-  return { ...list, add: (vector, from, count) => list.add(listOf(vector), from, count) }
-}
-
-/** A map is a list of pairs inside. */
-function listOf(vector: DuckDBVector): DuckDBVector {
-  return partOf(vector, 'listVector')
-}
-
-function entriesOf(map: DataType): DataType {
-  const pair = (map.children as readonly { readonly type: DataType }[])[0]?.type
-  if (pair === undefined) throw new Error('a map without entries')
-  return pair
-}
-
-function arrays(type: DataType, child: ColumnBuilder, length: number): ColumnBuilder {
-  const presence = new Presence()
-  const skipItems = (): void => {
-    for (let k = 0; k < length; k++) child.skip()
-  }
-  return {
-    add(vector, from, count) {
-      const bits = bitsOf(vector)
-      const childData = partOf(vector, 'childData')
-      for (let i = from; i < from + count; i++) {
-        const present = isSet(bits, i)
-        if (present) child.add(childData, i * length, length)
-        else skipItems()
-        presence.add(present)
-      }
-    },
-    skip() {
-      skipItems()
-      presence.add(false)
-    },
-    take: () => makeData({ type, ...presence.take(), child: child.take() } as never),
-  }
-}
-
-function structs(type: DataType, children: readonly ColumnBuilder[]): ColumnBuilder {
-  const presence = new Presence()
-  return {
-    add(vector, from, count) {
-      const struct = vector as DuckDBStructVector
-      for (let i = from; i < from + count; i++) presence.add(struct.isItemValid(i))
-      for (const [k, child] of children.entries()) child.add(struct.entryVectorAt(k), from, count)
-    },
-    skip() {
-      for (const child of children) child.skip()
-      presence.add(false)
-    },
-    take: () => makeData({ type, ...presence.take(), children: children.map((child) => child.take()) } as never),
-  }
+function structs(type: DataType, entries: readonly DuckDBType[], runs: readonly Run[]): Data {
+  const entryOf = (vector: DuckDBVector | null, k: number) => vector && (vector as DuckDBStructVector).entryVectorAt(k)
+  const children = entries.map((entry, k) =>
+    dataOf(
+      entry,
+      runs.map((run) => ({ ...run, vector: entryOf(run.vector, k) })),
+    ),
+  )
+  return made(type, runs, { children })
 }

@@ -1,3 +1,4 @@
+import type { DuckDBDataChunk } from '@duckdb/node-api'
 import {
   AsyncByteQueue,
   DataType,
@@ -12,13 +13,12 @@ import {
 } from 'apache-arrow'
 import type { Engine } from '../store/engine.ts'
 import type { Parameters } from '../store/sql.ts'
-import { columnBuilder } from './arrow-columns.ts'
-import { arrowType } from './arrow-types.ts'
+import { arrowType, dataOf } from './arrow-columns.ts'
 import type { Filled } from './filled.ts'
-import { distinctNames } from './text-forms.ts'
+import { distinctNames } from './projection.ts'
 
-/** Rows of one batch: large enough to be read fast, small enough to stay in memory. */
-const batchRows = 65_536
+/** Chunks of the engine, of 2,048 rows at most, in one batch: large enough to be read fast, small enough to stay in memory. */
+const batchChunks = 32
 
 /** A result as Arrow: its schema, then its batches in order. */
 interface ArrowStream {
@@ -31,21 +31,25 @@ export async function arrowStream(engine: Engine, sql: string, parameters?: Para
   const { columns, chunks } = await engine.vectors(sql, parameters)
   const names = distinctNames(columns.map(({ name }) => name))
   const schema = new Schema(columns.map(({ type }, i) => new Field(names[i] ?? '', arrowType(type), true)))
-  const builders = columns.map(({ type }) => columnBuilder(type))
-  const batch = (rows: number): RecordBatch => {
-    const children = builders.map((builder) => builder.take())
-    return new RecordBatch(schema, makeData({ type: new Struct(schema.fields), length: rows, nullCount: 0, children }))
+  const batch = (held: readonly DuckDBDataChunk[]): RecordBatch => {
+    const children = columns.map(({ type }, k) =>
+      dataOf(
+        type,
+        held.map((chunk) => ({ vector: chunk.getColumnVector(k), from: 0, count: chunk.rowCount })),
+      ),
+    )
+    const length = held.reduce((sum, { rowCount }) => sum + rowCount, 0)
+    return new RecordBatch(schema, makeData({ type: new Struct(schema.fields), length, nullCount: 0, children }))
   }
   async function* batches(): AsyncGenerator<RecordBatch> {
-    let rows = 0
+    let held: DuckDBDataChunk[] = []
     for await (const chunk of chunks) {
-      for (const [k, builder] of builders.entries()) builder.add(chunk.getColumnVector(k), 0, chunk.rowCount)
-      rows += chunk.rowCount
-      if (rows < batchRows) continue
-      yield batch(rows)
-      rows = 0
+      held.push(chunk)
+      if (held.length < batchChunks) continue
+      yield batch(held)
+      held = []
     }
-    if (rows > 0) yield batch(rows)
+    if (held.length > 0) yield batch(held)
   }
   return { schema, batches: batches() }
 }

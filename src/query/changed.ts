@@ -3,6 +3,10 @@ import type { Engine } from '../store/engine.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { type Manifest, readManifest } from '../views/manifest.ts'
 import { firstChanged, readByViews } from '../views/proved.ts'
+import { bytesProblem } from '../ledger/commit.ts'
+import { filesOnDisk } from '../ledger/held.ts'
+import { isThere } from '../store/files.ts'
+import { inLake } from '../store/layout.ts'
 
 /** So much is read on opening of files that nobody proved where they stand: a second's work. */
 export const mostRead = 500_000_000
@@ -31,4 +35,37 @@ export async function refuseOthers(ledger: Ledger, manifest: Manifest | undefine
       ? 'run pitlake views: it makes them anew'
       : 'run pitlake doctor to see what is damaged and what helps'
   throw new LakeError('integrity', { subject: path, expected, got, next })
+}
+
+/**
+ * The damage of a lake that may be why something failed which nobody foresaw: the engine says of a file that it cannot
+ * read only what it found in it. Null where every file is as it was committed, as far as that is seen in a second.
+ */
+export async function damageBehind(folder: string, cause: unknown): Promise<LakeError | null> {
+  using ledger = Ledger.glance(folder)
+  if (ledger === undefined) return null
+  const files = filesOnDisk(ledger).map(({ path, bytes, sha256 }) => ({ path, bytes, checksum: sha256 }))
+  const gone = files.find(({ path }) => !isThere(inLake(folder, path)))
+  const closed = gone && (await bytesProblem(folder, { ...gone, sha256: gone.checksum }, false))
+  const wrong =
+    gone === undefined
+      ? await firstChanged(folder, files, mostRead)
+      : {
+          path: closed?.path ?? gone.path,
+          expected: `the ${gone.bytes} bytes that were committed`,
+          got: closed?.kind === 'file_denied' ? closed.found : 'no such file',
+        }
+  if (wrong === undefined) return absentBehind(cause)
+  const { path, expected, got } = wrong
+  const next = 'run pitlake doctor to see what is damaged and what helps'
+  return new LakeError('integrity', { subject: path, expected, got, next, cause })
+}
+
+/** What the engine looked for and did not find: a file of an earlier version, without which the lake goes on. */
+function absentBehind(cause: unknown): LakeError | null {
+  const [, subject] = /No files found that match the pattern "([^"]+\.parquet)"/.exec(String(cause)) ?? []
+  if (subject === undefined) return null
+  const got = 'no such file: the lake goes on without it'
+  const next = 'put it back from a copy of the lake'
+  return new LakeError('integrity', { subject, expected: 'a file of an earlier version', got, next, cause })
 }

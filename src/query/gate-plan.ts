@@ -1,4 +1,4 @@
-import type { Engine } from '../store/engine.ts'
+import { type Engine, type Prepared, quoteName } from '../store/engine.ts'
 import type { LakeError } from '../errors.ts'
 import { boundSteps, computingFunctions, hiddenColumns, refusedScalars } from './gate-lists.ts'
 import { boundPlan, describedIn } from './tree.ts'
@@ -8,15 +8,15 @@ type Node = { readonly [name: string]: unknown }
 /**
  * The second wall: of the bound plan of a SELECT every scan of a file bears the mark that only the session's own views and
  * macros were given, and one of points stands under the cut. Nothing of its words is relied upon. No function tells of
- * a file what lies behind the cut.
+ * a file what lies behind the cut. Gives the plan, around which stands a projection that tells the columns.
  */
 export async function judgeScans(
   engine: Engine,
   select: string,
   mark: string,
   refused: (what: string) => LakeError,
-): Promise<void> {
-  const told = await boundPlan(engine, select)
+): Promise<Node> {
+  const told = await boundPlan(engine, `SELECT * FROM (${select}\n) AS answer`)
   if ('why' in told) {
     // The engine says in its own words, with the place, what cannot be bound.
     await engine.prepared(select)
@@ -41,6 +41,31 @@ export async function judgeScans(
   const described = answered ? await describedIn(engine, select) : []
   if (answered && described.length === 0) throw refused('a statement without a plan')
   for (const one of described) await judgeScans(engine, one, mark, refused)
+  return told.plan
+}
+
+/** What a judged SELECT gives, as its plan tells it: to ask the engine is to bind it once more. Undefined where that must be. */
+export async function preparedBy(engine: Engine, { expressions }: Node): Promise<Prepared | undefined> {
+  const columns = (expressions as readonly Node[]).map(({ alias, return_type: type }) => {
+    const text = typeSql(type as Node)
+    return text === undefined || alias === '' ? undefined : `CAST(NULL AS ${text}) AS ${quoteName(String(alias))}`
+  })
+  return columns.includes(undefined) ? undefined : await engine.prepared(`SELECT ${columns.join(', ')}`)
+}
+
+/** A type as SQL; undefined for the rarer ones. */
+function typeSql({ id, type_info: told }: Node): string | undefined {
+  if (told === null) return /^[A-Z][A-Z_ ]*$/.test(String(id)) ? String(id) : undefined
+  const { alias, width, scale, child_type: child, child_types: children } = told as Node
+  if (alias !== '') return alias === 'JSON' ? alias : undefined
+  if (id === 'DECIMAL') return `DECIMAL(${Number(width)}, ${Number(scale)})`
+  const inner = id === 'LIST' ? typeSql(child as Node) : undefined
+  if (inner !== undefined) return `${inner}[]`
+  const entries = id === 'STRUCT' ? (children as readonly Node[]) : []
+  const parts = entries.map(({ first, second }) => [quoteName(String(first)), typeSql(second as Node)])
+  return parts.length === 0 || parts.flat().includes(undefined)
+    ? undefined
+    : `STRUCT(${parts.map((part) => part.join(' ')).join(', ')})`
 }
 
 /** What a scan reads that it may not; undefined where it may. */

@@ -2,11 +2,11 @@ import { type LakeError, usage } from '../errors.ts'
 import type { Engine, Prepared } from '../store/engine.ts'
 import { liesIn } from '../store/disk.ts'
 import type { Parameters } from '../store/sql.ts'
-import { formOf } from './forms.ts'
+import { formOf, opening, openingWords, writesInside } from './statements.ts'
 import { computingSteps, readingFunctions, refusedFunctions, refusedScalars, toldSettings } from './gate-lists.ts'
+import { joinOptions } from './options.ts'
 import { settingsFixed, temporaryOnly } from './refusal.ts'
-import { opening, openingWords, writesInside } from './statements.ts'
-import { judgeScans } from './gate-plan.ts'
+import { judgeScans, preparedBy } from './gate-plan.ts'
 import {
   type Call,
   callsIn,
@@ -20,10 +20,8 @@ import {
 } from './tree.ts'
 
 /** A statement that was read and may run, with the columns that it gives. */
-export interface Ready {
+export interface Ready extends Prepared {
   readonly text: string
-  readonly kind: string
-  readonly columns: Prepared['columns']
 }
 
 /**
@@ -43,12 +41,16 @@ export async function admit(engine: Engine, statement: string, parameters?: Para
   const form = formOf(text)
   const macro = /^CREATE\b.*?\b(?:MACRO|FUNCTION)\b/i.test(openingWords(text, 5).join(' '))
   for (const probe of form.probes) await judgeWords(engine, statement, probe, { mark, macro })
-  const prepared = await engine.prepared(statement)
-  if (!form.kinds.includes(prepared.kind)) throw refused(openingWords(text, 1)[0] ?? prepared.kind)
+  let told: Prepared | undefined
   if (mark !== undefined)
-    for (const probe of form.probes) await judgeScans(engine, probe, mark, (what) => refused(what, pastViews))
-  else if (form.planned) await judgePlan(engine, statement, parameters)
-  return { text: statement, kind: prepared.kind, columns: prepared.columns }
+    for (const probe of form.probes) {
+      const plan = await judgeScans(engine, probe, mark, (what) => refused(what, pastViews))
+      if (form.kind === 'SELECT') told = await preparedBy(engine, plan)
+    }
+  const { kind, columns } = told ?? (await engine.prepared(statement))
+  if (form.kind !== kind) throw refused(openingWords(text, 1)[0] ?? kind)
+  if (mark === undefined && form.planned) await judgePlan(engine, statement, parameters)
+  return { text: statement, kind, columns }
 }
 
 const explainHead =
@@ -100,19 +102,7 @@ async function judgeWords(
 
 /** The macros with options, and those that they have. */
 const timeMacros: ReadonlySet<string> = new Set(['pit_join', 'pit_long', 'pit_window', 'resample', 'calendar'])
-const macroOptions: ReadonlySet<string> = new Set([
-  'currency',
-  'exchange',
-  'network',
-  'component',
-  'max_age',
-  'latency',
-  'skip_nulls',
-  'beyond',
-  'agg',
-  'min_parts',
-  'step',
-])
+const macroOptions: ReadonlySet<string> = new Set([...Object.keys(joinOptions), 'agg', 'min_parts', 'step'])
 
 /** With `=` an option is a comparison, which stands in the place of the next one: what comes then says nothing of that. */
 function judgeOptions(call: Call): void {

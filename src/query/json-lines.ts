@@ -2,7 +2,7 @@ import type { DuckDBDataChunk, DuckDBType } from '@duckdb/node-api'
 import { type Cell, cell, type Engine, quote, quoteName, typeIds } from '../store/engine.ts'
 import { Filled } from './filled.ts'
 import type { Ready } from './gate.ts'
-import { distinctNames, jsonForm } from './text-forms.ts'
+import { distinctNames, jsonForm } from './projection.ts'
 import { presenceIn } from './vectors.ts'
 
 /** Rows as JSON objects, a text each, those of a chunk together; what they hold is seen as they go by. */

@@ -3,7 +3,7 @@ import { usage } from '../errors.ts'
 import { Engine, quote, quoteList, quoteName } from '../store/engine.ts'
 import { literalPath } from '../views/relations.ts'
 import { utcSql } from '../views/template.ts'
-import { carry } from './carry.ts'
+import { carry } from './beside.ts'
 import { type Door, optionAt } from './note.ts'
 import {
   type Decision,

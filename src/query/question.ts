@@ -1,8 +1,17 @@
 import { usage } from '../errors.ts'
 import { type Engine, quoteName } from '../store/engine.ts'
 import type { Parameters } from '../store/sql.ts'
-import { askedInSql, decidedBy, doubtsOfFilter, doubtsOfPanel, doubtsOfSql } from './asked.ts'
-import { asOfText, type AskedNotes, isDoubtful, notesOf } from './doubts.ts'
+import {
+  askedInSql,
+  decidedBy,
+  doubtsOfFilter,
+  doubtsOfPanel,
+  doubtsOfSql,
+  asOfText,
+  type AskedNotes,
+  isDoubtful,
+  notesOf,
+} from './doubts.ts'
 import { type Empty, extentOf } from './filled.ts'
 import type { Ready } from './gate.ts'
 import { joinSql } from './joined.ts'
@@ -11,9 +20,8 @@ import type { knowledgeOptions, ReadOptions } from './options.ts'
 import { bringDecisions, type PanelSpec, type PanelSql, panelSql } from './panel.ts'
 import { type PointsFilter, pointsSql, standardsOf } from './points.ts'
 import { guarded, runScript, type RunDeps } from './run.ts'
-import { readsRegistry } from './registry-objects.ts'
+import { parsed, readsRegistry } from './tree.ts'
 import { openingWords, statementsOf } from './statements.ts'
-import { parsed } from './tree.ts'
 
 /** The state of knowledge in which something is asked. */
 export type Knowledge = ReadOptions<typeof knowledgeOptions>

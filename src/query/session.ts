@@ -2,18 +2,25 @@ import { textOf, writePrivate } from '../store/files.ts'
 import { createInterface, type Interface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
 import { usage } from '../errors.ts'
-import type { Engine } from '../store/engine.ts'
+import type { Cell, Engine } from '../store/engine.ts'
 import { outFile } from '../store/output.ts'
-import { complete, dotCommands, readVocabulary, type Vocabulary } from './completion.ts'
+import {
+  complete,
+  dotCommands,
+  heldMoment,
+  readVocabulary,
+  runDot,
+  type SessionState,
+  type Vocabulary,
+} from './session-commands.ts'
 import type { Ready } from './gate.ts'
 import { visibleLines } from '../visible.ts'
-import { heldMoment, runDot, type SessionState } from './session-commands.ts'
-import { pages } from './session-view.ts'
 import { type Note, noteTexts } from './note.ts'
 import { type Extent, judge } from './question.ts'
-import type { RunDeps } from './run.ts'
+import { guarded, type RunDeps } from './run.ts'
 import { cutScript, isOpen } from './statements.ts'
-import { formatOf, givesRows, type Sink, writeFile, writeTo } from './write.ts'
+import { formatFacts, formatOf, givesRows, layResult, type Sink, watched, writeFile, writeTo } from './write.ts'
+import type { Filled } from './filled.ts'
 
 /** What an interactive session talks to. */
 export interface SessionDeps {
@@ -142,7 +149,7 @@ async function toFile(state: SessionState, ready: Ready, run: RunDeps): Promise<
 }
 
 async function asText(state: SessionState, desk: Desk, ready: Ready, run: RunDeps): Promise<Ended> {
-  if (state.format === 'arrow' || state.format === 'parquet') {
+  if (formatFacts[state.format].text !== true) {
     throw usage('.format', { expected: '`.out FILE` before the query', got: `${state.format} on a screen` })
   }
   const sink: Sink = async (data) => desk.write(data)
@@ -314,4 +321,50 @@ async function readHistory(file: string | undefined): Promise<string[]> {
   const text = file === undefined ? undefined : await textOf(file)
   const lines = (text ?? '').split('\n').filter((line) => line !== '')
   return lines.toReversed().slice(0, historySize)
+}
+
+/** A part of a result laid out for a screen. */
+export interface Page {
+  readonly lines: readonly string[]
+  readonly rows: number
+  /** Watches all pages until this one. */
+  readonly filled: Filled
+}
+
+/** Rows that are laid out together: their widths agree, and more are fetched only when they are wanted. */
+const pageRows = 500
+
+/** Runs a statement and lays its result out part by part; the next part is computed when it is asked for. */
+export async function* pages(engine: Engine, ready: Ready, width: number, deps: RunDeps): AsyncGenerator<Page> {
+  const stream = await guarded(engine, ready.text, deps, async () => engine.stream(ready.text))
+  const { names, types, chunks, filled } = watched(stream, undefined)
+  const source = chunks[Symbol.asyncIterator]()
+  let columns: Cell[][] = names.map(() => [])
+  let rows = 0
+  let shown = 0
+  const page = (): Page => {
+    const text = layResult(ready, names, types, columns, width)
+    const made = { lines: text.split('\n').slice(0, -1), rows, filled }
+    columns = names.map(() => [])
+    shown += rows
+    rows = 0
+    return made
+  }
+  try {
+    for (;;) {
+      const next = await guarded(engine, ready.text, deps, async () => source.next())
+      if (next.done === true) break
+      const { value } = next
+      for (let from = 0; from < value.rows; from += pageRows) {
+        const count = Math.min(pageRows, value.rows - from)
+        for (const [k, column] of columns.entries()) column.push(...(value.columns[k] ?? []).slice(from, from + count))
+        rows += count
+        if (rows >= pageRows) yield page()
+      }
+    }
+    if (rows > 0 || shown === 0) yield page()
+  } finally {
+    // Whoever has seen enough leaves a statement behind that still runs.
+    await source.return?.(undefined)
+  }
 }

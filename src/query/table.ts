@@ -1,6 +1,6 @@
 import type { Cell } from '../store/engine.ts'
 import { visible } from '../visible.ts'
-import { jsonForm } from './text-forms.ts'
+import { jsonForm } from './projection.ts'
 
 /** How wide a table may be, and what stands for NULL. */
 export interface TableOptions {

@@ -1,6 +1,5 @@
 import { type Engine, quote } from '../store/engine.ts'
-import { formOf } from './forms.ts'
-import { opening, statementsOf } from './statements.ts'
+import { formOf, opening, statementsOf } from './statements.ts'
 
 /** A node of a parsed statement, as the engine tells it. */
 type Node = { readonly [name: string]: unknown }
@@ -253,4 +252,57 @@ export function comparedOptions({ arguments: given }: Call, options: ReadonlySet
 function lastName(node: unknown): string | undefined {
   const names = (node as Node | undefined)?.['column_names']
   return Array.isArray(names) ? String(names.at(-1)).toLowerCase() : undefined
+}
+
+/** So many answers are remembered of each database. */
+const most = 200
+
+/** What a database answers to a text the same whenever and in whichever session it is asked, found out once. */
+export class Remembered<T> {
+  readonly #held = new WeakMap<object, Map<string, T>>()
+
+  /** The answer to that text; one that cannot be had is asked for again. */
+  async of(engine: Engine, text: string, find: () => Promise<T>): Promise<T> {
+    const held = this.#held.get(engine.database) ?? new Map<string, T>()
+    this.#held.set(engine.database, held)
+    const known = held.get(text)
+    if (known !== undefined) return known
+    const found = await find()
+    const [oldest] = held.keys()
+    if (held.size >= most && oldest !== undefined) held.delete(oldest)
+    held.set(text, found)
+    return found
+  }
+}
+
+/**
+ * Whether statements read what knows nothing before the first snapshot of the registry: views and macros that heed
+ * `registry_backfill`, and all of the same names. The listing of assets begins with itself.
+ */
+export async function readsRegistry(engine: Engine, trees: unknown): Promise<boolean> {
+  return await asksFor(engine, trees, 'registry_backfill', 'metric_assets')
+}
+
+const asking = new Remembered<ReadonlySet<string>>()
+
+/** Whether statements name a view or macro, another than `but`, that asks for a session variable. */
+export async function asksFor(engine: Engine, trees: unknown, variable: string, but = ''): Promise<boolean> {
+  const asked = quote(`getvariable('${variable}')`)
+  // To tell the texts of all macros takes the engine longer than most questions.
+  const names = await asking.of(engine, `${variable} ${but}`, async () => {
+    const rows = await engine.rows<{ name: string }>(
+      `SELECT view_name AS name FROM system.main.duckdb_views() AS v WHERE contains(sql, ${asked}) AND view_name <> ${quote(but)}
+       UNION SELECT function_name FROM system.main.duckdb_functions() AS f WHERE contains(macro_definition, ${asked})`,
+    )
+    return new Set(rows.map(({ name }) => name))
+  })
+  return tablesIn(trees).some((name) => names.has(name)) || [...callsIn(trees)].some(({ name }) => names.has(name))
+}
+
+/** The tables of the registry that have a history. */
+export async function historyTables(engine: Engine): Promise<readonly string[]> {
+  const rows = await engine.rows<{ name: string }>(
+    `SELECT view_name AS name FROM system.main.duckdb_views() AS v WHERE schema_name = 'history' ORDER BY name`,
+  )
+  return rows.map(({ name }) => name)
 }

@@ -13,15 +13,11 @@ export type Numbers =
   | BigInt64Array
   | BigUint64Array
 
-/** What a vector keeps inside: the values side by side, and which of them are there. */
-export interface Inside {
+/** What vectors keep inside, each type its own. */
+interface Inside {
   readonly items: Numbers
-  /** Types that overlay another one have none. */
-  readonly validity?: { readonly data: BigUint64Array | null }
-}
-
-/** What vectors of some types keep inside beside it. */
-interface Further {
+  /** Which values are there; null where all are. Types that overlay another one have none. */
+  readonly validity: { readonly data: BigUint64Array | null } | undefined
   /** Of texts: sixteen bytes each. */
   readonly dataView: DataView
   /** Of maps, which are lists of pairs. */
@@ -31,29 +27,16 @@ interface Further {
 }
 
 /** The part of that name inside a vector whose type has it. */
-export function partOf<P extends keyof Further>(vector: DuckDBVector, part: P): Further[P] {
-  return (vector as unknown as Further)[part]
-}
-
-/** The inside of a vector. */
-export function inside(vector: DuckDBVector): Inside {
-  return vector as unknown as Inside
-}
-
-/** Which values are there, one bit each; null where all are. */
-export function bitsOf(vector: DuckDBVector): Uint8Array | null {
-  const data = inside(vector).validity?.data ?? null
-  return data === null ? null : new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
-}
-
-/** Whether a value is there, by these bits. */
-export function isSet(bits: Uint8Array | null, index: number): boolean {
-  return bits === null || ((bits[index >> 3] ?? 0) & (1 << (index & 7))) !== 0
+export function partOf<P extends keyof Inside>(vector: DuckDBVector, part: P): Inside[P] {
+  return (vector as unknown as Inside)[part]
 }
 
 /** Tells which values of a vector are there, without making them. */
 export function presenceIn(vector: DuckDBVector): (index: number) => boolean {
-  if (inside(vector).validity === undefined) return (index) => vector.getItem(index) !== null
-  const bits = bitsOf(vector)
-  return (index) => isSet(bits, index)
+  const validity = partOf(vector, 'validity')
+  if (validity === undefined) return (index) => vector.getItem(index) !== null
+  const { data } = validity
+  if (data === null) return () => true
+  const bits = new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
+  return (index) => ((bits[index >> 3] ?? 0) & (1 << (index & 7))) !== 0
 }

@@ -5,18 +5,55 @@ import { createGzip } from 'node:zlib'
 import { usage } from '../errors.ts'
 import { type Cell, type Chunk, Engine, quote, type Stream } from '../store/engine.ts'
 import { type OutFile, streamTo } from '../store/output.ts'
-import { carry } from './carry.ts'
+import { carry } from './beside.ts'
 import { jsonLines } from './json-lines.ts'
 import { type Empty, extentOf, Filled } from './filled.ts'
-import { projected } from './projection.ts'
+import { csvField, distinctNames, projected } from './projection.ts'
 import type { Ready } from './gate.ts'
 import { guarded, type RunDeps } from './run.ts'
 import { layTable } from './table.ts'
-import { csvField, distinctNames } from './text-forms.ts'
 
-/** The forms that a result can be written in. */
-export const formats = ['table', 'csv', 'json', 'jsonl', 'arrow', 'parquet'] as const
-export type Format = (typeof formats)[number]
+/** One form that a result can be written in. */
+interface FormatFact {
+  /** The endings of files of it. */
+  readonly endings: readonly string[]
+  /** Whether it is text, which may be compressed and shown. */
+  readonly text?: true
+  /** What it is called over HTTP, and the ending of the file that is sent there. */
+  readonly served?: { readonly types: readonly [string, ...string[]]; readonly ending: string }
+  /** Writes it chunk by chunk; one without needs a file. */
+  readonly write?: (answer: Answer, sink: Sink, form: 'file' | 'stream') => Promise<Written>
+}
+
+/** All forms of a result. */
+const facts = {
+  table: { endings: [], text: true, write: writeTable },
+  csv: { endings: ['.csv'], text: true, served: { types: ['text/csv'], ending: '.csv' }, write: writeCsv },
+  json: { endings: ['.json'], text: true, served: { types: ['application/json'], ending: '.json' }, write: writeJson },
+  jsonl: {
+    endings: ['.jsonl', '.ndjson'],
+    text: true,
+    served: { types: ['application/x-ndjson', 'application/jsonl'], ending: '.jsonl' },
+    write: writeJson,
+  },
+  arrow: {
+    endings: ['.arrow', '.arrows', '.feather', '.ipc'],
+    served: { types: ['application/vnd.apache.arrow.stream'], ending: '.arrows' },
+    write: writeArrow,
+  },
+  parquet: {
+    endings: ['.parquet', '.parq', '.pq'],
+    served: { types: ['application/vnd.apache.parquet'], ending: '.parquet' },
+  },
+} satisfies Readonly<Record<string, FormatFact>>
+
+export type Format = keyof typeof facts
+
+/** What is known of a form. */
+export const formatFacts: Readonly<Record<Format, FormatFact>> = facts
+
+/** The names of the forms. */
+export const formats = Object.keys(facts) as readonly Format[]
 
 /** How a result is written. */
 export interface WriteOptions {
@@ -48,38 +85,22 @@ export interface Written {
   readonly empty: readonly Empty[]
 }
 
-const extensions: Readonly<Record<string, Format>> = {
-  '.csv': 'csv',
-  '.json': 'json',
-  '.jsonl': 'jsonl',
-  '.ndjson': 'jsonl',
-  '.arrow': 'arrow',
-  '.arrows': 'arrow',
-  '.feather': 'arrow',
-  '.ipc': 'arrow',
-  '.parquet': 'parquet',
-  '.parq': 'parquet',
-  '.pq': 'parquet',
-}
+/** The endings that a file's name may have; behind those of text one more compresses it. */
+export const endings: readonly string[] = formats
+  .flatMap((format) => formatFacts[format].endings)
+  .concat(
+    formats.flatMap((format) =>
+      formatFacts[format].text ? formatFacts[format].endings.map((one) => `${one}.gz`) : [],
+    ),
+  )
 
-/** What a file of these may be compressed with, by the ending behind theirs. */
-const compressible: ReadonlySet<Format> = new Set(['csv', 'json', 'jsonl'])
-
-/** The endings that a file's name may have. */
-export const endings: readonly string[] = [
-  ...Object.keys(extensions),
-  ...Object.entries(extensions).flatMap(([ending, format]) => (compressible.has(format) ? [`${ending}.gz`] : [])),
-]
-
-/** Whether a file's name asks for gzip. */
-export function isCompressed(file: string): boolean {
-  return /\.gz$/i.test(file)
-}
+const isCompressed = (file: string): boolean => /\.gz$/i.test(file)
 
 /** The format that a file's name asks for. */
 export function formatOf(file: string): Format | undefined {
-  const format = extensions[extname(isCompressed(file) ? file.slice(0, -3) : file).toLowerCase()]
-  return format !== undefined && isCompressed(file) && !compressible.has(format) ? undefined : format
+  const ending = extname(isCompressed(file) ? file.slice(0, -3) : file).toLowerCase()
+  const format = formats.find((one) => formatFacts[one].endings.includes(ending))
+  return format !== undefined && isCompressed(file) && formatFacts[format].text !== true ? undefined : format
 }
 
 /** A checked statement, and how its rows are to be written. */
@@ -95,7 +116,7 @@ export async function writeFile(answer: Answer, file: OutFile, name: string): Pr
   const { engine, ready, options, deps } = answer
   try {
     const written =
-      options.format === 'parquet'
+      formatFacts[options.format].write === undefined
         ? await guarded(engine, ready.text, deps, async () => toParquet(answer, file))
         : await toStream(file, name, async (sink, form) => writeTo(answer, sink, form))
     await file.finish()
@@ -139,19 +160,10 @@ export async function writeTo(answer: Answer, sink: Sink, form: 'file' | 'stream
   const { engine, ready, options, deps } = answer
   if (options.format !== 'table' && !givesRows(ready)) wrappable(ready)
   return guarded(engine, ready.text, deps, async () => {
-    switch (options.format) {
-      case 'table':
-        return writeTable(answer, sink)
-      case 'csv':
-        return writeCsv(answer, sink)
-      case 'json':
-      case 'jsonl':
-        return writeJson(answer, sink)
-      case 'arrow':
-        return writeArrow(answer, sink, form)
-      case 'parquet':
-        throw usage('--format parquet', { expected: '--out FILE', got: 'standard output' })
-    }
+    const { write } = formatFacts[options.format]
+    if (write === undefined)
+      throw usage(`--format ${options.format}`, { expected: '--out FILE', got: 'standard output' })
+    return write(answer, sink, form)
   })
 }
 

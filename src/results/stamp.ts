@@ -16,29 +16,29 @@ import { readStamp, type StampFile, stampSchema, writeStamp } from '../ledger/st
 import { openSpool, type Spool } from '../ledger/sweep.ts'
 import { tellViews } from '../views/build.ts'
 import { exportsOf } from '../views/proved.ts'
-import { assumedBy } from '../lookahead/assumed.ts'
-import type { Assumed } from '../lookahead/assumption.ts'
+import { type Assumed, assumedBy } from '../lookahead/assumed.ts'
 import { folded } from './folded.ts'
 import { openQuery } from '../query/lake.ts'
 import { notesOfSql } from '../query/question.ts'
 import type { RunDeps } from '../query/run.ts'
 import { argueFromPlan } from '../lookahead/proof/prove.ts'
-import { type PinnedQuery, pinnedOptions } from './pinned.ts'
-import type { Stressed } from './stress.ts'
-import { type StressAsked, tryFigure, tryFigureAgain } from './stress-stamp.ts'
-import type { Engine } from '../store/engine.ts'
 import {
   bringStamped,
   engineVersion,
   firstDifference,
   type FirstDifference,
   keptRows,
+  pinnedOptions,
+  type PinnedQuery,
   readNote,
   runStamped,
   sameRows,
   type StampNote,
   writeStamped,
 } from './stamped.ts'
+import type { Stressed } from './stress.ts'
+import { type StressAsked, tryFigure, tryFigureAgain } from './stress-stamp.ts'
+import type { Engine } from '../store/engine.ts'
 import { refuseOthers } from '../query/changed.ts'
 
 /** What is to be stamped. */

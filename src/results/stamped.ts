@@ -3,13 +3,13 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { Engine, quote, quoteName } from '../store/engine.ts'
 import { literalPath } from '../views/relations.ts'
-import { bitsText, columnNames, rowsBeside } from '../query/beside.ts'
-import { carry, carryFile } from '../query/carry.ts'
+import { bitsText, carry, carryFile, columnNames, rowsBeside } from '../query/beside.ts'
 import { guarded, type RunDeps, runScript } from '../query/run.ts'
-import type { Assumed } from '../lookahead/assumption.ts'
+import type { Assumed } from '../lookahead/assumed.ts'
 import type { Note } from '../query/note.ts'
 import type { StressAgain } from './stress-delays.ts'
 import { parsed } from '../query/tree.ts'
+import type { SessionOptions, Setting } from '../query/lake.ts'
 
 /** What every note says. */
 const noteShape = z.object({
@@ -164,4 +164,21 @@ async function digestOf(session: Engine, relation: string): Promise<{ rows: numb
     for (const digest of chunk.columns[0] ?? []) if (typeof digest === 'string') hash.update(digest)
   }
   return { rows, result: hash.digest('hex') }
+}
+
+/** A query over the lake as one of its versions told it. */
+export interface PinnedQuery {
+  readonly root: string
+  readonly version: number
+  /** The text of the views. */
+  readonly script: string
+  readonly query: string
+  readonly variables: Readonly<Record<string, Setting>>
+  /** Whether any variable may be set: those of a stamped result. */
+  readonly anyVariable: boolean
+}
+
+/** How a session is opened in which it runs: on one thread, so that sums repeat. */
+export function pinnedOptions({ script, query, anyVariable, variables }: PinnedQuery): SessionOptions {
+  return { script, threads: 1, query, anyVariable, set: variables }
 }

@@ -1,7 +1,7 @@
 import type { Ledger } from '../ledger/ledger.ts'
 import { ownScript } from '../query/altered.ts'
 import { openQuery, type Setting, versionOf } from '../query/lake.ts'
-import type { PinnedQuery } from './pinned.ts'
+import type { PinnedQuery } from './stamped.ts'
 import { provedStamp, refuseForgotten, refuseOutcome } from './stamp.ts'
 
 /** A query over the newest version. */

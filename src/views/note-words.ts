@@ -27,6 +27,8 @@ export const noteWords = {
     "'{subject}' tells what this lake did, and stands at as_of here: by then there was nothing of it; `--ledger now`, where this door is started, opens the rest",
   'before-first': "nothing of '{subject}' was known before {start}",
   'held-between': "'{subject}' is held from {first} to {last}",
+  'reversed-calendar': 'calendar from {since} until {until} holds no instants: the two are reversed',
+  unnoted: 'what else there is to note could not be found out ({subject}): please report it',
   'beyond-settled':
     "decisions later than what is settled of '{subject}' get its newest value: {decisions}, from {since} on; {option beyond=null}, in SQL `beyond := 'null'`, gives NULL",
 } as const satisfies Readonly<Record<string, string>>

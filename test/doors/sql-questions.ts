@@ -41,6 +41,17 @@ export const sqlQuestions: Readonly<Record<string, Question>> = {
       ['before-first', 'indicators/cvdd_pit', "nothing of 'indicators/cvdd_pit' was known before 2024-06-01T00:00:00Z"],
     ],
   },
+  'a calendar that ends before it begins': {
+    ask: { sql: "SELECT ts FROM calendar('2024-03-05', DATE '2024-03-01', '1 day')" },
+    rows: [],
+    notes: [
+      [
+        'reversed-calendar',
+        'calendar',
+        'calendar from 2024-03-05 until 2024-03-01 holds no instants: the two are reversed',
+      ],
+    ],
+  },
   'unless the rule stands in': {
     ask: {
       sql: "SELECT sum(v) AS v, min(available_at) AS first, any_value(basis) AS basis FROM points WHERE metric = 'indicators/cvdd_pit'",

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { openShadow } from '../../src/lookahead/proof/shadow.ts'
-import { labelOf, tableLabels, type TableLabel } from '../../src/lookahead/proof/tables.ts'
+import { labelOf, openShadow, type TableLabel, tableLabels } from '../../src/lookahead/proof/tables.ts'
 import { type Engine, quoteName } from '../../src/store/engine.ts'
 import { columnsOf } from '../../src/store/parquet.ts'
 import { arrivals, type FullLake, metrics, withFullLake } from '../helpers/full-lake.ts'

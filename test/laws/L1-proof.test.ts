@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { argue, planOf } from '../../src/lookahead/proof/prove.ts'
-import { openShadow } from '../../src/lookahead/proof/shadow.ts'
+import { openShadow } from '../../src/lookahead/proof/tables.ts'
 import type { Engine } from '../../src/store/engine.ts'
 import { randomQuery } from '../helpers/proof-grammar.ts'
 import { times } from '../helpers/shares.ts'

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { runScript } from '../../src/query/run.ts'
-import { jsonForm } from '../../src/query/text-forms.ts'
+import { jsonForm } from '../../src/query/projection.ts'
 import { writeTo } from '../../src/query/write.ts'
 import { Engine } from '../../src/store/engine.ts'
 

@@ -5,12 +5,12 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import {
   measureMemory,
   prepareHoles,
-  type Probe,
   runHoles,
   strayInstants,
   suspectStates,
   unmovedStates,
 } from '../../src/lookahead/holes.ts'
+import type { Probe } from '../../src/lookahead/runs.ts'
 import { chooseStates, instantsOf, numberStates, rowlessInstants, type States } from '../../src/lookahead/states.ts'
 import { hiddenWorld, querySubject, seesWorlds } from '../../src/lookahead/world.ts'
 import { Engine } from '../../src/store/engine.ts'

@@ -69,7 +69,7 @@ test('both pages name each of them', () => {
 })
 
 test('an interval is as long in Python as in TypeScript, and stands in the same place', () => {
-  const lengths = /^SECONDS = (\{.*\})\nMONTHS = (\{.*\})$/m.exec(read('python/pitlake/intervals.py')) ?? []
+  const lengths = /^SECONDS = (\{.*\})\nMONTHS = (\{.*\})$/m.exec(read('python/pitlake/text.py')) ?? []
   const [seconds = {}, months = {}] = lengths.slice(1).map((text) => JSON.parse(text.replaceAll('_', '')) as object)
   const ours = intervals.map((name) => ({ name, ...measureOf(name) }))
   expect(Object.entries(seconds)).toEqual(ours.flatMap((one) => (one.months > 0 ? [] : [[one.name, one.seconds]])))

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from nautilus_trader.core.data import Data
 from nautilus_trader.model.data import CustomData, DataType
 
-from ..intervals import MONTHS, SECONDS
-from ..text import Moment, Names, Span
+from ..text import MONTHS, SECONDS, Moment, Names, Span
 
 if TYPE_CHECKING:
     from ..lake import Lake

@@ -1,7 +1,19 @@
 import { isObject } from '../../json.ts'
-import { boundText, directionOf, floorOf, constantMicros, isUnit } from './constants.ts'
+import {
+  boundText,
+  constantMicros,
+  count,
+  directionOf,
+  floorOf,
+  isUnit,
+  type Node,
+  part,
+  parts,
+  says,
+  typeOf,
+  word,
+} from './nodes.ts'
 import { pureAggregates, pureFunctions } from './functions.ts'
-import { count, type Node, part, parts, says, typeOf, word } from './nodes.ts'
 import { boundOf, type Reading, type Relation } from './relations.ts'
 import { addValue, allOf, type Bound, type Fact, type Id, isInstant, isOrdered, valueOf } from './values.ts'
 

@@ -1,13 +1,10 @@
-import { isSaid } from './constants.ts'
+import { count, isSaid, type Node, part, parts, says, typeOf, word } from './nodes.ts'
 import { factsIf, scopeOf, valueIn } from './expressions.ts'
-import { grouped, distinct } from './groups.ts'
-import { joined, lost, product } from './joins.ts'
-import { count, type Node, part, parts, says, typeOf, word } from './nodes.ts'
+import { distinct, grouped, isForward, windowed } from './groups.ts'
+import { compared, joined, lost, product, united } from './joins.ts'
 import { boundOf, nameOf, type Reading, type Relation, steady, toldBy } from './relations.ts'
-import { compared, united } from './sets.ts'
-import { scanned } from './tables.ts'
 import { addValue, allOf, always, type Id, isObstacle, type Obstacle } from './values.ts'
-import { isForward, windowed } from './windows.ts'
+import { scanned } from './tables.ts'
 
 /** A plan that repeats a CTE within a CTE again and again is not gone through to the end. */
 const mostOperators = 5000

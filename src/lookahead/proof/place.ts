@@ -3,7 +3,7 @@ import { nodesOf } from '../../query/tree.ts'
 import { pureAggregates } from './functions.ts'
 import { type Node, parts, says, word } from './nodes.ts'
 import type { Obstacle } from './values.ts'
-import { endOf } from './windows.ts'
+import { endOf } from './groups.ts'
 
 /*
  * The plan tells of hardly any of its parts where it stood in the text. What stands in the way is looked for in the parsed

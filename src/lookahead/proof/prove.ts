@@ -1,13 +1,13 @@
 import type { Engine } from '../../store/engine.ts'
-import { type Setting, settingsIn } from '../assumption.ts'
+import { type Setting, settingsIn } from '../assumed.ts'
 import { boundPlan, callsIn, parsed } from '../../query/tree.ts'
 import { isPure } from './functions.ts'
 import type { Node } from './nodes.ts'
 import { relationOf } from './operators.ts'
 import { placeOf, wholeRow } from './place.ts'
 import { boundOf, named, nameOf, type Reading } from './relations.ts'
-import { openShadow } from './shadow.ts'
 import { allOf, coveredBy, type Id, isInstant, isObstacle, noValues, type Obstacle, valueOf } from './values.ts'
+import { openShadow } from './tables.ts'
 
 /** What stands in the way of a proof, and where. */
 export interface Placed extends Obstacle {

@@ -1,4 +1,4 @@
-import type { Setting } from '../assumption.ts'
+import type { Setting } from '../assumed.ts'
 import type { Node } from './nodes.ts'
 import {
   allOf,

@@ -3,7 +3,7 @@
 -- law: L1. As known at as_of; whoever may look further unsets it, and says in the question where it stood. `asked` is JSON:
 --   metrics: [{name (* for any), interval, asset, currency, exchange, network: lists; component; defaults: the catalogue's stand in;
 --     everywhere: nothing was told of any asset; last: the newest instant asked; since, until: of t; times: any t was asked}],
---   texts (constants of a query), tables (views and macros that it reads), empty, as_of, beyond: [{metric, decisions, since}].
+--   texts (constants of a query), tables (views and macros that it reads), grids (ends of calendars), empty, as_of, beyond: [{metric, decisions, since}].
 CREATE OR REPLACE MACRO question_notes(asked) AS TABLE
 WITH _pit_asked AS (
   SELECT row_number() OVER () AS n, split_part(one.name, '#', 1) AS path,
@@ -108,6 +108,10 @@ _pit_coded AS (
   FROM (SELECT unnest(from_json(coalesce(json_extract(CAST(asked AS VARCHAR), '$.tables'), '[]'), '["VARCHAR"]')) AS name) AS l
   WHERE getvariable('ledger_as_of') IS NOT NULL AND coalesce(CAST(json_extract(CAST(asked AS VARCHAR), '$.empty') AS BOOLEAN), false)
     AND list_contains({{ledger_names}}, l.name)
+  UNION ALL
+  SELECT NULL, 'calendar', 'reversed-calendar', NULL, NULL, to_json({'since': g.ends[1], 'until': g.ends[2]})
+  FROM (SELECT unnest(from_json(coalesce(json_extract(CAST(asked AS VARCHAR), '$.grids'), '[]'), '[["VARCHAR"]]')) AS ends) AS g
+  WHERE TRY_CAST(g.ends[1] AS TIMESTAMPTZ) > TRY_CAST(g.ends[2] AS TIMESTAMPTZ)
   UNION ALL
   SELECT NULL, b.one.metric, 'beyond-settled', NULL, NULL, to_json({'decisions': b.one.decisions, 'since': {{told b.one.since}}})
   FROM (SELECT unnest(from_json(coalesce(json_extract(CAST(asked AS VARCHAR), '$.beyond'), '[]'), '[{"metric": "VARCHAR", "decisions": "BIGINT", "since": "TIMESTAMPTZ"}]')) AS one) AS b

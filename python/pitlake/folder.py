@@ -1,0 +1,178 @@
+"""The folder of a lake: whether its files are as they were committed, its views where they are now, and what keeps vacuum away."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import secrets
+import socket
+import sqlite3
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+
+from .errors import refusal
+
+MOST_READ = 500_000_000
+"""So much is read on opening of files that nobody proved where they stand: a second's work."""
+
+
+def refuse_changed(folder: Path, version: int) -> None:
+    """Refuses a lake in which such a file has another size, or other bytes since it was last proved."""
+    proved = _json(folder / "exports" / "proved.json")
+    left = MOST_READ
+    for path, size, checksum in [*_committed(folder, version), *_made(folder, version)]:
+        try:
+            own = os.stat(folder / path)
+        except OSError:
+            # One that is missing is named by whoever reads it.
+            continue
+        made = "made for the views" if size is None else "committed"
+        fix = "run `pitlake views`: it makes them anew" if size is None else "run `pitlake doctor` to see what is damaged and what helps"
+        if size is not None and size != own.st_size:
+            raise refusal(path, f"the {size} bytes that were {made}", f"{own.st_size} bytes", fix)
+        if proved.get(path) == _told(own) or own.st_size > left:
+            continue
+        left -= own.st_size
+        if not _digest(folder / path).startswith(checksum):
+            raise refusal(path, f"the bytes that were {made}", "others", fix)
+
+
+def _committed(folder: Path, version: int) -> list[tuple[str, int | None, str]]:
+    """What the index says of the files of a version; nothing where there is none, or it cannot be read."""
+    try:
+        index = sqlite3.connect(f"{(folder / 'ledger.sqlite').as_uri()}?mode=ro", uri=True, timeout=1)
+        try:
+            return index.execute(
+                """SELECT DISTINCT path, bytes, sha256 FROM files
+                WHERE added_version <= ?1 AND (removed_version IS NULL OR removed_version > ?1)""", [version]).fetchall()
+        finally:
+            index.close()
+    except sqlite3.Error:
+        return []
+
+
+def _made(folder: Path, version: int) -> Iterator[tuple[str, int | None, str]]:
+    """What was made for the views of this version; the names begin with the checksum of the bytes."""
+    manifest = _json(folder / "lake.manifest.json")
+    tables = manifest.get("tables")
+    if manifest.get("version") != version or not isinstance(tables, dict):
+        return
+    for path in sorted({path for paths in tables.values() for path in paths}):
+        named = re.search(r"^exports/.*-([0-9a-f]{16})-\d{10,}-", path)
+        if named:
+            yield path, None, named[1]
+
+
+def _told(facts: os.stat_result) -> str:
+    """What tells a file apart without reading it, as the command line writes it down: milliseconds as doubles."""
+    times = (moment // 10**9 * 1e3 + moment % 10**9 / 1e6 for moment in (facts.st_mtime_ns, facts.st_ctime_ns))
+    return " ".join([str(facts.st_ino), str(facts.st_size), *(repr(time).removesuffix(".0") for time in times)])
+
+
+def _digest(path: Path) -> str:
+    whole = hashlib.sha256()
+    with path.open("rb") as file:
+        while part := file.read(1 << 20):
+            whole.update(part)
+    return whole.hexdigest()
+
+
+def _json(path: Path) -> dict[str, object]:
+    try:
+        found = json.loads(path.read_text(encoding="utf8"))
+        return found if isinstance(found, dict) else {}
+    except (OSError, ValueError):
+        return {}
+
+
+@contextmanager
+def made_here(folder: Path, database: Path) -> Iterator[Path]:
+    """A database of the views in `lake.sql` where that was made for another folder; else the folder's own."""
+    script = folder / "lake.sql"
+    head = script.open(encoding="utf8").readline() if database.parent == folder and script.exists() else ""
+    built = re.match(r"-- The lake in (.*) as of version \d+:", head)
+    if built is None or Path(built[1]).resolve() == folder:
+        yield database
+        return
+    # In a file, since what is attached for reading alone nobody changes; once it is open it needs no name.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
+        views = Path(scratch) / "lake.duckdb"
+        with duckdb.connect(str(views)) as engine:
+            for statement in engine.extract_statements(_renamed(script.read_text(encoding="utf8"), built[1], str(folder))):
+                if re.match(r"(?:\s|--[^\n]*\n)*CREATE (?:OR REPLACE )?(?:SCHEMA|VIEW|MACRO)\b", statement.query):
+                    engine.execute(statement)
+        yield views
+
+
+def _renamed(script: str, built: str, folder: str) -> str:
+    """The script with the paths of its files in another folder: a file's path is a pattern, that of the folder is none."""
+    for quotes in ("'", "''"):
+        # Within a text that is SQL each quote stands twice.
+        old, new, files = (path.replace("'", quotes * 2) for path in (built, folder, _literal(folder)))
+        told = "|".join(map(re.escape, {old, _literal(old)}))
+        script = re.sub(f"(?<!'){quotes}(?:{told})(?=(['/]))", lambda found: quotes + (new if found[1] == "'" else files), script)
+    return script
+
+
+def _literal(path: str) -> str:
+    """The path with what DuckDB would take for a pattern made literal."""
+    return re.sub(r"[*?[]", r"[\g<0>]", path)
+
+
+class Pin:
+    """Keeps vacuum from the files that an open lake reads, by the lake's own locks: a lock file and its holder beside it.
+
+    Held until it is released, or its process ends. In a folder that cannot be written nothing is held.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        name = f"pin-python-{os.getpid()}-{secrets.token_hex(4)}"
+        self._lock, self._holder = folder / "locks" / f"{name}.lock", folder / "locks" / f"{name}.json"
+        self._owner = os.getpid()
+        self._hold = self._take()
+
+    @property
+    def held(self) -> bool:
+        return self._hold is not None
+
+    def since(self, micros: int) -> None:
+        """From here on only what was in the view at this instant, or came later, is kept; before that everything is."""
+        if self._hold is None:
+            return
+        holder = {"pid": os.getpid(), "host": socket.gethostname(), "command": "pitlake in Python", "since": micros}
+        self._holder.write_text(json.dumps(holder) + "\n", encoding="utf8")
+
+    def release(self) -> None:
+        """Lets go. A process that was forked from the one that took the pin leaves it alone."""
+        hold, self._hold = self._hold, None
+        if hold is None or os.getpid() != self._owner:
+            return
+        self._holder.unlink(missing_ok=True)
+        hold.close()
+        self._lock.unlink(missing_ok=True)
+
+    def _take(self) -> sqlite3.Connection | None:
+        for _ in range(100):
+            hold = None
+            try:
+                self._lock.parent.mkdir(exist_ok=True)
+                hold = sqlite3.connect(self._lock, timeout=0, isolation_level=None, check_same_thread=False)
+                hold.execute("BEGIN EXCLUSIVE")
+                return hold
+            except sqlite3.OperationalError as error:
+                if hold is not None:
+                    hold.close()
+                if "locked" not in str(error):
+                    return None
+                # Whoever looks whether it is free holds it for a moment.
+                time.sleep(0.005)
+            except OSError:
+                return None
+        return None
