@@ -85,6 +85,10 @@ const supplies: PointRow[] = [
   }),
 )
 
+/** A supply of which the lake had one half before the other. */
+const half = (currency: string, t: string, v: number): PointRow =>
+  point('HALVES', t, '06-01', v, { metric: 'supply/current_pit', currency })
+
 const hours = Array.from({ length: 24 }, (_, h) => String(h).padStart(2, '0'))
 
 /** What joins are asked. */
@@ -158,6 +162,7 @@ const registry: Step[] = [
       ],
       metric_assets: [
         { id: 'CARRIED', symbol: null, addresses: '[{"chain_id":"eip155:1","address":"0x9"}]', record: '{}' },
+        { id: 'TAKEN', symbol: 'SAME', addresses: null, record: '{}' },
       ],
       'history.deployments': [
         record('old', { ...first, product_id: 'retires', address: '0x1' }),
@@ -219,8 +224,11 @@ const registry: Step[] = [
 
 /** The commits of the lake of the cases, in their order. */
 export const caseSteps: readonly Step[] = [
-  { at: '2024-07-01', points: [...values, ...dimensions, ...supplies] },
+  {
+    at: '2024-07-01',
+    points: [...values, ...dimensions, ...supplies, half('usd', '03-01', 6), half('native', '03-02', 2)],
+  },
   ...registry,
-  { at: '2030-01-01T00:00:00Z', points: joined },
+  { at: '2030-01-01T00:00:00Z', points: [...joined, half('native', '03-01', 2), half('usd', '03-02', 8)] },
   { at: '2030-02-01T00:00:00Z', points: [point('SEEN', '03-01', '03-02 00:10', 1)] },
 ]

@@ -99,6 +99,15 @@ describe('a key of digits', () => {
   })
 })
 
+test('what stands where a key belongs is told to nobody, under whichever name, whoever knows it', () => {
+  for (const name of ['key', 'api_key', 'api-key', 'apikey', 'token', 'TOKEN'])
+    for (const before of ['https://x.example/a?', 'https://x.example/a?b=1&', 'a;'])
+      expect(redact(`GET ${before}${name}=s3cret&c=2 failed`)).toBe(`GET ${before}${name}=[key]&c=2 failed`)
+  for (const head of ['X-Api-Key: ', 'authorization: Bearer ', '"authorization":"', "x-api-key' = '"])
+    expect(redact(`${head}s3cret, c`)).toBe(`${head}[key], c`)
+  expect(redact('?monkey=a&tokens=b&kept=c')).toBe('?monkey=a&tokens=b&kept=c')
+})
+
 test('a text that ends inside a key does not show the half, in whatever form', () => {
   for (const spell of [
     (half: string) => half,
