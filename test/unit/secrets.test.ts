@@ -1,6 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createRedactor, type Kind, redact, redactBytes, withoutHalfKey } from '../../src/secrets/secrets.ts'
+import {
+  createRedactor,
+  type Kind,
+  redact,
+  redactBytes,
+  shortestKey,
+  withoutHalfKey,
+} from '../../src/secrets/secrets.ts'
 import { base64, each, jsonEscape, leaks, percentEscape } from '../helpers/spellings.ts'
 
 const key = 'sk-Zq7/+"ta%l=='
@@ -97,6 +104,14 @@ describe('a key of digits', () => {
     for (const out of redacted(`{"key":1234567890}`, 'text')) expect(out).toBe('{"key":[key]}')
     expect(redact(`{"code":1234567890}`, [digits])).toBe('{"code":[key]}')
   })
+})
+
+test('the shortest key that there may be is replaced in data, a shorter one in words alone', () => {
+  const [shortest, shorter] = ['k'.repeat(shortestKey), 'q'.repeat(shortestKey - 1)]
+  const text = `{"a":"${shortest}","b":"${shorter}"}`
+  expect(redactBytes(Buffer.from(text), [shortest, shorter], 'data').toString()).toBe(`{"a":"[key]","b":"${shorter}"}`)
+  expect(inPieces(text, [3], 'data', [shortest, shorter])).toBe(`{"a":"[key]","b":"${shorter}"}`)
+  expect(redact(text, [shortest, shorter])).toBe('{"a":"[key]","b":"[key]"}')
 })
 
 test('what stands where a key belongs is told to nobody, under whichever name, whoever knows it', () => {
