@@ -110,6 +110,12 @@ const joined: PointRow[] = [
   ]),
 ]
 
+/** A day of hours, of which the lake had the later half first; its values are the hours. */
+const turned = (from: number, to: number): PointRow[] =>
+  hours
+    .slice(from, to)
+    .map((h) => point('TURNED', `2024-03-01T${h}:00`, `03-02 00:${h}`, Number(h), { interval: '1h' }))
+
 const row = { inferred: false, closed_by: null, record: '{}', op: 'updated' }
 const record = (id: string, more: object): Readonly<Record<string, unknown>> => ({ ...row, id, ...more })
 const first = { op: 'snapshot', status: 'active' }
@@ -226,9 +232,19 @@ const registry: Step[] = [
 export const caseSteps: readonly Step[] = [
   {
     at: '2024-07-01',
-    points: [...values, ...dimensions, ...supplies, half('usd', '03-01', 6), half('native', '03-02', 2)],
+    points: [
+      ...values,
+      ...dimensions,
+      ...supplies,
+      half('usd', '03-01', 6),
+      half('native', '03-02', 2),
+      ...turned(12, 24),
+    ],
   },
   ...registry,
-  { at: '2030-01-01T00:00:00Z', points: [...joined, half('native', '03-01', 2), half('usd', '03-02', 8)] },
+  {
+    at: '2030-01-01T00:00:00Z',
+    points: [...joined, half('native', '03-01', 2), half('usd', '03-02', 8), ...turned(0, 12)],
+  },
   { at: '2030-02-01T00:00:00Z', points: [point('SEEN', '03-01', '03-02 00:10', 1)] },
 ]
