@@ -154,6 +154,8 @@ const registry: Step[] = [
     at: '2024-11-01T06:00:00Z',
     tables: {
       snapshots: [
+        // Rows of a file stand in no order that anybody relies on: a later one before the first.
+        { snapshot_date: '2024-12-01', resource: 'assets', base: 'late', rows: 0, observed_at: '2024-12-01T00:00:00Z' },
         { snapshot_date: '2024-11-01', resource: 'products', base: 'b', rows: 3 },
         snapshotOf('2024-11-01', 'b1', null),
       ],
