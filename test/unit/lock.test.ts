@@ -63,7 +63,7 @@ describe('locks', () => {
     }))
   it('are looked at again soon, however long they are waited for', () =>
     inFolder(async (root) => {
-      await using _held = await lockJob(root, 'commit', holder)
+      await using _lock = await lockJob(root, 'commit', holder)
       const pauses: number[] = []
       const sleep = async (ms: number): Promise<void> => void pauses.push(ms)
       const waiting = { sleep, random: () => 0.5, seconds: 2 }

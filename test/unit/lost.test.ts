@@ -11,7 +11,7 @@ const differs = (offered_at: number, stored: string | null, kind = 'changed') =>
   t: 0,
   kind,
   stored,
-  offered: `${kind} ${offered_at}`,
+  offered: `${kind} ${100 - offered_at}`,
   stored_at: 5,
   offered_at,
   request: null,

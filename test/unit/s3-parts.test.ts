@@ -4,8 +4,12 @@ import type { Asking, Call } from '../../src/publish/s3-ask.ts'
 import { putParts } from '../../src/publish/s3-parts.ts'
 import type { Refused } from '../../src/publish/s3-refusal.ts'
 
-const answer = (body = '', headers: Record<string, string> = {}): Refused =>
-  ({ kind: 'answer', status: 200, headers, body: Buffer.from(body) }) as Refused
+const answer = (body = '', headers: Record<string, string> = {}): Refused => ({
+  kind: 'answer',
+  status: 200,
+  headers,
+  body: Buffer.from(body),
+})
 
 /** The ranges of the parts that an object of so many bytes is brought in. */
 async function partsOf(bytes: number, partSize: number): Promise<readonly (readonly [number, number])[]> {
