@@ -85,6 +85,10 @@ const supplies: PointRow[] = [
   }),
 )
 
+/** A supply of which the lake had one half before the other. */
+const half = (currency: string, t: string, v: number): PointRow =>
+  point('HALVES', t, '06-01', v, { metric: 'supply/current_pit', currency })
+
 const hours = Array.from({ length: 24 }, (_, h) => String(h).padStart(2, '0'))
 
 /** What joins are asked. */
@@ -105,6 +109,12 @@ const joined: PointRow[] = [
     ...(h === '05' ? [] : [point('PARTS', `2024-03-02T${h}:00`, `03-03 00:${h}`, 1, { interval: '1h' })]),
   ]),
 ]
+
+/** A day of hours, of which the lake had the later half first; its values are the hours. */
+const turned = (from: number, to: number): PointRow[] =>
+  hours
+    .slice(from, to)
+    .map((h) => point('TURNED', `2024-03-01T${h}:00`, `03-02 00:${h}`, Number(h), { interval: '1h' }))
 
 const row = { inferred: false, closed_by: null, record: '{}', op: 'updated' }
 const record = (id: string, more: object): Readonly<Record<string, unknown>> => ({ ...row, id, ...more })
@@ -144,6 +154,8 @@ const registry: Step[] = [
     at: '2024-11-01T06:00:00Z',
     tables: {
       snapshots: [
+        // Rows of a file stand in no order that anybody relies on: a later one before the first.
+        { snapshot_date: '2024-12-01', resource: 'assets', base: 'late', rows: 0, observed_at: '2024-12-01T00:00:00Z' },
         { snapshot_date: '2024-11-01', resource: 'products', base: 'b', rows: 3 },
         snapshotOf('2024-11-01', 'b1', null),
       ],
@@ -158,6 +170,7 @@ const registry: Step[] = [
       ],
       metric_assets: [
         { id: 'CARRIED', symbol: null, addresses: '[{"chain_id":"eip155:1","address":"0x9"}]', record: '{}' },
+        { id: 'TAKEN', symbol: 'SAME', addresses: null, record: '{}' },
       ],
       'history.deployments': [
         record('old', { ...first, product_id: 'retires', address: '0x1' }),
@@ -219,8 +232,21 @@ const registry: Step[] = [
 
 /** The commits of the lake of the cases, in their order. */
 export const caseSteps: readonly Step[] = [
-  { at: '2024-07-01', points: [...values, ...dimensions, ...supplies] },
+  {
+    at: '2024-07-01',
+    points: [
+      ...values,
+      ...dimensions,
+      ...supplies,
+      half('usd', '03-01', 6),
+      half('native', '03-02', 2),
+      ...turned(12, 24),
+    ],
+  },
   ...registry,
-  { at: '2030-01-01T00:00:00Z', points: joined },
+  {
+    at: '2030-01-01T00:00:00Z',
+    points: [...joined, half('native', '03-01', 2), half('usd', '03-02', 8), ...turned(0, 12)],
+  },
   { at: '2030-02-01T00:00:00Z', points: [point('SEEN', '03-01', '03-02 00:10', 1)] },
 ]

@@ -123,7 +123,11 @@ describe('the next point', () => {
     const few: Learnt = { ...told, observations: 9 }
     const now = at('2024-03-01T12:00:00Z')
     expect(sure(next(one, upTo(t), now, { lag: few }))).toMatchObject({ due: end(t, '24h') + 2 * hour, by: 'rule' })
-    expect(sure(next(one, upTo(t), now, { lag: told }))).toMatchObject({ due: end(t, '24h') + 600, by: 'learnt' })
+    for (const observations of [10, 400])
+      expect(sure(next(one, upTo(t), now, { lag: { ...told, observations } }))).toMatchObject({
+        due: end(t, '24h') + 600,
+        by: 'learnt',
+      })
     const stated = sure(next(want('24h', lagOf(2 * hour, 'stated')), upTo(t), now, { lag: told }))
     expect([stated.due, stated.poll]).toEqual([end(t, '24h') + 2 * hour, end(t, '24h') + 2 * hour])
   })

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
+import { availableAt } from '../../src/catalog/availability.ts'
 import type { CoverageRow } from '../../src/ledger/entry.ts'
 import type { HeldSeries } from '../../src/ledger/held.ts'
 import { alarmReason, refusalWords, withdrawnReason } from '../../src/ledger/refusals.ts'
+import { toleranceOf } from '../../src/metrics/plan.ts'
 import { judgeSeries, type SeriesStanding } from '../../src/report/freshness.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 
@@ -145,4 +147,26 @@ test('nothing is due of what was withdrawn, nor of a series without points', () 
   ).toEqual({ since: at(0), until: at(9) })
   const none = { points: 0, first_t: null, last_t: null }
   expect(judged([['covered', 0, 3]], 9, none)).toMatchObject({ due: null, held: [], fresh: null })
+})
+
+test('a point that was asked for in vain is awaited as long as is tolerated, and no second longer', () => {
+  const endpoint = catalogue.endpoints.get('supply/current_pit')
+  if (endpoint === undefined) throw new Error('no endpoint')
+  const due = availableAt(endpoint.rules['24h'], at(3), '24h')
+  const patience = toleranceOf(endpoint, '24h')
+  const fresh = (seconds: number) =>
+    judged(
+      [
+        ['covered', 0, 3],
+        ['covered', 3, 9, 'awaiting'],
+      ],
+      (due - start + seconds) / day,
+      { metric: endpoint.path },
+    ).fresh
+  expect([fresh(-1), fresh(0), fresh(patience), fresh(patience + 1)]).toEqual([
+    'fresh',
+    'awaited',
+    'awaited',
+    'stopped',
+  ])
 })

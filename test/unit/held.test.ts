@@ -135,11 +135,10 @@ test('windows, requests and what was asked again are counted by what they say', 
     const instants = [now - 2 * day, now - 60, now - 50, now - 180, now - 55, now - 55]
     const requests = instants.map((at, n) => request(n, Math.floor(at / 60) * 60_000_000))
     const window = { series: seriesRow(0).id, since: 0, until: day }
-    const verified = ['identical', 'appended', 'changed', 'changed'].map((result, n) => ({
-      ...window,
-      at: 5 + n,
-      result,
-    }))
+    const results = ['identical', 'appended', 'changed', 'changed'] as const
+    const verified = results.map((result, n) => ({ ...window, at: 5 + n, result }))
+    // Of a series of its own: more than before is no other answer.
+    verified.push({ ...window, series: seriesRow(1).id, at: 4, result: 'appended' })
     const provider = { metrics: 'sandbox:1', synthetic: true }
     const draft = { job: 'fetch', run: 'a', provider, series: [seriesRow(0)], coverage, requests, verified }
     await commit(ledger, draft, commitDeps())
@@ -155,7 +154,7 @@ test('windows, requests and what was asked again are counted by what they say', 
     })
     const totals = { total: 6, credits: 12, day: 5, day_credits: 10, busiest_minute: 6 }
     expect(requestTotals(ledger, now * 1_000_000)).toEqual(totals)
-    expect(verifiedTotals(ledger)).toEqual({ windows: 4, differing: 1, last_at: 8 })
+    expect(verifiedTotals(ledger)).toEqual({ windows: 5, differing: 1, last_at: 8 })
   }))
 
 test('what a merged file was made of are the files that it replaced: of its own partition, and no fewer rows', () =>

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { type AddressInfo, type Socket } from 'node:net'
 import { join } from 'node:path'
@@ -38,6 +38,11 @@ describe('a whole body', () => {
 
   test('of no bytes is a body too: what it means is decided later', async () => {
     expect((await get((_, response) => response.end())).outcome).toMatchObject({ kind: 'body', bytes: 0 })
+  })
+
+  test('is for the owner of the lake alone', async () => {
+    const { file } = await get((_, response) => response.end(body))
+    expect(statSync(file).mode & 0o777).toBe(0o600)
   })
 
   test('replaces what an earlier try left', async () => {

@@ -37,6 +37,13 @@ test.each([
   await expect(read(name, `${flag}=${text}`)).rejects.toThrow(words)
 })
 
+test('the least number that a count takes is taken, and none below it, nor one that is written otherwise', () => {
+  expect([kinds.count(0).read('--n', '0'), kinds.count().read('--n', '1')]).toEqual([0, 1])
+  expect(kinds.count().read('--n', '999999999999')).toBe(999_999_999_999)
+  for (const text of ['0', '-1', '01', '1.0', '1e3', ' 1', '', '1000000000000'])
+    expect(() => kinds.count().read('--n', text)).toThrow('--n: expected a whole number above 0, got')
+})
+
 test('an unknown option that names a choice is told where it belongs', async () => {
   await expect(read('sql', '--json')).rejects.toThrow('got --json; did you mean `--format json`?')
   await expect(read('sql', '--fromat', 'csv')).rejects.toThrow('did you mean `--format`?')

@@ -44,6 +44,11 @@ describe('segments', () => {
     ['null', '%6Eull'],
     ['$a b', '%24a%20b'],
   ])('%s is %s', (value, segment) => expect(encodeSegment(value)).toBe(segment))
+  it('of 248 bytes are the longest', () => {
+    expect(encodeSegment('x'.repeat(248))).toHaveLength(248)
+    expect(encodeSegment('X'.repeat(82))).toHaveLength(246)
+    expect(() => encodeSegment('X'.repeat(83))).toThrow('at most 248 bytes when encoded, got 249')
+  })
   it.each(['', '\ud800', 'x'.repeat(249)])('refuses what cannot be a name: %j', (value) => {
     expect(() => encodeSegment(value)).toThrow(/expected/)
   })

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { describe, expect, it } from 'vitest'
-import { holderOf, isFree, lockCommit, lockJob, tryLock } from '../../src/store/lock.ts'
+import { holderOf, isFree, lockCommit, lockJob, tryLock, waitForLock } from '../../src/store/lock.ts'
 import { inLake, lockFile } from '../../src/store/layout.ts'
 import { commitDeps, inFolder } from '../helpers/lakes.ts'
 
@@ -60,6 +60,18 @@ describe('locks', () => {
       const lock = await lockJob(root, 'metrics', holder, 200_000)
       expect(await holderOf(root, 'metrics')).toEqual(holder)
       await lock.release()
+    }))
+  it('are looked at again soon, however long they are waited for', () =>
+    inFolder(async (root) => {
+      await using _lock = await lockJob(root, 'commit', holder)
+      const pauses: number[] = []
+      const sleep = async (ms: number): Promise<void> => void pauses.push(ms)
+      const waiting = { sleep, random: () => 0.5, seconds: 2 }
+      expect(await waitForLock(root, 'commit', holder, waiting)).toBeUndefined()
+      expect(pauses.slice(0, 4)).toEqual([2, 3, 4.5, 6.75])
+      expect(Math.max(...pauses)).toBe(100)
+      const waited = pauses.reduce((sum, ms) => sum + ms, 0)
+      expect([waited > 2000, waited <= 2100]).toEqual([true, true])
     }))
   it('make commits wait for each other, and give up with a name', () =>
     inFolder(async (root) => {

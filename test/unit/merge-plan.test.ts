@@ -151,6 +151,8 @@ describe('the choice of files to merge', () => {
     }
     expect(files.reduce((sum, file) => sum + file.rows, 0)).toBe(5000 + 365 * 12)
     expect(whole).toBe(2)
+    // A quarter of the largest is enough.
+    expect([historyMerge([fresh(100), fresh(24)]).length, historyMerge([fresh(100), fresh(25)]).length]).toEqual([0, 2])
     expect(historyMerge([fresh(5)])).toEqual([])
     expect(historyMerge([])).toEqual([])
   })

@@ -57,6 +57,17 @@ test.each([
   expect(meaningOf(points, midnight + hours * 3600, 1800, null).meaning).toBe(meaning)
 })
 
+test('without computed_at the newest point tells a start from the instant on at which an end would be two days old', () => {
+  const meant = (age: number) => meaningOf(daysTo(midnight), midnight + age, 1800, null).meaning
+  const [least, most] = [day + 1800, 2 * day + 1800]
+  expect([meant(least - 1), meant(least), meant(most - 1), meant(most)]).toEqual([
+    null,
+    'interval_start',
+    'interval_start',
+    null,
+  ])
+})
+
 test('without computed_at only a second look tells an end from a day that is not over', () => {
   const now = midnight + day / 2
   const points = daysTo(midnight)
@@ -98,6 +109,15 @@ test('a refusal names a key only where it speaks of the key, not of its value', 
 test('keys without effect show in what comes', () => {
   expect(wrongKeys(bodyOf(daysTo(midnight)), window)).toEqual([])
   expect(wrongKeys(bodyOf([...daysTo(midnight - 400 * day), ...daysTo(midnight)]), window)).toEqual(['since', 'until'])
+  // A day beside the window is one that is named by its other end.
+  const { since, until } = window
+  const one = (t: number) => wrongKeys(bodyOf([{ t }]), window)
+  expect([one(since - day), one(since - day - 1), one(until + day), one(until + day + 1)]).toEqual([
+    [],
+    ['since', 'until'],
+    [],
+    ['since', 'until'],
+  ])
   expect(wrongKeys(bodyOf([{ t: midnight }, { t: midnight + 3600 }]), window)).toEqual(['interval'])
   expect(wrongKeys(bodyOf([{ t: midnight }, { t: midnight }]), window)).toEqual([])
 })

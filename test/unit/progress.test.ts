@@ -92,6 +92,22 @@ test('the time left follows the pace of the last two minutes', () => {
   expect(last).toMatch(/about [4-9] min left|about 10 min left/)
 })
 
+test('of the reasons for which windows are not asked three are told, and how many more there are', () => {
+  const [ask] = work.asks
+  if (ask === undefined) throw new Error('nothing is asked')
+  const told = (...reasons: readonly string[]): string => {
+    const shown: string[] = []
+    const say = (text: string): void => void shown.push(text)
+    const { onEvent } = fetchProgress({ now: () => 0, stderr: say, live: say, isTerminal: false }, false)
+    const blocked = reasons.map((reason) => ({ ...ask, window: { since: 0, until: 1 }, reason, told: null }))
+    onEvent({ kind: 'planned', plan: { ...work, blocked } })
+    return shown.find((text) => text.includes('not asked')) ?? ''
+  }
+  expect(told()).toBe('')
+  expect(told('a', 'b', 'a', 'c')).toBe('note: 4 windows are not asked: a; b; c\n')
+  expect(told('a', 'b', 'c', 'd', 'e')).toBe('note: 5 windows are not asked: a; b; c; and 2 more\n')
+})
+
 test('numbers are written as the locale writes them', () => {
   const ours = [0, 7, 999, 1000, 12_345, 999_999, 1_000_000, 123_456_789, -1234, 0.5, 1234.25, 2.7184, 1e15]
   expect(ours.map(number)).toEqual(ours.map((value) => value.toLocaleString('en-US')))

@@ -76,3 +76,15 @@ test('what the log tells of a file is read back', () => {
   expect(pieceOf({})).toBeUndefined()
   expect(pieceOf({ since: '1@2' })).toBeUndefined()
 })
+
+test('small files go together up to the largest that is written anew, and up to twice what is newer', () => {
+  const leaves = (own: number, fresh: number): number =>
+    rewriting([held(0, 1, own)], { since: mark(1), until: mark(2) }, fresh, no, portions).leave.length
+  expect([leaves(2500, 2500), leaves(2501, 2500)]).toEqual([1, 0])
+  expect([leaves(200, 100), leaves(201, 100), leaves(100, 1), leaves(101, 1)]).toEqual([1, 0, 1, 0])
+  // Nothing new is no reason to write anything.
+  expect(rewriting([held(0, 1, 5)], { since: mark(1), until: mark(2) }, 0, no, portions)).toEqual({
+    write: [],
+    leave: [],
+  })
+})

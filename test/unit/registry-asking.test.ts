@@ -101,7 +101,7 @@ describe('the feed', () => {
       },
     )
     await asking(
-      () => refused('bad_request', 'no', 'since'),
+      () => refused('bad_request', 'the parameter of the cursor is not known', 'since'),
       async (own) =>
         expect(await readFeed(own, resources, 'c0', 50, () => true)).toMatchObject({
           invalid: false,

@@ -205,6 +205,20 @@ test('keys are learnt with the keys below them, each once', () => {
   expect(told).toEqual(['a', 'a.b\\.c', 'a.b\\.c.d', 'a.b\\.c.e', 'f', 'f.g'])
 })
 
+test('a record of four million characters is read, one of one more is taken for damage', () => {
+  const issuer = resources.get('issuers')
+  if (issuer === undefined) throw new Error('no issuers')
+  const read = (length: number): number => {
+    const frame = JSON.stringify({ id: 'i', text: '' }).length
+    return readRecord(issuer, { id: 'i', text: 'x'.repeat(length - frame) }).text.length
+  }
+  expect(read(4_000_000)).toBe(4_000_000)
+  expect(() => read(4_000_001)).toThrow('issuers i: a record of 4000001 characters')
+  const inEvent = { ...event, record: { id: 'i', text: 'x'.repeat(3_900_000) } }
+  expect(page(inEvent)).toBe('i')
+  expect(page({ ...inEvent, more: 'x'.repeat(300_000) })).toMatch(/^issuer i: an event of 4\d{6} characters$/)
+})
+
 test('a deployment says whose it is, and whether the list of deployments would show it', () => {
   const deployment = resources.get('deployments')
   if (deployment === undefined) throw new Error('no deployments')

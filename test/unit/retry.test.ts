@@ -57,6 +57,13 @@ test('the total time is a budget too, and waits that the provider asks for are n
   expect(waits(again(600_000), 0.5)).toEqual([600_050, 600_100, 600_150])
 })
 
+test('faults are waited for less long than limits', () => {
+  const rules = { ...policy, attempts: 100, limitedAttempts: 100, totalMs: 10_000, faultMs: 1_000 }
+  expect(waits(again(null, 400), 0, rules)).toHaveLength(2)
+  expect(waits(again(null, 500), 0, rules)).toHaveLength(2)
+  expect(waits({ ...limited(null), requestMs: 400 } as Outcome, 0, rules)).toHaveLength(25)
+})
+
 test('what the provider asks for is the least wait, never capped', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 1e9 }), fc.double({ min: 0, max: 0.999, noNaN: true }), (asked, random) => {

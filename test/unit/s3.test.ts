@@ -171,6 +171,24 @@ test('failures that pass are waited out, with pauses, and not for ever', async (
   expect(web.waits.every((wait, n) => wait === 200 * 2 ** n)).toBe(true)
 })
 
+test.each<[Fault, boolean]>([
+  [{ status: 408, code: 'x' }, true],
+  [{ status: 429, code: 'TooManyRequests' }, true],
+  [{ status: 400, code: 'RequestTimeout' }, true],
+  [{ status: 409, code: 'OperationAborted' }, true],
+  [{ status: 502, code: 'x' }, true],
+  [{ status: 501, code: 'NotImplemented' }, false],
+  [{ status: 505, code: 'x' }, false],
+  [{ status: 400, code: 'InvalidArgument' }, false],
+])('a bucket that says %j is asked again: %s', async (fault, again) => {
+  const to = opened()
+  there.objects.set('team/a b/x', Buffer.from('here'))
+  once('GET', fault)
+  const read = await to.read('x').catch((error: unknown) => exitCode(error))
+  expect(String(read)).toBe(again ? 'here' : '6')
+  expect(there.heard).toHaveLength(again ? 2 : 1)
+})
+
 const refusals: readonly [string, Fault, number, RegExp][] = [
   ['a key without the right', { status: 403, code: 'AccessDenied' }, 3, /AWS_PROFILE/],
   ['an expired token', { status: 400, code: 'ExpiredToken' }, 3, /AWS_SESSION_TOKEN/],

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -102,6 +102,24 @@ test('a machine for which the lockfile proves no binaries is told what to do, be
   expect(told.status).toBe(2)
   expect(told.stderr).toContain('proves no binaries for darwin-arm64')
   expect(told.stderr).toContain('npm install --no-package-lock --ignore-scripts')
+})
+
+test('a lake is copied with the stamps before the journal, and the journal before what it names', () => {
+  const script = fileURLToPath(new URL('../../deploy/rsync-lake.sh', import.meta.url))
+  const folder = mkdtempSync(join(tmpdir(), 'pitlake-rsync-'))
+  try {
+    writeFileSync(join(folder, 'rsync'), '#!/bin/sh\nfor part; do :; done\necho "${4##*/} $part"\n', { mode: 0o755 })
+    const held = ['archive', 'assets', 'journal', 'points', 'registry', 'runs', 'stamps']
+    for (const name of [...held, 'spool']) mkdirSync(join(folder, 'lake', name), { recursive: true })
+    writeFileSync(join(folder, 'lake', 'lake.json'), '{}')
+    const env = { ...process.env, PATH: `${folder}:${process.env['PATH']}` }
+    const { stdout } = spawnSync('/bin/sh', [script, join(folder, 'lake/'), 'there/'], { encoding: 'utf8', env })
+    const order = stdout.trimEnd().split('\n')
+    expect(order.toSorted()).toEqual([...held, 'lake.json'].map((name) => `${name} there/`).toSorted())
+    expect(order.slice(0, 3)).toEqual(['lake.json', 'stamps', 'journal'].map((name) => `${name} there/`))
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
 })
 
 describe('an old Node', () => {

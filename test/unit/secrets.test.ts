@@ -1,6 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createRedactor, type Kind, redact, redactBytes, withoutHalfKey } from '../../src/secrets/secrets.ts'
+import {
+  createRedactor,
+  type Kind,
+  redact,
+  redactBytes,
+  shortestKey,
+  withoutHalfKey,
+} from '../../src/secrets/secrets.ts'
 import { base64, each, jsonEscape, leaks, percentEscape } from '../helpers/spellings.ts'
 
 const key = 'sk-Zq7/+"ta%l=='
@@ -97,6 +104,23 @@ describe('a key of digits', () => {
     for (const out of redacted(`{"key":1234567890}`, 'text')) expect(out).toBe('{"key":[key]}')
     expect(redact(`{"code":1234567890}`, [digits])).toBe('{"code":[key]}')
   })
+})
+
+test('the shortest key that there may be is replaced in data, a shorter one in words alone', () => {
+  const [shortest, shorter] = ['k'.repeat(shortestKey), 'q'.repeat(shortestKey - 1)]
+  const text = `{"a":"${shortest}","b":"${shorter}"}`
+  expect(redactBytes(Buffer.from(text), [shortest, shorter], 'data').toString()).toBe(`{"a":"[key]","b":"${shorter}"}`)
+  expect(inPieces(text, [3], 'data', [shortest, shorter])).toBe(`{"a":"[key]","b":"${shorter}"}`)
+  expect(redact(text, [shortest, shorter])).toBe('{"a":"[key]","b":"[key]"}')
+})
+
+test('what stands where a key belongs is told to nobody, under whichever name, whoever knows it', () => {
+  for (const name of ['key', 'api_key', 'api-key', 'apikey', 'token', 'TOKEN'])
+    for (const before of ['https://x.example/a?', 'https://x.example/a?b=1&', 'a;'])
+      expect(redact(`GET ${before}${name}=s3cret&c=2 failed`)).toBe(`GET ${before}${name}=[key]&c=2 failed`)
+  for (const head of ['X-Api-Key: ', 'authorization: Bearer ', '"authorization":"', "x-api-key' = '"])
+    expect(redact(`${head}s3cret, c`)).toBe(`${head}[key], c`)
+  expect(redact('?monkey=a&tokens=b&kept=c')).toBe('?monkey=a&tokens=b&kept=c')
 })
 
 test('a text that ends inside a key does not show the half, in whatever form', () => {

@@ -6,7 +6,7 @@ import { availableAt } from '../../src/catalog/availability.ts'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { configJsonSchema, parseConfig } from '../../src/config/config.ts'
 import { LakeError } from '../../src/errors.ts'
-import { applySettings, isLoopback, resolveSettings, type Settings } from '../../src/config/settings.ts'
+import { applySettings, givenKeys, isLoopback, resolveSettings, type Settings } from '../../src/config/settings.ts'
 
 let folder = ''
 beforeEach(() => {
@@ -318,4 +318,17 @@ test('bytes that are no UTF-8 are refused with their line, in the config and in 
   const file = join(folder, 'own.yaml')
   writeFileSync(file, Buffer.from([0xff, 0xfe, 0x61]))
   expect(refusal(() => loadCatalogue([file]))).toContain('own.yaml:1: expected UTF-8')
+})
+
+test('every key that the environment holds, or names the file of, is known to whatever must not show one', () => {
+  const file = join(folder, 'key')
+  writeFileSync(file, ' in-a-file-123\n')
+  const names = ['PITLAKE_METRICS_KEY', 'PITLAKE_REGISTRY_KEY', 'PITLAKE_TOKEN']
+  const all = [...names, 'AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN']
+  for (const name of all) expect(givenKeys({ [name]: ` of-${name} ` })).toEqual([`of-${name}`])
+  for (const name of names) {
+    expect(givenKeys({ [`${name}_FILE`]: file, [name]: 'as-it-is' })).toEqual(['as-it-is', 'in-a-file-123'])
+    expect(givenKeys({ [`${name}_FILE`]: join(folder, 'none') })).toEqual([])
+  }
+  expect(givenKeys({ PITLAKE_TOKEN: 'same', AWS_SESSION_TOKEN: 'same', HOME: 'home' })).toEqual(['same'])
 })

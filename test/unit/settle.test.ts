@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest'
+import { availableAt } from '../../src/catalog/availability.ts'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { expand } from '../../src/catalog/series.ts'
 import type { CoverageRow } from '../../src/ledger/entry.ts'
 import { type Asked, settleBody, settleFailure, settleWhole } from '../../src/metrics/settle.ts'
 import type { BodyResult } from '../../src/points/conversion.ts'
-import type { Ask } from '../../src/metrics/plan.ts'
+import { type Ask, toleranceOf } from '../../src/metrics/plan.ts'
 import { parseInstant } from '../../src/time.ts'
 
 const at = (text: string): number => parseInstant(text) ?? Number.NaN
@@ -82,4 +83,27 @@ test('a failure takes no knowledge away: only what no earlier answer covers has 
     '2019-01-01 2019-06-01 failed broken',
     '2020-02-01 2020-03-05 failed broken',
   ])
+})
+
+test('a hole exactly as old as is tolerated is awaited, one a second older is a gap', () => {
+  const ask = askOf()
+  const body = {
+    request: 'r',
+    series: ask.series.id,
+    state: 'ok',
+    reason: null,
+    points: 2,
+    added: 2,
+    beyond: 0,
+  } as const
+  const [first, last] = [at('2020-03-01'), at('2020-03-04')]
+  const missing = [{ since: at('2020-03-02'), until: at('2020-03-04') }]
+  const found = { ...body, first, last, addedFirst: first, addedLast: last, missing }
+  const limit = availableAt(ask.endpoint.rules['24h'], at('2020-03-02'), '24h') + toleranceOf(ask.endpoint, '24h')
+  const holes = (now: number): string[] =>
+    told(settleBody(ask, found, null, { at: now, request: 'r', weekStart: 'monday' })).filter((row) =>
+      / (gap|aw)/.test(row),
+    )
+  expect(holes(limit)).toEqual(['2020-03-02 2020-03-04 covered awaiting'])
+  expect(holes(limit + 1)).toEqual(['2020-03-02 2020-03-03 covered gap', '2020-03-03 2020-03-04 covered awaiting'])
 })

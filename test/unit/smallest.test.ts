@@ -44,3 +44,16 @@ test('where the tries do not suffice the smallest part so far is given, and said
   expect(part).toContain(60)
   expect(part.length).toBeLessThan(64)
 })
+
+test('so many tries are made as may be, and not one more', async () => {
+  const all = Array.from({ length: 8 }, (_, n) => n)
+  for (const most of [1, 2, 5, 6]) {
+    let tries = 0
+    const does = async (part: readonly number[]): Promise<boolean> => {
+      tries++
+      return await Promise.resolve(part.includes(7))
+    }
+    const { minimal } = await smallestPart(all, does, most)
+    expect([tries, minimal]).toEqual([most, most === 6])
+  }
+})

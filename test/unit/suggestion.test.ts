@@ -23,6 +23,20 @@ test('at most three, each holding what was typed; nonsense has none', () => {
   for (const typed of ['zzzz', '', 'x', '*', 'sopr volume']) expect(nearPaths(typed, paths)).toEqual([])
 })
 
+test('who holds every word as it was typed comes before who holds one like it, then the shorter path', () => {
+  const known = ['market/price_pit', 'market/prices_of_everything_pit', 'market/priced_pit', 'a/prise_pit']
+  expect(nearPaths('prices', known)).toEqual([
+    'market/prices_of_everything_pit',
+    'market/price_pit',
+    'market/priced_pit',
+  ])
+  expect(nearPaths('price', known)).toEqual([
+    'market/price_pit',
+    'market/priced_pit',
+    'market/prices_of_everything_pit',
+  ])
+})
+
 test('the advice in words', () => {
   expect(didYouMean(['a'], 'see the list')).toBe('did you mean `a`?')
   expect(didYouMean(['a', 'b', 'c'], 'see the list')).toBe('did you mean `a`, `b` or `c`?')

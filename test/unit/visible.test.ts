@@ -9,6 +9,14 @@ test('what a terminal would act on is spelt out, everything else stays', () => {
   expect(visible(plain)).toBe(plain)
 })
 
+test('each mark that turns or parts a text is spelt out, and its neighbours are not', () => {
+  const marks = [0x061c, 0x200e, 0x200f, 0x2028, 0x2029, 0x202a, 0x202e, 0x2066, 0x2069, 0x0000, 0x001f, 0x0080, 0x009f]
+  for (const mark of marks)
+    expect(visible(`a${String.fromCodePoint(mark)}b`)).toBe(`a\\u${mark.toString(16).padStart(4, '0')}b`)
+  for (const other of [0x061b, 0x061d, 0x200d, 0x2010, 0x2027, 0x202f, 0x2065, 0x206a, 0x0020, 0x00a0])
+    expect(visible(`a${String.fromCodePoint(other)}b`)).toBe(`a${String.fromCodePoint(other)}b`)
+})
+
 test('of several lines only the line ends stay', () => {
   expect(visibleLines('a\u001bb\r\nc\n')).toBe(`a\\u001bb\\r\nc\n`)
 })

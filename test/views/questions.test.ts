@@ -92,6 +92,21 @@ test('what the commands answer, asked of a lake', async () => {
   await lake.close()
 })
 
+test('a stamp stands in the state of knowledge of the lake that is asked, each part of it', async () => {
+  const told = { asOf: '2024-04-01T13:00:00Z', observedAsOf: new Date('2024-05-01T00:00:00Z') }
+  const lake = await openLake(days.root, { ...told, backfill: 'rule', registryBackfill: true, set: { mine: 'x' } })
+  const query = `SELECT count(*) AS n, getvariable('mine') AS mine FROM points`
+  const { variables } = await lake.stamp(query, join(days.root, 'state.parquet'))
+  await lake.close()
+  expect(variables).toEqual({
+    as_of: told.asOf,
+    observed_as_of: '2024-05-01T00:00:00.000Z',
+    backfill: 'rule',
+    registry_backfill: true,
+    mine: 'x',
+  })
+})
+
 test('a lake stands at its version until it is refreshed', async () => {
   const lake = await openLake(days.root)
   const before = await lake.version()

@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest'
+import type { RequestRow, Violation } from '../../src/ledger/entry.ts'
+import type { Answered, Brought } from '../../src/metrics/answered.ts'
+import { doubted, manyAtOnce } from '../../src/metrics/differing.ts'
+import { seriesRow } from '../helpers/lakes.ts'
+
+const answer = (id: string, more: Partial<Answered> = {}): Answered =>
+  ({ request: { id } as RequestRow, body: {}, again: false, ...more }) as Answered
+const differing = (count: number, request = 'a') => {
+  const one = { series: seriesRow(0).id, kind: 'changed', stored: '1', offered: '2', stored_at: 1, offered_at: 2 }
+  const fresh = Array.from({ length: count }, (_, t): Violation => ({ ...one, t, request }))
+  return { fresh, noted: [], heard: [] }
+}
+const ids = (found: readonly Brought[]): string[] => found.map(({ request }) => request.id)
+
+test('what differs is doubted from the first point on that is too many, with those that the run put on record', () => {
+  const all = [answer('a'), answer('b')]
+  const none = { recorded: 0, twice: 0 }
+  expect(ids(doubted(all, differing(manyAtOnce), none))).toEqual([])
+  expect(ids(doubted(all, differing(manyAtOnce + 1), none))).toEqual(['a'])
+  expect(ids(doubted(all, differing(1), { recorded: manyAtOnce - 1, twice: 0 }))).toEqual([])
+  expect(ids(doubted(all, differing(1), { recorded: manyAtOnce, twice: 0 }))).toEqual(['a'])
+})
+
+test('once a run doubts it goes on, but asks no answer a third time, nor more than two hundred', () => {
+  const all = [answer('a'), answer('a', { again: true }), answer('a', { body: null }), answer('b')]
+  expect(ids(doubted(all, differing(1), { recorded: 0, twice: 1 }))).toEqual(['a'])
+  expect(ids(doubted(all, differing(1), { recorded: 0, twice: 199 }))).toEqual(['a'])
+  expect(ids(doubted(all, differing(1), { recorded: 0, twice: 200 }))).toEqual([])
+})

@@ -1,0 +1,52 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Desk } from '../../src/door/desk.ts'
+import type { Asked } from '../../src/door/listen.ts'
+import { pathsOf } from '../../src/door/paths.ts'
+
+let scratch = ''
+beforeAll(() => {
+  scratch = mkdtempSync(join(tmpdir(), 'pitlake-paths-'))
+  for (const ending of ['jsonl', 'arrows', 'parquet', 'csv', 'json']) writeFileSync(join(scratch, `x.${ending}`), '')
+})
+afterAll(() => rmSync(scratch, { recursive: true, force: true }))
+
+/** The type in which the catalogue's metrics are told to whoever accepts this. */
+async function told(accept: string | undefined, query = ''): Promise<string> {
+  const answer = { facts: { lake: 'l', version: 1, digest: 'd', synthetic: true }, sql: '', rows: 0, notes: [] }
+  const desk = { turn: async () => await Promise.resolve(answer) } as unknown as Desk
+  const asked: Asked = {
+    method: 'GET',
+    query: new URLSearchParams(query),
+    headers: accept === undefined ? {} : { accept },
+    body: async () => await Promise.resolve(''),
+    gone: new AbortController().signal,
+  }
+  return (await pathsOf({ desk, scratch, draw: () => 'x' })['/metrics']?.(asked))?.type ?? ''
+}
+
+const [lines, csv, json] = ['application/x-ndjson', 'text/csv', 'application/json'] as const
+
+test.each<[string | undefined, string]>([
+  [undefined, lines],
+  ['*/*', lines],
+  ['application/*', lines],
+  ['text/*', csv],
+  ['text/html, text/csv', csv],
+  ['text/csv;q=0.1, application/json;q=0.2', json],
+  ['text/csv;q=0, application/json;q=0.001', json],
+  ['application/json, text/csv', json],
+  ['APPLICATION/JSON; charset=utf-8; q=1', json],
+  ['text/csv;q=0, */*;q=0.1', lines],
+])('who accepts %s gets %s', async (accept, type) => {
+  expect(await told(accept)).toBe(type)
+})
+
+test('what is named holds against what is accepted, and what nobody wants is refused', async () => {
+  expect(await told('text/csv', 'format=json')).toBe(json)
+  for (const accept of ['text/html', 'text/csv;q=0', 'text/csv;q=0.0, image/*'])
+    await expect(told(accept)).rejects.toThrow(`got ${accept}; numbers for Prometheus`)
+  await expect(told('*/*', 'format=csv&format=json')).rejects.toThrow('format: expected one value, got several')
+})

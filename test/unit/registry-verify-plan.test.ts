@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest'
+import type { HeldEntity } from '../../src/registry/history.ts'
+import { chooseChecks, filterFields, type Holding, narrowestList } from '../../src/registry/verify-plan.ts'
+import { resources } from '../helpers/registry-world.ts'
+
+const found = resources.get('issuers')
+if (found === undefined) throw new Error('no issuers')
+const issuers = found
+
+const entity = (id: string, open = true): HeldEntity => {
+  return { id, open, hash: open ? id : null, at: 1, product: null, verified: false }
+}
+
+/** Issuers with what they say by filter; `null`: gone. */
+function holding(said: Readonly<Record<string, Readonly<Record<string, string>> | null>>, pageLimit = 2): Holding {
+  const held = Object.entries(said).map(([id, fields]) => [id, entity(id, fields !== null)] as const)
+  const fields = Object.entries(said).map(
+    ([id, own]) => [id, filterFields(issuers).map(([, field]) => own?.[field] ?? null)] as const,
+  )
+  return {
+    resources: [issuers],
+    held: new Map([['issuers', new Map(held)]]),
+    fields: new Map([['issuers', new Map(fields)]]),
+    seen: new Map(),
+    pageLimit,
+  }
+}
+
+const said = {
+  a: { jurisdiction: 'CH', status: 'active', custodian: 'X' },
+  b: { jurisdiction: 'CH', status: 'active', custodian: 'Y' },
+  c: { jurisdiction: 'CH', status: 'retired' },
+  d: { jurisdiction: 'SG', status: 'active' },
+  gone: null,
+}
+
+test('the narrowest list that shows a record is that of the filter with the fewest others', () => {
+  const list = (id: string) => {
+    const { filters, expected } = narrowestList(issuers, id, holding(said))
+    return [filters, [...expected].join('')]
+  }
+  expect(list('a')).toEqual([{ custodian: 'X' }, 'a'])
+  expect(list('c')).toEqual([{ status: 'retired' }, 'c'])
+  expect(list('d')).toEqual([{ jurisdiction: 'SG' }, 'd'])
+  expect(narrowestList(issuers, 'z', holding({ ...said, z: {} }))).toMatchObject({ filters: {}, requests: 3 })
+})
+
+test('records and lists take turns within the budget, the one that was asked longest ago first', () => {
+  const at = (address: string, instant: number) => [address, { at: instant, etag: null, digest: '' }] as const
+  const seen = new Map([at('/issuers/a', 30), at('/issuers/b', 10), at('/issuers/c', 20), at('/issuers', 5)])
+  const asked = (budget: number | null, begun = 100): string[] => {
+    const { checks, held } = chooseChecks({ ...holding(said, 10), seen }, { budget, begun })
+    expect(held).toBe(12)
+    return checks.map(({ address }) => address)
+  }
+  const records = (all: readonly string[]): string[] => all.filter((one) => one.startsWith('/issuers/')).slice(2)
+  expect(records(asked(null))).toEqual(['/issuers/b', '/issuers/c', '/issuers/a'])
+  expect(asked(4)).toEqual(asked(null).slice(0, 4))
+  // What was found since the round began is done.
+  expect(records(asked(null, 30))).toEqual(['/issuers/b', '/issuers/c'])
+  expect(asked(null, 5)).not.toContain('/issuers')
+})
