@@ -3,7 +3,8 @@ import { auditAvailability, type AuditReport, type AuditRow, type Change, isBrok
 import { Ledger } from '../ledger/ledger.ts'
 import { kinds } from '../kinds.ts'
 import { readContext } from './context.ts'
-import { table } from './print.ts'
+import { span } from '../words/figures.ts'
+import { table } from '../words/table.ts'
 import { type CommandSpec, flagOption, listOption } from './spec.ts'
 
 /** `audit availability`: rule against observation. */
@@ -79,8 +80,5 @@ function cells(row: AuditRow): (string | number | null)[] {
 }
 
 function duration(seconds: number | null): string | null {
-  if (seconds === null) return null
-  if (Math.abs(seconds) < 120) return `${Math.round(seconds)} s`
-  if (Math.abs(seconds) < 7200) return `${(seconds / 60).toFixed(1)} min`
-  return seconds < 172_800 ? `${(seconds / 3600).toFixed(1)} h` : `${(seconds / 86_400).toFixed(1)} d`
+  return seconds === null ? null : `${seconds < 0 ? '-' : ''}${span(seconds)}`
 }

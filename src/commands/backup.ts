@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { backup, type BackedUp } from '../publish/backup.ts'
 import { destinationOf } from '../publish/open.ts'
-import { bytes, several } from '../report/page/words.ts'
+import { bytes, several } from '../words/figures.ts'
 import { realDisk } from '../store/disk.ts'
 import { readContext } from './context.ts'
 import { fileProgress } from './pull.ts'

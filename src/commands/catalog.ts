@@ -13,7 +13,8 @@ import { formatDuration, formatInstant, type Interval, intervals, unshownInterva
 import { dbtSources } from '../views/dbt.ts'
 import { kinds } from '../kinds.ts'
 import { checkedCatalogue, type Context, readContext } from './context.ts'
-import { json, table } from './print.ts'
+import { table } from '../words/table.ts'
+import { json } from './print.ts'
 import { type CommandSpec, flagOption, type Input, listOption, textOption } from './spec.ts'
 
 /** `catalog list`: one line per endpoint. */

@@ -3,8 +3,8 @@ import { redate, type RedateSummary } from '../upkeep/redate.ts'
 import { type MetricSize, metricSizes } from '../upkeep/metric-sizes.ts'
 import { readContext } from './context.ts'
 import { lakeWorld, openedLake, viewingWorld } from './world.ts'
-import { bytes } from '../report/page/words.ts'
-import { number, table } from './print.ts'
+import { bytes, whole } from '../words/figures.ts'
+import { table } from '../words/table.ts'
 import { type CommandSpec, flagOption } from './spec.ts'
 
 /** `compact`: merges every partition into one file, proves it and puts it in place of the old ones. */
@@ -37,8 +37,8 @@ export const compactCommand: CommandSpec = {
 function inWords(summary: MergeSummary): string {
   const { partitions, files_removed, files_added, rows, bytes_before, bytes_after, version } = summary
   if (partitions === 0) return `nothing to merge (version ${version})\n`
-  return `version ${version}: ${number(files_removed)} files of ${partitions} partitions became ${files_added}
-${number(rows)} rows, ${bytes(bytes_before)} became ${bytes(bytes_after)}; the old files stay until \`pitlake vacuum --yes\`
+  return `version ${version}: ${whole(files_removed)} files of ${partitions} partitions became ${files_added}
+${whole(rows)} rows, ${bytes(bytes_before)} became ${bytes(bytes_after)}; the old files stay until \`pitlake vacuum --yes\`
 `
 }
 
@@ -52,11 +52,11 @@ function dated({ partitions, made, version, unknown }: RedateSummary): string {
 /** The columns that cost anything, each with its bytes a point. */
 function sizeTable(sizes: readonly MetricSize[]): string {
   const points = sizes.reduce((sum, one) => sum + one.points, 0)
-  const whole = sizes.reduce((sum, one) => sum + one.bytes, 0)
+  const size = sizes.reduce((sum, one) => sum + one.bytes, 0)
   const rows = sizes.map(({ metric, points: own, bytes_per_point, columns }) => {
     const dear = Object.entries(columns).map(([name, each]) => `${name} ${each.toFixed(each < 0.1 ? 3 : 2)}`)
     return [metric, own, bytes_per_point.toFixed(2), dear.join('  ')] as const
   })
-  const total = points === 0 ? 0 : whole / points
-  return `\n${table(['metric', 'points', 'bytes a point', 'by column'], rows)}all: ${number(points)} points, ${bytes(whole)}, ${total.toFixed(2)} bytes a point\n`
+  const total = points === 0 ? 0 : size / points
+  return `\n${table(['metric', 'points', 'bytes a point', 'by column'], rows)}all: ${whole(points)} points, ${bytes(size)}, ${total.toFixed(2)} bytes a point\n`
 }

@@ -12,8 +12,8 @@ import { day } from '../time.ts'
 import { type Context, readContext } from './context.ts'
 import { fetchCommand } from './fetch.ts'
 import { answerPlan } from './plan.ts'
-import { bytes } from '../report/page/words.ts'
-import { json, number } from './print.ts'
+import { bytes, whole } from '../words/figures.ts'
+import { json } from './print.ts'
 import { syncCommand } from './registry.ts'
 import { type AnsweringSpec, type CommandSpec, type Deps, flagOption, type Input } from './spec.ts'
 import { statusCommand } from './status.ts'
@@ -103,20 +103,20 @@ function steps(day: Day): Step[] {
   const page = join(context.settings.data, 'status.html')
   const fetched = async (): Promise<StepEnd> =>
     command(day, fetchCommand, {}, ({ points_added, requests, version }) => {
-      return `${number(points_added)} points added with ${number(requests)} requests, version ${version}`
+      return `${whole(points_added)} points added with ${whole(requests)} requests, version ${version}`
     })
   const planned = async (): Promise<StepEnd> =>
     command(day, { answer: answerPlan }, {}, ({ requests, credits, points }) => {
-      return `would send ${number(requests)} requests for ${number(credits)} credits, about ${number(points)} points`
+      return `would send ${whole(requests)} requests for ${whole(credits)} credits, about ${whole(points)} points`
     })
   const synced = async (): Promise<StepEnd> =>
     command(day, syncCommand, {}, ({ events, opened, updated, closed }) => {
-      return `${number(events)} events: ${number(opened)} opened, ${number(updated)} updated, ${number(closed)} closed`
+      return `${whole(events)} events: ${whole(opened)} opened, ${whole(updated)} updated, ${whole(closed)} closed`
     })
   const verified = async (): Promise<StepEnd> =>
     command(day, verifyCommand, {}, ({ checked, windows, registry }) => {
-      const asked = registry === null ? '' : `, ${number(registry.checks.verified)} addresses of the registry`
-      return `${number(checked.files)} files sound, ${number(windows.verified)} windows${asked} compared, nothing differs`
+      const asked = registry === null ? '' : `, ${whole(registry.checks.verified)} addresses of the registry`
+      return `${whole(checked.files)} files sound, ${whole(windows.verified)} windows${asked} compared, nothing differs`
     })
   const paged = async (): Promise<StepEnd> =>
     command(day, statusCommand, { html: page }, ({ trust }) => `${page} written; trust: ${trust}`)
@@ -196,7 +196,7 @@ async function merged(day: Day): Promise<StepEnd> {
     const error = mergeVerdict(done)
     if (error !== null) throw error
     const line =
-      done.partitions === 0 ? 'nothing due' : `${number(done.files_removed)} files became ${number(done.files_added)}`
+      done.partitions === 0 ? 'nothing due' : `${whole(done.files_removed)} files became ${whole(done.files_added)}`
     return { code: 0, line, report: done }
   })
 }
@@ -204,7 +204,7 @@ async function merged(day: Day): Promise<StepEnd> {
 async function dueNow(root: string): Promise<StepEnd> {
   using ledger = await Ledger.openToRead(root)
   const due = dueMerges(ledger)
-  return { code: 0, line: due === 0 ? 'nothing due' : `would merge ${number(due)} partitions`, report: null }
+  return { code: 0, line: due === 0 ? 'nothing due' : `would merge ${whole(due)} partitions`, report: null }
 }
 
 /** A failure is a line, too: the next step does not wait for anybody to read it. */

@@ -8,10 +8,9 @@ import { checkProvider, type JudgedRow, type Preflight } from '../preflight/chec
 import { spaceAt } from '../store/disk.ts'
 import { buildViews } from '../views/build.ts'
 import { type Context, readContext } from './context.ts'
-import { bytes, several } from '../report/page/words.ts'
+import { bytes, several, whole } from '../words/figures.ts'
 import { type Answer, type CommandSpec, type Deps, flagOption, type Input } from './spec.ts'
 import { besideWorld, lakeWorld } from './world.ts'
-import { number } from './print.ts'
 
 /** `doctor`: what is wrong with a lake, and the remedy. */
 export const doctorCommand: CommandSpec = {
@@ -116,7 +115,7 @@ export function againLines(again: readonly ObservedAgain[]): string[] {
   const lines = again.slice(0, shown).map((one) => `again     ${againInWords(one)}`)
   return again.length <= shown
     ? lines
-    : [...lines, `          and ${number(again.length - shown)} more months: see --json`]
+    : [...lines, `          and ${whole(again.length - shown)} more months: see --json`]
 }
 
 function inWords({ version, checked, findings, mended, forgotten, observed_again: again }: Diagnosis): string {
@@ -124,7 +123,7 @@ function inWords({ version, checked, findings, mended, forgotten, observed_again
   if (forgotten && forgotten.files.length > 0) {
     const { files, points, series } = forgotten
     lines.push(
-      `lost      ${number(points)} points of ${series.length} series in ${files.length} files; fetch asks for them again`,
+      `lost      ${whole(points)} points of ${series.length} series in ${files.length} files; fetch asks for them again`,
     )
     for (const path of files) lines.push(`          ${path}`)
   }

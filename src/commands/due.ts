@@ -4,7 +4,8 @@ import { formatInstant, type Instant } from '../time.ts'
 import { type DueBy, type NextPoint, nextPoints, registryDue } from '../watch/due.ts'
 import { lagsNow, lakeNow } from '../watch/lake.ts'
 import { readContext, selectionsOf } from './context.ts'
-import { seconds, wrapped } from './print.ts'
+import { span } from '../words/figures.ts'
+import { wrapped } from '../words/table.ts'
 import { type Answer, type Deps, type Input, numberOption } from './spec.ts'
 
 /** One series of the list, as scripts read it; instants are ISO text. */
@@ -88,5 +89,5 @@ function inWords(points: readonly NextPoint[], registry: Instant | null, at: Ins
 const short = (instant: Instant): string => `${formatInstant(instant).slice(0, 16).replace('T', ' ')}Z`
 
 function away(after: number): string {
-  return after < 0 ? `${seconds(-after)} ago` : after === 0 ? 'now' : `in ${seconds(after)}`
+  return after < 0 ? `${span(-after)} ago` : after === 0 ? 'now' : `in ${span(after)}`
 }

@@ -6,7 +6,7 @@ import { isVerbose, readContext, selectionOptions, selectionsOf } from './contex
 import { fetchProgress } from './progress.ts'
 import { type AnsweringSpec, flagOption, numberOption } from './spec.ts'
 import { askingWorld } from './world.ts'
-import { number } from './print.ts'
+import { whole } from '../words/figures.ts'
 
 /** `fetch`: brings the selected metrics up to date. */
 export const fetchCommand: AnsweringSpec<IngestSummary> = {
@@ -47,7 +47,7 @@ function begins({ begins_later: later }: IngestSummary): string[] {
   const lines = later.slice(0, shown).map((one) => `begins later ${beginsInWords(one)}`)
   return later.length <= shown
     ? lines
-    : [...lines, `begins later ${number(later.length - shown)} more series: see --json`]
+    : [...lines, `begins later ${whole(later.length - shown)} more series: see --json`]
 }
 
 function inWords(summary: IngestSummary): string {
@@ -55,12 +55,12 @@ function inWords(summary: IngestSummary): string {
   const among = incidents === 0 ? '' : `, ${incidents === 1 ? 'an incident' : `${incidents} incidents`} among them`
   return [
     `version      ${summary.version}`,
-    `requests     ${number(summary.requests)}`,
-    `points       ${number(summary.points_added)} added in ${summary.files_added} files`,
+    `requests     ${whole(summary.requests)}`,
+    `points       ${whole(summary.points_added)} added in ${summary.files_added} files`,
     `windows      ${windows.covered} covered, ${windows.empty} empty, ${windows.unsupported} unsupported, ${windows.failed} failed${windows.not_asked === 0 ? '' : `, ${windows.not_asked} not asked`}`,
     ...(summary.gaps === 0
       ? []
-      : [`gaps         ${number(summary.gaps)} windows in which points are missing: pitlake sql "FROM gaps"`]),
+      : [`gaps         ${whole(summary.gaps)} windows in which points are missing: pitlake sql "FROM gaps"`]),
     ...begins(summary),
     `violations   ${summary.violations}${among}${summary.accepted === 0 ? '' : `, and ${summary.accepted} accepted`}`,
     '',

@@ -2,7 +2,7 @@ import { Command, CommanderError, Option } from 'commander'
 import { usage } from '../errors.ts'
 import { kindOf } from '../kinds.ts'
 import { hint } from '../suggestion.ts'
-import { wrapped } from './print.ts'
+import { wrapped } from '../words/table.ts'
 import { type ArgSpec, commonOptions, type Input, longOf, type OptionSpec, optionsOf } from './spec.ts'
 import type { Command as Told } from './table.ts'
 

@@ -5,8 +5,8 @@ import { formatDate } from '../time.ts'
 import { kinds } from '../kinds.ts'
 import { readContext, selectionOptions, selectionsOf } from './context.ts'
 import { answerDue } from './due.ts'
-import { bytes } from '../report/page/words.ts'
-import { number, seconds, table } from './print.ts'
+import { bytes, span, whole } from '../words/figures.ts'
+import { table } from '../words/table.ts'
 import { type Answer, type AnsweringSpec, type Deps, flagOption, type Input, numberOption } from './spec.ts'
 import { besideWorld, lakeWorld } from './world.ts'
 
@@ -89,11 +89,11 @@ function requestTable({ asks }: Plan): string {
 
 function inWords({ totals, blocked }: Plan): string {
   const lines = [
-    ...(['series', 'windows', 'requests', 'credits'] as const).map((name) => [name, number(totals[name])]),
-    ['points', `about ${number(totals.points)}`],
+    ...(['series', 'windows', 'requests', 'credits'] as const).map((name) => [name, whole(totals[name])]),
+    ['points', `about ${whole(totals.points)}`],
     ['bytes', `about ${bytes(totals.bytes)}`],
-    ['duration', `about ${seconds(totals.seconds)}`],
-    ...(blocked.length > 0 ? [['not asked', `${number(blocked.length)} windows`]] : []),
+    ['duration', `about ${span(totals.seconds)}`],
+    ...(blocked.length > 0 ? [['not asked', `${whole(blocked.length)} windows`]] : []),
   ]
   return lines.map(([name = '', value]) => `${name.padEnd(10)} ${value}\n`).join('')
 }

@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { publish, type PublishSummary } from '../publish/publish.ts'
 import { destinationOf } from '../publish/open.ts'
 import { type PublishedVacuum, vacuumPublished } from '../publish/vacuum.ts'
-import { bytes, several } from '../report/page/words.ts'
+import { bytes, several, whole } from '../words/figures.ts'
+import { table } from '../words/table.ts'
 import { realDisk } from '../store/disk.ts'
 import { day, formatDuration } from '../time.ts'
 import { readContext } from './context.ts'
-import { number, table } from './print.ts'
 import { type AnsweringSpec, flagOption, numberOption } from './spec.ts'
 import { lakeWorld, openedLake, webOf } from './world.ts'
 
@@ -75,5 +75,5 @@ function ofTables({ destination, version, tables }: PublishSummary): string {
 
 function freedInWords({ dry_run, files, bytes: size }: PublishedVacuum, keepSeconds: number): string {
   const verb = dry_run ? 'would be freed; run it with --yes' : 'freed'
-  return `${number(files)} files, ${bytes(size)} ${verb}; kept: what was in use within ${formatDuration(keepSeconds)}\n`
+  return `${whole(files)} files, ${bytes(size)} ${verb}; kept: what was in use within ${formatDuration(keepSeconds)}\n`
 }

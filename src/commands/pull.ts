@@ -1,7 +1,7 @@
 import { kinds } from '../kinds.ts'
 import type { CopyDeps } from '../publish/lake-copy.ts'
 import { type Pulled, pull } from '../publish/pull.ts'
-import { bytes, several } from '../report/page/words.ts'
+import { bytes, several } from '../words/figures.ts'
 import { readContext } from './context.ts'
 import { type Answer, type AnsweringSpec, type Deps, flagOption, type Input, showLive } from './spec.ts'
 import { lakeWorld, webOf } from './world.ts'

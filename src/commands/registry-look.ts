@@ -11,7 +11,7 @@ import type { RegistryInput } from '../registry/run.ts'
 import { verdictOf } from '../registry/summary.ts'
 import { hint } from '../suggestion.ts'
 import { readContext } from './context.ts'
-import { number } from './print.ts'
+import { whole } from '../words/figures.ts'
 import { type AnsweringSpec, type Deps, type Input, manyOption } from './spec.ts'
 import { isBegun } from '../store/begin.ts'
 import { besideWorld } from './world.ts'
@@ -171,8 +171,8 @@ function listText({ address, counts, records }: ListGot): string {
     const what = mark === 'differs' ? `differs in ${differences.join(', ')}` : markWords[mark]
     return cut(`${signs[mark]} ${cut(id, first).padEnd(first)}  ${what}`, width)
   })
-  const counted = some.map(([name, count]) => `${number(count)} ${name.replaceAll('_', ' ')}`).join(', ')
-  return `${[cut(`${address}: ${number(records.length)} records, ${counted || 'none'}`, width), ...lines].join('\n')}\n`
+  const counted = some.map(([name, count]) => `${whole(count)} ${name.replaceAll('_', ' ')}`).join(', ')
+  return `${[cut(`${address}: ${whole(records.length)} records, ${counted || 'none'}`, width), ...lines].join('\n')}\n`
 }
 
 function textOf(value: Value | undefined): string {

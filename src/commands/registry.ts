@@ -7,7 +7,8 @@ import { type RegistrySummary, verdictOf } from '../registry/summary.ts'
 import { isBegun } from '../store/begin.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { isVerbose, readContext } from './context.ts'
-import { seconds, table } from './print.ts'
+import { span } from '../words/figures.ts'
+import { table } from '../words/table.ts'
 import {
   type Answer,
   type AnsweringSpec,
@@ -97,7 +98,7 @@ export function registryProgress(deps: Deps, verbose: boolean): (event: Registry
     if (event.kind === 'note') deps.stderr(`note: ${event.text}\n`)
     if (event.kind === 'committed') deps.stderr(`committed version ${event.version}, ${event.files} files\n`)
     if (event.kind === 'asking' && event.event.kind === 'waiting')
-      deps.stderr(`waiting ${seconds(event.event.waitMs / 1000)} (${event.event.why})\n`)
+      deps.stderr(`waiting ${span(event.event.waitMs / 1000)} (${event.event.why})\n`)
     if (event.kind === 'answered' && verbose) deps.stderr(`${event.ask.path}: ${describeOutcome(event.outcome)}\n`)
   }
 }
@@ -136,7 +137,7 @@ function inWords(status: RegistryStatus): string {
   const lines = [
     `snapshots    first ${status.first_snapshot ?? none}, last ${status.last_snapshot ?? none}${status.last_snapshot_source === 'lists' ? ' (from the lists)' : ''}`,
     `epoch        ${status.epoch}`,
-    `feed         ${status.feed_at === null ? 'never read to its tail' : `read to its tail at ${status.feed_at}, ${seconds(status.cursor_age ?? 0)} ago`}`,
+    `feed         ${status.feed_at === null ? 'never read to its tail' : `read to its tail at ${status.feed_at}, ${span(status.cursor_age ?? 0)} ago`}`,
     `behind       ${status.behind === null ? 'not known' : status.behind ? 'yes: run pitlake registry sync' : 'no, at the head of the feed'}`,
     `limits       ${limits.per_minute ?? none} a minute (${limits.per_minute_remaining ?? none} left), ${limits.daily ?? none} a day (${limits.daily_remaining ?? none} left)`,
     ...(limits.snapshots_from === null ? [] : [`             snapshots are refused until ${limits.snapshots_from}`]),

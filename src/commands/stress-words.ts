@@ -1,6 +1,7 @@
 import type { Stressed } from '../results/stress.ts'
 import { brief, inWords as condition, type StressRun } from '../results/stress-verdict.ts'
-import { number, table } from './print.ts'
+import { whole } from '../words/figures.ts'
+import { table } from '../words/table.ts'
 
 /** The outcome for people: the verdict, every run with a bar of its figure, and what each metric does alone. */
 export function inWords(done: Stressed, file: string): string {
@@ -20,12 +21,12 @@ function runsTable(figure: number, rows: number, runs: readonly StressRun[]): st
     label(run),
     text(run.figure),
     share(run.moved),
-    number(run.changed),
+    whole(run.changed),
     bar(run.figure),
   ])
   return table(
     ['known', 'figure', 'moved', 'rows changed', ''],
-    [['as it is', text(figure), '', `of ${number(rows)}`, bar(figure)], ...cells],
+    [['as it is', text(figure), '', `of ${whole(rows)}`, bar(figure)], ...cells],
   )
 }
 
@@ -45,7 +46,7 @@ function versionsTable(runs: readonly StressRun[]): string {
     text(run.figure),
     text(run.before),
     share(run.moved),
-    number(run.changed),
+    whole(run.changed),
     bar(run.figure),
   ])
   const header = ['version', 'of', 'figure then', 'figure now', 'moved', 'rows changed', '']

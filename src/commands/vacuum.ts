@@ -3,9 +3,8 @@ import { buildViews } from '../views/build.ts'
 import { day, formatDuration } from '../time.ts'
 import { readContext } from './context.ts'
 import { openedLake, viewingWorld } from './world.ts'
-import { bytes } from '../report/page/words.ts'
+import { bytes, whole } from '../words/figures.ts'
 import { type AnsweringSpec, flagOption, numberOption } from './spec.ts'
-import { number } from './print.ts'
 
 /** `vacuum`: takes away what no kept version needs; without `--yes` it only says what. */
 export const vacuumCommand: AnsweringSpec<VacuumSummary> = {
@@ -56,5 +55,5 @@ function inWords(summary: VacuumSummary, keepSeconds: number): string {
 }
 
 function amount({ files, bytes: size }: Freed): string {
-  return `${number(files)} files, ${bytes(size)}`
+  return `${whole(files)} files, ${bytes(size)}`
 }

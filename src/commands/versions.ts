@@ -2,8 +2,8 @@ import { Ledger } from '../ledger/ledger.ts'
 import { type Change, type VersionChange, versionChanges } from '../ledger/version-changes.ts'
 import { formatMicros } from '../time.ts'
 import { readContext } from './context.ts'
-import { bytes } from '../report/page/words.ts'
-import { number, table } from './print.ts'
+import { bytes, whole } from '../words/figures.ts'
+import { table } from '../words/table.ts'
 import type { CommandSpec } from './spec.ts'
 
 /** `versions`: the lake's history, a line a commit. */
@@ -43,5 +43,5 @@ function line(version: VersionChange): (string | number)[] {
 }
 
 function changed({ files, bytes: size }: Change): string {
-  return files === 0 ? '' : `${number(files)} files, ${bytes(size)}`
+  return files === 0 ? '' : `${whole(files)} files, ${bytes(size)}`
 }

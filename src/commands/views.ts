@@ -2,10 +2,9 @@ import { inLake, places } from '../store/layout.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { buildViews, type ViewsBuilt } from '../views/build.ts'
 import { readContext } from './context.ts'
-import { bytes } from '../report/page/words.ts'
+import { bytes, whole } from '../words/figures.ts'
 import type { CommandSpec } from './spec.ts'
 import { lakeWorld, requireLake } from './world.ts'
-import { number } from './print.ts'
 
 /** `views`: makes `lake.duckdb` and `lake.sql` anew. */
 export const viewsCommand: CommandSpec = {
@@ -29,7 +28,7 @@ export const viewsCommand: CommandSpec = {
 }
 
 function inWords(root: string, { version, objects, files, bytes: size }: ViewsBuilt): string {
-  return `${objects} objects over ${number(files)} files of version ${version} (${bytes(size)}):
+  return `${objects} objects over ${whole(files)} files of version ${version} (${bytes(size)}):
   ${inLake(root, places.database)}
   ${inLake(root, places.script)}
 `

@@ -9,7 +9,8 @@ import { formatInstant, formatMillis, type Micros } from '../time.ts'
 import { buildViews } from '../views/build.ts'
 import { kinds } from '../kinds.ts'
 import { readContext } from './context.ts'
-import { number, table } from './print.ts'
+import { whole } from '../words/figures.ts'
+import { table } from '../words/table.ts'
 import { type CommandSpec, flagOption, type Input, listOption, type OptionSpec, textOption } from './spec.ts'
 import { namesOf } from './verify.ts'
 import { lakeWorld, requireLake } from './world.ts'
@@ -42,9 +43,9 @@ export const listCommand: CommandSpec = {
     const words = (): string => {
       const list = shown.length > 0 ? table(header, shown.map(line)) : ''
       const more = (['passed', 'settled'] as const).flatMap((one) =>
-        count(one) === 0 ? [] : [`, ${number(count(one))} ${one}`],
+        count(one) === 0 ? [] : [`, ${whole(count(one))} ${one}`],
       )
-      return `${list}${number(count('open'))} not accepted, ${number(count('accepted'))} accepted${more.join('')}\n`
+      return `${list}${whole(count('open'))} not accepted, ${whole(count('accepted'))} accepted${more.join('')}\n`
     }
     return { document: { violations: shown.map(scripted) }, words }
   },
@@ -161,7 +162,7 @@ function countedWords(groups: readonly Group[]): string {
     ? ''
     : table(
         ['day', 'kind', 'count'],
-        groups.map((one) => [one.day, one.kind, number(one.count)]),
+        groups.map((one) => [one.day, one.kind, whole(one.count)]),
       )
 }
 
@@ -175,7 +176,7 @@ function refuseMixed(input: Input, groups: readonly Group[]): void {
     expected: several
       .map((name) => `--${name}s, of ${[...new Set(groups.map((one) => one[name]))].join(', ')}`)
       .join(' and '),
-    got: groups.map(({ day, kind, count }) => `${number(count)} ${kind} of ${day}`).join(', '),
+    got: groups.map(({ day, kind, count }) => `${whole(count)} ${kind} of ${day}`).join(', '),
     next: 'name those that you have looked at',
   })
 }
@@ -221,8 +222,8 @@ function line(one: Differing): (string | null)[] {
   const { series, t, stored, offered, incident } = one
   if (incident === null) return [id, kind, series.replaceAll('|', ' ').trim(), formatInstant(t), stored, offered, state]
   const { endpoints, series: among, points, open, counts } = incident
-  const where = `${number(among.length)} series of ${number(endpoints.length)} endpoints`
-  const what = Object.entries(counts).map(([name, own]) => `${number(own)} ${name}`)
-  const left = open === points || open === 0 ? '' : `, ${number(open)} still`
+  const where = `${whole(among.length)} series of ${whole(endpoints.length)} endpoints`
+  const what = Object.entries(counts).map(([name, own]) => `${whole(own)} ${name}`)
+  const left = open === points || open === 0 ? '' : `, ${whole(open)} still`
   return [id, kind, where, dayOf(one.found_at), null, `${what.join(', ')}${left}`, state]
 }

@@ -2,7 +2,7 @@ import { givenKeys } from '../config/settings.ts'
 import { redact } from '../secrets/secrets.ts'
 import { formatInstant, type Instant } from '../time.ts'
 import type { WatchEvent } from '../watch/watch.ts'
-import { number } from './print.ts'
+import { whole } from '../words/figures.ts'
 import type { Deps } from './spec.ts'
 
 /** What a watch says: what happens, and hooks that failed. */
@@ -37,12 +37,12 @@ function wordsOf(event: WatchNews): readonly [part: string, words: string] {
     case 'metrics': {
       const { series, brought, requests, version, next, error } = event
       const then = next === null ? '' : `; next ${formatInstant(next).slice(11, 16)}`
-      const came = `${number(brought)} new points, ${number(series)} series due, ${number(requests)} requests`
+      const came = `${whole(brought)} new points, ${whole(series)} series due, ${whole(requests)} requests`
       return ['metrics', `${came}, version ${version}${then}${error === null ? '' : `; ${error}`}`]
     }
     case 'registry': {
       const { brought, requests, version, error } = event
-      const came = `${number(brought)} events, ${number(requests)} requests`
+      const came = `${whole(brought)} events, ${whole(requests)} requests`
       return ['registry', `${came}, version ${version}${error === null ? '' : `; ${error}`}`]
     }
     case 'views':
@@ -50,7 +50,7 @@ function wordsOf(event: WatchNews): readonly [part: string, words: string] {
     case 'trouble':
       return [event.of === 'tidy' ? 'views' : event.of, `rests until ${formatInstant(event.until)}: ${event.words}`]
     case 'clock':
-      return ['clock', `went back ${number(event.back)} s: everything is planned anew`]
+      return ['clock', `went back ${whole(event.back)} s: everything is planned anew`]
     case 'hook':
       return ['hook', event.words]
     case 'ended':

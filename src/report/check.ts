@@ -1,5 +1,5 @@
 import type { Reason, Standing } from './page/standing.ts'
-import { percent, whole } from './page/words.ts'
+import { percent, whole } from '../words/figures.ts'
 import { restsOn } from './trust.ts'
 
 const checkCodes = { integrity: 4, stale: 6, look: 6 } as const

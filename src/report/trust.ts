@@ -2,7 +2,7 @@ import type { RegistryFacts } from '../registry/status.ts'
 import type { Reason, Standing } from './page/standing.ts'
 import { beginsInWords } from '../metrics/begins.ts'
 import type { Check } from '../config/health.ts'
-import { percent, several } from './page/words.ts'
+import { percent, several } from '../words/figures.ts'
 import { day, formatDuration, formatInstant, hour, type Instant, instantOf, minute } from '../time.ts'
 
 type Facts = Omit<Standing, 'trust' | 'reasons'>

@@ -13,6 +13,7 @@ export const ranks: Readonly<Record<string, number>> = {
   'src/suggestion.ts': 0,
   'src/time.ts': 0,
   'src/visible.ts': 0,
+  'src/words/': 1,
   'src/secrets/': 1,
   'src/windows.ts': 1,
   'src/intervals-sql.ts': 1,

@@ -2,7 +2,7 @@ import type { Page } from './facts.ts'
 import type { UniverseStep } from '../../registry/universe.ts'
 import { day } from '../../time.ts'
 import { type Html, html } from './html.ts'
-import { instant, moment, several, whole } from './words.ts'
+import { instant, moment, several, whole } from '../../words/figures.ts'
 
 const width = 720
 const height = 226
