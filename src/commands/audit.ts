@@ -22,7 +22,7 @@ Points computed long after their interval, or with the history of a series befor
 The proposed block holds a rule for each disproved or imprecise interval; below it stands what it would change. There is none where
 late points were only seen by a top-up long after: that they were late is known then, but not by how much.`,
   answer: async (input, deps) => {
-    const { settings, catalogue } = readContext(input, deps)
+    const { settings, catalogue } = await readContext(input, deps)
     using ledger = await Ledger.openToRead(settings.data)
     const report = await auditAvailability(ledger, {
       catalogue,

@@ -20,7 +20,7 @@ that the journal holds for it, and takes away there what that version and the st
 for every instant: observed_as_of is a filter on rows. What publish --lake wrote goes on as a backup, and pull mirrors it.
 The configuration and the user's own catalogue are not part of a lake.`,
   answer: async (input, deps) => {
-    const { settings } = readContext(input, deps)
+    const { settings } = await readContext(input, deps)
     await openedLake(deps, settings.data)
     const reach = { disk: realDisk, mark: randomUUID().slice(0, 13), cwd: deps.cwd, web: webOf(deps) }
     const done = await backup(

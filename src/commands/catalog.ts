@@ -34,7 +34,7 @@ export const list: CommandSpec = {
     { flags: '--networks LIST', about: 'those that take one of these networks' },
   ],
   answer: async (input, deps) => {
-    const { catalogue } = readContext(input, deps)
+    const { catalogue } = await readContext(input, deps)
     const found = filtered(catalogue, input)
     const words = (): string => {
       deps.stderr(`${found.length} of ${catalogue.endpoints.size} endpoints\n`)
@@ -60,7 +60,7 @@ export const show: CommandSpec = {
   ],
   options: [],
   answer: async (input, deps) => {
-    const { catalogue } = readContext(input, deps)
+    const { catalogue } = await readContext(input, deps)
     const resource = catalogue.resources.get(input.args[0] ?? '')
     if (resource) return { document: resource, words: () => describeResource(resource) }
     const endpoint = pick(catalogue, input.args[0] ?? '')
@@ -83,7 +83,7 @@ export const exportAll: CommandSpec = {
 endpoint and interval that is selected in the config, else held, with the freshness that its availability rule foresees.
 The profile attaches lake.duckdb as lake: docs/orchestration.md.`,
   run: async (input, deps) => {
-    const { settings, catalogue } = readContext(input, deps)
+    const { settings, catalogue } = await readContext(input, deps)
     const dbt = flagOption(input, 'dbt')
     if (dbt && flagOption(input, 'json'))
       throw usage('--dbt', { expected: 'no --json beside it', got: 'both', next: 'leave one out' })
@@ -110,9 +110,9 @@ export const check: CommandSpec = {
   args: [{ name: 'file', about: 'further catalogue files to check', many: true }],
   options: [],
   answer: async (input, deps) => {
-    const { settings } = readContext(input, deps)
+    const { settings } = await readContext(input, deps)
     const files = input.args.map((file) => resolve(deps.cwd, file))
-    const catalogue = checkedCatalogue([...new Set([...settings.catalogs, ...files])])
+    const catalogue = await checkedCatalogue([...new Set([...settings.catalogs, ...files])])
     expand(catalogue, settings.select)
     const stated = [...catalogue.endpoints.values()].filter((e) => standardRule(e).basis === 'stated').length
     const facts = {

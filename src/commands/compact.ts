@@ -22,7 +22,7 @@ export const compactCommand: CommandSpec = {
   details:
     'Rows and content digest of old and new files are compared before they are exchanged; the old files stay on\ndisk until vacuum. Waits for no job: fetches and readers go on meanwhile. docs/compaction.md tells more.',
   answer: async (input, deps) => {
-    const { settings, catalogue } = readContext(input, deps)
+    const { settings, catalogue } = await readContext(input, deps)
     const root = settings.data
     await openedLake(deps, root)
     const redated = flagOption(input, 'redate') ? await redate(root, catalogue, lakeWorld(deps, 'compact')) : null

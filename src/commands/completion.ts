@@ -200,7 +200,7 @@ async function namesIn(
   deps: Deps,
 ): Promise<readonly string[]> {
   try {
-    const { settings, catalogue } = readContext(input, deps)
+    const { settings, catalogue } = await readContext(input, deps)
     if (what === 'metrics') return [...(option === '--metrics' ? [price] : []), ...catalogue.endpoints.keys()]
     if (!isBegun(settings.data)) return []
     using ledger = await Ledger.openToRead(settings.data)

@@ -5,7 +5,6 @@ import { usage } from '../errors.ts'
 import { applySettings, resolveSettings, type Settings } from '../config/settings.ts'
 import { refuseSlips } from '../metrics/assets.ts'
 import { heldSelections } from '../metrics/prepare.ts'
-import { refuseClashes } from '../views/clashes.ts'
 import { kinds } from '../kinds.ts'
 import { formatInstant, intervals } from '../time.ts'
 import { type Deps, flagOption, type Input, listOption, numberOption, type OptionSpec, textOption } from './spec.ts'
@@ -46,15 +45,15 @@ export function isVerbose(input: Input, { env }: Pick<Deps, 'env'>): boolean {
 }
 
 /** Settings and catalogue of this call. */
-export function readContext(input: Input, deps: Deps): Context {
+export async function readContext(input: Input, deps: Pick<Deps, 'env' | 'cwd'>): Promise<Context> {
   const settings = readSettings(input, deps)
-  return { settings, catalogue: applySettings(checkedCatalogue(settings.catalogs), settings) }
+  return { settings, catalogue: applySettings(await checkedCatalogue(settings.catalogs), settings) }
 }
 
-/** The built-in catalogue with these files, if the lake has room for it. */
-export function checkedCatalogue(files: readonly string[]): Catalogue {
+/** The built-in catalogue with these files, if the lake has room for them: for the built-in one alone it has. */
+export async function checkedCatalogue(files: readonly string[]): Promise<Catalogue> {
   const catalogue = loadCatalogue(files)
-  refuseClashes(catalogue)
+  if (files.length > 0) (await import('../views/clashes.ts')).refuseClashes(catalogue)
   return catalogue
 }
 

@@ -57,7 +57,7 @@ export const dailyCommand: CommandSpec = {
   details: `Each step runs whatever the others said and gives one line. Vacuum is a step only with daily.vacuum: true in
 pitlake.yaml; it keeps 30 days. Of several exit codes the first in the order 4, 3, 1, 2, 6, 5, 7, 0 is that of the run.`,
   run: async (input, deps, tell) => {
-    const day = begin(input, deps)
+    const day = await begin(input, deps)
     await refuseMirror(day.context.settings.data)
     const told: (StepEnd & { step: string })[] = []
     const scripted = flagOption(input, 'json')
@@ -78,8 +78,8 @@ pitlake.yaml; it keeps 30 days. Of several exit codes the first in the order 4, 
 
 const interrupted: StepEnd = { code: 5, line: 'not begun: interrupted; run the same command again', report: null }
 
-function begin(input: Input, deps: Deps): Day {
-  const context = readContext(input, deps)
+async function begin(input: Input, deps: Deps): Promise<Day> {
+  const context = await readContext(input, deps)
   const { settings } = context
   const known = providersOf(settings.data)
   const missing = (['metrics', 'registry'] as const).filter(

@@ -33,7 +33,7 @@ export const doctorCommand: CommandSpec = {
   details:
     'Without a flag it only looks. Exit code 4: something is lost or unreadable; notices alone (orphans, stale\nlocks, little room) leave it at 0. Nothing is ever lost unless --forget-lost says so.\n--provider needs no lake and stores nothing: every row of docs/assumptions.md holds, is contradicted (exit code 4)\nor cannot be told; it ends with 3 where a key is refused, 5 where a limit is spent, 6 where nobody answers.',
   answer: async (input, deps) => {
-    const { settings, catalogue } = readContext(input, deps)
+    const { settings, catalogue } = await readContext(input, deps)
     if (flagOption(input, 'provider')) return await askProvider(input, { settings, catalogue }, deps)
     const diagnosis = await examine(
       {

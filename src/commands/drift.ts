@@ -20,7 +20,7 @@ export const driftCommand: CommandSpec = {
   details:
     'One request. A parameter of which the listing says nothing has not changed; placeholders without a real\nname are reported apart. `catalog import` turns a saved listing into catalogue rows.',
   answer: async (input, deps) => {
-    const { settings, catalogue } = readContext(input, deps)
+    const { settings, catalogue } = await readContext(input, deps)
     const file = textOption(input, 'file')
     const drift = await findDrift(
       {

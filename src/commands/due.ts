@@ -33,7 +33,7 @@ export interface DueList {
 
 /** `plan --due`: the next point of each series, by its rule or by the lag learnt so far; asks nobody. */
 export async function answerDue(input: Input, deps: Deps): Promise<Answer<DueList>> {
-  const { settings, catalogue } = readContext(input, deps)
+  const { settings, catalogue } = await readContext(input, deps)
   const at = numberOption(input, 'at') ?? Math.floor(deps.now() / 1000)
   const selections = await selectionsOf(input, { settings, catalogue })
   const { wanted, held, registryPolled } = await lakeNow(settings.data, catalogue, selections, at)

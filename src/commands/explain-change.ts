@@ -26,7 +26,7 @@ row are named, each with both values and when it came. Where views or catalogue 
 they are named, too. Exit 0: the same, or explained: a result may change as a lake grows. Exit 4: it differs, and nothing
 that the lake holds says why. Exit 6: results of two different queries.`,
   answer: async (input, deps) => {
-    const { settings } = readContext(input, deps)
+    const { settings } = await readContext(input, deps)
     const [from = '', to = null] = input.args
     const path = (file: string): string => stampedPath(deps.cwd, file)
     const found = await explainChange(

@@ -21,7 +21,7 @@ export const fetchCommand: AnsweringSpec<IngestSummary> = {
   details:
     'The first Ctrl-C finishes what is in flight and commits; the second stops at once. Either way the same\ncommand goes on later: stored points never change, an upstream difference is a violation (exit 4).',
   answer: async (input, deps) => {
-    const { settings, catalogue } = readContext(input, deps)
+    const { settings, catalogue } = await readContext(input, deps)
     const verbose = isVerbose(input, deps)
     const progress = fetchProgress(deps, verbose)
     const summary = await ingest(

@@ -182,7 +182,7 @@ async function hooksOf(command: string, input: Input, deps: Deps): Promise<OpenH
   let context: Context
   try {
     if (!hasHooks(readSettings(input, deps))) return null
-    context = readContext(input, deps)
+    context = await readContext(input, deps)
   } catch (error) {
     if (error instanceof LakeError) return null
     throw error

@@ -60,7 +60,7 @@ deterministic.
 With --function a program of another language runs a function of its own in the same worlds; pitlake.lookahead in Python
 and lookahead in TypeScript do.`,
   answer: async (input, deps) => {
-    const { settings } = readContext(input, deps)
+    const { settings } = await readContext(input, deps)
     const file = input.args[0] ?? ''
     const { signal } = runOf(input, deps)
     const trial: TrialInput = {

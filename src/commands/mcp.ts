@@ -27,7 +27,7 @@ export const mcpCommand: CommandSpec = {
 }
 
 async function run(input: Input, deps: Deps): Promise<void> {
-  const context = readContext(input, deps)
+  const context = await readContext(input, deps)
   const { settings } = context
   await withScratch(async (scratch) => {
     await using answers = openAnswers(input, deps, { settings, scratch, beside: 0 })

@@ -45,7 +45,7 @@ function refuseBeside({ options }: Input): void {
 
 /** What a fetch would ask, as `plan` says it. */
 export async function answerPlan(input: Input, deps: Deps): Promise<Answer<Totals>> {
-  const { settings, catalogue } = readContext(input, deps)
+  const { settings, catalogue } = await readContext(input, deps)
   const most = numberOption(input, 'maxRequests')
   const selections = await selectionsOf(input, { settings, catalogue })
   const now = Math.floor(deps.now() / 1000)

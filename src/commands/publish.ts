@@ -30,7 +30,7 @@ export const publishCommand: AnsweringSpec<PublishSummary | PublishedVacuum> = {
   details:
     'Each table becomes visible by one commit, `versions` last: it says which version of each table belongs to which\nversion of the lake. Killed at any instant, the same command goes on. docs/publish.md has the tables and who reads them.',
   answer: async (input, deps) => {
-    const { settings, catalogue } = readContext(input, deps)
+    const { settings, catalogue } = await readContext(input, deps)
     await openedLake(deps, settings.data)
     const reach = { disk: realDisk, mark: randomUUID().slice(0, 13), cwd: deps.cwd, web: webOf(deps) }
     const to = destinationOf(input.args[0] ?? '', reach)

@@ -50,7 +50,7 @@ async function brought(
   deps: Deps,
   how: { readonly own: boolean; readonly thorough: boolean },
 ): Promise<Answer<Pulled>> {
-  const { settings, catalogue } = readContext(input, deps)
+  const { settings, catalogue } = await readContext(input, deps)
   const world = lakeWorld(deps, how.own ? 'restore' : 'pull')
   const pulled = await pull(
     { root: settings.data, source: input.args[0] ?? '', cwd: deps.cwd, catalogue, ...how },

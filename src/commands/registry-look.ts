@@ -43,7 +43,7 @@ export const getCommand: AnsweringSpec<Got> = {
   options: [],
   details: 'Stores nothing. A * marks each member that differs; new keys and another order of keys are no difference.',
   answer: async (input, deps) => {
-    const job = jobOf(input, deps)
+    const job = await jobOf(input, deps)
     const resource = resourceOf(job, input.args[0] ?? '')
     const id = input.args[1] ?? ''
     const shown = await asked(job, deps, resource, { id })
@@ -72,7 +72,7 @@ export const listCommand: AnsweringSpec<ListGot> = {
   details: `Stores nothing. Marks: * differs, + only upstream, - only in the lake. The list of deployments shows verified ones
 only, and so does what is laid beside it.`,
   answer: async (input, deps) => {
-    const job = jobOf(input, deps)
+    const job = await jobOf(input, deps)
     const resource = resourceOf(job, input.args[0] ?? '')
     const filters = filtersOf(input, resource)
     const shown = await asked(job, deps, resource, { filters })
@@ -93,8 +93,8 @@ only, and so does what is laid beside it.`,
   },
 }
 
-function jobOf(input: Input, deps: Deps): RegistryInput {
-  return { ...readContext(input, deps), acceptShrink: false, maxRequests: null, providerMoved: false }
+async function jobOf(input: Input, deps: Deps): Promise<RegistryInput> {
+  return { ...(await readContext(input, deps)), acceptShrink: false, maxRequests: null, providerMoved: false }
 }
 
 function resourceOf({ catalogue }: RegistryInput, name: string): Resource {

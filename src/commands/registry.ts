@@ -61,7 +61,7 @@ export const statusCommand: AnsweringSpec = {
   options: [{ flags: '--offline', about: 'do not ask the provider how far its feed has gone' }],
   details: 'With the registry in the environment one request tells whether its feed has gone on since the last sync.',
   answer: async (input, deps) => {
-    const job = inputOf(input, deps)
+    const job = await inputOf(input, deps)
     using ledger = await Ledger.openToRead(job.settings.data)
     const { cursor } = registryState(ledger)
     const behind = flagOption(input, 'offline') || cursor === null ? null : await isBehind(job, deps, cursor)
@@ -70,9 +70,9 @@ export const statusCommand: AnsweringSpec = {
   },
 }
 
-function inputOf(input: Input, deps: Deps): RegistryInput {
+async function inputOf(input: Input, deps: Deps): Promise<RegistryInput> {
   return {
-    ...readContext(input, deps),
+    ...(await readContext(input, deps)),
     acceptShrink: flagOption(input, 'acceptShrink'),
     maxRequests: numberOption(input, 'maxRequests') ?? null,
     providerMoved: flagOption(input, 'providerMoved'),
@@ -86,7 +86,7 @@ async function asked(
   job: string,
   run: (input: RegistryInput, deps: RegistryDeps) => Promise<RegistrySummary>,
 ): Promise<Answer<RegistrySummary>> {
-  const own = inputOf(input, deps)
+  const own = await inputOf(input, deps)
   const world = askingWorld(deps, `registry ${job}`, own.catalogue)
   const summary = await run(own, { ...world, onEvent: registryProgress(deps, isVerbose(input, deps)) })
   return { document: summary, words: () => summaryText(summary), error: verdictOf(summary) }

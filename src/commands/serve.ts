@@ -43,7 +43,7 @@ async function run(input: Input, deps: Deps): Promise<void> {
   const address = textOption(input, 'listen')
   if (address === undefined)
     throw usage('pitlake serve', { expected: '--listen ADDRESS, such as 127.0.0.1:8460', got: 'none' })
-  const { settings, catalogue } = readContext(input, deps)
+  const { settings, catalogue } = await readContext(input, deps)
   const at = listenAt(address, settings)
   await withScratch(async (scratch) => {
     const beside = writers * writerMemory.bytes

@@ -26,7 +26,7 @@ export const stampCommand: CommandSpec = {
 The version's files are kept by vacuum; pitlake replay runs the query again over exactly them. Both run on one thread, so
 that sums repeat bit for bit.`,
   answer: async (input, deps) => {
-    const { settings, catalogue } = readContext(input, deps)
+    const { settings, catalogue } = await readContext(input, deps)
     const file = input.args[0] ?? ''
     const out = textOption(input, 'out')
     if (out === undefined) throw usage('--out', { expected: 'the Parquet file to write', got: 'nothing' })
@@ -61,7 +61,7 @@ export const replayCommand: CommandSpec = {
   options: [timeoutOption],
   details: 'Exit 0: every row is the same, bit for bit. Exit 4: the first difference, or a file that was changed.',
   answer: async (input, deps) => {
-    const { settings } = readContext(input, deps)
+    const { settings } = await readContext(input, deps)
     const file = input.args[0] ?? ''
     const path = stampedPath(deps.cwd, file)
     const done = await replay(settings.data, path, runOf(input, deps), programName())

@@ -45,7 +45,7 @@ export const statusCommand: AnsweringSpec<Standing> = {
   details:
     'Only reads, also while a fetch runs. `fresh` means that every point that the availability rules make\ndue now is held. The exit code does not judge: scripts read `trust` (yes, look, no) of --json, or take\n--check: 0 trusted and fresh, 4 integrity, 6 stale or something to look at. What is tolerated stands in\n`check` of pitlake.yaml, and flags win: docs/health.md.',
   answer: async (input, deps) => {
-    const { settings: written, catalogue } = readContext(input, deps)
+    const { settings: written, catalogue } = await readContext(input, deps)
     const settings = { ...written, check: checkOf(input, written.check) }
     const file = textOption(input, 'html')
     const address = textOption(input, 'listen')

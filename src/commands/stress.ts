@@ -69,7 +69,7 @@ is no number, or the query is not deterministic. Earlier versions are told and d
 
 Example: pitlake stress q.sql --lag 30m,1h,1d --figure 'avg(r) / stddev(r) * sqrt(365)'`,
   answer: async (input, deps) => {
-    const { settings, catalogue } = readContext(input, deps)
+    const { settings, catalogue } = await readContext(input, deps)
     const file = input.args[0] ?? ''
     const asked = inputOf(input)
     await openedLake(deps, settings.data)

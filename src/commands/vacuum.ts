@@ -26,7 +26,7 @@ export const vacuumCommand: AnsweringSpec<VacuumSummary> = {
   details:
     'The newest version, those that were in use within --keep and every stamped one keep their files. Nothing that\nis stored is lost: superseded files hold rows that newer files hold too.',
   answer: async (input, deps) => {
-    const { settings, catalogue } = readContext(input, deps)
+    const { settings, catalogue } = await readContext(input, deps)
     await openedLake(deps, settings.data)
     const keepSeconds = numberOption(input, 'keep') ?? 7 * day
     const keepRequestsSeconds = numberOption(input, 'keepRequests') ?? 400 * day

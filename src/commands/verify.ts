@@ -45,7 +45,7 @@ applied. Records of the registry are asked by their own addresses, its lists by 
 feed has no word of it is a row of registry_findings. Flags of points alone leave the registry out, --resources the points.
 Exit code 4: something differs or is damaged; 5: stopped early, the same command goes on; 6: windows failed.`,
   answer: async (input, deps) => {
-    const { settings, catalogue } = readContext(input, deps)
+    const { settings, catalogue } = await readContext(input, deps)
     requireLake(settings.data)
     const given = numberOption(input, 'budget')
     const all = flagOption(input, 'all')

@@ -14,7 +14,7 @@ export const versionsCommand: CommandSpec = {
   details:
     'Replaced files left the view for others with the same rows, removed ones were vacuumed. The time of a version\nis what observed_as_of goes by.',
   answer: async (input, deps) => {
-    const { settings } = readContext(input, deps)
+    const { settings } = await readContext(input, deps)
     using ledger = await Ledger.openToRead(settings.data)
     const versions = versionChanges(ledger)
     const document = versions.map((one) => ({ ...one, committed_at: formatMicros(one.committed_at) }))

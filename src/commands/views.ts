@@ -14,7 +14,7 @@ export const viewsCommand: CommandSpec = {
   details:
     'fetch, registry and compact do this at their end. Both files hold views and macros only and are replaced\nwhole: open sessions go on with what they opened. docs/views.md describes every object.',
   answer: async (input, deps) => {
-    const { settings, catalogue } = readContext(input, deps)
+    const { settings, catalogue } = await readContext(input, deps)
     const root = settings.data
     requireLake(root)
     using ledger = await Ledger.open(root)

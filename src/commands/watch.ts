@@ -41,7 +41,7 @@ Where the credits do not reach for every poll, the coarser intervals come first,
 spread over the day. docs/watch.md has the rest.`,
   run: async (input, deps) => {
     spareHeap()
-    const { settings, catalogue } = readContext(input, deps)
+    const { settings, catalogue } = await readContext(input, deps)
     const root = settings.data
     await refuseMirror(root)
     const creditsPerDay = budgetOf(input)

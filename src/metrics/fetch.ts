@@ -1,7 +1,6 @@
 import { checkSelections } from '../catalog/series.ts'
 import { isListingDue, wantsListing } from './assets.ts'
 import { selectionMarks } from '../ledger/pending.ts'
-import { execute } from './execute.ts'
 import { metadataDue } from './metadata.ts'
 import { planOn, type PlanInput } from './prepare.ts'
 import { connected, type IngestDeps, type MetricsInput, type Purpose, withMetrics } from './run.ts'
@@ -30,7 +29,11 @@ export async function ingest(input: IngestInput, deps: IngestDeps): Promise<Inge
       })
     const plan = await planOn(input, run.ledger)
     if (plan.asks.length === 0 && plan.blocked.length === 0) deps.onEvent({ kind: 'planned', plan })
-    else await execute(run, plan, selectionMarks(input.selections))
+    else {
+      // What converts answers is a quarter of the program, and loaded only where there is something to ask.
+      const { execute } = await import('./execute.ts')
+      await execute(run, plan, selectionMarks(input.selections))
+    }
     const value = run.tally.summary(run.id)
     return { value, stopped_by: value.stopped_by, error: verdict(value) }
   })

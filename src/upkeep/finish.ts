@@ -1,8 +1,6 @@
 import type { Catalogue } from '../catalog/catalogue.ts'
 import type { RunEnd } from '../ledger/job.ts'
-import { buildViews } from '../views/build.ts'
 import { readManifest } from '../views/manifest.ts'
-import { mergeSmallFiles } from './compact.ts'
 import type { RewriteDeps } from '../ledger/commit.ts'
 
 /** What finishing a run needs. */
@@ -23,9 +21,16 @@ export async function finishRun(
 ): Promise<void> {
   const idle = commits === 0 && requests === 0
   if (ledger.head().version === 0 || (idle && (await readManifest(ledger.root)))) return
+  // Loaded only now: a run that brought nothing needs neither.
   if (commits > 0)
-    await noted('merging small files', note, async () => await mergeSmallFiles(ledger, { threads: 1, ...deps }, run))
-  await noted('making the views', note, async () => await buildViews(ledger, { catalogue, deps }))
+    await noted('merging small files', note, async () => {
+      const { mergeSmallFiles } = await import('./compact.ts')
+      await mergeSmallFiles(ledger, { threads: 1, ...deps }, run)
+    })
+  await noted('making the views', note, async () => {
+    const { buildViews } = await import('../views/build.ts')
+    await buildViews(ledger, { catalogue, deps })
+  })
 }
 
 async function noted(doing: string, note: (text: string) => void, work: () => Promise<unknown>): Promise<void> {

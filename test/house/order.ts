@@ -95,6 +95,20 @@ function breach({ from, to }: Step, files: Files): string | undefined {
   return other === own ? 'a step sideways' : undefined
 }
 
+/** The files of `src` that are loaded before the first line of a file runs, itself among them. */
+export function loadedBy(files: Files, entry: string): ReadonlySet<string> {
+  const loaded = new Set<string>()
+  const visit = (path: string): void => {
+    const text = files.get(path)
+    if (text === undefined || loaded.has(path)) return
+    loaded.add(path)
+    for (const { target, typeOnly, late } of importsOf(text))
+      if (target.startsWith('.') && !typeOnly && !late) visit(resolve(path, target))
+  }
+  visit(entry)
+  return loaded
+}
+
 /** Each ring of imports once, as `a -> b -> a`; imports of types count too. */
 export function cycles(files: Files): readonly string[] {
   const targets = new Map<string, Set<string>>()
