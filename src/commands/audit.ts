@@ -5,16 +5,16 @@ import { kinds } from '../kinds.ts'
 import { readContext } from './context.ts'
 import { span } from '../words/figures.ts'
 import { table } from '../words/table.ts'
-import { type CommandSpec, flagOption, listOption } from './spec.ts'
+import { answering } from './spec.ts'
 
 /** `audit availability`: rule against observation. */
-export const audit: CommandSpec = {
+export const audit = answering({
   name: 'audit availability',
   ends: [4],
-  options: [
-    { flags: '--paths LIST', kind: kinds.list('metrics'), about: 'endpoints, by comma, `*` as a glob' },
-    { flags: '--all', about: 'also list the rules that hold' },
-  ],
+  options: {
+    '--paths LIST': { kind: kinds.list('metrics'), about: 'endpoints, by comma, `*` as a glob' },
+    '--all': 'also list the rules that hold',
+  },
   details: `An arrival is known where the provider tells computed_at, or where a top-up caught a point being late. A rule that more
 than two known arrivals in a hundred break is disproved (exit 4), or only imprecise (exit 0) where at least 95 in a hundred
 came less than five minutes after its instant; one without any known arrival is unproven.
@@ -24,15 +24,16 @@ late points were only seen by a top-up long after: that they were late is known 
   answer: async (input, deps) => {
     const { settings, catalogue } = await readContext(input, deps)
     using ledger = await Ledger.openToRead(settings.data)
+    const { paths, all } = input.options
     const report = await auditAvailability(ledger, {
       catalogue,
-      paths: listOption(input, 'paths'),
+      paths,
       overrides: settings.metrics.availability,
       now: Math.floor(deps.now() / 1000),
     })
-    return { document: report, words: () => inWords(report, flagOption(input, 'all')), error: verdict(report) }
+    return { document: report, words: () => inWords(report, all), error: verdict(report) }
   },
-}
+})
 
 function verdict({ disproved, next }: AuditReport): LakeError | null {
   if (disproved === 0 || next === null) return null

@@ -5,34 +5,31 @@ import { readContext } from './context.ts'
 import { lakeWorld, openedLake, viewingWorld } from './world.ts'
 import { bytes, whole } from '../words/figures.ts'
 import { table } from '../words/table.ts'
-import { type CommandSpec, flagOption } from './spec.ts'
+import { answering } from './spec.ts'
 
 /** `compact`: merges every partition into one file, proves it and puts it in place of the old ones. */
-export const compactCommand: CommandSpec = {
+export const compactCommand = answering({
   name: 'compact',
   ends: [4, 5, 6, 7],
   recorded: true,
-  options: [
-    { flags: '--report', about: 'then print bytes per point and column of every metric' },
-    {
-      flags: '--redate',
-      about: 'first date stored points by the availability rules of today, as a version of its own',
-    },
-  ],
+  options: {
+    '--report': 'then print bytes per point and column of every metric',
+    '--redate': 'first date stored points by the availability rules of today, as a version of its own',
+  },
   details:
     'Rows and content digest of old and new files are compared before they are exchanged; the old files stay on\ndisk until vacuum. Waits for no job: fetches and readers go on meanwhile. docs/compaction.md tells more.',
   answer: async (input, deps) => {
     const { settings, catalogue } = await readContext(input, deps)
     const root = settings.data
     await openedLake(deps, root)
-    const redated = flagOption(input, 'redate') ? await redate(root, catalogue, lakeWorld(deps, 'compact')) : null
+    const redated = input.options.redate ? await redate(root, catalogue, lakeWorld(deps, 'compact')) : null
     const merged = await compact(root, viewingWorld(deps, 'compact', catalogue))
-    const sizes = flagOption(input, 'report') ? await metricSizes(root) : null
+    const sizes = input.options.report ? await metricSizes(root) : null
     const report = { ...merged, ...(redated && { redated }), ...(sizes && { sizes }) }
     const words = () => [redated ? dated(redated) : '', inWords(merged), sizes ? sizeTable(sizes) : ''].join('')
     return { document: report, words, error: mergeVerdict(merged) }
   },
-}
+})
 
 function inWords(summary: MergeSummary): string {
   const { partitions, files_removed, files_added, rows, bytes_before, bytes_after, version } = summary

@@ -1,6 +1,5 @@
 import type { Settings } from '../config/settings.ts'
 import { Answerer } from '../door/answerer.ts'
-import { usage } from '../errors.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { check } from '../report/check.ts'
 import { formatDuration } from '../time.ts'
@@ -11,31 +10,29 @@ import { type DoorAnswer, startingAnswers } from './answers.ts'
 import type { Context } from './context.ts'
 import { keylessOf } from './hooks.ts'
 import { memoryBound } from './query.ts'
-import { type Deps, type Input, numberOption, type OptionSpec, textOption } from './spec.ts'
+import type { Deps, Input } from './spec.ts'
 
 /** The options of every command that answers many questions. */
-export function deskOptions(timeout: string): readonly OptionSpec[] {
-  return [
-    {
-      flags: '--timeout TIME',
-      kind: kinds.span('90s or 10m'),
+export const deskOptions = (timeout: string) =>
+  ({
+    '--timeout TIME': {
+      kind: kinds.span('90s or 10m', true),
       about: 'cancel an answer that takes longer: 90s, 10m',
       default: timeout,
     },
-    { flags: '--memory SIZE', about: 'memory of DuckDB, for all answers together', default: '2GB' },
-    {
-      flags: '--spill SIZE',
+    '--memory SIZE': { about: 'memory of DuckDB, for all answers together', default: '2GB' },
+    '--spill SIZE': {
+      kind: kinds.size,
       about: 'what DuckDB may put on the disk beside it, for all answers together',
       default: '16GB',
     },
-    { flags: '--threads N', about: 'threads of DuckDB (default: all cores)' },
-    {
-      flags: '--ledger WHEN',
+    '--threads N': 'threads of DuckDB (default: all cores)',
+    '--ledger WHEN': {
+      kind: kinds.choice(['as_of', 'now']),
       about: 'where coverage, gaps, violations, requests, runs and versions stand under as_of: as_of, or now',
       default: 'as_of',
     },
-  ]
-}
+  }) as const
 
 /** Whoever answers the questions of a command. */
 export type Answers = Answerer<DoorQuestion, DoorAnswer>
@@ -50,16 +47,12 @@ export interface AnswersInput {
 }
 
 /** Has a process of its own answer from the lake; whether that can be opened is known once it is ready. */
-export function openAnswers(input: Input, deps: Deps, { settings, scratch, beside }: AnswersInput): Answers {
-  const seconds = numberOption(input, 'timeout') ?? 0
-  if (seconds === 0) throw usage('--timeout', { expected: 'a time such as 90s or 10m', got: '0' })
-  const memory = textOption(input, 'memory') ?? ''
-  const spill = textOption(input, 'spill') ?? ''
-  if (!/^\d+(\.\d+)?\s*[kmgt]i?b$/i.test(spill))
-    throw usage('--spill', { expected: 'a size such as 512MB or 16GB', got: spill })
-  const ledger = textOption(input, 'ledger') ?? ''
-  if (ledger !== 'as_of' && ledger !== 'now') throw usage('--ledger', { expected: 'as_of or now', got: ledger })
-  const threads = numberOption(input, 'threads')
+export function openAnswers(
+  { options }: Input<ReturnType<typeof deskOptions>>,
+  deps: Deps,
+  { settings, scratch, beside }: AnswersInput,
+): Answers {
+  const { timeout: seconds, memory, spill, threads, ledger } = options
   const means = { folder: settings.data, memory, spill, threads, ledgerNow: ledger === 'now' }
   const bound = memoryBound(memory) + beside
   const start = startingAnswers({ means, bound, scratch, env: keylessOf(deps.env, settings.secrets) })

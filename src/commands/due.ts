@@ -3,10 +3,10 @@ import type { SeriesName } from '../catalog/series.ts'
 import { formatInstant, type Instant } from '../time.ts'
 import { type DueBy, type NextPoint, nextPoints, registryDue } from '../watch/due.ts'
 import { lagsNow, lakeNow } from '../watch/lake.ts'
-import { readContext, selectionsOf } from './context.ts'
+import { readContext, type selectionOptions, selectionsOf } from './context.ts'
 import { span } from '../words/figures.ts'
 import { wrapped } from '../words/table.ts'
-import { type Answer, type Deps, type Input, numberOption } from './spec.ts'
+import type { Answer, Deps, Input } from './spec.ts'
 
 /** One series of the list, as scripts read it; instants are ISO text. */
 interface DueRow extends SeriesName {
@@ -32,9 +32,12 @@ export interface DueList {
 }
 
 /** `plan --due`: the next point of each series, by its rule or by the lag learnt so far; asks nobody. */
-export async function answerDue(input: Input, deps: Deps): Promise<Answer<DueList>> {
+export async function answerDue(
+  input: Input<typeof selectionOptions>,
+  deps: Deps,
+  at: Instant,
+): Promise<Answer<DueList>> {
   const { settings, catalogue } = await readContext(input, deps)
-  const at = numberOption(input, 'at') ?? Math.floor(deps.now() / 1000)
   const selections = await selectionsOf(input, { settings, catalogue })
   const { wanted, held, registryPolled } = await lakeNow(settings.data, catalogue, selections, at)
   const learnt = await lagsNow(settings.data, catalogue, wanted)

@@ -2,26 +2,28 @@ import { ingest } from '../metrics/fetch.ts'
 import { beginsInWords } from '../metrics/begins.ts'
 import type { IngestSummary } from '../metrics/tally.ts'
 import { verdict } from '../metrics/verdict.ts'
-import { isVerbose, readContext, selectionOptions, selectionsOf } from './context.ts'
+import { boundingOptions, isVerbose, readContext, selectionOptions, selectionsOf } from './context.ts'
 import { fetchProgress } from './progress.ts'
-import { type AnsweringSpec, flagOption, numberOption } from './spec.ts'
+import { answering } from './spec.ts'
 import { askingWorld } from './world.ts'
 import { whole } from '../words/figures.ts'
 
 /** `fetch`: brings the selected metrics up to date. */
-export const fetchCommand: AnsweringSpec<IngestSummary> = {
+export const fetchCommand = answering({
   name: 'fetch',
   ends: [3, 4, 5, 6, 7],
   recorded: true,
   asks: true,
-  options: [
+  options: {
     ...selectionOptions,
-    { flags: '--provider-moved', about: 'the provider has a new address: accept it for this lake' },
-  ],
+    ...boundingOptions,
+    '--provider-moved': 'the provider has a new address: accept it for this lake',
+  },
   details:
     'The first Ctrl-C finishes what is in flight and commits; the second stops at once. Either way the same\ncommand goes on later: stored points never change, an upstream difference is a violation (exit 4).',
   answer: async (input, deps) => {
     const { settings, catalogue } = await readContext(input, deps)
+    const { gaps: gapsOnly, maxRequests = null, providerMoved } = input.options
     const verbose = isVerbose(input, deps)
     const progress = fetchProgress(deps, verbose)
     const summary = await ingest(
@@ -29,16 +31,16 @@ export const fetchCommand: AnsweringSpec<IngestSummary> = {
         settings,
         catalogue,
         selections: await selectionsOf(input, { settings, catalogue }),
-        gapsOnly: flagOption(input, 'gaps'),
+        gapsOnly,
         now: Math.floor(deps.now() / 1000),
-        maxRequests: numberOption(input, 'maxRequests') ?? null,
-        providerMoved: flagOption(input, 'providerMoved'),
+        maxRequests,
+        providerMoved,
       },
       { ...askingWorld(deps, 'fetch', catalogue), onEvent: progress.onEvent, detailedLog: verbose },
     ).finally(progress.end)
     return { document: summary, words: () => inWords(summary), error: verdict(summary) }
   },
-}
+})
 
 const shown = 3
 

@@ -178,7 +178,7 @@ export async function withHooks<T>(
 
 /** A mistake of the configuration is told by the command itself. */
 async function hooksOf(command: string, input: Input, deps: Deps): Promise<OpenHooks | null> {
-  if (input.options['dryRun'] === true) return null
+  if ('dryRun' in input.options && input.options.dryRun === true) return null
   let context: Context
   try {
     if (!hasHooks(readSettings(input, deps))) return null

@@ -16,10 +16,10 @@ import { readGiven, stampedPath } from './given.ts'
 import { proveTold } from './lookahead-function.ts'
 import { setOption } from './flags.ts'
 import { variablesOf } from './query.ts'
-import { type CommandSpec, type Deps, flagOption, listOption, numberOption, showLive, textOption } from './spec.ts'
+import { answering, type Deps, showLive } from './spec.ts'
 
 /** `lookahead FILE.sql`: proves or disproves that a query looks ahead. */
-export const lookahead: CommandSpec = {
+export const lookahead = answering({
   name: 'lookahead',
   ends: [4, 5, 6],
   args: [
@@ -29,24 +29,20 @@ export const lookahead: CommandSpec = {
       required: true,
     },
   ],
-  options: [
-    { flags: '--ts COL', about: 'the column with the instant of each row', default: 'ts' },
-    { flags: '--labels LIST', about: 'columns that may look ahead, by comma: what a model is to learn' },
-    {
-      flags: '--cutoffs N',
-      about: 'how many times it runs without a part of the future (default: 50; 5 where its plan proves it)',
-    },
-    {
-      flags: '--tolerance X',
+  options: {
+    '--ts COL': { about: 'the column with the instant of each row', default: 'ts' },
+    '--labels LIST': 'columns that may look ahead, by comma: what a model is to learn',
+    '--cutoffs N': 'how many times it runs without a part of the future (default: 50; 5 where its plan proves it)',
+    '--tolerance X': {
       kind: kinds.number('a number from 0 to 1', (value) => value >= 0 && value < 1),
       about: 'relative difference of doubles that counts as none',
       default: '0',
     },
-    { flags: '--explain', about: 'tell every reason of a proof from the plan, however many' },
-    { flags: '--function', about: 'FILE is the name of a function, whose program is on standard input and output' },
-    setOption,
-    { ...timeoutOption, default: '600' },
-  ],
+    '--explain': 'tell every reason of a proof from the plan, however many',
+    '--function': 'FILE is the name of a function, whose program is on standard input and output',
+    ...setOption,
+    '--timeout SECONDS': { ...timeoutOption['--timeout SECONDS'], default: '600' },
+  },
   details: `The query runs on the whole lake and again at many instants T as if nothing after T were known yet; its rows up to T
 must be the same both ways. Some runs hide what arrived right after each of many decisions and find where to cut. Beside
 that its plan is read: where each row and value is known at its instant on any lake, the query is proved, with the
@@ -64,22 +60,22 @@ and lookahead in TypeScript do.`,
     const file = input.args[0] ?? ''
     const { signal } = runOf(input, deps)
     const trial: TrialInput = {
-      ts: textOption(input, 'ts') ?? 'ts',
-      labels: listOption(input, 'labels') ?? [],
-      ...runsAsked(numberOption(input, 'cutoffs')),
-      tolerance: numberOption(input, 'tolerance') ?? 0,
+      ts: input.options.ts,
+      labels: input.options.labels ?? [],
+      ...runsAsked(input.options.cutoffs),
+      tolerance: input.options.tolerance,
       onCutoff: (done, all) => showLive(deps, done === all ? '' : `${done} of ${all} cut-offs`),
     }
-    const proof = flagOption(input, 'function')
+    const proof = input.options.function
       ? await proveTold(settings.data, trial, deps, signal)
       : await proveFile(settings.data, await givenQuery(deps.cwd, file, variablesOf(input)), trial, { ...deps, signal })
     return {
       document: proof,
-      words: () => inWords(proof, file, flagOption(input, 'explain')),
+      words: () => inWords(proof, file, input.options.explain),
       error: judged(file, proof, outcome),
     }
   },
-}
+})
 
 async function proveFile(
   folder: string,

@@ -3,57 +3,57 @@ import { preparePlan } from '../metrics/prepare.ts'
 import type { Plan, Totals } from '../metrics/plan.ts'
 import { formatDate } from '../time.ts'
 import { kinds } from '../kinds.ts'
-import { readContext, selectionOptions, selectionsOf } from './context.ts'
+import { boundingOptions, readContext, selectionOptions, selectionsOf } from './context.ts'
 import { answerDue } from './due.ts'
 import { bytes, span, whole } from '../words/figures.ts'
 import { table } from '../words/table.ts'
-import { type Answer, type AnsweringSpec, type Deps, flagOption, type Input, numberOption } from './spec.ts'
+import { type Answer, answering, type Deps, type Input } from './spec.ts'
 import { besideWorld, lakeWorld } from './world.ts'
 
+const planOptions = {
+  ...selectionOptions,
+  ...boundingOptions,
+  '--requests': 'list every request',
+  '--offline': "plan by the provider's metadata that the lake holds, and ask nobody",
+} as const
+
 /** `plan`: what a fetch would ask. */
-export const planCommand: AnsweringSpec = {
+export const planCommand = answering({
   name: 'plan',
   ends: [4, 6, 7],
-  options: [
-    ...selectionOptions,
-    { flags: '--requests', about: 'list every request' },
-    { flags: '--offline', about: "plan by the provider's metadata that the lake holds, and ask nobody" },
-    { flags: '--due', about: 'instead, what comes next of each series, and when; asks nobody' },
-    { flags: '--at TIME', kind: kinds.instant, about: 'with --due: as seen at this instant instead of now' },
-  ],
+  options: {
+    ...planOptions,
+    '--due': 'instead, what comes next of each series, and when; asks nobody',
+    '--at TIME': { kind: kinds.instant, about: 'with --due: as seen at this instant instead of now' },
+  },
   details:
     "Asks the provider for its metadata of the selected paths where the lake's are older than 7 days (free, and no part\nof the counts), as `fetch` does, and keeps them in a lake that it may write to. What they leave out is not asked.\n\n" +
     'Flags for paths, assets or dimensions make a selection of their own; without them `select` of the\nconfig holds, without that what the lake holds already. -v shows where each setting comes from.\n\n' +
     '--due lists the next point of each series by the instant at which it should be there: by the lag that its endpoint\nhas shown (what `audit availability` measures, after ten arrivals), else by its availability rule. It asks nobody.',
   answer: async (input, deps) => {
-    if (flagOption(input, 'due')) {
-      refuseBeside(input)
-      return await answerDue(input, deps)
+    const { due, at = Math.floor(deps.now() / 1000), requests, offline, gaps, maxRequests } = input.options
+    if (due) {
+      // What speaks of requests has no say in what is due.
+      const beside = Object.entries({ requests, offline, gaps, 'max-requests': maxRequests }).find(([, value]) => value)
+      if (beside !== undefined)
+        throw usage('--due', { expected: 'no flag that is about requests', got: `--${beside[0]}` })
+      return await answerDue(input, deps, at)
     }
-    if (input.options['at'] !== undefined) throw usage('--at', { expected: '--due with it', got: 'no --due' })
+    if (input.options.at !== undefined) throw usage('--at', { expected: '--due with it', got: 'no --due' })
     return await answerPlan(input, deps)
   },
-}
-
-/** What speaks of requests has no say in what is due. */
-function refuseBeside({ options }: Input): void {
-  const beside = ['requests', 'offline', 'gaps', 'maxRequests'].find((name) => (options[name] ?? false) !== false)
-  if (beside === undefined) return
-  const flag = beside === 'maxRequests' ? 'max-requests' : beside
-  throw usage('--due', { expected: 'no flag that is about requests', got: `--${flag}` })
-}
+})
 
 /** What a fetch would ask, as `plan` says it. */
-export async function answerPlan(input: Input, deps: Deps): Promise<Answer<Totals>> {
+export async function answerPlan(input: Input<typeof planOptions>, deps: Deps): Promise<Answer<Totals>> {
   const { settings, catalogue } = await readContext(input, deps)
-  const most = numberOption(input, 'maxRequests')
+  const { maxRequests: most, offline, gaps: gapsOnly, requests } = input.options
   const selections = await selectionsOf(input, { settings, catalogue })
   const now = Math.floor(deps.now() / 1000)
-  const offline = flagOption(input, 'offline')
-  const wanted = { settings, catalogue, selections, gapsOnly: flagOption(input, 'gaps'), now }
+  const wanted = { settings, catalogue, selections, gapsOnly, now }
   const world = offline ? null : { ...besideWorld(deps), ...lakeWorld(deps, 'plan') }
   const { plan, metadata } = await preparePlan(wanted, world)
-  if (flagOption(input, 'verbose')) {
+  if (input.options.verbose) {
     deps.stderr(
       table(
         ['setting', 'value', 'from'],
@@ -62,7 +62,6 @@ export async function answerPlan(input: Input, deps: Deps): Promise<Answer<Total
     )
   }
   if (offline) deps.stderr('note: --offline: planned by the metadata that the lake holds; nobody was asked\n')
-  const requests = flagOption(input, 'requests')
   const document = {
     ...plan.totals,
     not_asked: plan.blocked.length,

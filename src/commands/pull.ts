@@ -3,11 +3,12 @@ import type { CopyDeps } from '../publish/lake-copy.ts'
 import { type Pulled, pull } from '../publish/pull.ts'
 import { bytes, several } from '../words/figures.ts'
 import { readContext } from './context.ts'
-import { type Answer, type AnsweringSpec, type Deps, flagOption, type Input, showLive } from './spec.ts'
-import { lakeWorld, webOf } from './world.ts'
+import { type Answer, answering, type Deps, type Input, showLive } from './spec.ts'
+import { webOf } from './publish.ts'
+import { lakeWorld } from './world.ts'
 
 /** `pull SRC`: a mirror of another lake, brought up to date. */
-export const pullCommand: AnsweringSpec<Pulled> = {
+export const pullCommand = answering({
   name: 'pull',
   ends: [3, 4, 5, 6, 7],
   args: [
@@ -18,15 +19,15 @@ export const pullCommand: AnsweringSpec<Pulled> = {
       required: true,
     },
   ],
-  options: [{ flags: '--thorough', about: 'read what is here already, too, and bring anew what is damaged' }],
+  options: { '--thorough': 'read what is here already, too, and bring anew what is damaged' },
   details: `Asks no provider. The mirror stands in --data, which must be empty or a mirror of the same lake. Every file is checked
 against the digest that the journal holds for it; killed at any instant, the same command goes on. Results that were
 stamped where the lake is replay here. A mirror is read-only: every command that writes, but pull and views, refuses it.`,
-  answer: async (input, deps) => await brought(input, deps, { own: false, thorough: flagOption(input, 'thorough') }),
-}
+  answer: async (input, deps) => await brought(input, deps, { own: false, thorough: input.options.thorough }),
+})
 
 /** `restore SRC`: a lake of its own from a backup. */
-export const restoreCommand: AnsweringSpec<Pulled> = {
+export const restoreCommand = answering({
   name: 'restore',
   ends: [3, 4, 5, 6, 7],
   args: [
@@ -37,13 +38,13 @@ export const restoreCommand: AnsweringSpec<Pulled> = {
       required: true,
     },
   ],
-  options: [],
+  options: {},
   details: `Asks no provider. The lake stands in --data, which must be empty or a mirror of that lake, which then becomes a lake of
 its own. Every file is checked against the digest that the journal holds for it; what does not fit is named (exit 4).
 Killed at any instant, the same command goes on; until all of it is there the folder is a mirror, which nothing writes to.
 Let one lake alone go on: what two copies of it bring apart cannot be joined again.`,
   answer: async (input, deps) => await brought(input, deps, { own: true, thorough: true }),
-}
+})
 
 async function brought(
   input: Input,

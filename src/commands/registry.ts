@@ -9,26 +9,17 @@ import { Ledger } from '../ledger/ledger.ts'
 import { isVerbose, readContext } from './context.ts'
 import { span } from '../words/figures.ts'
 import { table } from '../words/table.ts'
-import {
-  type Answer,
-  type AnsweringSpec,
-  type CommandSpec,
-  type Deps,
-  flagOption,
-  type Input,
-  numberOption,
-  type OptionSpec,
-} from './spec.ts'
+import { type Answer, answering, type Deps, type Input } from './spec.ts'
 import { askingWorld, besideWorld, spareHeap } from './world.ts'
 
-const jobOptions: readonly OptionSpec[] = [
-  { flags: '--accept-shrink', about: 'apply a snapshot even if it loses a resource or many records' },
-  { flags: '--max-requests N', about: 'stop after so many requests' },
-  { flags: '--provider-moved', about: 'the provider has a new address: accept it for this lake' },
-]
+const jobOptions = {
+  '--accept-shrink': 'apply a snapshot even if it loses a resource or many records',
+  '--max-requests N': 'stop after so many requests',
+  '--provider-moved': 'the provider has a new address: accept it for this lake',
+}
 
 /** `registry snapshot`: the whole registry as it is now, as dated tables. */
-export const snapshotCommand: CommandSpec = {
+export const snapshotCommand = answering({
   name: 'registry snapshot',
   ends: [3, 4, 5, 6, 7],
   recorded: true,
@@ -37,10 +28,10 @@ export const snapshotCommand: CommandSpec = {
   details:
     'One request; where the provider refuses it by its own limit, the lists are read instead. What differs from the\nheld state becomes history. A snapshot that loses too much is held back (exit 4) until --accept-shrink.',
   answer: async (input, deps) => await asked(input, deps, 'snapshot', registrySnapshot),
-}
+})
 
 /** `registry sync`: the change feed up to its tail. */
-export const syncCommand: AnsweringSpec<RegistrySummary> = {
+export const syncCommand = answering({
   name: 'registry sync',
   ends: [3, 4, 5, 6, 7],
   recorded: true,
@@ -52,36 +43,32 @@ export const syncCommand: AnsweringSpec<RegistrySummary> = {
     spareHeap()
     return await asked(input, deps, 'sync', registrySync)
   },
-}
+})
 
 /** `registry status`: where the feed stands. */
-export const statusCommand: AnsweringSpec = {
+export const statusCommand = answering({
   name: 'registry status',
   ends: [4],
-  options: [{ flags: '--offline', about: 'do not ask the provider how far its feed has gone' }],
+  options: { '--offline': 'do not ask the provider how far its feed has gone' },
   details: 'With the registry in the environment one request tells whether its feed has gone on since the last sync.',
   answer: async (input, deps) => {
-    const job = await inputOf(input, deps)
+    const job = { ...(await readContext(input, deps)), acceptShrink: false, maxRequests: null, providerMoved: false }
     using ledger = await Ledger.openToRead(job.settings.data)
     const { cursor } = registryState(ledger)
-    const behind = flagOption(input, 'offline') || cursor === null ? null : await isBehind(job, deps, cursor)
+    const behind = input.options.offline || cursor === null ? null : await isBehind(job, deps, cursor)
     const status = await registryStatus(ledger, job.catalogue, deps.now(), behind)
     return { document: status, words: () => inWords(status) }
   },
-}
+})
 
-async function inputOf(input: Input, deps: Deps): Promise<RegistryInput> {
-  return {
-    ...(await readContext(input, deps)),
-    acceptShrink: flagOption(input, 'acceptShrink'),
-    maxRequests: numberOption(input, 'maxRequests') ?? null,
-    providerMoved: flagOption(input, 'providerMoved'),
-  }
+async function inputOf(input: Input<typeof jobOptions>, deps: Deps): Promise<RegistryInput> {
+  const { acceptShrink, maxRequests = null, providerMoved } = input.options
+  return { ...(await readContext(input, deps)), acceptShrink, maxRequests, providerMoved }
 }
 
 /** Has a job done with the real world behind it. */
 async function asked(
-  input: Input,
+  input: Input<typeof jobOptions>,
   deps: Deps,
   job: string,
   run: (input: RegistryInput, deps: RegistryDeps) => Promise<RegistrySummary>,

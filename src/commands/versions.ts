@@ -4,13 +4,13 @@ import { formatMicros } from '../time.ts'
 import { readContext } from './context.ts'
 import { bytes, whole } from '../words/figures.ts'
 import { table } from '../words/table.ts'
-import type { CommandSpec } from './spec.ts'
+import { answering } from './spec.ts'
 
 /** `versions`: the lake's history, a line a commit. */
-export const versionsCommand: CommandSpec = {
+export const versionsCommand = answering({
   name: 'versions',
   ends: [4],
-  options: [],
+  options: {},
   details:
     'Replaced files left the view for others with the same rows, removed ones were vacuumed. The time of a version\nis what observed_as_of goes by.',
   answer: async (input, deps) => {
@@ -20,7 +20,7 @@ export const versionsCommand: CommandSpec = {
     const document = versions.map((one) => ({ ...one, committed_at: formatMicros(one.committed_at) }))
     return { document, words: () => (versions.length === 0 ? 'no version yet\n' : table(header, versions.map(line))) }
   },
-}
+})
 
 const header = ['version', 'committed at', 'job', 'points added', 'added', 'replaced', 'removed', 'also']
 

@@ -3,14 +3,14 @@ import { Ledger } from '../ledger/ledger.ts'
 import { buildViews, type ViewsBuilt } from '../views/build.ts'
 import { readContext } from './context.ts'
 import { bytes, whole } from '../words/figures.ts'
-import type { CommandSpec } from './spec.ts'
+import { answering } from './spec.ts'
 import { lakeWorld, requireLake } from './world.ts'
 
 /** `views`: makes `lake.duckdb` and `lake.sql` anew. */
-export const viewsCommand: CommandSpec = {
+export const viewsCommand = answering({
   name: 'views',
   ends: [4, 6],
-  options: [],
+  options: {},
   details:
     'fetch, registry and compact do this at their end. Both files hold views and macros only and are replaced\nwhole: open sessions go on with what they opened. docs/views.md describes every object.',
   answer: async (input, deps) => {
@@ -25,7 +25,7 @@ export const viewsCommand: CommandSpec = {
     })
     return { document: built, words: () => inWords(root, built) }
   },
-}
+})
 
 function inWords(root: string, { version, objects, files, bytes: size }: ViewsBuilt): string {
   return `${objects} objects over ${whole(files)} files of version ${version} (${bytes(size)}):

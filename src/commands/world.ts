@@ -5,7 +5,6 @@ import type { Catalogue } from '../catalog/catalogue.ts'
 import { type LakeError, usage } from '../errors.ts'
 import type { BesideDeps } from '../ledger/connection.ts'
 import { finishRun } from '../upkeep/finish.ts'
-import type { Web } from '../publish/destination.ts'
 import type { RunEnd } from '../ledger/job.ts'
 import type { RewriteDeps } from '../ledger/commit.ts'
 import { isBegun } from '../store/begin.ts'
@@ -59,11 +58,6 @@ export function besideWorld(deps: Deps): BesideDeps {
 /** When the work is told to stop. */
 export async function untilStopped({ signal }: Deps): Promise<void> {
   if (!signal.aborted) await once(signal, 'abort')
-}
-
-/** The real world behind what asks a bucket. */
-export function webOf(deps: Deps): Web {
-  return { ...besideWorld(deps), env: deps.env }
 }
 
 /** The real world behind a job that asks an API; afterwards it leaves the lake merged, with fresh views. */
