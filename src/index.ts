@@ -37,7 +37,7 @@ import { sourceOfQuery, sourceOfStamp } from './results/stress-source.ts'
 import { ownNames, refuseStrange, unasked } from './query/variables.ts'
 import { withVintages } from './results/vintages.ts'
 import { withAsOf } from './query/with-as-of.ts'
-import { seenLags } from './report/seen-lags.ts'
+import { seenLags } from './report/arrivals.ts'
 
 export { LakeError } from './errors.ts'
 export { rows } from './query/rows.ts'

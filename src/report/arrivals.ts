@@ -6,6 +6,7 @@ import { type Interval, unshownInterval } from '../time.ts'
 import { Engine, quote, quoteList } from '../store/engine.ts'
 import { liveFiles } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import type { SeenLags } from '../results/stress-delays.ts'
 import { partitionsOf } from '../points/files.ts'
 import { computedSql } from '../points/stored-clocks.ts'
 import { readPoints } from '../views/relations.ts'
@@ -157,4 +158,16 @@ function countedSql(points: string, interval: Interval, rules: readonly Rule[]):
           WHEN seen_late AND arrived - rule > next_close - close THEN ${unknownLag} ELSE arrived - close END AS lag
       FROM judged
     )`
+}
+
+/** How late the points of these metrics were seen to come, by the quantiles of the audit; of all metrics where none is named. */
+export async function seenLags(
+  ledger: Ledger,
+  catalogue: Catalogue,
+  metrics: readonly string[],
+): Promise<readonly SeenLags[]> {
+  const held = await heldArrivals(ledger, catalogue, (path) => metrics.length === 0 || metrics.includes(path))
+  return held.map(({ endpoint, interval, arrivals: { p50, p95, p99, max } }) => {
+    return { metric: endpoint.path, interval, p50, p95, p99, max }
+  })
 }

@@ -1,8 +1,8 @@
 import { type Instant, instantOf } from '../time.ts'
 import type { Held } from './arrivals.ts'
 import type { SeriesStanding } from './freshness.ts'
-import type { Standing } from './page/standing.ts'
-import { jobLocks, type Judged } from './status.ts'
+import { jobLocks } from './facts.ts'
+import type { Judged, Standing } from './status.ts'
 
 type Labels = Readonly<Record<string, string>>
 type Sample = readonly [labels: Labels, value: number | null]

@@ -1,4 +1,4 @@
-import type { EndpointFacts, Lag, Page } from './facts.ts'
+import type { EndpointFacts, Lag, Page } from '../status-page.ts'
 import { type Html, html, inlineJson } from './html.ts'
 import { instant, monthName, percent, several, span, whole } from '../../words/figures.ts'
 

@@ -1,4 +1,4 @@
-import type { Page } from './facts.ts'
+import type { Page } from '../status-page.ts'
 import { type Html, html } from './html.ts'
 import { brief, percent, several, whole } from '../../words/figures.ts'
 

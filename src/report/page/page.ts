@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { textsIn } from '../../store/sql.ts'
 import { endpointSection } from './endpoints.ts'
-import type { Page } from './facts.ts'
+import type { Page } from '../status-page.ts'
 import { masthead } from './header.ts'
 import { type Html, html, trusted } from './html.ts'
 import { lagSection } from './lag.ts'

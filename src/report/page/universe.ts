@@ -1,4 +1,4 @@
-import type { Page } from './facts.ts'
+import type { Page } from '../status-page.ts'
 import type { UniverseStep } from '../../registry/universe.ts'
 import { day } from '../../time.ts'
 import { type Html, html } from './html.ts'
