@@ -116,7 +116,7 @@ export interface AnsweringSpec<Table = OptionTable, Said extends Answer = Answer
 }
 
 /** One that says what it has to say itself; an exit code where one is said without an error. */
-interface TalkingSpec<Table = OptionTable> extends CommandHead<Table> {
+export interface TalkingSpec<Table = OptionTable> extends CommandHead<Table> {
   run(input: Input<Table>, deps: Deps, tell: Tell): Promise<number | void>
 }
 
