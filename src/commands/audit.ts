@@ -1,5 +1,5 @@
 import { LakeError } from '../errors.ts'
-import { auditAvailability, type AuditReport, type AuditRow, type Change, isBroken } from '../report/audit.ts'
+import { auditAvailability, type AuditReport, type AuditRow, isBroken, type RuleChange } from '../report/audit.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { kinds } from '../kinds.ts'
 import { readContext } from './context.ts'
@@ -66,7 +66,7 @@ function inWords(report: AuditReport, all: boolean): string {
 }
 
 /** What the proposal does to one endpoint and interval. */
-function effect({ metric, interval, lag, redated, newest_before: before, newest_after: after }: Change): string {
+function effect({ metric, interval, lag, redated, newest_before: before, newest_after: after }: RuleChange): string {
   const points = redated === 0 ? 'no stored point moves' : `${redated} stored points count as known later`
   const due =
     before === after ? `the newest point due stays ${after}` : `the newest point due goes from ${before} to ${after}`

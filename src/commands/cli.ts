@@ -101,7 +101,7 @@ export async function dispatch(argv: readonly string[], deps: Deps): Promise<num
 async function perform(command: CommandSpec, input: Input, deps: Deps): Promise<number | void> {
   try {
     if (command.recorded !== true) return await answered(command, input, deps, () => undefined)
-    const { withHooks } = await import('./hooks.ts')
+    const { withHooks } = await import('./recorded.ts')
     return await withHooks(command.name, input, deps, async (tell) => await answered(command, input, deps, tell))
   } catch (error) {
     if (exitCode(error) !== 1 && !(error instanceof NotWhereNamed)) throw error

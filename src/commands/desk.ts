@@ -1,13 +1,23 @@
+import { fork } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { getCompileCacheDir } from 'node:module'
+import { basename, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type { Settings } from '../config/settings.ts'
-import { Answerer } from '../door/answerer.ts'
-import { Ledger } from '../ledger/ledger.ts'
-import { formatDuration } from '../time.ts'
-import { check, readStanding } from '../report/status.ts'
+import { Answerer, type Said, type Start } from '../door/answerer.ts'
+import type { SentFile, Shown } from '../door/listen.ts'
+import { refusalOf } from '../door/refusal.ts'
+import type { Tool } from '../door/tools.ts'
 import { kinds } from '../kinds.ts'
-import type { DoorQuestion } from './answering.ts'
-import { type DoorAnswer, startingAnswers } from './answers.ts'
+import { Ledger } from '../ledger/ledger.ts'
+import { check, readStanding } from '../report/status.ts'
+import { realDisk } from '../store/disk.ts'
+import { formatDuration } from '../time.ts'
+import type { Beginning, DoorQuestion, MadeAnswer } from './answering.ts'
 import type { Context } from './context.ts'
 import { keylessOf } from './hooks.ts'
+import { beforeLeaving } from './leave.ts'
 import { memoryBound } from './query.ts'
 import type { Deps, Input } from './spec.ts'
 
@@ -65,4 +75,82 @@ export async function standingNow({ settings, catalogue }: Context, deps: Deps):
   const now = Math.floor(deps.now() / 1000)
   const { standing } = await readStanding(ledger, { settings, catalogue, now, arrivals: false })
   return { check: check(standing).lines.join('\n'), ...standing }
+}
+
+const { url } = import.meta
+/** Packed it is JavaScript. */
+const program = fileURLToPath(new URL(url.endsWith('.ts') ? './answering.ts' : './answering.js', url))
+
+/** What is answered: as it is shown at a path, or what a tool gives. */
+export type DoorAnswer = Shown | Awaited<ReturnType<Tool['call']>>
+
+/** What a process of answers is started with. */
+interface Starting extends Beginning {
+  /** A folder in which each has one of its own, gone with it; what it hands over is brought up here. */
+  readonly scratch: string
+  /** Nothing that it need not know. */
+  readonly env: Readonly<Record<string, string>>
+}
+
+/** Starts processes that answer from a lake. They have no terminal, and what they have to say beside goes to stderr. */
+function startingAnswers({ means, bound, scratch, env }: Starting): Start<DoorQuestion, DoorAnswer> {
+  return (heard, ended) => {
+    const home = join(scratch, randomUUID())
+    mkdirSync(home, { mode: 0o700 })
+    const compiled = getCompileCacheDir()
+    const child = fork(program, [], {
+      env: { ...env, TMPDIR: home, TEMP: home, TMP: home, ...(compiled && { NODE_COMPILE_CACHE: dirname(compiled) }) },
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    })
+    let over = false
+    const kill = (): void => {
+      over = true
+      child.kill('SIGKILL')
+    }
+    const forget = beforeLeaving(kill)
+    const end = (how: string): void => {
+      over = true
+      forget()
+      rmSync(home, { recursive: true, force: true })
+      ended(how)
+    }
+    // What it said last may come after its end, when its folder is gone.
+    child.on('message', (said: Said<MadeAnswer>) => over || heard(broughtUp(said, scratch)))
+    child.once('exit', (code, signal) => end(signal ?? `exit code ${code}`))
+    child.on('error', ({ message }) => {
+      if (child.pid === undefined) end(message)
+    })
+    const send = (message: object): void => void child.send(message, () => undefined)
+    send({ means, bound } satisfies Beginning)
+    return { send, kill }
+  }
+}
+
+/** So many bytes of an answer are read at once. */
+const small = 65_536
+
+/** What was said; the file of an answer is read if it is small, else it goes to where it outlives the process. */
+function broughtUp(said: Said<MadeAnswer>, scratch: string): Said<DoorAnswer> {
+  if (!('answer' in said)) return said
+  const { id, answer } = said
+  if (typeof answer === 'string') return { id, answer }
+  if (typeof answer.body === 'string') return { id, answer: { ...answer, body: answer.body } }
+  try {
+    const { path, bytes } = answer.body
+    return { id, answer: { ...answer, body: bytes > small ? sentFile(path, bytes, scratch) : smallFile(path) } }
+  } catch (error) {
+    return { id, refused: refusalOf(error) }
+  }
+}
+
+function smallFile(path: string): Buffer {
+  const bytes = readFileSync(path)
+  rmSync(path)
+  return bytes
+}
+
+function sentFile(made: string, bytes: number, scratch: string): SentFile {
+  const path = join(scratch, basename(made))
+  renameSync(made, path)
+  return { path, bytes, [Symbol.asyncDispose]: async () => await realDisk.remove(path) }
 }

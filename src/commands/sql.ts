@@ -70,10 +70,7 @@ export async function writeAnswer(input: Querying, deps: Deps, folder: string, a
     withLimit(input, deps, folder, async (run) => {
       const target = targetOf(output, folder, scratch)
       if (target !== undefined) beforeLeaving(target.discard)
-      using engine = await openQuery(folder, {
-        ...sessionOptions(input),
-        query: 'sql' in asked ? asked.sql : '',
-      })
+      using engine = await openQuery(folder, { ...sessionOptions(input), query: 'sql' in asked ? asked.sql : '' })
       const { ready, by, notes, doubts } = await judge(asked, engine, run)
       tell(notes)
       const written = await put({ engine, ready, options: { ...output, by }, deps: run }, output.out, target, deps)

@@ -18,11 +18,7 @@ export const viewsCommand = answering({
     const root = settings.data
     requireLake(root)
     using ledger = await Ledger.open(root)
-    const built = await buildViews(ledger, {
-      catalogue,
-      force: true,
-      deps: lakeWorld(deps, 'views'),
-    })
+    const built = await buildViews(ledger, { catalogue, force: true, deps: lakeWorld(deps, 'views') })
     return { document: built, words: () => inWords(root, built) }
   },
 })

@@ -1,21 +1,23 @@
 import { hostname } from 'node:os'
-import type { Settings } from '../config/settings.ts'
+import { givenKeys, type Settings } from '../config/settings.ts'
+import { listen, listenAt } from '../door/listen.ts'
 import { usage } from '../errors.ts'
 import { priceOf } from '../metrics/plan.ts'
 import { publish } from '../publish/publish.ts'
+import { redact } from '../secrets/secrets.ts'
 import { lockJob } from '../store/lock.ts'
 import { refuseMirror } from '../store/marker.ts'
-import { hour, minute } from '../time.ts'
-import { jobsOn, type JobsInput } from '../watch/jobs.ts'
+import { formatInstant, hour, type Instant, minute } from '../time.ts'
 import type { NextPoint } from '../watch/due.ts'
+import { type JobsInput, jobsOn } from '../watch/jobs.ts'
 import { watch, type WatchDeps, type WatchEvent } from '../watch/watch.ts'
+import { whole } from '../words/figures.ts'
 import { readContext, selectionOptions, selectionsOf } from './context.ts'
-import { listen, listenAt } from '../door/listen.ts'
+import { openHooks, type OpenHooks } from './hooks.ts'
+import { hasHooks } from './recorded.ts'
 import { destinationNamed } from './publish.ts'
 import { showsOf } from './shows.ts'
-import { openHooks, type OpenHooks } from './hooks.ts'
 import { type Deps, talking } from './spec.ts'
-import { jsonLines, lines, plainly } from './watch-words.ts'
 import { besideWorld, lakeWorld, noProvider, openedLake, spareHeap } from './world.ts'
 
 /** `watch`: keeps the lake fresh. */
@@ -61,7 +63,7 @@ spread over the day. docs/watch.md has the rest.`,
     const { credits, weekStart } = settings.metrics
     const log = input.options.json ? jsonLines(deps) : lines(deps)
     const say = (words: string): void => log({ kind: 'hook', at: Math.floor(deps.now() / 1000), words })
-    const hooks = await openHooks({ settings, catalogue }, 'watch', deps, say)
+    const hooks = hasHooks(settings) ? await openHooks({ settings, catalogue }, 'watch', deps, say) : null
     const price = ({ series }: NextPoint): number => priceOf(credits, series.asset)
     const world = { now: deps.now, sleep: deps.sleep, signal: deps.signal, log }
     const heard = hooks === null ? world : hooked(world, hooks, version)
@@ -127,5 +129,60 @@ function publisher(
     if (deps.signal.aborted || Math.abs(deps.now() - last) < hour * 1000) return
     await publish({ root, catalogue, to }, lakeWorld(deps, 'watch'))
     last = deps.now()
+  }
+}
+
+/** What a watch says: what happens, and hooks that failed. */
+type WatchNews = WatchEvent | { readonly kind: 'hook'; readonly at: Instant; readonly words: string }
+
+/** Each event as a line of JSON. */
+function jsonLines(deps: Deps): (event: WatchNews) => void {
+  return (event) => deps.stdout(`${redact(JSON.stringify(plainly(event)), givenKeys(deps.env))}\n`)
+}
+
+/** An event under the names that scripts rely on, its instants as text. */
+function plainly(event: WatchNews): object {
+  const plain = Object.entries(event).map(([key, value]): [string, unknown] => [
+    key,
+    instants.has(key) && typeof value === 'number' ? formatInstant(value) : value,
+  ])
+  return Object.fromEntries(plain)
+}
+
+const instants: ReadonlySet<string> = new Set(['at', 'until', 'next'])
+
+/** Each event as a line for people. */
+function lines(deps: Deps): (event: WatchNews) => void {
+  return (event) => {
+    const [part, words] = wordsOf(event)
+    deps.stdout(redact(`${formatInstant(event.at)}  ${part.padEnd(8)}  ${words}\n`, givenKeys(deps.env)))
+  }
+}
+
+function wordsOf(event: WatchNews): readonly [part: string, words: string] {
+  switch (event.kind) {
+    case 'metrics': {
+      const { series, brought, requests, version, next, error } = event
+      const then = next === null ? '' : `; next ${formatInstant(next).slice(11, 16)}`
+      const came = `${whole(brought)} new points, ${whole(series)} series due, ${whole(requests)} requests`
+      return ['metrics', `${came}, version ${version}${then}${error === null ? '' : `; ${error}`}`]
+    }
+    case 'registry': {
+      const { brought, requests, version, error } = event
+      const came = `${whole(brought)} events, ${whole(requests)} requests`
+      return ['registry', `${came}, version ${version}${error === null ? '' : `; ${error}`}`]
+    }
+    case 'views':
+      return ['views', `of version ${event.version}`]
+    case 'trouble':
+      return [event.of === 'tidy' ? 'views' : event.of, `rests until ${formatInstant(event.until)}: ${event.words}`]
+    case 'clock':
+      return ['clock', `went back ${whole(event.back)} s: everything is planned anew`]
+    case 'hook':
+      return ['hook', event.words]
+    case 'ended':
+      return ['ended', event.code === 0 ? 'all that was brought is committed' : `with exit code ${event.code}`]
+    default:
+      return event satisfies never
   }
 }

@@ -47,7 +47,7 @@ const arrivalsFields = {
 export type Arrivals = Shaped<typeof arrivalsFields>
 
 /** The arrivals of one endpoint and interval, and the rules that they are held against. */
-export interface Held {
+export interface HeldArrivals {
   readonly endpoint: Endpoint
   readonly interval: Interval
   readonly rules: readonly Rule[]
@@ -65,7 +65,7 @@ export async function heldArrivals(
   ledger: Ledger,
   catalogue: Catalogue,
   wanted: (path: string) => boolean,
-): Promise<readonly Held[]> {
+): Promise<readonly HeldArrivals[]> {
   const parts = [...partitionsOf(liveFiles(ledger, { table: 'points' })).values()].flatMap((part) => {
     const endpoint = catalogue.endpoints.get(part.metric)
     return endpoint && wanted(endpoint.path) ? [{ ...part, endpoint, rules: endpoint.rules[part.interval] }] : []

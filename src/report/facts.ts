@@ -40,7 +40,7 @@ import { registryState } from '../registry/state.ts'
 import { isOpenFinding, type ListedFinding } from '../registry/accepted.ts'
 import { findingsIfReadable } from './alarms.ts'
 import { registryFacts, schemaChanges } from '../registry/status.ts'
-import { type Held, heldArrivals } from './arrivals.ts'
+import { type HeldArrivals, heldArrivals } from './arrivals.ts'
 import { judge } from './audit.ts'
 import { bytesProblem } from '../ledger/commit.ts'
 import { countValueChanges } from '../ledger/value-types.ts'
@@ -129,12 +129,16 @@ function creditsOf(ledger: Ledger, now: Instant): number {
 }
 
 /** A damaged file takes this judgement away, not the status that has to say so. */
-async function arrivalsFor(ledger: Ledger, input: StatusInput, points: number): Promise<readonly Held[] | null> {
+async function arrivalsFor(
+  ledger: Ledger,
+  input: StatusInput,
+  points: number,
+): Promise<readonly HeldArrivals[] | null> {
   if (!(input.arrivals ?? points <= fewPoints)) return null
   return await heldArrivals(ledger, input.catalogue, () => true).catch(() => null)
 }
 
-function rulesOf(held: readonly Held[]) {
+function rulesOf(held: readonly HeldArrivals[]) {
   const rows = held.map(({ endpoint, interval, rules, arrivals }) => judge(endpoint.path, interval, rules, arrivals))
   const imprecise = rows.filter(({ verdict }) => verdict === 'imprecise')
   return {

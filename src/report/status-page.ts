@@ -7,7 +7,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { listViolations } from '../ledger/violations.ts'
 import type { CoverageRow } from '../ledger/entry.ts'
 import { several } from '../words/figures.ts'
-import { type Held, heldArrivals } from './arrivals.ts'
+import { type HeldArrivals, heldArrivals } from './arrivals.ts'
 import { end, floor, type Instant, type Interval, monthIndex, unshownInterval, type Weekday } from '../time.ts'
 import { addByMonth, type SeriesStanding } from './freshness.ts'
 import { isOpenFinding, type ListedFinding } from '../registry/accepted.ts'
@@ -227,7 +227,7 @@ export interface Lag {
 }
 
 /** An endpoint stored in several intervals shows the one of which most arrivals are known. */
-function lagsOf(held: readonly Held[], now: Instant) {
+function lagsOf(held: readonly HeldArrivals[], now: Instant) {
   const lags = new Map<string, Lag>()
   const bars = new Map<number, number>()
   for (const { endpoint, interval, rules, arrivals } of held) {

@@ -2,7 +2,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { atOneInstant } from '../ledger/row.ts'
 import type { ListedFinding } from '../registry/accepted.ts'
 import { percent, whole } from '../words/figures.ts'
-import type { Held } from './arrivals.ts'
+import type { HeldArrivals } from './arrivals.ts'
 import { damagedFiles, type Facts, readFacts, type StatusInput } from './facts.ts'
 import { lateOf, type SeriesStanding } from './freshness.ts'
 import { type Judging, type Reason, reasonsOf, restsOn, trustOf } from './trust.ts'
@@ -18,7 +18,7 @@ export interface Judged {
   readonly standing: Standing
   readonly series: readonly SeriesStanding[]
   /** Null where they were not read. */
-  readonly arrivals: readonly Held[] | null
+  readonly arrivals: readonly HeldArrivals[] | null
   /** What verifies found in the registry; null where it cannot be read. */
   readonly findings: readonly ListedFinding[] | null
 }
