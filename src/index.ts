@@ -36,7 +36,7 @@ import { type Borne, quantiles, type SeenLags } from './results/stress-delays.ts
 import { sourceOfQuery, sourceOfStamp } from './results/stress-source.ts'
 import { ownNames, refuseStrange, unasked } from './query/variables.ts'
 import { withVintages } from './results/stress-stamp.ts'
-import { seenLags } from './report/seen-lags.ts'
+import { seenLags } from './report/arrivals.ts'
 
 export { LakeError } from './errors.ts'
 export { rows } from './query/rows.ts'

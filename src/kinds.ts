@@ -8,7 +8,7 @@ export interface Kind<T = unknown> {
   /** The value of a text; a mistake is one line about the subject, such as `--max-age`. */
   readonly read: (subject: string, text: string) => T
   /** What it may be: these words, or names that a catalogue or a lake knows. */
-  readonly words?: readonly string[] | 'metrics' | 'assets'
+  readonly words?: readonly string[] | 'metrics' | 'assets' | 'resources'
 }
 
 const asItIs = (_: string, text: string): string => text
@@ -36,14 +36,33 @@ function number(expected: string, fits: (value: number) => boolean): Kind<number
   return { name: 'number', read }
 }
 
-/** A length of time with its unit, in seconds; such as these. */
-function span(such = '15m or 2d'): Kind<number> {
+/** A length of time with its unit, in seconds; such as these. `some`: more than none. */
+function span(such = '15m or 2d', some = false): Kind<number> {
   const read = (subject: string, given: string): number => {
     const seconds = parseDuration(given)
-    if (seconds === undefined) throw usage(subject, { expected: `a time such as ${such}`, got: `"${given}"` })
-    return seconds
+    if (seconds !== undefined && (seconds > 0 || !some)) return seconds
+    throw usage(subject, { expected: `a time such as ${such}`, got: `"${given}"` })
   }
   return { name: 'span', read }
+}
+
+/** A size with its unit, as the engine takes it. */
+const size: Kind<string> = {
+  name: 'text',
+  read: (subject, given) => {
+    if (/^\d+(\.\d+)?\s*[kmgt]i?b$/i.test(given)) return given
+    throw usage(subject, { expected: 'a size such as 512MB or 16GB', got: given })
+  },
+}
+
+/** A name and its value. */
+function pair(expected: string, name = /^[^=]+$/): Kind<readonly [name: string, value: string]> {
+  const read = (subject: string, given: string): readonly [string, string] => {
+    const [, key = '', value = ''] = /^([^=]*)=([\s\S]*)$/.exec(given) ?? []
+    if (name.test(key)) return [key, value]
+    throw usage(subject, { expected, got: given })
+  }
+  return { name: 'text', read }
 }
 
 /** An instant in Unix seconds. */
@@ -86,13 +105,15 @@ export const kinds = {
   count,
   number,
   span,
+  size,
+  pair,
   instant,
   choice,
   list,
   listOf,
 } as const
 
-const named: Readonly<Record<string, Kind>> = {
+const named = {
   FILE: file,
   DIR: folder,
   DEST: folder,
@@ -100,9 +121,13 @@ const named: Readonly<Record<string, Kind>> = {
   SECONDS: count(),
   DURATION: span('7d or 12h'),
   LIST: list(),
-}
+} as const
+
+/** The kinds that flags name, by their words. */
+export type NamedKinds = typeof named
 
 /** The kind that flags such as `--out FILE` name themselves; a text where they name another. */
 export function kindOf(flags: string): Kind {
-  return named[/ ([A-Z]+)$/.exec(flags)?.[1] ?? ''] ?? text
+  const [, word = ''] = / ([A-Z]+)$/.exec(flags) ?? []
+  return Object.entries(named).find(([name]) => name === word)?.[1] ?? text
 }

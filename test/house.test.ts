@@ -18,7 +18,7 @@ import {
   wornNames,
 } from './house/habits.ts'
 import { caseBreaches, lawBreaches, lostPlaces } from './house/cases.ts'
-import { cycles, type Files, orderBreaches, rankOf, ranks } from './house/order.ts'
+import { cycles, type Files, loadedBy, orderBreaches, rankOf, ranks } from './house/order.ts'
 import { codeOnly, importsOf } from './house/source.ts'
 import { forbiddenWords } from './house/words.ts'
 
@@ -49,6 +49,18 @@ describe('this project', () => {
   })
   test('imports one way only', () => expect(orderBreaches(files)).toEqual([]))
   test('has no ring of imports', () => expect(cycles(files)).toEqual([]))
+  test('fetching loads what fetching needs', () => {
+    const run = ['cli', 'parse', 'on-demand', 'recorded', 'fetch'].map((name) => `src/commands/${name}.ts`)
+    const loaded = [...new Set(run.flatMap((path) => [...loadedBy(files, path)]))]
+    expect(loadedBy(files, 'src/commands/fetch.ts').size).toBeLessThanOrEqual(110)
+    expect(loaded.length).toBeLessThanOrEqual(125)
+    expect(loaded).toContain('src/metrics/fetch.ts')
+    const elsewhere = /^src\/(?:registry|report|points)\/|^src\/views\/(?!manifest)|^src\/upkeep\/(?!finish)/
+    expect(loaded.filter((path) => elsewhere.test(path))).toEqual([])
+    const house = { 'src/a.ts': "import './b.ts'\nimport type { C } from './c.ts'\nawait import('./d.ts')" }
+    const rest = { 'src/b.ts': "export * from './e.ts'", 'src/c.ts': '', 'src/d.ts': '', 'src/e.ts': '' }
+    expect([...loadedBy(of({ ...house, ...rest }), 'src/a.ts')]).toEqual(['src/a.ts', 'src/b.ts', 'src/e.ts'])
+  })
   test('touches the world through its owners', () => expect(ownerBreaches(files)).toEqual([]))
   test('takes clock, chance and process as arguments', () => expect(ambientBreaches(files)).toEqual([]))
   test('waits and draws names through their owners', () => expect(callBreaches(files)).toEqual([]))

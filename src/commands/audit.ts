@@ -1,19 +1,20 @@
 import { LakeError } from '../errors.ts'
-import { auditAvailability, type AuditReport, type AuditRow, type Change, isBroken } from '../report/audit.ts'
+import { auditAvailability, type AuditReport, type AuditRow, isBroken, type RuleChange } from '../report/audit.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { kinds } from '../kinds.ts'
 import { readContext } from './context.ts'
-import { table } from './print.ts'
-import { type CommandSpec, flagOption, listOption } from './spec.ts'
+import { span } from '../words/figures.ts'
+import { table } from '../words/table.ts'
+import { answering } from './spec.ts'
 
 /** `audit availability`: rule against observation. */
-export const audit: CommandSpec = {
+export const audit = answering({
   name: 'audit availability',
   ends: [4],
-  options: [
-    { flags: '--paths LIST', kind: kinds.list('metrics'), about: 'endpoints, by comma, `*` as a glob' },
-    { flags: '--all', about: 'also list the rules that hold' },
-  ],
+  options: {
+    '--paths LIST': { kind: kinds.list('metrics'), about: 'endpoints, by comma, `*` as a glob' },
+    '--all': 'also list the rules that hold',
+  },
   details: `An arrival is known where the provider tells computed_at, or where a top-up caught a point being late. A rule that more
 than two known arrivals in a hundred break is disproved (exit 4), or only imprecise (exit 0) where at least 95 in a hundred
 came less than five minutes after its instant; one without any known arrival is unproven.
@@ -21,17 +22,18 @@ Points computed long after their interval, or with the history of a series befor
 The proposed block holds a rule for each disproved or imprecise interval; below it stands what it would change. There is none where
 late points were only seen by a top-up long after: that they were late is known then, but not by how much.`,
   answer: async (input, deps) => {
-    const { settings, catalogue } = readContext(input, deps)
+    const { settings, catalogue } = await readContext(input, deps)
     using ledger = await Ledger.openToRead(settings.data)
+    const { paths, all } = input.options
     const report = await auditAvailability(ledger, {
       catalogue,
-      paths: listOption(input, 'paths'),
+      paths,
       overrides: settings.metrics.availability,
       now: Math.floor(deps.now() / 1000),
     })
-    return { document: report, words: () => inWords(report, flagOption(input, 'all')), error: verdict(report) }
+    return { document: report, words: () => inWords(report, all), error: verdict(report) }
   },
-}
+})
 
 function verdict({ disproved, next }: AuditReport): LakeError | null {
   if (disproved === 0 || next === null) return null
@@ -64,7 +66,7 @@ function inWords(report: AuditReport, all: boolean): string {
 }
 
 /** What the proposal does to one endpoint and interval. */
-function effect({ metric, interval, lag, redated, newest_before: before, newest_after: after }: Change): string {
+function effect({ metric, interval, lag, redated, newest_before: before, newest_after: after }: RuleChange): string {
   const points = redated === 0 ? 'no stored point moves' : `${redated} stored points count as known later`
   const due =
     before === after ? `the newest point due stays ${after}` : `the newest point due goes from ${before} to ${after}`
@@ -79,8 +81,5 @@ function cells(row: AuditRow): (string | number | null)[] {
 }
 
 function duration(seconds: number | null): string | null {
-  if (seconds === null) return null
-  if (Math.abs(seconds) < 120) return `${Math.round(seconds)} s`
-  if (Math.abs(seconds) < 7200) return `${(seconds / 60).toFixed(1)} min`
-  return seconds < 172_800 ? `${(seconds / 3600).toFixed(1)} h` : `${(seconds / 86_400).toFixed(1)} d`
+  return seconds === null ? null : `${seconds < 0 ? '-' : ''}${span(seconds)}`
 }

@@ -13,27 +13,25 @@ import { formatDuration, formatInstant, type Interval, intervals, unshownInterva
 import { dbtSources } from '../views/dbt.ts'
 import { kinds } from '../kinds.ts'
 import { checkedCatalogue, type Context, readContext } from './context.ts'
-import { json, table } from './print.ts'
-import { type CommandSpec, flagOption, type Input, listOption, textOption } from './spec.ts'
+import { table } from '../words/table.ts'
+import { answering, type Input, json, talking } from './spec.ts'
+
+const listOptions = {
+  '--group LIST': 'first part of the path, by comma',
+  '--intervals LIST': { kind: kinds.list(intervals), about: 'those that take one of these intervals' },
+  '--currencies LIST': { kind: kinds.list(['native', 'usd']), about: 'those that take one of these currencies' },
+  '--exchanges LIST': 'those that take one of these exchanges',
+  '--networks LIST': 'those that take one of these networks',
+} as const
 
 /** `catalog list`: one line per endpoint. */
-export const list: CommandSpec = {
+export const list = answering({
   name: 'catalog list',
   ends: [],
   args: [{ name: 'glob', kind: kinds.list('metrics'), about: 'paths, `*` as a glob: `indicators/*`', many: true }],
-  options: [
-    { flags: '--group LIST', about: 'first part of the path, by comma' },
-    { flags: '--intervals LIST', kind: kinds.list(intervals), about: 'those that take one of these intervals' },
-    {
-      flags: '--currencies LIST',
-      kind: kinds.list(['native', 'usd']),
-      about: 'those that take one of these currencies',
-    },
-    { flags: '--exchanges LIST', about: 'those that take one of these exchanges' },
-    { flags: '--networks LIST', about: 'those that take one of these networks' },
-  ],
+  options: listOptions,
   answer: async (input, deps) => {
-    const { catalogue } = readContext(input, deps)
+    const { catalogue } = await readContext(input, deps)
     const found = filtered(catalogue, input)
     const words = (): string => {
       deps.stderr(`${found.length} of ${catalogue.endpoints.size} endpoints\n`)
@@ -43,10 +41,10 @@ export const list: CommandSpec = {
     const paths = new Set(found.map((endpoint) => endpoint.path))
     return { document: exportCatalogue(catalogue).filter((row) => paths.has(row.path)), words }
   },
-}
+})
 
 /** `catalog show PATH`: everything, with an example request. */
-export const show: CommandSpec = {
+export const show = answering({
   name: 'catalog show',
   ends: [],
   args: [
@@ -57,9 +55,9 @@ export const show: CommandSpec = {
       required: true,
     },
   ],
-  options: [],
+  options: {},
   answer: async (input, deps) => {
-    const { catalogue } = readContext(input, deps)
+    const { catalogue } = await readContext(input, deps)
     const resource = catalogue.resources.get(input.args[0] ?? '')
     if (resource) return { document: resource, words: () => describeResource(resource) }
     const endpoint = pick(catalogue, input.args[0] ?? '')
@@ -67,31 +65,30 @@ export const show: CommandSpec = {
     const document = { ...exported, source: endpoint.source, example: exampleRequest(catalogue, endpoint) }
     return { document, words: () => description(catalogue, endpoint) }
   },
-}
+})
 
 /** `catalog export`: every endpoint in full. */
-export const exportAll: CommandSpec = {
+export const exportAll = talking({
   name: 'catalog export',
   ends: [6],
-  options: [
-    { flags: '--json', about: 'the form without --dbt; accepted for symmetry' },
-    { flags: '--dbt', about: 'a sources.yml for dbt 1.10 and later instead' },
-    { flags: '-o, --out FILE', about: 'write it to a file, which appears whole' },
-  ],
+  options: {
+    '--json': 'the form without --dbt; accepted for symmetry',
+    '--dbt': 'a sources.yml for dbt 1.10 and later instead',
+    '-o, --out FILE': 'write it to a file, which appears whole',
+  },
   details: `--dbt lists every view of the lake with its columns, their types and what is true of them, and a table for each
 endpoint and interval that is selected in the config, else held, with the freshness that its availability rule foresees.
 The profile attaches lake.duckdb as lake: docs/orchestration.md.`,
   run: async (input, deps) => {
-    const { settings, catalogue } = readContext(input, deps)
-    const dbt = flagOption(input, 'dbt')
-    if (dbt && flagOption(input, 'json'))
+    const { settings, catalogue } = await readContext(input, deps)
+    const { dbt, out: file } = input.options
+    if (dbt && input.options.json)
       throw usage('--dbt', { expected: 'no --json beside it', got: 'both', next: 'leave one out' })
     const text = dbt ? await dbtText({ settings, catalogue }) : json(exportCatalogue(catalogue))
-    const file = textOption(input, 'out')
     if (file === undefined) deps.stdout(text)
     else await putOut(resolve(deps.cwd, file), text, settings.data, '--out')
   },
-}
+})
 
 async function dbtText({ settings, catalogue }: Context): Promise<string> {
   const selections = settings.select.length > 0 ? settings.select : await heldSelections(settings, catalogue)
@@ -103,15 +100,15 @@ async function dbtText({ settings, catalogue }: Context): Promise<string> {
 }
 
 /** `catalog check`: the whole catalogue and config, all problems at once. */
-export const check: CommandSpec = {
+export const check = answering({
   name: 'catalog check',
   ends: [],
   args: [{ name: 'file', about: 'further catalogue files to check', many: true }],
-  options: [],
+  options: {},
   answer: async (input, deps) => {
-    const { settings } = readContext(input, deps)
+    const { settings } = await readContext(input, deps)
     const files = input.args.map((file) => resolve(deps.cwd, file))
-    const catalogue = checkedCatalogue([...new Set([...settings.catalogs, ...files])])
+    const catalogue = await checkedCatalogue([...new Set([...settings.catalogs, ...files])])
     expand(catalogue, settings.select)
     const stated = [...catalogue.endpoints.values()].filter((e) => standardRule(e).basis === 'stated').length
     const facts = {
@@ -126,7 +123,7 @@ export const check: CommandSpec = {
       `${links}${facts.endpoints} endpoints (${stated} with a stated availability rule), ${facts.resources} registry resources, no problems\n`
     return { document: facts, words }
   },
-}
+})
 
 function describeLink(link: Link): string {
   const target = link.productId ?? `${link.chainId} ${link.address}`
@@ -134,10 +131,10 @@ function describeLink(link: Link): string {
   return `${link.metricAsset} = ${target}${from}${link.until === null ? '' : ` until ${formatInstant(link.until)}`}`
 }
 
-function filtered(catalogue: Catalogue, input: Input): Endpoint[] {
-  const groups = listOption(input, 'group')
-  const given = dimensions.map(({ many }) => ({ many, values: listOption(input, many) }))
-  const found = matchPaths(catalogue, input.args.length > 0 ? input.args : ['*'])
+function filtered(catalogue: Catalogue, { args, options }: Input<typeof listOptions>): Endpoint[] {
+  const { group: groups } = options
+  const given = dimensions.map(({ many }) => ({ many, values: options[many] }))
+  const found = matchPaths(catalogue, args.length > 0 ? args : ['*'])
   for (const { many, values = [] } of given) refuseUnknown(`--${many}`, values, knownValues(catalogue, many))
   refuseUnknown('--group', groups ?? [], [...new Set([...catalogue.endpoints.values()].map(groupOf))])
   return found.filter(

@@ -3,10 +3,9 @@ import { type Complaint, exitCode, LakeError, usage } from '../errors.ts'
 import { NotWhereNamed } from '../query/refusal.ts'
 import { hint } from '../suggestion.ts'
 import { visible, visibleLines } from '../visible.ts'
-import { json } from './print.ts'
 import { leave } from './leave.ts'
 import { programVersion } from './program.ts'
-import { type CommandSpec, type Deps, flagOption, type Input, type Tell } from './spec.ts'
+import { type CommandSpec, type Deps, type Input, json, type Tell } from './spec.ts'
 import { commandTable, type CommandEntry } from './table.ts'
 
 /** Runs one command line with the real world behind it; returns the exit code. */
@@ -102,7 +101,7 @@ export async function dispatch(argv: readonly string[], deps: Deps): Promise<num
 async function perform(command: CommandSpec, input: Input, deps: Deps): Promise<number | void> {
   try {
     if (command.recorded !== true) return await answered(command, input, deps, () => undefined)
-    const { withHooks } = await import('./hooks.ts')
+    const { withHooks } = await import('./recorded.ts')
     return await withHooks(command.name, input, deps, async (tell) => await answered(command, input, deps, tell))
   } catch (error) {
     if (exitCode(error) !== 1 && !(error instanceof NotWhereNamed)) throw error
@@ -115,7 +114,7 @@ async function answered(command: CommandSpec, input: Input, deps: Deps, tell: Te
   if ('run' in command) return command.run(input, deps, tell)
   const { document, words, error = null, code } = await command.answer(input, deps)
   tell(document)
-  deps.stdout(flagOption(input, 'json') ? json(document) : words())
+  deps.stdout('json' in input.options && input.options.json === true ? json(document) : words())
   if (error !== null) throw error
   return code
 }

@@ -2,42 +2,39 @@ import { compact, type MergeSummary, mergeVerdict, type MetricSize, metricSizes 
 import { redate, type RedateSummary } from '../upkeep/redate.ts'
 import { readContext } from './context.ts'
 import { lakeWorld, openedLake, viewingWorld } from './world.ts'
-import { bytes } from '../report/page/words.ts'
-import { number, table } from './print.ts'
-import { type CommandSpec, flagOption } from './spec.ts'
+import { bytes, whole } from '../words/figures.ts'
+import { table } from '../words/table.ts'
+import { answering } from './spec.ts'
 
 /** `compact`: merges every partition into one file, proves it and puts it in place of the old ones. */
-export const compactCommand: CommandSpec = {
+export const compactCommand = answering({
   name: 'compact',
   ends: [4, 5, 6, 7],
   recorded: true,
-  options: [
-    { flags: '--report', about: 'then print bytes per point and column of every metric' },
-    {
-      flags: '--redate',
-      about: 'first date stored points by the availability rules of today, as a version of its own',
-    },
-  ],
+  options: {
+    '--report': 'then print bytes per point and column of every metric',
+    '--redate': 'first date stored points by the availability rules of today, as a version of its own',
+  },
   details:
     'Rows and content digest of old and new files are compared before they are exchanged; the old files stay on\ndisk until vacuum. Waits for no job: fetches and readers go on meanwhile. docs/compaction.md tells more.',
   answer: async (input, deps) => {
-    const { settings, catalogue } = readContext(input, deps)
+    const { settings, catalogue } = await readContext(input, deps)
     const root = settings.data
     await openedLake(deps, root)
-    const redated = flagOption(input, 'redate') ? await redate(root, catalogue, lakeWorld(deps, 'compact')) : null
+    const redated = input.options.redate ? await redate(root, catalogue, lakeWorld(deps, 'compact')) : null
     const merged = await compact(root, viewingWorld(deps, 'compact', catalogue))
-    const sizes = flagOption(input, 'report') ? await metricSizes(root) : null
+    const sizes = input.options.report ? await metricSizes(root) : null
     const report = { ...merged, ...(redated && { redated }), ...(sizes && { sizes }) }
     const words = () => [redated ? dated(redated) : '', inWords(merged), sizes ? sizeTable(sizes) : ''].join('')
     return { document: report, words, error: mergeVerdict(merged) }
   },
-}
+})
 
 function inWords(summary: MergeSummary): string {
   const { partitions, files_removed, files_added, rows, bytes_before, bytes_after, version } = summary
   if (partitions === 0) return `nothing to merge (version ${version})\n`
-  return `version ${version}: ${number(files_removed)} files of ${partitions} partitions became ${files_added}
-${number(rows)} rows, ${bytes(bytes_before)} became ${bytes(bytes_after)}; the old files stay until \`pitlake vacuum --yes\`
+  return `version ${version}: ${whole(files_removed)} files of ${partitions} partitions became ${files_added}
+${whole(rows)} rows, ${bytes(bytes_before)} became ${bytes(bytes_after)}; the old files stay until \`pitlake vacuum --yes\`
 `
 }
 
@@ -51,11 +48,11 @@ function dated({ partitions, made, version, unknown }: RedateSummary): string {
 /** The columns that cost anything, each with its bytes a point. */
 function sizeTable(sizes: readonly MetricSize[]): string {
   const points = sizes.reduce((sum, one) => sum + one.points, 0)
-  const whole = sizes.reduce((sum, one) => sum + one.bytes, 0)
+  const size = sizes.reduce((sum, one) => sum + one.bytes, 0)
   const rows = sizes.map(({ metric, points: own, bytes_per_point, columns }) => {
     const dear = Object.entries(columns).map(([name, each]) => `${name} ${each.toFixed(each < 0.1 ? 3 : 2)}`)
     return [metric, own, bytes_per_point.toFixed(2), dear.join('  ')] as const
   })
-  const total = points === 0 ? 0 : whole / points
-  return `\n${table(['metric', 'points', 'bytes a point', 'by column'], rows)}all: ${number(points)} points, ${bytes(whole)}, ${total.toFixed(2)} bytes a point\n`
+  const total = points === 0 ? 0 : size / points
+  return `\n${table(['metric', 'points', 'bytes a point', 'by column'], rows)}all: ${whole(points)} points, ${bytes(size)}, ${total.toFixed(2)} bytes a point\n`
 }

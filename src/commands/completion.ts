@@ -2,6 +2,7 @@ import { price } from '../query/points.ts'
 import { heldSeries } from '../ledger/held.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { type Kind, kindOf, kinds } from '../kinds.ts'
+import { textsIn } from '../store/sql.ts'
 import { isBegun } from '../store/begin.ts'
 import { readContext } from './context.ts'
 import {
@@ -11,7 +12,7 @@ import {
   type Deps,
   type Input,
   longOf,
-  type OptionSpec,
+  optionRows,
   optionsOf,
 } from './spec.ts'
 
@@ -25,57 +26,12 @@ interface Known {
 /** What a word may become; behind a space, what that is. */
 type Word = string
 
+const shells = ['bash', 'zsh', 'fish'] as const
+
 /** Each asks the program itself what may follow, and has its own way of showing it; `:file` and `:folder` it knows. */
-const scripts = {
-  bash: `_pitlake() {
-  local line word=\${COMP_WORDS[COMP_CWORD]}
-  [ "$word" != = ] || word=
-  COMPREPLY=()
-  while IFS= read -r line; do
-    case $line in
-      :file) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
-      :folder) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -d -- "$word") ;;
-      *) COMPREPLY+=("\${line%% *}") ;;
-    esac
-  done < <("$1" completion bash -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+function scriptOf(shell: (typeof shells)[number]): string {
+  return textsIn(new URL('shells/', import.meta.url), shell)[0]?.[1] ?? ''
 }
-complete -F _pitlake pitlake
-`,
-  zsh: `#compdef pitlake
-_pitlake() {
-  local line
-  local -a found abouts
-  for line in "\${(@f)$("$words[1]" completion zsh -- "\${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
-    case $line in
-      '') ;;
-      :file) _files ;;
-      :folder) _files -/ ;;
-      *) found+=("\${line%% *}") abouts+=("$line") ;;
-    esac
-  done
-  (( $#found == 0 )) || compadd -l -d abouts -a found
-}
-compdef _pitlake pitlake
-`,
-  fish: `function __pitlake
-  set -l typed (commandline -opc) (commandline -ct | string collect --allow-empty)
-  for line in ($typed[1] completion fish -- $typed[2..-1] 2>/dev/null)
-    switch $line
-      case :file
-        __fish_complete_path (commandline -ct)
-      case :folder
-        __fish_complete_directories (commandline -ct)
-      case '*'
-        string replace ' ' \\t -- $line
-    end
-  end
-end
-complete -c pitlake -f -a '(__pitlake)'
-`,
-} as const
-
-const shells = Object.keys(scripts) as readonly (keyof typeof scripts)[]
-
 /** `completion`: a script that has a shell complete the command lines of these commands, and the words that it asks for. */
 export function completionOf(commands: readonly Known[]): CommandSpec {
   return {
@@ -89,7 +45,7 @@ export function completionOf(commands: readonly Known[]): CommandSpec {
         many: true,
       },
     ],
-    options: [],
+    options: {},
     details: [
       '  bash  eval "$(pitlake completion bash)"      in ~/.bashrc',
       '  zsh   eval "$(pitlake completion zsh)"       in ~/.zshrc, behind compinit',
@@ -99,8 +55,8 @@ export function completionOf(commands: readonly Known[]): CommandSpec {
       'points (--data, PITLAKE_DATA or pitlake.yaml say which lake). Nobody is asked.',
     ].join('\n'),
     run: async ({ args: [shell = '', ...typed] }, deps) => {
-      const script = scripts[kinds.choice(shells).read('pitlake completion', shell)]
-      deps.stdout(typed.length === 0 ? script : lines(await wordsFor(commands, typed, deps)))
+      const own = kinds.choice(shells).read('pitlake completion', shell)
+      deps.stdout(typed.length === 0 ? scriptOf(own) : lines(await wordsFor(commands, typed, deps)))
     },
   }
 }
@@ -139,11 +95,11 @@ async function wordsOf(
   last: string,
   deps: Deps,
 ): Promise<readonly Word[]> {
-  const options = [...optionsOf(spec), ...commonOptions]
-  const named = (word: string | undefined): OptionSpec | undefined =>
+  const options = optionRows({ ...optionsOf(spec), ...commonOptions })
+  const named = (word: string | undefined) =>
     options.find((one) => / [A-Z]/.test(one.flags) && one.flags.split(/[ ,]+/).includes(word ?? ''))
-  const values = async (option: OptionSpec, text: string): Promise<readonly Word[]> =>
-    await valuesOf(option.kind ?? kindOf(option.flags), longOf(option), text, lakeOf(before), deps)
+  const values = async ({ flags, kind = kindOf(flags) }: (typeof options)[number], text: string) =>
+    await valuesOf(kind, longOf(flags), text, lakeOf(before), deps)
   const [, long, value = ''] = /^(--[a-z-]+)=(.*)$/s.exec(last) ?? []
   const own = named(long) ?? named(before.at(-1))
   // A shell completes a path behind a sign of its own only where it stands alone.
@@ -152,8 +108,8 @@ async function wordsOf(
       ? []
       : (await values(own, value)).flatMap((word) => (word.startsWith(':') ? [] : [`${long}=${word}`]))
   if (own !== undefined) return await values(own, last)
-  const flags = options.filter((one) => one.repeatable === true || !before.includes(longOf(one)))
-  const told = [...flags.map((one) => `${longOf(one)} ${one.about}`), '--help this text']
+  const flags = options.filter((one) => one.repeatable === true || !before.includes(longOf(one.flags)))
+  const told = [...flags.map((one) => `${longOf(one.flags)} ${one.about}`), '--help this text']
   if (last.startsWith('-')) return fitting(told, last)
   const place = before.filter((word, n) => !word.startsWith('-') && named(before[n - 1]) === undefined).length
   const arg = spec.args?.[place] ?? spec.args?.findLast(({ many }) => many === true)
@@ -171,7 +127,7 @@ function lakeOf(before: readonly string[]): Input {
   const value = (name: string): string | undefined =>
     before.find((_, n) => before[n - 1] === name) ??
     before.find((one) => one.startsWith(`${name}=`))?.slice(name.length + 1)
-  return { args: [], options: { config: value('--config'), data: value('--data') } }
+  return { args: [], options: { config: value('--config'), data: value('--data'), verbose: false } }
 }
 
 /** What a value may become; of a list its last part. */
@@ -184,7 +140,7 @@ async function valuesOf(
 ): Promise<readonly Word[]> {
   if (name === 'file' || name === 'folder') return [`:${name}`]
   const head = name === 'list' ? text.slice(0, text.lastIndexOf(',') + 1) : ''
-  const known = words === 'metrics' || words === 'assets' ? await namesIn(words, option, input, deps) : words
+  const known = typeof words === 'string' ? await namesIn(words, option, input, deps) : words
   const taken = head.split(',')
   return fitting(
     known.filter((word) => !taken.includes(word)).map((word) => `${head}${word}`),
@@ -192,15 +148,16 @@ async function valuesOf(
   )
 }
 
-/** Metrics of the catalogue, or assets of the lake; none where that cannot be read. */
+/** Metrics or resources of the catalogue, or assets of the lake; none where that cannot be read. */
 async function namesIn(
-  what: 'metrics' | 'assets',
+  what: Extract<Kind['words'], string>,
   option: string,
   input: Input,
   deps: Deps,
 ): Promise<readonly string[]> {
   try {
-    const { settings, catalogue } = readContext(input, deps)
+    const { settings, catalogue } = await readContext(input, deps)
+    if (what === 'resources') return [...catalogue.resources.keys()]
     if (what === 'metrics') return [...(option === '--metrics' ? [price] : []), ...catalogue.endpoints.keys()]
     if (!isBegun(settings.data)) return []
     using ledger = await Ledger.openToRead(settings.data)

@@ -8,14 +8,13 @@ import { buildViews } from '../views/build.ts'
 import { redact } from '../secrets/secrets.ts'
 import { refuseMirror } from '../store/marker.ts'
 import { givenKeys } from '../config/settings.ts'
-import { day } from '../time.ts'
 import { type Context, readContext } from './context.ts'
 import { fetchCommand } from './fetch.ts'
-import { answerPlan } from './plan.ts'
-import { bytes } from '../report/page/words.ts'
-import { json, number } from './print.ts'
+import { parseCommand } from './parse.ts'
+import { answerPlan, planCommand } from './plan.ts'
+import { bytes, whole } from '../words/figures.ts'
 import { syncCommand } from './registry.ts'
-import { type AnsweringSpec, type CommandSpec, type Deps, flagOption, type Input } from './spec.ts'
+import { type Answer, type AnsweringSpec, type Deps, type Input, json, type OptionTable, talking } from './spec.ts'
 import { statusCommand } from './status.ts'
 import { vacuumCommand } from './vacuum.ts'
 import { usualBudget, verifyCommand } from './verify.ts'
@@ -41,26 +40,26 @@ interface Day {
 }
 
 /** Superseded files are kept for so long: whoever copies or reads an older version has that time. */
-const vacuumKeep = 30 * day
+const vacuumKeep = '30d'
 
 /** `daily`: what cron calls. */
-export const dailyCommand: CommandSpec = {
+export const dailyCommand = talking({
   name: 'daily',
   ends: [3, 4, 5, 6, 7],
   recorded: true,
   asks: true,
-  options: [
-    { flags: '--dry-run', about: 'say what each step would do; asks nobody, writes nothing' },
+  options: {
+    '--dry-run': 'say what each step would do; asks nobody, writes nothing',
     // Not an answer: each line is said when its step is done.
-    { flags: '--json', about: 'one JSON document on stdout' },
-  ],
+    '--json': 'one JSON document on stdout',
+  },
   details: `Each step runs whatever the others said and gives one line. Vacuum is a step only with daily.vacuum: true in
 pitlake.yaml; it keeps 30 days. Of several exit codes the first in the order 4, 3, 1, 2, 6, 5, 7, 0 is that of the run.`,
   run: async (input, deps, tell) => {
-    const day = begin(input, deps)
+    const day = await begin(input, input.options.dryRun, deps)
     await refuseMirror(day.context.settings.data)
     const told: (StepEnd & { step: string })[] = []
-    const scripted = flagOption(input, 'json')
+    const scripted = input.options.json
     for (const one of steps(day)) {
       const [step] = one
       const done = deps.signal.aborted ? interrupted : await take(day, one)
@@ -74,12 +73,12 @@ pitlake.yaml; it keeps 30 days. Of several exit codes the first in the order 4, 
     if (scripted) deps.stdout(json(document))
     return code
   },
-}
+})
 
 const interrupted: StepEnd = { code: 5, line: 'not begun: interrupted; run the same command again', report: null }
 
-function begin(input: Input, deps: Deps): Day {
-  const context = readContext(input, deps)
+async function begin(input: Input, dry: boolean, deps: Deps): Promise<Day> {
+  const context = await readContext(input, deps)
   const { settings } = context
   const known = providersOf(settings.data)
   const missing = (['metrics', 'registry'] as const).filter(
@@ -87,7 +86,7 @@ function begin(input: Input, deps: Deps): Day {
   )
   const absent = new Map(missing.map((api) => [api, `PITLAKE_${api.toUpperCase()}_URL`] as const))
   if (absent.size === 2) throw noProvider('pitlake daily')
-  return { input, deps, dry: flagOption(input, 'dryRun'), context, absent }
+  return { input, deps, dry, context, absent }
 }
 
 /** A step: its name, the API that it asks, what it would do where it only says so, and its work. */
@@ -102,26 +101,26 @@ function steps(day: Day): Step[] {
   const { context, dry } = day
   const page = join(context.settings.data, 'status.html')
   const fetched = async (): Promise<StepEnd> =>
-    command(day, fetchCommand, {}, ({ points_added, requests, version }) => {
-      return `${number(points_added)} points added with ${number(requests)} requests, version ${version}`
+    command(day, fetchCommand, [], ({ points_added, requests, version }) => {
+      return `${whole(points_added)} points added with ${whole(requests)} requests, version ${version}`
     })
   const planned = async (): Promise<StepEnd> =>
-    command(day, { answer: answerPlan }, {}, ({ requests, credits, points }) => {
-      return `would send ${number(requests)} requests for ${number(credits)} credits, about ${number(points)} points`
+    command(day, { ...planCommand, answer: answerPlan }, [], ({ requests, credits, points }) => {
+      return `would send ${whole(requests)} requests for ${whole(credits)} credits, about ${whole(points)} points`
     })
   const synced = async (): Promise<StepEnd> =>
-    command(day, syncCommand, {}, ({ events, opened, updated, closed }) => {
-      return `${number(events)} events: ${number(opened)} opened, ${number(updated)} updated, ${number(closed)} closed`
+    command(day, syncCommand, [], ({ events, opened, updated, closed }) => {
+      return `${whole(events)} events: ${whole(opened)} opened, ${whole(updated)} updated, ${whole(closed)} closed`
     })
   const verified = async (): Promise<StepEnd> =>
-    command(day, verifyCommand, {}, ({ checked, windows, registry }) => {
-      const asked = registry === null ? '' : `, ${number(registry.checks.verified)} addresses of the registry`
-      return `${number(checked.files)} files sound, ${number(windows.verified)} windows${asked} compared, nothing differs`
+    command(day, verifyCommand, [], ({ checked, windows, registry }) => {
+      const asked = registry === null ? '' : `, ${whole(registry.checks.verified)} addresses of the registry`
+      return `${whole(checked.files)} files sound, ${whole(windows.verified)} windows${asked} compared, nothing differs`
     })
   const paged = async (): Promise<StepEnd> =>
-    command(day, statusCommand, { html: page }, ({ trust }) => `${page} written; trust: ${trust}`)
+    command(day, statusCommand, ['--html', page], ({ trust }) => `${page} written; trust: ${trust}`)
   const vacuumed = async (): Promise<StepEnd> =>
-    command(day, vacuumCommand, { keep: vacuumKeep, yes: !dry }, ({ data, journal, exports }) => {
+    command(day, vacuumCommand, ['--keep', vacuumKeep, ...(dry ? [] : ['--yes'])], ({ data, journal, exports }) => {
       return `${bytes(data.bytes + journal.bytes + exports.bytes)} ${dry ? 'would be freed' : 'freed'}`
     })
   return [
@@ -141,28 +140,26 @@ async function take({ absent, dry }: Day, [, api, would, work]: Step): Promise<S
   return dry && would !== null ? { code: 0, line: `would ${would}`, report: null } : await work()
 }
 
-/** Has a command answer as if it had been typed; its document, or its complaint, becomes the line. */
-async function command<T>(
+/** Has a command answer as if it had been typed with these flags; its document, or its complaint, becomes the line. */
+async function command<Table extends OptionTable, Said extends Answer>(
   day: Day,
-  spec: Pick<AnsweringSpec<T>, 'answer'>,
-  options: Readonly<Record<string, unknown>>,
-  line: (report: T) => string,
+  spec: AnsweringSpec<Table, Said>,
+  flags: readonly string[],
+  line: (report: Said['document']) => string,
 ): Promise<StepEnd> {
   const { input, deps } = day
   const { config, data, verbose } = input.options
   const own: Deps = {
     ...deps,
-    stderr: (part) => void ((verbose === true || part.startsWith('note: ')) && deps.stderr(part)),
+    stderr: (part) => void ((verbose || part.startsWith('note: ')) && deps.stderr(part)),
     live: () => undefined,
     isTerminal: false,
   }
+  const same = Object.entries({ config, data }).flatMap(([name, value]) => (value ? [`--${name}=${value}`] : []))
   let report: unknown = null
   const told = await attempt(day, async () => {
-    const {
-      document,
-      error = null,
-      code = 0,
-    } = await spec.answer({ args: [], options: { config, data, verbose, ...options } }, own)
+    const typed = parseCommand(spec, [...same, ...(verbose ? ['--verbose'] : []), ...flags])
+    const { document, error = null, code = 0 } = await spec.answer(typed, own)
     // Also a run that ends with a complaint has its document by then.
     report = document
     if (error !== null) throw error
@@ -196,7 +193,7 @@ async function merged(day: Day): Promise<StepEnd> {
     const error = mergeVerdict(done)
     if (error !== null) throw error
     const line =
-      done.partitions === 0 ? 'nothing due' : `${number(done.files_removed)} files became ${number(done.files_added)}`
+      done.partitions === 0 ? 'nothing due' : `${whole(done.files_removed)} files became ${whole(done.files_added)}`
     return { code: 0, line, report: done }
   })
 }
@@ -204,7 +201,7 @@ async function merged(day: Day): Promise<StepEnd> {
 async function dueNow(root: string): Promise<StepEnd> {
   using ledger = await Ledger.openToRead(root)
   const due = dueMerges(ledger)
-  return { code: 0, line: due === 0 ? 'nothing due' : `would merge ${number(due)} partitions`, report: null }
+  return { code: 0, line: due === 0 ? 'nothing due' : `would merge ${whole(due)} partitions`, report: null }
 }
 
 /** A failure is a line, too: the next step does not wait for anybody to read it. */

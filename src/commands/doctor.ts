@@ -8,42 +8,41 @@ import { checkProvider, type JudgedRow, type Preflight } from '../preflight/chec
 import { spaceAt } from '../store/disk.ts'
 import { buildViews } from '../views/build.ts'
 import { type Context, readContext } from './context.ts'
-import { bytes, several } from '../report/page/words.ts'
-import { type Answer, type CommandSpec, type Deps, flagOption, type Input } from './spec.ts'
+import { bytes, several, whole } from '../words/figures.ts'
+import { type Answer, answering, type Deps } from './spec.ts'
 import { besideWorld, lakeWorld } from './world.ts'
-import { number } from './print.ts'
 
 /** `doctor`: what is wrong with a lake, and the remedy. */
-export const doctorCommand: CommandSpec = {
+export const doctorCommand = answering({
   name: 'doctor',
   ends: [3, 4, 5, 6, 7],
-  options: [
-    { flags: '--rebuild-ledger', about: 'make the ledger anew from the journal' },
-    { flags: '--repair', about: 'mend whatever can be mended without losing anything' },
-    {
-      flags: '--adopt',
-      about: 'make the journal anew from the data files of a lake that lost it; what does not fit is moved',
-    },
-    { flags: '--forget-lost', about: 'go on without damaged files: the loss is written down, fetch asks again' },
-    { flags: '--quick', about: 'look at names and sizes only, read no checksums' },
-    {
-      flags: '--provider',
-      about: 'ask the provider instead: which assumptions hold for it, with the YAML to paste (at most 10 requests)',
-    },
-  ],
+  options: {
+    '--rebuild-ledger': 'make the ledger anew from the journal',
+    '--repair': 'mend whatever can be mended without losing anything',
+    '--adopt': 'make the journal anew from the data files of a lake that lost it; what does not fit is moved',
+    '--forget-lost': 'go on without damaged files: the loss is written down, fetch asks again',
+    '--quick': 'look at names and sizes only, read no checksums',
+    '--provider':
+      'ask the provider instead: which assumptions hold for it, with the YAML to paste (at most 10 requests)',
+  },
   details:
     'Without a flag it only looks. Exit code 4: something is lost or unreadable; notices alone (orphans, stale\nlocks, little room) leave it at 0. Nothing is ever lost unless --forget-lost says so.\n--provider needs no lake and stores nothing: every row of docs/assumptions.md holds, is contradicted (exit code 4)\nor cannot be told; it ends with 3 where a key is refused, 5 where a limit is spent, 6 where nobody answers.',
   answer: async (input, deps) => {
-    const { settings, catalogue } = readContext(input, deps)
-    if (flagOption(input, 'provider')) return await askProvider(input, { settings, catalogue }, deps)
+    const { settings, catalogue } = await readContext(input, deps)
+    const { quick, rebuildLedger, repair, forgetLost, adopt, provider } = input.options
+    if (provider) {
+      if (quick || rebuildLedger || repair || forgetLost || adopt)
+        throw usage('--provider', { expected: 'no other flag of doctor', got: 'one that is about a lake' })
+      return await askProvider({ settings, catalogue }, deps)
+    }
     const diagnosis = await examine(
       {
         data: settings.data,
-        thorough: !flagOption(input, 'quick'),
-        rebuildLedger: flagOption(input, 'rebuildLedger'),
-        repair: flagOption(input, 'repair'),
-        forgetLost: flagOption(input, 'forgetLost'),
-        adopt: flagOption(input, 'adopt') ? { catalogue, synthetic: madeUp(settings) } : null,
+        thorough: !quick,
+        rebuildLedger,
+        repair,
+        forgetLost,
+        adopt: adopt ? { catalogue, synthetic: madeUp(settings) } : null,
       },
       worldOf(deps, catalogue),
     )
@@ -51,14 +50,10 @@ export const doctorCommand: CommandSpec = {
     const document = { ok: damages.length === 0, ...diagnosis }
     return { document, words: () => inWords(diagnosis), error: damageVerdict(damages) }
   },
-}
-
-const mending = ['rebuildLedger', 'repair', 'adopt', 'forgetLost', 'quick']
+})
 
 /** The other doctor: of a provider, not of a lake. */
-async function askProvider(input: Input, provider: Context, deps: Deps): Promise<Answer> {
-  if (mending.some((name) => flagOption(input, name)))
-    throw usage('--provider', { expected: 'no other flag of doctor', got: 'one that is about a lake' })
+async function askProvider(provider: Context, deps: Deps): Promise<Answer> {
   const { error, ...found } = await checkProvider(provider, besideWorld(deps))
   const against = found.rows.filter(({ verdict }) => verdict === 'contradicted')
   const document = { ok: against.length === 0 && error === null, ...found }
@@ -116,7 +111,7 @@ export function againLines(again: readonly ObservedAgain[]): string[] {
   const lines = again.slice(0, shown).map((one) => `again     ${againInWords(one)}`)
   return again.length <= shown
     ? lines
-    : [...lines, `          and ${number(again.length - shown)} more months: see --json`]
+    : [...lines, `          and ${whole(again.length - shown)} more months: see --json`]
 }
 
 function inWords({ version, checked, findings, mended, forgotten, observed_again: again }: Diagnosis): string {
@@ -124,7 +119,7 @@ function inWords({ version, checked, findings, mended, forgotten, observed_again
   if (forgotten && forgotten.files.length > 0) {
     const { files, points, series } = forgotten
     lines.push(
-      `lost      ${number(points)} points of ${series.length} series in ${files.length} files; fetch asks for them again`,
+      `lost      ${whole(points)} points of ${series.length} series in ${files.length} files; fetch asks for them again`,
     )
     for (const path of files) lines.push(`          ${path}`)
   }

@@ -2,26 +2,26 @@ import type { Drift } from '../catalog/drift.ts'
 import { LakeError } from '../errors.ts'
 import { findDrift } from '../metrics/drift.ts'
 import { readContext } from './context.ts'
-import { several } from '../report/page/words.ts'
+import { several } from '../words/figures.ts'
 import { readGiven } from './given.ts'
-import { type CommandSpec, flagOption, textOption } from './spec.ts'
+import { answering } from './spec.ts'
 import { besideWorld } from './world.ts'
 
 /** `catalog drift`: the catalogue against what the provider lists now. */
-export const driftCommand: CommandSpec = {
+export const driftCommand = answering({
   name: 'catalog drift',
   ends: [3, 4, 5, 6],
-  options: [
-    { flags: '--file FILE', about: 'a saved listing, instead of asking the provider' },
-    { flags: '--path PATH', about: 'where below /v1/metrics/ the provider lists its endpoints', default: 'endpoints' },
-    { flags: '--all', about: 'also listed paths that do not end in _pit' },
-    { flags: '--strict', about: 'exit code 4 when anything differs' },
-  ],
+  options: {
+    '--file FILE': 'a saved listing, instead of asking the provider',
+    '--path PATH': { about: 'where below /v1/metrics/ the provider lists its endpoints', default: 'endpoints' },
+    '--all': 'also listed paths that do not end in _pit',
+    '--strict': 'exit code 4 when anything differs',
+  },
   details:
     'One request. A parameter of which the listing says nothing has not changed; placeholders without a real\nname are reported apart. `catalog import` turns a saved listing into catalogue rows.',
   answer: async (input, deps) => {
-    const { settings, catalogue } = readContext(input, deps)
-    const file = textOption(input, 'file')
+    const { settings, catalogue } = await readContext(input, deps)
+    const file = input.options.file
     const drift = await findDrift(
       {
         settings,
@@ -30,14 +30,14 @@ export const driftCommand: CommandSpec = {
           file === undefined
             ? null
             : { name: file, text: readGiven(deps.cwd, file, 'a readable listing', `--file ${file}`) },
-        path: textOption(input, 'path') ?? 'endpoints',
-        all: flagOption(input, 'all'),
+        path: input.options.path ?? 'endpoints',
+        all: input.options.all,
       },
       besideWorld(deps),
     )
-    return { document: drift, words: () => inWords(drift), error: flagOption(input, 'strict') ? verdict(drift) : null }
+    return { document: drift, words: () => inWords(drift), error: input.options.strict ? verdict(drift) : null }
   },
-}
+})
 
 function verdict({ gone, changed, ...rest }: Drift): LakeError | null {
   const count = rest.new.length + gone.length + changed.length

@@ -4,11 +4,11 @@ import { type ChangedPoint, type ChangedRecord, type Explained, explainChange } 
 import { formatInstant } from '../time.ts'
 import { readContext, runOf, timeoutOption } from './context.ts'
 import { stampedPath } from './given.ts'
-import { type CommandSpec, numberOption, showLive } from './spec.ts'
+import { answering, showLive } from './spec.ts'
 import { programName } from './program.ts'
 
 /** `explain-change A.parquet [B.parquet]`: why a stamped result is not what it was. */
-export const explainCommand: CommandSpec = {
+export const explainCommand = answering({
   name: 'explain-change',
   ends: [4, 5, 6],
   args: [
@@ -19,14 +19,14 @@ export const explainCommand: CommandSpec = {
       about: 'another one of the same query; without it the query on the lake as it stands',
     },
   ],
-  options: [{ flags: '--tries N', about: 'so many runs may narrow the points down', default: '300' }, timeoutOption],
+  options: { '--tries N': { about: 'so many runs may narrow the points down', default: '300' }, ...timeoutOption },
   details: `The query runs at versions between the two, half of them left out each time, until one commit is found before which it
 gives the earlier rows and after which it does not. Then as few of the points and records of that commit as make the first
 row are named, each with both values and when it came. Where views or catalogue differ, and change rows of the same data,
 they are named, too. Exit 0: the same, or explained: a result may change as a lake grows. Exit 4: it differs, and nothing
 that the lake holds says why. Exit 6: results of two different queries.`,
   answer: async (input, deps) => {
-    const { settings } = readContext(input, deps)
+    const { settings } = await readContext(input, deps)
     const [from = '', to = null] = input.args
     const path = (file: string): string => stampedPath(deps.cwd, file)
     const found = await explainChange(
@@ -34,7 +34,7 @@ that the lake holds says why. Exit 6: results of two different queries.`,
         root: settings.data,
         from: path(from),
         to: to === null ? null : path(to),
-        tries: numberOption(input, 'tries') ?? 300,
+        tries: input.options.tries,
         program: programName(),
         onRun: ({ runs, about }) => showLive(deps, `run ${runs}: ${about}`),
       },
@@ -43,7 +43,7 @@ that the lake holds says why. Exit 6: results of two different queries.`,
     showLive(deps, '')
     return { document: found, words: () => inWords(found), error: judged(found) }
   },
-}
+})
 
 function judged({ verdict, reason, from }: Explained): LakeError | null {
   const got = reason ?? undefined

@@ -1,25 +1,27 @@
 import { ingest } from '../metrics/fetch.ts'
 import { beginsInWords, type IngestSummary, verdict } from '../metrics/tally.ts'
-import { isVerbose, readContext, selectionOptions, selectionsOf } from './context.ts'
+import { isVerbose, readContext, selectionOptions, selectionsOf, boundingOptions } from './context.ts'
 import { fetchProgress } from './progress.ts'
-import { type AnsweringSpec, flagOption, numberOption } from './spec.ts'
+import { answering } from './spec.ts'
 import { askingWorld } from './world.ts'
-import { number } from './print.ts'
+import { whole } from '../words/figures.ts'
 
 /** `fetch`: brings the selected metrics up to date. */
-export const fetchCommand: AnsweringSpec<IngestSummary> = {
+export const fetchCommand = answering({
   name: 'fetch',
   ends: [3, 4, 5, 6, 7],
   recorded: true,
   asks: true,
-  options: [
+  options: {
     ...selectionOptions,
-    { flags: '--provider-moved', about: 'the provider has a new address: accept it for this lake' },
-  ],
+    ...boundingOptions,
+    '--provider-moved': 'the provider has a new address: accept it for this lake',
+  },
   details:
     'The first Ctrl-C finishes what is in flight and commits; the second stops at once. Either way the same\ncommand goes on later: stored points never change, an upstream difference is a violation (exit 4).',
   answer: async (input, deps) => {
-    const { settings, catalogue } = readContext(input, deps)
+    const { settings, catalogue } = await readContext(input, deps)
+    const { gaps: gapsOnly, maxRequests = null, providerMoved } = input.options
     const verbose = isVerbose(input, deps)
     const progress = fetchProgress(deps, verbose)
     const summary = await ingest(
@@ -27,16 +29,16 @@ export const fetchCommand: AnsweringSpec<IngestSummary> = {
         settings,
         catalogue,
         selections: await selectionsOf(input, { settings, catalogue }),
-        gapsOnly: flagOption(input, 'gaps'),
+        gapsOnly,
         now: Math.floor(deps.now() / 1000),
-        maxRequests: numberOption(input, 'maxRequests') ?? null,
-        providerMoved: flagOption(input, 'providerMoved'),
+        maxRequests,
+        providerMoved,
       },
       { ...askingWorld(deps, 'fetch', catalogue), onEvent: progress.onEvent, detailedLog: verbose },
     ).finally(progress.end)
     return { document: summary, words: () => inWords(summary), error: verdict(summary) }
   },
-}
+})
 
 const shown = 3
 
@@ -45,7 +47,7 @@ function begins({ begins_later: later }: IngestSummary): string[] {
   const lines = later.slice(0, shown).map((one) => `begins later ${beginsInWords(one)}`)
   return later.length <= shown
     ? lines
-    : [...lines, `begins later ${number(later.length - shown)} more series: see --json`]
+    : [...lines, `begins later ${whole(later.length - shown)} more series: see --json`]
 }
 
 function inWords(summary: IngestSummary): string {
@@ -53,12 +55,12 @@ function inWords(summary: IngestSummary): string {
   const among = incidents === 0 ? '' : `, ${incidents === 1 ? 'an incident' : `${incidents} incidents`} among them`
   return [
     `version      ${summary.version}`,
-    `requests     ${number(summary.requests)}`,
-    `points       ${number(summary.points_added)} added in ${summary.files_added} files`,
+    `requests     ${whole(summary.requests)}`,
+    `points       ${whole(summary.points_added)} added in ${summary.files_added} files`,
     `windows      ${windows.covered} covered, ${windows.empty} empty, ${windows.unsupported} unsupported, ${windows.failed} failed${windows.not_asked === 0 ? '' : `, ${windows.not_asked} not asked`}`,
     ...(summary.gaps === 0
       ? []
-      : [`gaps         ${number(summary.gaps)} windows in which points are missing: pitlake sql "FROM gaps"`]),
+      : [`gaps         ${whole(summary.gaps)} windows in which points are missing: pitlake sql "FROM gaps"`]),
     ...begins(summary),
     `violations   ${summary.violations}${among}${summary.accepted === 0 ? '' : `, and ${summary.accepted} accepted`}`,
     '',

@@ -1,19 +1,18 @@
-import { givenKeys, type Settings } from '../config/settings.ts'
-import { type HookName, hookNames } from '../config/health.ts'
-import { exitCode, LakeError } from '../errors.ts'
+import { givenKeys } from '../config/settings.ts'
+import type { HookName } from '../config/health.ts'
+import { LakeError } from '../errors.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { type Alarms, alarmsOf, type Differing, newAlarms } from '../report/alarms.ts'
-import { judgedReasons } from '../report/check.ts'
 import { patience } from '../report/freshness.ts'
-import type { Reason } from '../report/page/standing.ts'
-import { readStanding } from '../report/status.ts'
+import { judgedReasons, readStanding } from '../report/status.ts'
+import type { Reason } from '../report/trust.ts'
 import { isBegun } from '../store/begin.ts'
 import { waitForLock } from '../store/lock.ts'
 import { redact } from '../secrets/secrets.ts'
 import { formatInstant } from '../time.ts'
-import { type Context, readContext, readSettings } from './context.ts'
+import type { Context } from './context.ts'
 import { runHook } from './run-hook.ts'
-import type { Deps, Input, Tell } from './spec.ts'
+import type { Deps } from './spec.ts'
 import { scripted } from './violations.ts'
 import { lakeWorld } from './world.ts'
 
@@ -32,18 +31,13 @@ const mostWaiting = 20
 /** So many violations are told one by one. */
 const mostTold = 100
 
-function hasHooks({ hooks }: Settings): boolean {
-  return hookNames.some((name) => hooks.commands[name] !== undefined)
-}
-
-/** The hooks of the config for one command; null where there are none. `say` is told of one that failed. */
+/** The hooks of the config for one command. `say` is told of one that failed. */
 export async function openHooks(
   context: Context,
   job: string,
   deps: Deps,
   say: (words: string) => void,
-): Promise<OpenHooks | null> {
-  if (!hasHooks(context.settings)) return null
+): Promise<OpenHooks> {
   const { data, hooks } = context.settings
   const keys = givenKeys(deps.env)
   const env = { ...keylessOf(deps.env, keys), PITLAKE_DATA: data }
@@ -147,45 +141,3 @@ export function keylessOf(env: Deps['env'], keys: readonly string[]): Record<str
 }
 
 const ours = /^(?:PITLAKE_.*|AWS_(?:ACCESS_KEY_ID|SECRET_ACCESS_KEY|SESSION_TOKEN))$/i
-
-/** Does the work of a recorded job, then has the hooks run; a call that was refused before it began has no end. */
-export async function withHooks<T>(
-  command: string,
-  input: Input,
-  deps: Deps,
-  work: (tell: Tell) => Promise<T>,
-): Promise<T> {
-  let report: unknown = null
-  const tell: Tell = (document) => void (report = document)
-  const hooks = await hooksOf(command, input, deps)
-  if (hooks === null) return await work(tell)
-  const end = async (exit_code: number, error: string | null): Promise<void> => {
-    if (exit_code === 2 || exit_code === 7) return
-    hooks.look()
-    hooks.done({ exit_code, error, report })
-    await hooks.idle()
-  }
-  let value: T
-  try {
-    value = await work(tell)
-  } catch (error) {
-    await end(exitCode(error), error instanceof Error ? error.message : String(error))
-    throw error
-  }
-  await end(typeof value === 'number' ? value : 0, null)
-  return value
-}
-
-/** A mistake of the configuration is told by the command itself. */
-async function hooksOf(command: string, input: Input, deps: Deps): Promise<OpenHooks | null> {
-  if (input.options['dryRun'] === true) return null
-  let context: Context
-  try {
-    if (!hasHooks(readSettings(input, deps))) return null
-    context = readContext(input, deps)
-  } catch (error) {
-    if (error instanceof LakeError) return null
-    throw error
-  }
-  return await openHooks(context, command, deps, (words) => deps.stderr(`note: hook ${words}\n`))
-}

@@ -7,31 +7,31 @@ import { usage } from '../errors.ts'
 import { putOut } from '../store/output.ts'
 import { readSettings } from './context.ts'
 import { readGiven } from './given.ts'
-import { type CommandSpec, flagOption, textOption } from './spec.ts'
+import { answering } from './spec.ts'
 
 /** `catalog import FILE`: a provider's own listing becomes a user catalogue file. */
-export const importListing: CommandSpec = {
+export const importListing = answering({
   name: 'catalog import',
   ends: [6],
   args: [{ name: 'file', about: 'the listing', required: true }],
-  options: [
-    { flags: '--out FILE', about: 'the user catalogue file to write', default: 'my-endpoints.yaml' },
-    { flags: '--all', about: 'also paths that do not end in _pit' },
-    { flags: '--force', about: 'overwrite the file' },
-  ],
+  options: {
+    '--out FILE': { about: 'the user catalogue file to write', default: 'my-endpoints.yaml' },
+    '--all': 'also paths that do not end in _pit',
+    '--force': 'overwrite the file',
+  },
   details:
     'Endpoints that the catalogue has already are left out; unknown keys are kept under `extra`.\nName the written file in pitlake.yaml: `catalogs: [my-endpoints.yaml]`.',
   answer: async (input, deps) => {
     const file = input.args[0] ?? ''
-    const out = textOption(input, 'out') ?? 'my-endpoints.yaml'
+    const out = input.options.out ?? 'my-endpoints.yaml'
     const target = resolve(deps.cwd, out)
-    if (existsSync(target) && !flagOption(input, 'force'))
+    if (existsSync(target) && !input.options.force)
       throw usage(out, { expected: 'no such file yet', got: 'one', next: 'use --force to overwrite' })
     const settings = readSettings(input, deps)
     const others = settings.catalogs.filter((path) => path !== target)
     const catalogue = loadCatalogue(others)
     const listed = readListing(file, readGiven(deps.cwd, file, 'a readable listing'))
-    const pit = listed.filter((row) => flagOption(input, 'all') || row.path.endsWith('_pit'))
+    const pit = listed.filter((row) => input.options.all || row.path.endsWith('_pit'))
     const fresh = pit.filter((row) => !catalogue.endpoints.has(row.path))
     const facts = {
       listed: listed.length,
@@ -50,4 +50,4 @@ export const importListing: CommandSpec = {
       `${facts.listed} listed, ${facts.known} known already, ${facts.skipped} not point-in-time, ${facts.added} added${facts.file === null ? '' : ` to ${out}`}\n`
     return { document: facts, words }
   },
-}
+})

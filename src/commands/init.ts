@@ -3,24 +3,23 @@ import { resolve } from 'node:path'
 import { configJsonSchema } from '../config/config.ts'
 import { usage } from '../errors.ts'
 import { putOut } from '../store/output.ts'
-import { json } from './print.ts'
-import { type CommandSpec, flagOption } from './spec.ts'
+import { json, talking } from './spec.ts'
 
 /** `init`: the two files a new lake starts from; never overwrites. */
-export const init: CommandSpec = {
+export const init = talking({
   name: 'init',
   ends: [6],
-  options: [
-    { flags: '--schema', about: 'print the JSON schema of pitlake.yaml for editors instead' },
-    { flags: '--force', about: 'overwrite files that are there' },
-  ],
+  options: {
+    '--schema': 'print the JSON schema of pitlake.yaml for editors instead',
+    '--force': 'overwrite files that are there',
+  },
   run: async (input, deps) => {
-    if (flagOption(input, 'schema')) return deps.stdout(json(configJsonSchema()))
+    if (input.options.schema) return deps.stdout(json(configJsonSchema()))
     if (deps.cwd.includes('?'))
       throw usage('init', { expected: 'a folder without ? in its path', got: deps.cwd, next: 'rename it' })
     const files = ['pitlake.yaml', '.env.example'].map((name) => ({ name, path: resolve(deps.cwd, name) }))
     const taken = files.filter((file) => existsSync(file.path))
-    if (taken.length > 0 && !flagOption(input, 'force')) {
+    if (taken.length > 0 && !input.options.force) {
       throw usage(taken.map((file) => file.name).join(', '), {
         expected: 'no such file yet',
         got: 'one',
@@ -32,7 +31,7 @@ export const init: CommandSpec = {
       deps.stderr(`wrote ${file.name}\n`)
     }
   },
-}
+})
 
 /** The template files stand beside the catalogue, so that they are data, too. */
 function template(name: string): string {

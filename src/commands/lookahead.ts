@@ -1,25 +1,31 @@
-import { usage } from '../errors.ts'
-import { jsonText } from '../json.ts'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { z } from 'zod'
+import { usage, LakeError } from '../errors.ts'
+import { jsonText, jsonOf } from '../json.ts'
 import { givenThat } from '../lookahead/assumed.ts'
 import { folded } from '../results/folded.ts'
 import type { TrialInput } from '../lookahead/runs.ts'
-import { openWorlds } from '../lookahead/world.ts'
+import { openWorlds, changedPoints } from '../lookahead/world.ts'
+import { kinds } from '../kinds.ts'
+import { gone, proveFunction, Raised } from '../lookahead/function.ts'
 import { type Difference, type Proof, proveNoLookahead } from '../lookahead/lookahead.ts'
+import { openAltered } from '../query/altered.ts'
+import { carryFile } from '../query/beside.ts'
 import { guarded, type RunDeps, runScript } from '../query/run.ts'
 import { noteOf } from '../results/stamp.ts'
 import type { StampNote } from '../results/stamped.ts'
+import { realDisk } from '../store/disk.ts'
 import type { Engine } from '../store/engine.ts'
-import { kinds } from '../kinds.ts'
+import { temporaryFolder } from '../store/files.ts'
 import { readContext, runOf, timeoutOption } from './context.ts'
-import { judged } from './judged.ts'
-import { readGiven, stampedPath } from './given.ts'
-import { proveTold } from './lookahead-function.ts'
 import { setOption } from './flags.ts'
+import { judged, readGiven, stampedPath } from './given.ts'
 import { variablesOf } from './query.ts'
-import { type CommandSpec, type Deps, flagOption, listOption, numberOption, showLive, textOption } from './spec.ts'
+import { answering, type Deps, showLive } from './spec.ts'
 
 /** `lookahead FILE.sql`: proves or disproves that a query looks ahead. */
-export const lookahead: CommandSpec = {
+export const lookahead = answering({
   name: 'lookahead',
   ends: [4, 5, 6],
   args: [
@@ -29,24 +35,20 @@ export const lookahead: CommandSpec = {
       required: true,
     },
   ],
-  options: [
-    { flags: '--ts COL', about: 'the column with the instant of each row', default: 'ts' },
-    { flags: '--labels LIST', about: 'columns that may look ahead, by comma: what a model is to learn' },
-    {
-      flags: '--cutoffs N',
-      about: 'how many times it runs without a part of the future (default: 50; 5 where its plan proves it)',
-    },
-    {
-      flags: '--tolerance X',
+  options: {
+    '--ts COL': { about: 'the column with the instant of each row', default: 'ts' },
+    '--labels LIST': 'columns that may look ahead, by comma: what a model is to learn',
+    '--cutoffs N': 'how many times it runs without a part of the future (default: 50; 5 where its plan proves it)',
+    '--tolerance X': {
       kind: kinds.number('a number from 0 to 1', (value) => value >= 0 && value < 1),
       about: 'relative difference of doubles that counts as none',
       default: '0',
     },
-    { flags: '--explain', about: 'tell every reason of a proof from the plan, however many' },
-    { flags: '--function', about: 'FILE is the name of a function, whose program is on standard input and output' },
-    setOption,
-    { ...timeoutOption, default: '600' },
-  ],
+    '--explain': 'tell every reason of a proof from the plan, however many',
+    '--function': 'FILE is the name of a function, whose program is on standard input and output',
+    ...setOption,
+    '--timeout SECONDS': { ...timeoutOption['--timeout SECONDS'], default: '600' },
+  },
   details: `The query runs on the whole lake and again at many instants T as if nothing after T were known yet; its rows up to T
 must be the same both ways. Some runs hide what arrived right after each of many decisions and find where to cut. Beside
 that its plan is read: where each row and value is known at its instant on any lake, the query is proved, with the
@@ -60,26 +62,26 @@ deterministic.
 With --function a program of another language runs a function of its own in the same worlds; pitlake.lookahead in Python
 and lookahead in TypeScript do.`,
   answer: async (input, deps) => {
-    const { settings } = readContext(input, deps)
+    const { settings } = await readContext(input, deps)
     const file = input.args[0] ?? ''
     const { signal } = runOf(input, deps)
     const trial: TrialInput = {
-      ts: textOption(input, 'ts') ?? 'ts',
-      labels: listOption(input, 'labels') ?? [],
-      ...runsAsked(numberOption(input, 'cutoffs')),
-      tolerance: numberOption(input, 'tolerance') ?? 0,
+      ts: input.options.ts,
+      labels: input.options.labels ?? [],
+      ...runsAsked(input.options.cutoffs),
+      tolerance: input.options.tolerance,
       onCutoff: (done, all) => showLive(deps, done === all ? '' : `${done} of ${all} cut-offs`),
     }
-    const proof = flagOption(input, 'function')
+    const proof = input.options.function
       ? await proveTold(settings.data, trial, deps, signal)
       : await proveFile(settings.data, await givenQuery(deps.cwd, file, variablesOf(input)), trial, { ...deps, signal })
     return {
       document: proof,
-      words: () => inWords(proof, file, flagOption(input, 'explain')),
+      words: () => inWords(proof, file, input.options.explain),
       error: judged(file, proof, outcome),
     }
   },
-}
+})
 
 async function proveFile(
   folder: string,
@@ -208,4 +210,50 @@ function placed({ what, line, column }: NonNullable<Proof['unproved']>): string 
 
 function text(value: unknown): string {
   return typeof value === 'string' ? value : jsonText(value)
+}
+
+/*
+ * A function of another language, tried by its own program: a line of JSON each way. That one begins with `{"text"}`, which
+ * names the metrics that the function reads. Then, as often as is wanted, `{"database", "variables", "rows"}`: it opens this
+ * throw-away `lake.duckdb`, sets these session variables to these texts, runs the function, writes its rows to that Parquet
+ * file and says `{"done": true}`, or `{"raised": "why"}`. At the end stands what came of it.
+ */
+
+const opening = z.object({ text: z.string() })
+const reply = z.union([z.object({ done: z.literal(true) }), z.object({ raised: z.string() })])
+
+/** Tries a function whose program is on the other side of standard input and output. */
+async function proveTold(folder: string, input: TrialInput, deps: Deps, signal: AbortSignal): Promise<Proof> {
+  const lines = createInterface({ input: process.stdin, signal })[Symbol.asyncIterator]()
+  const heard = async <T>(shape: z.ZodType<T>): Promise<T> => {
+    const line = await lines.next()
+    if (signal.aborted) throw new LakeError('stopped', { subject: 'the look-ahead was cancelled' })
+    const said = line.done === true ? undefined : shape.safeParse(jsonOf(line.value)).data
+    if (said !== undefined) return said
+    throw usage('lookahead --function', {
+      expected: 'a line of JSON from the program that runs the function',
+      got: line.done === true ? 'the end of standard input' : line.value.slice(0, 80),
+    })
+  }
+  await using scratch = await temporaryFolder()
+  const database = join(scratch.path, 'lake.duckdb')
+  const made = await openAltered(folder, changedPoints, { into: database, threads: 1 })
+  made.close()
+  using engine = await openWorlds(folder)
+  const { text } = await heard(opening)
+  let runs = 0
+  try {
+    return await proveFunction(engine, text, input, async (table, world) => {
+      const rows = join(scratch.path, `${runs++}.parquet`)
+      deps.stdout(`${JSON.stringify({ database, variables: gone(world), rows })}\n`)
+      const said = await heard(reply)
+      if ('raised' in said) throw new Raised(said.raised, world)
+      await carryFile(rows, engine, table)
+      await realDisk.remove(rows)
+    })
+  } finally {
+    await lines.return?.()
+    // Whoever waits for the end of this program holds the other end of it.
+    process.stdin.destroy()
+  }
 }

@@ -4,13 +4,13 @@ import type { Tool } from '../door/tools.ts'
 import type { ToolHead } from './answering.ts'
 import { type Context, readContext } from './context.ts'
 import { type Answers, deskOptions, openAnswers, standingNow } from './desk.ts'
-import type { CommandSpec, Deps, Input } from './spec.ts'
+import { type Deps, talking } from './spec.ts'
 import { programVersion } from './program.ts'
 import { withScratch } from './query.ts'
 import { untilStopped } from './world.ts'
 
 /** `mcp`: the lake for agents, over standard input and output. */
-export const mcpCommand: CommandSpec = {
+export const mcpCommand = talking({
   name: 'mcp',
   ends: [4],
   options: deskOptions('60s'),
@@ -23,35 +23,33 @@ export const mcpCommand: CommandSpec = {
     'It ends when standard input does. In the configuration of an agent:',
     '  {"mcpServers": {"pitlake": {"command": "npx", "args": ["pitlake", "mcp", "--data", "/path/to/data"]}}}',
   ].join('\n'),
-  run,
-}
-
-async function run(input: Input, deps: Deps): Promise<void> {
-  const context = readContext(input, deps)
-  const { settings } = context
-  await withScratch(async (scratch) => {
-    await using answers = openAnswers(input, deps, { settings, scratch, beside: 0 })
-    const heads = (await answers.ready()) as readonly ToolHead[]
-    if (deps.signal.aborted) return
-    const close = await serveMcp({
-      tools: heads.map((head) => ({ ...head, call: calling(head.name, answers, context, deps) })),
-      version: programVersion(),
-      secrets: settings.secrets,
-      input: process.stdin,
-      output: process.stdout,
-      note: (text) => deps.stderr(`note: ${text}\n`),
+  run: async (input, deps) => {
+    const context = await readContext(input, deps)
+    const { settings } = context
+    await withScratch(async (scratch) => {
+      await using answers = openAnswers(input, deps, { settings, scratch, beside: 0 })
+      const heads = (await answers.ready()) as readonly ToolHead[]
+      if (deps.signal.aborted) return
+      const close = await serveMcp({
+        tools: heads.map((head) => ({ ...head, call: calling(head.name, answers, context, deps) })),
+        version: programVersion(),
+        secrets: settings.secrets,
+        input: process.stdin,
+        output: process.stdout,
+        note: (text) => deps.stderr(`note: ${text}\n`),
+      })
+      const ended = new AbortController()
+      const { signal } = ended
+      await Promise.race([
+        once(process.stdin, 'end', { signal }),
+        once(process.stdin, 'close', { signal }),
+        untilStopped(deps),
+      ]).catch(() => undefined)
+      ended.abort()
+      await close()
     })
-    const ended = new AbortController()
-    const { signal } = ended
-    await Promise.race([
-      once(process.stdin, 'end', { signal }),
-      once(process.stdin, 'close', { signal }),
-      untilStopped(deps),
-    ]).catch(() => undefined)
-    ended.abort()
-    await close()
-  })
-}
+  },
+})
 
 /** Has a tool called; how the lake stands is read here, where the settings are. */
 function calling(tool: string, answers: Answers, context: Context, deps: Deps): Tool['call'] {

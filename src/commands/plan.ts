@@ -1,59 +1,62 @@
+import { ruleFor } from '../catalog/availability.ts'
+import type { SeriesName } from '../catalog/series.ts'
 import { usage } from '../errors.ts'
-import { preparePlan } from '../metrics/prepare.ts'
-import type { Plan, Totals } from '../metrics/plan.ts'
-import { formatDate } from '../time.ts'
 import { kinds } from '../kinds.ts'
-import { readContext, selectionOptions, selectionsOf } from './context.ts'
-import { answerDue } from './due.ts'
-import { bytes } from '../report/page/words.ts'
-import { number, seconds, table } from './print.ts'
-import { type Answer, type AnsweringSpec, type Deps, flagOption, type Input, numberOption } from './spec.ts'
+import type { Plan, Totals } from '../metrics/plan.ts'
+import { preparePlan } from '../metrics/prepare.ts'
+import { formatDate, formatInstant, type Instant } from '../time.ts'
+import { type DueBy, type NextPoint, nextPoints, registryDue } from '../watch/due.ts'
+import { lagsNow, lakeNow } from '../watch/lake.ts'
+import { bytes, span, whole } from '../words/figures.ts'
+import { table, wrapped } from '../words/table.ts'
+import { boundingOptions, readContext, selectionOptions, selectionsOf } from './context.ts'
+import { type Answer, answering, type Deps, type Input } from './spec.ts'
 import { besideWorld, lakeWorld } from './world.ts'
 
+const planOptions = {
+  ...selectionOptions,
+  ...boundingOptions,
+  '--requests': 'list every request',
+  '--offline': "plan by the provider's metadata that the lake holds, and ask nobody",
+} as const
+
 /** `plan`: what a fetch would ask. */
-export const planCommand: AnsweringSpec = {
+export const planCommand = answering({
   name: 'plan',
   ends: [4, 6, 7],
-  options: [
-    ...selectionOptions,
-    { flags: '--requests', about: 'list every request' },
-    { flags: '--offline', about: "plan by the provider's metadata that the lake holds, and ask nobody" },
-    { flags: '--due', about: 'instead, what comes next of each series, and when; asks nobody' },
-    { flags: '--at TIME', kind: kinds.instant, about: 'with --due: as seen at this instant instead of now' },
-  ],
+  options: {
+    ...planOptions,
+    '--due': 'instead, what comes next of each series, and when; asks nobody',
+    '--at TIME': { kind: kinds.instant, about: 'with --due: as seen at this instant instead of now' },
+  },
   details:
     "Asks the provider for its metadata of the selected paths where the lake's are older than 7 days (free, and no part\nof the counts), as `fetch` does, and keeps them in a lake that it may write to. What they leave out is not asked.\n\n" +
     'Flags for paths, assets or dimensions make a selection of their own; without them `select` of the\nconfig holds, without that what the lake holds already. -v shows where each setting comes from.\n\n' +
     '--due lists the next point of each series by the instant at which it should be there: by the lag that its endpoint\nhas shown (what `audit availability` measures, after ten arrivals), else by its availability rule. It asks nobody.',
   answer: async (input, deps) => {
-    if (flagOption(input, 'due')) {
-      refuseBeside(input)
-      return await answerDue(input, deps)
+    const { due, at = Math.floor(deps.now() / 1000), requests, offline, gaps, maxRequests } = input.options
+    if (due) {
+      // What speaks of requests has no say in what is due.
+      const beside = Object.entries({ requests, offline, gaps, 'max-requests': maxRequests }).find(([, value]) => value)
+      if (beside !== undefined)
+        throw usage('--due', { expected: 'no flag that is about requests', got: `--${beside[0]}` })
+      return await answerDue(input, deps, at)
     }
-    if (input.options['at'] !== undefined) throw usage('--at', { expected: '--due with it', got: 'no --due' })
+    if (input.options.at !== undefined) throw usage('--at', { expected: '--due with it', got: 'no --due' })
     return await answerPlan(input, deps)
   },
-}
-
-/** What speaks of requests has no say in what is due. */
-function refuseBeside({ options }: Input): void {
-  const beside = ['requests', 'offline', 'gaps', 'maxRequests'].find((name) => (options[name] ?? false) !== false)
-  if (beside === undefined) return
-  const flag = beside === 'maxRequests' ? 'max-requests' : beside
-  throw usage('--due', { expected: 'no flag that is about requests', got: `--${flag}` })
-}
+})
 
 /** What a fetch would ask, as `plan` says it. */
-export async function answerPlan(input: Input, deps: Deps): Promise<Answer<Totals>> {
-  const { settings, catalogue } = readContext(input, deps)
-  const most = numberOption(input, 'maxRequests')
+export async function answerPlan(input: Input<typeof planOptions>, deps: Deps): Promise<Answer<Totals>> {
+  const { settings, catalogue } = await readContext(input, deps)
+  const { maxRequests: most, offline, gaps: gapsOnly, requests } = input.options
   const selections = await selectionsOf(input, { settings, catalogue })
   const now = Math.floor(deps.now() / 1000)
-  const offline = flagOption(input, 'offline')
-  const wanted = { settings, catalogue, selections, gapsOnly: flagOption(input, 'gaps'), now }
+  const wanted = { settings, catalogue, selections, gapsOnly, now }
   const world = offline ? null : { ...besideWorld(deps), ...lakeWorld(deps, 'plan') }
   const { plan, metadata } = await preparePlan(wanted, world)
-  if (flagOption(input, 'verbose')) {
+  if (input.options.verbose) {
     deps.stderr(
       table(
         ['setting', 'value', 'from'],
@@ -62,7 +65,6 @@ export async function answerPlan(input: Input, deps: Deps): Promise<Answer<Total
     )
   }
   if (offline) deps.stderr('note: --offline: planned by the metadata that the lake holds; nobody was asked\n')
-  const requests = flagOption(input, 'requests')
   const document = {
     ...plan.totals,
     not_asked: plan.blocked.length,
@@ -89,11 +91,11 @@ function requestTable({ asks }: Plan): string {
 
 function inWords({ totals, blocked }: Plan): string {
   const lines = [
-    ...(['series', 'windows', 'requests', 'credits'] as const).map((name) => [name, number(totals[name])]),
-    ['points', `about ${number(totals.points)}`],
+    ...(['series', 'windows', 'requests', 'credits'] as const).map((name) => [name, whole(totals[name])]),
+    ['points', `about ${whole(totals.points)}`],
     ['bytes', `about ${bytes(totals.bytes)}`],
-    ['duration', `about ${seconds(totals.seconds)}`],
-    ...(blocked.length > 0 ? [['not asked', `${number(blocked.length)} windows`]] : []),
+    ['duration', `about ${span(totals.seconds)}`],
+    ...(blocked.length > 0 ? [['not asked', `${whole(blocked.length)} windows`]] : []),
   ]
   return lines.map(([name = '', value]) => `${name.padEnd(10)} ${value}\n`).join('')
 }
@@ -116,4 +118,87 @@ function listed(plan: Plan): readonly object[] {
     points: ask.points,
     credits: ask.credits,
   }))
+}
+
+/** One series of the list, as scripts read it; instants are ISO text. */
+interface DueRow extends SeriesName {
+  readonly due: string
+  readonly overdue: boolean
+  readonly t: string | null
+  readonly by: DueBy
+  /** Of the rule in force for the point. */
+  readonly basis: string
+  readonly observations: number
+  /** When `watch` asks for it. */
+  readonly poll: string
+}
+
+/** What comes next, and when: names are relied on by scripts. */
+interface DueList {
+  readonly at: string
+  readonly series: number
+  readonly overdue: number
+  readonly due: readonly DueRow[]
+  /** When the registry is to be polled next; null where the lake has none of it. */
+  readonly registry: string | null
+}
+
+/** `plan --due`: the next point of each series, by its rule or by the lag learnt so far; asks nobody. */
+async function answerDue(input: Input<typeof selectionOptions>, deps: Deps, at: Instant): Promise<Answer<DueList>> {
+  const { settings, catalogue } = await readContext(input, deps)
+  const selections = await selectionsOf(input, { settings, catalogue })
+  const { wanted, held, registryPolled } = await lakeNow(settings.data, catalogue, selections, at)
+  const learnt = await lagsNow(settings.data, catalogue, wanted)
+  const points = nextPoints(wanted, { held, learnt, weekStart: settings.metrics.weekStart, at })
+  const registry = registryPolled === null ? null : registryDue(registryPolled, at)
+  const document: DueList = {
+    at: formatInstant(at),
+    series: wanted.length,
+    overdue: points.filter(({ due }) => due < at).length,
+    due: points.map((point) => rowOf(point, at)),
+    registry: registry === null ? null : formatInstant(registry),
+  }
+  return { document, words: () => dueInWords(points, registry, at) }
+}
+
+function rowOf({ series, endpoint, interval, t, due, by, observations, poll }: NextPoint, at: Instant): DueRow {
+  const { metric, asset, currency, exchange, network } = series
+  const { basis } = ruleFor(endpoint.rules[interval], t ?? Infinity)
+  const instants = { due: formatInstant(due), t: t === null ? null : formatInstant(t), poll: formatInstant(poll) }
+  const overdue = due < at
+  return { ...instants, overdue, metric, asset, interval, currency, exchange, network, by, basis, observations }
+}
+
+const reasons: Readonly<Record<DueBy, string>> = {
+  rule: 'by the rule',
+  told: 'by the lag that the provider tells',
+  learnt: 'by the lag learnt',
+  new: 'never asked',
+  quiet: 'nothing comes, asked daily',
+  refused: 'refused, asked again',
+}
+
+/** A line for each instant with what is due then, and below it the metrics with their assets. */
+function dueInWords(points: readonly NextPoint[], registry: Instant | null, at: Instant): string {
+  const headed = Map.groupBy(points, ({ due, interval, t, by }) => {
+    const of = t === null ? interval : `${interval} of ${short(t)}`
+    return `${short(due)}  ${away(due - at).padEnd(12)} ${of}, ${reasons[by]}`
+  })
+  const blocks = [...headed].map(([head, own]) => {
+    const metrics = Map.groupBy(own, ({ series }) => series.metric)
+    const lines = [...metrics].flatMap(([metric, all]) => {
+      const assets = [...new Set(all.map(({ series }) => series.asset))].join(', ')
+      const line = `  ${metric}  ${assets}`
+      return line.length <= 80 ? [line] : [`  ${metric}`, ...wrapped(`      ${assets}`, 6)]
+    })
+    return `${[head, ...lines].join('\n')}\n`
+  })
+  const polled = registry === null ? [] : [`${short(registry)}  ${away(registry - at).padEnd(12)} registry\n`]
+  return [...blocks, ...polled].join('')
+}
+
+const short = (instant: Instant): string => `${formatInstant(instant).slice(0, 16).replace('T', ' ')}Z`
+
+function away(after: number): string {
+  return after < 0 ? `${span(-after)} ago` : after === 0 ? 'now' : `in ${span(after)}`
 }

@@ -1,7 +1,6 @@
 import { describeSkew } from '../net/skew.ts'
 import type { IngestEvent } from '../metrics/run.ts'
-import { bytes } from '../report/page/words.ts'
-import { number, seconds } from './print.ts'
+import { bytes, span, whole } from '../words/figures.ts'
 import type { Deps } from './spec.ts'
 
 /** How often a line is shown, in milliseconds: the live one on a terminal, plain ones elsewhere. */
@@ -90,10 +89,10 @@ class Count {
 
   line(what: string): string {
     const parts = [
-      `${number(this.#series - this.#left.size)}/${number(this.#series)} series`,
-      `${number(this.#points)} points`,
-      `${number(this.#requests)} requests, ${Math.round(this.#rate())}/min`,
-      `${number(this.#credits)} credits`,
+      `${whole(this.#series - this.#left.size)}/${whole(this.#series)} series`,
+      `${whole(this.#points)} points`,
+      `${whole(this.#requests)} requests, ${Math.round(this.#rate())}/min`,
+      `${whole(this.#credits)} credits`,
       this.#ahead(),
       what,
     ]
@@ -118,7 +117,7 @@ class Count {
     const from = Math.max(this.#begun, Math.min(this.#now() - paceMs, few))
     const lately = this.#settledAt.filter((at) => at >= from).length
     const each = (this.#now() - from) / 1000 / Math.max(1, lately)
-    return `about ${seconds(each * (this.#asks - this.#settled))} left`
+    return `about ${span(each * (this.#asks - this.#settled))} left`
   }
 }
 
@@ -128,23 +127,22 @@ function news(event: IngestEvent): string | null {
   if (event.kind === 'committed') return `version ${event.version} committed`
   if (event.kind === 'asking' && event.event.kind === 'waiting') {
     const { waitMs, why } = event.event
-    return `waiting ${seconds(waitMs / 1000)} (${why === 'slot' ? 'rate limit' : 'before trying again'})`
+    return `waiting ${span(waitMs / 1000)} (${why === 'slot' ? 'rate limit' : 'before trying again'})`
   }
   return null
 }
 
 function planned({ plan }: Extract<IngestEvent, { kind: 'planned' }>): string[] {
   const { totals, notes, blocked } = plan
-  const size = `about ${number(totals.points)} points (${bytes(totals.bytes)})`
-  const line = `plan: ${number(totals.requests)} requests, ${number(totals.credits)} credits, ${size}, about ${seconds(totals.seconds)}`
-  const kept =
-    blocked.length === 0 ? [] : [`note: ${number(blocked.length)} windows are not asked: ${reasons(blocked)}`]
+  const size = `about ${whole(totals.points)} points (${bytes(totals.bytes)})`
+  const line = `plan: ${whole(totals.requests)} requests, ${whole(totals.credits)} credits, ${size}, about ${span(totals.seconds)}`
+  const kept = blocked.length === 0 ? [] : [`note: ${whole(blocked.length)} windows are not asked: ${reasons(blocked)}`]
   return [line, ...notes.map((note) => `note: ${note}`), ...kept]
 }
 
 function beyond({ series, points }: Extract<IngestEvent, { kind: 'beyond' }>): string {
   const of = series.replaceAll('|', ' ').trim()
-  return `${number(points)} new points of ${of} are integers that a double does not hold; their text is in extra`
+  return `${whole(points)} new points of ${of} are integers that a double does not hold; their text is in extra`
 }
 
 function reasons(blocked: readonly { readonly reason: string }[]): string {

@@ -8,44 +8,37 @@ import { type OutFile, outFile } from '../store/output.ts'
 import type { SessionOptions, Setting } from '../query/lake.ts'
 import { limited, type RunDeps } from '../query/run.ts'
 import { endings, formatOf, formats, type Sink, type WriteOptions } from '../query/write.ts'
+import { formatDuration } from '../time.ts'
 import { visibleLines } from '../visible.ts'
 import { kinds } from '../kinds.ts'
 import { readSettings } from './context.ts'
-import { knowledgeFlags, knowledgeOf } from './flags.ts'
+import { knowledgeFlags, knowledgeOf, type setOption } from './flags.ts'
 import { beforeLeaving, leave } from './leave.ts'
-import {
-  type Deps,
-  flagOption,
-  type Input,
-  manyOption,
-  numberOption,
-  type OptionSpec,
-  textOption,
-  wordOption,
-} from './spec.ts'
+import type { Deps, Input } from './spec.ts'
 
 /** The options of every command that runs SQL on a lake. */
-export const queryOptions: readonly OptionSpec[] = [
-  {
-    flags: '--format FORMAT',
+export const queryOptions = {
+  '--format FORMAT': {
     kind: kinds.choice(formats),
     about: `${formats.join(', ')} (default: by the name of --out, else table)`,
   },
-  { flags: '--out FILE', about: 'write the result to a file; it appears whole or not at all' },
-  { flags: '--compat', about: 'Parquet for small readers: plain pages and types' },
-  { flags: '--safe-csv', about: "CSV for spreadsheets: ' before a text that one would run as a formula" },
+  '--out FILE': 'write the result to a file; it appears whole or not at all',
+  '--compat': 'Parquet for small readers: plain pages and types',
+  '--safe-csv': "CSV for spreadsheets: ' before a text that one would run as a formula",
   ...knowledgeFlags,
-  {
-    flags: '--rows N',
+  '--rows N': {
     kind: kinds.count(0, 'a whole number, 0 for all'),
     about: 'rows of a table to show; 0 shows all',
     default: '100',
   },
-  { flags: '--width N', about: 'places on a line of a table (default: the terminal, else 80)' },
-  { flags: '--timeout TIME', kind: kinds.span('90s or 10m'), about: 'cancel the query after 90s, 10m …' },
-  { flags: '--threads N', about: 'threads of DuckDB (default: all cores)' },
-  { flags: '--memory SIZE', about: 'memory of DuckDB: 2GB (default: its own)' },
-]
+  '--width N': 'places on a line of a table (default: the terminal, else 80)',
+  '--timeout TIME': { kind: kinds.span('90s or 10m', true), about: 'cancel the query after 90s, 10m …' },
+  '--threads N': 'threads of DuckDB (default: all cores)',
+  '--memory SIZE': 'memory of DuckDB: 2GB (default: its own)',
+}
+
+/** A call of such a command. */
+export type Querying = Input<typeof queryOptions>
 
 /** The lake's folder of this call. */
 export function lakeFolder(input: Input, deps: Deps): string {
@@ -53,24 +46,14 @@ export function lakeFolder(input: Input, deps: Deps): string {
 }
 
 /** The state of knowledge and the means that the options ask for. */
-export function sessionOptions(input: Input): SessionOptions {
-  return {
-    ...knowledgeOf(input),
-    set: variablesOf(input),
-    threads: numberOption(input, 'threads'),
-    memoryLimit: textOption(input, 'memory'),
-  }
+export function sessionOptions(input: Querying): SessionOptions {
+  const { threads, memory: memoryLimit } = input.options
+  return { ...knowledgeOf(input), set: variablesOf(input), threads, memoryLimit }
 }
 
 /** The session variables that `--set` names. */
-export function variablesOf(input: Input): Record<string, Setting> {
-  return Object.fromEntries(
-    manyOption(input, 'set').map((text): [string, Setting] => {
-      const match = /^([A-Za-z_]\w*)=([\s\S]*)$/.exec(text)
-      if (!match) throw usage('--set', { expected: 'name=value', got: `"${text}"` })
-      return [match[1] ?? '', settingOf(match[2] ?? '')]
-    }),
-  )
+export function variablesOf({ options: { set } }: Input<typeof setOption>): Record<string, Setting> {
+  return Object.fromEntries(set.map(([name, text]) => [name, settingOf(text)]))
 }
 
 function settingOf(text: string): Setting {
@@ -87,11 +70,8 @@ export interface Output extends WriteOptions {
 }
 
 /** Reads and checks the options of the output. */
-export function outputOf(input: Input, deps: Deps): Output {
-  const out = textOption(input, 'out')
-  const format = wordOption(input, 'format', formats)
-  const compat = flagOption(input, 'compat')
-  const safe = flagOption(input, 'safeCsv')
+export function outputOf({ options }: Querying, deps: Deps): Output {
+  const { out, format, compat, safeCsv: safe } = options
   if (out !== undefined && format === undefined && !compat && !safe) checkEnding(out)
   const chosen =
     format ?? (out === undefined ? undefined : formatOf(out)) ?? (compat ? 'parquet' : safe ? 'csv' : 'table')
@@ -101,14 +81,14 @@ export function outputOf(input: Input, deps: Deps): Output {
   if (binary && out === undefined && process.stdout.isTTY) {
     throw usage(`--format ${chosen}`, { expected: '--out FILE', got: 'a terminal to write to' })
   }
-  const width = numberOption(input, 'width') ?? process.stdout.columns
+  const width = options.width ?? process.stdout.columns
   return {
     format: chosen,
     compat,
     safe,
     out: out === undefined ? undefined : resolve(deps.cwd, out),
     width: width >= 20 ? width : 80,
-    rows: numberOption(input, 'rows') || Infinity,
+    rows: options.rows || Infinity,
   }
 }
 
@@ -155,17 +135,16 @@ export async function withScratch<T>(work: (folder: string) => Promise<T>): Prom
 
 /** Runs work that Ctrl-C and `--timeout` cancel. */
 export async function withLimit<T>(
-  input: Input,
+  input: Querying,
   deps: Deps,
   folder: string,
   work: (run: RunDeps) => Promise<T>,
 ): Promise<T> {
-  const limit = numberOption(input, 'timeout')
-  if (limit === 0) throw usage('--timeout', { expected: 'a time such as 90s or 10m', got: '0' })
-  const told = textOption(input, 'timeout') ?? ''
-  const means = { seconds: limit, told, next: 'raise --timeout', signal: deps.signal, sleep: deps.sleep }
+  const { timeout: seconds, memory } = input.options
+  const told = seconds === undefined ? '' : formatDuration(seconds)
+  const means = { seconds, told, next: 'raise --timeout', signal: deps.signal, sleep: deps.sleep }
   return await limited(means, async (signal) => {
-    const unwatch = watch(deps, memoryBound(textOption(input, 'memory')), signal)
+    const unwatch = watch(deps, memoryBound(memory), signal)
     try {
       return await work({ folder, signal, sleep: deps.sleep })
     } finally {

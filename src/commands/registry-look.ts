@@ -9,8 +9,8 @@ import { askLook, type Beside, withHeldSide } from '../registry/look.ts'
 import { type RegistryInput, verdictOf } from '../registry/run.ts'
 import { hint } from '../suggestion.ts'
 import { readContext } from './context.ts'
-import { number } from './print.ts'
-import { type AnsweringSpec, type Deps, type Input, manyOption } from './spec.ts'
+import { whole } from '../words/figures.ts'
+import { answering, type Deps, type Input } from './spec.ts'
 import { isBegun } from '../store/begin.ts'
 import { besideWorld } from './world.ts'
 
@@ -29,19 +29,23 @@ interface ListGot {
   readonly records: readonly Beside[]
 }
 
-const resources = ['issuers', 'assets', 'products', 'deployments', 'venues', 'derivatives']
-const resourceArg = { name: 'RESOURCE', about: resources.join(', '), required: true, kind: kinds.choice(resources) }
+const resourceArg = {
+  name: 'RESOURCE',
+  about: 'issuers, products or another one that `registry status` lists',
+  required: true,
+  kind: kinds.list('resources'),
+} as const
 
 /** `registry get`: one record, here and there. */
-export const getCommand: AnsweringSpec<Got> = {
+export const getCommand = answering({
   name: 'registry get',
   ends: [3, 4, 5, 6],
   asks: true,
   args: [resourceArg, { name: 'ID', about: 'id of the record', required: true }],
-  options: [],
+  options: {},
   details: 'Stores nothing. A * marks each member that differs; new keys and another order of keys are no difference.',
   answer: async (input, deps) => {
-    const job = jobOf(input, deps)
+    const job = await jobOf(input, deps)
     const resource = resourceOf(job, input.args[0] ?? '')
     const id = input.args[1] ?? ''
     const shown = await asked(job, deps, resource, { id })
@@ -58,21 +62,27 @@ export const getCommand: AnsweringSpec<Got> = {
       return { document, words: () => recordText(document) }
     })
   },
-}
+})
 
 /** `registry list`: a list, here and there. */
-export const listCommand: AnsweringSpec<ListGot> = {
+export const listCommand = answering({
   name: 'registry list',
   ends: [3, 4, 5, 6],
   asks: true,
   args: [resourceArg],
-  options: [{ flags: '--filter KEY=VALUE', about: 'only what fits; several must all fit', repeatable: true }],
+  options: {
+    '--filter KEY=VALUE': {
+      kind: kinds.pair('KEY=VALUE'),
+      about: 'only what fits; several must all fit',
+      repeatable: true,
+    },
+  },
   details: `Stores nothing. Marks: * differs, + only upstream, - only in the lake. The list of deployments shows verified ones
 only, and so does what is laid beside it.`,
   answer: async (input, deps) => {
-    const job = jobOf(input, deps)
+    const job = await jobOf(input, deps)
     const resource = resourceOf(job, input.args[0] ?? '')
-    const filters = filtersOf(input, resource)
+    const filters = filtersOf(input.options.filter, resource)
     const shown = await asked(job, deps, resource, { filters })
     using ledger = await heldLake(job.settings.data)
     return await withHeldSide(ledger, resource, async ({ fitting, beside }) => {
@@ -89,10 +99,10 @@ only, and so does what is laid beside it.`,
       return { document, words: () => listText(document) }
     })
   },
-}
+})
 
-function jobOf(input: Input, deps: Deps): RegistryInput {
-  return { ...readContext(input, deps), acceptShrink: false, maxRequests: null, providerMoved: false }
+async function jobOf(input: Input, deps: Deps): Promise<RegistryInput> {
+  return { ...(await readContext(input, deps)), acceptShrink: false, maxRequests: null, providerMoved: false }
 }
 
 function resourceOf({ catalogue }: RegistryInput, name: string): Resource {
@@ -102,12 +112,9 @@ function resourceOf({ catalogue }: RegistryInput, name: string): Resource {
   throw usage('RESOURCE', { expected: known.join(', '), got: name, next: hint(name, known) })
 }
 
-function filtersOf(input: Input, { name, filters }: Resource): Filters {
+function filtersOf(pairs: readonly (readonly [string, string])[], { name, filters }: Resource): Filters {
   const read = new Map<string, string>()
-  for (const text of manyOption(input, 'filter')) {
-    const cut = text.indexOf('=')
-    if (cut <= 0) throw usage('--filter', { expected: 'KEY=VALUE', got: text })
-    const key = text.slice(0, cut)
+  for (const [key, value] of pairs) {
     if (!filters.includes(key))
       throw usage('--filter', {
         expected: `a filter of ${name}: ${filters.join(', ')}`,
@@ -115,7 +122,7 @@ function filtersOf(input: Input, { name, filters }: Resource): Filters {
         next: hint(key, filters),
       })
     if (read.has(key)) throw usage('--filter', { expected: 'each filter once', got: `${key} twice` })
-    read.set(key, text.slice(cut + 1))
+    read.set(key, value)
   }
   return Object.fromEntries(read)
 }
@@ -169,8 +176,8 @@ function listText({ address, counts, records }: ListGot): string {
     const what = mark === 'differs' ? `differs in ${differences.join(', ')}` : markWords[mark]
     return cut(`${signs[mark]} ${cut(id, first).padEnd(first)}  ${what}`, width)
   })
-  const counted = some.map(([name, count]) => `${number(count)} ${name.replaceAll('_', ' ')}`).join(', ')
-  return `${[cut(`${address}: ${number(records.length)} records, ${counted || 'none'}`, width), ...lines].join('\n')}\n`
+  const counted = some.map(([name, count]) => `${whole(count)} ${name.replaceAll('_', ' ')}`).join(', ')
+  return `${[cut(`${address}: ${whole(records.length)} records, ${counted || 'none'}`, width), ...lines].join('\n')}\n`
 }
 
 function textOf(value: Value | undefined): string {

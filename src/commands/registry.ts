@@ -12,27 +12,19 @@ import { registryState } from '../registry/state.ts'
 import { isBegun } from '../store/begin.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { isVerbose, readContext } from './context.ts'
-import { seconds, table } from './print.ts'
-import {
-  type Answer,
-  type AnsweringSpec,
-  type CommandSpec,
-  type Deps,
-  flagOption,
-  type Input,
-  numberOption,
-  type OptionSpec,
-} from './spec.ts'
+import { span } from '../words/figures.ts'
+import { table } from '../words/table.ts'
+import { type Answer, answering, type Deps, type Input } from './spec.ts'
 import { askingWorld, besideWorld, spareHeap } from './world.ts'
 
-const jobOptions: readonly OptionSpec[] = [
-  { flags: '--accept-shrink', about: 'apply a snapshot even if it loses a resource or many records' },
-  { flags: '--max-requests N', about: 'stop after so many requests' },
-  { flags: '--provider-moved', about: 'the provider has a new address: accept it for this lake' },
-]
+const jobOptions = {
+  '--accept-shrink': 'apply a snapshot even if it loses a resource or many records',
+  '--max-requests N': 'stop after so many requests',
+  '--provider-moved': 'the provider has a new address: accept it for this lake',
+}
 
 /** `registry snapshot`: the whole registry as it is now, as dated tables. */
-export const snapshotCommand: CommandSpec = {
+export const snapshotCommand = answering({
   name: 'registry snapshot',
   ends: [3, 4, 5, 6, 7],
   recorded: true,
@@ -41,10 +33,10 @@ export const snapshotCommand: CommandSpec = {
   details:
     'One request; where the provider refuses it by its own limit, the lists are read instead. What differs from the\nheld state becomes history. A snapshot that loses too much is held back (exit 4) until --accept-shrink.',
   answer: async (input, deps) => await asked(input, deps, 'snapshot', registrySnapshot),
-}
+})
 
 /** `registry sync`: the change feed up to its tail. */
-export const syncCommand: AnsweringSpec<RegistrySummary> = {
+export const syncCommand = answering({
   name: 'registry sync',
   ends: [3, 4, 5, 6, 7],
   recorded: true,
@@ -56,41 +48,37 @@ export const syncCommand: AnsweringSpec<RegistrySummary> = {
     spareHeap()
     return await asked(input, deps, 'sync', registrySync)
   },
-}
+})
 
 /** `registry status`: where the feed stands. */
-export const statusCommand: AnsweringSpec = {
+export const statusCommand = answering({
   name: 'registry status',
   ends: [4],
-  options: [{ flags: '--offline', about: 'do not ask the provider how far its feed has gone' }],
+  options: { '--offline': 'do not ask the provider how far its feed has gone' },
   details: 'With the registry in the environment one request tells whether its feed has gone on since the last sync.',
   answer: async (input, deps) => {
-    const job = inputOf(input, deps)
+    const job = { ...(await readContext(input, deps)), acceptShrink: false, maxRequests: null, providerMoved: false }
     using ledger = await Ledger.openToRead(job.settings.data)
     const { cursor } = registryState(ledger)
-    const behind = flagOption(input, 'offline') || cursor === null ? null : await isBehind(job, deps, cursor)
+    const behind = input.options.offline || cursor === null ? null : await isBehind(job, deps, cursor)
     const status = await registryStatus(ledger, job.catalogue, deps.now(), behind)
     return { document: status, words: () => inWords(status) }
   },
-}
+})
 
-function inputOf(input: Input, deps: Deps): RegistryInput {
-  return {
-    ...readContext(input, deps),
-    acceptShrink: flagOption(input, 'acceptShrink'),
-    maxRequests: numberOption(input, 'maxRequests') ?? null,
-    providerMoved: flagOption(input, 'providerMoved'),
-  }
+async function inputOf(input: Input<typeof jobOptions>, deps: Deps): Promise<RegistryInput> {
+  const { acceptShrink, maxRequests = null, providerMoved } = input.options
+  return { ...(await readContext(input, deps)), acceptShrink, maxRequests, providerMoved }
 }
 
 /** Has a job done with the real world behind it. */
 async function asked(
-  input: Input,
+  input: Input<typeof jobOptions>,
   deps: Deps,
   job: string,
   run: (input: RegistryInput, deps: RegistryDeps) => Promise<RegistrySummary>,
 ): Promise<Answer<RegistrySummary>> {
-  const own = inputOf(input, deps)
+  const own = await inputOf(input, deps)
   const world = askingWorld(deps, `registry ${job}`, own.catalogue)
   const summary = await run(own, { ...world, onEvent: registryProgress(deps, isVerbose(input, deps)) })
   return { document: summary, words: () => summaryText(summary), error: verdictOf(summary) }
@@ -102,7 +90,7 @@ export function registryProgress(deps: Deps, verbose: boolean): (event: Registry
     if (event.kind === 'note') deps.stderr(`note: ${event.text}\n`)
     if (event.kind === 'committed') deps.stderr(`committed version ${event.version}, ${event.files} files\n`)
     if (event.kind === 'asking' && event.event.kind === 'waiting')
-      deps.stderr(`waiting ${seconds(event.event.waitMs / 1000)} (${event.event.why})\n`)
+      deps.stderr(`waiting ${span(event.event.waitMs / 1000)} (${event.event.why})\n`)
     if (event.kind === 'answered' && verbose) deps.stderr(`${event.ask.path}: ${describeOutcome(event.outcome)}\n`)
   }
 }
@@ -141,7 +129,7 @@ function inWords(status: RegistryStatus): string {
   const lines = [
     `snapshots    first ${status.first_snapshot ?? none}, last ${status.last_snapshot ?? none}${status.last_snapshot_source === 'lists' ? ' (from the lists)' : ''}`,
     `epoch        ${status.epoch}`,
-    `feed         ${status.feed_at === null ? 'never read to its tail' : `read to its tail at ${status.feed_at}, ${seconds(status.cursor_age ?? 0)} ago`}`,
+    `feed         ${status.feed_at === null ? 'never read to its tail' : `read to its tail at ${status.feed_at}, ${span(status.cursor_age ?? 0)} ago`}`,
     `behind       ${status.behind === null ? 'not known' : status.behind ? 'yes: run pitlake registry sync' : 'no, at the head of the feed'}`,
     `limits       ${limits.per_minute ?? none} a minute (${limits.per_minute_remaining ?? none} left), ${limits.daily ?? none} a day (${limits.daily_remaining ?? none} left)`,
     ...(limits.snapshots_from === null ? [] : [`             snapshots are refused until ${limits.snapshots_from}`]),

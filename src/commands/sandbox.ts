@@ -11,16 +11,7 @@ import { createSandbox } from '../sandbox/sandbox.ts'
 import { serve } from '../sandbox/server.ts'
 import { formatInstant } from '../time.ts'
 import { kinds } from '../kinds.ts'
-import {
-  type CommandSpec,
-  type Deps,
-  flagOption,
-  type Input,
-  manyOption,
-  numberOption,
-  textOption,
-  wordOption,
-} from './spec.ts'
+import { type Deps, talking } from './spec.ts'
 import { untilStopped } from './world.ts'
 
 /** The keys that every sandbox accepts; they open nothing else. */
@@ -53,44 +44,40 @@ export async function withSandbox<T>(
 }
 
 /** `sandbox`: serves the local provider until it is told to stop. */
-export const command: CommandSpec = {
+export const command = talking({
   name: 'sandbox',
   ends: [],
-  options: [
-    {
-      flags: '--port N',
+  options: {
+    '--port N': {
       kind: kinds.number('a port, 0 to 65535', (n) => Number.isInteger(n) && n >= 0 && n <= 65_535),
       about: 'port to listen on; 0 takes a free one',
       default: '0',
     },
-    {
-      flags: '--seed N',
+    '--seed N': {
       kind: kinds.number('a whole number', (n) => Number.isSafeInteger(n) && n >= 0),
       about: 'which world: the same seed gives the same data',
       default: '1',
     },
-    { flags: '--now TIME', kind: kinds.instant, about: 'start its clock at this instant instead of the real one' },
-    {
-      flags: '--speed X',
+    '--now TIME': { kind: kinds.instant, about: 'start its clock at this instant instead of the real one' },
+    '--speed X': {
       kind: kinds.number('a number, 0 or more', (n) => Number.isFinite(n) && n >= 0),
       about: 'run its clock X times as fast; 0 stops it',
       default: '1',
     },
-    {
-      flags: '--registry-scale SIZE',
+    '--registry-scale SIZE': {
       kind: kinds.choice(scales),
       about: 'demo (about 400 products) or full (5,800)',
       default: 'demo',
     },
-    { flags: '--no-computed-at', about: 'points without computed_at' },
-    { flags: '--no-metadata', about: 'do not tell which assets and values each path takes' },
-    { flags: '--unfinished', about: 'show points of unfinished intervals' },
-    { flags: '--fault SPEC', about: 'a fault, see below', repeatable: true },
-    { flags: '--faults FILE', about: 'a JSON or YAML list of faults' },
-    { flags: '--dialect SPEC', about: 'how it speaks otherwise, see below', repeatable: true },
-    { flags: '--limit SPEC', about: 'the limits of one API, see below', repeatable: true },
-    { flags: '--control', about: 'answer /control: change clock, limits and faults while it runs' },
-  ],
+    '--no-computed-at': 'points without computed_at',
+    '--no-metadata': 'do not tell which assets and values each path takes',
+    '--unfinished': 'show points of unfinished intervals',
+    '--fault SPEC': { about: 'a fault, see below', repeatable: true },
+    '--faults FILE': 'a JSON or YAML list of faults',
+    '--dialect SPEC': { about: 'how it speaks otherwise, see below', repeatable: true },
+    '--limit SPEC': { about: 'the limits of one API, see below', repeatable: true },
+    '--control': 'answer /control: change clock, limits and faults while it runs',
+  },
   details: [
     'Prints one JSON line with addresses and keys once it listens; ends on SIGINT or SIGTERM.',
     '',
@@ -107,49 +94,44 @@ export const command: CommandSpec = {
     'Control (only with --control): GET /control, GET /control/requests,',
     'POST /control {"faults": […], "now": TIME, "advance": DURATION, "limits": [SPEC, …]}.',
   ].join('\n'),
-  run,
-}
+  run: async (input, deps) => {
+    const { port, seed, speed, registryScale: scale, now: start = null } = input.options
+    const { computedAt, metadata, unfinished, dialect, limit, fault, faults, control } = input.options
+    const now = runningClock(deps.now, start, speed)
+    const sandbox = createSandbox({
+      catalogue: loadCatalogue(),
+      seed,
+      now,
+      pace: runningClock(deps.now, start, 1),
+      sleep: deps.sleep,
+      scale,
+      computedAt,
+      metadata,
+      unfinished,
+      dialect: parseDialect(dialect),
+      limits: limit.reduce((onto, text) => parseLimit(text, onto), defaultLimits),
+      faults: [...(faults === undefined ? [] : faultsOfFile(faults, deps)), ...fault.map(parseFault)],
+      control,
+      metricsKey: sandboxKeys.metrics,
+      registryKey: sandboxKeys.registry,
+    })
+    const served = await serve(sandbox, { port, grace: () => deps.sleep(500) })
+    const line = {
+      metrics_url: served.url,
+      metrics_key: sandboxKeys.metrics,
+      registry_url: `${served.url}/registry/v1`,
+      registry_key: sandboxKeys.registry,
+      seed,
+      now: formatInstant(Math.floor(now())),
+      port: served.port,
+    }
+    deps.stdout(`${JSON.stringify(line)}\n`)
+    await untilStopped(deps)
+    await served.close()
+  },
+})
 
-async function run(input: Input, deps: Deps): Promise<void> {
-  const [port = 0, seed = 1, speed = 1] = ['port', 'seed', 'speed'].map((name) => numberOption(input, name))
-  const scale = wordOption(input, 'registryScale', scales) ?? 'demo'
-  const start = numberOption(input, 'now') ?? null
-  const now = runningClock(deps.now, start, speed)
-  const sandbox = createSandbox({
-    catalogue: loadCatalogue(),
-    seed,
-    now,
-    pace: runningClock(deps.now, start, 1),
-    sleep: deps.sleep,
-    scale,
-    computedAt: input.options['computedAt'] !== false,
-    metadata: input.options['metadata'] !== false,
-    unfinished: flagOption(input, 'unfinished'),
-    dialect: parseDialect(manyOption(input, 'dialect')),
-    limits: manyOption(input, 'limit').reduce((onto, text) => parseLimit(text, onto), defaultLimits),
-    faults: [...faultsOfFile(input, deps), ...manyOption(input, 'fault').map(parseFault)],
-    control: flagOption(input, 'control'),
-    metricsKey: sandboxKeys.metrics,
-    registryKey: sandboxKeys.registry,
-  })
-  const served = await serve(sandbox, { port, grace: () => deps.sleep(500) })
-  const line = {
-    metrics_url: served.url,
-    metrics_key: sandboxKeys.metrics,
-    registry_url: `${served.url}/registry/v1`,
-    registry_key: sandboxKeys.registry,
-    seed,
-    now: formatInstant(Math.floor(now())),
-    port: served.port,
-  }
-  deps.stdout(`${JSON.stringify(line)}\n`)
-  await untilStopped(deps)
-  await served.close()
-}
-
-function faultsOfFile(input: Input, deps: Deps): readonly Fault[] {
-  const file = textOption(input, 'faults')
-  if (file === undefined) return []
+function faultsOfFile(file: string, deps: Deps): readonly Fault[] {
   let content: unknown
   try {
     content = parse(readFileSync(resolve(deps.cwd, file), 'utf8'))

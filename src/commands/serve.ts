@@ -6,20 +6,17 @@ import { readContext } from './context.ts'
 import { type Answers, deskOptions, openAnswers } from './desk.ts'
 import { withScratch } from './query.ts'
 import { showsOf } from './shows.ts'
-import { type CommandSpec, type Deps, type Input, textOption } from './spec.ts'
+import { talking } from './spec.ts'
 import { untilStopped } from './world.ts'
 
 /** `serve`: the lake for whatever speaks HTTP. */
-export const serveCommand: CommandSpec = {
+export const serveCommand = talking({
   name: 'serve',
   ends: [4],
-  options: [
-    {
-      flags: '--listen ADDRESS',
-      about: 'where: 127.0.0.1:8460; elsewhere than on this machine PITLAKE_TOKEN must be set',
-    },
+  options: {
+    '--listen ADDRESS': 'where: 127.0.0.1:8460; elsewhere than on this machine PITLAKE_TOKEN must be set',
     ...deskOptions('5m'),
-  ],
+  },
   details: [
     '/query    one SELECT: GET ?sql=… or POST, with as_of, observed_as_of',
     '/panel    decisions × metrics: GET ?calendar=SINCE,UNTIL,STEP&assets=…&metrics=… or POST of JSON',
@@ -31,32 +28,30 @@ export const serveCommand: CommandSpec = {
     '',
     "Example: curl 'http://127.0.0.1:8460/query?as_of=2024-06-01' --data 'SELECT count(*) FROM points'",
   ].join('\n'),
-  run,
-}
+  run: async (input, deps) => {
+    const { listen: address } = input.options
+    if (address === undefined)
+      throw usage('pitlake serve', { expected: '--listen ADDRESS, such as 127.0.0.1:8460', got: 'none' })
+    const { settings, catalogue } = await readContext(input, deps)
+    const at = listenAt(address, settings)
+    await withScratch(async (scratch) => {
+      const beside = writers * writerMemory.bytes
+      await using answers = openAnswers(input, deps, { settings, scratch, beside })
+      await answers.ready()
+      const { '/healthz': healthz } = showsOf({ settings, catalogue, creditsPerDay: null }, deps)
+      const asking = Object.fromEntries(pathNames.map((path) => [path, showing(path, answers)]))
+      const shows = { ...asking, ...(healthz && { '/healthz': healthz }) }
+      await using door = await listen(at, settings, shows, { readers, posts })
+      deps.stderr(`listening at ${door.url}\n`)
+      await untilStopped(deps)
+    })
+  },
+})
 
 /** So many readers are let in; most of them wait. */
 const readers = 512
 /** So many answers are made at once, each of which may write Parquet. */
 const writers = 3
-
-async function run(input: Input, deps: Deps): Promise<void> {
-  const address = textOption(input, 'listen')
-  if (address === undefined)
-    throw usage('pitlake serve', { expected: '--listen ADDRESS, such as 127.0.0.1:8460', got: 'none' })
-  const { settings, catalogue } = readContext(input, deps)
-  const at = listenAt(address, settings)
-  await withScratch(async (scratch) => {
-    const beside = writers * writerMemory.bytes
-    await using answers = openAnswers(input, deps, { settings, scratch, beside })
-    await answers.ready()
-    const { '/healthz': healthz } = showsOf({ settings, catalogue, creditsPerDay: null }, deps)
-    const asking = Object.fromEntries(pathNames.map((path) => [path, showing(path, answers)]))
-    const shows = { ...asking, ...(healthz && { '/healthz': healthz }) }
-    await using door = await listen(at, settings, shows, { readers, posts })
-    deps.stderr(`listening at ${door.url}\n`)
-    await untilStopped(deps)
-  })
-}
 
 /** Has what is asked at a path answered, or refused in words. */
 function showing(path: string, answers: Answers): Shows[string] {

@@ -1,14 +1,13 @@
 import { Ledger } from '../ledger/ledger.ts'
 import { patience } from '../report/freshness.ts'
-import { check, judgedReasons } from '../report/check.ts'
 import { metricsText } from '../report/metrics.ts'
 import { statusPage } from '../report/page/page.ts'
 import { readPage } from '../report/status-page.ts'
-import { readStanding, type StatusInput } from '../report/status.ts'
+import type { StatusInput } from '../report/facts.ts'
+import { check, judgedReasons, readStanding } from '../report/status.ts'
 import type { Context } from './context.ts'
-import { json } from './print.ts'
 import type { Shown, Shows } from '../door/listen.ts'
-import type { Deps } from './spec.ts'
+import { type Deps, json } from './spec.ts'
 import { programName } from './program.ts'
 
 /** What a door shows of a lake. */

@@ -1,5 +1,5 @@
 import type { ExitCode, LakeError } from '../errors.ts'
-import type { Kind } from '../kinds.ts'
+import type { Kind, NamedKinds } from '../kinds.ts'
 
 /** A positional argument of a command. */
 export interface ArgSpec {
@@ -11,16 +11,44 @@ export interface ArgSpec {
   readonly kind?: Kind
 }
 
-/** One option: the table drives `--help`, the parser and the command reference. */
+/** One option, where its flags do not say all of it. */
 export interface OptionSpec {
-  /** As typed: `--port N`, `-v, --verbose`. */
-  readonly flags: string
   readonly about: string
-  /** What it takes; without one a text, or nothing where the flags name nothing. */
+  /** What it takes; without one what its flags name: a text, or nothing. */
   readonly kind?: Kind
   readonly default?: string
-  readonly repeatable?: boolean
+  readonly repeatable?: true
 }
+
+/** Options by their flags as typed, `--port N`, `-v, --verbose`, and what each is for: drives `--help`, parser and reference. */
+export type OptionTable = Readonly<Record<string, string | OptionSpec>>
+
+type Camel<Text extends string> = Text extends `${infer Head}-${infer Rest}`
+  ? `${Head}${Capitalize<Camel<Rest>>}`
+  : Text
+type FirstWord<Text extends string> = Text extends `${infer Word} ${string}` ? Word : Text
+type NameOf<Flags> = Flags extends `${string}--no-${infer Rest}`
+  ? Camel<FirstWord<Rest>>
+  : Flags extends `${string}--${infer Rest}`
+    ? Camel<FirstWord<Rest>>
+    : never
+type TakenBy<Flags, Spec> = Spec extends { readonly kind: Kind<infer Value> }
+  ? Value
+  : Flags extends `${string}--${string} ${infer Word}`
+    ? Word extends keyof NamedKinds
+      ? ReturnType<NamedKinds[Word]['read']>
+      : string
+    : boolean
+type ValueOf<Flags, Spec> = Spec extends { readonly repeatable: true }
+  ? readonly TakenBy<Flags, Spec>[]
+  : Spec extends { readonly default: string }
+    ? TakenBy<Flags, Spec>
+    : TakenBy<Flags, Spec> extends boolean
+      ? boolean
+      : TakenBy<Flags, Spec> | undefined
+
+/** What a command line said of a table of options: by their names in camelCase, each value as its kind reads it. */
+export type OptionValues<Table> = { readonly [Flags in keyof Table as NameOf<Flags>]: ValueOf<Flags, Table[Flags]> }
 
 /** What reaches a command from the outside world; `main` gives the real ones. */
 export interface Deps {
@@ -48,10 +76,10 @@ export function showLive({ isTerminal, live }: Deps, line: string): void {
   if (isTerminal) live(line)
 }
 
-/** The parsed command line of one command; option names in camelCase, each value as its kind reads it. */
-export interface Input {
+/** The parsed command line of one command. */
+export interface Input<Table = unknown> {
   readonly args: readonly string[]
-  readonly options: Readonly<Record<string, unknown>>
+  readonly options: OptionValues<typeof commonOptions> & OptionValues<Table>
 }
 
 /** What a command has to say and how it ends: scripts read the document (`--json`), people the words. */
@@ -68,12 +96,12 @@ export interface Answer<Document = unknown> {
 export type Tell = (document: unknown) => void
 
 /** What every command says of itself. */
-interface CommandHead {
+interface CommandHead<Table> {
   readonly name: string
   /** The exit codes that it may end with beside 0, 1 and 2. */
   readonly ends: readonly ExitCode[]
   readonly args?: readonly ArgSpec[]
-  readonly options: readonly OptionSpec[]
+  readonly options: Table
   /** A longer explanation under the option list. */
   readonly details?: string
   /** It asks a provider: where none is set and the lake is synthetic, a sandbox answers while it runs. */
@@ -83,64 +111,58 @@ interface CommandHead {
 }
 
 /** A command that ends in an answer; it has the option `--json`. */
-export interface AnsweringSpec<Document = unknown> extends CommandHead {
-  readonly answer: (input: Input, deps: Deps) => Promise<Answer<Document>>
+export interface AnsweringSpec<Table = OptionTable, Said extends Answer = Answer> extends CommandHead<Table> {
+  answer(input: Input<Table>, deps: Deps): Promise<Said>
 }
 
 /** One that says what it has to say itself; an exit code where one is said without an error. */
-interface TalkingSpec extends CommandHead {
-  readonly run: (input: Input, deps: Deps, tell: Tell) => Promise<number | void>
+export interface TalkingSpec<Table = OptionTable> extends CommandHead<Table> {
+  run(input: Input<Table>, deps: Deps, tell: Tell): Promise<number | void>
 }
 
 /** One command (or subcommand: `catalog list`). */
 export type CommandSpec = AnsweringSpec | TalkingSpec
 
+/** A command that answers; its table says of which type each option is. */
+export function answering<const Table extends OptionTable, Said extends Answer>(
+  spec: AnsweringSpec<Table, Said>,
+): AnsweringSpec<Table, Said> {
+  return spec
+}
+
+/** A command that talks itself, likewise. */
+export function talking<const Table extends OptionTable>(spec: TalkingSpec<Table>): TalkingSpec<Table> {
+  return spec
+}
+
 /** The options that every command has. */
-export const commonOptions: readonly OptionSpec[] = [
-  { flags: '--config FILE', about: 'config file (default: pitlake.yaml if it is there)' },
-  { flags: '--data DIR', about: 'folder of the lake (default: data)' },
-  { flags: '-v, --verbose', about: 'say more, on stderr' },
-]
+export const commonOptions = {
+  '--config FILE': 'config file (default: pitlake.yaml if it is there)',
+  '--data DIR': 'folder of the lake (default: data)',
+  '-v, --verbose': 'say more, on stderr',
+} as const
 
 /** All options of a command but those that every command has. */
-export function optionsOf(spec: CommandSpec): readonly OptionSpec[] {
-  return 'run' in spec ? spec.options : [...spec.options, { flags: '--json', about: 'one JSON document on stdout' }]
+export function optionsOf(spec: CommandSpec): OptionTable {
+  return 'run' in spec ? spec.options : { ...spec.options, '--json': 'one JSON document on stdout' }
+}
+
+/** What is told of each option of a table. */
+export function optionRows(options: OptionTable): readonly (OptionSpec & { readonly flags: string })[] {
+  return Object.entries(options).map(([flags, spec]) => ({
+    flags,
+    ...(typeof spec === 'string' ? { about: spec } : spec),
+  }))
 }
 
 /** The long name of an option: `--out`. */
-export function longOf({ flags }: OptionSpec): string {
+export function longOf(flags: string): string {
   return /--[a-z-]+/.exec(flags)?.[0] ?? flags
 }
 
-/** Reads an option that holds text. */
-export function textOption(input: Input, name: string): string | undefined {
-  const value = input.options[name]
-  return typeof value === 'string' ? value : undefined
-}
-
-/** Reads an option that is one of these words. */
-export function wordOption<Word extends string>(input: Input, name: string, words: readonly Word[]): Word | undefined {
-  return words.find((word) => word === input.options[name])
-}
-
-/** Reads an option that holds a count, a number, seconds or an instant. */
-export function numberOption(input: Input, name: string): number | undefined {
-  const value = input.options[name]
-  return typeof value === 'number' ? value : undefined
-}
-
-/** Reads an option that is a switch. */
-export function flagOption(input: Input, name: string): boolean {
-  return input.options[name] === true
-}
-
-/** Reads an option that is a list of texts; undefined when absent. */
-export function listOption(input: Input, name: string): readonly string[] | undefined {
-  const given: unknown = input.options[name]
-  return Array.isArray(given) ? given : undefined
-}
-
-/** Reads an option that may be repeated: its values as they were given, commas and all. */
-export function manyOption(input: Input, name: string): readonly string[] {
-  return listOption(input, name) ?? []
+/** One JSON document on stdout; whole numbers beyond 2^53 are texts. */
+export function json(value: unknown): string {
+  const plain = (_: string, held: unknown): unknown =>
+    typeof held !== 'bigint' ? held : Number.isSafeInteger(Number(held)) ? Number(held) : String(held)
+  return `${JSON.stringify(value, plain, 2)}\n`
 }

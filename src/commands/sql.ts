@@ -8,6 +8,7 @@ import { type Note, noteTexts } from '../query/note.ts'
 import { type Asked, judge } from '../query/question.ts'
 import { type Answer, sendFile, type Written, writeFile, writeTo } from '../query/write.ts'
 import {
+  type Querying,
   lakeFolder,
   outputOf,
   queryOptions,
@@ -19,18 +20,18 @@ import {
 } from './query.ts'
 import { beforeLeaving } from './leave.ts'
 import { readGiven } from './given.ts'
-import { type CommandSpec, type Deps, type Input, textOption } from './spec.ts'
+import { type Deps, talking } from './spec.ts'
 
 /** `sql`: one query, a script, or a session at a prompt. */
-export const sqlCommand: CommandSpec = {
+export const sqlCommand = talking({
   name: 'sql',
   ends: [4, 5, 6],
   args: [{ name: 'query', about: 'the query; without it and -f a session, or the script on standard input' }],
-  options: [
-    { flags: '-f, --file FILE', about: 'a script; the result of its last statement is written' },
+  options: {
+    '-f, --file FILE': 'a script; the result of its last statement is written',
     ...queryOptions,
-    { flags: '--history FILE', about: 'where a session keeps what was typed (default: ~/.pitlake_history)' },
-  ],
+    '--history FILE': 'where a session keeps what was typed (default: ~/.pitlake_history)',
+  },
   details: [
     'The lake is open for reading: temporary tables are allowed, writing and files outside the lake are not.',
     'Only tables are cut (--rows); every other format holds the whole result, without loss.',
@@ -38,20 +39,16 @@ export const sqlCommand: CommandSpec = {
     'Example: pitlake sql --as-of 2024-06-01 "SELECT * FROM points WHERE asset = \'BTC\' ORDER BY t DESC LIMIT 5"',
     'Example: pitlake sql -f query.sql --out result.parquet',
   ].join('\n'),
-  run,
-}
-
-async function run(input: Input, deps: Deps): Promise<void> {
-  const folder = lakeFolder(input, deps)
-  const sql = await scriptOf(input, deps)
-  if (sql === undefined) return session(input, deps, folder)
-  await writeAnswer(input, deps, folder, { sql })
-}
+  run: async (input, deps) => {
+    const folder = lakeFolder(input, deps)
+    const sql = await scriptOf(input.args[0], input.options.file, deps)
+    if (sql === undefined) return session(input, input.options.history, deps, folder)
+    await writeAnswer(input, deps, folder, { sql })
+  },
+})
 
 /** The text to run; undefined when a person sits there and gave none. */
-async function scriptOf(input: Input, deps: Deps): Promise<string | undefined> {
-  const [query] = input.args
-  const file = textOption(input, 'file')
+async function scriptOf(query: string | undefined, file: string | undefined, deps: Deps): Promise<string | undefined> {
   if (query !== undefined && file !== undefined) {
     throw usage('pitlake sql', { expected: 'a query or -f FILE', got: 'both' })
   }
@@ -64,7 +61,7 @@ async function scriptOf(input: Input, deps: Deps): Promise<string | undefined> {
 }
 
 /** Judges what is asked and writes its answer as the options say; used by all commands that end in a result. */
-export async function writeAnswer(input: Input, deps: Deps, folder: string, asked: Asked): Promise<void> {
+export async function writeAnswer(input: Querying, deps: Deps, folder: string, asked: Asked): Promise<void> {
   const output = outputOf(input, deps)
   const tell = (notes: readonly Note[]): void => {
     for (const text of noteTexts(notes, 'terminal')) deps.stderr(`note: ${text}\n`)
@@ -73,10 +70,7 @@ export async function writeAnswer(input: Input, deps: Deps, folder: string, aske
     withLimit(input, deps, folder, async (run) => {
       const target = targetOf(output, folder, scratch)
       if (target !== undefined) beforeLeaving(target.discard)
-      using engine = await openQuery(folder, {
-        ...sessionOptions(input),
-        query: 'sql' in asked ? asked.sql : '',
-      })
+      using engine = await openQuery(folder, { ...sessionOptions(input), query: 'sql' in asked ? asked.sql : '' })
       const { ready, by, notes, doubts } = await judge(asked, engine, run)
       tell(notes)
       const written = await put({ engine, ready, options: { ...output, by }, deps: run }, output.out, target, deps)
@@ -98,7 +92,7 @@ async function put(answer: Answer, out: string | undefined, target: OutFile | un
   return written
 }
 
-async function session(input: Input, deps: Deps, folder: string): Promise<void> {
+async function session(input: Querying, history: string | undefined, deps: Deps, folder: string): Promise<void> {
   const { runSession } = await import('../query/session.ts')
   using engine = await openQuery(folder, sessionOptions(input))
   await runSession(engine, folder, {
@@ -108,6 +102,6 @@ async function session(input: Input, deps: Deps, folder: string): Promise<void> 
     size: () => ({ width: process.stdout.columns || 80, height: process.stdout.rows || 24 }),
     now: deps.elapsed,
     sleep: deps.sleep,
-    historyFile: resolve(deps.cwd, textOption(input, 'history') ?? join(homedir(), '.pitlake_history')),
+    historyFile: resolve(deps.cwd, history ?? join(homedir(), '.pitlake_history')),
   })
 }

@@ -9,7 +9,7 @@ import { readContext, runOf, timeoutOption } from './context.ts'
 import { knowledgeFlags, knowledgeOf } from './flags.ts'
 import { checkEnding, variablesOf } from './query.ts'
 import { readGiven, stampedPath } from './given.ts'
-import { type CommandSpec, type Input, textOption } from './spec.ts'
+import { answering, type Input } from './spec.ts'
 import { programName } from './program.ts'
 import { lakeWorld, openedLake } from './world.ts'
 
@@ -17,18 +17,18 @@ import { lakeWorld, openedLake } from './world.ts'
 export const stampEndings: readonly string[] = ['.parquet', '.parq', '.pq']
 
 /** `stamp FILE.sql --out R.parquet`: a result that can be made again, bit for bit. */
-export const stampCommand: CommandSpec = {
+export const stampCommand = answering({
   name: 'stamp',
   ends: [4, 5, 6, 7],
   args: [{ name: 'file', about: 'the query; earlier statements of the file may set variables', required: true }],
-  options: [{ flags: '--out FILE', about: 'the Parquet file to write' }, ...knowledgeFlags, timeoutOption],
+  options: { '--out FILE': 'the Parquet file to write', ...knowledgeFlags, ...timeoutOption },
   details: `The footer of the file names the lake's version, the catalogue, the query, its variables and the digest of the result.
 The version's files are kept by vacuum; pitlake replay runs the query again over exactly them. Both run on one thread, so
 that sums repeat bit for bit.`,
   answer: async (input, deps) => {
-    const { settings, catalogue } = readContext(input, deps)
+    const { settings, catalogue } = await readContext(input, deps)
     const file = input.args[0] ?? ''
-    const out = textOption(input, 'out')
+    const out = input.options.out
     if (out === undefined) throw usage('--out', { expected: 'the Parquet file to write', got: 'nothing' })
     checkEnding(out, stampEndings)
     await openedLake(deps, settings.data)
@@ -51,17 +51,17 @@ that sums repeat bit for bit.`,
       words: () => `${rowsOf(stamped)} of version ${version} stamped into ${out} (SHA-256 ${digest})\n`,
     }
   },
-}
+})
 
 /** `replay R.parquet`: runs a stamped result again. */
-export const replayCommand: CommandSpec = {
+export const replayCommand = answering({
   name: 'replay',
   ends: [4, 5],
   args: [{ name: 'file', about: 'a Parquet file that pitlake stamp wrote', required: true }],
-  options: [timeoutOption],
+  options: { ...timeoutOption },
   details: 'Exit 0: every row is the same, bit for bit. Exit 4: the first difference, or a file that was changed.',
   answer: async (input, deps) => {
-    const { settings } = readContext(input, deps)
+    const { settings } = await readContext(input, deps)
     const file = input.args[0] ?? ''
     const path = stampedPath(deps.cwd, file)
     const done = await replay(settings.data, path, runOf(input, deps), programName())
@@ -71,7 +71,7 @@ export const replayCommand: CommandSpec = {
       `${same ? `${rowsOf(done)} of version ${version}, the same bit for bit` : 'the result differs'}\n`
     return { document: done, words, error: same ? null : differs(done, file) }
   },
-}
+})
 
 /** How many rows there are, and what they rest on. */
 function rowsOf({ rows, assumes = [] }: StampNote): string {
@@ -90,7 +90,7 @@ function differs({ difference }: Replayed, file: string): LakeError {
 }
 
 /** The session variables that the options name, `as_of` and `observed_as_of` among them. */
-export function allVariables(input: Input): StampNote['variables'] {
+export function allVariables(input: Input<typeof knowledgeFlags>): StampNote['variables'] {
   const { asOf, observedAsOf } = knowledgeOf(input)
   return {
     ...variablesOf(input),

@@ -2,56 +2,58 @@ import { usage } from '../errors.ts'
 import { instantOf } from '../time.ts'
 import { dirname, relative, resolve, sep } from 'node:path'
 import type { Check } from '../config/health.ts'
-import { check } from '../report/check.ts'
 import { restsOn } from '../report/trust.ts'
-import { type Judged, readStanding, type StatusInput } from '../report/status.ts'
+import type { StatusInput } from '../report/facts.ts'
+import { check, type Judged, readStanding, type Standing } from '../report/status.ts'
 import { metricsText } from '../report/metrics.ts'
 import { readPage } from '../report/status-page.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { inLake, places } from '../store/layout.ts'
 import { putOut } from '../store/output.ts'
 import { statusPage } from '../report/page/page.ts'
-import type { Standing } from '../report/page/standing.ts'
-import { brief, bytes, moment, percent, several, span, whole } from '../report/page/words.ts'
+import { brief, bytes, moment, percent, several, span, whole } from '../words/figures.ts'
+import { wrapped } from '../words/table.ts'
 import { kinds } from '../kinds.ts'
 import { type Context, readContext } from './context.ts'
 import { listen, listenAt } from '../door/listen.ts'
-import { wrapped } from './print.ts'
 import { showsOf } from './shows.ts'
-import { type Answer, type AnsweringSpec, type Deps, flagOption, type Input, numberOption, textOption } from './spec.ts'
+import { type Answer, answering, type Deps } from './spec.ts'
 import { programName } from './program.ts'
 import { untilStopped } from './world.ts'
 
 /** `status`: whether the lake can be trusted today. */
-export const statusCommand: AnsweringSpec<Standing> = {
+export const statusCommand = answering({
   name: 'status',
   ends: [4, 6],
-  options: [
-    { flags: '--html FILE', about: 'also write a self-contained page with pictures' },
-    { flags: '--metrics FILE', about: 'also write the numbers as text for Prometheus' },
-    { flags: '--check', about: 'a line for each kind of reason, and an exit code that judges: 0, 4 or 6' },
-    { flags: '--listen ADDRESS', about: 'show page, /metrics and /healthz over HTTP until stopped' },
-    { flags: '--max-late TIME', kind: kinds.span('30m or 2h'), about: 'how long a point may have been due' },
-    {
-      flags: '--max-feed-age TIME',
+  options: {
+    '--html FILE': 'also write a self-contained page with pictures',
+    '--metrics FILE': 'also write the numbers as text for Prometheus',
+    '--check': 'a line for each kind of reason, and an exit code that judges: 0, 4 or 6',
+    '--listen ADDRESS': 'show page, /metrics and /healthz over HTTP until stopped',
+    '--max-late TIME': { kind: kinds.span('30m or 2h'), about: 'how long a point may have been due' },
+    '--max-feed-age TIME': {
       kind: kinds.span('6h or 3d'),
       about: 'how long ago the registry may have been polled (3d)',
     },
-    { flags: '--max-violations N', kind: kinds.count(0), about: 'how many stored values may differ upstream (0)' },
-    { flags: '--max-findings N', kind: kinds.count(0), about: 'how many records of the registry may contradict (0)' },
-    { flags: '--max-failed N', kind: kinds.count(0), about: 'how many windows may have failed (0)' },
-    { flags: '--max-gaps N', kind: kinds.count(0), about: 'in how many windows points may be missing for good' },
-  ],
+    '--max-violations N': { kind: kinds.count(0), about: 'how many stored values may differ upstream (0)' },
+    '--max-findings N': { kind: kinds.count(0), about: 'how many records of the registry may contradict (0)' },
+    '--max-failed N': { kind: kinds.count(0), about: 'how many windows may have failed (0)' },
+    '--max-gaps N': { kind: kinds.count(0), about: 'in how many windows points may be missing for good' },
+  },
   details:
     'Only reads, also while a fetch runs. `fresh` means that every point that the availability rules make\ndue now is held. The exit code does not judge: scripts read `trust` (yes, look, no) of --json, or take\n--check: 0 trusted and fresh, 4 integrity, 6 stale or something to look at. What is tolerated stands in\n`check` of pitlake.yaml, and flags win: docs/health.md.',
   answer: async (input, deps) => {
-    const { settings: written, catalogue } = readContext(input, deps)
-    const settings = { ...written, check: checkOf(input, written.check) }
-    const file = textOption(input, 'html')
-    const address = textOption(input, 'listen')
-    if (address !== undefined) return await listening(input, deps, { settings, catalogue, address })
+    const { settings: written, catalogue } = await readContext(input, deps)
+    const { html: file, metrics, listen: address, check: checks, maxLate, ...limits } = input.options
+    const settings = { ...written, check: checkOf(maxLate, limits, written.check) }
+    if (address !== undefined) {
+      const beside = Object.entries({ check: checks, html: file, metrics, json: 'json' in limits && limits.json })
+      const [flag] = beside.find(([, value]) => value !== undefined && value !== false) ?? []
+      if (flag !== undefined) throw usage('--listen', { expected: 'no other output beside it', got: `--${flag}` })
+      return await listening(deps, { settings, catalogue, address })
+    }
     using ledger = await Ledger.openToRead(settings.data)
-    const few = flagOption(input, 'check') ? { arrivals: false } : {}
+    const few = checks ? { arrivals: false } : {}
     const arrivals = file === undefined ? few : { arrivals: true }
     const asked = { settings, catalogue, now: Math.floor(deps.now() / 1000), ...arrivals }
     const judged = await readStanding(ledger, asked)
@@ -60,25 +62,20 @@ export const statusCommand: AnsweringSpec<Standing> = {
       const page = await readPage(ledger, asked, judged, programName(), stampsFrom(path, settings.data))
       await putOut(path, statusPage(page), settings.data, '--html')
     }
-    const metrics = textOption(input, 'metrics')
     if (metrics !== undefined)
       await putOut(resolve(deps.cwd, metrics), metricsText(judged, asked.now), settings.data, '--metrics')
     if (file !== undefined) deps.stderr(`page written to ${file}\n`)
-    const checked = flagOption(input, 'check') ? check(judged.standing) : null
+    const checked = checks ? check(judged.standing) : null
     const words = () => (checked === null ? inWords(judged.standing, settings.data) : `${checked.lines.join('\n')}\n`)
     return { document: judged.standing, words, code: checked?.code ?? 0 }
   },
-}
+})
 
 /** Shows the lake until it is told to stop; says nothing else. */
 async function listening(
-  input: Input,
   deps: Deps,
   { settings, catalogue, address }: Context & { readonly address: string },
 ): Promise<Answer<Standing>> {
-  for (const flag of ['check', 'html', 'metrics', 'json'])
-    if (input.options[flag] !== undefined && input.options[flag] !== false)
-      throw usage('--listen', { expected: 'no other output beside it', got: `--${flag}` })
   const at = listenAt(address, settings)
   const now = Math.floor(deps.now() / 1000)
   const { standing } = await readNow(settings.data, { settings, catalogue, now, arrivals: false })
@@ -94,13 +91,8 @@ async function readNow(root: string, asked: StatusInput): Promise<Judged> {
 }
 
 /** What is still well: flags win over the config file. */
-function checkOf(input: Input, check: Check): Check {
-  const late = numberOption(input, 'maxLate')
-  const names = ['maxFeedAge', 'maxViolations', 'maxFindings', 'maxFailed', 'maxGaps'] as const
-  const given = names.flatMap((name) => {
-    const value = numberOption(input, name)
-    return value === undefined ? [] : [[name, value] as const]
-  })
+function checkOf(late: number | undefined, limits: object, check: Check): Check {
+  const given = Object.entries(limits).filter(([name, value]) => Object.hasOwn(check, name) && value !== undefined)
   const maxLate = late === undefined ? check.maxLate : [{ pattern: '*', seconds: late }]
   return { ...check, maxLate, ...Object.fromEntries(given) }
 }

@@ -85,7 +85,7 @@ const tasks: Readonly<Record<string, readonly Row[]>> = {
   'To share and keep copies': [
     ['publish', 'Write the lake as Delta tables, to a folder or a bucket.', async () => import('./publish.ts')],
     ['pull', 'Mirror a lake: only what is missing travels.', async () => import('./pull.ts')],
-    ['backup', 'Keep the lake a second time, beside any job.', async () => import('./backup.ts')],
+    ['backup', 'Keep the lake a second time, beside any job.', async () => import('./pull.ts')],
     ['restore', 'Make a lake from a backup: every file is checked.', async () => import('./pull.ts')],
   ],
 }

@@ -1,37 +1,29 @@
 import { type Freed, vacuum, type VacuumDeps, type VacuumSummary } from '../upkeep/vacuum.ts'
 import { buildViews } from '../views/build.ts'
-import { day, formatDuration } from '../time.ts'
+import { formatDuration } from '../time.ts'
 import { readContext } from './context.ts'
 import { openedLake, viewingWorld } from './world.ts'
-import { bytes } from '../report/page/words.ts'
-import { type AnsweringSpec, flagOption, numberOption } from './spec.ts'
-import { number } from './print.ts'
+import { bytes, whole } from '../words/figures.ts'
+import { answering } from './spec.ts'
 
 /** `vacuum`: takes away what no kept version needs; without `--yes` it only says what. */
-export const vacuumCommand: AnsweringSpec<VacuumSummary> = {
+export const vacuumCommand = answering({
   name: 'vacuum',
   ends: [4, 6, 7],
-  options: [
-    {
-      flags: '--keep DURATION',
-      about: 'keep files that were in use within this time, such as 7d or 12h',
-      default: '7d',
-    },
-    {
-      flags: '--keep-requests DURATION',
+  options: {
+    '--keep DURATION': { about: 'keep files that were in use within this time, such as 7d or 12h', default: '7d' },
+    '--keep-requests DURATION': {
       about: 'keep requests, runs and their logs that are younger than this',
       default: '400d',
     },
-    { flags: '--yes', about: 'really remove them' },
-  ],
+    '--yes': 'really remove them',
+  },
   details:
     'The newest version, those that were in use within --keep and every stamped one keep their files. Nothing that\nis stored is lost: superseded files hold rows that newer files hold too.',
   answer: async (input, deps) => {
-    const { settings, catalogue } = readContext(input, deps)
+    const { settings, catalogue } = await readContext(input, deps)
     await openedLake(deps, settings.data)
-    const keepSeconds = numberOption(input, 'keep') ?? 7 * day
-    const keepRequestsSeconds = numberOption(input, 'keepRequests') ?? 400 * day
-    const really = flagOption(input, 'yes')
+    const { keep: keepSeconds, keepRequests: keepRequestsSeconds, yes: really } = input.options
     const world: VacuumDeps = {
       ...viewingWorld(deps, 'vacuum', catalogue),
       buildViews: async (ledger) => await buildViews(ledger, { catalogue, deps: world }),
@@ -39,7 +31,7 @@ export const vacuumCommand: AnsweringSpec<VacuumSummary> = {
     const summary = await vacuum({ root: settings.data, keepSeconds, keepRequestsSeconds, really }, world)
     return { document: summary, words: () => inWords(summary, keepSeconds) }
   },
-}
+})
 
 function inWords(summary: VacuumSummary, keepSeconds: number): string {
   const { dry_run, data, journal, exports, requests, stamped, version } = summary
@@ -56,5 +48,5 @@ function inWords(summary: VacuumSummary, keepSeconds: number): string {
 }
 
 function amount({ files, bytes: size }: Freed): string {
-  return `${number(files)} files, ${bytes(size)}`
+  return `${whole(files)} files, ${bytes(size)}`
 }

@@ -2,8 +2,8 @@ import type { Difference } from '../metrics/verify-findings.ts'
 import type { RegistryVerified } from '../registry/verified.ts'
 import type { VerifySummary } from '../upkeep/verify.ts'
 import { againLines } from './doctor.ts'
-import { bytes } from '../report/page/words.ts'
-import { number, wrapped } from './print.ts'
+import { bytes, whole } from '../words/figures.ts'
+import { wrapped } from '../words/table.ts'
 
 const shown = 10
 
@@ -11,17 +11,17 @@ const shown = 10
 export function toldOf(summary: VerifySummary): string {
   const { checked, damage, windows, differences, failures, requests, credits, gaps } = summary
   const lines = [
-    `files      ${number(checked.files)} read in full, ${bytes(checked.bytes)}, ${damage.length === 0 ? 'all sound' : `${damage.length} findings`}`,
-    `contents   ${number(checked.points)} points of ${number(checked.series)} series, ${number(gaps)} known gaps`,
-    `windows    ${number(windows.verified)} of ${number(windows.chosen)} compared, ${number(windows.held)} held`,
+    `files      ${whole(checked.files)} read in full, ${bytes(checked.bytes)}, ${damage.length === 0 ? 'all sound' : `${damage.length} findings`}`,
+    `contents   ${whole(checked.points)} points of ${whole(checked.series)} series, ${whole(gaps)} known gaps`,
+    `windows    ${whole(windows.verified)} of ${whole(windows.chosen)} compared, ${whole(windows.held)} held`,
     ...resultsOf(summary),
-    `asked      ${number(requests)} requests, ${number(credits)} credits`,
+    `asked      ${whole(requests)} requests, ${whole(credits)} credits`,
   ]
   if (summary.incidents > 0)
-    lines.push(`incidents  ${number(summary.incidents)}, of very many points at once: see pitlake violations list`)
-  if (summary.accepted > 0) lines.push(`accepted   ${number(summary.accepted)} differences, not told again`)
-  if (windows.failed > 0) lines.push(`failed     ${number(windows.failed)} windows without a usable answer`)
-  if (windows.left > 0) lines.push(`left       ${number(windows.left)} windows for the next run`)
+    lines.push(`incidents  ${whole(summary.incidents)}, of very many points at once: see pitlake violations list`)
+  if (summary.accepted > 0) lines.push(`accepted   ${whole(summary.accepted)} differences, not told again`)
+  if (windows.failed > 0) lines.push(`failed     ${whole(windows.failed)} windows without a usable answer`)
+  if (windows.left > 0) lines.push(`left       ${whole(windows.left)} windows for the next run`)
   for (const { path, found, remedy } of damage.slice(0, shown))
     lines.push('', ...wrapped(`damage     ${path}: ${found}`), ...wrapped(`           remedy: ${remedy}`))
   for (const difference of differences.slice(0, shown)) lines.push('', ...differenceLines(difference))
@@ -34,7 +34,7 @@ export function toldOf(summary: VerifySummary): string {
     (sum, list) => sum + Math.max(0, list.length - shown),
     0,
   )
-  if (more > 0) lines.push('', `and ${number(more)} more: see --json or --report FILE`)
+  if (more > 0) lines.push('', `and ${whole(more)} more: see --json or --report FILE`)
   return `${lines.join('\n')}\n`
 }
 
@@ -43,13 +43,13 @@ function registryLines({ checks, results, ignored, ...rest }: RegistryVerified):
   const { findings, accepted, failures, requests } = rest
   const some = Object.entries(results).filter(([, count]) => count > 0)
   const lines = [
-    `registry   ${number(checks.verified)} of ${number(checks.chosen)} addresses compared, ${number(checks.held)} held`,
-    ...wrapped(`results    ${some.map(([name, count]) => `${number(count)} ${name.replaceAll('_', ' ')}`).join(', ')}`),
-    `asked      ${number(requests)} requests`,
+    `registry   ${whole(checks.verified)} of ${whole(checks.chosen)} addresses compared, ${whole(checks.held)} held`,
+    ...wrapped(`results    ${some.map(([name, count]) => `${whole(count)} ${name.replaceAll('_', ' ')}`).join(', ')}`),
+    `asked      ${whole(requests)} requests`,
   ]
   if (ignored.length > 0) lines.push(...wrapped(`filters    not heeded by the provider: ${ignored.join(', ')}`))
-  if (accepted > 0) lines.push(`accepted   ${number(accepted)} contradictions, not told again`)
-  if (checks.left > 0) lines.push(`left       ${number(checks.left)} addresses for the next run`)
+  if (accepted > 0) lines.push(`accepted   ${whole(accepted)} contradictions, not told again`)
+  if (checks.left > 0) lines.push(`left       ${whole(checks.left)} addresses for the next run`)
   for (const { kind, resource, id, detail, held, offered } of findings.slice(0, shown))
     lines.push(
       '',
@@ -73,8 +73,8 @@ function start(record: string | null): string {
 function resultsOf({ results, points_added }: VerifySummary): string[] {
   const some = Object.entries(results).filter(([, count]) => count > 0)
   if (some.length === 0) return []
-  const lines = wrapped(`results    ${some.map(([name, count]) => `${number(count)} ${name}`).join(', ')}`)
-  if (points_added > 0) lines.push(`appended   ${number(points_added)} points`)
+  const lines = wrapped(`results    ${some.map(([name, count]) => `${whole(count)} ${name}`).join(', ')}`)
+  if (points_added > 0) lines.push(`appended   ${whole(points_added)} points`)
   return lines
 }
 

@@ -2,16 +2,16 @@ import { resolve } from 'node:path'
 import { usage } from '../errors.ts'
 import { hint } from '../suggestion.ts'
 import type { Damage } from '../upkeep/damage.ts'
-import { isUnreadable, verify, type VerifySummary, verifyVerdict, withRegistryVerified } from '../upkeep/verify.ts'
+import { isUnreadable, verify, verifyVerdict, withRegistryVerified } from '../upkeep/verify.ts'
 import type { VerifyScope } from '../metrics/verify-plan.ts'
 import { verifyRegistry } from '../registry/verify.ts'
 import { outFile, putOut } from '../store/output.ts'
 import { visibleLines } from '../visible.ts'
 import { kinds } from '../kinds.ts'
-import { type Context, isVerbose, rangeOption, readContext } from './context.ts'
+import { type Context, isVerbose, rangeOf, readContext } from './context.ts'
 import { fetchProgress } from './progress.ts'
 import { registryProgress } from './registry.ts'
-import { type AnsweringSpec, type Deps, flagOption, type Input, listOption, numberOption, textOption } from './spec.ts'
+import { answering, type Deps } from './spec.ts'
 import { reportOf, toldOf } from './verify-report.ts'
 import { askingWorld, providersOf, requireLake } from './world.ts'
 
@@ -21,40 +21,37 @@ export const usualBudget = 300
 const usualRequests = 60
 
 /** `verify`: proves the files and asks the provider again for history that the lake holds. */
-export const verifyCommand: AnsweringSpec<VerifySummary> = {
+export const verifyCommand = answering({
   name: 'verify',
   ends: [3, 4, 5, 6, 7],
   recorded: true,
   asks: true,
-  options: [
-    { flags: '--all', about: 'everything that the lake holds, whatever it costs' },
-    {
-      flags: '--budget N',
-      about: `the most credits to spend (default: ${usualBudget}), and requests to the registry (${usualRequests})`,
+  options: {
+    '--all': 'everything that the lake holds, whatever it costs',
+    '--budget N': `the most credits to spend (default: ${usualBudget}), and requests to the registry (${usualRequests})`,
+    '--paths LIST': { kind: kinds.list('metrics'), about: 'only these endpoints, by comma, `*` as a glob' },
+    '--assets LIST': { kind: kinds.list('assets'), about: 'only these assets, by comma, `*` as a glob' },
+    '--since TIME': { kind: kinds.instant, about: 'first t to compare, a date or an instant, UTC' },
+    '--until TIME': { kind: kinds.instant, about: 'end of the range of t, exclusive' },
+    '--resources LIST': {
+      kind: kinds.list('resources'),
+      about: "only the registry: these resources, by comma, or '*'",
     },
-    { flags: '--paths LIST', kind: kinds.list('metrics'), about: 'only these endpoints, by comma, `*` as a glob' },
-    { flags: '--assets LIST', kind: kinds.list('assets'), about: 'only these assets, by comma, `*` as a glob' },
-    { flags: '--since TIME', kind: kinds.instant, about: 'first t to compare, a date or an instant, UTC' },
-    { flags: '--until TIME', kind: kinds.instant, about: 'end of the range of t, exclusive' },
-    { flags: '--resources LIST', about: "only the registry: these resources, by comma, or '*'" },
-    { flags: '--max-requests N', about: 'stop after so many requests' },
-    { flags: '--report FILE', about: 'write a report for the provider, as Markdown' },
-  ],
+    '--max-requests N': 'stop after so many requests',
+    '--report FILE': 'write a report for the provider, as Markdown',
+  },
   details: `Windows come from all endpoints in turn, never verified or longest ago first. What differs is put on record and never
 applied. Records of the registry are asked by their own addresses, its lists by their filters: what differs though the
 feed has no word of it is a row of registry_findings. Flags of points alone leave the registry out, --resources the points.
 Exit code 4: something differs or is damaged; 5: stopped early, the same command goes on; 6: windows failed.`,
   answer: async (input, deps) => {
-    const { settings, catalogue } = readContext(input, deps)
+    const { settings, catalogue } = await readContext(input, deps)
     requireLake(settings.data)
-    const given = numberOption(input, 'budget')
-    const all = flagOption(input, 'all')
+    const { all, budget: given, report, maxRequests = null } = input.options
     if (all && given !== undefined) throw usage('--all', { expected: 'no --budget beside it', next: 'leave one out' })
-    const wanted = wantedOf(input, deps, { settings, catalogue })
-    const report = textOption(input, 'report')
+    const wanted = wantedOf(input.options, deps, { settings, catalogue })
     // Said before anything is asked, not after it was paid for.
     if (report !== undefined) outFile(resolve(deps.cwd, report), settings.data, '--report').discard()
-    const maxRequests = numberOption(input, 'maxRequests') ?? null
     const verbose = isVerbose(input, deps)
     const progress = fetchProgress(deps, verbose)
     deps.stderr('reading every file of the lake\n')
@@ -85,7 +82,7 @@ Exit code 4: something differs or is damaged; 5: stopped early, the same command
       await putOut(resolve(deps.cwd, report), visibleLines(reportOf(summary)), settings.data, '--report')
     return { document: summary, words: () => toldOf(summary), error: verifyVerdict(summary) }
   },
-}
+})
 
 /** Damage is told while the provider is still to be asked, which may take long. */
 function toldAtOnce({ stderr }: Deps): (damage: readonly Damage[]) => void {
@@ -95,6 +92,9 @@ function toldAtOnce({ stderr }: Deps): (damage: readonly Damage[]) => void {
   }
 }
 
+type Asked = Parameters<typeof rangeOf>[0] &
+  Readonly<Partial<Record<'paths' | 'assets' | 'resources', readonly string[] | undefined>>>
+
 /** What is asked again: points (null: none), and resources of the registry (null: all; undefined: none). */
 interface Wanted {
   readonly scope: VerifyScope | null
@@ -102,11 +102,14 @@ interface Wanted {
 }
 
 /** Flags of one API alone leave the other out; without any both are asked, as far as the lake holds them. */
-function wantedOf(input: Input, deps: Deps, { settings, catalogue }: Context): Wanted {
-  const { since = null, until = null } = rangeOption(input)
-  const scope = { paths: listOption(input, 'paths') ?? null, assets: listOption(input, 'assets') ?? null, since, until }
+function wantedOf(
+  { paths, assets, resources: named, ...range }: Asked,
+  deps: Deps,
+  { settings, catalogue }: Context,
+): Wanted {
+  const { since = null, until = null } = rangeOf(range)
+  const scope = { paths: paths ?? null, assets: assets ?? null, since, until }
   const narrowed = Object.values(scope).some((value) => value !== null)
-  const named = listOption(input, 'resources')
   const names = named === undefined ? undefined : namesOf(named, [...catalogue.resources.keys()])
   if (names !== undefined) return { scope: narrowed ? scope : null, names }
   if (narrowed) return { scope, names }

@@ -2,25 +2,25 @@ import { Ledger } from '../ledger/ledger.ts'
 import { type Change, type VersionChange, versionChanges } from '../ledger/held-runs.ts'
 import { formatMicros } from '../time.ts'
 import { readContext } from './context.ts'
-import { bytes } from '../report/page/words.ts'
-import { number, table } from './print.ts'
-import type { CommandSpec } from './spec.ts'
+import { bytes, whole } from '../words/figures.ts'
+import { table } from '../words/table.ts'
+import { answering } from './spec.ts'
 
 /** `versions`: the lake's history, a line a commit. */
-export const versionsCommand: CommandSpec = {
+export const versionsCommand = answering({
   name: 'versions',
   ends: [4],
-  options: [],
+  options: {},
   details:
     'Replaced files left the view for others with the same rows, removed ones were vacuumed. The time of a version\nis what observed_as_of goes by.',
   answer: async (input, deps) => {
-    const { settings } = readContext(input, deps)
+    const { settings } = await readContext(input, deps)
     using ledger = await Ledger.openToRead(settings.data)
     const versions = versionChanges(ledger)
     const document = versions.map((one) => ({ ...one, committed_at: formatMicros(one.committed_at) }))
     return { document, words: () => (versions.length === 0 ? 'no version yet\n' : table(header, versions.map(line))) }
   },
-}
+})
 
 const header = ['version', 'committed at', 'job', 'points added', 'added', 'replaced', 'removed', 'also']
 
@@ -43,5 +43,5 @@ function line(version: VersionChange): (string | number)[] {
 }
 
 function changed({ files, bytes: size }: Change): string {
-  return files === 0 ? '' : `${number(files)} files, ${bytes(size)}`
+  return files === 0 ? '' : `${whole(files)} files, ${bytes(size)}`
 }

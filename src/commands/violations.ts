@@ -1,7 +1,7 @@
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { readableSeries } from '../catalog/series.ts'
 import { usage } from '../errors.ts'
-import { acceptViolations, isOpenViolation, type ListedFilter, listViolations } from '../ledger/violations.ts'
+import { acceptViolations, isOpenViolation, listViolations } from '../ledger/violations.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { acceptedPrefix, isOpenFinding, listFindings } from '../registry/accepted.ts'
 import type { Differing } from '../report/alarms.ts'
@@ -9,68 +9,69 @@ import { formatInstant, formatMillis, type Micros } from '../time.ts'
 import { buildViews } from '../views/build.ts'
 import { kinds } from '../kinds.ts'
 import { readContext } from './context.ts'
-import { number, table } from './print.ts'
-import { type CommandSpec, flagOption, type Input, listOption, type OptionSpec, textOption } from './spec.ts'
+import { whole } from '../words/figures.ts'
+import { table } from '../words/table.ts'
+import { answering, type Input } from './spec.ts'
 import { namesOf } from './verify.ts'
 import { lakeWorld, requireLake } from './world.ts'
 
-const filterOptions: readonly OptionSpec[] = [
-  { flags: '--resources LIST', about: "only what the registry contradicts: these resources, by comma, or '*'" },
-  { flags: '--paths LIST', kind: kinds.list('metrics'), about: 'only these endpoints, by comma, `*` as a glob' },
-  { flags: '--assets LIST', kind: kinds.list('assets'), about: 'only these assets, by comma, `*` as a glob' },
-  { flags: '--kinds LIST', about: 'only these kinds, by comma: changed, vanished, incident, refused …' },
-  { flags: '--days LIST', about: 'only what was found on these days (UTC), by comma: 2026-03-02' },
-]
+const filterOptions = {
+  '--resources LIST': {
+    kind: kinds.list('resources'),
+    about: "only what the registry contradicts: these resources, by comma, or '*'",
+  },
+  '--paths LIST': { kind: kinds.list('metrics'), about: 'only these endpoints, by comma, `*` as a glob' },
+  '--assets LIST': { kind: kinds.list('assets'), about: 'only these assets, by comma, `*` as a glob' },
+  '--kinds LIST': 'only these kinds, by comma: changed, vanished, incident, refused …',
+  '--days LIST': 'only what was found on these days (UTC), by comma: 2026-03-02',
+}
 
 /** `violations list`: what differs upstream. */
-export const listCommand: CommandSpec = {
+export const listCommand = answering({
   name: 'violations list',
   ends: [4],
-  options: [
-    { flags: '--all', about: 'also what was accepted, what passed, and what a snapshot has settled' },
-    ...filterOptions,
-  ],
+  options: { '--all': 'also what was accepted, what passed, and what a snapshot has settled', ...filterOptions },
   details:
     'The stored value holds whatever is offered. Until it is accepted, each run that sees it ends with exit code 4\n(a refusal: 6). What a later answer no longer shows has passed. The id includes the offered value: a third value is a\nviolation of its own. Very many at once are one incident. Records of the registry are those that `pitlake verify` found; once\nthe lake has taken over what it offers they are settled.',
   answer: async (input, deps) => {
-    const { settings, catalogue } = readContext(input, deps)
+    const { settings, catalogue } = await readContext(input, deps)
     using ledger = await Ledger.openToRead(settings.data)
     const all = await differing(input, ledger, catalogue)
-    const shown = flagOption(input, 'all') ? all : all.filter(isOpen)
+    const shown = input.options.all ? all : all.filter(isOpen)
     const states = Map.groupBy(all, statusOf)
     const count = (status: Status): number => states.get(status)?.length ?? 0
     const words = (): string => {
       const list = shown.length > 0 ? table(header, shown.map(line)) : ''
       const more = (['passed', 'settled'] as const).flatMap((one) =>
-        count(one) === 0 ? [] : [`, ${number(count(one))} ${one}`],
+        count(one) === 0 ? [] : [`, ${whole(count(one))} ${one}`],
       )
-      return `${list}${number(count('open'))} not accepted, ${number(count('accepted'))} accepted${more.join('')}\n`
+      return `${list}${whole(count('open'))} not accepted, ${whole(count('accepted'))} accepted${more.join('')}\n`
     }
     return { document: { violations: shown.map(scripted) }, words }
   },
-}
+})
 
 /** `violations accept ID…`: a person took note. */
-export const acceptCommand: CommandSpec = {
+export const acceptCommand = answering({
   name: 'violations accept',
   ends: [4, 6, 7],
   args: [{ name: 'id', about: 'ids of `pitlake violations list`', many: true }],
-  options: [
-    { flags: '--why TEXT', about: 'the reason, for whoever asks later' },
+  options: {
+    '--why TEXT': 'the reason, for whoever asks later',
     ...filterOptions,
-    { flags: '--yes', about: 'really accept what --paths, --assets, --resources, --kinds and --days choose' },
-  ],
+    '--yes': 'really accept what --paths, --assets, --resources, --kinds and --days choose',
+  },
   details:
     'With --paths, --assets, --resources, --kinds or --days instead of ids what they choose and nobody has accepted: without --yes\nit is only counted by kind and day. Of several kinds or days those are taken that --kinds and --days name. What is\naccepted is counted and no longer an alarm; a refused series becomes unsupported (withdrawn).',
   answer: async (input, deps) => {
-    const { settings, catalogue } = readContext(input, deps)
+    const { settings, catalogue } = await readContext(input, deps)
     requireLake(settings.data)
-    const why = textOption(input, 'why')?.trim() ?? ''
+    const why = input.options.why?.trim() ?? ''
     if (why === '') throw usage('--why', { expected: 'the reason', got: 'nothing' })
     using ledger = await Ledger.open(settings.data)
     const chosen = await chosenBy(input, ledger, catalogue)
     const groups = groupsOf(chosen ?? [])
-    if (chosen !== null && !flagOption(input, 'yes')) {
+    if (chosen !== null && !input.options.yes) {
       const none = { version: ledger.head().version, made: false, accepted: [], known: [], chosen: groups }
       const words = (): string => `${countedWords(groups)}nothing was accepted: the same with --yes does\n`
       return { document: none, words }
@@ -87,19 +88,23 @@ export const acceptCommand: CommandSpec = {
     const before = done.known.length === 0 ? '' : `, ${done.known.length} had been before`
     return { document: done, words: () => `${done.accepted.length} accepted (version ${done.version})${before}\n` }
   },
-}
+})
 
 /** What differs upstream and the flags choose: those of points alone leave the registry out, and the reverse. */
-async function differing(input: Input, ledger: Ledger, { resources }: Catalogue, whole = false): Promise<Differing[]> {
-  const filter = { ...filterOf(input), whole }
-  const named = listOption(input, 'resources')
-  const [ofKinds, days] = [listOption(input, 'kinds'), listOption(input, 'days')]
+async function differing(
+  { options }: Input<typeof filterOptions>,
+  ledger: Ledger,
+  catalogue: Catalogue,
+  whole = false,
+): Promise<Differing[]> {
+  const { paths = null, assets = null, resources: named, kinds: ofKinds, days } = options
+  const filter = { paths, assets, whole }
   const ofPoints = filter.paths !== null || filter.assets !== null
   const points = named !== undefined && !ofPoints ? [] : listViolations(ledger, filter)
   const findings =
     named === undefined && ofPoints
       ? []
-      : await listFindings(ledger, named === undefined ? null : namesOf(named, [...resources.keys()]))
+      : await listFindings(ledger, named === undefined ? null : namesOf(named, [...catalogue.resources.keys()]))
   return [...points, ...findings].filter(
     (one) => (ofKinds?.includes(one.kind) ?? true) && (days?.includes(dayOf(one.found_at)) ?? true),
   )
@@ -120,14 +125,14 @@ function isOpen(one: Differing): boolean {
   return 'settled' in one ? isOpenFinding(one) : isOpenViolation(one)
 }
 
-function filterOf(input: Input): ListedFilter {
-  return { paths: listOption(input, 'paths') ?? null, assets: listOption(input, 'assets') ?? null }
-}
-
 /** What the filters choose; null where ids are typed: one without the other. */
-async function chosenBy(input: Input, ledger: Ledger, catalogue: Catalogue): Promise<readonly Differing[] | null> {
-  const filters = ['paths', 'assets', 'resources', 'kinds', 'days']
-  const filtered = filters.some((name) => listOption(input, name) !== undefined)
+async function chosenBy(
+  input: Input<typeof filterOptions>,
+  ledger: Ledger,
+  catalogue: Catalogue,
+): Promise<readonly Differing[] | null> {
+  const { paths, assets, resources, kinds: ofKinds, days } = input.options
+  const filtered = [paths, assets, resources, ofKinds, days].some((list) => list !== undefined)
   if (filtered === input.args.length > 0) {
     const got = filtered ? 'both' : 'neither'
     throw usage('pitlake violations accept', {
@@ -161,21 +166,21 @@ function countedWords(groups: readonly Group[]): string {
     ? ''
     : table(
         ['day', 'kind', 'count'],
-        groups.map((one) => [one.day, one.kind, number(one.count)]),
+        groups.map((one) => [one.day, one.kind, whole(one.count)]),
       )
 }
 
 /** What another kind or another day found is not taken along unless it is named. */
-function refuseMixed(input: Input, groups: readonly Group[]): void {
+function refuseMixed({ options }: Input<typeof filterOptions>, groups: readonly Group[]): void {
   const several = (['kind', 'day'] as const).filter(
-    (name) => listOption(input, `${name}s`) === undefined && new Set(groups.map((one) => one[name])).size > 1,
+    (name) => options[`${name}s`] === undefined && new Set(groups.map((one) => one[name])).size > 1,
   )
   if (several.length === 0) return
   throw usage('pitlake violations accept --yes', {
     expected: several
       .map((name) => `--${name}s, of ${[...new Set(groups.map((one) => one[name]))].join(', ')}`)
       .join(' and '),
-    got: groups.map(({ day, kind, count }) => `${number(count)} ${kind} of ${day}`).join(', '),
+    got: groups.map(({ day, kind, count }) => `${whole(count)} ${kind} of ${day}`).join(', '),
     next: 'name those that you have looked at',
   })
 }
@@ -221,8 +226,8 @@ function line(one: Differing): (string | null)[] {
   const { series, t, stored, offered, incident } = one
   if (incident === null) return [id, kind, series.replaceAll('|', ' ').trim(), formatInstant(t), stored, offered, state]
   const { endpoints, series: among, points, open, counts } = incident
-  const where = `${number(among.length)} series of ${number(endpoints.length)} endpoints`
-  const what = Object.entries(counts).map(([name, own]) => `${number(own)} ${name}`)
-  const left = open === points || open === 0 ? '' : `, ${number(open)} still`
+  const where = `${whole(among.length)} series of ${whole(endpoints.length)} endpoints`
+  const what = Object.entries(counts).map(([name, own]) => `${whole(own)} ${name}`)
+  const left = open === points || open === 0 ? '' : `, ${whole(open)} still`
   return [id, kind, where, dayOf(one.found_at), null, `${what.join(', ')}${left}`, state]
 }

@@ -1,55 +1,53 @@
-import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
-import type { Settings } from '../config/settings.ts'
+import { givenKeys, type Settings } from '../config/settings.ts'
+import { listen, listenAt } from '../door/listen.ts'
 import { usage } from '../errors.ts'
 import { priceOf } from '../metrics/plan.ts'
-import { destinationOf } from '../publish/s3.ts'
 import { publish } from '../publish/publish.ts'
-import { realDisk } from '../store/disk.ts'
+import { redact } from '../secrets/secrets.ts'
 import { lockJob } from '../store/lock.ts'
 import { refuseMirror } from '../store/marker.ts'
-import { hour, minute } from '../time.ts'
-import { jobsOn, type JobsInput } from '../watch/jobs.ts'
+import { formatInstant, hour, type Instant, minute } from '../time.ts'
 import type { NextPoint } from '../watch/due.ts'
+import { type JobsInput, jobsOn } from '../watch/jobs.ts'
 import { watch, type WatchDeps, type WatchEvent } from '../watch/watch.ts'
+import { whole } from '../words/figures.ts'
 import { readContext, selectionOptions, selectionsOf } from './context.ts'
-import { listen, listenAt } from '../door/listen.ts'
-import { showsOf } from './shows.ts'
 import { openHooks, type OpenHooks } from './hooks.ts'
-import { type CommandSpec, type Deps, flagOption, type Input, numberOption, textOption } from './spec.ts'
-import { jsonLines, lines, plainly } from './watch-words.ts'
-import { besideWorld, lakeWorld, noProvider, openedLake, spareHeap, webOf } from './world.ts'
-
-const otherwiseTold: ReadonlySet<string> = new Set(['--max-requests N', '--gaps'])
+import { hasHooks } from './recorded.ts'
+import { destinationNamed } from './publish.ts'
+import { showsOf } from './shows.ts'
+import { type Deps, talking } from './spec.ts'
+import { besideWorld, lakeWorld, noProvider, openedLake, spareHeap } from './world.ts'
 
 /** `watch`: keeps the lake fresh. */
-export const watchCommand: CommandSpec = {
+export const watchCommand = talking({
   name: 'watch',
   ends: [3, 4, 6, 7],
   asks: true,
-  options: [
-    ...selectionOptions.filter(({ flags }) => !otherwiseTold.has(flags)),
-    { flags: '--credits-per-day N', about: 'spend at most so many credits a UTC day, other jobs included' },
-    { flags: '--reserve N', about: 'of these, leave so many to other jobs' },
-    { flags: '--publish DEST', about: 'bring published tables up to date when idle, hourly at most' },
-    { flags: '--listen ADDRESS', about: 'show page, /metrics and /healthz over HTTP' },
-    { flags: '--json', about: 'a JSON document a line for whatever happens' },
-  ],
+  options: {
+    ...selectionOptions,
+    '--credits-per-day N': 'spend at most so many credits a UTC day, other jobs included',
+    '--reserve N': 'of these, leave so many to other jobs',
+    '--publish DEST': 'bring published tables up to date when idle, hourly at most',
+    '--listen ADDRESS': 'show page, /metrics and /healthz over HTTP',
+    '--json': 'a JSON document a line for whatever happens',
+  },
   details: `One process a lake (a second one: exit 7); no lock is held between polls, so that other jobs may work beside it. \`plan
 --due\` lists what it waits for. SIGTERM or Ctrl-C ends it in good order: exit 0, or 4 where stored values differ upstream.
 Where the credits do not reach for every poll, the coarser intervals come first, and the polls of the finer ones are
 spread over the day. docs/watch.md has the rest.`,
   run: async (input, deps) => {
     spareHeap()
-    const { settings, catalogue } = readContext(input, deps)
+    const { settings, catalogue } = await readContext(input, deps)
     const root = settings.data
     await refuseMirror(root)
-    const creditsPerDay = budgetOf(input)
-    const address = textOption(input, 'listen')
+    const creditsPerDay = budgetOf(input.options)
+    const { listen: address, publish: destination } = input.options
     const at = address === undefined ? null : listenAt(address, settings)
     const watches = watched(settings)
     const selections = watches.metrics ? await selectionsOf(input, { settings, catalogue }) : []
-    const own = { settings, catalogue, selections, watches, publish: publisher(input, deps, settings, catalogue) }
+    const own = { settings, catalogue, selections, watches, publish: publisher(destination, deps, settings, catalogue) }
     const version = await openedLake(deps, root)
     const holder = {
       pid: process.pid,
@@ -63,9 +61,9 @@ spread over the day. docs/watch.md has the rest.`,
     if (door !== null) deps.stderr(`listening at ${door.url}\n`)
     const jobs = jobsOn(own, (command) => ({ ...besideWorld(deps), ...lakeWorld(deps, command) }))
     const { credits, weekStart } = settings.metrics
-    const log = flagOption(input, 'json') ? jsonLines(deps) : lines(deps)
+    const log = input.options.json ? jsonLines(deps) : lines(deps)
     const say = (words: string): void => log({ kind: 'hook', at: Math.floor(deps.now() / 1000), words })
-    const hooks = await openHooks({ settings, catalogue }, 'watch', deps, say)
+    const hooks = hasHooks(settings) ? await openHooks({ settings, catalogue }, 'watch', deps, say) : null
     const price = ({ series }: NextPoint): number => priceOf(credits, series.asset)
     const world = { now: deps.now, sleep: deps.sleep, signal: deps.signal, log }
     const heard = hooks === null ? world : hooked(world, hooks, version)
@@ -73,7 +71,7 @@ spread over the day. docs/watch.md has the rest.`,
     await hooks?.idle()
     return code
   },
-}
+})
 
 /** The same world, whose hooks hear of each turn that left a newer version and of the end, and are asked about each minute. */
 function hooked(world: WatchDeps, hooks: OpenHooks, version: number): WatchDeps {
@@ -98,9 +96,12 @@ function hooked(world: WatchDeps, hooks: OpenHooks, version: number): WatchDeps 
   return { ...world, log, sleep }
 }
 
-function budgetOf(input: Input): number | null {
-  const credits = numberOption(input, 'creditsPerDay') ?? null
-  const reserve = numberOption(input, 'reserve') ?? 0
+interface Budgeting {
+  readonly creditsPerDay: number | null | undefined
+  readonly reserve: number | undefined
+}
+
+function budgetOf({ creditsPerDay: credits = null, reserve = 0 }: Budgeting): number | null {
   if (reserve > 0 && credits === null) throw usage('--reserve', { expected: '--credits-per-day with it', got: 'none' })
   if (credits !== null && reserve >= credits)
     throw usage('--reserve', { expected: `less than the ${credits} credits of a day`, got: String(reserve) })
@@ -116,19 +117,72 @@ function watched({ metrics, registry }: Settings): JobsInput['watches'] {
 
 /** Publishes to the named destination, at most hourly; null where none is named. */
 function publisher(
-  input: Input,
+  name: string | undefined,
   deps: Deps,
   { data: root }: Settings,
   catalogue: JobsInput['catalogue'],
 ): JobsInput['publish'] {
-  const name = textOption(input, 'publish')
   if (name === undefined) return null
-  const reach = { disk: realDisk, mark: randomUUID().slice(0, 13), cwd: deps.cwd, web: webOf(deps) }
-  const to = destinationOf(name, reach)
+  const to = destinationNamed(name, deps)
   let last = Number.NEGATIVE_INFINITY
   return async () => {
     if (deps.signal.aborted || Math.abs(deps.now() - last) < hour * 1000) return
     await publish({ root, catalogue, to }, lakeWorld(deps, 'watch'))
     last = deps.now()
+  }
+}
+
+/** What a watch says: what happens, and hooks that failed. */
+type WatchNews = WatchEvent | { readonly kind: 'hook'; readonly at: Instant; readonly words: string }
+
+/** Each event as a line of JSON. */
+function jsonLines(deps: Deps): (event: WatchNews) => void {
+  return (event) => deps.stdout(`${redact(JSON.stringify(plainly(event)), givenKeys(deps.env))}\n`)
+}
+
+/** An event under the names that scripts rely on, its instants as text. */
+function plainly(event: WatchNews): object {
+  const plain = Object.entries(event).map(([key, value]): [string, unknown] => [
+    key,
+    instants.has(key) && typeof value === 'number' ? formatInstant(value) : value,
+  ])
+  return Object.fromEntries(plain)
+}
+
+const instants: ReadonlySet<string> = new Set(['at', 'until', 'next'])
+
+/** Each event as a line for people. */
+function lines(deps: Deps): (event: WatchNews) => void {
+  return (event) => {
+    const [part, words] = wordsOf(event)
+    deps.stdout(redact(`${formatInstant(event.at)}  ${part.padEnd(8)}  ${words}\n`, givenKeys(deps.env)))
+  }
+}
+
+function wordsOf(event: WatchNews): readonly [part: string, words: string] {
+  switch (event.kind) {
+    case 'metrics': {
+      const { series, brought, requests, version, next, error } = event
+      const then = next === null ? '' : `; next ${formatInstant(next).slice(11, 16)}`
+      const came = `${whole(brought)} new points, ${whole(series)} series due, ${whole(requests)} requests`
+      return ['metrics', `${came}, version ${version}${then}${error === null ? '' : `; ${error}`}`]
+    }
+    case 'registry': {
+      const { brought, requests, version, error } = event
+      const came = `${whole(brought)} events, ${whole(requests)} requests`
+      return ['registry', `${came}, version ${version}${error === null ? '' : `; ${error}`}`]
+    }
+    case 'views':
+      return ['views', `of version ${event.version}`]
+    case 'trouble':
+      return [event.of === 'tidy' ? 'views' : event.of, `rests until ${formatInstant(event.until)}: ${event.words}`]
+    case 'clock':
+      return ['clock', `went back ${whole(event.back)} s: everything is planned anew`]
+    case 'hook':
+      return ['hook', event.words]
+    case 'ended':
+      return ['ended', event.code === 0 ? 'all that was brought is committed' : `with exit code ${event.code}`]
+    default:
+      return event satisfies never
   }
 }

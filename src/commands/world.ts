@@ -4,14 +4,11 @@ import { setFlagsFromString } from 'node:v8'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { type LakeError, usage } from '../errors.ts'
 import type { BesideDeps } from '../ledger/connection.ts'
-import { clockNote } from '../upkeep/clock-ahead.ts'
 import { finishRun } from '../upkeep/compact.ts'
-import type { Web } from '../publish/destination.ts'
 import type { RunEnd } from '../ledger/job.ts'
 import type { RewriteDeps } from '../ledger/commit.ts'
 import { isBegun } from '../store/begin.ts'
 import { Ledger, noLake } from '../ledger/ledger.ts'
-import { buildViews } from '../views/build.ts'
 import { programName } from './program.ts'
 import type { Deps } from './spec.ts'
 
@@ -31,7 +28,9 @@ export function lakeWorld(deps: Deps, command: string): RewriteDeps {
 export function viewingWorld(deps: Deps, command: string, catalogue: Catalogue) {
   const world = lakeWorld(deps, command)
   const atEnd = async ({ ledger }: RunEnd): Promise<void> => {
-    if (ledger.head().version > 0) await buildViews(ledger, { catalogue, deps: world })
+    if (ledger.head().version === 0) return
+    const { buildViews } = await import('../views/build.ts')
+    await buildViews(ledger, { catalogue, deps: world })
   }
   return { ...world, atEnd }
 }
@@ -59,11 +58,6 @@ export function besideWorld(deps: Deps): BesideDeps {
 /** When the work is told to stop. */
 export async function untilStopped({ signal }: Deps): Promise<void> {
   if (!signal.aborted) await once(signal, 'abort')
-}
-
-/** The real world behind what asks a bucket. */
-export function webOf(deps: Deps): Web {
-  return { ...besideWorld(deps), env: deps.env }
 }
 
 /** The real world behind a job that asks an API; afterwards it leaves the lake merged, with fresh views. */
@@ -104,9 +98,13 @@ export function requireLake(root: string): void {
 export async function openedLake(deps: Deps, root: string): Promise<number> {
   requireLake(root)
   using ledger = await Ledger.openToRead(root)
-  const note = clockNote(ledger, Math.floor(deps.now() * 1000))
+  const { version, committed_at } = ledger.head()
+  const now = Math.floor(deps.now() * 1000)
+  if (committed_at <= now) return version
+  const { clockNote } = await import('../upkeep/clock-ahead.ts')
+  const note = clockNote(ledger, now)
   if (note !== null) deps.stderr(`note: ${note}\n`)
-  return ledger.head().version
+  return version
 }
 
 /** The APIs that the lake holds data of; an unreadable lake is told by the steps. */

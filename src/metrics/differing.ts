@@ -6,7 +6,7 @@ import { formatMillis, type Interval, type Micros, step } from '../time.ts'
 import { type Answered, type BatchResult, type Brought, isBrought } from './answered.ts'
 
 /** So many points of one run that differ or lack are more than single findings: an incident. */
-const manyAtOnce = 100
+export const manyAtOnce = 100
 /** So many windows of a run at most are asked a second time before what they show is believed. */
 const mostAskedTwice = 200
 

@@ -184,7 +184,8 @@ const columns = {
 /** Files that left the table so long ago are forgotten by its checkpoints, in milliseconds. */
 const remembered = 400 * 86_400_000
 
-function actionsOf(state: TableState, now: number): readonly Action[] {
+/** The actions that a checkpoint of this state holds. */
+export function actionsOf(state: TableState, now: number): readonly Action[] {
   const { metaData, protocol, txns, files, removed } = state
   return [
     { protocol },

@@ -152,7 +152,7 @@ function listOf(xml: string): ListPage | undefined {
 const mostParts = 10_000
 
 /** Brings a large file in parts: the object is there, whole, when the last step is done, and nothing before. */
-async function putParts(
+export async function putParts(
   asking: Asking,
   path: string,
   { file, bytes }: { readonly file: string; readonly bytes: number },

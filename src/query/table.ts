@@ -1,6 +1,7 @@
 import type { Cell } from '../store/engine.ts'
 import { visible } from '../visible.ts'
 import { jsonForm } from './projection.ts'
+import { cut, layColumns } from '../words/table.ts'
 
 /** How wide a table may be, and what stands for NULL. */
 export interface TableOptions {
@@ -8,16 +9,6 @@ export interface TableOptions {
   /** Texts longer than this are cut with `…`; the other formats never cut. */
   readonly longest?: number
 }
-
-/** A column ready to be laid out. */
-interface Laid {
-  readonly name: string
-  readonly cells: readonly string[]
-  readonly right: boolean
-  readonly width: number
-}
-
-const gap = '  '
 
 /**
  * Rows for people: numbers to the right, NULL visible, instants as short as all of them allow. A table wider than
@@ -29,18 +20,16 @@ export function layTable(
   columns: readonly (readonly Cell[])[],
   { width, longest = Math.max(12, Math.floor(width / 2)) }: TableOptions,
 ): string {
-  const laid = names.map((name, i) => lay(name, types[i] ?? '', columns[i] ?? [], longest))
-  return blocks(laid, width)
-    .map((block) => linesOf(block).join(''))
-    .join('\n')
+  const laid = names.map((name, i) => ({
+    name: cut(visible(name), Math.max(longest, 24)),
+    cells: textsOf(types[i] ?? '', columns[i] ?? [], longest),
+    right: isNumeric(types[i] ?? ''),
+  }))
+  return layColumns(laid, width)
 }
 
-function lay(name: string, type: string, cells: readonly Cell[], longest: number): Laid {
-  const right = isNumeric(type)
-  const short = isInstant(type) ? shortened(cells) : cells.map((cell) => shown(cell, longest))
-  const title = cut(visible(name), Math.max(longest, 24))
-  const width = Math.max(wide(title), ...short.map(wide), 1)
-  return { name: title, cells: short, right, width }
+function textsOf(type: string, cells: readonly Cell[], longest: number): readonly string[] {
+  return isInstant(type) ? shortened(cells) : cells.map((cell) => shown(cell, longest))
 }
 
 function isNumeric(type: string): boolean {
@@ -81,55 +70,4 @@ function shortened(cells: readonly Cell[]): string[] {
     if (!minutes) return date
     return `${date} ${time}${seconds ? second : ''}${micros ? fraction : ''}${zone}`
   })
-}
-
-function cut(text: string, longest: number): string {
-  if (wide(text) <= longest) return text
-  let short = ''
-  let used = 1
-  for (const sign of text) {
-    used += wide(sign)
-    if (used > longest) break
-    short += sign
-  }
-  return `${short}…`
-}
-
-const doubleWidth = /[ᄀ-ᅟ⺀-꓏가-힣豈-﫿︰-﹏＀-｠￠-￦\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/gu
-
-/** Places on a terminal. */
-function wide(text: string): number {
-  // oxlint-disable-next-line no-control-regex
-  if (/^[\x20-\x7e]*$/.test(text)) return text.length
-  const marks = text.match(/\p{M}/gu)?.length ?? 0
-  return [...text].length - marks + (text.match(doubleWidth)?.length ?? 0)
-}
-
-function blocks(columns: readonly Laid[], width: number): readonly (readonly Laid[])[] {
-  const out: Laid[][] = []
-  let used = 0
-  for (const column of columns) {
-    const block = out.at(-1)
-    if (block === undefined || used + gap.length + column.width > width) {
-      out.push([column])
-      used = column.width
-    } else {
-      block.push(column)
-      used += gap.length + column.width
-    }
-  }
-  return out
-}
-
-function linesOf(block: readonly Laid[]): readonly string[] {
-  const line = (cells: readonly string[]): string => {
-    const padded = cells.map((cell, k) => {
-      const column = block[k]
-      const room = ' '.repeat(Math.max(0, (column?.width ?? 0) - wide(cell)))
-      return column?.right === true ? room + cell : cell + room
-    })
-    return `${padded.join(gap).trimEnd()}\n`
-  }
-  const rows = Array.from({ length: block[0]?.cells.length ?? 0 }, (_, i) => block.map(({ cells }) => cells[i] ?? ''))
-  return [line(block.map(({ name }) => name)), line(block.map((column) => '-'.repeat(column.width))), ...rows.map(line)]
 }

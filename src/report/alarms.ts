@@ -11,8 +11,7 @@ import { realDisk } from '../store/disk.ts'
 import { textOf } from '../store/files.ts'
 import { inLake, places } from '../store/layout.ts'
 import type { Instant } from '../time.ts'
-import { judgeSeries, type Late, lateOf, patience } from './freshness.ts'
-import { silenceOf } from './trust.ts'
+import { judgeSeries, type Late, lateOf, patience, silenceOf } from './freshness.ts'
 
 /** What is stale: the series of an endpoint and interval, or the registry; the names are relied on by hooks. */
 export type Stale =

@@ -7,6 +7,7 @@ import { Engine, quote, quoteList } from '../store/engine.ts'
 import { liveFiles } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { computedSql, partitionsOf } from '../points/files.ts'
+import type { SeenLags } from '../results/stress-delays.ts'
 import { readPoints } from '../views/relations.ts'
 import { rowsAs } from '../ledger/row.ts'
 import { type Shaped, text, orNull, shape, count, real, listOf } from '../ledger/shape.ts'
@@ -45,7 +46,7 @@ const arrivalsFields = {
 export type Arrivals = Shaped<typeof arrivalsFields>
 
 /** The arrivals of one endpoint and interval, and the rules that they are held against. */
-export interface Held {
+export interface HeldArrivals {
   readonly endpoint: Endpoint
   readonly interval: Interval
   readonly rules: readonly Rule[]
@@ -63,7 +64,7 @@ export async function heldArrivals(
   ledger: Ledger,
   catalogue: Catalogue,
   wanted: (path: string) => boolean,
-): Promise<readonly Held[]> {
+): Promise<readonly HeldArrivals[]> {
   const parts = [...partitionsOf(liveFiles(ledger, { table: 'points' })).values()].flatMap((part) => {
     const endpoint = catalogue.endpoints.get(part.metric)
     return endpoint && wanted(endpoint.path) ? [{ ...part, endpoint, rules: endpoint.rules[part.interval] }] : []
@@ -156,4 +157,16 @@ function countedSql(points: string, interval: Interval, rules: readonly Rule[]):
           WHEN seen_late AND arrived - rule > next_close - close THEN ${unknownLag} ELSE arrived - close END AS lag
       FROM judged
     )`
+}
+
+/** How late the points of these metrics were seen to come, by the quantiles of the audit; of all metrics where none is named. */
+export async function seenLags(
+  ledger: Ledger,
+  catalogue: Catalogue,
+  metrics: readonly string[],
+): Promise<readonly SeenLags[]> {
+  const held = await heldArrivals(ledger, catalogue, (path) => metrics.length === 0 || metrics.includes(path))
+  return held.map(({ endpoint, interval, arrivals: { p50, p95, p99, max } }) => {
+    return { metric: endpoint.path, interval, p50, p95, p99, max }
+  })
 }

@@ -19,62 +19,10 @@ import {
 } from '../time.ts'
 
 /** What the observed arrivals say about a rule. */
-export type RuleVerdict = 'disproved' | 'imprecise' | 'kept' | 'conservative' | 'unproven'
-
-/** One endpoint and interval under audit. Lags in seconds after the end of the interval. */
-export interface AuditRow {
-  readonly metric: string
-  readonly interval: Interval
-  readonly rule: string
-  readonly basis: Rule['basis']
-  readonly verdict: RuleVerdict
-  readonly points: number
-  /** Points whose arrival is known. */
-  readonly observations: number
-  readonly backfilled: number
-  /** Points without a known arrival that the lake was there to see: they came in time as far as anybody knows. */
-  readonly watched: number
-  readonly late: number
-  /** Those of the late ones that came less than five minutes after the rule's instant. */
-  readonly soon: number
-  /** Points that the rule dates: where it is too early, they count as known too early. */
-  readonly ruled: number
-  readonly p50: number | null
-  readonly p95: number | null
-  readonly p99: number | null
-  readonly max: number | null
-  readonly worst: Arrivals['worst']
-  /** The lag to write into the configuration; null where the rule may stay, or nobody knows how late the points were. */
-  readonly proposed_lag: string | null
-}
-
-/** What a pasted rule changes, now. */
-export interface Change {
-  readonly metric: string
-  readonly interval: Interval
-  readonly lag: string
-  /** Stored points that the rule dates: they would count as known later. The others keep the instants that they arrived at. */
-  readonly redated: number
-  /** The newest `t` that counts as published, ISO dates: what `plan` and `fetch` ask for. */
-  readonly newest_before: string
-  readonly newest_after: string
-}
-
-/** What the audit found, and the block of `pitlake.yaml` that mends it. */
-export interface AuditReport {
-  readonly rows: readonly AuditRow[]
-  readonly disproved: number
-  readonly imprecise: number
-  readonly unproven: number
-  /** One row for each disproved or imprecise endpoint, with a rule for each such interval. */
-  readonly proposal: string | null
-  /** What to do about them; null where there are none. */
-  readonly next: string | null
-  readonly changes: readonly Change[]
-}
+type RuleVerdict = 'disproved' | 'imprecise' | 'kept' | 'conservative' | 'unproven'
 
 /** What an audit looks at beside the lake. */
-export interface AuditInput {
+interface AuditInput {
   readonly catalogue: Catalogue
   /** Globs; undefined means all. */
   readonly paths: readonly string[] | undefined
@@ -92,15 +40,15 @@ const longestLag = 366 * day
 /** A rule this many times longer than nearly all arrivals could be shorter. */
 const generous = 4
 
+/** What the audit found, and the block of `pitlake.yaml` that mends it. */
+export type AuditReport = Awaited<ReturnType<typeof auditAvailability>>
+
 /** Holds every availability rule against the arrivals that the lake has seen. */
-export async function auditAvailability(
-  ledger: Ledger,
-  { catalogue, paths, overrides, now }: AuditInput,
-): Promise<AuditReport> {
+export async function auditAvailability(ledger: Ledger, { catalogue, paths, overrides, now }: AuditInput) {
   const globs = paths?.map(globTest)
   const wanted = (path: string): boolean => globs === undefined || globs.some((matches) => matches(path))
   const rows: AuditRow[] = []
-  const changes: Change[] = []
+  const changes: RuleChange[] = []
   for (const { endpoint, interval, rules, arrivals } of await heldArrivals(ledger, catalogue, wanted)) {
     const row = judge(endpoint.path, interval, rules, arrivals)
     rows.push(row)
@@ -114,7 +62,9 @@ export async function auditAvailability(
     disproved: count('disproved'),
     imprecise: count('imprecise'),
     unproven: count('unproven'),
+    /** One row for each disproved or imprecise endpoint, with a rule for each such interval. */
     proposal,
+    /** What to do about them; null where there are none. */
     next: broken.length === 0 ? null : proposal === null ? askMore : paste,
     changes,
   }
@@ -124,16 +74,19 @@ const askMore = 'the arrivals do not say which lag would hold; run fetch more of
 const paste = 'put the proposed block into pitlake.yaml, then run pitlake compact --redate'
 
 /** Whether more arrivals came after the rule's instant than it may be late by. */
-export function isBroken({ verdict }: Pick<AuditRow, 'verdict'>): boolean {
+export function isBroken({ verdict }: { readonly verdict: RuleVerdict }): boolean {
   return verdict === 'disproved' || verdict === 'imprecise'
 }
+
+/** One endpoint and interval under audit. Lags in seconds after the end of the interval. */
+export type AuditRow = ReturnType<typeof judge>
 
 /**
  * Two late arrivals in a hundred are late points, more break the rule: it is imprecise where at least 95 in a hundred came
  * less than five minutes after its instant, else disproved. Without any known arrival nothing is proved: the provider
  * tells no `computed_at`, and no top-up has caught a point being late.
  */
-export function judge(metric: string, interval: Interval, rules: readonly Rule[], arrivals: Arrivals): AuditRow {
+export function judge(metric: string, interval: Interval, rules: readonly Rule[], arrivals: Arrivals) {
   const rule = rules.at(-1)
   if (!rule) throw new RangeError(`${metric} has no rule`)
   const { points, computed, seenLate, backfilled, watched, late, soon, ruled, supported, worst } = arrivals
@@ -146,39 +99,50 @@ export function judge(metric: string, interval: Interval, rules: readonly Rule[]
   const spare = lag !== null && p99 !== null && lag > generous * Math.max(p99, 60)
   const proposed = broken && supported !== null ? roundLag(supported) : null
   const longer = proposed !== null && (lag === null || proposed > lag) && proposed <= longestLag ? proposed : null
+  const verdict: RuleVerdict =
+    counted === 0 ? 'unproven' : imprecise ? 'imprecise' : broken ? 'disproved' : spare ? 'conservative' : 'kept'
   return {
     metric,
     interval,
     rule: describeRule(rule),
     basis: rule.basis,
-    verdict:
-      counted === 0 ? 'unproven' : imprecise ? 'imprecise' : broken ? 'disproved' : spare ? 'conservative' : 'kept',
+    verdict,
     points,
+    /** Points whose arrival is known. */
     observations: counted,
     backfilled,
+    /** Points without a known arrival that the lake was there to see: they came in time as far as anybody knows. */
     watched,
     late,
+    /** Those of the late ones that came less than five minutes after the rule's instant. */
     soon,
+    /** Points that the rule dates: where it is too early, they count as known too early. */
     ruled,
     p50,
     p95,
     p99,
     max,
     worst,
+    /** The lag to write into the configuration; null where the rule may stay, or nobody knows how late the points were. */
     proposed_lag: longer === null ? null : lagText(longer),
   }
 }
+
+/** What a pasted rule changes, now. */
+export type RuleChange = ReturnType<typeof changeOf>[number]
 
 /** What the proposed lag would change for the points of an interval; nothing where none is proposed. */
 function changeOf(
   { metric, interval, proposed_lag: lag }: AuditRow,
   rules: readonly Rule[],
+  /** Stored points that the rule dates: they would count as known later. The others keep the instants that they arrived at. */
   redated: number,
   at: Today,
-): Change[] {
+) {
   const rule = rules.at(-1)
   if (lag === null || !rule) return []
   const proposed: Rule = { ...rule, kind: 'lag', seconds: parseDuration(lag) ?? 0, basis: 'override', until: null }
+  // The newest `t` that counts as published, an ISO date: what `plan` and `fetch` ask for.
   const newest = (own: readonly Rule[]): string => dateOf(newestDue(own, interval, at))
   return [{ metric, interval, lag, redated, newest_before: newest(rules), newest_after: newest([proposed]) }]
 }

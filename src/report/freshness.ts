@@ -4,11 +4,34 @@ import { type Check, lateFor } from '../config/health.ts'
 import { isAnswer } from '../ledger/coverage.ts'
 import type { CoverageRow, Verified } from '../ledger/entry.ts'
 import { type HeldSeries, storedInterval } from '../ledger/held.ts'
-import type { FreshCounts } from './page/standing.ts'
+import type { RegistryFacts } from '../registry/status.ts'
 import { horizonOf, toleranceOf } from '../metrics/plan.ts'
 import { isOfHeld } from '../ledger/refusals.ts'
-import { count, end, floor, hour, type Instant, type Interval, monthIndex, step, type Weekday } from '../time.ts'
+import {
+  count,
+  end,
+  floor,
+  hour,
+  type Instant,
+  instantOf,
+  type Interval,
+  monthIndex,
+  step,
+  type Weekday,
+} from '../time.ts'
 import { intersect, type Window } from '../windows.ts'
+
+/** How far the newest points of some series are from what the rule makes due now. */
+interface FreshCounts {
+  /** Everything that is due is held. */
+  readonly fresh: number
+  /** Asked since it became due, not there yet. */
+  readonly awaited: number
+  /** Due, and not asked since. */
+  readonly behind: number
+  /** Asked in vain for longer than the endpoint's tolerance. */
+  readonly stopped: number
+}
 
 /** One series against what the rule makes due now. */
 export interface SeriesStanding {
@@ -182,4 +205,13 @@ export function addByMonth(
       since = border
     }
   }
+}
+
+/** For how long the registry was not polled, in seconds; 0 where it never was. */
+export function silenceOf(
+  { feed_at, last_snapshot }: Pick<RegistryFacts, 'feed_at' | 'last_snapshot'>,
+  now: Instant,
+): number {
+  const last = feed_at ?? last_snapshot
+  return last === null ? 0 : now - instantOf(last)
 }

@@ -1,8 +1,8 @@
 import { type Instant, instantOf } from '../time.ts'
-import type { Held } from './arrivals.ts'
+import type { HeldArrivals } from './arrivals.ts'
 import type { SeriesStanding } from './freshness.ts'
-import type { Standing } from './page/standing.ts'
-import { jobLocks, type Judged } from './status.ts'
+import { jobLocks } from './facts.ts'
+import type { Judged, Standing } from './status.ts'
 
 type Labels = Readonly<Record<string, string>>
 type Sample = readonly [labels: Labels, value: number | null]
@@ -154,7 +154,7 @@ function ofSeries(series: readonly SeriesStanding[]): Family[] {
   ]
 }
 
-function ofLags(held: readonly Held[]): Family[] {
+function ofLags(held: readonly HeldArrivals[]): Family[] {
   const samples = held.flatMap(({ endpoint, interval, arrivals }) => {
     const quantiles = { '0.5': arrivals.p50, '0.95': arrivals.p95, '0.99': arrivals.p99 }
     return Object.entries(quantiles).map(

@@ -5,14 +5,15 @@ import { heldCoverage, heldSeries, heldStamps, heldVersions, heldWeekStart } fro
 import { heldRuns } from '../ledger/held-runs.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { listViolations } from '../ledger/violations.ts'
-import type { EndpointFacts, Lag, LagBin, Page, Silent, StampFact, ViolationFact } from './page/facts.ts'
-import { several } from './page/words.ts'
-import { type Held, heldArrivals } from './arrivals.ts'
+import type { CoverageRow } from '../ledger/entry.ts'
+import { several } from '../words/figures.ts'
+import { type HeldArrivals, heldArrivals } from './arrivals.ts'
 import { end, floor, type Instant, type Interval, monthIndex, unshownInterval, type Weekday } from '../time.ts'
 import { addByMonth, type SeriesStanding } from './freshness.ts'
 import { isOpenFinding, type ListedFinding } from '../registry/accepted.ts'
-import { universeSteps, type UniverseStep } from '../registry/held.ts'
-import { countFresh, type Judged, runFact, type StatusInput } from './status.ts'
+import { universeSteps } from '../registry/held.ts'
+import { countFresh, runFact, type StatusInput } from './facts.ts'
+import type { Judged } from './status.ts'
 
 const stampVerdict = z.union([
   z.object({ kind: z.literal('lookahead'), verdict: z.enum(['proved', 'not proved']) }),
@@ -23,6 +24,9 @@ const shownRuns = 12
 const shownStamps = 40
 const shownVersions = 400
 
+/** Everything that the page shows. */
+export type Page = Awaited<ReturnType<typeof readPage>>
+
 /** Everything that the status page shows, from the ledger and the live files. */
 export async function readPage(
   ledger: Ledger,
@@ -30,16 +34,18 @@ export async function readPage(
   { standing, series, arrivals, findings }: Judged,
   program: string,
   stampsAt: string | null = null,
-): Promise<Page> {
+) {
   const { now } = input
   const starts = series.flatMap((one) => (one.due === null ? [] : [one.due.since]))
   const firstMonth = starts.length === 0 ? monthIndex(now) : monthIndex(starts.reduce((a, b) => Math.min(a, b)))
   const months = Math.max(1, monthIndex(now) - firstMonth + 1)
   const { lags, bins, universe, readable } = await readFiles(ledger, input, arrivals)
   return {
+    /** Unix seconds. */
     madeAt: now,
     program,
     standing,
+    /** Months since 1970-01 of the first column. */
     firstMonth,
     months,
     endpoints: endpointRows(series, {
@@ -51,30 +57,31 @@ export async function readPage(
     }),
     silent: silentOf(ledger, series),
     lagBins: bins,
+    /** Whether the data files could be read; if not, arrivals and universe are empty. */
     readable,
     universe,
     violations: violationsOf(ledger, findings ?? []),
+    /** Newest first. */
     runs: heldRuns(ledger, shownRuns).map(runFact),
-    versions: heldVersions(ledger).slice(-shownVersions),
+    versions: heldVersions(ledger)
+      .slice(-shownVersions)
+      .map(({ version, committed_at, job, points_added, files_added }) => {
+        return { version, committed_at, job, points_added, files_added }
+      }),
+    /** Newest first. */
     stamps: heldStamps(ledger).slice(-shownStamps).toReversed().map(stampFact),
+    /** The address of the folder of their notes as seen from the page; null where nothing there can be opened. */
     stampsAt,
   }
 }
 
-interface FromFiles {
-  readonly lags: Map<string, Lag>
-  readonly bins: LagBin[]
-  readonly universe: UniverseStep[]
-  readonly readable: boolean
-}
-
 /** What only the files tell. A damaged one takes these pictures away, not the page that has to say so. */
-async function readFiles(ledger: Ledger, input: StatusInput, held: Judged['arrivals']): Promise<FromFiles> {
+async function readFiles(ledger: Ledger, input: StatusInput, held: Judged['arrivals']) {
   try {
     const arrivals = held ?? (await heldArrivals(ledger, input.catalogue, () => true))
     return { ...lagsOf(arrivals, input.now), universe: await universeSteps(ledger), readable: true }
   } catch {
-    return { lags: new Map(), bins: [], universe: [], readable: false }
+    return { ...lagsOf([], input.now), universe: [], readable: false }
   }
 }
 
@@ -87,7 +94,7 @@ interface Frame {
   readonly order: readonly string[]
 }
 
-function endpointRows(series: readonly SeriesStanding[], frame: Frame): EndpointFacts[] {
+function endpointRows(series: readonly SeriesStanding[], frame: Frame) {
   const judged = series.filter(({ due }) => due !== null)
   const place = new Map(frame.order.map((metric, index) => [metric, index]))
   return [...Map.groupBy(judged, ({ metric }) => metric)]
@@ -97,7 +104,11 @@ function endpointRows(series: readonly SeriesStanding[], frame: Frame): Endpoint
     )
 }
 
-function endpointRow(metric: string, own: readonly SeriesStanding[], frame: Frame): EndpointFacts {
+/** One endpoint: a row of the page. */
+export type EndpointFacts = ReturnType<typeof endpointRow>
+
+/** By month, from the first one on: intervals due, held, and in failed windows; beside that freshness and lag. */
+function endpointRow(metric: string, own: readonly SeriesStanding[], frame: Frame) {
   const { overdue_seconds: overdue, ...fresh } = countFresh(own)
   const byMonth = { due: zeros(frame.months), held: zeros(frame.months), failed: zeros(frame.months) }
   for (const { due, held, failed, interval } of own) {
@@ -115,16 +126,33 @@ function zeros(length: number): number[] {
 }
 
 /** Endpoints that were asked and of which nothing is stored. */
-function silentOf(ledger: Ledger, series: readonly SeriesStanding[]): Silent[] {
+function silentOf(ledger: Ledger, series: readonly SeriesStanding[]) {
   const heard = new Set(series.filter((one) => one.due !== null).map((one) => one.metric))
   const coverage = heldCoverage(ledger)
-  const silent = new Map<string, Silent>()
+  const silent = new Map<string, { metric: string } & Pick<CoverageRow, 'state' | 'reason'>>()
   for (const [id, { metric }] of heldSeries(ledger)) {
     if (heard.has(metric) || silent.has(metric)) continue
     const [first] = coverage.get(id) ?? []
     if (first) silent.set(metric, { metric, state: first.state, reason: first.reason })
   }
   return [...silent.values()]
+}
+
+/** A stored value that the provider contradicts, or a record of the registry: then without t and interval. */
+export interface ViolationFact {
+  readonly metric: string
+  readonly series: string
+  readonly t: number | null
+  readonly interval: string | null
+  readonly kind: string
+  readonly stored: string | null
+  readonly offered: string | null
+  /** Whether later answers no longer show it. */
+  readonly passed: boolean
+  /** Why somebody accepted it; null where nobody has. */
+  readonly accepted: string | null
+  /** Unix seconds. */
+  readonly offeredAt: number
 }
 
 /** The newest first; what a later state of the record has settled is past. */
@@ -172,16 +200,34 @@ function violationsOf(ledger: Ledger, findings: readonly ListedFinding[]): Viola
     .toReversed()
 }
 
+/** A stamped result, and what is known of it; null where nothing was asked. */
+export type StampFact = ReturnType<typeof stampFact>
+
 /** What its note says; those of an earlier program tell no verdict. */
-function stampFact({ id, version, at, path, detail }: ReturnType<typeof heldStamps>[number]): StampFact {
+function stampFact({ id, version, at, path, detail }: ReturnType<typeof heldStamps>[number]) {
   const { rows, verdict } = z
     .object({ rows: z.number().nullable().catch(null), verdict: stampVerdict.nullable().catch(null) })
     .parse(detail)
   return { id, version, at: at / 1_000_000, file: path ?? id, rows, verdict }
 }
 
+/** Publication lag of the points whose arrival is known, in seconds after the end of their interval. */
+export interface Lag {
+  readonly points: number
+  readonly p05: number
+  readonly p50: number
+  readonly p95: number
+  readonly p99: number
+  readonly max: number
+  /** The lag that the rule allows, in seconds; null where the catalogue has no rule for it. */
+  readonly rule: number | null
+  readonly basis: string
+  /** How many points came later than the rule says. */
+  readonly late: number
+}
+
 /** An endpoint stored in several intervals shows the one of which most arrivals are known. */
-function lagsOf(held: readonly Held[], now: Instant): Pick<FromFiles, 'lags' | 'bins'> {
+function lagsOf(held: readonly HeldArrivals[], now: Instant) {
   const lags = new Map<string, Lag>()
   const bars = new Map<number, number>()
   for (const { endpoint, interval, rules, arrivals } of held) {
@@ -194,6 +240,7 @@ function lagsOf(held: readonly Held[], now: Instant): Pick<FromFiles, 'lags' | '
     lags.set(endpoint.path, { points, ...known, rule: lagOf(rule, interval, now), basis: rule.basis, late })
   }
   const bins = [...bars].toSorted(([one], [other]) => one - other)
+  // Each bar holds lags divided by the rule's, from one ratio to the next on a logarithmic scale.
   return { lags, bins: bins.map(([bar, points]) => ({ from: 10 ** (bar / 12), to: 10 ** ((bar + 1) / 12), points })) }
 }
 

@@ -1,11 +1,47 @@
-import type { RegistryFacts } from '../registry/status.ts'
-import type { Reason, Standing } from './page/standing.ts'
 import { beginsInWords } from '../metrics/tally.ts'
+import type { Facts } from './facts.ts'
 import type { Check } from '../config/health.ts'
-import { percent, several } from './page/words.ts'
-import { day, formatDuration, formatInstant, hour, type Instant, instantOf, minute } from '../time.ts'
+import { percent, several } from '../words/figures.ts'
+import { silenceOf } from './freshness.ts'
+import { day, formatDuration, formatInstant, hour, type Instant, minute } from '../time.ts'
 
-type Facts = Omit<Standing, 'trust' | 'reasons'>
+/** What a reason not to trust the lake blindly is about. */
+type ReasonKind =
+  | 'nothing'
+  | 'damage'
+  | 'violations'
+  | 'incidents'
+  | 'findings'
+  | 'refused'
+  | 'withdrawn'
+  | 'observed_again'
+  | 'failed'
+  | 'not_asked'
+  | 'late'
+  | 'stopped'
+  | 'gaps'
+  | 'begins'
+  | 'feed'
+  | 'published'
+  | 'synthetic'
+  | 'running'
+  | 'rules'
+  | 'verified'
+
+/** One reason not to trust the lake blindly, and what to type. */
+export interface Reason {
+  /** What it is about; names are relied on by scripts. */
+  readonly kind: ReasonKind
+  /** `no` forbids, `look` wants a look, `note` is only said. */
+  readonly level: 'no' | 'look' | 'note'
+  /** What `status --check` says of it; null for what is only said. */
+  readonly word: 'integrity' | 'stale' | 'look' | null
+  /** How many of them there are, and since when there is the oldest (RFC 3339; null where nobody can say). */
+  readonly count: number
+  readonly since: string | null
+  readonly text: string
+  readonly next: string | null
+}
 
 /** What is judged beside the facts: what is still well, and how many series are late by it. */
 export interface Judging {
@@ -44,7 +80,7 @@ export function reasonsOf(facts: Facts, now: Instant, { check, late }: Judging):
 const elsewhere = /^pitlake (?:fetch|verify|registry|doctor)\b/
 
 /** The weightiest reason decides. */
-export function trustOf(reasons: readonly Reason[]): Standing['trust'] {
+export function trustOf(reasons: readonly Reason[]): 'yes' | 'look' | 'no' {
   if (reasons.some((reason) => reason.level === 'no')) return 'no'
   return reasons.some((reason) => reason.level === 'look') ? 'look' : 'yes'
 }
@@ -55,10 +91,7 @@ export function restsOn({
   coverage,
   rules,
   gaps,
-}: Pick<Standing, 'violations' | 'coverage' | 'rules' | 'gaps'>): {
-  readonly against: string
-  readonly looked: string
-} {
+}: Pick<Facts, 'violations' | 'coverage' | 'rules' | 'gaps'>) {
   const { disproved = 0 } = rules ?? {}
   const looked = [
     `${percent(coverage.verified, coverage.held)} was asked again`,
@@ -197,15 +230,6 @@ function kept({ published }: Facts): Reason[] {
         : `the last publish to ${destination} did not come to its end`
     return [look(reasonAbout('published', lost, at), 'look', text, `pitlake publish --verify ${destination}`)]
   })
-}
-
-/** For how long the registry was not polled, in seconds; 0 where it never was. */
-export function silenceOf(
-  { feed_at, last_snapshot }: Pick<RegistryFacts, 'feed_at' | 'last_snapshot'>,
-  now: Instant,
-): number {
-  const last = feed_at ?? last_snapshot
-  return last === null ? 0 : now - instantOf(last)
 }
 
 function remarks(facts: Facts): Reason[] {

@@ -16,7 +16,6 @@ import { archiveRows } from './archive.ts'
 import { providerOf } from '../ledger/provider.ts'
 import { growingTables } from '../registry/columns.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
-import { buildViews } from '../views/build.ts'
 import { readManifest } from '../views/manifest.ts'
 import { Engine, quoteList } from '../store/engine.ts'
 import { inLake } from '../store/layout.ts'
@@ -312,7 +311,11 @@ export async function finishRun(
   if (ledger.head().version === 0 || (idle && (await readManifest(ledger.root)))) return
   if (commits > 0)
     await noted('merging small files', note, async () => await mergeSmallFiles(ledger, { threads: 1, ...deps }, run))
-  await noted('making the views', note, async () => await buildViews(ledger, { catalogue, deps }))
+  await noted('making the views', note, async () => {
+    // Loaded only now: a run that brought nothing needs none.
+    const { buildViews } = await import('../views/build.ts')
+    await buildViews(ledger, { catalogue, deps })
+  })
 }
 
 async function noted(doing: string, note: (text: string) => void, work: () => Promise<unknown>): Promise<void> {

@@ -1,16 +1,17 @@
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { expand, type Selection, type Wanted } from '../catalog/series.ts'
-import { heldAnswers } from '../ledger/held.ts'
 import { requestTotals } from '../ledger/held-runs.ts'
+import { heldAnswers } from '../ledger/held.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { withListedAssets } from '../metrics/assets.ts'
 import type { Held } from '../metrics/plan.ts'
-import { isBegun } from '../store/begin.ts'
 import { registryFacts } from '../registry/status.ts'
-import { day, type Instant, parseInstant } from '../time.ts'
+import { type HeldArrivals, heldArrivals } from '../report/arrivals.ts'
+import { judge } from '../report/audit.ts'
+import { isBegun } from '../store/begin.ts'
+import { day, type Instant, parseDuration, parseInstant } from '../time.ts'
 import { readManifest } from '../views/manifest.ts'
 import type { Learnt } from './due.ts'
-import { learntLags } from './learnt.ts'
 
 /** What a lake says of the wanted series. */
 export interface LakeNow {
@@ -65,4 +66,28 @@ export async function lagsNow(
   using ledger = await Ledger.openToRead(root)
   const paths = new Set(wanted.map(({ endpoint }) => endpoint.path))
   return await learntLags(ledger, catalogue, (path) => paths.has(path))
+}
+
+/** The lags that the lake has seen of the wanted paths, by `path interval`: what `audit availability` measures. */
+async function learntLags(
+  ledger: Ledger,
+  catalogue: Catalogue,
+  wanted: (path: string) => boolean,
+): Promise<Map<string, Learnt>> {
+  const held = await heldArrivals(ledger, catalogue, wanted)
+  return new Map(held.map((own) => [`${own.endpoint.path} ${own.interval}`, learntOf(own)]))
+}
+
+/**
+ * Where the provider tells of most points when they were computed, their quantiles; else what the rule would have to be
+ * where the arrivals disprove it. Points that were always there in time say nothing beyond the rule.
+ */
+export function learntOf({ endpoint, interval, rules, arrivals }: HeldArrivals): Learnt {
+  const { observations, watched, proposed_lag } = judge(endpoint.path, interval, rules, arrivals)
+  const { p05, p50, p95 } = arrivals
+  const all = observations + watched
+  if (observations >= watched && p05 !== null && p50 !== null && p95 !== null)
+    return { observations: all, lag: { early: p05, usual: p50, late: p95 } }
+  const late = proposed_lag === null ? undefined : parseDuration(proposed_lag)
+  return { observations: all, lag: late === undefined ? null : { early: late, usual: late, late } }
 }

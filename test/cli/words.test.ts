@@ -286,9 +286,9 @@ look: 1 series has windows that a run planned and did not ask (since 2026-03-04T
       said(`
       ${rules}
 
-      verdict  metric              interval  known  late  p50      p95      p99      max      rule
-      -------  ------------------  --------  -----  ----  -------  -------  -------  -------  ---------------------
-      kept     supply/current_pit  24h          12     0  5.5 min  9.8 min  9.8 min  9.8 min  end of interval + 30m`),
+      verdict  metric              interval  known  late  p50         p95         p99         max         rule
+      -------  ------------------  --------  -----  ----  ----------  ----------  ----------  ----------  ---------------------
+      kept     supply/current_pit  24h          12     0  5 min 32 s  9 min 50 s  9 min 50 s  9 min 50 s  end of interval + 30m`),
     )
     expect((await run('audit availability --all --paths indicators/*')).out[0]).toBe(rules.replace('1', '0'))
     expect(await run('doctor')).toEqual(

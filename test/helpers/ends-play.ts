@@ -61,7 +61,8 @@ export function playRows(rows: readonly Row[], prepared: readonly Prepared[], lo
     for (const { command: next, flags } of typed(ended.err)) {
       const spec = specs.get(next)
       expect(spec === undefined ? next : 'known').toBe('known')
-      const known = spec === undefined ? [] : optionsOf(spec).flatMap(({ flags: text }) => /--[a-z-]+/.exec(text) ?? [])
+      const known =
+        spec === undefined ? [] : Object.keys(optionsOf(spec)).flatMap((flags) => /--[a-z-]+/.exec(flags) ?? [])
       expect([...known, '--help', '--data']).toEqual(expect.arrayContaining([...flags]))
     }
   })

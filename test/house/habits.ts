@@ -11,7 +11,7 @@ const files = [
   'src/catalog/load.ts',
   'src/catalog/remembered.ts',
   'src/config/settings.ts',
-  ...['answers', 'given', 'import', 'init', 'panel', 'program', 'query', 'sandbox'].map(
+  ...['desk', 'given', 'import', 'init', 'panel', 'program', 'query', 'sandbox'].map(
     (name) => `src/commands/${name}.ts`,
   ),
 ]
@@ -30,7 +30,7 @@ const owners: Readonly<Record<string, readonly string[]>> = {
   sqlite: ['src/store/database.ts', 'src/ledger/ledger.ts'],
   fs: files,
   timers: ['src/commands/cli.ts', 'src/commands/answering.ts', 'src/index.ts', 'src/sandbox/'],
-  child_process: ['src/commands/run-hook.ts', 'src/commands/answers.ts'],
+  child_process: ['src/commands/run-hook.ts', 'src/commands/desk.ts'],
   worker_threads: [],
   cluster: [],
   process: ['src/main.ts', 'src/commands/'],

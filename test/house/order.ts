@@ -13,6 +13,7 @@ export const ranks: Readonly<Record<string, number>> = {
   'src/suggestion.ts': 0,
   'src/time.ts': 0,
   'src/visible.ts': 0,
+  'src/words/': 1,
   'src/secrets/': 1,
   'src/windows.ts': 1,
   'src/intervals-sql.ts': 1,
@@ -92,6 +93,20 @@ function breach({ from, to }: Step, files: Files): string | undefined {
   if (other > own) return 'a step up'
   if (guest === 'src/sandbox/' && home !== 'src/commands/') return 'only commands know the sandbox'
   return other === own ? 'a step sideways' : undefined
+}
+
+/** The files of `src` that are loaded before the first line of a file runs, itself among them. */
+export function loadedBy(files: Files, entry: string): ReadonlySet<string> {
+  const loaded = new Set<string>()
+  const visit = (path: string): void => {
+    const text = files.get(path)
+    if (text === undefined || loaded.has(path)) return
+    loaded.add(path)
+    for (const { target, typeOnly, late } of importsOf(text))
+      if (target.startsWith('.') && !typeOnly && !late) visit(resolve(path, target))
+  }
+  visit(entry)
+  return loaded
 }
 
 /** Each ring of imports once, as `a -> b -> a`; imports of types count too. */

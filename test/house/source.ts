@@ -3,6 +3,8 @@ export interface Import {
   readonly target: string
   /** Nothing of it is left at run time. */
   readonly typeOnly: boolean
+  /** Read only once that line runs: `await import('…')`. */
+  readonly late: boolean
 }
 
 /** The source with comments and the insides of strings blanked; line breaks and the quotes stay where they were. */
@@ -87,7 +89,7 @@ export function importsOf(source: string): readonly Import[] {
     [...blanked.matchAll(pattern)].map((match) => {
       const start = match.index + match[0].length
       const target = source.slice(start, blanked.indexOf(match.groups?.['quote'] ?? "'", start))
-      return { target, typeOnly: isTypeOnly(match.groups?.['names'] ?? '') }
+      return { target, typeOnly: isTypeOnly(match.groups?.['names'] ?? ''), late: pattern === dynamic }
     }),
   )
 }

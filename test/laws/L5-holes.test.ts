@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { check } from '../../src/report/check.ts'
-import { readStanding } from '../../src/report/status.ts'
+import { check, readStanding } from '../../src/report/status.ts'
 import { settingsAt, trying } from '../helpers/fetching.ts'
 import { type OwnProvider, withProvider } from '../helpers/provider.ts'
 

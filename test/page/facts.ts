@@ -1,5 +1,5 @@
-import type { EndpointFacts, Page } from '../../src/report/page/facts.ts'
-import type { Standing } from '../../src/report/page/standing.ts'
+import type { EndpointFacts, Page } from '../../src/report/status-page.ts'
+import type { Standing } from '../../src/report/status.ts'
 
 const day = 86_400
 

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { lagAt, toneOf } from '../../src/report/page/endpoints.ts'
 import { html, inlineJson } from '../../src/report/page/html.ts'
 import { statusPage } from '../../src/report/page/page.ts'
-import { brief, percent, span } from '../../src/report/page/words.ts'
+import { brief, percent, span } from '../../src/words/figures.ts'
 import { emptyPage, hostile, page } from './facts.ts'
 
 const text = statusPage(page())

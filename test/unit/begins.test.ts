@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { beforeFirst } from '../../src/ledger/coverage.ts'
-import { beginsLater } from '../../src/metrics/begins.ts'
+import { beginsLater } from '../../src/metrics/tally.ts'
 import { historyStart } from '../../src/metrics/plan.ts'
 import { coverageRow } from '../helpers/lakes.ts'
 

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { withHooks } from '../../src/commands/hooks.ts'
+import { withHooks } from '../../src/commands/recorded.ts'
 import type { Deps, Input } from '../../src/commands/spec.ts'
 import { LakeError, usage } from '../../src/errors.ts'
 import { inFolder } from '../helpers/lakes.ts'
@@ -22,7 +22,7 @@ test('the end of a job is told with its exit code; a call that was refused befor
       stderr: (text: string) => void said.push(text),
     } as unknown as Deps
     const said: string[] = []
-    const input: Input = { args: [], options: { data: join(home, 'data') } }
+    const input: Input = { args: [], options: { data: join(home, 'data'), config: undefined, verbose: false } }
     const ended = async (work: () => Promise<number | undefined>): Promise<void> =>
       void (await withHooks('fetch', input, deps, work).catch(() => undefined))
     const next = 'wait'

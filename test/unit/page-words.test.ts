@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { brief, bytes, instant, monthName, percent, several, span } from '../../src/report/page/words.ts'
+import { brief, bytes, instant, monthName, percent, several, span } from '../../src/words/figures.ts'
 
 test.each<[number, number, string]>([
   [1, 0, 'none'],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { number } from '../../src/commands/print.ts'
+import { number } from '../../src/words/figures.ts'
 import { expand } from '../../src/catalog/series.ts'
 import { fetchProgress } from '../../src/commands/progress.ts'
 import type { IngestEvent } from '../../src/metrics/run.ts'
@@ -89,7 +89,7 @@ test('the time left follows the pace of the last two minutes', () => {
   }
   const last = shown.findLast((text) => text.includes('left')) ?? ''
   // Eight are left, one or two a minute.
-  expect(last).toMatch(/about [4-9] min left|about 10 min left/)
+  expect(last).toMatch(/about ([4-9]|10) min( \d+ s)? left/)
 })
 
 test('of the reasons for which windows are not asked three are told, and how many more there are', () => {

@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { gatherLogs, readLogs } from '../../src/ledger/run-log.ts'
+import { gatherLogs, readLogs } from '../../src/ledger/run-facts.ts'
 import { realDisk } from '../../src/store/disk.ts'
 import { inLake, places } from '../../src/store/layout.ts'
 import { inFolder } from '../helpers/lakes.ts'

@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest'
 import type { Exchanged } from '../../src/net/exchange.ts'
-import type { Asking, Call } from '../../src/publish/s3-ask.ts'
-import { putParts } from '../../src/publish/s3-parts.ts'
-import type { Refused } from '../../src/publish/s3-refusal.ts'
+import type { Answer, Asking, Call } from '../../src/publish/s3-ask.ts'
+import { putParts } from '../../src/publish/s3.ts'
 
-const answer = (body = '', headers: Record<string, string> = {}): Refused => ({
+const answer = (body = '', headers: Record<string, string> = {}): Answer => ({
   kind: 'answer',
   status: 200,
   headers,

@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest'
-import { check } from '../../src/report/check.ts'
 import { type Check, usualCheck } from '../../src/config/health.ts'
 import { lateOf, type SeriesStanding } from '../../src/report/freshness.ts'
 import { reasonsOf, trustOf } from '../../src/report/trust.ts'
-import type { Standing } from '../../src/report/page/standing.ts'
+import { check, type Standing } from '../../src/report/status.ts'
 import { madeAt as now, standing } from '../page/facts.ts'
 
 const quiet = standing()

@@ -1,6 +1,6 @@
-import type { EndpointFacts, Lag, Page } from './facts.ts'
+import type { EndpointFacts, Lag, Page } from '../status-page.ts'
 import { type Html, html, inlineJson } from './html.ts'
-import { instant, monthName, percent, several, span, whole } from './words.ts'
+import { instant, monthName, percent, several, span, whole } from '../../words/figures.ts'
 
 /** Shares from which on a month takes a tone, darkest first; below the last one nothing of what is due is there. */
 const tones = [1, 0.97, 0.9, 0.5, Number.MIN_VALUE] as const

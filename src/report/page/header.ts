@@ -1,9 +1,9 @@
 import { instantOf } from '../../time.ts'
-import { restsOn } from '../trust.ts'
-import type { Page } from './facts.ts'
+import type { Standing } from '../status.ts'
+import { type Reason, restsOn } from '../trust.ts'
+import type { Page } from '../status-page.ts'
 import { type Html, html } from './html.ts'
-import type { Reason, Standing } from './standing.ts'
-import { brief, bytes, moment, percent, several, span, whole } from './words.ts'
+import { brief, bytes, moment, percent, several, span, whole } from '../../words/figures.ts'
 
 const verdicts: Readonly<Record<Exclude<Standing['trust'], 'yes'>, string>> = {
   look: 'Look at this before you trust it.',

@@ -1,6 +1,6 @@
-import type { Page } from './facts.ts'
+import type { Page } from '../status-page.ts'
 import { type Html, html } from './html.ts'
-import { brief, percent, several, whole } from './words.ts'
+import { brief, percent, several, whole } from '../../words/figures.ts'
 
 const width = 720
 const height = 180

@@ -1,13 +1,19 @@
 import { createHash } from 'node:crypto'
+import { textsIn } from '../../store/sql.ts'
 import { endpointSection } from './endpoints.ts'
-import type { Page } from './facts.ts'
+import type { Page } from '../status-page.ts'
 import { masthead } from './header.ts'
 import { type Html, html, trusted } from './html.ts'
 import { lagSection } from './lag.ts'
-import { script } from './script.ts'
-import { style } from './style.ts'
 import { notesSection, runSection, stampSection, versionSection, violationSection } from './tables.ts'
 import { universeSection } from './universe.ts'
+
+/** The style sheet, or the only script: a cursor over the map of months, without which the page says everything, too. */
+function own(ending: '.css' | '.js'): string {
+  return textsIn(new URL('./', import.meta.url), ending)
+    .map(([, text]) => text)
+    .join('')
+}
 
 /**
  * The status of a lake as one file that needs nothing else: its policy forbids every connection, and of scripts it
@@ -15,6 +21,7 @@ import { universeSection } from './universe.ts'
  */
 export function statusPage(page: Page): string {
   const { standing } = page
+  const script = own('.js')
   const title = `${standing.trust === 'yes' ? '' : '! '}pitlake ${standing.provider ?? ''} version ${standing.version}`
   const digest = createHash('sha256').update(script).digest('base64')
   const policy = `default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-${digest}'; img-src data:; base-uri 'none'; form-action 'none'`
@@ -27,7 +34,7 @@ export function statusPage(page: Page): string {
 <meta name="referrer" content="no-referrer">
 <title>${title}</title>
 <link rel="icon" href="data:,">
-<style>${trusted(style)}</style>
+<style>${trusted(own('.css'))}</style>
 </head>
 <body>
 <main>

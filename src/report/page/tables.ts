@@ -1,8 +1,8 @@
 import { instantOf } from '../../time.ts'
-import type { Page, StampFact, ViolationFact } from './facts.ts'
+import type { Page, StampFact, ViolationFact } from '../status-page.ts'
 import { type Html, html } from './html.ts'
-import type { RunFact } from './standing.ts'
-import { brief, instant, moment, several, span, whole } from './words.ts'
+import type { RunFact } from '../facts.ts'
+import { brief, instant, moment, several, span, whole } from '../../words/figures.ts'
 
 /** Every contradiction with both values; the stored one holds. */
 export function violationSection({ violations, standing }: Page): Html {

@@ -1,8 +1,8 @@
-import type { Page } from './facts.ts'
+import type { Page } from '../status-page.ts'
 import type { UniverseStep } from '../../registry/held.ts'
 import { day } from '../../time.ts'
 import { type Html, html } from './html.ts'
-import { instant, moment, several, whole } from './words.ts'
+import { instant, moment, several, whole } from '../../words/figures.ts'
 
 const width = 720
 const height = 226

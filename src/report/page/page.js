@@ -1,8 +1,4 @@
-/**
- * The page's only script: a cursor over the map of months, for pointer and keyboard. Without it the page still says
- * everything in titles and tables.
- */
-export const script = `(() => {
+(() => {
   const map = document.getElementById('map')
   const data = document.getElementById('months')
   const readout = document.getElementById('readout')
@@ -48,4 +44,4 @@ export const script = `(() => {
     else return
     event.preventDefault()
   })
-})()`
+})()

@@ -1,8 +1,14 @@
-import { day, hour, minute } from '../../time.ts'
+import { day, hour, minute } from '../time.ts'
+
+/** `1,234,567.5`, at most three decimals. To set up the formatter of a locale takes longer than all lines of a run. */
+export function number(value: number): string {
+  const [whole = '', ...decimals] = String(Math.round(value * 1000) / 1000).split('.')
+  return [whole.replaceAll(/\B(?=(?:\d{3})+$)/g, ','), ...decimals].join('.')
+}
 
 /** `1,234,567`. */
 export function whole(count: number): string {
-  return Math.round(count).toLocaleString('en-US')
+  return number(Math.round(count))
 }
 
 /** `725 k`, `1.16 M`: three digits that fit into a small place. */
