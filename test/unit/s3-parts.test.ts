@@ -14,7 +14,7 @@ const answer = (body = '', headers: Record<string, string> = {}): Answer => ({
 async function partsOf(bytes: number, partSize: number): Promise<readonly (readonly [number, number])[]> {
   const parts: [number, number][] = []
   const asking: Partial<Asking> = {
-    ask: async (_, { method, body }: Call) => {
+    want: async (_, { method, body }: Call) => {
       if (method === 'POST') return await Promise.resolve(answer('<UploadId>u</UploadId>'))
       if (body !== undefined && !Buffer.isBuffer(body)) parts.push([body.start, body.bytes])
       return answer('', { etag: '"e"' })
