@@ -4,7 +4,7 @@ import { archived } from '../ledger/archive.ts'
 import { commit, type RewriteDeps, type StagedFile } from '../ledger/commit.ts'
 import { foldJournal } from '../ledger/fold.ts'
 import { type HeldFile, liveFiles } from '../ledger/held.ts'
-import { type Actual, type JobDeps, type Result, type RunEnd, runName, withLake } from '../ledger/job.ts'
+import { type Actual, type JobDeps, type Result, runName, withLake } from '../ledger/job.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { tryLock } from '../store/lock.ts'
 import { isHistory, mergeFiles, Unmergeable } from './merge.ts'
@@ -15,8 +15,6 @@ import { historyMerge, tieredMerge, wholeMerge } from './merge-plan.ts'
 import { archiveRows } from './archive.ts'
 import { providerOf } from '../ledger/provider.ts'
 import { growingTables } from '../registry/columns.ts'
-import type { Catalogue } from '../catalog/catalogue.ts'
-import { readManifest } from '../views/manifest.ts'
 import { Engine, quoteList } from '../store/engine.ts'
 import { inLake } from '../store/layout.ts'
 import { count, text } from '../ledger/shape.ts'
@@ -289,41 +287,6 @@ export function mergeVerdict({ abandoned, stopped }: MergeSummary): LakeError | 
 export function judgeMerge(summary: MergeSummary): void {
   const error = mergeVerdict(summary)
   if (error !== null) throw error
-}
-
-/** What finishing a run needs. */
-export interface FinishDeps {
-  readonly catalogue: Catalogue
-  readonly deps: RewriteDeps
-  readonly note: (text: string) => void
-}
-
-/**
- * Merges small files, on one thread, which takes the least memory, and makes the views anew. The points are committed
- * already, so a failure here is a note, and the next run or `pitlake views` mends it. A run that changed and asked
- * nothing leaves views alone that are whole.
- */
-export async function finishRun(
-  { ledger, run, commits, requests }: RunEnd,
-  { catalogue, deps, note }: FinishDeps,
-): Promise<void> {
-  const idle = commits === 0 && requests === 0
-  if (ledger.head().version === 0 || (idle && (await readManifest(ledger.root)))) return
-  if (commits > 0)
-    await noted('merging small files', note, async () => await mergeSmallFiles(ledger, { threads: 1, ...deps }, run))
-  await noted('making the views', note, async () => {
-    // Loaded only now: a run that brought nothing needs none.
-    const { buildViews } = await import('../views/build.ts')
-    await buildViews(ledger, { catalogue, deps })
-  })
-}
-
-async function noted(doing: string, note: (text: string) => void, work: () => Promise<unknown>): Promise<void> {
-  try {
-    await work()
-  } catch (error) {
-    note(`${doing} failed, the data are safe: ${error instanceof Error ? error.message : String(error)}`)
-  }
 }
 
 /** What the points of one metric cost on disk. */
