@@ -69,17 +69,18 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
   )
   await unload(session)
   // With nothing to compare with all that is offered is fresh: it need not be written down again.
-  const alone = held === nothingHeld && !shared && !lost
+  const bare = held === nothingHeld && !lost
+  const apart = areApart(good)
   const first = { distinct: 'DISTINCT ON (rank, t)', order: 'ORDER BY rank, t, ord' }
   await session.run(
     statement('fresh', {
-      kind: alone ? 'VIEW' : 'TABLE',
-      unheld: alone ? '' : 'ANTI JOIN held USING (rank, t)',
-      ...(shared ? first : { distinct: '', order: '' }),
+      kind: bare && apart ? 'VIEW' : 'TABLE',
+      unheld: bare ? '' : 'ANTI JOIN held USING (rank, t)',
+      ...(apart ? { distinct: '', order: '' } : first),
     }),
   )
   await session.run(statement('known', { observed: `${good[0]?.part.observedAt ?? 0}::BIGINT` }))
-  const uncompared = alone || good.every(({ part }) => part.overlap === 'off')
+  const uncompared = (bare && !shared) || good.every(({ part }) => part.overlap === 'off')
   const contradictions = uncompared ? [] : await contradict(session)
   const heard = uncompared ? [] : await hear(session, ordered, contradictions)
   const priors = good.flatMap((one) => priorRows(one, good))
@@ -103,6 +104,14 @@ function minusZero(loaded: Loaded): boolean {
 }
 
 type Good = Ordered & { readonly i: number }
+
+/** Whether no two bodies of a series were asked for the same: none of their points comes twice. */
+function areApart(good: readonly Good[]): boolean {
+  return good.every(({ rank, body }, i) => {
+    const before = good[i - 1]
+    return before?.rank !== rank || (before.body.until ?? Infinity) <= (body.since ?? -Infinity)
+  })
+}
 
 function bodyRow({ body, part, p, ord, rank }: Ordered, i: number): object {
   const same = body.prior.some((before) => before.since === body.since && before.until === body.until)
