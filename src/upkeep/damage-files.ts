@@ -76,8 +76,8 @@ async function hasBodies(ledger: Ledger, file: HeldFile): Promise<boolean> {
   if (mergedFrom(ledger, file).length > 0) return true
   const version = dataVersion(file.path)
   const bodies = filesOnDisk(ledger).filter(({ table, path }) => table === 'raw' && dataVersion(path) === version)
-  for (const body of bodies) if (!(await bytesProblem(ledger.root, body, false))) return true
-  return false
+  for (const body of bodies) if (await bytesProblem(ledger.root, body, false)) return false
+  return bodies.length > 0
 }
 
 /** Whether what was found is the end of the file's bytes, and not only a way to them that is closed. */
