@@ -177,7 +177,7 @@ export function selectionMarks(selections: readonly Selection[]) {
 }
 
 /** What was selected by fetches that have not said what they did not ask. */
-export interface Pending {
+interface Pending {
   readonly selections: readonly Selection[]
   readonly held: boolean
   /** When the first of them began, microseconds; null where there is none. */

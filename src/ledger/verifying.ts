@@ -3,7 +3,7 @@ import type { Micros } from '../time.ts'
 import type { Index } from './row.ts'
 
 /** What is asked again in several runs: since when what was asked counts as done. */
-export type Round = {
+type Round = {
   readonly scope: string
   readonly begun: Micros
 }

@@ -17,7 +17,7 @@ import { type Rewriting } from './rewrite.ts'
 import { quoteName, quote } from '../store/engine.ts'
 
 /** The mending of these tables as a part of a draft. */
-export interface MendedRegistry extends Mended, Required<Pick<Draft, 'state' | 'passing'>> {
+interface MendedRegistry extends Mended, Required<Pick<Draft, 'state' | 'passing'>> {
   readonly rows: number
 }
 

@@ -23,7 +23,7 @@ import { count, text } from '../ledger/shape.ts'
 import { rowsAs } from '../ledger/row.ts'
 
 /** A partition whose files were left as they are, and why. */
-export interface Abandoned extends Pick<HeldFile, 'table' | 'metric' | 'interval'> {
+interface Abandoned extends Pick<HeldFile, 'table' | 'metric' | 'interval'> {
   readonly reason: string
 }
 
@@ -286,13 +286,13 @@ export function mergeVerdict({ abandoned, stopped }: MergeSummary): LakeError | 
 }
 
 /** Throws what a merge ends with, if it does not end well. */
-export function judgeMerge(summary: MergeSummary): void {
+function judgeMerge(summary: MergeSummary): void {
   const error = mergeVerdict(summary)
   if (error !== null) throw error
 }
 
 /** What finishing a run needs. */
-export interface FinishDeps {
+interface FinishDeps {
   readonly catalogue: Catalogue
   readonly deps: RewriteDeps
   readonly note: (text: string) => void

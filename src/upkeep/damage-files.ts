@@ -223,7 +223,7 @@ async function checkExports(root: string, manifest: Manifest, thorough: boolean)
 }
 
 /** Notes of stamps that are not there, and those that are damaged or lack what was kept for them. */
-export interface StampsHealth {
+interface StampsHealth {
   readonly lost: readonly string[]
   readonly torn: readonly string[]
   readonly findings: readonly Damage[]

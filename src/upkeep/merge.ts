@@ -180,7 +180,7 @@ export function orderOf(table: string, columns: Columns): string {
 }
 
 /** What must not change when files are exchanged. */
-export interface Proof {
+interface Proof {
   readonly rows: number
   readonly digest: string
   readonly minusZero: boolean
@@ -200,7 +200,7 @@ export async function prove(session: Engine, source: string, columns: Columns, t
 }
 
 /** SQL of the sum of the hashes of some columns over all rows; doubles count with their sign. */
-export function digestOf(columns: Columns): string {
+function digestOf(columns: Columns): string {
   const parts = columns.flatMap(({ name, type }) =>
     isFloat(type) ? [quoteName(name), `signbit(${quoteName(name)})`] : [quoteName(name)],
   )
@@ -281,7 +281,7 @@ function noRoom(error: unknown): unknown {
 }
 
 /** Rows of which some columns are to be changed. */
-export interface ChangeJob {
+interface ChangeJob {
   /** The files that hold them, of one partition. */
   readonly files: readonly FileEntry[]
   /** The rows as they are, for FROM, and their columns. */

@@ -18,7 +18,7 @@ import { orderOf, rewriteFiles, rowsOf, writeChanged } from './merge.ts'
 import { digestShift } from '../points/month-sums.ts'
 
 /** A partition that got other dates. */
-export interface RedatedPart {
+interface RedatedPart {
   readonly metric: string
   readonly interval: Interval
   readonly points: number

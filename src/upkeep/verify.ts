@@ -207,7 +207,7 @@ export function verifyVerdict(summary: VerifySummary): LakeError | null {
 }
 
 /** What the files hold, held against what the ledger says of them. */
-export interface Contents {
+interface Contents {
   readonly findings: readonly Damage[]
   readonly series: number
   readonly points: number
