@@ -179,7 +179,7 @@ const enough = 3
  * interval of `t`, then `t` was an end. Interval ends are computed soon after `t`; if every one comes one to two
  * intervals after it, `t` was a start.
  */
-function contradictsConvention({ told, low, high }: Clocks, { interval, timestamp }: PartJob): boolean {
+export function contradictsConvention({ told, low, high }: Clocks, { interval, timestamp }: PartJob): boolean {
   const size = longestSeconds(interval) * 1_000_000
   if (told < enough) return false
   return timestamp === 'interval_start' ? high < -size / 2 : low >= size && high < 2 * size
