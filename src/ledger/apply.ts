@@ -60,7 +60,7 @@ function insert(index: Index, into: string, cells: Readonly<Record<string, Cell>
 }
 
 /** The state that says that a clock far ahead was mended: by which version, when, and when the last one before it was. */
-export interface ClockMended {
+interface ClockMended {
   readonly version: number
   readonly at: Micros
   readonly before: Micros

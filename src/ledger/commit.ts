@@ -152,7 +152,7 @@ export async function sha256File(path: string): Promise<string> {
 }
 
 /** A file of the lake as its bytes were committed. */
-export type CommittedBytes = Pick<FileEntry, 'path' | 'bytes' | 'sha256'>
+type CommittedBytes = Pick<FileEntry, 'path' | 'bytes' | 'sha256'>
 
 /** Why a file is not as it was committed: its bytes, or (`file_linked`, `file_denied`) the way to them, at `path`. */
 export interface BytesProblem {
@@ -263,7 +263,7 @@ export async function noteRunFacts(ledger: Ledger, run: RunFacts, disk: Disk = r
  */
 
 /** A step from one schema of the lake to the next. */
-export interface Migration {
+interface Migration {
   /** The schema that the lake has afterwards. */
   readonly to: number
   /** What it does, for people: it becomes part of the journal. */
@@ -273,7 +273,7 @@ export interface Migration {
 }
 
 /** Every step since schema 1, ascending; the last one leads to the schema that this program writes. */
-export const migrations: readonly Migration[] = [
+const migrations: readonly Migration[] = [
   {
     to: 2,
     about:

@@ -52,7 +52,7 @@ export interface AskingDeps extends JobDeps {
 }
 
 /** Who is told of what happens on the way. */
-export interface Listeners {
+interface Listeners {
   readonly onAsk: (event: AskEvent) => void
   readonly onSkew: (skew: Skew) => void
   readonly onReply?: (reply: Reply) => void
@@ -261,7 +261,7 @@ export interface BesideDeps extends Pick<AskingDeps, 'now' | 'wait' | 'random' |
 }
 
 /** A way to ask whose bodies are no part of a lake. */
-export interface Beside {
+interface Beside {
   readonly ask: AskOne
   readonly base: string
   /** The path of a temporary file. */

@@ -1,4 +1,4 @@
-import type { Entry, IncidentPart, Violation } from './entry.ts'
+import { type Accepted, acceptedFields, type Entry, type IncidentPart, type Violation } from './entry.ts'
 import { type Cell, type Index, rowOf } from './row.ts'
 import { count, orNull, real, text } from './shape.ts'
 
@@ -129,6 +129,17 @@ export function standingDifferences(index: Index, series: readonly string[]): St
       return { series: id, ...rest, ...(incident !== '' && { incident }), ...window, accepted }
     }),
   )
+}
+
+const acceptedOf = rowOf(acceptedFields)
+
+/** Everything of which a person took note. */
+export function heldAcceptances(index: Index): Accepted[] {
+  const rows = index.statement(
+    `SELECT a.id, s.id AS series, a.t, a.kind, nullif(a.offered_key, '') AS offered, a.why FROM accepted a
+     JOIN series s ON s.n = a.series ORDER BY a.added_version, a.id`,
+  )
+  return rows.all().map(acceptedOf)
 }
 
 /** Whether a person took note of just this difference, by itself. */

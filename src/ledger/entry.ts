@@ -71,7 +71,7 @@ export const seriesFields = {
  * Points that a commit added to a series (negative: that were lost); counts add up, bounds (seconds) only widen. `digests`:
  * what it adds to the count and the digest of each month, see `MonthDigest`. Left out by entries before schema 3.
  */
-export const progressFields = {
+const progressFields = {
   series: text,
   points: whole,
   first_t: real,
@@ -93,7 +93,7 @@ export const forgottenFields = {
 }
 
 /** How many of them came again; `proven`: as they were, by their digest; else they are known from this commit on. */
-export const regainedFields = { series: text, month: text, points: count, proven: flag }
+const regainedFields = { series: text, month: text, points: count, proven: flag }
 
 /** What is known about the half-open window (seconds) of a series; it replaces what was said about that window before. */
 export const windowFields = {
@@ -124,7 +124,7 @@ export const violationFields = {
  * Of an incident (many differences of one day) what is of one series, kind and request: windows in which all held points
  * were missing, or values that were offered for others.
  */
-export const incidentFields = {
+const incidentFields = {
   incident: text,
   series: text,
   kind: text,
@@ -139,7 +139,7 @@ export const incidentFields = {
  * Violations of a series that a later answer no longer shows: the named ones, by themselves or of an incident, or all that
  * are open of the incident.
  */
-export const passedFields = {
+const passedFields = {
   series: text,
   incident: maybe(text),
   differences: maybe(listOf(shape({ t: real, kind: text, offered: orNull(text), until: maybe(real) }))),
@@ -149,7 +149,7 @@ export const passedFields = {
 export const acceptedFields = { ...contradiction, id: text, why: text }
 
 /** A contradiction of clocks; unique per series, t (seconds) and kind; `at` in microseconds. */
-export const findingFields = { series: text, t: real, kind: text, detail: json, at: real }
+const findingFields = { series: text, t: real, kind: text, detail: json, at: real }
 
 /**
  * A type that values of a metric have at a place, first shown by points that could be known from `available_at` on, or

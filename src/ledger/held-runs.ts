@@ -99,31 +99,6 @@ export function verifiedTotals(index: Index): ReturnType<typeof verifiedTotalsOf
   return verifiedTotalsOf(rows.get() ?? {})
 }
 
-/** A round of a job goes on until one of its runs came to its end; then the next begins. */
-export function roundOf(
-  index: Index,
-  job: string,
-  scope: string,
-  now: Micros,
-): { readonly scope: string; readonly begun: Micros } {
-  const last = lastRound(index, job, scope)
-  return { scope, begun: last === undefined || last.ended ? now : last.begun }
-}
-
-/** The latest run of such a job with one scope: when its round began, and whether that run came to its end. */
-function lastRound(
-  index: Index,
-  job: string,
-  scope: string,
-): { readonly begun: Micros; readonly ended: boolean } | undefined {
-  const runs = index.statement(
-    `SELECT plan ->> '$.begun' AS begun, ended_at IS NOT NULL AND stopped_by IS NULL AS ended FROM runs
-     WHERE job = ? AND plan ->> '$.scope' = ? ORDER BY started_at DESC LIMIT 1`,
-  )
-  const row = runs.get(job, scope)
-  return row === undefined ? undefined : { begun: Number(row['begun']), ended: row['ended'] === 1 }
-}
-
 const change = shape({ files: count, rows: count, bytes: count })
 
 /** Files, rows and bytes of one kind of change. */
@@ -202,7 +177,7 @@ export function selectionMarks(selections: readonly Selection[]) {
 }
 
 /** What was selected by fetches that have not said what they did not ask. */
-export interface Pending {
+interface Pending {
   readonly selections: readonly Selection[]
   readonly held: boolean
   /** When the first of them began, microseconds; null where there is none. */

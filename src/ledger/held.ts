@@ -100,7 +100,7 @@ export function heldSeries(index: Index, ids?: readonly string[]): Map<string, H
 const plannedOf = rowOf({ id: text, metric: text, points: count, settled: interval })
 
 /** The live coverage of one series, as planning wants it, and the interval under which its points stand. */
-export interface HeldAnswers extends Omit<ReturnType<typeof plannedOf>, 'id'> {
+interface HeldAnswers extends Omit<ReturnType<typeof plannedOf>, 'id'> {
   readonly answers: WindowAnswer[]
 }
 

@@ -14,7 +14,7 @@ export interface Recorded {
 }
 
 /** A window, half-open in seconds, of which this lake first held the points from a commit on. */
-export interface Seen extends Window {
+interface Seen extends Window {
   readonly observed: Micros
 }
 

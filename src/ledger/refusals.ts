@@ -8,7 +8,7 @@ import type { WindowAnswer } from './entry.ts'
 export type RefusalScope = 'path' | 'series' | 'range'
 
 /** A refusal as the reason of a window keeps it. */
-export interface Refusal {
+interface Refusal {
   readonly scope: RefusalScope
   /** The status and the provider's words. */
   readonly words: string

@@ -4,7 +4,7 @@ import type { RequestRow } from './entry.ts'
 import { LakeError } from '../errors.ts'
 
 /** What of a request's row its outcome does not tell. */
-export interface Requested extends Pick<RequestRow, 'id' | 'run' | 'api' | 'attempts'> {
+interface Requested extends Pick<RequestRow, 'id' | 'run' | 'api' | 'attempts'> {
   readonly url: string
   /** When the answer came, milliseconds since 1970. */
   readonly at: number

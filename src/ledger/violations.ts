@@ -31,7 +31,7 @@ export interface Listed {
 }
 
 /** Many differences of one day: where, and how many points of each kind. `open`: those that the last answers still showed. */
-export interface IncidentFacts {
+interface IncidentFacts {
   readonly api: 'metrics'
   readonly endpoints: readonly string[]
   /** Their ids. */
@@ -149,13 +149,13 @@ export function refusals(ledger: Ledger): Refused[] {
 const notedOf = rowOf({ accepted_at: orNull(real), why: orNull(text) })
 
 /** What else a person may take note of: where the state keeps that, and since when somebody has; null: nobody yet. */
-export interface Elsewhere {
+interface Elsewhere {
   readonly state: string
   readonly accepted_at: Micros | null
 }
 
 /** What came of accepting. */
-export interface Acceptance {
+interface Acceptance {
   readonly version: number
   readonly made: boolean
   readonly accepted: readonly string[]

@@ -4,6 +4,7 @@ import { type RequestRow, type Verified, type Violation, violationId } from '../
 import { liveFiles } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { rowOf } from '../ledger/row.ts'
+import { noneOf } from '../ledger/verifying.ts'
 import { orNull, real, text } from '../ledger/shape.ts'
 import { Engine, quoteList, type Row } from '../store/engine.ts'
 import { inLake } from '../store/layout.ts'
@@ -82,7 +83,7 @@ export class Findings {
 
   /** How many windows ended in each way. */
   results(): Record<VerifyResult, number> {
-    const counts = Object.fromEntries(verifyResults.map((result) => [result, 0])) as Record<VerifyResult, number>
+    const counts = noneOf(verifyResults)
     for (const { result } of this.#verified) counts[result as VerifyResult]++
     return counts
   }

@@ -6,6 +6,7 @@ import type { CoverageRow, Verified } from '../ledger/entry.ts'
 import { isPlain } from '../ledger/coverage.ts'
 import { heldCoverage, heldSeries, type HeldSeries, storedInterval } from '../ledger/held.ts'
 import { heldVerified } from '../ledger/held-runs.ts'
+import { affordable, inTurns } from '../ledger/verifying.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { type Ask, type Plan, priceOf, totalsOf } from './plan.ts'
 import type { Settings } from '../config/settings.ts'
@@ -51,13 +52,8 @@ interface Candidate {
 export function chooseWindows(ledger: Ledger, choice: Choice): Chosen {
   const { settings, budget } = choice
   const { candidates, done, left } = candidatesOf(ledger, choice)
-  const asks: Ask[] = []
-  let credits = 0
-  for (const { ask } of spread(candidates)) {
-    if (budget !== null && credits + ask.credits > budget) break
-    credits += ask.credits
-    asks.push(ask)
-  }
+  const inOrder = Iterator.from(spread(candidates)).map(({ ask }) => ask)
+  const asks = affordable(inOrder, ({ credits }) => credits, { budget, stops: true })
   const windows = candidates.length + done
   const endpoints = new Set(candidates.map(({ ask }) => ask.endpoint.path)).size
   const series = new Set(asks.map((ask) => ask.series.id)).size
@@ -195,12 +191,9 @@ function verifiedAt(window: Window, rows: readonly Verified[]): Micros | null {
 }
 
 /** Takes the most urgent of every endpoint in turn. */
-function* spread(candidates: readonly Candidate[]): Iterable<Candidate> {
+function spread(candidates: readonly Candidate[]): Iterable<Candidate> {
   const urgency = ({ verified }: Candidate) => verified ?? Number.NEGATIVE_INFINITY
-  const sorted = candidates.toSorted((a, b) => Math.sign(urgency(a) - urgency(b)) || 0)
-  const queues = [...Map.groupBy(sorted, ({ ask }) => ask.endpoint.path).values()]
-  for (let turn = 0; queues.some((queue) => turn < queue.length); turn++) {
-    const round = queues.flatMap((queue) => queue.slice(turn, turn + 1))
-    yield* round.toSorted((a, b) => Math.sign(urgency(a) - urgency(b)) || 0)
-  }
+  const sorted = (some: readonly Candidate[]) => some.toSorted((a, b) => Math.sign(urgency(a) - urgency(b)) || 0)
+  const queues = [...Map.groupBy(sorted(candidates), ({ ask }) => ask.endpoint.path).values()]
+  return inTurns(queues).flatMap(sorted)
 }

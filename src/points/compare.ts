@@ -69,17 +69,18 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
   )
   await unload(session)
   // With nothing to compare with all that is offered is fresh: it need not be written down again.
-  const alone = held === nothingHeld && !shared && !lost
+  const bare = held === nothingHeld && !lost
+  const apart = areApart(good)
   const first = { distinct: 'DISTINCT ON (rank, t)', order: 'ORDER BY rank, t, ord' }
   await session.run(
     statement('fresh', {
-      kind: alone ? 'VIEW' : 'TABLE',
-      unheld: alone ? '' : 'ANTI JOIN held USING (rank, t)',
-      ...(shared ? first : { distinct: '', order: '' }),
+      kind: bare && apart ? 'VIEW' : 'TABLE',
+      unheld: bare ? '' : 'ANTI JOIN held USING (rank, t)',
+      ...(apart ? { distinct: '', order: '' } : first),
     }),
   )
   await session.run(statement('known', { observed: `${good[0]?.part.observedAt ?? 0}::BIGINT` }))
-  const uncompared = alone || good.every(({ part }) => part.overlap === 'off')
+  const uncompared = (bare && !shared) || good.every(({ part }) => part.overlap === 'off')
   const contradictions = uncompared ? [] : await contradict(session)
   const heard = uncompared ? [] : await hear(session, ordered, contradictions)
   const priors = good.flatMap((one) => priorRows(one, good))
@@ -103,6 +104,14 @@ function minusZero(loaded: Loaded): boolean {
 }
 
 type Good = Ordered & { readonly i: number }
+
+/** Whether no two bodies of a series were asked for the same: none of their points comes twice. */
+function areApart(good: readonly Good[]): boolean {
+  return good.every(({ rank, body }, i) => {
+    const before = good[i - 1]
+    return before?.rank !== rank || (before.body.until ?? Infinity) <= (body.since ?? -Infinity)
+  })
+}
 
 function bodyRow({ body, part, p, ord, rank }: Ordered, i: number): object {
   const same = body.prior.some((before) => before.since === body.since && before.until === body.until)
@@ -218,7 +227,7 @@ const askedColumns = 'rank INTEGER, since BIGINT, until BIGINT, asked_at BIGINT,
 const recordedColumns = 'body INTEGER, t BIGINT, valued BOOLEAN, v DOUBLE, o VARCHAR, computed BIGINT, stored_at BIGINT'
 
 /** Tells the session what series of the bodies lost: the tables `gone`, `seen`, `asked` and `recorded`, the view `restored`. */
-export async function tellLost(session: Engine, good: readonly Good[]): Promise<void> {
+async function tellLost(session: Engine, good: readonly Good[]): Promise<void> {
   const byRank = new Map(good.flatMap(({ rank, body }) => (body.lost ? [[rank, body.lost] as const] : [])))
   const gone = [...byRank].flatMap(([rank, { months }]) =>
     months.map(({ digest, ...month }) => ({ rank, ...month, digest: digest && String(BigInt(`0x${digest}`)) })),
@@ -257,7 +266,7 @@ function recordRow({ t, value, computed, stored_at }: Recorded): object {
 }
 
 /** What came again of which month, and whether it is what was lost: makes the table `regained`, and adds it to `late`. */
-export async function regain(session: Engine, ordered: readonly Ordered[], now: bigint): Promise<Regained[]> {
+async function regain(session: Engine, ordered: readonly Ordered[], now: bigint): Promise<Regained[]> {
   const was = `coalesce(r.stored_at, s.observed, ${now}::BIGINT)`
   const source = `(SELECT f.*, g.month, g.digest, r.stored_at AS kept, ${was} AS was,
       f.computed IS NULL AND EXISTS (FROM asked a WHERE a.rank = f.rank AND f.t >= a.since AND f.t < a.until
@@ -298,11 +307,7 @@ export interface Contradiction {
 const standingColumns = 'n INTEGER, rank INTEGER, t BIGINT, until BIGINT, offered_at BIGINT'
 
 /** What the answers say of differences that are on record, point by point; `seen` is what they show. */
-export async function hear(
-  session: Engine,
-  ordered: readonly Ordered[],
-  seen: readonly Contradiction[],
-): Promise<Heard[]> {
+async function hear(session: Engine, ordered: readonly Ordered[], seen: readonly Contradiction[]): Promise<Heard[]> {
   const ranks = new Map(ordered.map(({ rank, body }) => [rank, body.standing ?? []]))
   const all = [...ranks].flatMap(([rank, own]) => own.map((standing) => ({ rank, standing })))
   if (all.length === 0) return []

@@ -74,7 +74,7 @@ export interface ConvertJob extends Circumstances {
 }
 
 /** Where small portions of all partitions go together. */
-export interface RecentJob {
+interface RecentJob {
   /** The live recent files. */
   readonly existing: readonly Existing[]
   /** Temporary path of the Parquet file to write. */
@@ -221,7 +221,7 @@ function sortKey({ series }: Body): Buffer {
 }
 
 /** The further parameters of a series as JSON text with sorted keys; null where there are none. */
-export function paramsText(params: Readonly<Record<string, string>>): string | null {
+function paramsText(params: Readonly<Record<string, string>>): string | null {
   const entries = Object.entries(params).toSorted(([a], [b]) => (a < b ? -1 : 1))
   return entries.length === 0 ? null : JSON.stringify(Object.fromEntries(entries))
 }

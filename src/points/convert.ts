@@ -141,7 +141,7 @@ function violation(found: Contradiction, ordered: readonly Ordered[]): Violation
  * What the provider's `computed_at` contradicts, on the points in `fresh`: `before_end`, `before_stated`, and `convention`,
  * once a body, where all its instants fit the other meaning of `t`; it then stands for that body's `before_end` too.
  */
-export async function findClocks(session: Engine, ordered: readonly Ordered[]): Promise<Finding[]> {
+async function findClocks(session: Engine, ordered: readonly Ordered[]): Promise<Finding[]> {
   const findings: Finding[] = []
   const mistaken = new Set<number>()
   let early = 0
@@ -186,7 +186,7 @@ export function contradictsConvention({ told, low, high }: Clocks, { interval, t
 }
 
 /** The grid points of the asked range that a complete answer holds: finished, and past a stated instant. */
-export function expectedRange(job: PartJob, body: Body, first: Instant | null): Window | null {
+function expectedRange(job: PartJob, body: Body, first: Instant | null): Window | null {
   const from = body.since ?? first
   if (from === null) return null
   const since = ceil(from, job.interval, job.weekStart)
@@ -203,7 +203,7 @@ function finished(job: PartJob, t: Instant, horizon: Instant): boolean {
 }
 
 /** For each body that is no poison the finished intervals that it lacks, by position. */
-export async function findHoles(
+async function findHoles(
   session: Engine,
   ordered: readonly Ordered[],
   { poison, tallies }: { readonly poison: ReadonlyMap<number, string>; readonly tallies: ReadonlyMap<number, Tally> },

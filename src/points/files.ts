@@ -86,7 +86,7 @@ export function partitionSql(root: string, { own, recent, ...partition }: Partit
 }
 
 /** The points in files of both levels, by their absolute paths; of the recent ones only what is of the partition. */
-export function levelsSql(
+function levelsSql(
   own: readonly string[],
   recent: readonly string[],
   { metric, interval }: Pick<Partition<unknown>, 'metric' | 'interval'>,

@@ -13,10 +13,10 @@ export interface Lexed {
 }
 
 /** The keys that a point is known to have. */
-export type Key = 't' | 'v' | 'o' | 'computed_at' | 'other'
+type Key = 't' | 'v' | 'o' | 'computed_at' | 'other'
 
 /** How often a key occurs, and a mask of the kinds of its values. */
-export interface KeyUse {
+interface KeyUse {
   readonly count: number
   readonly kinds: number
 }
@@ -331,7 +331,7 @@ interface Row {
 }
 
 /** Finds a key that stands twice in one object, at any depth. */
-export class NestedKeys {
+class NestedKeys {
   readonly #rows: Row[] = []
   /** The beginning of a key that the end of a chunk cut. */
   #head: Buffer | null = null

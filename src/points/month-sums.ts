@@ -10,7 +10,7 @@ import { addDigests, asDigests, digestOfSum, type MonthDigest, monthsBetween } f
 import { statement } from './sql.ts'
 
 /** SQL of what of a point makes its hash: instants in microseconds, `v` and `o` as they stand in files. */
-export interface Hashed {
+interface Hashed {
   readonly t: string
   readonly available: string
   readonly observed: string
@@ -38,12 +38,12 @@ const stored: Hashed = {
 }
 
 /** SQL of the month of an instant in microseconds, `2024-06`. */
-export function monthSql(at: string): string {
+function monthSql(at: string): string {
   return `strftime(make_timestamp(${at}), '%Y-%m')`
 }
 
 /** A month of a series of a partition. */
-export interface MonthSum extends Identity {
+interface MonthSum extends Identity {
   readonly metric: string
   readonly interval: string
   readonly month: string

@@ -7,7 +7,7 @@ import type { Engine } from '../store/engine.ts'
 export const beyondDouble = 2 ** 53
 
 /** What one body holds once it is staged. */
-export interface Staged {
+interface Staged {
   readonly points: number
   /** How many have a computed_at. */
   readonly told: number

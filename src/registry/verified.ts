@@ -1,5 +1,6 @@
-import { gravestOf, LakeError } from '../errors.ts'
+import { gravestOf, type LakeError } from '../errors.ts'
 import type { Ended } from '../ledger/requests.ts'
+import { contradicted, type Counts, unanswered } from '../ledger/verifying.ts'
 import { type Finding, verifyKinds } from './history.ts'
 import { verdictOf } from './run.ts'
 
@@ -18,7 +19,7 @@ export interface RegistryVerified extends Ended {
   readonly requests: number
   readonly budget: number | null
   /** Addresses that could be asked, those that were chosen, and what became of them. */
-  readonly checks: Readonly<Record<'held' | 'chosen' | 'verified' | 'failed' | 'left', number>>
+  readonly checks: Counts
   readonly results: Readonly<Record<(typeof registryResults)[number], number>>
   /** Filters of lists that the provider does not heed (`issuers?country`): lists by them say nothing. */
   readonly ignored: readonly string[]
@@ -30,18 +31,12 @@ export interface RegistryVerified extends Ended {
 
 /** The error that a verify of the registry ends with; null where the provider says what the lake holds. */
 export function registryVerdict(summary: RegistryVerified): LakeError | null {
-  return gravestOf([contradicted(summary), verdictOf(summary), failed(summary)])
-}
-
-function contradicted({ findings }: RegistryVerified): LakeError | null {
-  if (findings.length === 0) return null
+  const { findings, failures } = summary
   const next =
     'nothing held was changed: pitlake registry snapshot takes over what the provider says now, pitlake violations accept takes note'
-  return new LakeError('integrity', { subject: `${findings.length} contradictions of the registry`, next })
-}
-
-function failed({ failures }: RegistryVerified): LakeError | null {
-  if (failures.length === 0) return null
-  const subject = `${failures.length} addresses of the registry got no usable answer`
-  return new LakeError('incomplete', { subject, got: failures[0]?.reason, next: 'run the same command again' })
+  return gravestOf([
+    contradicted(findings.length, 'contradictions of the registry', next),
+    verdictOf(summary),
+    unanswered(failures, 'addresses of the registry'),
+  ])
 }

@@ -1,4 +1,5 @@
 import type { Resource } from '../catalog/catalogue.ts'
+import { affordable, inTurns } from '../ledger/verifying.ts'
 import type { Micros } from '../time.ts'
 import { detailAsk, type Filters, type RegistryAsk } from './reading.ts'
 import { canBeAsked } from './json.ts'
@@ -98,24 +99,17 @@ export function chooseChecks(
   let held = 0
   for (const resource of holding.resources)
     for (const all of [recordChecks(resource, holding), listChecks(resource, holding)]) {
-      const affordable = all.filter(({ requests }) => budget === null || requests <= Math.max(1, sampleShare * budget))
+      const small = all.filter(({ requests }) => budget === null || requests <= Math.max(1, sampleShare * budget))
       held += all.length
-      queues.push(inTurn(affordable, holding.seen, begun))
+      queues.push(byAge(small, holding.seen, begun))
     }
-  const checks: Check[] = []
-  let requests = 0
-  for (let turn = 0; queues.some((queue) => turn < queue.length); turn++)
-    for (const queue of queues) {
-      const check = queue[turn]
-      if (check === undefined || (budget !== null && requests + check.requests > budget)) continue
-      requests += check.requests
-      checks.push(check)
-    }
+  const inOrder = inTurns(queues).flatMap((turn) => turn)
+  const checks = affordable(inOrder, ({ requests }) => requests, { budget, stops: false })
   return { checks, held }
 }
 
 /** Never asked or longest ago first; those of one age in an order that follows no id. */
-function inTurn(checks: readonly Check[], seen: Holding['seen'], begun: Micros): Check[] {
+function byAge(checks: readonly Check[], seen: Holding['seen'], begun: Micros): Check[] {
   const ages = checks.flatMap((check) => {
     const at = seen.get(check.address)?.at ?? 0
     return at >= begun ? [] : [{ check, at, place: textHash(check.address) }]

@@ -2,7 +2,7 @@ import type { Resource } from '../catalog/catalogue.ts'
 import { commit, type StagedFile, type Ticket } from '../ledger/commit.ts'
 import { endedBy } from '../ledger/requests.ts'
 import { heldPassingFrom } from '../ledger/held.ts'
-import { roundOf } from '../ledger/held-runs.ts'
+import { noneOf, roundOf } from '../ledger/verifying.ts'
 import { providerOf } from '../ledger/provider.ts'
 import { orNull, shape, text } from '../ledger/shape.ts'
 import { proven } from '../ledger/row.ts'
@@ -43,7 +43,7 @@ export async function verifyRegistry(input: RegistryVerifyInput, deps: RegistryD
   return await connectRegistry({ name: 'registry verify', lock: 'verify' }, input, deps, async (run) => {
     const { ledger, id, connection } = run
     const { budget, names } = input
-    const round = roundOf(ledger, run.job, JSON.stringify([names, budget]), deps.nowMicros())
+    const round = roundOf(ledger, run.job, [names, budget], deps.nowMicros())
     const comparing = await comparingOf(run, input, () => budget !== null && connection.sent() >= budget)
     const chosen = chooseChecks(comparing.holding, { budget, begun: round.begun })
     const course = newCourse(registryState(ledger).cursor ?? '')
@@ -79,10 +79,7 @@ export async function verifyRegistry(input: RegistryVerifyInput, deps: RegistryD
 /** What has come of a verify so far: nothing yet. */
 function newCourse(cursor: string) {
   return {
-    results: Object.fromEntries(registryResults.map((name) => [name, 0])) as Record<
-      (typeof registryResults)[number],
-      number
-    >,
+    results: noneOf(registryResults),
     findings: new Map<string, RegistryFinding>(),
     /** Found again, by their lines, though a person had taken note. */
     accepted: new Set<string>(),

@@ -63,7 +63,7 @@ export async function* ownData(root: string): AsyncGenerator<string> {
 }
 
 /** The files below a place of the layout whose names are of the program's own pattern; follows no link. */
-export async function* ownFilesBelow(root: string, place: string): AsyncGenerator<string> {
+async function* ownFilesBelow(root: string, place: string): AsyncGenerator<string> {
   if (!(await isFolder(inLake(root, place)))) return
   for (const entry of await entriesIn(inLake(root, place))) {
     const path = `${place}/${entry.name}`

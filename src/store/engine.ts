@@ -23,7 +23,7 @@ import { bindAll, type Parameter, type Parameters } from './sql.ts'
 import { makeSpill, removeSpill } from './files.ts'
 
 /** How an engine is opened; what is left out is DuckDB's own default. */
-export interface EngineOptions {
+interface EngineOptions {
   readonly threads?: number
   /** As DuckDB spells it: `512MB`. */
   readonly memoryLimit?: string
@@ -75,7 +75,7 @@ export interface Column {
 }
 
 /** A streamed result as DuckDB's own vectors, for whoever copies them without boxing each value. */
-export interface VectorStream {
+interface VectorStream {
   readonly columns: readonly Column[]
   readonly chunks: AsyncIterable<DuckDBDataChunk>
 }

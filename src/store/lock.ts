@@ -22,7 +22,7 @@ export interface Lock extends AsyncDisposable {
 }
 
 /** What waiting needs from outside. */
-export interface Waiting {
+interface Waiting {
   readonly sleep: (milliseconds: number) => Promise<unknown>
   readonly random: () => number
 }

@@ -38,7 +38,7 @@ export function compressionSql(few: boolean, level = fast): string {
 }
 
 /** What the footer of a Parquet file says of it; null where it says nothing. */
-export interface Footer {
+interface Footer {
   readonly lake: string | null
   readonly version: string | null
   /** Digest of the content. */

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { LakeError } from '../errors.ts'
 
 /** The text `<name>.sql` with each `{{fragment}}` replaced. */
-export type Statement = (name: string, fragments?: Readonly<Record<string, string | number>>) => string
+type Statement = (name: string, fragments?: Readonly<Record<string, string | number>>) => string
 
 /** The statements of a room's folder; a fragment that is missing or unused is an error. */
 export function statementsIn(folder: URL): Statement {

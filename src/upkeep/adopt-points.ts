@@ -5,7 +5,7 @@ import type { Interval } from '../time.ts'
 import { byPreference, type FoundFile, type LostFolder, type Unfit, writtenBy } from './adopt-files.ts'
 
 /** The files of which each row stands once, and the others with the reason. */
-export interface Sorted {
+interface Sorted {
   readonly kept: readonly FoundFile[]
   readonly others: readonly Unfit[]
 }
@@ -153,10 +153,10 @@ function inside(root: string, paths: readonly string[]): string[] {
 }
 
 /** Rows that the same files hold: how many of these files may stay is one. Files are numbers, the preferred ones low. */
-export type Shared = readonly number[]
+type Shared = readonly number[]
 
 /** Which files stay, and which cannot be told apart from others that hold some of the same rows. */
-export interface Chosen {
+interface Chosen {
   readonly kept: ReadonlySet<number>
   readonly refused: ReadonlySet<number>
 }

@@ -12,7 +12,7 @@ import { countRecords } from '../registry/held.ts'
 import { rowsAs } from '../ledger/row.ts'
 
 /** What is taken up of the registry: all that its history needs, or nothing. */
-export interface AdoptedRegistry {
+interface AdoptedRegistry {
   readonly listings: readonly Listing[]
   readonly state: { readonly [key: string]: Json }
   readonly others: readonly Unfit[]

@@ -18,7 +18,9 @@ import {
   type Progress,
   type SeriesRow,
 } from '../ledger/entry.ts'
-import { appendEntry, listJournal } from '../ledger/journal.ts'
+import { heldAcceptances, packed, standingDifferences } from '../ledger/differences.ts'
+import { soundly } from '../ledger/fold.ts'
+import { appendEntry, listJournal, readEntry } from '../ledger/journal.ts'
 import { dataVersion, entryFile, inLake, places } from '../store/layout.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { lockCommit } from '../store/lock.ts'
@@ -100,7 +102,8 @@ export async function adoptLost(root: string, adopting: Adopting, deps: CommitDe
     program: deps.program,
     synthetic,
   }
-  await publish(disk, root, plan.folder, entryFor({ ...frame, found, series, progress, plan }))
+  const record = await recordIn(inLake(root, plan.folder), lake, series)
+  await publish(disk, root, plan.folder, { ...entryFor({ ...frame, found, series, progress, plan }), ...record })
   return inWords(found, series, progress, frame.version, plan)
 }
 
@@ -231,8 +234,9 @@ interface Parts extends Pick<Entry, 'lake' | 'version' | 'committed_at' | 'progr
   readonly plan: Plan
 }
 
+const emptyEntry = { coverage: [], violations: [], findings: [], requests: [], verified: [], stamps: [], rules: null }
+
 function entryFor({ synthetic, found, series, progress, plan, ...frame }: Parts): Entry {
-  const nothing = { coverage: [], violations: [], findings: [], requests: [], verified: [], stamps: [], rules: null }
   return {
     schema_version: journalSchema,
     ...frame,
@@ -243,10 +247,48 @@ function entryFor({ synthetic, found, series, progress, plan, ...frame }: Parts)
     files: { add: found.listed, remove: [], drop: [] },
     series,
     progress,
-    ...nothing,
+    ...emptyEntry,
     state: found.state,
     adopted: { moved: plan.moves.length, folder: plan.folder },
   }
+}
+
+/** What the newest sound checkpoint and the entries that can be read of a lost journal have on record of these series. */
+async function recordIn(
+  folder: string,
+  lake: string,
+  series: readonly SeriesRow[],
+): Promise<Pick<Entry, 'violations' | 'incidents' | 'accepted'>> {
+  const { entries, checkpoints } = await listJournal(folder)
+  using stack = new DisposableStack()
+  let index = stack.use(await Ledger.inMemory(folder, 0))
+  for (const version of checkpoints) {
+    const held = stack.adopt(await soundly(folder, version), (one) => one?.close())
+    if (held?.head().lake === lake) index = held
+  }
+  const known = new Set(series.map(({ id }) => id))
+  const own = <T extends { readonly series: string }>(rows: readonly T[] = []): T[] =>
+    rows.filter((row) => known.has(row.series))
+  for (const version of entries.filter((one) => one > index.head().version)) {
+    const sealed = await readEntry(folder, version).catch(() => undefined)
+    if (sealed?.entry.lake !== lake) continue
+    const { violations, incidents, passed, accepted } = sealed.entry
+    const told = {
+      violations: own(violations),
+      incidents: own(incidents),
+      passed: own(passed),
+      accepted: own(accepted),
+    }
+    const alone = { ...emptyEntry, files: { add: [], remove: [], drop: [] }, progress: [], state: {} }
+    const entry: Entry = { ...sealed.entry, ...alone, forgotten: [], regained: [], uncovered: [], series, ...told }
+    index.transaction(() => applyEntry(index, { ...sealed, entry }))
+  }
+  const standing = standingDifferences(
+    index,
+    series.map(({ id }) => id),
+  )
+  const accepted = heldAcceptances(index).filter((one) => standing.some(({ accepted: id }) => id === one.id))
+  return { ...packed(standing.map(({ accepted: _, ...one }) => one)), ...(accepted.length > 0 && { accepted }) }
 }
 
 /** The checkpoint commits in one step; the entry that it holds is kept beside it until that can follow. */
@@ -280,7 +322,7 @@ function inWords(
       ? ['the history of the registry was taken up; its cursor is lost, the next sync begins with a snapshot']
       : []),
     ...(registry === null ? [] : [`the registry was moved to ${folder}/registry/: ${registry}`]),
-    'lost with the journal: coverage (the next fetch asks again), violations, requests, versions and earlier datings',
+    'lost with the journal: coverage (the next fetch asks again), requests, versions, earlier datings, and violations but for those of entries that can be read',
     ...[...reasons].map(
       ([why, files]) =>
         `${files.length} moved to ${folder}/: ${why} (${files

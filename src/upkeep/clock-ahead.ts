@@ -14,7 +14,7 @@ import { end, formatInstant, type Micros } from '../time.ts'
 import { mendRegistry, pollInstants } from './clock-registry.ts'
 import { dissolveRecent } from './compact.ts'
 import { mendArchive, type Mended, type Mending, mendInstants, trueInstantSql } from './clock-archive.ts'
-import { replacement, withRewriting, type Rewriting } from './rewrite.ts'
+import { withRewriting, type Rewriting } from './rewrite.ts'
 import { providerOf } from '../ledger/provider.ts'
 
 /** A clock may be off by so much without anybody's noticing. */
@@ -126,9 +126,8 @@ async function mendPoints(rewriting: Rewriting, mending: Mending): Promise<Mende
   for (const file of liveFiles(rewriting.ledger, { table: 'points' })) {
     if (file.added_version < (wrong[0]?.version ?? Infinity)) continue
     if (file.interval === null) throw busy()
-    const n = mending.nextFile()
-    const written = await mendInstants(rewriting, n, file, { now, mended })
-    if (written) made.push({ from: file.path, staged: replacement(rewriting, n, [file], written) })
+    const staged = await mendInstants(rewriting, mending.nextFile(), file, { now, mended })
+    if (staged) made.push({ from: file.path, staged })
   }
   const add = made.map(({ staged }) => staged)
   return { add, remove: made.map(({ from }) => from), rows: add.reduce((sum, { rows }) => sum + rows, 0) }

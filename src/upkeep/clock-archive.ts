@@ -1,19 +1,19 @@
-import { type Columns, columnsOf, parquet } from '../store/parquet.ts'
+import { type Columns, parquet } from '../store/parquet.ts'
 import { type Archived, archived, isKept, toState } from '../ledger/archive.ts'
 import type { Draft, StagedFile, Ticket } from '../ledger/draft.ts'
 import { archivedState, type HeldFile, type HeldVersion, liveFiles } from '../ledger/held.ts'
 import { type Engine, quoteList, quoteName } from '../store/engine.ts'
-import { inLake } from '../store/layout.ts'
+import { recordRows, type Rewriting, usualEncoding, writeParquet } from './rewrite.ts'
 import {
-  type MergedFile,
-  mergedFooter,
-  recordRows,
-  replacement,
-  type Rewriting,
-  usualEncoding,
-  writeParquet,
-} from './rewrite.ts'
-import { holdsPoints, inSession, isHistory, orderOf, prove, supersededColumn, unproved, writeChanged } from './merge.ts'
+  rewriteFiles,
+  holdsPoints,
+  isHistory,
+  orderOf,
+  prove,
+  supersededColumn,
+  unproved,
+  writeChanged,
+} from './merge.ts'
 import type { Micros } from '../time.ts'
 
 /** What a clock far ahead has dated, and what stands in its place. */
@@ -59,15 +59,12 @@ export const seenColumns: ReadonlySet<string> = new Set(['at', 'observed_at', su
  * Nothing but these columns may change.
  */
 export async function mendInstants(
-  { engine, ledger, spool }: Rewriting,
+  rewriting: Rewriting,
   n: number,
   file: HeldFile,
   { now, mended }: { readonly now: Micros; readonly mended: ReadonlyMap<string, string> },
-): Promise<MergedFile | null> {
-  const out = spool.file(`${n}.parquet`)
-  return await inSession(engine, [out], async (session) => {
-    const source = parquet([inLake(ledger.root, file.path)])
-    const columns = await columnsOf(session, source)
+): Promise<StagedFile | null> {
+  return await rewriteFiles(rewriting, n, [file], async ({ session, source, columns, out, metadata }) => {
     if ((await aheadIn(session, source, columns, now)) === 0) return null
     const select = columns.map(({ name }) => `${mended.get(name) ?? quoteName(name)} AS ${quoteName(name)}`)
     const merged = isHistory(file.table) && columns.some(({ name }) => name === supersededColumn)
@@ -75,8 +72,7 @@ export async function mendInstants(
     const group = holdsPoints(file.table) ? {} : { group: recordRows }
     const rows = { source: `(SELECT ${select.join(', ')} FROM ${source})`, order, ...group }
     const changing = new Set(mended.keys())
-    const job = { files: [file], source, columns, rows, changing, out, metadata: mergedFooter(ledger, [file]) }
-    const written = await writeChanged(session, job)
+    const written = await writeChanged(session, { files: [file], source, columns, rows, changing, out, metadata })
     const hidden = merged ? await unproved(session, parquet([out])) : 0
     if (hidden > 0 || (await aheadIn(session, parquet([out]), columns, now)) > 0)
       throw new Error(`mending ${file.path} would change more than instants`)
@@ -127,33 +123,24 @@ async function mendFile(
   table: Archived,
   file: HeldFile,
 ): Promise<StagedFile | null> {
-  const { engine, ledger, spool } = rewriting
   const { version, committed_at: now } = mending.ticket
   // An instant of a wrong version is that version's mended one; any other of the future is that of the mending.
   const known = new Map(mending.wrong.map((one) => [one.committed_at, now - (version - one.version)]))
-  const source = parquet([inLake(ledger.root, file.path)])
-  const columns = await columnsOf(engine, source)
-  const mended = columns
-    .filter(({ name, type }) => type === 'TIMESTAMP WITH TIME ZONE' && !foreign.has(name))
-    .map(({ name }) => `${trueInstantSql(name, { now, known, otherwise: now })} AS "${name}"`)
-  const rest = `(SELECT * REPLACE (${mended.join(', ')}) FROM ${source} WHERE ${staysSql(rewriting, mending, table)})`
-  const n = mending.nextFile()
-  const out = spool.file(`${n}.parquet`)
-  await writeParquet(
-    engine,
-    { source: rest, order: '' },
-    out,
-    usualEncoding(false, file.rows),
-    mergedFooter(ledger, [file]),
-  )
-  const { rows, digest } = await prove(engine, parquet([out]), columns, table)
-  if (rows === 0) return null
-  if (!isKept(table) && rows !== file.rows) throw new RangeError(`${file.rows} rows of ${file.path} became ${rows}`)
-  const month = new Date(now / 1000).toISOString().slice(0, 7)
   const bound = (at: number | null): number | null => at && Math.min(at, Math.floor(now / 1_000_000))
   const range = { min_t: bound(file.min_t), max_t: bound(file.max_t) }
-  const staged = replacement(rewriting, n, [file], { rows, digest, ...range, meta: file.meta })
-  return { ...staged, label: file.label > month ? month : file.label }
+  const staged = await rewriteFiles(rewriting, mending.nextFile(), [file], async (old) => {
+    const { session, source, columns, out, metadata } = old
+    const mended = columns
+      .filter(({ name, type }) => type === 'TIMESTAMP WITH TIME ZONE' && !foreign.has(name))
+      .map(({ name }) => `${trueInstantSql(name, { now, known, otherwise: now })} AS "${name}"`)
+    const rest = `(SELECT * REPLACE (${mended.join(', ')}) FROM ${source} WHERE ${staysSql(rewriting, mending, table)})`
+    await writeParquet(session, { source: rest, order: '' }, out, usualEncoding(false, file.rows), metadata)
+    const { rows, digest } = await prove(session, parquet([out]), columns, table)
+    if (!isKept(table) && rows !== file.rows) throw new RangeError(`${file.rows} rows of ${file.path} became ${rows}`)
+    return rows === 0 ? null : { rows, digest, ...range, meta: file.meta }
+  })
+  const month = new Date(now / 1000).toISOString().slice(0, 7)
+  return staged && { ...staged, label: file.label > month ? month : file.label }
 }
 
 /** Rows of which the index has its own stay where they were in files before the wrong clock. */

@@ -13,11 +13,11 @@ import {
   trueInstantSql,
 } from './clock-archive.ts'
 import { registryState, type RegistryState, passingDraft, passingFacts, stateDraft } from '../registry/state.ts'
-import { type Rewriting, replacement } from './rewrite.ts'
+import { type Rewriting } from './rewrite.ts'
 import { quoteName, quote } from '../store/engine.ts'
 
 /** The mending of these tables as a part of a draft. */
-export interface MendedRegistry extends Mended, Required<Pick<Draft, 'state' | 'passing'>> {
+interface MendedRegistry extends Mended, Required<Pick<Draft, 'state' | 'passing'>> {
   readonly rows: number
 }
 
@@ -94,9 +94,7 @@ async function mendFile(
   const layer = `${layerOf(file.path)}-v${ticket.version}`
   // The rows of a dated file name it, and so does its snapshot; those of one poll have one name in all tables.
   if (file.label !== '') polls.layers.set(layerOf(file.path), layer)
-  const n = nextFile()
-  const written = await mendInstants(rewriting, n, file, { now: polls.now, mended: mendedSql(polls) })
-  const staged = written && replacement(rewriting, n, [file], written)
+  const staged = await mendInstants(rewriting, nextFile(), file, { now: polls.now, mended: mendedSql(polls) })
   if (file.label === '') return staged
   if (staged === null) throw new RangeError(`${file.path} has another instant than its version`)
   return { ...staged, path: registryFile(file.table, layer, polls.date), label: polls.date }

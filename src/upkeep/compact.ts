@@ -21,7 +21,7 @@ import { count, text } from '../ledger/shape.ts'
 import { rowsAs } from '../ledger/row.ts'
 
 /** A partition whose files were left as they are, and why. */
-export interface Abandoned extends Pick<HeldFile, 'table' | 'metric' | 'interval'> {
+interface Abandoned extends Pick<HeldFile, 'table' | 'metric' | 'interval'> {
   readonly reason: string
 }
 
@@ -284,7 +284,7 @@ export function mergeVerdict({ abandoned, stopped }: MergeSummary): LakeError | 
 }
 
 /** Throws what a merge ends with, if it does not end well. */
-export function judgeMerge(summary: MergeSummary): void {
+function judgeMerge(summary: MergeSummary): void {
   const error = mergeVerdict(summary)
   if (error !== null) throw error
 }

@@ -4,7 +4,7 @@ import { type Damage, finding, instead } from './damage.ts'
 import { isFolder } from '../store/files.ts'
 import { codeOf, exists, isWritable, namesIn, statOf } from '../store/disk.ts'
 import { readsWell } from '../store/engine.ts'
-import { filesOnDisk, type HeldFile, isOnDisk } from '../ledger/held.ts'
+import { filesOnDisk, type HeldFile, isOnDisk, mergedFrom } from '../ledger/held.ts'
 import { dataVersion, decodeSegment, holderFile, inLake, places } from '../store/layout.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { commitLock, describeHolder, holderOf, isFree, pullLock, whileFree } from '../store/lock.ts'
@@ -46,16 +46,38 @@ export async function checkFiles(ledger: Ledger, thorough: boolean): Promise<Fil
     bytes += file.bytes
     // A vacuum that was at work meanwhile has said so before it took the file away.
     if (problem && isOnDisk(ledger, file.path))
-      damaged.push({ file, damage: finding(problem.kind, problem.path, problem.found, weightOf(file, problem)) })
+      damaged.push({
+        file,
+        damage: finding(problem.kind, problem.path, problem.found, await weightOf(ledger, file, problem)),
+      })
   }
   return { damaged, files: byPath.size, bytes }
 }
 
 /** A file that left the view is only needed by stamped results of its time. */
-function weightOf(file: HeldFile, problem: BytesProblem): Partial<Pick<Damage, 'severity' | 'remedy'>> {
+async function weightOf(
+  ledger: Ledger,
+  file: HeldFile,
+  problem: BytesProblem,
+): Promise<Partial<Pick<Damage, 'severity' | 'remedy'>>> {
   if (!isGone(problem)) return {}
   if (file.removed_version !== null) return { severity: 'notice', remedy: instead.superseded }
-  return { remedy: isForgettable(file) ? instead.asked : instead.refolded }
+  if (isForgettable(file)) return { remedy: instead.asked }
+  return { remedy: (await hasBodies(ledger, file)) ? instead.refolded : instead.beyond(bodiesGone) }
+}
+
+const bodiesGone =
+  'the bodies that made it are not there any more: without a copy what it held is lost; points and all other files stay'
+
+/** Whether bodies of which a file of the registry was made are here, its own or those of the files that it was merged from. */
+async function hasBodies(ledger: Ledger, file: HeldFile): Promise<boolean> {
+  for (const input of mergedFrom(ledger, file))
+    if ((await bytesProblem(ledger.root, input)) && !(await hasBodies(ledger, input))) return false
+  if (mergedFrom(ledger, file).length > 0) return true
+  const version = dataVersion(file.path)
+  const bodies = filesOnDisk(ledger).filter(({ table, path }) => table === 'raw' && dataVersion(path) === version)
+  for (const body of bodies) if (await bytesProblem(ledger.root, body, false)) return false
+  return bodies.length > 0
 }
 
 /** Whether what was found is the end of the file's bytes, and not only a way to them that is closed. */
@@ -201,7 +223,7 @@ async function checkExports(root: string, manifest: Manifest, thorough: boolean)
 }
 
 /** Notes of stamps that are not there, and those that are damaged or lack what was kept for them. */
-export interface StampsHealth {
+interface StampsHealth {
   readonly lost: readonly string[]
   readonly torn: readonly string[]
   readonly findings: readonly Damage[]

@@ -4,7 +4,7 @@ import type { RunEnd } from '../ledger/job.ts'
 import { readManifest } from '../views/manifest.ts'
 
 /** What finishing a run needs. */
-export interface FinishDeps {
+interface FinishDeps {
   readonly catalogue: Catalogue
   readonly deps: RewriteDeps
   readonly note: (text: string) => void

@@ -18,7 +18,7 @@ import { text, orNull, count, real } from '../ledger/shape.ts'
 import { rowsAs } from '../ledger/row.ts'
 
 /** What a series lost with a file. */
-export interface LostPart {
+interface LostPart {
   readonly series: string
   readonly points: number
   /** Half-open, in seconds. */

@@ -164,7 +164,7 @@ export async function lostBeyond(ledger: Ledger, newest: number): Promise<{ name
 }
 
 /** Data files without the journal and the ledger that explain them. */
-export interface Found {
+interface Found {
   readonly files: number
   readonly bytes: number
   /** The lakes that their footers name; more than one where folders were mixed. */

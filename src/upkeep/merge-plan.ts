@@ -1,5 +1,5 @@
 /** What the choice of a merge looks at: the rows of one file of a partition. */
-export interface Mergeable {
+interface Mergeable {
   readonly rows: number
   readonly bytes: number
 }
@@ -82,7 +82,7 @@ function suffix<T extends Mergeable>(sorted: readonly T[], factor: number): read
 }
 
 /** When a file was in the view. The same path may be listed several times. */
-export interface Listed {
+interface Listed {
   readonly path: string
   readonly added_version: number
   /** Null while it is in the newest version. */
@@ -90,7 +90,7 @@ export interface Listed {
 }
 
 /** What keeps superseded files. */
-export interface Keeping {
+interface Keeping {
   /** Versions that a stamped result is pinned to. */
   readonly stamps: readonly number[]
   /** Whether a version was committed so long ago that those before it may go. */

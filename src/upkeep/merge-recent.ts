@@ -1,8 +1,8 @@
 import { parquet } from '../store/parquet.ts'
 import { describe, readShares, shareOf, type ShareRow } from '../points/write.ts'
 import { type Engine, quote } from '../store/engine.ts'
-import { pointsFile, recentFile, versioned } from '../store/layout.ts'
-import { inSession, orderOf, rowsOf, soundSource, Unmergeable } from './merge.ts'
+import { inLake, pointsFile, recentFile, versioned } from '../store/layout.ts'
+import { inSession, orderOf, rowsOf, refuseUnsound, Unmergeable } from './merge.ts'
 import { mergedFooter, type Rewriting, usualEncoding, writeParquet } from './rewrite.ts'
 import { recentGroup, sharesMeta } from '../points/files.ts'
 import type { HeldFile } from '../ledger/held.ts'
@@ -29,7 +29,8 @@ export async function mergeRecentFiles(
   const written: string[] = []
   const version = Math.max(...files.map((one) => one.added_version))
   return await inSession(engine, written, async (session) => {
-    const source = await soundSource(session, ledger.root, files)
+    await refuseUnsound(session, ledger.root, files)
+    const source = parquet(files.map(({ path }) => inLake(ledger.root, path)))
     const before = await readShares(session, source)
     const held = before.reduce((sum, share) => sum + share.rows, 0)
     if (held !== rowsOf(files))

@@ -48,19 +48,43 @@ export async function inSession<T>(
   }
 }
 
-/**
- * The relation over files that are to become others. Bytes that are not those that were committed are refused: merging
- * would make the damage permanent.
- */
-export async function soundSource(session: Engine, root: string, files: readonly FileEntry[]): Promise<string> {
+/** Refuses files whose bytes are not those that were committed: rewriting them would make the damage permanent. */
+export async function refuseUnsound(engine: Engine, root: string, files: readonly FileEntry[]): Promise<void> {
   for (const file of files) {
     const problem = await bytesProblem(root, file)
     if (problem?.kind === 'file_lost') throw new Unmergeable(`${file.path} is missing; run pitlake doctor`)
     if (problem) throw new Unmergeable(`${file.path} does not match its checksum; run pitlake verify`)
   }
-  const paths = files.map((file) => inLake(root, file.path))
-  await refuseNewerFiles(session, paths)
-  return parquet(paths)
+  await refuseNewerFiles(
+    engine,
+    files.map((file) => inLake(root, file.path)),
+  )
+}
+
+/** Files of one partition that are to be rewritten, for FROM, with their columns, and the file that takes their place. */
+interface Rewritten {
+  readonly session: Engine
+  readonly source: string
+  readonly columns: Columns
+  readonly out: string
+  readonly metadata: Readonly<Record<string, string>>
+}
+
+/** Writes the nth file of a rewriting in place of others, by `write`, which may find (null) that nothing is to change. */
+export async function rewriteFiles(
+  rewriting: Rewriting,
+  n: number,
+  files: readonly HeldFile[],
+  write: (rewritten: Rewritten) => Promise<MergedFile | null>,
+): Promise<StagedFile | null> {
+  const { engine, ledger, spool } = rewriting
+  const out = spool.file(`${n}.parquet`)
+  return await inSession(engine, [out], async (session) => {
+    const source = parquet(files.map((file) => inLake(ledger.root, file.path)))
+    const columns = await columnsOf(session, source)
+    const written = await write({ session, source, columns, out, metadata: mergedFooter(ledger, files) })
+    return written && replacement(rewriting, n, files, written)
+  })
 }
 
 /**
@@ -73,25 +97,26 @@ export async function mergeFiles(
   files: readonly HeldFile[],
   measure: boolean,
 ): Promise<StagedFile> {
-  const { engine, ledger, spool } = rewriting
-  const out = spool.file(`${n}.parquet`)
+  const { engine, ledger } = rewriting
+  const { root } = ledger
   const { table = '' } = files[0] ?? {}
-  return await inSession(engine, [out], async (session) => {
-    const source = await soundSource(session, ledger.root, files)
+  await refuseUnsound(engine, root, files)
+  const merged = await rewriteFiles(rewriting, n, files, async ({ session, source, columns: all, out, metadata }) => {
     const history = isHistory(table)
-    const columns = (await columnsOf(session, source)).filter(({ name }) => name !== supersededColumn)
+    const columns = all.filter(({ name }) => name !== supersededColumn)
     const before = await prove(session, source, columns, table)
     const group = holdsPoints(table) ? {} : { group: recordRows }
     const shaped = history ? withSuperseded(source, columns) : source
     const rows: Rows = { source: shaped, order: orderOf(table, columns), ...group }
-    const job = { root: ledger.root, files, out, measure, metadata: mergedFooter(ledger, files) }
-    const encoding = await write(session, job, rows, before)
+    const encoding = await write(session, { root, files, out, measure, metadata }, rows, before)
     const written = parquet([out])
     const after = await prove(session, written, columns, table)
     if (history && (await unproved(session, written)) > 0) throw new Unmergeable('the merged file hides records')
     await refuseDifference(session, { source, written, columns, held: rowsOf(files), before, after })
-    return replacement(rewriting, n, files, await mergedFile(session, files, out, after, encoding))
+    return await mergedFile(session, files, out, after, encoding)
   })
+  if (merged === null) throw new RangeError('a merge without its file')
+  return merged
 }
 
 /** The facts of a file that takes the place of others; `encoding` is what of it is worth remembering. */
@@ -155,7 +180,7 @@ export function orderOf(table: string, columns: Columns): string {
 }
 
 /** What must not change when files are exchanged. */
-export interface Proof {
+interface Proof {
   readonly rows: number
   readonly digest: string
   readonly minusZero: boolean
@@ -175,7 +200,7 @@ export async function prove(session: Engine, source: string, columns: Columns, t
 }
 
 /** SQL of the sum of the hashes of some columns over all rows; doubles count with their sign. */
-export function digestOf(columns: Columns): string {
+function digestOf(columns: Columns): string {
   const parts = columns.flatMap(({ name, type }) =>
     isFloat(type) ? [quoteName(name), `signbit(${quoteName(name)})`] : [quoteName(name)],
   )
@@ -256,7 +281,7 @@ function noRoom(error: unknown): unknown {
 }
 
 /** Rows of which some columns are to be changed. */
-export interface ChangeJob {
+interface ChangeJob {
   /** The files that hold them, of one partition. */
   readonly files: readonly FileEntry[]
   /** The rows as they are, for FROM, and their columns. */

@@ -9,18 +9,16 @@ import { computedSql, isRecent, ruledSql } from '../points/files.ts'
 import { valueTypesAnew } from '../points/value-types.ts'
 import type { Interval, Micros } from '../time.ts'
 import { dissolveRecent } from './compact.ts'
-import { mergedFooter, replacement, type Rewriting, statement, withRewriting } from './rewrite.ts'
+import { type Rewriting, statement, withRewriting } from './rewrite.ts'
 import { providerOf } from '../ledger/provider.ts'
 import { listedAs } from '../ledger/draft.ts'
-import { columnsOf, parquet } from '../store/parquet.ts'
 import { backfillAfter, type Rule } from '../catalog/availability.ts'
 import { availableSql, basisSql, floorSql, trustedSql } from '../catalog/availability-sql.ts'
-import { inLake } from '../store/layout.ts'
-import { writeChanged, inSession, orderOf, rowsOf } from './merge.ts'
+import { orderOf, rewriteFiles, rowsOf, writeChanged } from './merge.ts'
 import { digestShift } from '../points/month-sums.ts'
 
 /** A partition that got other dates. */
-export interface RedatedPart {
+interface RedatedPart {
   readonly metric: string
   readonly interval: Interval
   readonly points: number
@@ -165,11 +163,9 @@ async function redateFiles(
   interval: Interval,
   rules: readonly Rule[],
 ): Promise<{ readonly staged: StagedFile; readonly changed: number } | null> {
-  const { engine, ledger, spool, deps } = rewriting
-  const out = spool.file(`${n}.parquet`)
-  const dated_at = Math.floor(deps.nowMicros())
-  return await inSession(engine, [out], async (session) => {
-    const source = parquet(files.map((file) => inLake(ledger.root, file.path)))
+  const dated_at = Math.floor(rewriting.deps.nowMicros())
+  let changed = 0
+  const staged = await rewriteFiles(rewriting, n, files, async ({ session, source, columns, out, ...footer }) => {
     await session.run(
       statement('redated', {
         source,
@@ -182,17 +178,17 @@ async function redateFiles(
       }),
     )
     const [row] = await session.rows(statement('changed', { ruled: ruledSql() }))
-    const changed = Number(row?.['rows'])
+    changed = Number(row?.['rows'])
     if (changed === 0) return null
-    const columns = await columnsOf(session, source)
     const dated = `(SELECT * EXCLUDE (new_at, new_basis, new_rule_at, new_computed)
       REPLACE (new_at AS available_at, new_basis AS basis, new_rule_at AS available_rule_at, new_computed AS computed_at)
       FROM dated)`
     // An instant that is said once only, for it is the date, stays what the provider told.
     const kept = (from: string): string => `(SELECT * REPLACE (${computedSql()} AS computed_at) FROM ${from})`
     const rows = { source: dated, order: orderOf('points', columns) }
-    const metadata = { ...mergedFooter(ledger, files), pitlake_dated: String(dated_at) }
+    const metadata = { ...footer.metadata, pitlake_dated: String(dated_at) }
     const file = await writeChanged(session, { files, source, columns, rows, changing: dates, kept, out, metadata })
-    return { changed, staged: replacement(rewriting, n, files, { ...file, meta: { ...file.meta, dated_at } }) }
+    return { ...file, meta: { ...file.meta, dated_at } }
   })
+  return staged && { changed, staged }
 }

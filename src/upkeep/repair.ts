@@ -212,7 +212,7 @@ export async function clearJournal(root: string, deps: CommitDeps): Promise<stri
 }
 
 /** What was rebuilt, told one by one, and why the others were not, by path. */
-export interface RebuiltRegistry {
+interface RebuiltRegistry {
   readonly done: readonly string[]
   readonly beyond: ReadonlyMap<string, string>
 }

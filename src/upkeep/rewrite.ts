@@ -143,7 +143,7 @@ export async function writeParquet(
 }
 
 /** What measuring needs to know of the rows. */
-export interface Measuring {
+interface Measuring {
   readonly rows: Rows
   readonly count: number
   readonly minusZero: boolean

@@ -20,7 +20,7 @@ import { providerOf } from '../ledger/provider.ts'
 const foldedEarly = 32
 
 /** What vacuuming is told. */
-export interface VacuumInput {
+interface VacuumInput {
   readonly root: string
   /** Versions that were the newest within so many seconds keep their files. */
   readonly keepSeconds: number

@@ -9,7 +9,7 @@ import {
   storedInterval,
   summary as countsOf,
 } from '../ledger/held.ts'
-import { roundOf } from '../ledger/held-runs.ts'
+import { contradicted, type Counts, roundOf, unanswered } from '../ledger/verifying.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { ObservedAgain } from '../ledger/lost.ts'
 import { partitionsOf } from '../points/files.ts'
@@ -62,7 +62,7 @@ export interface VerifySummary
   readonly observed_again: readonly ObservedAgain[]
   /** Windows in which points are known to be missing. */
   readonly gaps: number
-  readonly windows: Readonly<Record<'held' | 'chosen' | 'verified' | 'failed' | 'left', number>>
+  readonly windows: Counts
   readonly results: Readonly<Record<VerifyResult, number>>
   readonly budget: number | null
   readonly credits: number
@@ -152,8 +152,7 @@ async function compare(
   const contents = await checkContents(ledger, damaged)
   deps.onDamage?.(contents.findings)
   const { paths, assets, since, until } = input.scope
-  const scope = JSON.stringify([paths, assets, since, until, input.budget])
-  const round = roundOf(ledger, 'verify', scope, deps.nowMicros())
+  const round = roundOf(ledger, 'verify', [paths, assets, since, until, input.budget], deps.nowMicros())
   const chosen = chooseWindows(ledger, { ...input, begun: round.begun, damaged: damagedPartitions(ledger, damaged) })
   if (chosen.plan.asks.length === 0) deps.onEvent({ kind: 'planned', plan: chosen.plan })
   else await execute(run, chosen.plan, round)
@@ -195,31 +194,20 @@ function damagedPartitions(ledger: Ledger, paths: ReadonlySet<string>): Set<stri
 
 /** The error that a verify ends with, the gravest first; null where every byte and every value is the same. */
 export function verifyVerdict(summary: VerifySummary): LakeError | null {
+  const next =
+    'nothing stored was changed: send the report (--report FILE) to the provider, then pitlake violations accept'
   return gravestOf([
     damageVerdict(summary.damage),
-    differing(summary),
+    contradicted(summary.differences.length, 'stored values differ upstream', next),
     differingAtOnce(summary.incidents),
     stoppedEarly(summary),
-    failed(summary),
+    unanswered(summary.failures, 'windows'),
     summary.registry && registryVerdict(summary.registry),
   ])
 }
 
-function differing({ differences }: VerifySummary): LakeError | null {
-  if (differences.length === 0) return null
-  const next =
-    'nothing stored was changed: send the report (--report FILE) to the provider, then pitlake violations accept'
-  return new LakeError('integrity', { subject: `${differences.length} stored values differ upstream`, next })
-}
-
-function failed({ failures }: VerifySummary): LakeError | null {
-  if (failures.length === 0) return null
-  const subject = `${failures.length} windows got no usable answer`
-  return new LakeError('incomplete', { subject, got: failures[0]?.reason, next: 'run the same command again' })
-}
-
 /** What the files hold, held against what the ledger says of them. */
-export interface Contents {
+interface Contents {
   readonly findings: readonly Damage[]
   readonly series: number
   readonly points: number

@@ -118,10 +118,10 @@ async function rowsOf(root: string): Promise<Record<string, string[]>> {
   return Object.fromEntries(Object.entries(rows).map(([table, lines]) => [table, lines.toSorted()]))
 }
 
-async function repair(root: string): Promise<Diagnosis> {
+async function repair(root: string, really = true): Promise<Diagnosis> {
   const space = async () => ({ free: 1e12, total: 2e12 })
   const deps = { ...commitDeps({ nowMicros: () => (now + 30 * day) * 1e6 }), space, views: async () => undefined }
-  const input = { data: root, thorough: true, rebuildLedger: false, repair: true, forgetLost: false }
+  const input = { data: root, thorough: true, rebuildLedger: false, repair: really, forgetLost: false }
   return await examine(input, { ...deps, resources: catalogue.resources })
 }
 
@@ -181,6 +181,9 @@ test('L2: where a body is gone, what needs it is told to be beyond and nothing e
     const told = damages(done).filter(({ path }) => path !== raw?.path)
     expect(told.map(({ path }) => path)).toEqual(events.slice(1).map(({ path }) => path))
     expect(told[0]?.remedy).toMatch(/from a copy.*registry\/raw cannot make it \(.*is not there any more, or damaged/)
+    // Nobody is sent in a circle by what only looks.
+    const seen = damages(await repair(root, false)).find(({ path }) => path === second?.path)
+    expect(seen?.remedy).toMatch(/registry\/raw cannot make it \(the bodies that made it are not there any more.*stay\)/)
     expect((await live(root)).map(({ path }) => path)).toEqual(files.map(({ path }) => path))
   })
 })

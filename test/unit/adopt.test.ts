@@ -1,7 +1,9 @@
 import { existsSync, mkdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { expect, test } from 'vitest'
-import { liveFiles } from '../../src/ledger/held.ts'
+import { commit } from '../../src/ledger/commit.ts'
+import { violationId } from '../../src/ledger/entry.ts'
+import { heldSeries, heldViolations, liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { type Disk, realDisk } from '../../src/store/disk.ts'
 import { Engine, quote } from '../../src/store/engine.ts'
@@ -120,4 +122,43 @@ test('the plan of an adopting that was killed is gone on with, as far as it spea
     ])
     using adopted = await Ledger.open(root)
     expect([adopted.head().version, liveFiles(adopted).map(({ path }) => path)]).toEqual([8, [second]])
+  }))
+
+test('violations that entries still tell stay on record, but for those that later ones saw gone', () =>
+  inFolder(async (root) => {
+    const deps = rewriteDeps()
+    const ledger = await Ledger.open(root)
+    for (const metric of [metrics[0], metrics[1]]) await topUp(ledger, deps, { metric, since: 0, days: 5 })
+    // The ids that the files tell.
+    const named = [...heldSeries(ledger).values()].map(({ points: _, first_t: __, last_t: ___, id, ...own }) => {
+      return { ...own, id: `${id}|||` }
+    })
+    const [{ id: one } = { id: '' }, { id: other } = { id: '' }] = named
+    const { provider, lake } = ledger.head()
+    if (provider === null) throw new Error('no provider')
+    for (const { path } of liveFiles(ledger)) await nameLake(root, path, lake ?? '', 2)
+    const found = (series: string, t: number) => {
+      const facts = { series, t, kind: 'changed', stored: '1.0', offered: '2.0' }
+      return { ...facts, stored_at: 1e15, offered_at: 1e15, request: null }
+    }
+    const draft = { job: 'test', run: 'test', provider }
+    const violations = [found(one, 0), found(one, 86_400), found(other, 0)]
+    const incident = { ...found(other, 1), incident: 'metrics-x' }
+    await commit(ledger, { ...draft, series: named, violations: [...violations, incident] }, deps)
+    const seen = { t: 86_400, kind: 'changed', offered: '2.0' }
+    await commit(ledger, { ...draft, passed: [{ series: one, differences: [seen] }] }, deps)
+    const { series, t, kind, offered } = found(other, 0)
+    const note = { id: violationId(found(other, 0)), series, t, kind, offered, why: 'known' }
+    await commit(ledger, { ...draft, accepted: [note] }, deps)
+    const told = (index: Ledger) =>
+      heldViolations(index).map((row) => [row.series, row.t, row.incident, row.why, row.passed_at === null])
+    const before = told(ledger).filter(([, , , , open]) => open)
+    ledger.close()
+    expect(before.length).toBe(3)
+    truncateSync(inLake(root, 'journal/0000000001.json'), 20)
+    for (const end of ['', '-wal', '-shm']) rmSync(inLake(root, `ledger.sqlite${end}`), { force: true })
+    deps.clock.now += 86_400
+    await adoptLost(root, { catalogue, synthetic: true }, deps)
+    using adopted = await Ledger.open(root)
+    expect(told(adopted).toSorted()).toEqual(before.toSorted())
   }))
