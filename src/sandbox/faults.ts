@@ -61,29 +61,42 @@ const choices: Readonly<Record<string, readonly string[]>> = {
 type SelectorName = keyof typeof selectors
 type ParamName = keyof typeof parameters
 
-interface FaultEntry {
+/** What the table tells of a fault. */
+export interface FaultEntry {
   readonly about: string
   readonly side: 'any' | 'metrics' | 'metadata' | 'registry'
   readonly takes: readonly ParamName[]
+  /** What it answers instead. */
+  readonly instead?: readonly [status: number, code: string, message: string]
 }
 
 const entry = (side: FaultEntry['side'], about: string, ...takes: ParamName[]): FaultEntry => ({ about, side, takes })
+const refuses = (status: number, about: string, code: string, message: string, ...takes: ParamName[]): FaultEntry => ({
+  ...entry('any', about, ...takes, 'code'),
+  instead: [status, code, message],
+})
 const chosen = ['t', 'point', 'n'] as const
 
 /** Every fault there is: the table drives the parser, the check of parameters and `--help`. */
 export const faultTable = {
-  'status-400': entry('any', 'bad request', 'code'),
-  'status-401': entry('any', 'key refused', 'code'),
-  'status-408': entry('any', 'request timeout', 'code'),
-  'status-425': entry('any', 'too early', 'code'),
-  'status-429': entry('any', 'rate limited', 'retry', 'date', 'code'),
-  'status-500': entry('any', 'internal error', 'code'),
-  'status-502': entry('any', 'bad gateway', 'code'),
-  'status-503': entry('any', 'unavailable', 'retry', 'date', 'code'),
-  'status-504': entry('any', 'gateway timeout', 'code'),
-  'forbidden-403': entry('any', 'outside the plan', 'code'),
-  'gone-404': entry('any', 'no such path', 'code'),
-  'too-large-413': entry('any', 'answers above N points are refused', 'points', 'code'),
+  'status-400': refuses(400, 'bad request', 'invalid_parameter', 'bad request'),
+  'status-401': refuses(401, 'key refused', 'unauthorized', 'invalid or missing API key'),
+  'status-408': refuses(408, 'request timeout', 'request_timeout', 'request timeout'),
+  'status-425': refuses(425, 'too early', 'too_early', 'too early'),
+  'status-429': refuses(429, 'rate limited', 'rate_limited', 'rate limit exceeded', 'retry', 'date'),
+  'status-500': refuses(500, 'internal error', 'internal_error', 'internal error'),
+  'status-502': refuses(502, 'bad gateway', 'bad_gateway', 'bad gateway'),
+  'status-503': refuses(503, 'unavailable', 'unavailable', 'service unavailable', 'retry', 'date'),
+  'status-504': refuses(504, 'gateway timeout', 'gateway_timeout', 'gateway timeout'),
+  'forbidden-403': refuses(403, 'outside the plan', 'forbidden', 'not part of the plan of this key'),
+  'gone-404': refuses(404, 'no such path', 'not_found', 'not found'),
+  'too-large-413': refuses(
+    413,
+    'answers above N points are refused',
+    'too_large',
+    'the answer would be too large, ask for a shorter range',
+    'points',
+  ),
   'no-content-204': entry('any', 'no content'),
   'empty-200': entry('any', 'status 200 and no byte'),
   html: entry('any', 'the page of a proxy', 'status'),
@@ -195,6 +208,15 @@ function isKind(name: string): name is FaultKind {
   return Object.hasOwn(faultTable, name)
 }
 
+const numbers: { readonly [K in ParamKind]?: { expected: string; read: (text: string) => number | undefined } } = {
+  number: { expected: 'a number', read: (text) => (text.trim() === '' ? undefined : Number(text)) },
+  instant: { expected: 'a date', read: parseInstant },
+  duration: {
+    expected: 'a duration such as 90s or 6h',
+    read: (text) => parseDuration(/^\d+$/.test(text) ? `${text}s` : text),
+  },
+}
+
 function read(name: string, kind: ParamKind, given: unknown): string | number | boolean {
   const text = String(given)
   const allowed = choices[name]
@@ -202,20 +224,9 @@ function read(name: string, kind: ParamKind, given: unknown): string | number | 
     throw usage(`fault parameter ${name}`, { expected: allowed.join(', '), got: `"${text}"` })
   if (kind === 'text' && typeof given !== 'object') return text
   if (kind === 'switch' && /^(true|false)$/.test(text)) return text === 'true'
-  const value =
-    kind === 'instant'
-      ? parseInstant(text)
-      : kind === 'duration'
-        ? parseDuration(/^\d+$/.test(text) ? `${text}s` : text)
-        : text.trim() === ''
-          ? Number.NaN
-          : Number(text)
-  if (kind !== 'switch' && kind !== 'text' && value !== undefined && Number.isFinite(value)) return value
-  const expected = { number: 'a number', instant: 'a date', duration: 'a duration such as 90s or 6h' }
-  throw usage(`fault parameter ${name}`, {
-    expected: kind === 'switch' || kind === 'text' ? kind : expected[kind],
-    got: `"${text}"`,
-  })
+  const value = numbers[kind]?.read(text)
+  if (value !== undefined && Number.isFinite(value)) return value
+  throw usage(`fault parameter ${name}`, { expected: numbers[kind]?.expected ?? kind, got: `"${text}"` })
 }
 
 function unknownKind(name: string) {

@@ -10,7 +10,7 @@ export interface RateRule {
 }
 
 /** How `reset` is spelled: seconds left, Unix time, HTTP date; `none` sends no limit header at all. */
-export type HeaderDialect = 'seconds' | 'unix' | 'date' | 'none'
+type HeaderDialect = 'seconds' | 'unix' | 'date' | 'none'
 
 /** The limits of one API; null: no such limit. */
 export interface ApiLimit {
@@ -63,7 +63,7 @@ export interface Usage {
 export const unused: Usage = { mark: 0, used: 0, recent: [], dayStart: 0, today: 0, snapshots: 0 }
 
 /** The codes of a refused request. */
-export type RefusalCode = 'rate_limited' | 'quota_exceeded' | 'snapshot_limit'
+type RefusalCode = 'rate_limited' | 'quota_exceeded' | 'snapshot_limit'
 
 /** The answer to one request: whether it may pass, and what the headers say about what is left. */
 export interface Verdict {
@@ -85,38 +85,40 @@ export function admit(
 ): { usage: Usage; verdict: Verdict } {
   const now = settle(limit, before, at)
   const free = limit.rate === null ? Number.POSITIVE_INFINITY : limit.rate.requests - Math.ceil(now.used - 1e-9)
-  const untilTomorrow = now.dayStart + day - at
   const dailyFree = limit.daily === null ? Number.POSITIVE_INFINITY : limit.daily - now.today
-  const refuse = (refused: RefusalCode, wait: number) => ({
-    usage: now,
-    verdict: {
-      refused,
-      wait,
-      remaining: Math.max(0, free),
-      reset: full(limit.rate, now, at),
-      dailyRemaining: dailyFree,
-    },
-  })
-  if (dailyFree < 1) return refuse('quota_exceeded', untilTomorrow)
-  if (isSnapshot && limit.snapshots !== null && now.snapshots >= limit.snapshots) {
-    return refuse('snapshot_limit', untilTomorrow)
+  const refused = refusalOf(limit, now, isSnapshot, free, dailyFree)
+  const used = refused === null ? 1 : 0
+  const usage: Usage =
+    used === 0
+      ? now
+      : {
+          ...now,
+          used: now.used + 1,
+          recent: limit.rate?.kind === 'sliding' ? [...now.recent, at] : now.recent,
+          today: now.today + 1,
+          snapshots: now.snapshots + (isSnapshot ? 1 : 0),
+        }
+  const tomorrow = now.dayStart + day - at
+  const verdict = {
+    refused,
+    wait: refused === null ? 0 : refused === 'rate_limited' ? nextFree(limit.rate, now, at) : tomorrow,
+    remaining: Math.max(0, free - used),
+    reset: full(limit.rate, usage, at),
+    dailyRemaining: dailyFree - used,
   }
-  if (limit.rate !== null && free < 1) return refuse('rate_limited', nextFree(limit.rate, now, at))
-  const after: Usage = {
-    ...now,
-    used: now.used + 1,
-    recent: limit.rate?.kind === 'sliding' ? [...now.recent, at] : now.recent,
-    today: now.today + 1,
-    snapshots: now.snapshots + (isSnapshot ? 1 : 0),
-  }
-  const verdict: Verdict = {
-    refused: null,
-    wait: 0,
-    remaining: free - 1,
-    reset: full(limit.rate, after, at),
-    dailyRemaining: dailyFree - 1,
-  }
-  return { usage: after, verdict }
+  return { usage, verdict }
+}
+
+function refusalOf(
+  { rate, snapshots }: ApiLimit,
+  now: Usage,
+  isSnapshot: boolean,
+  free: number,
+  dailyFree: number,
+): RefusalCode | null {
+  if (dailyFree < 1) return 'quota_exceeded'
+  if (isSnapshot && snapshots !== null && now.snapshots >= snapshots) return 'snapshot_limit'
+  return rate !== null && free < 1 ? 'rate_limited' : null
 }
 
 /** What is still counted at `at`: ended windows, flowed back tokens and past days forgotten. */
@@ -140,7 +142,8 @@ function settle(limit: ApiLimit, before: Usage, at: number): Usage {
 }
 
 /** Seconds until one more request passes. */
-function nextFree(rate: RateRule, now: Usage, at: number): number {
+function nextFree(rate: RateRule | null, now: Usage, at: number): number {
+  if (rate === null) return 0
   if (rate.kind === 'fixed') return now.mark + rate.seconds - at
   if (rate.kind === 'sliding') return (now.recent[0] ?? at) + rate.seconds - at
   return ((now.used - rate.requests + 1) * rate.seconds) / rate.requests

@@ -1,64 +1,49 @@
+import { isObject } from '../json.ts'
 import type { Fault } from './faults.ts'
 import type { WirePoint } from './metrics.ts'
 
 /** Applies the faults that change single points, in their order, to a streamed series; `now` in Unix seconds. */
 export function editPoints(faults: readonly Fault[], points: Iterable<WirePoint>, now: number): Iterable<WirePoint> {
-  let edited = points
-  for (const fault of faults) edited = applyFault(fault, edited, now)
-  return edited
+  return faults.reduce((edited, fault) => edits[fault.kind]?.(edited, fault, now) ?? edited, points)
 }
 
 /** Whether the fault is one of those that `editPoints` knows. */
 export function editsPoints(fault: Fault): boolean {
-  return (
-    Object.hasOwn(reshapes, fault.kind) ||
-    fault.kind === 'disorder' ||
-    fault.kind === 'late' ||
-    Object.hasOwn(edits, fault.kind)
-  )
+  return Object.hasOwn(edits, fault.kind)
 }
 
-function applyFault(fault: Fault, points: Iterable<WirePoint>, now: number): Iterable<WirePoint> {
-  if (fault.kind === 'disorder') return reversedBlocks(points, Math.max(2, fault.block ?? 8))
-  if (fault.kind === 'late') {
+type Edit = (points: Iterable<WirePoint>, fault: Fault, now: number) => Iterable<WirePoint>
+
+const each =
+  (edit: (point: WirePoint, fault: Fault) => WirePoint[]): Edit =>
+  (points, fault) =>
+    atChosen(points, fault, false, (point) => edit(point, fault))
+
+/** Another shape of values, from an instant on. */
+const reshaped = (reshape: (point: WirePoint) => WirePoint): Edit =>
+  function* from(points, { t = 0 }) {
+    for (const point of points) yield point.t >= t ? reshape(point) : point
+  }
+
+const edits: { readonly [K in Fault['kind']]?: Edit } = {
+  disorder: (points, { block = 8 }) => reversedBlocks(points, Math.max(2, block)),
+  late: (points, fault, now) => {
     const everyPoint = fault.t === undefined && fault.point === undefined
     return atChosen(points, fault, everyPoint, (point) => late(point, fault, now))
-  }
-  const reshape = reshapes[fault.kind]
-  if (reshape) return reshaped(points, fault.t ?? 0, reshape)
-  const edit = edits[fault.kind]
-  return edit === undefined ? points : atChosen(points, fault, false, (point) => edit(point, fault))
-}
-
-const edits: { readonly [K in Fault['kind']]?: (point: WirePoint, fault: Fault) => WirePoint[] } = {
-  rewrite: (point, fault) => [withOtherValue(point, fault)],
-  vanished: () => [],
-  duplicate: (point) => [point, { ...point }],
-  'duplicate-conflict': (point, fault) => [point, withOtherValue(point, fault)],
-  'computed-at-changed': (point, fault) => [{ ...point, computed_at: computedAt(point) + (fault.delay ?? 3600) }],
-  'null-filled': (point) => [withNull(point)],
-}
-
-/** Other shapes of values, from an instant on. */
-const reshapes: { readonly [K in Fault['kind']]?: (point: WirePoint) => WirePoint } = {
-  'new-component': (point) => {
+  },
+  rewrite: each((point, fault) => [withOtherValue(point, fault)]),
+  vanished: each(() => []),
+  duplicate: each((point) => [point, { ...point }]),
+  'duplicate-conflict': each((point, fault) => [point, withOtherValue(point, fault)]),
+  'computed-at-changed': each((point, { delay = 3600 }) => [{ ...point, computed_at: computedAt(point) + delay }]),
+  'null-filled': each((point) => [withNull(point)]),
+  'new-component': reshaped((point) => {
     const key = valueKeys(point).find((name) => isObject(point[name]))
     return key === undefined ? point : { ...point, [key]: { ...(point[key] as object), newcomer: 1 } }
-  },
-  'becomes-object': (point) =>
+  }),
+  'becomes-object': reshaped((point) =>
     typeof point['v'] === 'number' ? { ...point, v: { total: point['v'], part: point['v'] / 2 } } : point,
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function* reshaped(
-  points: Iterable<WirePoint>,
-  from: number,
-  reshape: (point: WirePoint) => WirePoint,
-): Iterable<WirePoint> {
-  for (const point of points) yield point.t >= from ? reshape(point) : point
+  ),
 }
 
 /** Hidden until its instant; then its `computed_at` tells that it was late. */

@@ -51,7 +51,11 @@ function poisonedBody(body: string, fault: Fault): string | Uint8Array<ArrayBuff
   if (fault.kind === 'poison-bad-utf8') {
     const [before, after] = insideFirstObject(body)
     const bytes = new TextEncoder()
-    return joined([bytes.encode(`${before}"note":"`), Uint8Array.of(0xc3, 0x28, 0xff), bytes.encode(`"${after}`)])
+    return Buffer.concat([
+      bytes.encode(`${before}"note":"`),
+      Uint8Array.of(0xc3, 0x28, 0xff),
+      bytes.encode(`"${after}`),
+    ])
   }
   if (fault.kind === 'poison-deep') {
     const [before, after] = insideFirstObject(body)
@@ -81,16 +85,6 @@ function atPoint(body: string, position: number, change: (point: Point) => strin
   const at = Math.min(points.length - 1, position < 0 ? Math.max(0, points.length + position) : position)
   const parts = points.map((point: Point, index) => (index === at ? change(point) : JSON.stringify(point)))
   return `[${parts.join(',')}]`
-}
-
-function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0))
-  let at = 0
-  for (const part of parts) {
-    whole.set(part, at)
-    at += part.length
-  }
-  return whole
 }
 
 /** Printable noise of the given length, one block at a time. */

@@ -1,4 +1,5 @@
 import { globTest } from '../catalog/globs.ts'
+import { hashText, unit } from './world/noise.ts'
 import { type Fault, faultTable, type FaultKind } from './faults.ts'
 
 /** What a fault's selectors look at. */
@@ -78,16 +79,12 @@ function fitsPath(glob: string, asked: Asked): boolean {
   return fits(asked.shortPath) || fits(asked.path)
 }
 
-/** A number in [0, 1) that depends on nothing but the text (FNV-1a, then mixed). */
+/** A number in [0, 1) that depends on nothing but the text. */
 export function fraction(text: string): number {
-  let hash = 0x811c9dc5
-  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
-  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
-  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
-  return ((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32
+  return unit(hashText(text))
 }
 
-/** The first fault of one of these kinds. */
-export function pick(faults: readonly Fault[], kinds: readonly FaultKind[]): Fault | undefined {
-  return faults.find((fault) => kinds.includes(fault.kind))
+/** The first fault of this kind. */
+export function pick(faults: readonly Fault[], kind: FaultKind): Fault | undefined {
+  return faults.find((fault) => fault.kind === kind)
 }

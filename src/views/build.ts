@@ -27,7 +27,8 @@ import { changedObjects, scriptText } from './script.ts'
  *
  *   {{as_of}} {{observed_as_of}}   the session's instant, TIMESTAMPTZ, folds to a constant; NULL while unset
  *   {{unset NAME}}                 true while that variable is unset
- *   {{ledger_as_of}} {{unset_ledger}}   the same of what tells of the lake's own work, which a door has stand at as_of
+ *   {{by_then X}}                  true of what the lake did by the session's instant, which a door has stand at as_of
+ *   {{stands}}                     true of rows that were there at that instant: added, not removed by then
  *   {{backfill}}                   true while `backfill` is 'rule'; any other word but 'strict' is an error
  *   {{registry_backfill}}          true while the variable of that name is
  *   {{variable NAME}}              getvariable('NAME')

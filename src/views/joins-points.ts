@@ -1,5 +1,6 @@
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { type Interval, intervals, type Weekday } from '../time.ts'
+import type { Sql } from '../intervals-sql.ts'
 import { quote } from '../store/engine.ts'
 import type { HeldFile } from '../ledger/held.ts'
 import { beyondAsked, beyondMistake, ruleLines, unsettledText } from './joins-beyond.ts'
@@ -22,9 +23,6 @@ export interface JoinSources {
   readonly coverage: () => string
   readonly uncovered: () => string
 }
-
-/** An SQL expression. */
-type Sql = string
 
 /** The dimensions that a metric has one value of in a join. */
 export const joinDimensions = ['currency', 'exchange', 'network'] as const

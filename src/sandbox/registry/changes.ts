@@ -1,117 +1,104 @@
 import { formatDate, formatInstant } from '../../time.ts'
-import { disclosure, disclosures, provenance, publishedDocument } from './entities.ts'
-import { type Draft, change, choose, create, freshId, isActive, newDeployment, newProduct } from './growth.ts'
-import { slug } from './identity.ts'
-import { type Change, type Row, rowNow, write } from './store.ts'
-import { laterDeploymentStatus, laterProductStatus } from './vocabulary.ts'
+import { dateAt } from '../world/assets.ts'
+import { disclosure, provenance, publishedDocument, slug } from './entities.ts'
+import {
+  type Draft,
+  change,
+  choose,
+  create,
+  freshId,
+  isActive,
+  newAsset,
+  newDerivative,
+  newDeployment,
+  newIssuer,
+  newProduct,
+  newVenue,
+} from './growth.ts'
+import { type Change, type EntityType, type Row, rowNow, write } from './store.ts'
+import {
+  disclosures,
+  laterAssetClass,
+  laterDeploymentStatus,
+  laterProductStatus,
+  laterVenueType,
+} from './vocabulary.ts'
 
 /** Something that the ingestion may find on a morning. */
 export type Finding = (draft: Draft) => void
 
-/** An issuer winds a product down: the product and its live deployments become inactive. */
-export const retireProduct: Finding = (draft) => {
-  const product = choose(draft, 'product', isActive)
-  if (product) windDown(draft, product)
+const any = (): boolean => true
+
+/** What happens to an entity of the type whose row passes, where one is found. */
+function on(type: EntityType, passes: (row: Row) => boolean, act: (draft: Draft, row: Row) => void): Finding {
+  return (draft) => {
+    const row = choose(draft, type, passes)
+    if (row) act(draft, row)
+  }
 }
+
+/** Such an entity gets these fields. */
+function turn(type: EntityType, passes: (row: Row) => boolean, fields: Row): Finding {
+  return on(type, passes, (draft, row) => change(draft, type, row, fields))
+}
+
+const inactive = { status: 'inactive' }
+const is = (field: string, value: string) => (row: Row) => row[field] === value
 
 /** An issuer with few products closes: it and all it issued become inactive. */
-export const retireIssuer: Finding = (draft) => {
+const retireIssuer: Finding = (draft) => {
   const few = (row: Row): boolean => isActive(row) && productsOf(draft, row).length <= 4
-  const issuer = choose(draft, 'issuer', few)
-  if (!issuer) return
-  for (const product of productsOf(draft, issuer)) if (isActive(product)) windDown(draft, product)
-  change(draft, 'issuer', issuer, { status: 'inactive' })
-}
-
-/** A derivative is delisted or expires. */
-export const retireDerivative: Finding = (draft) => {
-  const row = choose(draft, 'derivative', isActive)
-  if (row) change(draft, 'derivative', row, { status: 'inactive' })
-}
-
-/** A deployment is superseded but still works. */
-export const deprecateDeployment: Finding = (draft) => {
-  const row = choose(draft, 'deployment', isActive)
-  if (row) change(draft, 'deployment', row, { status: 'deprecated' })
-}
-
-/** A deployment ends. */
-export const retireDeployment: Finding = (draft) => {
-  const row = choose(draft, 'deployment', (candidate) => candidate['status'] !== 'inactive')
-  if (row) change(draft, 'deployment', row, { status: 'inactive' })
-}
-
-/** A deployment gets the status that no document lists. */
-export const pauseDeployment: Finding = (draft) => {
-  const row = choose(draft, 'deployment', isActive)
-  if (row) change(draft, 'deployment', row, { status: laterDeploymentStatus })
-}
-
-/** A product gets the status that no document lists. */
-export const suspendProduct: Finding = (draft) => {
-  const row = choose(draft, 'product', isActive)
-  if (row) change(draft, 'product', row, { status: laterProductStatus })
+  const close = on('issuer', few, (_, issuer) => {
+    for (const product of productsOf(draft, issuer)) if (isActive(product)) windDown(draft, product)
+    change(draft, 'issuer', issuer, inactive)
+  })
+  close(draft)
 }
 
 /** A wrong address: a new deployment, and the old one retired or, less often, removed. */
-export const correctAddress: Finding = (draft) => {
-  const old = choose(draft, 'deployment', isActive)
-  if (!old) return
+const correctAddress = on('deployment', isActive, (draft, old) => {
   newDeployment(draft, old['product_id'] as string, { chain: old['chain_id'] as string })
-  if (!draft.source.yes(0.3)) change(draft, 'deployment', old, { status: 'inactive' })
+  if (!draft.source.yes(0.3)) change(draft, 'deployment', old, inactive)
   else write(draft.store, draft.at, [{ type: 'deployment', id: old['id'] as string, row: null }])
-}
-
-/** A deployment that was waiting is verified. */
-export const verifyDeployment: Finding = (draft) => {
-  const row = choose(draft, 'deployment', (candidate) => candidate['verification_status'] === 'unverified')
-  if (row) change(draft, 'deployment', row, { verification_status: 'verified' })
-}
+})
 
 /** The sources of a deployment were read again: one is added or dated anew. */
-export const readSources: Finding = (draft) => {
-  const row = choose(draft, 'deployment', isActive)
-  if (!row) return
+const readSources = on('deployment', isActive, (draft, row) => {
   const fresh = provenance(draft.at, draft.source)
   const held = row['provenance'] as Row[]
   change(draft, 'deployment', row, { provenance: held.length > 2 ? [fresh, ...held.slice(0, 2)] : [...held, fresh] })
-}
+})
 
 /** A duplicate is removed: the product and each of its deployments, in one entry of the log. */
-export const removeProduct: Finding = (draft) => {
-  const product = choose(draft, 'product', () => true)
-  if (!product) return
+const removeProduct = on('product', any, (draft, product) => {
   const id = product['id'] as string
-  const gone: Change[] = liveDeployments(draft, id).map((row) => ({
-    type: 'deployment',
-    id: row['id'] as string,
-    row: null,
-  }))
+  const gone = liveDeployments(draft, id).map(
+    (row): Change => ({ type: 'deployment', id: row['id'] as string, row: null }),
+  )
   write(draft.store, draft.at, [...gone, { type: 'product', id, row: null }])
-}
+})
 
 /** One of custodian, governing law, regulator becomes known or changes. */
-export const readDisclosure: Finding = (draft) => {
-  const issuer = choose(draft, 'issuer', isActive)
-  if (!issuer) return
-  const field = draft.source.pick(disclosures)
+const readDisclosure = on('issuer', isActive, (draft, issuer) => {
+  const field = draft.source.pick(Object.keys(disclosures))
   const value = disclosure(field, draft.source)
   if (value !== issuer[field]) change(draft, 'issuer', issuer, { [field]: value })
-}
+})
 
 /** An issuer or a product publishes a document. */
-export const publishDocument: Finding = (draft) => {
+const publishDocument: Finding = (draft) => {
   const type = draft.source.yes(0.3) ? 'issuer' : 'product'
-  const row = choose(draft, type, isActive)
-  if (!row) return
-  const fresh = publishedDocument(row['id'] as string, draft.at, draft.source)
-  change(draft, type, row, { documents: [...(row['documents'] as Row[]), fresh].slice(-6) })
+  const publish = on(type, isActive, (_, row) => {
+    const fresh = publishedDocument(row['id'] as string, draft.at, draft.source)
+    change(draft, type, row, { documents: [...(row['documents'] as Row[]), fresh].slice(-6) })
+  })
+  publish(draft)
 }
 
 /** A venue lists an issuer or drops it: both records change in one entry of the log. */
 export const listIssuer: Finding = (draft) => {
   const issuer = choose(draft, 'issuer', isActive)
-  const venue = choose(draft, 'venue', () => true)
+  const venue = choose(draft, 'venue', any)
   if (!issuer || !venue) return
   const since = formatDate(draft.at)
   const toggle = (row: Row, key: string, other: Row): Row => {
@@ -126,9 +113,9 @@ export const listIssuer: Finding = (draft) => {
 }
 
 /** A venue opens a market in a product. */
-export const listProduct: Finding = (draft) => {
+const listProduct: Finding = (draft) => {
   const product = choose(draft, 'product', isActive)
-  const venue = choose(draft, 'venue', () => true)
+  const venue = choose(draft, 'venue', any)
   if (!product || !venue) return
   const pair = `${String(product['symbol'])}/${draft.source.pick(['USD', 'USDT', 'USDC', 'EUR'])}`
   const held = product['listings'] as Row[]
@@ -138,20 +125,18 @@ export const listProduct: Finding = (draft) => {
 }
 
 /** Another issuer takes up the symbol of a product that was wound down. */
-export const reuseSymbol: Finding = (draft) => {
-  const old = choose(draft, 'product', (row) => row['status'] === 'inactive')
-  if (old) newProduct(draft, { symbol: old['symbol'] as string, notIssuer: old['issuer_id'] as string })
-}
+const reuseSymbol = on('product', is('status', 'inactive'), (draft, old) => {
+  newProduct(draft, { symbol: old['symbol'] as string, notIssuer: old['issuer_id'] as string })
+})
 
 /** A deployment on one more chain. */
-export const addDeployment: Finding = (draft) => {
-  const product = choose(draft, 'product', isActive)
-  if (product) newDeployment(draft, product['id'] as string)
-}
+const addDeployment = on('product', isActive, (draft, product) => {
+  newDeployment(draft, product['id'] as string)
+})
 
 /** An entity of a kind that no document lists, new or changed. */
-export const meetCommittee: Finding = (draft) => {
-  const known = draft.source.yes(0.5) ? choose(draft, 'committee', () => true) : undefined
+const meetCommittee: Finding = (draft) => {
+  const known = draft.source.yes(0.5) ? choose(draft, 'committee', any) : undefined
   const last_meeting = formatInstant(draft.at)
   if (known) return change(draft, 'committee', known, { last_meeting })
   const name = `${draft.source.pick(['Listing', 'Index', 'Verification', 'Collateral'])} Committee`
@@ -168,11 +153,42 @@ export const noteSweep: Finding = (draft) => {
   for (let n = 20 + draft.source.int(220); n > 0; n--) noteRunFacts(draft)
 }
 
+/** What a weekday morning brings on average at demo size; rates with a date begin on it, once for certain. */
+export const rates: readonly (readonly [mean: number, find: Finding, from?: number])[] = [
+  [0.36, (draft) => void newProduct(draft)],
+  [0.03, (draft) => void newIssuer(draft)],
+  [0.06, (draft) => void newAsset(draft)],
+  [0.008, (draft) => void newVenue(draft)],
+  [0.05, newDerivative],
+  [0.255, addDeployment],
+  [0.045, correctAddress],
+  [0.04, on('product', isActive, windDown)],
+  [0.004, retireIssuer],
+  [0.03, turn('derivative', isActive, inactive)],
+  [0.1, turn('deployment', isActive, { status: 'deprecated' })],
+  [0.04, turn('deployment', (row) => row['status'] !== 'inactive', inactive)],
+  [0.1, turn('deployment', is('verification_status', 'unverified'), { verification_status: 'verified' })],
+  [0.7, readSources],
+  [0.012, removeProduct],
+  [0.12, readDisclosure],
+  [0.35, publishDocument],
+  [0.1, listIssuer],
+  [0.2, listProduct],
+  [0.012, reuseSymbol],
+  [0.02, meetCommittee, dateAt('2025-02-10')],
+  // What no document lists: a class of assets, a type of venues, a status of products and of deployments.
+  [0.006, (draft) => void newProduct(draft, { asset: newAsset(draft, laterAssetClass) }), dateAt('2025-06-16')],
+  [0.001, (draft) => void newVenue(draft, laterVenueType), dateAt('2025-11-03')],
+  [0.004, turn('product', isActive, { status: laterProductStatus }), dateAt('2026-02-09')],
+  [0.006, turn('deployment', isActive, { status: laterDeploymentStatus }), dateAt('2026-05-04')],
+]
+
+/** An issuer winds a product down: the product and its live deployments become inactive. */
 function windDown(draft: Draft, product: Row): void {
   for (const row of liveDeployments(draft, product['id'] as string)) {
-    if (row['status'] !== 'inactive') change(draft, 'deployment', row, { status: 'inactive' })
+    if (row['status'] !== 'inactive') change(draft, 'deployment', row, inactive)
   }
-  change(draft, 'product', product, { status: 'inactive' })
+  change(draft, 'product', product, inactive)
 }
 
 function liveDeployments(draft: Draft, product: string): Row[] {

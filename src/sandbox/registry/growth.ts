@@ -1,20 +1,19 @@
 import { day, formatDate } from '../../time.ts'
 import type { Chance } from './chance.ts'
 import {
+  address,
   assetClass,
   assetName,
   assetRow,
-  deploymentRow,
-  derivativeRow,
-  issuerName,
-  issuerRow,
-  productRow,
-  venueRow,
+  disclosure,
+  isin,
+  provenance,
+  publishedDocument,
+  slug,
   wordPair,
 } from './entities.ts'
-import { address, slug } from './identity.ts'
 import { type EntityType, type Ref, type Row, type Store, createdSeq, rowNow, write } from './store.ts'
-import { type Chain, chains, venueTypes } from './vocabulary.ts'
+import { type Chain, chains, issuerForms, jurisdictions, venueTypes } from './vocabulary.ts'
 
 /** The registry while it is being written: the log, the ids to choose from, the choices and the instant of writing. */
 export interface Draft {
@@ -59,10 +58,24 @@ export function isActive(row: Row): boolean {
   return row['status'] === 'active'
 }
 
-/** A new issuer. */
+/** A new issuer without listings. */
 export function newIssuer(draft: Draft): Row {
-  const name = issuerName(draft.source)
-  const row = issuerRow(freshId(draft, 'issuer', slug(name)), name, draft.at, draft.source)
+  const { source, at } = draft
+  const name = `${wordPair(source)} ${source.pick(issuerForms)}`
+  const id = freshId(draft, 'issuer', slug(name))
+  const documents = Array.from({ length: source.int(3) }, () => publishedDocument(id, at, source))
+  const row = {
+    id,
+    name,
+    status: 'active',
+    jurisdiction: source.yes(0.04) ? null : source.pick(jurisdictions),
+    custodian: disclosure('custodian', source),
+    governing_law: disclosure('governing_law', source),
+    regulator: disclosure('regulator', source),
+    website: `https://${id}.example.org`,
+    documents,
+    listings: [],
+  }
   create(draft, 'issuer', row)
   return row
 }
@@ -75,10 +88,11 @@ export function newAsset(draft: Draft, kind = assetClass(draft.source)): Row {
   return row
 }
 
-/** A new venue, of the type when one is given. */
+/** A new venue without listings, of the type when one is given. */
 export function newVenue(draft: Draft, type: string = draft.source.pick(venueTypes)): Row {
   const name = `${wordPair(draft.source)} ${type === 'perp-dex' ? 'Perps' : 'Exchange'}`
-  const row = venueRow(freshId(draft, 'venue', slug(name)), name, type)
+  const id = freshId(draft, 'venue', slug(name))
+  const row = { id, name, venue_type: type, url: `https://${id}.example.org`, listings: [] }
   create(draft, 'venue', row)
   return row
 }
@@ -91,11 +105,13 @@ export function newDerivative(draft: Draft): void {
   const expiry = draft.source.yes(0.25) ? formatDate(draft.at + (60 + draft.source.int(300)) * day) : null
   const symbol = `${String(asset['ticker'])}-${expiry === null ? 'PERP' : expiry.replaceAll('-', '')}`
   const id = freshId(draft, 'derivative', slug(`${String(venue['id'])}-${symbol}`))
-  create(draft, 'derivative', derivativeRow(id, symbol, asset['id'] as string, venue['id'] as string, expiry))
+  const kind = expiry === null ? 'perpetual' : 'future'
+  const ids = { asset_id: asset['id'], venue_id: venue['id'] }
+  create(draft, 'derivative', { id, symbol, kind, status: 'active', ...ids, expiry })
 }
 
 /** What a caller may fix about a new product. */
-export interface ProductWish {
+interface ProductWish {
   readonly asset?: Row | undefined
   readonly symbol?: string
   readonly notIssuer?: string
@@ -111,9 +127,17 @@ export function newProduct(draft: Draft, wish: ProductWish = {}): string {
   const symbol = wish.symbol ?? productSymbol(asset, issuer)
   const house = String(issuer['id']).split('-').slice(0, 2).join('-')
   const id = freshId(draft, 'product', slug(`${house}-${symbol}`))
-  const name = `${String(asset['name'])} Token`
-  const parts = { id, name, issuer: issuer['id'] as string, asset: asset['id'] as string, symbol, at: draft.at }
-  create(draft, 'product', productRow(parts, source))
+  create(draft, 'product', {
+    id,
+    name: `${String(asset['name'])} Token`,
+    issuer_id: issuer['id'],
+    asset_id: asset['id'],
+    status: 'active',
+    symbol,
+    isin: source.yes(0.35) ? isin(source.pick(jurisdictions), source) : null,
+    documents: source.yes(0.3) ? [publishedDocument(id, draft.at, source)] : [],
+    listings: [],
+  })
   const count = wish.deployments ?? 1 + Math.min(source.times(2.2), 9)
   for (let n = 0; n < count; n++) newDeployment(draft, id)
   return id
@@ -123,15 +147,20 @@ export function newProduct(draft: Draft, wish: ProductWish = {}): string {
 export function newDeployment(draft: Draft, product: string, fixed: { chain?: string; address?: string } = {}): string {
   const { source } = draft
   const chain = chainOf(fixed.chain) ?? chainByUse(source)
-  const parts = {
-    id: freshId(draft, 'deployment', `${product}-${chain.name}`),
-    product,
-    chain: fixed.chain ?? source.pick(chain.ids),
-    address: fixed.address ?? address(chain, source),
-    verified: fixed.address !== undefined || source.yes(0.94),
-    at: draft.at,
-  }
-  return create(draft, 'deployment', deploymentRow(parts, source))
+  const id = freshId(draft, 'deployment', `${product}-${chain.name}`)
+  const chain_id = fixed.chain ?? source.pick(chain.ids)
+  const own = fixed.address ?? address(chain, source)
+  const verified = fixed.address !== undefined || source.yes(0.94)
+  const sources = source.yes(0.15) ? 2 : 1
+  return create(draft, 'deployment', {
+    id,
+    product_id: product,
+    chain_id,
+    status: 'active',
+    verification_status: verified ? 'verified' : 'unverified',
+    address: own,
+    provenance: Array.from({ length: sources }, () => provenance(draft.at, source)),
+  })
 }
 
 function chainByUse(source: Chance): Chain {
