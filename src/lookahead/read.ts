@@ -1,5 +1,5 @@
 import { type Engine, quote, quoteList, quoteName } from '../store/engine.ts'
-import { pointColumns } from '../views/columns.ts'
+import { pointColumns } from '../views/relations.ts'
 import type { Subject } from './world.ts'
 import { priced } from '../query/points.ts'
 import { historyTables, readsRegistry } from '../query/registry-objects.ts'

@@ -1,8 +1,7 @@
 import { LakeError } from '../errors.ts'
 import type { Engine } from '../store/engine.ts'
 import { Ledger } from '../ledger/ledger.ts'
-import { type Manifest, readManifest } from '../views/manifest.ts'
-import { firstChanged, readByViews } from '../views/proved.ts'
+import { type Manifest, readManifest, firstChanged, readByViews } from '../views/manifest.ts'
 
 /** So much is read on opening of files that nobody proved where they stand: a second's work. */
 export const mostRead = 500_000_000

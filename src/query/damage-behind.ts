@@ -4,7 +4,7 @@ import { filesOnDisk } from '../ledger/held.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { isThere } from '../store/files.ts'
 import { inLake } from '../store/layout.ts'
-import { firstChanged } from '../views/proved.ts'
+import { firstChanged } from '../views/manifest.ts'
 import { mostRead } from './changed.ts'
 
 /**

@@ -17,8 +17,7 @@ import { streamPoints, type WirePoint } from './metrics-body.ts'
 import { type MetricsAsk, readAsk } from './metrics-request.ts'
 import { notFound, Refusal } from './refusal.ts'
 import { worldAssets } from './world/assets.ts'
-import { assetHas, unfinishedPoint, type WorldPoint, worldPoints, worldStart } from './world/points.ts'
-import { launchOf } from './world/publication.ts'
+import { assetHas, unfinishedPoint, type WorldPoint, worldPoints, worldStart, launchOf } from './world/points.ts'
 
 export type { WirePoint }
 

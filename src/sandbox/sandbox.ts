@@ -1,7 +1,7 @@
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { answerControl, type ControlPanel, type RequestRecord } from './control.ts'
 import { type Dialect, speak } from './dialect.ts'
-import type { Fault } from './faults.ts'
+import { type Fault, createScript, fraction, pick, type Script, strike } from './faults.ts'
 import {
   type ApiLimit,
   admit,
@@ -13,10 +13,8 @@ import {
   type Verdict,
 } from './limits.ts'
 import { answerMetrics, describedPath, type MetricsEnv } from './metrics.ts'
-import { editPoints, editsPoints } from './point-faults.ts'
-import { poison, poisons } from './poison.ts'
+import { editPoints, editsPoints, poison, poisons } from './point-faults.ts'
 import { answerRegistry, type Lie, type RegistryFaults, registryPrefix } from './registry/handler.ts'
-import { createScript, fraction, pick, type Script, strike } from './script.ts'
 import { disturb, insteadOf, refusal, type Scene } from './transport.ts'
 
 export type { RequestRecord }

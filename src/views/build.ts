@@ -13,10 +13,8 @@ import { type Lock, waitForLock } from '../store/lock.ts'
 import { atOneInstant } from '../ledger/row.ts'
 import { earlierDatings } from '../ledger/datings.ts'
 import { compile, type Compiled, type Statements } from './compile.ts'
-import { exportedTables } from './ledger-tables.ts'
-import { exportsFolder, exportTable, isExport } from './exports.ts'
-import { type Manifest, manifestOf, namedByViews, readManifest } from './manifest.ts'
-import { noteProved, readByViews } from './proved.ts'
+import { exportedTables, exportsFolder, exportTable, isExport } from './ledger-tables.ts'
+import { type Manifest, manifestOf, namedByViews, readManifest, noteProved, readByViews } from './manifest.ts'
 import { changedObjects, scriptText } from './script.ts'
 
 /*

@@ -10,15 +10,22 @@ import type { EarlierDating } from '../ledger/datings.ts'
 import { type Column, recordTables } from '../registry/columns.ts'
 import { computedSql, ruledSql } from '../points/stored-clocks.ts'
 import { askedWords } from './asked.ts'
-import { tableOf } from './columns.ts'
+import { tableOf, datedPoints, emptySql, filesSql, ledgerSql, literalPath, readPoints } from './relations.ts'
 import { joinWords } from './joins.ts'
 import { exportedTables } from './ledger-tables.ts'
-import { type ObjectText, partOf, readObjects } from './objects.ts'
-import { datedPoints, emptySql, filesSql, ledgerSql, literalPath, readPoints } from './relations.ts'
-import { backfillSql, type Fill, fillIn, instantSql, unsetSql } from './template.ts'
+import {
+  type ObjectText,
+  partOf,
+  readObjects,
+  backfillSql,
+  type Fill,
+  fillIn,
+  instantSql,
+  unsetSql,
+} from './template.ts'
 
 /** Everything that the texts of the objects depend on. */
-export interface Sources {
+interface Sources {
   /** The lake's folder, absolute. */
   readonly root: string
   readonly head: Head

@@ -22,7 +22,7 @@ export function ruleLines(catalogue: Catalogue, metric: string, interval: Interv
 }
 
 /** What the texts below are made from. */
-export interface UnsettledSources {
+interface UnsettledSources {
   readonly weekStart: Weekday
   /** Every window that was asked for, as `coverage` shows it. */
   readonly coverage: string

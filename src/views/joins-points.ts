@@ -25,7 +25,7 @@ export interface JoinSources {
 }
 
 /** The dimensions that a metric has one value of in a join. */
-export const joinDimensions = ['currency', 'exchange', 'network'] as const
+const joinDimensions = ['currency', 'exchange', 'network'] as const
 /** One of them. */
 export type JoinDimension = (typeof joinDimensions)[number]
 
@@ -198,7 +198,7 @@ export function seriesOf(
 }
 
 /** What `o` of a point says; '', which is no JSON, where the row stands for a hole. */
-export function marked(o: Sql): Sql {
+function marked(o: Sql): Sql {
   return `CASE WHEN known."interval" IS NULL THEN '' ELSE ${o} END`
 }
 

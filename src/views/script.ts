@@ -1,7 +1,6 @@
 import { quote } from '../store/engine.ts'
 import { clockWords, type Compiled, type Statements } from './compile.ts'
-import { readObjects } from './objects.ts'
-import { fillIn } from './template.ts'
+import { readObjects, fillIn } from './template.ts'
 
 /** The text of `lake.sql`: the same objects as `lake.duckdb`, for any DuckDB session. */
 export function scriptText({ root, version, objects }: Statements): string {

@@ -1,9 +1,12 @@
 import { day, floor, hour } from '../../time.ts'
 import { dateAt, type WorldAsset, worldAssets } from '../world/assets.ts'
-import { chance } from './chance.ts'
-import { type Finding, listIssuer, noteRunFacts, noteSweep, rates } from './changes.ts'
-import { assetRow, slug } from './entities.ts'
+import { chance, assetRow, slug } from './entities.ts'
 import {
+  type Finding,
+  listIssuer,
+  noteRunFacts,
+  noteSweep,
+  rates,
   type Draft,
   create,
   freshId,

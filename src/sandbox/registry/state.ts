@@ -2,7 +2,7 @@ import { day, floor } from '../../time.ts'
 import { type RegistryScale, ingest, populate, registryStart } from './calendar.ts'
 import { dateAt } from '../world/assets.ts'
 import { hashText } from '../world/noise.ts'
-import { chance } from './chance.ts'
+import { chance } from './entities.ts'
 import type { Draft } from './growth.ts'
 import { type EntityType, type Row, type Store, createStore, entityTypes, idsOf, rowAt, seqAt } from './store.ts'
 
