@@ -28,10 +28,10 @@ export interface MetricsEnv {
   readonly key: string
   /** Unix seconds, may be fractional. */
   readonly now: () => number
-  /** Whether points carry `computed_at`. */
-  readonly computedAt: boolean
-  /** Whether the point of the unfinished interval appears, with a provisional value. */
-  readonly unfinished: boolean
+  /** Whether points carry `computed_at` (default true). */
+  readonly computedAt?: boolean
+  /** Whether the point of the unfinished interval appears, with a provisional value (default false). */
+  readonly unfinished?: boolean
   /** Changes the points of an answer on their way out. */
   readonly edit?: (points: Iterable<WirePoint>, now: number) => Iterable<WirePoint>
   /** A range of more intervals than this is refused with 413. */
@@ -109,10 +109,10 @@ function rangeSize({ series, since, until }: MetricsAsk, now: number): number {
 }
 
 function* wirePoints({ series, since, until }: MetricsAsk, now: number, env: MetricsEnv): Iterable<WirePoint> {
-  for (const point of worldPoints(series, since, until, now)) yield wire(point, env.computedAt)
-  if (!env.unfinished) return
+  for (const point of worldPoints(series, since, until, now)) yield wire(point, env.computedAt !== false)
+  if (env.unfinished !== true) return
   const last = unfinishedPoint(series, now)
-  if (last !== undefined && last.t >= since && last.t < until) yield wire(last, env.computedAt)
+  if (last !== undefined && last.t >= since && last.t < until) yield wire(last, env.computedAt !== false)
 }
 
 function wire({ t, body, computedAt }: WorldPoint, withComputedAt: boolean): WirePoint {

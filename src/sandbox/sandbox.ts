@@ -20,19 +20,12 @@ import { disturb, insteadOf, refusal, type Scene } from './transport.ts'
 export type { RequestRecord }
 
 /** What a sandbox is made of; everything that it answers follows from this and from the requests. */
-export interface SandboxOptions {
-  readonly catalogue: Catalogue
-  readonly seed: number
+export interface SandboxOptions
+  extends Pick<MetricsEnv, 'catalogue' | 'seed' | 'computedAt' | 'unfinished' | 'metadata'> {
   /** The provider's clock: Unix seconds, fractional. */
   readonly now: () => number
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>
   readonly scale: 'demo' | 'full'
-  /** Whether points carry `computed_at` (default true). */
-  readonly computedAt?: boolean
-  /** Whether points of unfinished intervals appear (default false). */
-  readonly unfinished?: boolean
-  /** Whether the metrics API tells what each path takes (default true). */
-  readonly metadata?: boolean
   /** How it speaks otherwise than the usual provider (default: not at all). */
   readonly dialect?: Dialect | undefined
   readonly limits?: Limits
@@ -217,13 +210,9 @@ function metricsEnv(options: SandboxOptions, state: State, struck: readonly Faul
   const says = pick(struck, 'metadata-says')
   const most = pick(struck, 'too-large-413')?.points
   return {
-    catalogue: options.catalogue,
-    seed: options.seed,
+    ...options,
     key: options.metricsKey,
     now: state.now,
-    computedAt: options.computedAt ?? true,
-    unfinished: options.unfinished ?? false,
-    metadata: options.metadata ?? true,
     ...(says && { says: { parameter: says.parameter, values: says.values?.split('+') ?? [], t: says.t } }),
     ...(edits.length > 0 ? { edit: (points, now) => editPoints(edits, points, now) } : {}),
     ...(most === undefined ? {} : { maxPoints: most }),

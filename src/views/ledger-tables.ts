@@ -255,7 +255,7 @@ interface ExportedFile {
 }
 
 /** What writing exports needs. */
-interface ExportDeps {
+export interface ExportDeps {
   /** Opened with the first table that is written. */
   readonly engine: () => Promise<Engine>
   readonly disk: Disk

@@ -1,3 +1,4 @@
+import { textStream } from '../metrics-body.ts'
 import { invalidCursor, invalidParameter, notFound, readLimit, readQuery } from '../refusal.ts'
 import { type RegistryView, type Table, recordOf, recordsOf, rowOf, tables } from './state.ts'
 import { type Row, firstFrom, idsOf } from './store.ts'
@@ -102,26 +103,9 @@ interface SnapshotForm {
   readonly as_of: string
 }
 
-const chunkSize = 1 << 16
-
 /** The body of a snapshot, written as it is read: one array a table, then the cursor and `as_of`. */
 export function snapshotBody(view: RegistryView, form: SnapshotForm): ReadableStream<Uint8Array> {
-  const pieces = snapshotPieces(view, form)
-  const encoder = new TextEncoder()
-  return new ReadableStream<Uint8Array>({
-    type: 'bytes',
-    pull(controller) {
-      let text = ''
-      let done = false
-      while (text.length < chunkSize && !done) {
-        const piece = pieces.next()
-        if (piece.done) done = true
-        else text += piece.value
-      }
-      if (text) controller.enqueue(encoder.encode(text))
-      if (done) controller.close()
-    },
-  })
+  return textStream(snapshotPieces(view, form))
 }
 
 function* snapshotPieces(view: RegistryView, form: SnapshotForm): Generator<string> {
