@@ -1,7 +1,7 @@
 import { day, type Interval, intervals, isInterval, measureOf, phaseOf, shortestSeconds, type Weekday } from './time.ts'
 
 /** The text of an SQL expression. Instants and lengths are BIGINT Unix seconds, free of time zones, unless said otherwise. */
-type Sql = string
+export type Sql = string
 
 /** Ticks of a second: 1 where instants are seconds, this many where they are microseconds. */
 export const micros = 1_000_000

@@ -1,10 +1,7 @@
-import { endSql } from '../intervals-sql.ts'
+import { endSql, type Sql } from '../intervals-sql.ts'
 import type { Interval } from '../time.ts'
 import type { Rule } from './availability.ts'
 import { countedSeconds, ruleKinds } from './rule-kinds.ts'
-
-/** Every function here takes and returns the text of an SQL expression over BIGINT Unix seconds, free of time zones. */
-type Sql = string
 
 /** The instant from which the point `t` counts as knowable: the same as `availableAt`. */
 export function availableSql(rules: readonly Rule[], t: Sql, interval: Interval): Sql {

@@ -2,7 +2,7 @@ import { day, end, type Instant, type Interval, longestSeconds } from '../time.t
 import { countedSeconds, ruleKinds, type RuleTime } from './rule-kinds.ts'
 
 /** Where an availability rule comes from: the API description, a conservative guess, the user's configuration. */
-export type RuleBasis = 'stated' | 'assumed' | 'override'
+type RuleBasis = 'stated' | 'assumed' | 'override'
 
 interface RuleFrame {
   readonly basis: RuleBasis

@@ -12,12 +12,9 @@ export const dimensions = [
 ] as const
 export type Dimension = (typeof dimensions)[number]
 
-/** The dimension values that stand in where a selection or a join names none. */
-export interface Defaults {
-  readonly interval: Interval | null
-  readonly currency: string | null
-  readonly exchange: string | null
-  readonly network: string | null
+/** A value of each dimension, null where there is none; of an endpoint those that stand in where nobody names any. */
+export type Defaults = {
+  readonly [One in Dimension['one']]: (One extends 'interval' ? Interval : string) | null
 }
 
 /** One metric path with everything that may be asked of it. Empty lists: it takes no such parameter. */

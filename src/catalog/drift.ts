@@ -2,7 +2,7 @@ import { type Catalogue, type Endpoint, isNameless } from './catalogue.ts'
 import type { ListedEndpoint } from './listing.ts'
 
 /** One thing that the provider's listing says otherwise than the catalogue, with what each of them has alone. */
-export interface ParameterDrift {
+interface ParameterDrift {
   readonly parameter: string
   /** Listed by the provider, unknown to the catalogue. */
   readonly added: readonly string[]
@@ -11,7 +11,7 @@ export interface ParameterDrift {
 }
 
 /** An endpoint that is listed with other parameters. */
-export interface ChangedEndpoint {
+interface ChangedEndpoint {
   readonly path: string
   readonly changes: readonly ParameterDrift[]
 }

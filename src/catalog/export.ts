@@ -1,4 +1,4 @@
-import { intervals } from '../time.ts'
+import { intervals as allIntervals } from '../time.ts'
 import type { Rule } from './availability.ts'
 import { type Catalogue, dimensions, type Endpoint, standardRule } from './catalogue.ts'
 import { describeRule, lagOf } from './rule-kinds.ts'
@@ -10,17 +10,10 @@ export function exportCatalogue(catalogue: Catalogue) {
 }
 
 function exportEndpoint(endpoint: Endpoint) {
-  const own = endpoint.intervals.length === 0 ? intervals : endpoint.intervals
+  const own = endpoint.intervals.length === 0 ? allIntervals : endpoint.intervals
   return {
     path: endpoint.path,
-    intervals: endpoint.intervals,
-    currencies: endpoint.currencies,
-    exchanges: endpoint.exchanges,
-    networks: endpoint.networks,
-    since: endpoint.since,
-    until: endpoint.until,
-    format: endpoint.format,
-    timestamp_format: endpoint.timestampFormat,
+    ...parametersOf(endpoint),
     availability: exportRule(standardRule(endpoint)),
     // Every rule of every interval, those with dates included.
     availability_by_interval: Object.fromEntries(
@@ -33,6 +26,12 @@ function exportEndpoint(endpoint: Endpoint) {
     overlap: endpoint.overlap,
     extra: endpoint.extra,
   }
+}
+
+/** What may be asked of an endpoint, as listings tell it. */
+export function parametersOf(endpoint: Endpoint) {
+  const { intervals, currencies, exchanges, networks, since, until, format, timestampFormat } = endpoint
+  return { intervals, currencies, exchanges, networks, since, until, format, timestamp_format: timestampFormat }
 }
 
 function exportRule(rule: Rule) {

@@ -1,9 +1,7 @@
 import { z } from 'zod'
 import { day, type Instant, minute } from '../time.ts'
+import type { Sql } from '../intervals-sql.ts'
 import { duration } from './document.ts'
-
-/** SQL over BIGINT Unix seconds. */
-type Sql = string
 
 const longestLag = 366 * day
 

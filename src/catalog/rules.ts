@@ -13,7 +13,7 @@ export interface PlacedRule {
 }
 
 /** Two rules of the same weight that both claim one endpoint and interval until the same date. */
-export interface RuleClash {
+interface RuleClash {
   readonly interval: Interval
   readonly first: PlacedRule
   readonly second: PlacedRule

@@ -111,7 +111,7 @@ export const catalogueFile = z.strictObject({
   links: z.array(linkRow).optional(),
 })
 
-export type CatalogueFile = z.infer<typeof catalogueFile>
+type CatalogueFile = z.infer<typeof catalogueFile>
 
 /** One parsed file and the means to point into it. */
 export interface SourceFile {

@@ -1,33 +1,24 @@
 import { type LakeError, usage } from '../errors.ts'
-import { formatInstant, type Instant, type Interval, isInterval } from '../time.ts'
-import { type Catalogue, type Dimension, dimensions, type Endpoint } from './catalogue.ts'
+import { formatInstant, type Instant, isInterval } from '../time.ts'
+import { type Catalogue, type Defaults, type Dimension, dimensions, type Endpoint } from './catalogue.ts'
 import { didYouMean, hint, nearPaths } from '../suggestion.ts'
 import { globTest } from './globs.ts'
 
 /** One series: the unit of coverage. Dimensions that the endpoint does not take are null. */
-export interface Series {
+export interface Series extends Defaults {
   /** Stable, collision-free and reversible: see `seriesId`. */
   readonly id: string
   /** The catalogue's path of the endpoint. */
   readonly metric: string
   readonly asset: string
-  /** Null where the endpoint takes none. */
-  readonly interval: Interval | null
-  readonly currency: string | null
-  readonly exchange: string | null
-  readonly network: string | null
   /** Extra parameters of the catalogue row; part of the identity. */
   readonly params: Readonly<Record<string, string>>
 }
 
 /** What is selected: globs for paths, values for the others; `'*'` means all, absent the catalogue's default. */
-export interface Selection {
+export interface Selection extends Readonly<Partial<Record<Dimension['many'], readonly string[] | undefined>>> {
   readonly assets: readonly string[]
   readonly paths?: readonly string[] | undefined
-  readonly intervals?: readonly string[] | undefined
-  readonly currencies?: readonly string[] | undefined
-  readonly exchanges?: readonly string[] | undefined
-  readonly networks?: readonly string[] | undefined
   readonly since?: Instant | undefined
   readonly until?: Instant | undefined
   /** Whether flags name its assets and dimensions one by one: a path without a glob is then a series named exactly. */

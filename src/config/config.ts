@@ -74,14 +74,14 @@ const registry = z.strictObject({
 const selection = z
   .strictObject({
     assets: ids,
-    paths: z.array(word).min(1).optional(),
+    paths: ids.optional(),
     intervals: z
       .array(z.enum([...intervals, '*']))
       .min(1)
       .optional(),
-    currencies: z.array(word).min(1).optional(),
-    exchanges: z.array(word).min(1).optional(),
-    networks: z.array(word).min(1).optional(),
+    currencies: ids.optional(),
+    exchanges: ids.optional(),
+    networks: ids.optional(),
     since: instant.optional(),
     until: instant.optional(),
   })

@@ -1,33 +1,32 @@
 import { readFileSync, type Stats, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { Rule } from '../catalog/availability.ts'
-import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
-import type { QueryKey, Wire } from '../catalog/wire.ts'
+import type { Catalogue, Endpoint, Resource } from '../catalog/catalogue.ts'
+import type { Wire } from '../catalog/wire.ts'
 import { globTest } from '../catalog/globs.ts'
 import { type PlacedRule, resolveRules } from '../catalog/rules.ts'
 import { utf8Text } from '../catalog/document.ts'
 import { isTimed, timeOf } from '../catalog/rule-kinds.ts'
 import { type Selection, seriesId } from '../catalog/series.ts'
 import { type Config, type Override, parseConfig } from './config.ts'
-import { namedResources, type RegistryNames } from './field-names.ts'
 import { LakeError, unreadable, usage } from '../errors.ts'
-import { type Check, checkLate, healthOf, type Hooks, refuseUnmatched } from './health.ts'
+import { checkLate, healthOf, refuseUnmatched } from './health.ts'
 import { shortestKey } from '../secrets/secrets.ts'
 import { hint } from '../suggestion.ts'
-import { type Interval, intervals, type Weekday } from '../time.ts'
+import { type Interval, intervals } from '../time.ts'
 
 /** Where a setting came from, strongest first. */
-export type Origin = 'flag' | 'environment' | 'file' | 'default'
+type Origin = 'flag' | 'environment' | 'file' | 'default'
 
 /** One effective setting, for `plan -v`. */
-export interface Setting {
+interface Setting {
   readonly name: string
   readonly value: string
   readonly origin: Origin
 }
 
 /** One API as it will be asked. */
-export interface ApiSettings {
+interface ApiSettings {
   /** Base address without a trailing slash; null while none is set. */
   readonly url: string | null
   readonly key: string | null
@@ -36,43 +35,7 @@ export interface ApiSettings {
 }
 
 /** Everything that a command needs to know of flags, environment and config file together. */
-export interface Settings {
-  readonly data: string
-  readonly metrics: ApiSettings & {
-    readonly timestamp: 'interval_start' | 'interval_end'
-    /** The day on which the provider's weeks begin. */
-    readonly weekStart: Weekday
-    readonly requestsPerMinute: number
-    readonly concurrency: number
-    readonly credits: Readonly<Record<string, number>>
-    readonly paths: Readonly<Record<string, string>>
-    readonly exchanges: Readonly<Record<string, string>>
-    readonly queryKeys: Partial<Readonly<Record<QueryKey, string>>>
-    /** What of the catalogue's `metadata` is spelt otherwise; false: they are not asked for. */
-    readonly metadata: false | Readonly<Partial<NonNullable<Wire['metadata']>>>
-    readonly availability: Readonly<Record<string, Override>>
-  }
-  readonly registry: ApiSettings & {
-    readonly pageLimit: number
-    readonly shrinkLimit: number
-    readonly rawDays: number
-  } & RegistryNames
-  /** Whether the daily run takes away superseded files. */
-  readonly daily: { readonly vacuum: boolean }
-  readonly check: Check
-  readonly hooks: Hooks
-  /** What whoever reads over HTTP has to know; null: only this machine may. */
-  readonly token: string | null
-  /** Absolute paths of the user's catalogue files. */
-  readonly catalogs: readonly string[]
-  readonly select: readonly Selection[]
-  /** Every key that this process was given, whichever API it is for: none of them may be written. */
-  readonly secrets: readonly string[]
-  /** Where a key of the config file stands: `pitlake.yaml:12: metrics.paths`. */
-  readonly where: (path: readonly string[]) => string
-  /** In the order of the documentation, with their origins; no secrets. */
-  readonly effective: readonly Setting[]
-}
+export type Settings = Readonly<ReturnType<typeof resolveSettings>>
 
 interface Sources {
   readonly flags: { readonly config?: string | undefined; readonly data?: string | undefined }
@@ -98,18 +61,20 @@ function namesOf({
 }: NonNullable<Config['metrics']> = {}) {
   return {
     timestamp,
+    /** The day on which the provider's weeks begin. */
     weekStart,
     credits: bare(credits ?? { BTC: 1, '*': 2 }),
     paths: bare(paths ?? {}),
     exchanges: bare(exchanges ?? {}),
     queryKeys: query_keys ?? {},
-    metadata: (metadata ?? {}) as Settings['metrics']['metadata'],
+    /** What of the catalogue's `metadata` is spelt otherwise; false: they are not asked for. */
+    metadata: (metadata ?? {}) as false | Readonly<Partial<NonNullable<Wire['metadata']>>>,
     availability: bare(availability ?? {}),
   }
 }
 
 /** Resolves flag > environment > file > default; every mistake is a LakeError of kind usage. */
-export function resolveSettings({ flags, env, cwd }: Sources): Settings {
+export function resolveSettings({ flags, env, cwd }: Sources) {
   const file = readConfig(flags.config, cwd)
   const config: Partial<Config> = file?.config ?? {}
   const base = file === undefined ? cwd : dirname(file.path)
@@ -158,14 +123,20 @@ export function resolveSettings({ flags, env, cwd }: Sources): Settings {
       keys: config.registry?.keys ?? {},
       fields: config.registry?.fields ?? {},
     },
+    /** Whether the daily run takes away superseded files. */
     daily: { vacuum: config.daily?.vacuum ?? false },
     ...healthOf(config, file?.path ?? resolve(cwd, 'pitlake.yaml')),
+    /** What whoever reads over HTTP has to know; null: only this machine may. */
     token: readKey('PITLAKE_TOKEN', env),
+    /** Absolute paths of the user's catalogue files. */
     catalogs: (config.catalogs ?? []).map((path) => resolve(base, path)),
-    select: config.select ?? [],
-    secrets: givenKeys(env),
+    select: (config.select ?? []) as readonly Selection[],
+    /** Every key that this process was given, whichever API it is for: none of them may be written. */
+    secrets: givenKeys(env) as readonly string[],
+    /** Where a key of the config file stands: `pitlake.yaml:12: metrics.paths`. */
     where,
-    effective,
+    /** In the order of the documentation, with their origins; no secrets. */
+    effective: effective as readonly Setting[],
   }
 }
 
@@ -195,10 +166,7 @@ export function applySettings(catalogue: Catalogue, settings: Settings): Catalog
     metadata:
       metadata === false || catalogue.wire.metadata === null ? null : { ...catalogue.wire.metadata, ...metadata },
   }
-  const resources = namedResources(catalogue.resources, settings.registry, (path, what, known) => {
-    throw unknownName(settings, path, what, known)
-  })
-  return { ...catalogue, endpoints, wire, resources }
+  return { ...catalogue, endpoints, wire, resources: namedResources(catalogue, settings) }
 }
 
 /** Whether the address is on this machine. */
@@ -232,6 +200,26 @@ function overrideRule(row: Omit<Override, 'intervals' | Interval>): Rule {
     trust: row.trust ?? 'provider',
   }
   return { ...frame, ...timeOf(row) }
+}
+
+/** The resources as a provider names them; where a record has both names, the provider's own holds. */
+function namedResources({ resources }: Catalogue, settings: Settings): Catalogue['resources'] {
+  const { keys, fields } = settings.registry
+  for (const [name, own] of Object.entries(fields)) {
+    const known = resources.get(name)?.fields
+    if (!known) throw unknownName(settings, ['registry', 'fields', name], 'a resource', [...resources.keys()])
+    const strange = Object.keys(own).find((field) => !Object.hasOwn(known, field))
+    if (strange !== undefined)
+      throw unknownName(settings, ['registry', 'fields', name, strange], `a field of ${name}`, Object.keys(known))
+  }
+  const renamed = ({ name, fields: usual }: Resource): Resource['fields'] =>
+    Object.fromEntries(
+      Object.entries(usual).map(([field, spec]) => {
+        const own = fields[name]?.[field]
+        return [field, own === undefined ? spec : { ...spec, keys: [...new Set([own, ...spec.keys])] }]
+      }),
+    )
+  return new Map([...resources].map(([name, own]) => [name, { ...own, keys, fields: renamed(own) }]))
 }
 
 /** Mapped paths exist in the catalogue, and no two of its endpoints ask the provider for one path. */

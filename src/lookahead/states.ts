@@ -1,6 +1,6 @@
 import { type Engine, quote, quoteList, quoteName } from '../store/engine.ts'
 import type { Subject } from './world.ts'
-import { pointColumns } from '../views/columns.ts'
+import { pointColumns } from '../views/relations.ts'
 import { priced } from '../query/points.ts'
 import { ctesIn, historyTables, nodesOf, parsed, readsRegistry, tablesIn } from '../query/tree.ts'
 

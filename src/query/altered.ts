@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import type { Engine } from '../store/engine.ts'
 import { readText } from '../store/files.ts'
 import { inLake, places } from '../store/layout.ts'
-import { alteredScript, realPoints } from '../views/altered.ts'
+import { alteredScript, realPoints } from '../views/script.ts'
 import { refuseChanged } from './changed.ts'
 import { closing, movedScript, openQuery, type SessionOptions, strangeViews } from './lake.ts'
 

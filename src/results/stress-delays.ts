@@ -2,7 +2,7 @@ import { endSql, micros } from '../intervals-sql.ts'
 import { formatDuration, type Interval } from '../time.ts'
 import { computedSql } from '../points/files.ts'
 import { quote, quoteList } from '../store/engine.ts'
-import { realPoints } from '../views/altered.ts'
+import { realPoints } from '../views/script.ts'
 
 /** Quantiles of how late points came, as the audit of the rules tells them. */
 export const quantiles = ['p50', 'p95', 'p99', 'max'] as const

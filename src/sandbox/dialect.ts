@@ -1,43 +1,39 @@
 import { usage } from '../errors.ts'
-import { end, formatInstant, type Instant, type Interval, isInterval, type Weekday, weekdays } from '../time.ts'
+import { end, formatInstant, type Instant, type Interval, isInterval, weekdays } from '../time.ts'
+
+/** What the documents leave open. */
+const open = {
+  /** What becomes of a query key that is not known. */
+  unknown: ['refused', 'ignored'],
+  timestamp: ['interval_start', 'interval_end'],
+  week: weekdays,
+  computed_at: ['seconds', 'milliseconds', 'text', 'none'],
+  assets: ['objects', 'ids', 'symbols', 'data', 'map', 'none'],
+} as const
+type Open = typeof open
 
 /** How a provider may speak otherwise than the usual one: names, and what the documents leave open. */
-export interface Dialect {
+export interface Dialect extends Readonly<{ [K in keyof Open]: Open[K][number] }> {
   /** Query keys by the usual one. */
   readonly query: Readonly<Record<string, string>>
   /** Keys in all bodies by the usual one. */
   readonly body: Readonly<Record<string, string>>
   /** Response headers by the usual one; an empty name drops the header. */
   readonly header: Readonly<Record<string, string>>
-  /** What becomes of a query key that is not known. */
-  readonly unknown: 'refused' | 'ignored'
-  readonly timestamp: 'interval_start' | 'interval_end'
-  readonly week: Weekday
-  readonly computed_at: 'seconds' | 'milliseconds' | 'text' | 'none'
-  readonly assets: 'objects' | 'ids' | 'symbols' | 'data' | 'map' | 'none'
   /** The body of a snapshot stands under this key; empty: it does not. */
   readonly wrap: string
 }
 
 const usual: Dialect = {
-  query: {},
-  body: {},
-  header: {},
   unknown: 'refused',
   timestamp: 'interval_start',
   week: 'monday',
   computed_at: 'seconds',
   assets: 'objects',
+  query: {},
+  body: {},
+  header: {},
   wrap: '',
-}
-
-const values: Readonly<Record<string, readonly string[] | null>> = {
-  unknown: ['refused', 'ignored'],
-  timestamp: ['interval_start', 'interval_end'],
-  week: weekdays,
-  computed_at: ['seconds', 'milliseconds', 'text', 'none'],
-  assets: ['objects', 'ids', 'symbols', 'data', 'map', 'none'],
-  wrap: null,
 }
 
 /** How a dialect is written on the command line. */
@@ -52,16 +48,16 @@ export function parseDialect(texts: readonly string[]): Dialect | undefined {
     const [, map, name = '', value = ''] = /^(?:(query|body|header):)?([\w-]+)=([\w-]*)$/.exec(text.trim()) ?? []
     if (map === 'query' || map === 'body' || map === 'header')
       return { ...dialect, [map]: { ...dialect[map], [name]: value } }
-    const allowed = Object.hasOwn(values, name) ? values[name] : undefined
-    if (allowed === undefined || allowed?.includes(value) === false)
+    const allowed: readonly string[] = Object.entries(open).find(([key]) => key === name)?.[1] ?? []
+    if (name !== 'wrap' && !allowed.includes(value))
       throw usage('--dialect', { expected: dialectSyntax, got: `"${text}"` })
     return { ...dialect, [name]: value }
   }, usual)
 }
 
 /** What speaking needs to know of the address that is asked. */
-export interface Spoken {
-  readonly kind: 'points' | 'assets' | 'metadata' | 'snapshot' | 'other'
+interface Spoken {
+  readonly place: 'points' | 'assets' | 'metadata' | 'snapshot' | 'registry' | 'none'
   /** The usual query keys of the window and of the interval. */
   readonly keys: { readonly since: string; readonly until: string; readonly interval: string }
 }
@@ -76,7 +72,7 @@ export async function speak(
   const url = new URL(request.url)
   const foreign = translate(url, dialect)
   if (foreign !== null) return await refused(new Request(withQuery(url, [[unheard, '']]), request), foreign, handle)
-  const window = spoken.kind === 'points' ? widen(url, dialect, spoken.keys) : null
+  const window = spoken.place === 'points' ? widen(url, dialect, spoken.keys) : null
   const answer = await handle(new Request(url, request))
   for (const [name, other] of Object.entries(dialect.header)) {
     const value = answer.headers.get(name)
@@ -84,12 +80,12 @@ export async function speak(
     if (value !== null && other !== '') answer.headers.set(other, value)
   }
   if (!answer.ok || !answer.headers.get('content-type')?.includes('json')) return answer
-  if (spoken.kind === 'assets' && dialect.assets === 'none')
+  if (spoken.place === 'assets' && dialect.assets === 'none')
     return Response.json({ error: 'not found' }, { status: 404, headers: answer.headers })
   const body: unknown = await answer.json()
   const said =
-    spoken.kind === 'points' && Array.isArray(body) ? points(body, dialect, window) : other(body, spoken, dialect)
-  const names = { ...(spoken.kind === 'metadata' && dialect.query), ...dialect.body }
+    spoken.place === 'points' && Array.isArray(body) ? points(body, dialect, window) : other(body, spoken, dialect)
+  const names = { ...(spoken.place === 'metadata' && dialect.query), ...dialect.body }
   return new Response(JSON.stringify(renamed(said, names)), answer)
 }
 
@@ -171,9 +167,9 @@ function computedAs(at: number, { computed_at: form }: Dialect): number | string
   return form === 'seconds' ? at : form === 'milliseconds' ? at * 1000 : formatInstant(Math.floor(at))
 }
 
-function other(body: unknown, { kind }: Spoken, { assets, wrap }: Dialect): unknown {
-  if (kind === 'snapshot' && wrap !== '') return { [wrap]: body }
-  if (kind !== 'assets' || !Array.isArray(body)) return body
+function other(body: unknown, { place }: Spoken, { assets, wrap }: Dialect): unknown {
+  if (place === 'snapshot' && wrap !== '') return { [wrap]: body }
+  if (place !== 'assets' || !Array.isArray(body)) return body
   const rows = body as readonly { id: string; symbol: string }[]
   if (assets === 'ids') return rows.map(({ id }) => id)
   if (assets === 'symbols') return rows.map(({ id, ...row }) => ({ ...row, symbol: id }))

@@ -1,6 +1,8 @@
 import { usage } from '../errors.ts'
 import { suggestion } from '../suggestion.ts'
 import { parseDuration, parseInstant } from '../time.ts'
+import { globTest } from '../catalog/globs.ts'
+import { hashText, unit } from './world/noise.ts'
 
 type ParamKind = 'number' | 'instant' | 'duration' | 'text' | 'switch'
 
@@ -61,29 +63,42 @@ const choices: Readonly<Record<string, readonly string[]>> = {
 type SelectorName = keyof typeof selectors
 type ParamName = keyof typeof parameters
 
-interface FaultEntry {
+/** What the table tells of a fault. */
+export interface FaultEntry {
   readonly about: string
   readonly side: 'any' | 'metrics' | 'metadata' | 'registry'
   readonly takes: readonly ParamName[]
+  /** What it answers instead. */
+  readonly instead?: readonly [status: number, code: string, message: string]
 }
 
 const entry = (side: FaultEntry['side'], about: string, ...takes: ParamName[]): FaultEntry => ({ about, side, takes })
+const refuses = (status: number, about: string, code: string, message: string, ...takes: ParamName[]): FaultEntry => ({
+  ...entry('any', about, ...takes, 'code'),
+  instead: [status, code, message],
+})
 const chosen = ['t', 'point', 'n'] as const
 
 /** Every fault there is: the table drives the parser, the check of parameters and `--help`. */
 export const faultTable = {
-  'status-400': entry('any', 'bad request', 'code'),
-  'status-401': entry('any', 'key refused', 'code'),
-  'status-408': entry('any', 'request timeout', 'code'),
-  'status-425': entry('any', 'too early', 'code'),
-  'status-429': entry('any', 'rate limited', 'retry', 'date', 'code'),
-  'status-500': entry('any', 'internal error', 'code'),
-  'status-502': entry('any', 'bad gateway', 'code'),
-  'status-503': entry('any', 'unavailable', 'retry', 'date', 'code'),
-  'status-504': entry('any', 'gateway timeout', 'code'),
-  'forbidden-403': entry('any', 'outside the plan', 'code'),
-  'gone-404': entry('any', 'no such path', 'code'),
-  'too-large-413': entry('any', 'answers above N points are refused', 'points', 'code'),
+  'status-400': refuses(400, 'bad request', 'invalid_parameter', 'bad request'),
+  'status-401': refuses(401, 'key refused', 'unauthorized', 'invalid or missing API key'),
+  'status-408': refuses(408, 'request timeout', 'request_timeout', 'request timeout'),
+  'status-425': refuses(425, 'too early', 'too_early', 'too early'),
+  'status-429': refuses(429, 'rate limited', 'rate_limited', 'rate limit exceeded', 'retry', 'date'),
+  'status-500': refuses(500, 'internal error', 'internal_error', 'internal error'),
+  'status-502': refuses(502, 'bad gateway', 'bad_gateway', 'bad gateway'),
+  'status-503': refuses(503, 'unavailable', 'unavailable', 'service unavailable', 'retry', 'date'),
+  'status-504': refuses(504, 'gateway timeout', 'gateway_timeout', 'gateway timeout'),
+  'forbidden-403': refuses(403, 'outside the plan', 'forbidden', 'not part of the plan of this key'),
+  'gone-404': refuses(404, 'no such path', 'not_found', 'not found'),
+  'too-large-413': refuses(
+    413,
+    'answers above N points are refused',
+    'too_large',
+    'the answer would be too large, ask for a shorter range',
+    'points',
+  ),
   'no-content-204': entry('any', 'no content'),
   'empty-200': entry('any', 'status 200 and no byte'),
   html: entry('any', 'the page of a proxy', 'status'),
@@ -135,7 +150,7 @@ export type FaultKind = keyof typeof faultTable
 type ParamValue<K extends ParamKind> = K extends 'text' ? string : K extends 'switch' ? boolean : number
 
 /** Which requests a fault strikes. */
-export type FaultMatch = {
+type FaultMatch = {
   readonly [K in SelectorName]?: ParamValue<(typeof selectors)[K][0]> | undefined
 }
 
@@ -146,7 +161,7 @@ export type Fault = {
 } & { readonly [K in ParamName]?: ParamValue<(typeof parameters)[K][0]> | undefined }
 
 /** How a fault is written on the command line. */
-export const faultSyntax = 'KIND[@PATH][:NAME=VALUE,…]'
+const faultSyntax = 'KIND[@PATH][:NAME=VALUE,…]'
 
 /** Reads `status-500@indicators/*:first=2,asset=BTC`. */
 export function parseFault(text: string): Fault {
@@ -195,6 +210,15 @@ function isKind(name: string): name is FaultKind {
   return Object.hasOwn(faultTable, name)
 }
 
+const numbers: { readonly [K in ParamKind]?: { expected: string; read: (text: string) => number | undefined } } = {
+  number: { expected: 'a number', read: (text) => (text.trim() === '' ? undefined : Number(text)) },
+  instant: { expected: 'a date', read: parseInstant },
+  duration: {
+    expected: 'a duration such as 90s or 6h',
+    read: (text) => parseDuration(/^\d+$/.test(text) ? `${text}s` : text),
+  },
+}
+
 function read(name: string, kind: ParamKind, given: unknown): string | number | boolean {
   const text = String(given)
   const allowed = choices[name]
@@ -202,20 +226,9 @@ function read(name: string, kind: ParamKind, given: unknown): string | number | 
     throw usage(`fault parameter ${name}`, { expected: allowed.join(', '), got: `"${text}"` })
   if (kind === 'text' && typeof given !== 'object') return text
   if (kind === 'switch' && /^(true|false)$/.test(text)) return text === 'true'
-  const value =
-    kind === 'instant'
-      ? parseInstant(text)
-      : kind === 'duration'
-        ? parseDuration(/^\d+$/.test(text) ? `${text}s` : text)
-        : text.trim() === ''
-          ? Number.NaN
-          : Number(text)
-  if (kind !== 'switch' && kind !== 'text' && value !== undefined && Number.isFinite(value)) return value
-  const expected = { number: 'a number', instant: 'a date', duration: 'a duration such as 90s or 6h' }
-  throw usage(`fault parameter ${name}`, {
-    expected: kind === 'switch' || kind === 'text' ? kind : expected[kind],
-    got: `"${text}"`,
-  })
+  const value = numbers[kind]?.read(text)
+  if (value !== undefined && Number.isFinite(value)) return value
+  throw usage(`fault parameter ${name}`, { expected: numbers[kind]?.expected ?? kind, got: `"${text}"` })
 }
 
 function unknownKind(name: string) {
@@ -237,4 +250,91 @@ export function describeFaults(): string {
   lines.push('Parameters:')
   for (const [name, [, about]] of Object.entries(parameters)) lines.push(`  ${name.padEnd(21)} ${about}`)
   return lines.join('\n')
+}
+
+/** What a fault's selectors look at. */
+export interface Asked {
+  readonly side: 'metrics' | 'metadata' | 'registry'
+  /** `/v1/metrics/indicators/sopr_pit` */
+  readonly path: string
+  /** `indicators/sopr_pit`, `registry/changes` */
+  readonly shortPath: string
+  /** Path and query without the key. */
+  readonly address: string
+  readonly asset: string | null
+  /** The sandbox clock, Unix seconds. */
+  readonly now: number
+}
+
+interface Counts {
+  seen: number
+  struck: number
+}
+
+/** A list of faults together with how often each one was met; the same requests give the same strikes. */
+export interface Script {
+  readonly faults: readonly Fault[]
+  /** The instant at which the list was set. */
+  readonly setAt: number
+  readonly counts: Map<string, Counts>
+  readonly seed: number
+}
+
+/** A script at its beginning. */
+export function createScript(faults: readonly Fault[], seed: number, setAt: number): Script {
+  return { faults: faults.map(withDefaults), setAt, counts: new Map(), seed }
+}
+
+/** A null is filled later only if it is not for ever: without any selector of time or count it comes once. */
+function withDefaults(fault: Fault): Fault {
+  if (fault.kind !== 'null-filled') return fault
+  const { first, times, nth, every, from, until } = fault.match ?? {}
+  const limited = [first, times, nth, every, from, until].some((value) => value !== undefined)
+  return limited ? fault : { ...fault, match: { ...fault.match, first: 1 } }
+}
+
+/** The faults that strike this request, in the order of the list; counts the request. */
+export function strike(script: Script, asked: Asked): Fault[] {
+  return script.faults.filter((fault, index) => strikes(script, fault, index, asked))
+}
+
+function strikes(script: Script, fault: Fault, index: number, asked: Asked): boolean {
+  const side = faultTable[fault.kind].side
+  if (side !== 'any' && side !== asked.side) return false
+  const match = fault.match ?? {}
+  // Metadata are asked beside the points: only what means them strikes them.
+  if (asked.side === 'metadata' && side === 'any' && match.path?.startsWith('metadata') !== true) return false
+  if (match.path !== undefined && !fitsPath(match.path, asked)) return false
+  if (match.asset !== undefined && match.asset !== asked.asset) return false
+  if (match.from !== undefined && asked.now < match.from) return false
+  if (match.until !== undefined && asked.now >= match.until) return false
+  const key = match.each === true ? `${index} ${asked.address}` : String(index)
+  const counts = script.counts.get(key) ?? { seen: 0, struck: 0 }
+  script.counts.set(key, counts)
+  counts.seen++
+  if (match.nth !== undefined && counts.seen !== match.nth) return false
+  if (match.first !== undefined && counts.seen > match.first) return false
+  if (match.every !== undefined && counts.seen % match.every !== 0) return false
+  if (match.share !== undefined && fraction(`${script.seed} ${key} ${asked.address} ${counts.seen}`) >= match.share) {
+    return false
+  }
+  if (match.times !== undefined && counts.struck >= match.times) return false
+  counts.struck++
+  return true
+}
+
+function fitsPath(glob: string, asked: Asked): boolean {
+  if (glob === asked.side) return true
+  const fits = globTest(glob)
+  return fits(asked.shortPath) || fits(asked.path)
+}
+
+/** A number in [0, 1) that depends on nothing but the text. */
+export function fraction(text: string): number {
+  return unit(hashText(text))
+}
+
+/** The first fault of this kind. */
+export function pick(faults: readonly Fault[], kind: FaultKind): Fault | undefined {
+  return faults.find((fault) => fault.kind === kind)
 }

@@ -10,7 +10,7 @@ export interface RateRule {
 }
 
 /** How `reset` is spelled: seconds left, Unix time, HTTP date; `none` sends no limit header at all. */
-export type HeaderDialect = 'seconds' | 'unix' | 'date' | 'none'
+type HeaderDialect = 'seconds' | 'unix' | 'date' | 'none'
 
 /** The limits of one API; null: no such limit. */
 export interface ApiLimit {
@@ -62,96 +62,82 @@ export interface Usage {
 /** Nothing used yet. */
 export const unused: Usage = { mark: 0, used: 0, recent: [], dayStart: 0, today: 0, snapshots: 0 }
 
-/** The codes of a refused request. */
-export type RefusalCode = 'rate_limited' | 'quota_exceeded' | 'snapshot_limit'
-
 /** The answer to one request: whether it may pass, and what the headers say about what is left. */
-export interface Verdict {
-  readonly refused: RefusalCode | null
-  /** Seconds until the same request would pass; 0 when it passes now. */
-  readonly wait: number
-  readonly remaining: number
-  /** Seconds until the whole allowance is there again. */
-  readonly reset: number
-  readonly dailyRemaining: number
-}
+export type Verdict = ReturnType<typeof admit>['verdict']
 
 /** Judges one request at the instant `at` (Unix seconds, fractional); a refused request is not counted. */
-export function admit(
-  limit: ApiLimit,
-  before: Usage,
-  at: number,
-  isSnapshot: boolean,
-): { usage: Usage; verdict: Verdict } {
+export function admit(limit: ApiLimit, before: Usage, at: number, isSnapshot: boolean) {
+  const { rate } = limit
   const now = settle(limit, before, at)
-  const free = limit.rate === null ? Number.POSITIVE_INFINITY : limit.rate.requests - Math.ceil(now.used - 1e-9)
-  const untilTomorrow = now.dayStart + day - at
-  const dailyFree = limit.daily === null ? Number.POSITIVE_INFINITY : limit.daily - now.today
-  const refuse = (refused: RefusalCode, wait: number) => ({
-    usage: now,
-    verdict: {
-      refused,
-      wait,
-      remaining: Math.max(0, free),
-      reset: full(limit.rate, now, at),
-      dailyRemaining: dailyFree,
-    },
-  })
-  if (dailyFree < 1) return refuse('quota_exceeded', untilTomorrow)
-  if (isSnapshot && limit.snapshots !== null && now.snapshots >= limit.snapshots) {
-    return refuse('snapshot_limit', untilTomorrow)
-  }
-  if (limit.rate !== null && free < 1) return refuse('rate_limited', nextFree(limit.rate, now, at))
-  const after: Usage = {
+  const free = rate === null ? Infinity : rate.requests - Math.ceil(now.used - 1e-9)
+  const dailyFree = (limit.daily ?? Infinity) - now.today
+  const ofDay =
+    dailyFree < 1 ? 'quota_exceeded' : isSnapshot && now.snapshots >= (limit.snapshots ?? Infinity) && 'snapshot_limit'
+  const refused = ofDay || (free < 1 ? 'rate_limited' : null)
+  const taken = refused === null ? 1 : 0
+  const usage: Usage = {
     ...now,
-    used: now.used + 1,
-    recent: limit.rate?.kind === 'sliding' ? [...now.recent, at] : now.recent,
-    today: now.today + 1,
-    snapshots: now.snapshots + (isSnapshot ? 1 : 0),
+    used: now.used + taken,
+    recent: taken === 1 && rate?.kind === 'sliding' ? [...now.recent, at] : now.recent,
+    today: now.today + taken,
+    snapshots: now.snapshots + (isSnapshot ? taken : 0),
   }
-  const verdict: Verdict = {
-    refused: null,
-    wait: 0,
-    remaining: free - 1,
-    reset: full(limit.rate, after, at),
-    dailyRemaining: dailyFree - 1,
+  const next = ofDay ? now.dayStart + day - at : rate === null ? 0 : countings[rate.kind].next(rate, now, at)
+  const verdict = {
+    refused,
+    /** Seconds until the same request would pass; 0 when it passes now. */
+    wait: refused === null ? 0 : next,
+    remaining: Math.max(0, free - taken),
+    /** Seconds until the whole allowance is there again. */
+    reset: rate === null ? 0 : countings[rate.kind].whole(rate, usage, at),
+    dailyRemaining: dailyFree - taken,
   }
-  return { usage: after, verdict }
+  return { usage, verdict }
 }
 
 /** What is still counted at `at`: ended windows, flowed back tokens and past days forgotten. */
-function settle(limit: ApiLimit, before: Usage, at: number): Usage {
+function settle({ rate }: ApiLimit, before: Usage, at: number): Usage {
   const dayStart = Math.floor(at / day) * day
-  const sameDay = dayStart === before.dayStart
-  const days = { dayStart, today: sameDay ? before.today : 0, snapshots: sameDay ? before.snapshots : 0 }
-  const rate = limit.rate
-  if (rate === null) return { ...before, ...days, used: 0, recent: [] }
-  if (rate.kind === 'fixed') {
-    const mark = Math.floor(at / rate.seconds) * rate.seconds
-    return { ...days, mark, used: mark === before.mark ? before.used : 0, recent: [] }
-  }
-  if (rate.kind === 'sliding') {
-    const first = before.recent.findIndex((instant) => instant > at - rate.seconds)
-    const recent = first === 0 ? before.recent : first < 0 ? [] : before.recent.slice(first)
-    return { ...days, mark: at, used: recent.length, recent }
-  }
-  const flowed = (Math.max(0, at - before.mark) * rate.requests) / rate.seconds
-  return { ...days, mark: at, used: Math.max(0, before.used - flowed), recent: [] }
+  const days = { dayStart, ...(dayStart === before.dayStart ? {} : { today: 0, snapshots: 0 }) }
+  return { ...before, used: 0, recent: [], ...days, ...(rate && countings[rate.kind].counted(rate, before, at)) }
 }
 
-/** Seconds until one more request passes. */
-function nextFree(rate: RateRule, now: Usage, at: number): number {
-  if (rate.kind === 'fixed') return now.mark + rate.seconds - at
-  if (rate.kind === 'sliding') return (now.recent[0] ?? at) + rate.seconds - at
-  return ((now.used - rate.requests + 1) * rate.seconds) / rate.requests
-}
+type Seconds = (rate: RateRule, now: Usage, at: number) => number
 
-/** Seconds until nothing is counted any more. */
-function full(rate: RateRule | null, now: Usage, at: number): number {
-  if (rate === null) return 0
-  if (rate.kind === 'fixed') return now.mark + rate.seconds - at
-  if (rate.kind === 'sliding') return (now.recent.at(-1) ?? at - rate.seconds) + rate.seconds - at
-  return (now.used * rate.seconds) / rate.requests
+const untilEnd: Seconds = ({ seconds }, { mark }, at) => mark + seconds - at
+
+/** How each kind counts: what is counted still, seconds until one more request passes, and until nothing is counted. */
+const countings: Readonly<
+  Record<
+    RateRule['kind'],
+    { counted: (rate: RateRule, before: Usage, at: number) => Partial<Usage>; next: Seconds; whole: Seconds }
+  >
+> = {
+  fixed: {
+    counted: ({ seconds }, before, at) => {
+      const mark = Math.floor(at / seconds) * seconds
+      return { mark, used: mark === before.mark ? before.used : 0 }
+    },
+    next: untilEnd,
+    whole: untilEnd,
+  },
+  sliding: {
+    counted: ({ seconds }, before, at) => {
+      const first = before.recent.findIndex((instant) => instant > at - seconds)
+      const recent = first === 0 ? before.recent : first < 0 ? [] : before.recent.slice(first)
+      return { mark: at, used: recent.length, recent }
+    },
+    next: ({ seconds }, { recent }, at) => (recent[0] ?? at) + seconds - at,
+    whole: ({ seconds }, { recent }, at) => (recent.at(-1) ?? at - seconds) + seconds - at,
+  },
+  bucket: {
+    counted: ({ requests, seconds }, before, at) => {
+      const flowed = (Math.max(0, at - before.mark) * requests) / seconds
+      return { mark: at, used: Math.max(0, before.used - flowed) }
+    },
+    next: ({ requests, seconds }, { used }) => ((used - requests + 1) * seconds) / requests,
+    whole: ({ requests, seconds }, { used }) => (used * seconds) / requests,
+  },
 }
 
 /** The limit headers of one answer; `at` is the instant of its `Date` header. */
@@ -215,15 +201,11 @@ function parsePart(part: string, whole: string): Partial<ApiLimit> {
       return { rate: { kind: rate[1] as RateRule['kind'], requests, seconds } }
     }
   }
-  const pair = /^([a-z-]+)=(\w+)$/.exec(part)
-  const name = pair?.[1]
-  const value = pair?.[2] ?? ''
+  const [, name = '', value = ''] = /^([a-z-]+)=(\w+)$/.exec(part) ?? []
   if ((name === 'daily' || name === 'snapshots') && /^\d+$/.test(value)) return { [name]: Number(value) }
-  if (name === 'headers' && ['seconds', 'unix', 'date', 'none'].includes(value)) {
-    return { headers: value as HeaderDialect }
-  }
-  if (name === 'retry-after' && ['seconds', 'date', 'none'].includes(value)) {
+  if (name === 'headers' && ['seconds', 'unix', 'date', 'none'].includes(value))
+    return { [name]: value as HeaderDialect }
+  if (name === 'retry-after' && ['seconds', 'date', 'none'].includes(value))
     return { retryAfter: value as ApiLimit['retryAfter'] }
-  }
   throw usage(`--limit ${whole}`, { expected: limitSyntax, got: `"${part}"` })
 }

@@ -5,63 +5,49 @@ export type WirePoint = { t: number } & Record<string, unknown>
 
 const chunkSize = 64 * 1024
 
-/** How one body is written: what stands before the points, between them and after them, and one point. */
-interface Dialect {
-  readonly head: string
-  readonly between: string
-  readonly tail: string
-  readonly write: (point: WirePoint) => string
-}
-
-/** The points as a JSON array or as CSV, in chunks of about 64 KiB, made only as fast as they are read. */
+/** The points as a JSON array or as CSV, made only as fast as they are read. */
 export function streamPoints(
   points: Iterable<WirePoint>,
-  form: { readonly csv: boolean; readonly humanized: boolean },
+  { csv, humanized }: { readonly csv: boolean; readonly humanized: boolean },
 ): ReadableStream<Uint8Array> {
-  const time = form.humanized ? (t: number): string => formatInstant(t) : String
-  const dialect = form.csv ? csvDialect(time) : jsonDialect(form.humanized ? (t) => `"${formatInstant(t)}"` : String)
+  const time = humanized ? formatInstant : String
+  return textStream(csv ? csvOf(points, time) : jsonOf(points, humanized ? (t) => `"${formatInstant(t)}"` : String))
+}
+
+/** A body of text in chunks of about 64 KiB, each made when it is read. */
+export function textStream(pieces: Generator<string>): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder()
-  const iterator = points[Symbol.iterator]()
-  let text = dialect.head
-  let first = true
   return new ReadableStream<Uint8Array>(
     {
       pull(controller) {
-        while (text.length < chunkSize) {
-          const next = iterator.next()
-          if (next.done) {
-            controller.enqueue(encoder.encode(text + dialect.tail))
-            controller.close()
-            return
-          }
-          text += first ? dialect.write(next.value) : dialect.between + dialect.write(next.value)
-          first = false
+        let text = ''
+        let done: boolean | undefined = false
+        while (text.length < chunkSize && done !== true) {
+          const next = pieces.next()
+          done = next.done
+          if (next.done !== true) text += next.value
         }
-        controller.enqueue(encoder.encode(text))
-        text = ''
+        if (text !== '') controller.enqueue(encoder.encode(text))
+        if (done === true) controller.close()
       },
-      cancel() {
-        iterator.return?.()
-      },
+      cancel: () => void pieces.return(undefined),
     },
     { highWaterMark: 0 },
   )
 }
 
-function jsonDialect(time: (t: number) => string): Dialect {
-  return {
-    head: '[',
-    between: ',',
-    tail: ']',
-    write(point) {
-      let text = `{"t":${time(point.t)}`
-      for (const key in point) {
-        if (key === 't' || point[key] === undefined) continue
-        text += `,"${plainKey.test(key) ? key : JSON.stringify(key).slice(1, -1)}":${json(point[key])}`
-      }
-      return `${text}}`
-    },
+function* jsonOf(points: Iterable<WirePoint>, time: (t: number) => string): Generator<string> {
+  let before = '['
+  for (const point of points) {
+    let text = `${before}{"t":${time(point.t)}`
+    for (const key in point) {
+      if (key === 't' || point[key] === undefined) continue
+      text += `,"${plainKey.test(key) ? key : JSON.stringify(key).slice(1, -1)}":${json(point[key])}`
+    }
+    yield `${text}}`
+    before = ','
   }
+  yield before === '[' ? '[]' : ']'
 }
 
 const plainKey = /^[a-z_]+$/
@@ -72,13 +58,9 @@ function json(value: unknown): string {
   return JSON.stringify(value)
 }
 
-function csvDialect(time: (t: number) => string): Dialect {
-  return {
-    head: 'timestamp,value\n',
-    between: '',
-    tail: '',
-    write: (point) => `${time(point.t)},${cell(point)}\n`,
-  }
+function* csvOf(points: Iterable<WirePoint>, time: (t: number) => string): Generator<string> {
+  yield 'timestamp,value\n'
+  for (const point of points) yield `${time(point.t)},${cell(point)}\n`
 }
 
 /** The value cell: a number as it is, nothing for null, everything nested as quoted JSON text. */

@@ -10,20 +10,14 @@
  *
  * The key comes in the header `X-Api-Key` or the query parameter `api_key`; errors are `{"error": text}`.
  */
-import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
+import { type Catalogue, dimensions, type Endpoint } from '../catalog/catalogue.ts'
+import { parametersOf } from '../catalog/export.ts'
 import { count, day, end, formatInstant, type Interval } from '../time.ts'
 import { streamPoints, type WirePoint } from './metrics-body.ts'
 import { type MetricsAsk, readAsk } from './metrics-request.ts'
+import { notFound, Refusal } from './refusal.ts'
 import { worldAssets } from './world/assets.ts'
-import {
-  assetHas,
-  unfinishedPoint,
-  type WorldPoint,
-  worldPoints,
-  type WorldSeries,
-  worldStart,
-} from './world/points.ts'
-import { launchOf } from './world/publication.ts'
+import { assetHas, unfinishedPoint, type WorldPoint, worldPoints, worldStart, launchOf } from './world/points.ts'
 
 export type { WirePoint }
 
@@ -34,12 +28,12 @@ export interface MetricsEnv {
   readonly key: string
   /** Unix seconds, may be fractional. */
   readonly now: () => number
-  /** Whether points carry `computed_at`. */
-  readonly computedAt: boolean
-  /** Whether the point of the unfinished interval appears, with a provisional value. */
-  readonly unfinished: boolean
+  /** Whether points carry `computed_at` (default true). */
+  readonly computedAt?: boolean
+  /** Whether the point of the unfinished interval appears, with a provisional value (default false). */
+  readonly unfinished?: boolean
   /** Changes the points of an answer on their way out. */
-  readonly edit?: (points: Iterable<WirePoint>, context: EditContext) => Iterable<WirePoint>
+  readonly edit?: (points: Iterable<WirePoint>, now: number) => Iterable<WirePoint>
   /** A range of more intervals than this is refused with 413. */
   readonly maxPoints?: number
   /** Whether metadata are served beside the points (default true); what is said instead of the truth. */
@@ -51,36 +45,39 @@ export interface MetricsEnv {
   }
 }
 
-/** Which points an edit sees: those of a series in `[since, until)` as shown at `now`. */
-export interface EditContext {
-  readonly series: WorldSeries
-  readonly since: number
-  readonly until: number
-  readonly now: number
-}
-
 /** Answers one request to the metrics API; the body of a data answer is made while it is read. */
 export function answerMetrics(request: Request, env: MetricsEnv): Response {
-  const url = new URL(request.url)
-  const { metricsPrefix, assetsPath } = env.catalogue.wire
+  try {
+    return answered(request, new URL(request.url), env)
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    return json(env, { error: error.message }, error.status)
+  }
+}
+
+function answered(request: Request, url: URL, env: MetricsEnv): Response {
+  const { metricsPrefix, assetsPath, metadata: told } = env.catalogue.wire
   const described = env.metadata !== false ? describedPath(url, env.catalogue) : undefined
-  if (!url.pathname.startsWith(metricsPrefix) && described === undefined) return failure(env, 404, 'not found')
-  if (request.method !== 'GET') return failure(env, 405, `method ${request.method} is not allowed`)
+  if (!url.pathname.startsWith(metricsPrefix) && described === undefined) throw notFound('not found')
+  if (request.method !== 'GET') throw new Refusal(405, 'method_not_allowed', `method ${request.method} is not allowed`)
   const key = request.headers.get('x-api-key') ?? url.searchParams.get('api_key')
-  if (key !== env.key) return failure(env, 401, key === null ? 'missing API key' : 'invalid API key')
-  if (described !== undefined && pathIn(url, env.catalogue.wire.metadata?.stats) !== undefined)
-    return lagStats(described, url, env)
-  if (described !== undefined) return describePath(described, env)
+  if (key !== env.key) throw new Refusal(401, 'unauthorized', key === null ? 'missing API key' : 'invalid API key')
+  if (described !== undefined) {
+    const isStats = pathIn(url, told?.stats) !== undefined
+    return json(env, isStats ? lagStats(described, url, env) : describePath(described, env))
+  }
   const path = decodePath(url.pathname.slice(metricsPrefix.length))
   if (path === assetsPath) return json(env, assetListing(env))
   if (path === 'endpoints') return json(env, listing(env))
   const own = path.endsWith(metadataEnd) ? asked(env, path.slice(0, -metadataEnd.length), url) : undefined
   if (own) return json(env, metadata(own, env))
-  const endpoint = asked(env, path, url)
-  if (!endpoint) return failure(env, 404, `no metric at ${path.slice(0, 200)}`)
+  const endpoint = asked(env, path, url) ?? nothingAt(path)
   const now = env.now()
-  const ask = readAsk(url.searchParams, endpoint, env.catalogue, env.seed, now)
-  return 'refused' in ask ? failure(env, 400, ask.refused) : dataAnswer(ask, now, env)
+  return dataAnswer(readAsk(url.searchParams, endpoint, env.catalogue.wire, env.seed, now), now, env)
+}
+
+function nothingAt(path: string): never {
+  throw notFound(`no metric at ${path.slice(0, 200)}`)
 }
 
 const metadataEnd = '/metadata'
@@ -95,11 +92,10 @@ function asked({ catalogue }: MetricsEnv, path: string, { searchParams }: URL): 
 }
 
 function dataAnswer(ask: MetricsAsk, now: number, env: MetricsEnv): Response {
-  const { series, since, until } = ask
   if (env.maxPoints !== undefined && rangeSize(ask, now) > env.maxPoints)
-    return failure(env, 413, `more than ${env.maxPoints} points in the range; ask for less`)
+    throw new Refusal(413, 'too_large', `more than ${env.maxPoints} points in the range; ask for less`)
   const plain = wirePoints(ask, now, env)
-  const points = env.edit ? env.edit(plain, { series, since, until, now }) : plain
+  const points = env.edit ? env.edit(plain, now) : plain
   const type = ask.csv ? 'text/csv; charset=utf-8' : 'application/json'
   return new Response(streamPoints(points, ask), { headers: headers(env, type) })
 }
@@ -113,10 +109,10 @@ function rangeSize({ series, since, until }: MetricsAsk, now: number): number {
 }
 
 function* wirePoints({ series, since, until }: MetricsAsk, now: number, env: MetricsEnv): Iterable<WirePoint> {
-  for (const point of worldPoints(series, since, until, now)) yield wire(point, env.computedAt)
-  if (!env.unfinished) return
+  for (const point of worldPoints(series, since, until, now)) yield wire(point, env.computedAt !== false)
+  if (env.unfinished !== true) return
   const last = unfinishedPoint(series, now)
-  if (last !== undefined && last.t >= since && last.t < until) yield wire(last, env.computedAt)
+  if (last !== undefined && last.t >= since && last.t < until) yield wire(last, env.computedAt !== false)
 }
 
 function wire({ t, body, computedAt }: WorldPoint, withComputedAt: boolean): WirePoint {
@@ -135,31 +131,19 @@ function assetListing(env: MetricsEnv): readonly object[] {
 
 /** One object per path, in the catalogue's order. */
 function listing({ catalogue }: MetricsEnv): readonly object[] {
-  const rows = new Map<string, object>()
-  for (const endpoint of catalogue.endpoints.values()) {
-    if (!rows.has(endpoint.ask)) rows.set(endpoint.ask, listed(endpoint))
-  }
-  return [...rows.values()]
+  const rows = Map.groupBy(catalogue.endpoints.values(), ({ ask }) => ask)
+  return [...rows].flatMap(([path, [endpoint]]) => (endpoint ? [{ path, ...parametersOf(endpoint) }] : []))
 }
 
-function listed(endpoint: Endpoint): object {
-  return {
-    path: endpoint.ask,
-    intervals: endpoint.intervals,
-    currencies: endpoint.currencies,
-    exchanges: endpoint.exchanges,
-    networks: endpoint.networks,
-    since: endpoint.since,
-    until: endpoint.until,
-    format: endpoint.format,
-    timestamp_format: endpoint.timestampFormat,
-  }
+/** Which assets born by now the path knows. */
+function assetsOf(path: string, env: MetricsEnv): string[] {
+  const today = formatInstant(env.now())
+  return worldAssets.filter((asset) => asset.born <= today && assetHas(path, asset)).map(({ id }) => id)
 }
 
 function metadata(endpoint: Endpoint, env: MetricsEnv): object {
-  const today = formatInstant(env.now())
   const { ask: path, about, intervals, currencies, exchanges, networks } = endpoint
-  const assets = worldAssets.filter((asset) => asset.born <= today && assetHas(path, asset)).map(({ id }) => id)
+  const assets = assetsOf(path, env)
   return { path, about, assets, intervals, currencies, exchanges, networks, launched: launchOf(path) }
 }
 
@@ -175,13 +159,13 @@ function pathIn(url: URL, template = ''): string | undefined {
 }
 
 /** How late the points of the last thirty days came that were there by now. */
-function lagStats(path: string, url: URL, env: MetricsEnv): Response {
+function lagStats(path: string, url: URL, env: MetricsEnv): object {
   const endpoint = [...env.catalogue.endpoints.values()].find(({ ask }) => ask === path)
   const asset = url.searchParams.get(env.catalogue.wire.queryKeys.asset) ?? ''
   const interval = endpoint?.intervals.includes('24h') ? '24h' : endpoint?.intervals[0]
   const born = worldAssets.find(({ id }) => id === asset)
   if (endpoint === undefined || interval === undefined || born === undefined || !assetHas(path, born))
-    return failure(env, 404, `no metric at ${path.slice(0, 200)}`)
+    return nothingAt(path)
   const [currency = null] = endpoint.currencies
   const [exchange = null] = endpoint.exchanges
   const [network = null] = endpoint.networks
@@ -192,31 +176,23 @@ function lagStats(path: string, url: URL, env: MetricsEnv): Response {
     .map(({ t, computedAt }) => computedAt - end(t, interval))
     .toSorted((a, b) => a - b)
   const at = (share: number): number | null => lags[Math.floor(share * (lags.length - 1))] ?? null
-  return json(env, { path: `/${path}`, asset, lag_seconds: { p5: at(0.05), p50: at(0.5), p95: at(0.95) } })
+  return { path: `/${path}`, asset, lag_seconds: { p5: at(0.05), p50: at(0.5), p95: at(0.95) } }
 }
 
 /** What one path takes, under the query keys, and from when. */
-function describePath(path: string, env: MetricsEnv): Response {
+function describePath(path: string, env: MetricsEnv): object {
   const { queryKeys, metadata: keys } = env.catalogue.wire
   const endpoint = [...env.catalogue.endpoints.values()].find(({ ask }) => ask === path)
-  if (endpoint === undefined || keys === null) return failure(env, 404, `no metric at ${path.slice(0, 200)}`)
-  const today = formatInstant(env.now())
-  const assets = worldAssets.filter((asset) => asset.born <= today && assetHas(path, asset)).map(({ id }) => id)
-  const { intervals, currencies, exchanges, networks } = endpoint
-  const lists = Object.entries({
-    asset: assets,
-    interval: intervals,
-    currency: currencies,
-    exchange: exchanges,
-    network: networks,
-  })
+  if (endpoint === undefined || keys === null) return nothingAt(path)
+  const assets = assetsOf(path, env)
+  const lists = [['asset', assets] as const, ...dimensions.map(({ one, many }) => [one, endpoint[many]] as const)]
   const taken = lists.filter(([, list]) => list.length > 0)
-  const parameters = Object.fromEntries(taken.map(([name, list]) => [queryKeys[name as keyof typeof queryKeys], list]))
+  const parameters = Object.fromEntries(taken.map(([name, list]) => [queryKeys[name], list]))
   const { says } = env
   if (says?.parameter !== undefined) parameters[says.parameter] = says.values
   const starts = assets.map((asset) => beginningOf(endpoint, asset, env.seed))
   const range = { [keys.min]: says?.t ?? Math.min(...starts), max: Math.floor(env.now()) }
-  return json(env, { path: `/${path}`, [keys.parameters]: parameters, [keys.timerange]: range, is_pit: true })
+  return { path: `/${path}`, [keys.parameters]: parameters, [keys.timerange]: range, is_pit: true }
 }
 
 /** Since when an asset has points, in whichever interval they begin first. */
@@ -243,10 +219,6 @@ function headers(env: MetricsEnv, type: string): Record<string, string> {
   }
 }
 
-function json(env: MetricsEnv, value: unknown): Response {
-  return new Response(JSON.stringify(value), { headers: headers(env, 'application/json') })
-}
-
-function failure(env: MetricsEnv, status: number, error: string): Response {
-  return new Response(JSON.stringify({ error }), { status, headers: headers(env, 'application/json') })
+function json(env: MetricsEnv, value: unknown, status = 200): Response {
+  return new Response(JSON.stringify(value), { status, headers: headers(env, 'application/json') })
 }

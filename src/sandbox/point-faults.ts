@@ -1,64 +1,49 @@
-import type { Fault } from './faults.ts'
+import { isObject } from '../json.ts'
 import type { WirePoint } from './metrics.ts'
+import { type Fault, fraction } from './faults.ts'
 
 /** Applies the faults that change single points, in their order, to a streamed series; `now` in Unix seconds. */
 export function editPoints(faults: readonly Fault[], points: Iterable<WirePoint>, now: number): Iterable<WirePoint> {
-  let edited = points
-  for (const fault of faults) edited = applyFault(fault, edited, now)
-  return edited
+  return faults.reduce((edited, fault) => edits[fault.kind]?.(edited, fault, now) ?? edited, points)
 }
 
 /** Whether the fault is one of those that `editPoints` knows. */
 export function editsPoints(fault: Fault): boolean {
-  return (
-    Object.hasOwn(reshapes, fault.kind) ||
-    fault.kind === 'disorder' ||
-    fault.kind === 'late' ||
-    Object.hasOwn(edits, fault.kind)
-  )
+  return Object.hasOwn(edits, fault.kind)
 }
 
-function applyFault(fault: Fault, points: Iterable<WirePoint>, now: number): Iterable<WirePoint> {
-  if (fault.kind === 'disorder') return reversedBlocks(points, Math.max(2, fault.block ?? 8))
-  if (fault.kind === 'late') {
+type Edit = (points: Iterable<WirePoint>, fault: Fault, now: number) => Iterable<WirePoint>
+
+const each =
+  (edit: (point: WirePoint, fault: Fault) => WirePoint[]): Edit =>
+  (points, fault) =>
+    atChosen(points, fault, false, (point) => edit(point, fault))
+
+/** Another shape of values, from an instant on. */
+const reshaped = (reshape: (point: WirePoint) => WirePoint): Edit =>
+  function* from(points, { t = 0 }) {
+    for (const point of points) yield point.t >= t ? reshape(point) : point
+  }
+
+const edits: { readonly [K in Fault['kind']]?: Edit } = {
+  disorder: (points, { block = 8 }) => reversedBlocks(points, Math.max(2, block)),
+  late: (points, fault, now) => {
     const everyPoint = fault.t === undefined && fault.point === undefined
     return atChosen(points, fault, everyPoint, (point) => late(point, fault, now))
-  }
-  const reshape = reshapes[fault.kind]
-  if (reshape) return reshaped(points, fault.t ?? 0, reshape)
-  const edit = edits[fault.kind]
-  return edit === undefined ? points : atChosen(points, fault, false, (point) => edit(point, fault))
-}
-
-const edits: { readonly [K in Fault['kind']]?: (point: WirePoint, fault: Fault) => WirePoint[] } = {
-  rewrite: (point, fault) => [withOtherValue(point, fault)],
-  vanished: () => [],
-  duplicate: (point) => [point, { ...point }],
-  'duplicate-conflict': (point, fault) => [point, withOtherValue(point, fault)],
-  'computed-at-changed': (point, fault) => [{ ...point, computed_at: computedAt(point) + (fault.delay ?? 3600) }],
-  'null-filled': (point) => [withNull(point)],
-}
-
-/** Other shapes of values, from an instant on. */
-const reshapes: { readonly [K in Fault['kind']]?: (point: WirePoint) => WirePoint } = {
-  'new-component': (point) => {
+  },
+  rewrite: each((point, fault) => [withOtherValue(point, fault)]),
+  vanished: each(() => []),
+  duplicate: each((point) => [point, { ...point }]),
+  'duplicate-conflict': each((point, fault) => [point, withOtherValue(point, fault)]),
+  'computed-at-changed': each((point, { delay = 3600 }) => [{ ...point, computed_at: computedAt(point) + delay }]),
+  'null-filled': each((point) => [withNull(point)]),
+  'new-component': reshaped((point) => {
     const key = valueKeys(point).find((name) => isObject(point[name]))
     return key === undefined ? point : { ...point, [key]: { ...(point[key] as object), newcomer: 1 } }
-  },
-  'becomes-object': (point) =>
+  }),
+  'becomes-object': reshaped((point) =>
     typeof point['v'] === 'number' ? { ...point, v: { total: point['v'], part: point['v'] / 2 } } : point,
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function* reshaped(
-  points: Iterable<WirePoint>,
-  from: number,
-  reshape: (point: WirePoint) => WirePoint,
-): Iterable<WirePoint> {
-  for (const point of points) yield point.t >= from ? reshape(point) : point
+  ),
 }
 
 /** Hidden until its instant; then its `computed_at` tells that it was late. */
@@ -156,4 +141,104 @@ function withNull(point: WirePoint): WirePoint {
   const nulled: WirePoint = { ...point }
   for (const key of valueKeys(point)) nulled[key] = null
   return nulled
+}
+
+type Point = Record<string, unknown>
+
+const raw = (fields: Point, name: string, text: string): string => {
+  const rest = Object.entries(fields).filter(([key]) => key !== name)
+  const parts = rest.map(([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)}`)
+  return `{${[...parts.slice(0, 1), `${JSON.stringify(name)}:${text}`, ...parts.slice(1)].join(',')}}`
+}
+
+const valueFree = (point: Point): Point =>
+  Object.fromEntries(Object.entries(point).filter(([key]) => key === 't' || key === 'computed_at'))
+
+const seconds = (point: Point): number =>
+  typeof point.t === 'number' ? point.t : Math.floor(Date.parse(String(point.t)) / 1000)
+
+/** What each poison makes of the chosen point, as JSON text (which need not be JSON any more). */
+const pointPoisons: { readonly [K in Fault['kind']]?: (point: Point) => string } = {
+  'poison-text-t': (point) => JSON.stringify({ ...point, t: String(seconds(point)) }),
+  'poison-fractional-t': (point) => JSON.stringify({ ...point, t: seconds(point) + 0.5 }),
+  'poison-millisecond-t': (point) => JSON.stringify({ ...point, t: seconds(point) * 1000 }),
+  'poison-off-grid-t': (point) => JSON.stringify({ ...point, t: seconds(point) + 7 }),
+  'poison-missing-t': (point) => JSON.stringify({ ...point, t: undefined }),
+  'poison-boolean-v': (point) => raw(valueFree(point), 'v', 'true'),
+  'poison-text-v': (point) => raw(valueFree(point), 'v', '"12.5"'),
+  'poison-nan': (point) => raw(valueFree(point), 'v', 'NaN'),
+  'poison-overflow': (point) => raw(valueFree(point), 'v', '1e400'),
+}
+
+/** Whether the fault replaces bytes of a good body. */
+export function poisons(fault: Fault): boolean {
+  return fault.kind.startsWith('poison-')
+}
+
+/** The answer with a poisoned body; other than noise it is held in memory, as poison is small. */
+export async function poison(response: Response, fault: Fault, seed: number): Promise<Response> {
+  const { status } = response
+  const headers = new Headers(response.headers)
+  for (const name of ['content-length', 'etag']) headers.delete(name)
+  if (fault.kind === 'poison-noise') {
+    await response.body?.cancel()
+    return new Response(noise((fault.mb ?? 50) * 1_000_000, seed), { status, headers })
+  }
+  return new Response(poisonedBody(await response.text(), fault), { status, headers })
+}
+
+function poisonedBody(body: string, fault: Fault): string | Uint8Array<ArrayBuffer> {
+  if (fault.kind === 'poison-null') return 'null'
+  if (fault.kind === 'poison-object') return body.startsWith('[') ? `{"data":${body}}` : `[${body}]`
+  if (fault.kind === 'poison-bad-utf8') {
+    const [before, after] = insideFirstObject(body)
+    const bytes = new TextEncoder()
+    return Buffer.concat([
+      bytes.encode(`${before}"note":"`),
+      Uint8Array.of(0xc3, 0x28, 0xff),
+      bytes.encode(`"${after}`),
+    ])
+  }
+  if (fault.kind === 'poison-deep') {
+    const [before, after] = insideFirstObject(body)
+    const depth = fault.depth ?? 200
+    return `${before}"deep":${'['.repeat(depth)}1${']'.repeat(depth)}${after}`
+  }
+  const change = pointPoisons[fault.kind]
+  return change === undefined ? body : atPoint(body, fault.point ?? 0, change)
+}
+
+/** The body cut open behind its first `{`; a body without object becomes a list of one. */
+function insideFirstObject(body: string): [string, string] {
+  const at = body.indexOf('{')
+  if (at < 0) return ['[{"t":0,"v":0,', '}]']
+  const rest = body.slice(at + 1)
+  return [body.slice(0, at + 1), rest.trimStart().startsWith('}') ? rest : `,${rest}`]
+}
+
+function atPoint(body: string, position: number, change: (point: Point) => string): string {
+  let points: unknown
+  try {
+    points = JSON.parse(body)
+  } catch {
+    return body
+  }
+  if (!Array.isArray(points) || points.length === 0) return body
+  const at = Math.min(points.length - 1, position < 0 ? Math.max(0, points.length + position) : position)
+  const parts = points.map((point: Point, index) => (index === at ? change(point) : JSON.stringify(point)))
+  return `[${parts.join(',')}]`
+}
+
+/** Printable noise of the given length, one block at a time. */
+function noise(length: number, seed: number): ReadableStream<Uint8Array> {
+  const block = new Uint8Array(65_536).map((_, i) => 33 + Math.floor(fraction(`${seed} ${i}`) * 94))
+  let left = length
+  return new ReadableStream<Uint8Array>({
+    pull(controller) {
+      const size = Math.min(left, block.length)
+      if (size > 0) controller.enqueue(block.slice(0, size))
+      left -= size
+      if (left <= 0) controller.close()
+    },
+  })
 }

@@ -1,7 +1,7 @@
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { answerControl, type ControlPanel, type RequestRecord } from './control.ts'
 import { type Dialect, speak } from './dialect.ts'
-import type { Fault } from './faults.ts'
+import { type Fault, createScript, fraction, pick, type Script, strike } from './faults.ts'
 import {
   type ApiLimit,
   admit,
@@ -13,29 +13,19 @@ import {
   type Verdict,
 } from './limits.ts'
 import { answerMetrics, describedPath, type MetricsEnv } from './metrics.ts'
-import { editPoints, editsPoints } from './point-faults.ts'
-import { poison, poisons } from './poison.ts'
-import { answerRegistry, type RegistryFaults, registryPrefix } from './registry/handler.ts'
-import type { Lie } from './registry/lies.ts'
-import { createScript, fraction, pick, type Script, strike } from './script.ts'
+import { editPoints, editsPoints, poison, poisons } from './point-faults.ts'
+import { answerRegistry, type Lie, type RegistryFaults, registryPrefix } from './registry/handler.ts'
 import { disturb, insteadOf, refusal, type Scene } from './transport.ts'
 
 export type { RequestRecord }
 
 /** What a sandbox is made of; everything that it answers follows from this and from the requests. */
-export interface SandboxOptions {
-  readonly catalogue: Catalogue
-  readonly seed: number
+export interface SandboxOptions
+  extends Pick<MetricsEnv, 'catalogue' | 'seed' | 'computedAt' | 'unfinished' | 'metadata'> {
   /** The provider's clock: Unix seconds, fractional. */
   readonly now: () => number
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>
   readonly scale: 'demo' | 'full'
-  /** Whether points carry `computed_at` (default true). */
-  readonly computedAt?: boolean
-  /** Whether points of unfinished intervals appear (default false). */
-  readonly unfinished?: boolean
-  /** Whether the metrics API tells what each path takes (default true). */
-  readonly metadata?: boolean
   /** How it speaks otherwise than the usual provider (default: not at all). */
   readonly dialect?: Dialect | undefined
   readonly limits?: Limits
@@ -57,8 +47,15 @@ export interface Sandbox {
   setFaults(faults: readonly Fault[]): void
 }
 
+/** A clock in Unix seconds that begins at `start` (null: the real time) and runs `speed` times as fast as `real` (ms). */
+export function runningClock(real: () => number, start: number | null, speed: number): () => number {
+  const origin = real()
+  const first = start ?? origin / 1000
+  return () => first + ((real() - origin) / 1000) * speed
+}
+
 /** Prefix of the key that the registry answers with `forbidden`. */
-export const revokedPrefix = 'revoked-'
+const revokedPrefix = 'revoked-'
 
 /** Metadata belong to the metrics API, but have a bucket of their own. */
 type Side = 'metrics' | 'metadata' | 'registry'
@@ -73,33 +70,28 @@ interface State extends ControlPanel {
 export function createSandbox(options: SandboxOptions): Sandbox {
   const state = initialState(options)
   return {
-    handle: async (request) => await inDialect(request, options, async (usual) => await handle(usual, options, state)),
+    handle: async (request) => {
+      const { dialect, catalogue } = options
+      if (dialect === undefined) return await handle(request, options, state)
+      const place = placeOf(new URL(request.url), catalogue)
+      return await speak(request, dialect, { place, keys: catalogue.wire.queryKeys }, async (usual) =>
+        handle(usual, options, state),
+      )
+    },
     requests: () => state.records,
     setFaults: (faults) => state.setFaults(faults),
   }
 }
 
-/** Answers as the usual provider does, or by its dialect. */
-async function inDialect(
-  request: Request,
-  { dialect, catalogue }: SandboxOptions,
-  usual: (request: Request) => Promise<Response>,
-): Promise<Response> {
-  if (dialect === undefined) return await usual(request)
-  const { metricsPrefix, assetsPath, queryKeys } = catalogue.wire
-  const url = new URL(request.url)
+/** What stands at an address. */
+function placeOf(url: URL, catalogue: Catalogue) {
+  const { metricsPrefix, assetsPath } = catalogue.wire
   const path = url.pathname
-  const kind =
-    path === `${metricsPrefix}${assetsPath}`
-      ? 'assets'
-      : path.startsWith(metricsPrefix)
-        ? 'points'
-        : describedPath(url, catalogue) !== undefined
-          ? 'metadata'
-          : path === `${registryPrefix}/snapshot`
-            ? 'snapshot'
-            : 'other'
-  return await speak(request, dialect, { kind, keys: queryKeys }, usual)
+  if (path === `${metricsPrefix}${assetsPath}`) return 'assets'
+  if (path.startsWith(metricsPrefix)) return 'points'
+  if (describedPath(url, catalogue) !== undefined) return 'metadata'
+  if (path === `${registryPrefix}/snapshot`) return 'snapshot'
+  return path.startsWith(`${registryPrefix}/`) ? 'registry' : 'none'
 }
 
 function initialState(options: SandboxOptions): State {
@@ -121,19 +113,22 @@ function initialState(options: SandboxOptions): State {
   }
 }
 
+const apis = {
+  assets: 'metrics',
+  points: 'metrics',
+  metadata: 'metadata',
+  snapshot: 'registry',
+  registry: 'registry',
+  none: 'none',
+} as const
+
 async function handle(request: Request, options: SandboxOptions, state: State): Promise<Response> {
   const url = new URL(request.url)
-  const { metricsPrefix } = options.catalogue.wire
   if (url.pathname === '/control' || url.pathname.startsWith('/control/')) {
     if (options.control === true) return stamped(await answerControl(request, url, state), options, state.now())
   }
-  const api = url.pathname.startsWith(metricsPrefix)
-    ? 'metrics'
-    : describedPath(url, options.catalogue) !== undefined && options.metadata !== false
-      ? 'metadata'
-      : url.pathname.startsWith(`${registryPrefix}/`)
-        ? 'registry'
-        : 'none'
+  const place = placeOf(url, options.catalogue)
+  const api = place === 'metadata' && options.metadata === false ? 'none' : apis[place]
   const at = state.now()
   const faults: string[] = []
   const answer =
@@ -180,7 +175,7 @@ async function answerApi(
   }
   const struck = strike(state.script, asked(url, asks, options, now))
   for (const fault of struck) struckNames.push(fault.kind)
-  const slow = pick(struck, ['slow-first-byte'])
+  const slow = pick(struck, 'slow-first-byte')
   if (slow) await options.sleep(slow.ms ?? 2000, request.signal)
   const own = side === 'metrics' ? metricsEnv(options, state, struck) : undefined
   const answer =
@@ -212,18 +207,14 @@ function asked(url: URL, side: Side, options: SandboxOptions, now: number) {
 
 function metricsEnv(options: SandboxOptions, state: State, struck: readonly Fault[]): MetricsEnv {
   const edits = struck.filter(editsPoints)
-  const says = pick(struck, ['metadata-says'])
-  const most = pick(struck, ['too-large-413'])?.points
+  const says = pick(struck, 'metadata-says')
+  const most = pick(struck, 'too-large-413')?.points
   return {
-    catalogue: options.catalogue,
-    seed: options.seed,
+    ...options,
     key: options.metricsKey,
     now: state.now,
-    computedAt: options.computedAt ?? true,
-    unfinished: options.unfinished ?? false,
-    metadata: options.metadata ?? true,
     ...(says && { says: { parameter: says.parameter, values: says.values?.split('+') ?? [], t: says.t } }),
-    ...(edits.length > 0 ? { edit: (points, context) => editPoints(edits, points, context.now) } : {}),
+    ...(edits.length > 0 ? { edit: (points, now) => editPoints(edits, points, now) } : {}),
     ...(most === undefined ? {} : { maxPoints: most }),
   }
 }
@@ -250,17 +241,17 @@ function fromRegistry(
 }
 
 function registryFaults(struck: readonly Fault[]): RegistryFaults {
-  const shape = pick(struck, ['registry-shape'])
+  const shape = pick(struck, 'registry-shape')
   return {
-    emptyPages: pick(struck, ['empty-pages']) !== undefined,
-    nullCursorAtTail: pick(struck, ['null-cursor']) !== undefined,
-    repeatedEvents: pick(struck, ['repeated-events']) !== undefined,
+    emptyPages: pick(struck, 'empty-pages') !== undefined,
+    nullCursorAtTail: pick(struck, 'null-cursor') !== undefined,
+    repeatedEvents: pick(struck, 'repeated-events') !== undefined,
     lies: struck.flatMap(({ kind, record, field, value }) =>
       isLie(kind) && record !== undefined ? [{ kind, record, field, value }] : [],
     ),
-    ...(shape?.layout === undefined ? {} : { layout: shape.layout as NonNullable<RegistryFaults['layout']> }),
-    ...(shape?.events === undefined ? {} : { eventsKey: shape.events as NonNullable<RegistryFaults['eventsKey']> }),
-    ...(shape?.embedded === undefined ? {} : { embedded: shape.embedded as NonNullable<RegistryFaults['embedded']> }),
+    layout: shape?.layout as RegistryFaults['layout'],
+    eventsKey: shape?.events as RegistryFaults['eventsKey'],
+    embedded: shape?.embedded as RegistryFaults['embedded'],
   }
 }
 

@@ -1,12 +1,12 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { constants, createGzip } from 'node:zlib'
 import { usage } from '../errors.ts'
 import type { Sandbox } from './sandbox.ts'
 
 /** A sandbox on a port of this machine. */
-export interface Served extends AsyncDisposable {
+interface Served extends AsyncDisposable {
   readonly port: number
   readonly url: string
   /** Stops listening, lets answers in flight end while `grace` lasts, then closes every connection. */
@@ -14,7 +14,7 @@ export interface Served extends AsyncDisposable {
 }
 
 /** Where to listen; port 0 takes a free one. */
-export interface ServeOptions {
+interface ServeOptions {
   readonly port: number
   readonly host?: string
   readonly grace?: () => Promise<void>
@@ -60,7 +60,7 @@ async function answer(sandbox: Sandbox, incoming: IncomingMessage, outgoing: Ser
     return
   }
   if (response.type === 'error') {
-    resetConnection(incoming.socket)
+    incoming.socket.resetAndDestroy()
     return
   }
   await send(response, incoming, outgoing, gone.signal)
@@ -88,10 +88,6 @@ async function requestOf(incoming: IncomingMessage, signal: AbortSignal): Promis
     chunks.push(chunk)
   }
   return new Request(url, { method, headers, signal, body: new Blob(chunks) })
-}
-
-function resetConnection(socket: Socket): void {
-  socket.resetAndDestroy()
 }
 
 /** Sends head and body; a body that fails ends the connection where it stands. */

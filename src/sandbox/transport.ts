@@ -1,4 +1,4 @@
-import type { Fault, FaultKind } from './faults.ts'
+import { type Fault, type FaultEntry, faultTable } from './faults.ts'
 import { retryAfterText } from './limits.ts'
 
 /** What an answer of a fault may need to know. */
@@ -13,28 +13,9 @@ export interface Scene {
   readonly gzip: boolean
 }
 
-const statuses: { readonly [K in FaultKind]?: readonly [number, string, string] } = {
-  'status-400': [400, 'invalid_parameter', 'bad request'],
-  'status-401': [401, 'unauthorized', 'invalid or missing API key'],
-  'status-408': [408, 'request_timeout', 'request timeout'],
-  'status-425': [425, 'too_early', 'too early'],
-  'status-429': [429, 'rate_limited', 'rate limit exceeded'],
-  'status-500': [500, 'internal_error', 'internal error'],
-  'status-502': [502, 'bad_gateway', 'bad gateway'],
-  'status-503': [503, 'unavailable', 'service unavailable'],
-  'status-504': [504, 'gateway_timeout', 'gateway timeout'],
-  'forbidden-403': [403, 'forbidden', 'not part of the plan of this key'],
-  'gone-404': [404, 'not_found', 'not found'],
-  'too-large-413': [413, 'too_large', 'the answer would be too large, ask for a shorter range'],
-}
-
 /** The answer that a fault gives in place of the provider's own; undefined when it lets the request pass. */
 export function insteadOf(faults: readonly Fault[], scene: Scene): Response | undefined {
-  for (const fault of faults) {
-    const answer = instead(fault, scene)
-    if (answer !== undefined) return answer
-  }
-  return undefined
+  return faults.map((fault) => instead(fault, scene)).find((answer) => answer !== undefined)
 }
 
 function instead(fault: Fault, scene: Scene): Response | undefined {
@@ -46,9 +27,9 @@ function instead(fault: Fault, scene: Scene): Response | undefined {
     const page = '<!DOCTYPE html><html><head><title>Attention</title></head><body><h1>Please wait</h1></body></html>\n'
     return new Response(page, { status: fault.status ?? 200, headers: { 'content-type': 'text/html' } })
   }
-  const entry = statuses[fault.kind]
-  if (entry === undefined || (fault.kind === 'too-large-413' && fault.points !== undefined)) return undefined
-  const [status, code, message] = entry
+  const { instead: answers }: FaultEntry = faultTable[fault.kind]
+  if (answers === undefined || (fault.kind === 'too-large-413' && fault.points !== undefined)) return undefined
+  const [status, code, message] = answers
   const answer = refusal(scene, status, fault.code ?? code, message)
   const retry = fault.retry ?? (fault.kind === 'status-429' ? 1 : undefined)
   if (retry !== undefined) {
@@ -110,7 +91,7 @@ function slowed(body: ReadableStream<Uint8Array>, fault: Fault, scene: Scene): R
 async function cut(response: Response, fault: Fault): Promise<Response> {
   const whole = new Uint8Array(await response.arrayBuffer())
   const kept = whole.slice(0, Math.min(fault.bytes ?? Math.floor(whole.length / 2), Math.max(0, whole.length - 1)))
-  const answer = withBody(response, fault.clean === true ? streamOf(kept) : brokenAfter(kept))
+  const answer = withBody(response, fault.clean === true ? kept : brokenAfter(kept))
   if (fault.announce === true && fault.clean !== true) answer.headers.set('content-length', String(whole.length))
   return answer
 }
@@ -120,18 +101,9 @@ async function cutGzip(response: Response, fault: Fault): Promise<Response> {
   const packed = response.body.pipeThrough(new CompressionStream('gzip'))
   const whole = new Uint8Array(await new Response(packed).arrayBuffer())
   const kept = whole.slice(0, Math.min(fault.bytes ?? Math.floor(whole.length / 2), whole.length - 9))
-  const answer = withBody(response, streamOf(kept))
+  const answer = withBody(response, kept)
   answer.headers.set('content-encoding', 'gzip')
   return answer
-}
-
-function streamOf(bytes: Uint8Array): ReadableStream<Uint8Array> {
-  return new ReadableStream<Uint8Array>({
-    start(controller) {
-      if (bytes.length > 0) controller.enqueue(bytes)
-      controller.close()
-    },
-  })
 }
 
 /** The bytes, then an error: a port destroys the connection there. */

@@ -21,7 +21,7 @@ export function alphabetOf(texts: readonly Uint8Array[]): Alphabet {
 }
 
 /** A part `[from, to)` of some bytes. */
-export interface Range {
+interface Range {
   readonly from: number
   readonly to: number
 }

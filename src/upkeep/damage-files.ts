@@ -10,10 +10,9 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { commitLock, describeHolder, holderOf, isFree, pullLock, whileFree } from '../store/lock.ts'
 import { markerOf, mirrorOf, readMarker } from '../store/marker.ts'
 import { findOrphans, isLater } from '../ledger/sweep.ts'
-import { type Manifest, readManifest } from '../views/manifest.ts'
+import { type Manifest, readManifest, exportsOf } from '../views/manifest.ts'
 import { vacuumLock } from './vacuum.ts'
 import { viewsLock } from '../views/build.ts'
-import { exportsOf } from '../views/proved.ts'
 import { listStamps, lostStamps, readStamp, type StampedFile, stampFile } from '../ledger/stamps.ts'
 
 /** A file of the lake that is not what the journal says, with the finding. */

@@ -1,8 +1,8 @@
+import type { Sql } from '../intervals-sql.ts'
 import { quote } from '../store/engine.ts'
+import { units } from '../suggestion.ts'
+import { noteWords } from './note-words.ts'
 import { instantSql, utcSql } from './template.ts'
-
-/** An SQL expression. */
-type Sql = string
 
 /** The decisions of a join as a CTE: which, and the instant at which their points must be known. */
 const own = `WITH own AS MATERIALIZED (
@@ -34,8 +34,11 @@ FROM own AS o JOIN unsettled(?metrics, ?interval?options) AS u
   ON u.asset = o.asset AND o.known >= u.since AND (u.until IS NULL OR o.known < u.until)
 GROUP BY u.metric ORDER BY u.metric`
 
-/** What stands in `question_asked`: texts of SQL, and of statements over the decisions of a join, each `?word` the column beside it. */
+/** What stands in `question_notes`, and in `question_asked`: texts of SQL, and of statements over the decisions of a join, each `?word` the column beside it. */
 export const askedWords = {
+  note_words: noteWordsSql,
+  nearest: (parts: string) => nearestSql(...(parts.split(' ') as [string, string])),
+  nearest_path: (parts: string) => nearestPathSql(...(parts.split(' ') as [string, string])),
   extent_text: () => filled(extent, ['interval', 'paths', 'decisions']),
   beyond_text: () => filled(beyond, ['options', 'interval', 'metrics', 'decisions']),
   /** The text of a literal. */
@@ -54,4 +57,52 @@ function literalOf(text: Sql): Sql {
 /** The decisions come last: they are somebody's own words. */
 function filled(text: string, words: readonly string[]): Sql {
   return words.reduce((sql, word) => `replace(${sql}, '?${word}', one."${word}")`, quote(text))
+}
+
+/** The known word nearest to a misspelt one, as a list of at most one: the same but for its case, else `suggestion`. */
+function nearestSql(word: Sql, known: Sql): Sql {
+  const same = `list_filter(${known}, lambda near_name: lower(near_name) = lower(${word}))`
+  const long = `list_filter(${known}, lambda near_name: ${lengthSql('near_name')} = ${lengthSql(word)})`
+  return `CASE WHEN len(${same}) > 0 THEN ${same}[:1] WHEN len(${long}) > 0 THEN ${long}[:1] ELSE ${suggestedSql(word, known)} END`
+}
+
+/** The seconds of a length of time, however its unit is spelt; NULL for other words. */
+function lengthSql(word: Sql): Sql {
+  const unit = `regexp_extract(${word}, '[A-Za-z]+$')`
+  const spelt = units.map(
+    ([{ source, flags }, seconds]) =>
+      `WHEN regexp_matches(${unit}, ${quote(source)}, ${quote(flags || 'c')}) THEN ${seconds}`,
+  )
+  return `CASE WHEN regexp_matches(${word}, '^\\d*\\s*[A-Za-z]+$') THEN
+    coalesce(TRY_CAST(regexp_extract(${word}, '^\\d*') AS BIGINT), 1) * CASE ${spelt.join(' ')} END END`
+}
+
+function suggestedSql(word: Sql, known: Sql): Sql {
+  const scored = `list_transform(${known}, lambda near_name, near_place:
+    {'edits': damerau_levenshtein(lower(${word}), lower(near_name)), 'place': near_place, 'name': near_name})`
+  return `list_transform(list_filter(list_sort(${scored})[:1], lambda near_one: near_one.edits <= greatest(1, length(${word}) // 3)),
+    lambda near_one: near_one.name)`
+}
+
+/** Up to three paths that somebody may have meant, as `nearPaths` finds them: by their words, else by the whole name. */
+function nearestPathSql(typed: Sql, paths: Sql): Sql {
+  const words = (text: Sql): Sql =>
+    `list_filter(regexp_split_to_array(lower(${text}), '[^a-z0-9]+'), lambda near_word: length(near_word) > 1 AND near_word <> 'pit')`
+  const slip = `length(near_word) >= 4 AND abs(length(near_word) - length(near_part)) <= 1 AND damerau_levenshtein(near_word, near_part) <= 1`
+  const fits = (how: Sql): Sql =>
+    `len(list_filter(near_typed, lambda near_word: len(list_filter(near_parts, lambda near_part: ${how})) > 0))`
+  const scored = `list_transform(${paths}, lambda near_path: list_transform([${words('near_path')}], lambda near_parts: {
+    'misses': len(near_typed) - ${fits('starts_with(near_part, near_word)')},
+    'lost': len(near_typed) - ${fits(`starts_with(near_part, near_word) OR (${slip})`)},
+    'length': length(near_path), 'name': near_path})[1])`
+  const best = `list_transform([${words(typed)}], lambda near_typed: CASE WHEN len(near_typed) = 0 THEN NULL
+    ELSE list_sort(list_filter(${scored}, lambda near_one: near_one.lost = 0))[:3] END)[1]`
+  return `list_transform([${best}], lambda near_best: CASE WHEN near_best IS NULL THEN CAST([] AS VARCHAR[])
+    WHEN len(near_best) > 0 THEN list_transform(near_best, lambda near_one: near_one.name) ELSE ${suggestedSql(typed, paths)} END)[1]`
+}
+
+/** The words of every note, for FROM: code, words. */
+function noteWordsSql(): Sql {
+  const rows = Object.entries(noteWords).map(([code, words]) => `(${quote(code)}, ${quote(words)})`)
+  return `(VALUES ${rows.join(', ')}) AS words (code, words)`
 }

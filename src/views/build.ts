@@ -13,10 +13,8 @@ import { type Lock, waitForLock } from '../store/lock.ts'
 import { atOneInstant } from '../ledger/row.ts'
 import { earlierDatings } from '../ledger/datings.ts'
 import { compile, type Compiled, type Statements } from './compile.ts'
-import { exportedTables } from './ledger-tables.ts'
-import { exportsFolder, exportTable, isExport } from './exports.ts'
-import { type Manifest, manifestOf, namedByViews, readManifest } from './manifest.ts'
-import { noteProved, readByViews } from './proved.ts'
+import { type ExportDeps, exportedTables, exportsFolder, exportTable, isExport } from './ledger-tables.ts'
+import { type Manifest, manifestOf, namedByViews, readManifest, noteProved, readByViews } from './manifest.ts'
 import { changedObjects, scriptText } from './script.ts'
 
 /*
@@ -27,7 +25,8 @@ import { changedObjects, scriptText } from './script.ts'
  *
  *   {{as_of}} {{observed_as_of}}   the session's instant, TIMESTAMPTZ, folds to a constant; NULL while unset
  *   {{unset NAME}}                 true while that variable is unset
- *   {{ledger_as_of}} {{unset_ledger}}   the same of what tells of the lake's own work, which a door has stand at as_of
+ *   {{by_then X}}                  true of what the lake did by the session's instant, which a door has stand at as_of
+ *   {{stands}}                     true of rows that were there at that instant: added, not removed by then
  *   {{backfill}}                   true while `backfill` is 'rule'; any other word but 'strict' is an error
  *   {{registry_backfill}}          true while the variable of that name is
  *   {{variable NAME}}              getvariable('NAME')
@@ -47,10 +46,13 @@ import { changedObjects, scriptText } from './script.ts'
  *   {{version}} {{digest}} {{committed_at}} {{lake}} {{folder}} {{provider}} {{synthetic}}   facts of this lake, as SQL literals
  */
 
-/** What the views are made from beside the ledger. */
-export interface ViewsOptions {
+interface Making {
   readonly catalogue: Catalogue
   readonly deps: CommitDeps
+}
+
+/** What the views are made from beside the ledger. */
+export interface ViewsOptions extends Making {
   /** Makes the files again even if nothing changed. */
   readonly force?: boolean
   /** The folder, absolute, that gets the three files instead of the lake's own; they then name nothing but the lake's files and exports. */
@@ -102,10 +104,7 @@ export async function buildViews(ledger: Ledger, options: ViewsOptions): Promise
 }
 
 /** The text of the views as they are by now, and the list of what it names; nothing is written but exports that it names. */
-export async function tellViews(
-  ledger: Ledger,
-  options: Pick<ViewsOptions, 'catalogue' | 'deps'>,
-): Promise<{ script: string; manifest: Manifest }> {
+export async function tellViews(ledger: Ledger, options: Making): Promise<{ script: string; manifest: Manifest }> {
   await using _lock = await waitForViews(ledger.root, options.deps)
   using engine = openedOnce()
   const { statements } = await compiled(ledger, options, engine)
@@ -123,37 +122,26 @@ function openedOnce(): OpenEngine {
   return Object.assign(async () => await (engine ??= opened()), { [Symbol.dispose]: () => open?.close() })
 }
 
-/** The objects over what is committed by now; their exports are there, and what killed builders left is gone. */
-async function compiled(
-  ledger: Ledger,
-  { catalogue, deps }: Pick<ViewsOptions, 'catalogue' | 'deps'>,
-  engine: OpenEngine,
-) {
+/** The objects over what is committed by now, all of one version; their exports are there, and what killed builders left is gone. */
+async function compiled(ledger: Ledger, { catalogue, deps }: Making, engine: OpenEngine) {
   await ledger.catchUp()
   await removeLeftovers(ledger.root, deps)
-  return await atOneInstant(ledger, async () => await compiledNow(ledger, { catalogue, deps }, engine))
-}
-
-/** The same of the index as it stands, all of it of one version. */
-async function compiledNow(
-  ledger: Ledger,
-  { catalogue, deps }: Pick<ViewsOptions, 'catalogue' | 'deps'>,
-  engine: OpenEngine,
-) {
-  const mark = `${deps.holder.pid}-${Math.floor(deps.random() * 1e9).toString(36)}`
-  proveLive(ledger)
-  const files = liveFiles(ledger)
-  const exported = await exportAll(ledger, { catalogue, deps, mark, engine })
-  const statements = compile({
-    root: resolve(ledger.root),
-    head: ledger.head(),
-    catalogue,
-    files,
-    earlier: earlierDatings(files),
-    weekStart: heldWeekStart(ledger),
-    exports: exported.paths,
+  return await atOneInstant(ledger, async () => {
+    const mark = `${deps.holder.pid}-${Math.floor(deps.random() * 1e9).toString(36)}`
+    proveLive(ledger)
+    const files = liveFiles(ledger)
+    const exported = await exportAll(ledger, catalogue, { engine, disk: deps.disk ?? realDisk, mark })
+    const statements = compile({
+      root: resolve(ledger.root),
+      head: ledger.head(),
+      catalogue,
+      files,
+      earlier: earlierDatings(files),
+      weekStart: heldWeekStart(ledger),
+      exports: exported.paths,
+    })
+    return { mark, files, exported, statements }
   })
-  return { mark, files, exported, statements }
 }
 
 /** Held by whoever makes the views. */
@@ -169,18 +157,11 @@ export async function waitForViews(root: string, deps: CommitDeps): Promise<Lock
   throw new Error('another process has been building the views for ten minutes')
 }
 
-interface Exporting {
-  readonly catalogue: Catalogue
-  readonly deps: CommitDeps
-  readonly mark: string
-  readonly engine: OpenEngine
-}
-
 async function exportAll(
   ledger: Ledger,
-  { catalogue, deps, mark, engine }: Exporting,
+  catalogue: Catalogue,
+  tools: ExportDeps,
 ): Promise<{ paths: Map<string, string>; written: number }> {
-  const tools = { engine, disk: deps.disk ?? realDisk, mark }
   const paths = new Map<string, string>()
   let written = 0
   for (const [table, exported] of Object.entries(exportedTables(catalogue))) {
@@ -260,7 +241,7 @@ async function replaceAll(
 /** Every commit is then the file itself: there is no log beside it that would say all twice. */
 const noLog = "SET checkpoint_threshold = '1b'"
 
-interface Making {
+interface Writing {
   readonly database: string
   readonly objects: readonly Compiled[]
   /** An earlier database, of which all other objects are taken. */
@@ -271,7 +252,7 @@ interface Making {
  * Makes objects in memory, in place of those of the same names that an earlier database has, and writes them all at once:
  * each of hundreds of comments makes a further state of its view, and a file would keep them all until its commit.
  */
-async function makeObjects(engine: Engine, { database, objects, from }: Making): Promise<void> {
+async function makeObjects(engine: Engine, { database, objects, from }: Writing): Promise<void> {
   if (from !== undefined) {
     await engine.run(`ATTACH ${quote(from)} AS earlier (READ_ONLY)`)
     await engine.run('COPY FROM DATABASE earlier TO memory (SCHEMA)')

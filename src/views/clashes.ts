@@ -1,7 +1,7 @@
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { type Complain, type Complaint, LakeError } from '../errors.ts'
 import { fieldColumns, ownNames } from '../registry/columns.ts'
-import { type ObjectText, readObjects } from './objects.ts'
+import { type ObjectText, readObjects } from './template.ts'
 
 /** Columns that the views give or use beside those of the files. */
 const viewColumns = ['valid_from', 'valid_to', 'snapshot_date', 'assumed', 'filename', 'is_base']

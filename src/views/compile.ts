@@ -9,16 +9,22 @@ import { computedSql, ruledSql, sharesOf } from '../points/files.ts'
 import type { EarlierDating } from '../ledger/datings.ts'
 import { type Column, recordTables } from '../registry/columns.ts'
 import { askedWords } from './asked.ts'
-import { tableOf } from './columns.ts'
+import { tableOf, datedPoints, emptySql, filesSql, ledgerSql, literalPath, readPoints } from './relations.ts'
 import { joinWords } from './joins.ts'
 import { exportedTables } from './ledger-tables.ts'
-import { nearestPathSql, nearestSql, noteWordsSql } from './nearest.ts'
-import { type ObjectText, partOf, readObjects } from './objects.ts'
-import { datedPoints, emptySql, filesSql, ledgerSql, literalPath, readPoints } from './relations.ts'
-import { backfillSql, type Fill, fillIn, instantSql, unsetSql } from './template.ts'
+import {
+  type ObjectText,
+  partOf,
+  readObjects,
+  backfillSql,
+  type Fill,
+  fillIn,
+  instantSql,
+  unsetSql,
+} from './template.ts'
 
 /** Everything that the texts of the objects depend on. */
-export interface Sources {
+interface Sources {
   /** The lake's folder, absolute. */
   readonly root: string
   readonly head: Head
@@ -82,12 +88,19 @@ const seriesColumns: readonly Column[] = [
   ['network', 'VARCHAR', 'network; NULL where the endpoint takes none'],
 ]
 
+/** What tells of the lake's own work stands at `observed_as_of`, and at `as_of` where a door says so. */
+const ledger = {
+  unset: `(${unsetSql('ledger_as_of')} AND ${unsetSql('observed_as_of')})`,
+  asOf: `least(${instantSql('ledger_as_of')}, ${instantSql('observed_as_of')})`,
+}
+
 /** The session's instants and switches, the clocks of a stored point, names that are near: what depends on no lake. */
 export const clockWords: Readonly<Record<string, (argument: string) => string>> = {
   as_of: () => instantSql('as_of'),
   observed_as_of: () => instantSql('observed_as_of'),
-  ledger_as_of: () => `least(${instantSql('ledger_as_of')}, ${instantSql('observed_as_of')})`,
-  unset_ledger: () => `(${unsetSql('ledger_as_of')} AND ${unsetSql('observed_as_of')})`,
+  by_then: (at) => `${ledger.unset} OR ${at} <= ${ledger.asOf}`,
+  stands: () =>
+    `CASE WHEN ${ledger.unset} THEN removed_at IS NULL\n  ELSE added_at <= ${ledger.asOf} AND (removed_at IS NULL OR removed_at > ${ledger.asOf}) END`,
   unset: (variable) => unsetSql(variable),
   backfill: () => backfillSql,
   registry_backfill: () => `coalesce(CAST(getvariable('registry_backfill') AS BOOLEAN), false)`,
@@ -95,10 +108,7 @@ export const clockWords: Readonly<Record<string, (argument: string) => string>> 
   proved: (at) => provedSql(at),
   computed: (stored) => computedSql(stored),
   ruled: (stored) => ruledSql(stored),
-  note_words: noteWordsSql,
   ...askedWords,
-  nearest: (parts) => nearestSql(...(parts.split(' ') as [string, string])),
-  nearest_path: (parts) => nearestPathSql(...(parts.split(' ') as [string, string])),
 }
 
 /** Whether what arrived at an instant is there in a look-ahead proof. */
@@ -190,7 +200,9 @@ function registryNames(texts: readonly ObjectText[]): readonly string[] {
 
 /** What tells of the lake's own work. */
 function ledgerNames(texts: readonly ObjectText[]): readonly string[] {
-  const tells = texts.filter(({ kind, text }) => kind === 'view' && /\{\{(?:unset_ledger|view coverage)\}\}/.test(text))
+  const tells = texts.filter(
+    ({ kind, text }) => kind === 'view' && /\{\{(?:by_then \w+|stands|view coverage)\}\}/.test(text),
+  )
   return tells.map(({ name }) => name)
 }
 

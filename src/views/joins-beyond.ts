@@ -1,13 +1,10 @@
 import { ruleRows } from '../catalog/availability-sql.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { ruleKinds } from '../catalog/rule-kinds.ts'
-import { endSql, startSql } from '../intervals-sql.ts'
+import { endSql, type Sql, startSql } from '../intervals-sql.ts'
 import { type Interval, type Weekday } from '../time.ts'
 import { quote } from '../store/engine.ts'
 import { instantSql } from './template.ts'
-
-/** An SQL expression. */
-type Sql = string
 
 /** Whether a join gives NULL for decisions later than what is settled: its option `beyond`. */
 export const beyondAsked = `CAST(beyond AS VARCHAR) = 'null'`
@@ -25,7 +22,7 @@ export function ruleLines(catalogue: Catalogue, metric: string, interval: Interv
 }
 
 /** What the texts below are made from. */
-export interface UnsettledSources {
+interface UnsettledSources {
   readonly weekStart: Weekday
   /** Every window that was asked for, as `coverage` shows it. */
   readonly coverage: string

@@ -1,8 +1,5 @@
-import { lengthSql, micros, startSql } from '../intervals-sql.ts'
+import { lengthSql, micros, type Sql, startSql } from '../intervals-sql.ts'
 import type { Weekday } from '../time.ts'
-
-/** An SQL expression; those of instants are TIMESTAMPTZ, free of the session's time zone. */
-type Sql = string
 
 /**
  * The start of the newest interval of a macro's `"interval"` that can be known at the instant `k` when no point is

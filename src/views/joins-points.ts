@@ -1,5 +1,6 @@
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { type Interval, intervals, type Weekday } from '../time.ts'
+import type { Sql } from '../intervals-sql.ts'
 import { quote } from '../store/engine.ts'
 import type { HeldFile } from '../ledger/held.ts'
 import { beyondAsked, beyondMistake, ruleLines, unsettledText } from './joins-beyond.ts'
@@ -23,11 +24,8 @@ export interface JoinSources {
   readonly uncovered: () => string
 }
 
-/** An SQL expression. */
-type Sql = string
-
 /** The dimensions that a metric has one value of in a join. */
-export const joinDimensions = ['currency', 'exchange', 'network'] as const
+const joinDimensions = ['currency', 'exchange', 'network'] as const
 /** One of them. */
 export type JoinDimension = (typeof joinDimensions)[number]
 
@@ -200,7 +198,7 @@ export function seriesOf(
 }
 
 /** What `o` of a point says; '', which is no JSON, where the row stands for a hole. */
-export function marked(o: Sql): Sql {
+function marked(o: Sql): Sql {
   return `CASE WHEN known."interval" IS NULL THEN '' ELSE ${o} END`
 }
 

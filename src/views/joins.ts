@@ -1,4 +1,4 @@
-import { countSql, endSql, fitsSql, lengthSql, micros, startSql } from '../intervals-sql.ts'
+import { countSql, endSql, fitsSql, lengthSql, micros, type Sql, startSql } from '../intervals-sql.ts'
 import { expectedSql, lagClassSql, missesSql } from './joins-grid.ts'
 import {
   type JoinDimension,
@@ -14,9 +14,6 @@ import {
 } from './joins-points.ts'
 import { beyondAsked } from './joins-beyond.ts'
 import { backfillSql, unsetSql, utcSql } from './template.ts'
-
-/** An SQL expression. */
-type Sql = string
 
 /**
  * The placeholders of the joins. All of it is made of constants and of the macro's own parameters, so that it folds

@@ -3,12 +3,12 @@ import type { FileEntry } from '../ledger/entry.ts'
 import { datedPointsSql, type EarlierDating } from '../ledger/datings.ts'
 import { places } from '../store/layout.ts'
 import { parquet } from '../store/parquet.ts'
-import { columnsMark } from '../registry/columns.ts'
-import { type Columns, pointColumns, type Table } from './columns.ts'
+import { columnsMark, type Column, recordTables, tableColumns } from '../registry/columns.ts'
 import { instantSql } from './template.ts'
+import type { Catalogue } from '../catalog/catalogue.ts'
 
 /** What of a file its relation needs. */
-export type Listed = Pick<FileEntry, 'path' | 'label' | 'table' | 'meta'>
+type Listed = Pick<FileEntry, 'path' | 'label' | 'table' | 'meta'>
 
 /** The relation over the files of a table, for FROM: absolute paths, and a typed empty one where there are none. */
 export function filesSql(root: string, { columns, dated }: Table, files: readonly Listed[]): string {
@@ -138,4 +138,38 @@ export function fileSql(path: string): string {
 export function ledgerSql(root: string, path: string, files: readonly Pick<Listed, 'path'>[]): string {
   if (files.length === 0) return fileSql(path)
   return parquet([path, ...files.map((file) => `${root}/${file.path}`)].map(literalPath))
+}
+
+/** Names and DuckDB types of the columns of a table, in their order. */
+export type Columns = readonly Column[]
+
+/** Columns as SQL declares them: `id VARCHAR, since TIMESTAMPTZ`. */
+export function declared(text: string): Columns {
+  return text.split(',').map((one) => {
+    const [name = '', type = ''] = one.trim().split(' ')
+    return [name, type]
+  })
+}
+
+/** The columns of the points' files; the last two are folders where each has its own. */
+export const pointColumns = declared(`asset VARCHAR, currency VARCHAR, exchange VARCHAR, network VARCHAR, t TIMESTAMPTZ,
+  available_at TIMESTAMPTZ, observed_at TIMESTAMPTZ, v DOUBLE, o VARCHAR, basis VARCHAR, extra VARCHAR,
+  computed_at TIMESTAMPTZ, available_rule_at TIMESTAMPTZ, params VARCHAR, metric VARCHAR, interval VARCHAR`)
+
+/** The tables that are not of the registry. */
+const otherTables: Readonly<Record<string, Columns>> = {
+  points: pointColumns,
+  metric_assets: declared('id VARCHAR, symbol VARCHAR, addresses VARCHAR, record VARCHAR, observed_at TIMESTAMPTZ'),
+}
+
+/** The columns of a table's files, and whether these are whole states, each of a date. */
+interface Table {
+  readonly columns: Columns
+  readonly dated: boolean
+}
+
+/** A table by its name; one that the catalogue does not know is an error. */
+export function tableOf(name: string, resources: Catalogue['resources']): Table {
+  const columns = otherTables[name] ?? tableColumns(name, resources)
+  return { columns, dated: otherTables[name] === undefined && recordTables(resources).has(name) }
 }

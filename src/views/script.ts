@@ -1,4 +1,6 @@
-import type { Compiled, Statements } from './compile.ts'
+import { quote } from '../store/engine.ts'
+import { clockWords, type Compiled, type Statements } from './compile.ts'
+import { readObjects, fillIn } from './template.ts'
 
 /** The text of `lake.sql`: the same objects as `lake.duckdb`, for any DuckDB session. */
 export function scriptText({ root, version, objects }: Statements): string {
@@ -33,3 +35,67 @@ export function changedObjects(objects: readonly Compiled[], earlier: string): r
   if (texts.length !== stood.length || texts.some(isNew)) return undefined
   return objects.filter((_, i) => texts[i] !== stood[i])
 }
+
+/** Where the real relation of stored points stands in the SQL that takes its place. */
+export const realPoints = '{{real}}'
+
+/**
+ * The text of a `lake.sql` with other points: wherever its views and macros read stored points, `points` is read instead, a
+ * SELECT of the same columns with `{{real}}` once for the relation over the files. The cuts by `as_of` and `observed_as_of`
+ * come behind it, and comments are left out. Undefined where the text is of a program that told points otherwise.
+ */
+export function alteredScript(script: string, points: string): string | undefined {
+  const { head, tail } = frameOfPoints()
+  const [before = '', after, ...more] = points.split(realPoints)
+  if (after === undefined || more.length > 0) throw new RangeError(`one ${realPoints} was to be in ${points}`)
+  let altered = script
+  let found = 0
+  // As it stands in views, and inside the texts from which the joins make theirs.
+  for (const spelt of [(text: string): string => text, (text: string): string => quote(text).slice(1, -1)]) {
+    const parts = altered.split(spelt(head))
+    if (altered.split(spelt(tail)).length !== parts.length) return undefined
+    found += parts.length - 1
+    altered = parts.join(spelt(`${head}(${before}`)).replaceAll(spelt(tail), () => spelt(`${after})${tail}`))
+  }
+  return found === 0 ? undefined : altered.replaceAll(/^COMMENT ON [^\n]*;$\n?/gm, '')
+}
+
+/** The relation over the files of points that a `lake.sql` reads, for FROM; undefined where its program told points otherwise. */
+export function relationOfPoints(script: string): string | undefined {
+  const { head, tail } = frameOfPoints()
+  const [relation, rest] = script.split(head)[1]?.split(tail) ?? []
+  return rest === undefined ? undefined : relation
+}
+
+/** What stands around the relation of stored points in each text that reads them; nothing in it depends on a lake. */
+function frameOfPoints(): { readonly head: string; readonly tail: string } {
+  const object = readObjects([]).find(({ kind, name }) => kind === 'view' && name === 'points')
+  if (!object) throw new RangeError('src/views/sql/ has no view points')
+  const mark = '\u0002'
+  const text = fillIn('points', object.body, (word, argument) =>
+    word === 'files' ? mark : clockWords[word]?.(argument),
+  )
+  const [head = '', tail = ''] = text.split(mark)
+  return { head, tail }
+}
+
+/**
+ * The text of views for askers that are not trusted: each scan of a file gets the mark, a plain word that nobody guesses,
+ * as the name of its file column, and each cut by `as_of` holds it as a text, so that a bound plan tells the scans of the
+ * views from any other. What names the folder is left out.
+ */
+export function markedViews(script: string, mark: string): string {
+  return script
+    .replaceAll('rows_read.filename', `rows_read.${mark}`)
+    .replaceAll(/(?<![\w/.-])path_of_file(?![\w/.-])/g, mark)
+    .replaceAll(scan, (_, options: string) => `${options}, filename = $$${mark}$$`)
+    .replaceAll(
+      /getvariable\(('+)as_of\1\) IS NULL/g,
+      (unset, q: string) => `(${unset} AND ${q}${mark}${q} <> ${q}${q})`,
+    )
+    .replaceAll(/'(?:[^']|'')*' AS folder/g, 'CAST(NULL AS VARCHAR) AS folder')
+    .replaceAll(/\(SELECT count\(\*\) FROM glob\('(?:[^']|'')*'\)\) = 0/g, 'false')
+}
+
+/** The end of the options of a scan; the mark stands between dollars, which mean the same in a text of a text. */
+const scan = /(hive_partitioning = \w+(?:, hive_types = \{[^}]*\})?)(?:, filename = '*\w+'*)?/g

@@ -5,7 +5,7 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import { Engine, quote } from '../../src/store/engine.ts'
 import { inLake } from '../../src/store/layout.ts'
 import { compile } from '../../src/views/compile.ts'
-import { exportsFolder } from '../../src/views/exports.ts'
+import { exportsFolder } from '../../src/views/ledger-tables.ts'
 import { catalogue, type FullLake } from './full-lake.ts'
 
 /*

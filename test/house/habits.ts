@@ -9,7 +9,6 @@ const files = [
   'src/store/',
   'src/net/',
   'src/catalog/load.ts',
-  'src/catalog/remembered.ts',
   'src/config/settings.ts',
   ...['desk', 'given', 'import', 'init', 'panel', 'program', 'query', 'sandbox'].map(
     (name) => `src/commands/${name}.ts`,
@@ -186,7 +185,6 @@ const catalogueTypes = ['src/catalog/catalogue.ts', 'src/catalog/availability.ts
 export function unreadKeys(files: Files): readonly string[] {
   const loaders = [
     'src/catalog/load.ts',
-    'src/catalog/remembered.ts',
     'src/catalog/assemble.ts',
     'src/catalog/document.ts',
     'src/catalog/schema.ts',

@@ -183,7 +183,9 @@ test('L2: where a body is gone, what needs it is told to be beyond and nothing e
     expect(told[0]?.remedy).toMatch(/from a copy.*registry\/raw cannot make it \(.*is not there any more, or damaged/)
     // Nobody is sent in a circle by what only looks.
     const seen = damages(await repair(root, false)).find(({ path }) => path === second?.path)
-    expect(seen?.remedy).toMatch(/registry\/raw cannot make it \(the bodies that made it are not there any more.*stay\)/)
+    expect(seen?.remedy).toMatch(
+      /registry\/raw cannot make it \(the bodies that made it are not there any more.*stay\)/,
+    )
     expect((await live(root)).map(({ path }) => path)).toEqual(files.map(({ path }) => path))
   })
 })

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { realDisk } from '../../src/store/disk.ts'
-import { firstChanged, noteProved } from '../../src/views/proved.ts'
+import { firstChanged, noteProved } from '../../src/views/manifest.ts'
 import { inFolder } from '../helpers/lakes.ts'
 
 const checksum = (text: string): string => createHash('sha256').update(text).digest('hex')

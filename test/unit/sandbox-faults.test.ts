@@ -1,9 +1,16 @@
 import { describe, expect, test } from 'vitest'
-import { describeFaults, type Fault, faultTable, parseFault, readFault } from '../../src/sandbox/faults.ts'
+import {
+  describeFaults,
+  type Fault,
+  faultTable,
+  parseFault,
+  readFault,
+  type Asked,
+  createScript,
+  strike,
+} from '../../src/sandbox/faults.ts'
 import type { WirePoint } from '../../src/sandbox/metrics-body.ts'
-import { editPoints } from '../../src/sandbox/point-faults.ts'
-import { poison } from '../../src/sandbox/poison.ts'
-import { type Asked, createScript, strike } from '../../src/sandbox/script.ts'
+import { editPoints, poison } from '../../src/sandbox/point-faults.ts'
 
 describe('the text form', () => {
   test('kind, path and parameters', () => {

@@ -238,13 +238,15 @@ describe('what is answered', () => {
       'supply/current_pit',
       { a: 'BTC', s: String(at('2025-11-01')), u: String(at('2025-11-04')) },
       {
-        *edit(all, context) {
-          seen.push([context.series.asset, context.since, context.until, context.now])
-          for (const point of all) yield { ...point, v: -0.0, 'odd "key"': [1] }
+        *edit(all, instant) {
+          for (const point of all) {
+            seen.push([point.t, instant])
+            yield { ...point, v: -0.0, 'odd "key"': [1] }
+          }
         },
       },
     )
-    expect(seen).toEqual([['BTC', at('2025-11-01'), at('2025-11-04'), now]])
+    expect(seen).toEqual(['2025-11-01', '2025-11-02', '2025-11-03'].map((date) => [at(date), now]))
     expect(list).toHaveLength(3)
     expect(list[0]).toMatchObject({ t: at('2025-11-01'), v: -0, 'odd "key"': [1] })
   })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isinCheckDigit } from '../../src/sandbox/registry/identity.ts'
+import { isinCheckDigit } from '../../src/sandbox/registry/entities.ts'
 import { addedFields, registryStateAt, viewAt } from '../../src/sandbox/registry/state.ts'
 import { worldAssets } from '../../src/sandbox/world/assets.ts'
 import { day, floor, formatInstant, hour, parseInstant } from '../../src/time.ts'

@@ -14,8 +14,8 @@ import {
   worldPoints,
   type WorldSeries,
   worldStart,
+  launchOf,
 } from '../../src/sandbox/world/points.ts'
-import { launchOf } from '../../src/sandbox/world/publication.ts'
 
 const catalogue = loadCatalogue()
 const endpoints = [...catalogue.endpoints.values()]

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Compiled } from '../../src/views/compile.ts'
-import { partOf } from '../../src/views/objects.ts'
+import { partOf } from '../../src/views/template.ts'
 import { changedObjects, scriptText } from '../../src/views/script.ts'
 
 const view = (n: number, name: string, sql = 'SELECT 1 AS a'): Compiled => ({

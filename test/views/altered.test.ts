@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openAltered } from '../../src/query/altered.ts'
 import { openQuery } from '../../src/query/lake.ts'
 import { Engine } from '../../src/store/engine.ts'
-import { alteredScript } from '../../src/views/altered.ts'
+import { alteredScript } from '../../src/views/script.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { makeLake, makeViews, multiset, type PointRow } from '../helpers/views.ts'
 

@@ -2,8 +2,7 @@ import { quote } from '../../store/engine.ts'
 import { textsIn } from '../../store/sql.ts'
 import { intervals, measureOf } from '../../time.ts'
 import { arrivalsSql } from '../../views/joins-grid.ts'
-import { type ObjectText, readObjects } from '../../views/objects.ts'
-import { fillIn, utcSql } from '../../views/template.ts'
+import { type ObjectText, readObjects, fillIn, utcSql } from '../../views/template.ts'
 
 /** A text that is published beside the tables. */
 interface ReaderText {

@@ -1,31 +1,12 @@
-import { day, floor, hour, parseInstant } from '../../time.ts'
-import { type WorldAsset, worldAssets } from '../world/assets.ts'
-import { chance } from './chance.ts'
+import { day, floor, hour } from '../../time.ts'
+import { dateAt, type WorldAsset, worldAssets } from '../world/assets.ts'
+import { chance, assetRow, slug } from './entities.ts'
 import {
   type Finding,
-  addDeployment,
-  correctAddress,
-  deprecateDeployment,
   listIssuer,
-  listProduct,
-  meetCommittee,
   noteRunFacts,
   noteSweep,
-  pauseDeployment,
-  publishDocument,
-  readDisclosure,
-  readSources,
-  removeProduct,
-  retireDeployment,
-  retireDerivative,
-  retireIssuer,
-  retireProduct,
-  reuseSymbol,
-  suspendProduct,
-  verifyDeployment,
-} from './changes.ts'
-import { assetRow } from './entities.ts'
-import {
+  rates,
   type Draft,
   create,
   freshId,
@@ -36,52 +17,15 @@ import {
   newProduct,
   newVenue,
 } from './growth.ts'
-import { slug } from './identity.ts'
 import { rowNow } from './store.ts'
-import { laterAssetClass, laterVenueType } from './vocabulary.ts'
 
 /** How large the registry is: about 400 products in late 2026, or 5,800. */
 export type RegistryScale = 'demo' | 'full'
 
 /** The instant of the first population, a Monday. */
-export const registryStart = instant('2024-01-01')
+export const registryStart = dateAt('2024-01-01')
 
 const size: Readonly<Record<RegistryScale, number>> = { demo: 1, full: 14.5 }
-
-/** What a weekday morning brings on average at demo size; rates with a date begin on it, once for certain. */
-interface Rate {
-  readonly mean: number
-  readonly find: Finding
-  readonly from?: number
-}
-
-const rates: readonly Rate[] = [
-  { mean: 0.36, find: (draft) => void newProduct(draft) },
-  { mean: 0.03, find: (draft) => void newIssuer(draft) },
-  { mean: 0.06, find: (draft) => void newAsset(draft) },
-  { mean: 0.008, find: (draft) => void newVenue(draft) },
-  { mean: 0.05, find: newDerivative },
-  { mean: 0.255, find: addDeployment },
-  { mean: 0.045, find: correctAddress },
-  { mean: 0.04, find: retireProduct },
-  { mean: 0.004, find: retireIssuer },
-  { mean: 0.03, find: retireDerivative },
-  { mean: 0.1, find: deprecateDeployment },
-  { mean: 0.04, find: retireDeployment },
-  { mean: 0.1, find: verifyDeployment },
-  { mean: 0.7, find: readSources },
-  { mean: 0.012, find: removeProduct },
-  { mean: 0.12, find: readDisclosure },
-  { mean: 0.35, find: publishDocument },
-  { mean: 0.1, find: listIssuer },
-  { mean: 0.2, find: listProduct },
-  { mean: 0.012, find: reuseSymbol },
-  { mean: 0.02, find: meetCommittee, from: instant('2025-02-10') },
-  { mean: 0.006, find: classNoOneLists, from: instant('2025-06-16') },
-  { mean: 0.001, find: (draft) => void newVenue(draft, laterVenueType), from: instant('2025-11-03') },
-  { mean: 0.004, find: suspendProduct, from: instant('2026-02-09') },
-  { mean: 0.006, find: pauseDeployment, from: instant('2026-05-04') },
-]
 
 /** Kinds of metric assets that are themselves tokenized products. */
 const productFamilies: ReadonlyMap<string, string> = new Map([
@@ -103,7 +47,7 @@ export function populate(draft: Draft, scale: RegistryScale, seed: number): void
   repeat(12 * Math.sqrt(f), () => newVenue(draft))
   repeat(26 * f, () => newIssuer(draft))
   repeat(80 * f, () => newAsset(draft))
-  for (const asset of linked) if (birthday(asset) <= registryStart) linkProducts(draft, asset)
+  for (const asset of linked) if (dateAt(asset.born) <= registryStart) linkProducts(draft, asset)
   for (const symbol of namesakes) newProduct(draft, { symbol, asset: newAsset(draft, 'stocks') })
   repeat(135 * f - 24, () => newProduct(draft))
   repeat(18 * f, () => newDerivative(draft))
@@ -129,14 +73,14 @@ export function ingest(draft: Draft, scale: RegistryScale, seed: number, midnigh
 
 function findings(draft: Draft, scale: RegistryScale, midnight: number): Finding[] {
   const found: Finding[] = []
-  for (const { mean, find, from } of rates) {
+  for (const [mean, find, from] of rates) {
     const certain = from === midnight ? 1 : 0
     const count = (from ?? 0) <= midnight ? certain + draft.source.times(mean * size[scale]) : 0
     for (let n = 0; n < count; n++) found.push(find)
   }
   if (draft.source.yes(0.08)) found.push(noteSweep)
   for (const asset of linked) {
-    if (firstWeekday(birthday(asset)) === midnight) found.push((target) => linkProducts(target, asset))
+    if (firstWeekday(dateAt(asset.born)) === midnight) found.push((target) => linkProducts(target, asset))
   }
   return found
 }
@@ -171,10 +115,6 @@ function contract(
   }
 }
 
-function classNoOneLists(draft: Draft): void {
-  newProduct(draft, { asset: newAsset(draft, laterAssetClass) })
-}
-
 function shuffled<T>(items: readonly T[], random: () => number): T[] {
   return items
     .map((item) => ({ item, key: random() }))
@@ -193,14 +133,6 @@ function firstWeekday(at: number): number {
   return midnight
 }
 
-function birthday({ born }: WorldAsset): number {
-  return instant(born)
-}
-
 function repeat(times: number, act: () => unknown): void {
   for (let n = 0; n < Math.round(times); n++) act()
-}
-
-function instant(date: string): number {
-  return parseInstant(date) ?? 0
 }

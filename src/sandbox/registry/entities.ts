@@ -1,30 +1,7 @@
 import { formatDate, formatInstant, hour } from '../../time.ts'
-import type { Chance } from './chance.ts'
-import { documentHash, isin, slug, ticker } from './identity.ts'
 import type { Row } from './store.ts'
-import {
-  assetClasses,
-  assetTails,
-  classWeights,
-  custodians,
-  firstWords,
-  governingLaws,
-  issuerForms,
-  jurisdictions,
-  noneReasons,
-  regulators,
-  secondWords,
-} from './vocabulary.ts'
-
-/** The three fields of an issuer that tell null, `not disclosed`, `None (…)` and a name apart. */
-export const disclosures = ['custodian', 'governing_law', 'regulator'] as const
-export type Disclosure = (typeof disclosures)[number]
-
-const named: Readonly<Record<Disclosure, readonly string[]>> = {
-  custodian: custodians,
-  governing_law: governingLaws,
-  regulator: regulators,
-}
+import { assetClasses, type Chain, disclosures, firstWords, jurisdictions, secondWords } from './vocabulary.ts'
+import { hashText, unit } from '../world/noise.ts'
 
 /** A pair of words as names begin. */
 export function wordPair(source: Chance): string {
@@ -32,12 +9,12 @@ export function wordPair(source: Chance): string {
 }
 
 /** An answer to one of the three fields: not established, not disclosed, none with its reason, or a name. */
-export function disclosure(field: Disclosure, source: Chance): string | null {
+export function disclosure(field: string, source: Chance): string | null {
   const roll = source.next()
+  const { named = [], none = [] } = disclosures[field] ?? {}
   if (roll < 0.18) return null
   if (roll < 0.36) return 'not disclosed'
-  if (roll < 0.46) return source.pick(noneReasons[field])
-  return source.pick(named[field])
+  return source.pick(roll < 0.46 ? none : named)
 }
 
 /** One published document of an issuer or product. */
@@ -56,41 +33,16 @@ export function provenance(at: number, source: Chance): Row {
     : { source_url: `https://example.org/${observed.document_hash.slice(7, 13)}`, ...observed }
 }
 
-/** A new issuer without listings. */
-export function issuerRow(id: string, name: string, at: number, source: Chance): Row {
-  const documents = Array.from({ length: source.int(3) }, () => publishedDocument(id, at, source))
-  return {
-    id,
-    name,
-    status: 'active',
-    jurisdiction: source.yes(0.04) ? null : source.pick(jurisdictions),
-    custodian: disclosure('custodian', source),
-    governing_law: disclosure('governing_law', source),
-    regulator: disclosure('regulator', source),
-    website: `https://${id}.example.org`,
-    documents,
-    listings: [],
-  }
-}
-
-/** What follows the word pair in the name of an issuer. */
-export function issuerName(source: Chance): string {
-  return `${wordPair(source)} ${source.pick(issuerForms)}`
-}
-
 /** An asset class as common as its weight. */
 export function assetClass(source: Chance): string {
-  let roll = source.int(classWeights.reduce((sum, weight) => sum + weight, 0))
-  for (const [index, weight] of classWeights.entries()) {
-    if (roll < weight) return assetClasses[index] as string
-    roll -= weight
-  }
-  return 'stocks'
+  let roll = source.int(assetClasses.reduce((sum, [, weight]) => sum + weight, 0))
+  return assetClasses.find(([, weight]) => (roll -= weight) < 0)?.[0] ?? 'stocks'
 }
 
 /** The name of an asset of the class. */
 export function assetName(kind: string, source: Chance): string {
-  return source.pick(assetTails[kind] ?? ['% Asset']).replace('%', wordPair(source))
+  const [, , tails = []] = assetClasses.find(([name]) => name === kind) ?? []
+  return source.pick(tails).replace('%', wordPair(source))
 }
 
 /** A new asset. */
@@ -105,61 +57,97 @@ export function assetRow(id: string, name: string, kind: string, source: Chance,
   }
 }
 
-/** What a product is made of. */
-export interface ProductParts {
-  readonly id: string
-  readonly name: string
-  readonly issuer: string
-  readonly asset: string
-  readonly symbol: string
-  readonly at: number
+const hexDigits = '0123456789abcdef'
+const mixedHex = '0123456789abcdefABCDEF'
+const base58 = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
+const base32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
+const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ'
+const alphanumeric = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ'
+
+/** A lowercase slug: letters and digits in words joined by one dash. */
+export function slug(text: string): string {
+  const plain = text
+    .normalize('NFD')
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-+|-+$/g, '')
+  return plain || 'item'
 }
 
-/** A new product; its deployments are rows of their own. */
-export function productRow(parts: ProductParts, source: Chance): Row {
+/** The check digit of an ISIN's first eleven characters (Luhn over letters as two-digit numbers). */
+export function isinCheckDigit(body: string): number {
+  const digits = Array.from(body, (c) => String(Number.parseInt(c, 36))).join('')
+  let sum = 0
+  for (let i = 0; i < digits.length; i++) {
+    const digit = Number(digits[digits.length - 1 - i])
+    const doubled = i % 2 === 0 ? digit * 2 : digit
+    sum += doubled > 9 ? doubled - 9 : doubled
+  }
+  return (10 - (sum % 10)) % 10
+}
+
+/** An ISIN of the country with a valid check digit. */
+export function isin(country: string, source: Chance): string {
+  const body = country + source.text(alphanumeric, 9)
+  return body + String(isinCheckDigit(body))
+}
+
+/** A contract or mint address in the form of the chain. */
+export function address(chain: Chain, source: Chance): string {
+  if (chain.form === 'evm') return `0x${source.text(source.yes(0.6) ? mixedHex : hexDigits, 40)}`
+  if (chain.form === 'base58') return source.text(base58, 43 + source.int(2))
+  if (chain.form === 'stellar') return `G${source.text(base32, 55)}`
+  if (chain.form === 'ripple') return `r${source.text(base58, 33)}`
+  return `0x${source.text(hexDigits, 64)}`
+}
+
+/** The digest of a document that nobody has, shortened as the registry shortens it. */
+function documentHash(source: Chance): string {
+  return `sha256:${source.text(hexDigits, 16)}`
+}
+
+/** A ticker of three to five letters. */
+function ticker(source: Chance): string {
+  return source.text(letters, 3 + source.int(3))
+}
+
+/** A deterministic source of choices; the same seed and keys give the same sequence on every machine. */
+export type Chance = ReturnType<typeof chance>
+
+/** Starts the sequence that belongs to these keys. */
+export function chance(...keys: readonly (string | number)[]) {
+  let state = hashText(keys.join('|'))
+  /** The next number in `[0, 1)`. */
+  const next = (): number => {
+    state = (state + 0x6d2b79f5) | 0
+    let z = Math.imul(state ^ (state >>> 15), state | 1)
+    z ^= z + Math.imul(z ^ (z >>> 7), z | 61)
+    return unit((z ^ (z >>> 14)) >>> 0)
+  }
+  /** A whole number in `[0, below)`. */
+  const int = (below: number): number => Math.floor(next() * below)
   return {
-    id: parts.id,
-    name: parts.name,
-    issuer_id: parts.issuer,
-    asset_id: parts.asset,
-    status: 'active',
-    symbol: parts.symbol,
-    isin: source.yes(0.35) ? isin(source.pick(jurisdictions), source) : null,
-    documents: source.yes(0.3) ? [publishedDocument(parts.id, parts.at, source)] : [],
-    listings: [],
+    next,
+    int,
+    /** Whether something of this probability happens. */
+    yes: (probability: number): boolean => next() < probability,
+    /** One of the items; the list must not be empty. */
+    pick: <T>(items: readonly T[]): T => items[int(items.length)] as T,
+    /** How often something happens that is expected `mean` times (Poisson). */
+    times: (mean: number): number => poisson(mean, next),
+    /** A text of this length over the alphabet. */
+    text: (alphabet: string, length: number): string =>
+      Array.from({ length }, () => alphabet[int(alphabet.length)]).join(''),
   }
 }
 
-/** What a deployment is made of. */
-export interface DeploymentParts {
-  readonly id: string
-  readonly product: string
-  readonly chain: string
-  readonly address: string
-  readonly verified: boolean
-  readonly at: number
-}
-
-/** A new deployment with the sources that name it. */
-export function deploymentRow(parts: DeploymentParts, source: Chance): Row {
-  return {
-    id: parts.id,
-    product_id: parts.product,
-    chain_id: parts.chain,
-    status: 'active',
-    verification_status: parts.verified ? 'verified' : 'unverified',
-    address: parts.address,
-    provenance: Array.from({ length: source.yes(0.15) ? 2 : 1 }, () => provenance(parts.at, source)),
+function poisson(mean: number, next: () => number): number {
+  const limit = Math.exp(-mean)
+  let product = next()
+  let n = 0
+  while (product > limit && n < 1000) {
+    product *= next()
+    n++
   }
-}
-
-/** A new venue without listings. */
-export function venueRow(id: string, name: string, type: string): Row {
-  return { id, name, venue_type: type, url: `https://${id}.example.org`, listings: [] }
-}
-
-/** A new perpetual, or a future when it has an expiry date. */
-export function derivativeRow(id: string, symbol: string, asset: string, venue: string, expiry: string | null): Row {
-  const kind = expiry === null ? 'perpetual' : 'future'
-  return { id, symbol, kind, status: 'active', asset_id: asset, venue_id: venue, expiry }
+  return n
 }

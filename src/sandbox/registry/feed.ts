@@ -1,44 +1,31 @@
 import { formatInstant } from '../../time.ts'
-import { hash32 } from './chance.ts'
-import { invalidCursor, invalidParameter, readLimit, readQuery } from './refusal.ts'
+import { hashText } from '../world/noise.ts'
+import { invalidCursor, invalidParameter, readLimit, readQuery } from '../refusal.ts'
 import { type RegistryView, recordOf } from './state.ts'
 import { type AuditRow, type EntityType, type Row, createdSeq, lastRow } from './store.ts'
 
 /** What a feed cursor stands for; `pause` marks one that followed a page without events. */
-export interface FeedPosition {
+interface FeedPosition {
   readonly seed: number
   readonly epoch: number
   readonly seq: number
   readonly pause: boolean
 }
 
-/** One event of the feed: the entity's current state, or that it is gone. */
-export interface FeedEvent {
-  readonly entity_type: EntityType
-  readonly entity_id: string
-  readonly op: 'created' | 'updated' | 'deleted'
-  readonly record: Row | null
-  readonly cursor: string
-  readonly at: string
+/** Departures of the feed that the document allows. */
+export interface FeedFaults {
+  readonly emptyPages?: boolean
+  readonly repeatedEvents?: boolean
+  readonly nullCursorAtTail?: boolean
 }
 
 /** What a page of the feed needs to know beside the registry itself. */
-export interface FeedSettings {
+interface FeedSettings extends FeedFaults {
   readonly seed: number
   readonly epoch: number
   readonly embed: boolean
-  readonly emptyPages: boolean
-  readonly repeatedEvents: boolean
-  readonly nullCursorAtTail: boolean
   /** Whether the events of an entity are left out. */
-  readonly loses?: (type: EntityType, id: string) => boolean
-}
-
-/** One page of the feed. */
-export interface FeedPage {
-  readonly events: readonly FeedEvent[]
-  readonly next_cursor: string | null
-  readonly has_more: boolean
+  readonly loses: (type: EntityType, id: string) => boolean
 }
 
 /** How many entries of the log a feed that repeats itself goes back. */
@@ -65,7 +52,7 @@ function readCursor(text: string, settings: FeedSettings, head: number): FeedPos
  * The events after the cursor `since`. `limit` counts entries of the log; an entity that several of them touch
  * comes once per page, always with its current state, ordered by the last of them.
  */
-export function feedPage(view: RegistryView, query: URLSearchParams, settings: FeedSettings): FeedPage {
+export function feedPage(view: RegistryView, query: URLSearchParams, settings: FeedSettings) {
   const given = readQuery(query, ['since', 'limit'])
   const limit = readLimit(given)
   const text = given.get('since')
@@ -79,20 +66,15 @@ export function feedPage(view: RegistryView, query: URLSearchParams, settings: F
   const until = Math.min(since + limit, view.seq)
   const first = settings.repeatedEvents ? Math.max(0, since - repeatedRows) : since
   const all = eventsOf(view, view.store.audit.slice(first, until), settings.embed, (seq) => cursor(seq, false))
-  const events = all.filter(({ entity_type, entity_id }) => settings.loses?.(entity_type, entity_id) !== true)
+  const events = all.filter(({ entity_type, entity_id }) => !settings.loses(entity_type, entity_id))
   const last = events.at(-1)
   if (settings.repeatedEvents && last) events.push(last)
   const more = until < view.seq
   return { events, next_cursor: !more && settings.nullCursorAtTail ? null : cursor(until, false), has_more: more }
 }
 
-function eventsOf(
-  view: RegistryView,
-  rows: readonly AuditRow[],
-  embed: boolean,
-  cursor: (seq: number) => string,
-): FeedEvent[] {
-  const events = new Map<string, FeedEvent>()
+function eventsOf(view: RegistryView, rows: readonly AuditRow[], embed: boolean, cursor: (seq: number) => string) {
+  const events = new Map<string, ReturnType<typeof eventOf>>()
   for (const row of rows) {
     for (const [type, id] of row.touched) {
       const key = `${type}/${id}`
@@ -103,6 +85,7 @@ function eventsOf(
   return [...events.values()]
 }
 
+/** One event: the entity's current state, or that it is gone. */
 function eventOf(
   view: RegistryView,
   type: EntityType,
@@ -110,7 +93,7 @@ function eventOf(
   firstSeq: number,
   embed: boolean,
   place: { cursor: string; at: number },
-): FeedEvent {
+) {
   const record = recordOf(view, type, id, embed)
   const isNew = (createdSeq(view.store, type, id) ?? 0) >= firstSeq
   return {
@@ -126,10 +109,10 @@ function eventOf(
 /** The top-level fields that a removed record last had; for one in two the registry has forgotten them. */
 function lastKnown(view: RegistryView, type: EntityType, id: string): Row | null {
   const row = lastRow(view.store, type, id)
-  if (!row || hash32(id) % 2 === 0) return null
+  if (!row || hashText(id) % 2 === 0) return null
   return Object.fromEntries(Object.entries(row).filter(([, value]) => !Array.isArray(value)))
 }
 
 function sign(seed: number, body: string): string {
-  return hash32(`feed|${seed}|${body}`).toString(36)
+  return hashText(`feed|${seed}|${body}`).toString(36)
 }

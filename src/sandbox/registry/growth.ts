@@ -1,20 +1,31 @@
-import { day, formatDate } from '../../time.ts'
-import type { Chance } from './chance.ts'
+import { day, formatDate, formatInstant } from '../../time.ts'
 import {
+  type Chance,
+  address,
   assetClass,
   assetName,
   assetRow,
-  deploymentRow,
-  derivativeRow,
-  issuerName,
-  issuerRow,
-  productRow,
-  venueRow,
+  disclosure,
+  isin,
+  provenance,
+  publishedDocument,
+  slug,
   wordPair,
 } from './entities.ts'
-import { address, slug } from './identity.ts'
-import { type EntityType, type Ref, type Row, type Store, createdSeq, rowNow, write } from './store.ts'
-import { type Chain, chains, venueTypes } from './vocabulary.ts'
+import { type EntityType, type Ref, type Row, type Store, createdSeq, rowNow, write, type Change } from './store.ts'
+import {
+  type Chain,
+  chains,
+  issuerForms,
+  jurisdictions,
+  venueTypes,
+  disclosures,
+  laterAssetClass,
+  laterDeploymentStatus,
+  laterProductStatus,
+  laterVenueType,
+} from './vocabulary.ts'
+import { dateAt } from '../world/assets.ts'
 
 /** The registry while it is being written: the log, the ids to choose from, the choices and the instant of writing. */
 export interface Draft {
@@ -40,12 +51,12 @@ export function create(draft: Draft, type: EntityType, row: Row, also: readonly 
 }
 
 /** Writes a changed row of an entity that is there. */
-export function change(draft: Draft, type: EntityType, row: Row, fields: Row): void {
+function change(draft: Draft, type: EntityType, row: Row, fields: Row): void {
   write(draft.store, draft.at, [{ type, id: row['id'] as string, row: { ...row, ...fields } }])
 }
 
 /** A random entity of the type whose row passes; undefined when a few draws find none. */
-export function choose(draft: Draft, type: EntityType, passes: (row: Row) => boolean): Row | undefined {
+function choose(draft: Draft, type: EntityType, passes: (row: Row) => boolean): Row | undefined {
   const pool = draft.pools.get(type) ?? []
   for (let draw = 0; draw < 12 && pool.length > 0; draw++) {
     const row = rowNow(draft.store, type, draft.source.pick(pool))
@@ -55,14 +66,28 @@ export function choose(draft: Draft, type: EntityType, passes: (row: Row) => boo
 }
 
 /** Whether the status is active. */
-export function isActive(row: Row): boolean {
+function isActive(row: Row): boolean {
   return row['status'] === 'active'
 }
 
-/** A new issuer. */
+/** A new issuer without listings. */
 export function newIssuer(draft: Draft): Row {
-  const name = issuerName(draft.source)
-  const row = issuerRow(freshId(draft, 'issuer', slug(name)), name, draft.at, draft.source)
+  const { source, at } = draft
+  const name = `${wordPair(source)} ${source.pick(issuerForms)}`
+  const id = freshId(draft, 'issuer', slug(name))
+  const documents = Array.from({ length: source.int(3) }, () => publishedDocument(id, at, source))
+  const row = {
+    id,
+    name,
+    status: 'active',
+    jurisdiction: source.yes(0.04) ? null : source.pick(jurisdictions),
+    custodian: disclosure('custodian', source),
+    governing_law: disclosure('governing_law', source),
+    regulator: disclosure('regulator', source),
+    website: `https://${id}.example.org`,
+    documents,
+    listings: [],
+  }
   create(draft, 'issuer', row)
   return row
 }
@@ -75,10 +100,11 @@ export function newAsset(draft: Draft, kind = assetClass(draft.source)): Row {
   return row
 }
 
-/** A new venue, of the type when one is given. */
+/** A new venue without listings, of the type when one is given. */
 export function newVenue(draft: Draft, type: string = draft.source.pick(venueTypes)): Row {
   const name = `${wordPair(draft.source)} ${type === 'perp-dex' ? 'Perps' : 'Exchange'}`
-  const row = venueRow(freshId(draft, 'venue', slug(name)), name, type)
+  const id = freshId(draft, 'venue', slug(name))
+  const row = { id, name, venue_type: type, url: `https://${id}.example.org`, listings: [] }
   create(draft, 'venue', row)
   return row
 }
@@ -91,11 +117,13 @@ export function newDerivative(draft: Draft): void {
   const expiry = draft.source.yes(0.25) ? formatDate(draft.at + (60 + draft.source.int(300)) * day) : null
   const symbol = `${String(asset['ticker'])}-${expiry === null ? 'PERP' : expiry.replaceAll('-', '')}`
   const id = freshId(draft, 'derivative', slug(`${String(venue['id'])}-${symbol}`))
-  create(draft, 'derivative', derivativeRow(id, symbol, asset['id'] as string, venue['id'] as string, expiry))
+  const kind = expiry === null ? 'perpetual' : 'future'
+  const ids = { asset_id: asset['id'], venue_id: venue['id'] }
+  create(draft, 'derivative', { id, symbol, kind, status: 'active', ...ids, expiry })
 }
 
 /** What a caller may fix about a new product. */
-export interface ProductWish {
+interface ProductWish {
   readonly asset?: Row | undefined
   readonly symbol?: string
   readonly notIssuer?: string
@@ -111,9 +139,17 @@ export function newProduct(draft: Draft, wish: ProductWish = {}): string {
   const symbol = wish.symbol ?? productSymbol(asset, issuer)
   const house = String(issuer['id']).split('-').slice(0, 2).join('-')
   const id = freshId(draft, 'product', slug(`${house}-${symbol}`))
-  const name = `${String(asset['name'])} Token`
-  const parts = { id, name, issuer: issuer['id'] as string, asset: asset['id'] as string, symbol, at: draft.at }
-  create(draft, 'product', productRow(parts, source))
+  create(draft, 'product', {
+    id,
+    name: `${String(asset['name'])} Token`,
+    issuer_id: issuer['id'],
+    asset_id: asset['id'],
+    status: 'active',
+    symbol,
+    isin: source.yes(0.35) ? isin(source.pick(jurisdictions), source) : null,
+    documents: source.yes(0.3) ? [publishedDocument(id, draft.at, source)] : [],
+    listings: [],
+  })
   const count = wish.deployments ?? 1 + Math.min(source.times(2.2), 9)
   for (let n = 0; n < count; n++) newDeployment(draft, id)
   return id
@@ -123,15 +159,20 @@ export function newProduct(draft: Draft, wish: ProductWish = {}): string {
 export function newDeployment(draft: Draft, product: string, fixed: { chain?: string; address?: string } = {}): string {
   const { source } = draft
   const chain = chainOf(fixed.chain) ?? chainByUse(source)
-  const parts = {
-    id: freshId(draft, 'deployment', `${product}-${chain.name}`),
-    product,
-    chain: fixed.chain ?? source.pick(chain.ids),
-    address: fixed.address ?? address(chain, source),
-    verified: fixed.address !== undefined || source.yes(0.94),
-    at: draft.at,
-  }
-  return create(draft, 'deployment', deploymentRow(parts, source))
+  const id = freshId(draft, 'deployment', `${product}-${chain.name}`)
+  const chain_id = fixed.chain ?? source.pick(chain.ids)
+  const own = fixed.address ?? address(chain, source)
+  const verified = fixed.address !== undefined || source.yes(0.94)
+  const sources = source.yes(0.15) ? 2 : 1
+  return create(draft, 'deployment', {
+    id,
+    product_id: product,
+    chain_id,
+    status: 'active',
+    verification_status: verified ? 'verified' : 'unverified',
+    address: own,
+    provenance: Array.from({ length: sources }, () => provenance(draft.at, source)),
+  })
 }
 
 function chainByUse(source: Chance): Chain {
@@ -154,4 +195,182 @@ function initials(name: string): string {
     .map((word) => word.slice(0, 2).toUpperCase())
     .join('')
     .slice(0, 6)
+}
+
+/** Something that the ingestion may find on a morning. */
+export type Finding = (draft: Draft) => void
+
+const any = (): boolean => true
+
+/** What happens to an entity of the type whose row passes, where one is found. */
+function on(type: EntityType, passes: (row: Row) => boolean, act: (draft: Draft, row: Row) => void): Finding {
+  return (draft) => {
+    const row = choose(draft, type, passes)
+    if (row) act(draft, row)
+  }
+}
+
+/** Such an entity gets these fields. */
+function turn(type: EntityType, passes: (row: Row) => boolean, fields: Row): Finding {
+  return on(type, passes, (draft, row) => change(draft, type, row, fields))
+}
+
+const inactive = { status: 'inactive' }
+const is = (field: string, value: string) => (row: Row) => row[field] === value
+
+/** An issuer with few products closes: it and all it issued become inactive. */
+const retireIssuer: Finding = (draft) => {
+  const few = (row: Row): boolean => isActive(row) && productsOf(draft, row).length <= 4
+  const close = on('issuer', few, (_, issuer) => {
+    for (const product of productsOf(draft, issuer)) if (isActive(product)) windDown(draft, product)
+    change(draft, 'issuer', issuer, inactive)
+  })
+  close(draft)
+}
+
+/** A wrong address: a new deployment, and the old one retired or, less often, removed. */
+const correctAddress = on('deployment', isActive, (draft, old) => {
+  newDeployment(draft, old['product_id'] as string, { chain: old['chain_id'] as string })
+  if (!draft.source.yes(0.3)) change(draft, 'deployment', old, inactive)
+  else write(draft.store, draft.at, [{ type: 'deployment', id: old['id'] as string, row: null }])
+})
+
+/** The sources of a deployment were read again: one is added or dated anew. */
+const readSources = on('deployment', isActive, (draft, row) => {
+  const fresh = provenance(draft.at, draft.source)
+  const held = row['provenance'] as Row[]
+  change(draft, 'deployment', row, { provenance: held.length > 2 ? [fresh, ...held.slice(0, 2)] : [...held, fresh] })
+})
+
+/** A duplicate is removed: the product and each of its deployments, in one entry of the log. */
+const removeProduct = on('product', any, (draft, product) => {
+  const id = product['id'] as string
+  const gone = liveDeployments(draft, id).map(
+    (row): Change => ({ type: 'deployment', id: row['id'] as string, row: null }),
+  )
+  write(draft.store, draft.at, [...gone, { type: 'product', id, row: null }])
+})
+
+/** One of custodian, governing law, regulator becomes known or changes. */
+const readDisclosure = on('issuer', isActive, (draft, issuer) => {
+  const field = draft.source.pick(Object.keys(disclosures))
+  const value = disclosure(field, draft.source)
+  if (value !== issuer[field]) change(draft, 'issuer', issuer, { [field]: value })
+})
+
+/** An issuer or a product publishes a document. */
+const publishDocument: Finding = (draft) => {
+  const type = draft.source.yes(0.3) ? 'issuer' : 'product'
+  const publish = on(type, isActive, (_, row) => {
+    const fresh = publishedDocument(row['id'] as string, draft.at, draft.source)
+    change(draft, type, row, { documents: [...(row['documents'] as Row[]), fresh].slice(-6) })
+  })
+  publish(draft)
+}
+
+/** A venue lists an issuer or drops it: both records change in one entry of the log. */
+export const listIssuer: Finding = (draft) => {
+  const issuer = choose(draft, 'issuer', isActive)
+  const venue = choose(draft, 'venue', any)
+  if (!issuer || !venue) return
+  const since = formatDate(draft.at)
+  const toggle = (row: Row, key: string, other: Row): Row => {
+    const held = row['listings'] as Row[]
+    const rest = held.filter((listing) => listing[key] !== other['id'])
+    return { ...row, listings: rest.length < held.length ? rest : [...held, { [key]: other['id'], since }] }
+  }
+  write(draft.store, draft.at, [
+    { type: 'issuer', id: issuer['id'] as string, row: toggle(issuer, 'venue_id', venue) },
+    { type: 'venue', id: venue['id'] as string, row: toggle(venue, 'issuer_id', issuer) },
+  ])
+}
+
+/** A venue opens a market in a product. */
+const listProduct: Finding = (draft) => {
+  const product = choose(draft, 'product', isActive)
+  const venue = choose(draft, 'venue', any)
+  if (!product || !venue) return
+  const pair = `${String(product['symbol'])}/${draft.source.pick(['USD', 'USDT', 'USDC', 'EUR'])}`
+  const held = product['listings'] as Row[]
+  if (held.some((listing) => listing['venue_id'] === venue['id'])) return
+  const fresh = { venue_id: venue['id'], pair, since: formatDate(draft.at) }
+  change(draft, 'product', product, { listings: [...held, fresh].slice(-5) })
+}
+
+/** Another issuer takes up the symbol of a product that was wound down. */
+const reuseSymbol = on('product', is('status', 'inactive'), (draft, old) => {
+  newProduct(draft, { symbol: old['symbol'] as string, notIssuer: old['issuer_id'] as string })
+})
+
+/** A deployment on one more chain. */
+const addDeployment = on('product', isActive, (draft, product) => {
+  newDeployment(draft, product['id'] as string)
+})
+
+/** An entity of a kind that no document lists, new or changed. */
+const meetCommittee: Finding = (draft) => {
+  const known = draft.source.yes(0.5) ? choose(draft, 'committee', any) : undefined
+  const last_meeting = formatInstant(draft.at)
+  if (known) return change(draft, 'committee', known, { last_meeting })
+  const name = `${draft.source.pick(['Listing', 'Index', 'Verification', 'Collateral'])} Committee`
+  create(draft, 'committee', { id: freshId(draft, 'committee', slug(name)), name, last_meeting })
+}
+
+/** An entry of the log that no reader is told of. */
+export const noteRunFacts: Finding = (draft) => {
+  write(draft.store, draft.at, [])
+}
+
+/** A sweep over records that changed nothing a reader sees: many such entries in a row. */
+export const noteSweep: Finding = (draft) => {
+  for (let n = 20 + draft.source.int(220); n > 0; n--) noteRunFacts(draft)
+}
+
+/** What a weekday morning brings on average at demo size; rates with a date begin on it, once for certain. */
+export const rates: readonly (readonly [mean: number, find: Finding, from?: number])[] = [
+  [0.36, (draft) => void newProduct(draft)],
+  [0.03, (draft) => void newIssuer(draft)],
+  [0.06, (draft) => void newAsset(draft)],
+  [0.008, (draft) => void newVenue(draft)],
+  [0.05, newDerivative],
+  [0.255, addDeployment],
+  [0.045, correctAddress],
+  [0.04, on('product', isActive, windDown)],
+  [0.004, retireIssuer],
+  [0.03, turn('derivative', isActive, inactive)],
+  [0.1, turn('deployment', isActive, { status: 'deprecated' })],
+  [0.04, turn('deployment', (row) => row['status'] !== 'inactive', inactive)],
+  [0.1, turn('deployment', is('verification_status', 'unverified'), { verification_status: 'verified' })],
+  [0.7, readSources],
+  [0.012, removeProduct],
+  [0.12, readDisclosure],
+  [0.35, publishDocument],
+  [0.1, listIssuer],
+  [0.2, listProduct],
+  [0.012, reuseSymbol],
+  [0.02, meetCommittee, dateAt('2025-02-10')],
+  // What no document lists: a class of assets, a type of venues, a status of products and of deployments.
+  [0.006, (draft) => void newProduct(draft, { asset: newAsset(draft, laterAssetClass) }), dateAt('2025-06-16')],
+  [0.001, (draft) => void newVenue(draft, laterVenueType), dateAt('2025-11-03')],
+  [0.004, turn('product', isActive, { status: laterProductStatus }), dateAt('2026-02-09')],
+  [0.006, turn('deployment', isActive, { status: laterDeploymentStatus }), dateAt('2026-05-04')],
+]
+
+/** An issuer winds a product down: the product and its live deployments become inactive. */
+function windDown(draft: Draft, product: Row): void {
+  for (const row of liveDeployments(draft, product['id'] as string)) {
+    if (row['status'] !== 'inactive') change(draft, 'deployment', row, inactive)
+  }
+  change(draft, 'product', product, inactive)
+}
+
+function liveDeployments(draft: Draft, product: string): Row[] {
+  const ids = draft.store.deploymentsOf.get(product) ?? []
+  return ids.map((id) => rowNow(draft.store, 'deployment', id)).filter((row) => row !== undefined)
+}
+
+function productsOf(draft: Draft, issuer: Row): Row[] {
+  const ids = draft.pools.get('product') ?? []
+  const rows = ids.map((id) => rowNow(draft.store, 'product', id))
+  return rows.filter((row) => row !== undefined && row['issuer_id'] === issuer['id']) as Row[]
 }

@@ -1,12 +1,11 @@
 import { formatInstant } from '../../time.ts'
 import type { RegistryScale } from './calendar.ts'
-import { hash32 } from './chance.ts'
-import { type FeedSettings, feedPage, writeCursor } from './feed.ts'
-import { isLied, type Lie, liedTo } from './lies.ts'
-import { detail, listPage } from './lists.ts'
-import { Refusal, notFound, readQuery } from './refusal.ts'
-import { snapshotBody } from './snapshot.ts'
+import { hashText } from '../world/noise.ts'
+import { type FeedFaults, feedPage, writeCursor } from './feed.ts'
+import { detail, listPage, snapshotBody } from './lists.ts'
+import { Refusal, notFound, readQuery } from '../refusal.ts'
 import { type RegistryView, type Table, tables, viewAt } from './state.ts'
+import type { EntityType, Row } from './store.ts'
 
 /** What the registry side of the sandbox answers from: seed, keys, clock, size, epochs and faults. */
 export interface RegistryEnv {
@@ -23,14 +22,24 @@ export interface RegistryEnv {
 }
 
 /** Departures of the registry that its document allows or leaves open. */
-export interface RegistryFaults {
-  emptyPages?: boolean
-  nullCursorAtTail?: boolean
-  repeatedEvents?: boolean
-  layout?: 'plain' | 'data' | 'next_cursor'
-  eventsKey?: 'data' | 'changes' | 'events'
-  embedded?: 'both' | 'array' | 'products'
+export interface RegistryFaults extends FeedFaults {
+  layout?: 'plain' | 'data' | 'next_cursor' | undefined
+  eventsKey?: 'data' | 'changes' | 'events' | undefined
+  embedded?: 'both' | 'array' | 'products' | undefined
   lies?: readonly Lie[]
+}
+
+/** A way in which the registry contradicts itself about one record, written `products/some-id`. */
+export interface Lie {
+  /**
+   * `lost-event`: its events are left out of the feed. `wrong-retirement`: snapshot and feed say inactive.
+   * `silent-change`: a field has another value everywhere, and no event says so. `filter-omits`: filtered lists leave it out.
+   */
+  readonly kind: 'lost-event' | 'wrong-retirement' | 'silent-change' | 'filter-omits'
+  readonly record: string
+  readonly field?: string | undefined
+  /** JSON, or plain text; absent: the value as it was, with a mark. */
+  readonly value?: string | undefined
 }
 
 /** The version prefix that every path of the registry begins with. */
@@ -109,23 +118,20 @@ function snapshot(view: RegistryView, env: RegistryEnv, query: URLSearchParams, 
 
 function changes(view: RegistryView, env: RegistryEnv, query: URLSearchParams, as_of: string): Response {
   const { faults = {} } = env
-  const settings: FeedSettings = {
+  const { events, next_cursor, has_more } = feedPage(view, query, {
+    ...faults,
     seed: env.seed,
     epoch: epochAt(env, view.at),
     embed: faults.embedded !== 'array',
-    emptyPages: faults.emptyPages === true,
-    repeatedEvents: faults.repeatedEvents === true,
-    nullCursorAtTail: faults.nullCursorAtTail === true,
     loses: (type, id) => isLied(faults.lies ?? [], 'lost-event', type, id),
-  }
-  const { events, next_cursor, has_more } = feedPage(view, query, settings)
+  })
   return Response.json({ [faults.eventsKey ?? 'data']: events, next_cursor, has_more, as_of })
 }
 
 /** A list or detail answer with its entity tag; 304 without a body when the reader holds it already. */
 function tagged(request: Request, content: object, as_of: string): Response {
   const text = JSON.stringify(content)
-  const etag = `"${hash32(text).toString(16)}-${text.length.toString(16)}"`
+  const etag = `"${hashText(text).toString(16)}-${text.length.toString(16)}"`
   const held = (request.headers.get('if-none-match') ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''))
   if (held.includes(etag) || held.includes('*')) return new Response(null, { status: 304, headers: { etag } })
   return new Response(`${text.slice(0, -1)},"as_of":"${as_of}"}`, { headers: { etag } })
@@ -144,5 +150,37 @@ function decoded(segment: string): string {
     return decodeURIComponent(segment)
   } catch {
     throw notFound('no entity with that id')
+  }
+}
+
+/** The view of whoever asks by this way: `told` is what snapshot and feed say, else addresses and lists. */
+function liedTo(view: RegistryView, lies: readonly Lie[], told: boolean): RegistryView {
+  const own = lies.filter(({ kind }) => kind === 'silent-change' || (told && kind === 'wrong-retirement'))
+  if (own.length === 0) return view
+  const edit = (type: EntityType, id: string, row: Row): Row =>
+    own.filter((lie) => isAbout(lie, type, id)).reduce((shown, lie) => ({ ...shown, ...changed(lie, shown) }), row)
+  return { ...view, edit }
+}
+
+/** Whether one of the lies is of this kind and about this entity. */
+function isLied(lies: readonly Lie[], kind: Lie['kind'], type: EntityType, id: string): boolean {
+  return lies.some((lie) => lie.kind === kind && isAbout(lie, type, id))
+}
+
+function isAbout({ record }: Lie, type: EntityType, id: string): boolean {
+  const [table = '', ...rest] = record.split('/')
+  return Object.hasOwn(tables, table) && tables[table as Table] === type && rest.join('/') === id
+}
+
+function changed({ kind, field = 'name', value }: Lie, row: Row): Row {
+  if (kind === 'wrong-retirement') return { status: 'inactive' }
+  if (value === undefined) {
+    const before = row[field]
+    return { [field]: `${typeof before === 'string' ? before : JSON.stringify(before)} (restated)` }
+  }
+  try {
+    return { [field]: JSON.parse(value) as unknown }
+  } catch {
+    return { [field]: value }
   }
 }

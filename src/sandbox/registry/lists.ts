@@ -1,19 +1,12 @@
-import { invalidCursor, invalidParameter, notFound, readLimit, readQuery } from './refusal.ts'
+import { textStream } from '../metrics-body.ts'
+import { invalidCursor, invalidParameter, notFound, readLimit, readQuery } from '../refusal.ts'
 import { type RegistryView, type Table, recordOf, recordsOf, rowOf, tables } from './state.ts'
-import { type Row, idsOf } from './store.ts'
-import {
-  assetClasses,
-  deploymentStatuses,
-  itemStatuses,
-  laterAssetClass,
-  laterVenueType,
-  venueTypes,
-  verificationStatuses,
-} from './vocabulary.ts'
+import { type Row, firstFrom, idsOf } from './store.ts'
+import { assetClasses, laterVenueType, venueTypes } from './vocabulary.ts'
 
-/** How a filter compares: exactly, without regard to case, or as addresses do. */
+/** How a filter compares a field, that of its name unless it says another: exactly, without regard to case, or as addresses do. */
 interface Filter {
-  readonly field: string
+  readonly field?: string
   readonly compare?: 'any-case' | 'address'
   readonly values?: readonly string[]
   readonly form?: RegExp
@@ -21,50 +14,31 @@ interface Filter {
 
 const idForm = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
 const plainHex = /^0x[0-9a-fA-F]+$/
+const status: Filter = { values: ['active', 'inactive'] }
+const loose: Filter = { compare: 'any-case' }
 
 const filters: Readonly<Record<Table, Readonly<Record<string, Filter>>>> = {
-  issuers: {
-    jurisdiction: { field: 'jurisdiction', form: /^[A-Z]{2}$/ },
-    status: { field: 'status', values: itemStatuses },
-    custodian: { field: 'custodian' },
-  },
-  assets: {
-    asset_class: { field: 'asset_class', values: [...assetClasses, laterAssetClass] },
-    ticker: { field: 'ticker', compare: 'any-case' },
-    isin: { field: 'isin', compare: 'any-case' },
-  },
-  products: {
-    issuer: { field: 'issuer_id' },
-    asset: { field: 'asset_id' },
-    status: { field: 'status', values: itemStatuses },
-    symbol: { field: 'symbol', compare: 'any-case' },
-    isin: { field: 'isin', compare: 'any-case' },
-  },
+  issuers: { jurisdiction: { form: /^[A-Z]{2}$/ }, status, custodian: {} },
+  assets: { asset_class: { values: assetClasses.map(([name]) => name) }, ticker: loose, isin: loose },
+  products: { issuer: { field: 'issuer_id' }, asset: { field: 'asset_id' }, status, symbol: loose, isin: loose },
   deployments: {
     product: { field: 'product_id' },
     chain: { field: 'chain_id' },
-    status: { field: 'status', values: deploymentStatuses },
-    verification_status: { field: 'verification_status', values: verificationStatuses },
-    address: { field: 'address', compare: 'address' },
+    status: { values: ['active', 'deprecated', 'inactive'] },
+    verification_status: { values: ['verified', 'unverified'] },
+    address: { compare: 'address' },
   },
-  venues: { venue_type: { field: 'venue_type', values: [...venueTypes, laterVenueType] } },
-  derivatives: { symbol: { field: 'symbol', compare: 'any-case' } },
+  venues: { venue_type: { values: [...venueTypes, laterVenueType] } },
+  derivatives: { symbol: loose },
 }
 
-/** The changing part of a list answer; the envelope's `as_of` is not in it. */
-export interface ListPage {
-  readonly data: readonly Row[]
-  readonly next_cursor: string | null
-  readonly has_more: boolean
-}
-
-/** One page of a list in id order, after the filters; the deployment list holds verified rows only. */
+/** One page of a list in id order, after the filters, without `as_of`; the deployment list holds verified rows only. */
 export function listPage(
   view: RegistryView,
   table: Table,
   query: URLSearchParams,
-  omits: (table: Table, id: string) => boolean = () => false,
-): ListPage {
+  omits: (table: Table, id: string) => boolean,
+) {
   const own = filters[table]
   const given = readQuery(query, ['limit', 'cursor', ...Object.keys(own)])
   const limit = readLimit(given)
@@ -92,11 +66,6 @@ export function detail(view: RegistryView, table: Table, id: string, query: URLS
   return record
 }
 
-/** Every record of a table, for the snapshot. */
-export function allRecords(view: RegistryView, table: Table, embed: boolean): Iterable<Row> {
-  return recordsOf(view, tables[table], embed)
-}
-
 function readFilters(
   own: Readonly<Record<string, Filter>>,
   given: ReadonlyMap<string, string>,
@@ -107,13 +76,13 @@ function readFilters(
     if (!filter) return []
     const supported = (filter.values?.includes(value) ?? true) && (filter.form?.test(value) ?? true)
     if (!supported) throw invalidParameter(`unsupported value of parameter: ${name}`)
-    return [matcher(filter, value)]
+    return [matcher({ field: name, ...filter }, value)]
   })
   if (table === 'deployments') tests.push((row) => row['verification_status'] === 'verified')
   return (row) => tests.every((test) => test(row))
 }
 
-function matcher({ field, compare }: Filter, value: string): (row: Row) => boolean {
+function matcher({ field, compare }: Filter & { readonly field: string }, value: string): (row: Row) => boolean {
   const anyCase = compare === 'any-case' || (compare === 'address' && plainHex.test(value))
   if (!anyCase) return (row) => row[field] === value
   const wanted = value.toLowerCase()
@@ -123,12 +92,36 @@ function matcher({ field, compare }: Filter, value: string): (row: Row) => boole
 function firstAfter(ids: readonly string[], cursor: string | undefined): number {
   if (cursor === undefined) return 0
   if (!idForm.test(cursor)) throw invalidCursor('cursor must be the next_cursor of the previous page')
-  let low = 0
-  let high = ids.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if ((ids[middle] as string) <= cursor) low = middle + 1
-    else high = middle
+  return firstFrom(ids.length, (n) => (ids[n] as string) > cursor)
+}
+
+/** How a snapshot is laid out, and where its deployments stand. */
+interface SnapshotForm {
+  readonly layout: 'plain' | 'data' | 'next_cursor'
+  readonly embedded: 'both' | 'array' | 'products'
+  readonly cursor: string
+  readonly as_of: string
+}
+
+/** The body of a snapshot, written as it is read: one array a table, then the cursor and `as_of`. */
+export function snapshotBody(view: RegistryView, form: SnapshotForm): ReadableStream<Uint8Array> {
+  return textStream(snapshotPieces(view, form))
+}
+
+function* snapshotPieces(view: RegistryView, form: SnapshotForm): Generator<string> {
+  const shown = (Object.keys(tables) as Table[]).filter(
+    (table) => table !== 'deployments' || form.embedded !== 'products',
+  )
+  yield form.layout === 'data' ? '{"data":{' : '{'
+  for (const [index, table] of shown.entries()) {
+    yield `${index > 0 ? ',' : ''}"${table}":[`
+    let comma = ''
+    for (const record of recordsOf(view, tables[table], form.embedded !== 'array')) {
+      yield comma + JSON.stringify(record)
+      comma = ','
+    }
+    yield ']'
   }
-  return low
+  const key = form.layout === 'next_cursor' ? 'next_cursor' : 'cursor'
+  yield `${form.layout === 'data' ? '}' : ''},"${key}":${JSON.stringify(form.cursor)},"as_of":"${form.as_of}"}`
 }

@@ -1,6 +1,8 @@
-import { day, floor, parseInstant } from '../../time.ts'
+import { day, floor } from '../../time.ts'
 import { type RegistryScale, ingest, populate, registryStart } from './calendar.ts'
-import { chance, hash32 } from './chance.ts'
+import { dateAt } from '../world/assets.ts'
+import { hashText } from '../world/noise.ts'
+import { chance } from './entities.ts'
 import type { Draft } from './growth.ts'
 import { type EntityType, type Row, type Store, createStore, entityTypes, idsOf, rowAt, seqAt } from './store.ts'
 
@@ -32,7 +34,7 @@ interface World {
 
 const worlds = new Map<string, World>()
 const worldsKept = 6
-const horizon = parseInstant('2100-01-01') ?? 0
+const horizon = dateAt('2100-01-01')
 
 /** The registry at the instant; the first call writes the calendar up to then, later ones only what is new. */
 export function viewAt(env: { seed: number; scale: RegistryScale }, at: number): RegistryView {
@@ -50,10 +52,10 @@ export function viewAt(env: { seed: number; scale: RegistryScale }, at: number):
 
 /** Fields that every record of a type shows from a Monday on, without an event. */
 const additions: readonly { type: EntityType; from: number; field: string; of: (id: string) => unknown }[] = [
-  { type: 'product', from: instant('2025-03-03'), field: 'share_class', of: (id) => ['A', 'I', null][hash32(id) % 3] },
-  { type: 'deployment', from: instant('2025-09-01'), field: 'decimals', of: (id) => [6, 8, 18][hash32(id) % 3] },
-  { type: 'issuer', from: instant('2026-01-12'), field: 'lei', of: (id) => lei(id) },
-  { type: 'venue', from: instant('2026-03-02'), field: 'country', of: (id) => ['US', 'SG', null][hash32(id) % 3] },
+  { type: 'product', from: dateAt('2025-03-03'), field: 'share_class', of: (id) => ['A', 'I', null][hashText(id) % 3] },
+  { type: 'deployment', from: dateAt('2025-09-01'), field: 'decimals', of: (id) => [6, 8, 18][hashText(id) % 3] },
+  { type: 'issuer', from: dateAt('2026-01-12'), field: 'lei', of: (id) => lei(id) },
+  { type: 'venue', from: dateAt('2026-03-02'), field: 'country', of: (id) => ['US', 'SG', null][hashText(id) % 3] },
 ]
 
 /** The fields added to the records of a type by the instant; a stored row lacks them. */
@@ -120,8 +122,4 @@ function startWorld(env: { seed: number; scale: RegistryScale }): World {
 function lei(id: string): string | null {
   const source = chance('lei', id)
   return source.yes(0.3) ? null : source.text('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ', 20)
-}
-
-function instant(date: string): number {
-  return parseInstant(date) ?? 0
 }

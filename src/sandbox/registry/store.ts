@@ -1,5 +1,6 @@
-/** The kinds of entity that the feed speaks of; no document lists the last one. */
-export type EntityType = 'issuer' | 'asset' | 'product' | 'deployment' | 'venue' | 'derivative' | 'committee'
+/** The kinds of entity that the feed speaks of, in the order of the document, which does not list the last one. */
+export const entityTypes = ['issuer', 'asset', 'product', 'deployment', 'venue', 'derivative', 'committee'] as const
+export type EntityType = (typeof entityTypes)[number]
 
 /** A record as the registry keeps it, without what is embedded on reading. */
 export type Row = Readonly<Record<string, unknown>>
@@ -34,17 +35,6 @@ export interface Store {
   readonly deploymentsOf: Map<string, string[]>
   readonly sorted: Map<EntityType, readonly string[]>
 }
-
-/** The entity types in the order of the document. */
-export const entityTypes: readonly EntityType[] = [
-  'issuer',
-  'asset',
-  'product',
-  'deployment',
-  'venue',
-  'derivative',
-  'committee',
-]
 
 /** An empty registry. */
 export function createStore(): Store {
@@ -122,12 +112,16 @@ export function idsOf(store: Store, type: EntityType): readonly string[] {
 
 /** The number of the last entry at or before the instant; 0 when there is none. */
 export function seqAt(store: Store, at: number): number {
-  let low = 0
-  let high = store.audit.length
+  return firstFrom(store.audit.length, (n) => (store.audit[n] as AuditRow).at > at)
+}
+
+/** The first of so many numbers for which it holds, once it holds it does for all that follow; their count where it never does. */
+export function firstFrom(count: number, holds: (n: number) => boolean): number {
+  let [low, high] = [0, count]
   while (low < high) {
     const middle = (low + high) >>> 1
-    if ((store.audit[middle] as AuditRow).at <= at) low = middle + 1
-    else high = middle
+    if (holds(middle)) high = middle
+    else low = middle + 1
   }
   return low
 }

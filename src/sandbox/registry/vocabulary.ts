@@ -1,21 +1,29 @@
-/** The listed asset classes; the list is open and grows in this world in June 2025. */
-export const assetClasses = [
-  'stocks',
-  'funds-etfs',
-  'us-treasury-funds',
-  'non-us-govt-debt',
-  'corporate-bonds',
-  'credit',
-  'commodities',
-  'stablecoins',
-  'indices',
-  'pe-vc',
-  'real-estate',
-  'insurance-linked',
-] as const
+function words(text: string, between = ' '): readonly string[] {
+  return text.split(between)
+}
 
 /** The asset class that no document lists. */
 export const laterAssetClass = 'carbon-credits'
+
+/**
+ * The asset classes, how common each is among new assets, and the tails of names, where `%` is the word pair before it.
+ * The list is open and grows in this world in June 2025, by the last one.
+ */
+export const assetClasses: readonly (readonly [name: string, weight: number, tails: readonly string[]])[] = [
+  ['stocks', 34, ['% Corp.', '% Industries plc', '% Technologies Inc.', '% Pharma AG', '% Energy SA']],
+  ['funds-etfs', 14, ['% Core Equity UCITS ETF', '% Global Bond ETF', '% Small Cap Fund']],
+  ['us-treasury-funds', 6, ['% Short-Term Treasury Fund', '% T-Bill Liquidity Fund']],
+  ['non-us-govt-debt', 4, ['% Bund Fund', '% Euro Government Bond Fund', '% Gilt Fund']],
+  ['corporate-bonds', 6, ['% 4.25% Notes 2029', '% 6.125% Senior Notes 2031', '% Green Bond 2030']],
+  ['credit', 6, ['% Private Credit Fund', '% Trade Finance Pool', '% CLO AAA Notes']],
+  ['commodities', 5, ['% Vaulted Gold', '% Silver Bullion', '% Uranium Stockpile']],
+  ['stablecoins', 5, ['% US Dollar', '% Euro', '% Swiss Franc']],
+  ['indices', 4, ['% 500 Index', '% Technology 100 Index']],
+  ['pe-vc', 4, ['% Growth Partners IV', '% Venture Fund II']],
+  ['real-estate', 6, ['% Residential REIT', '% Office Park', '% Logistics Property']],
+  ['insurance-linked', 2, ['% Catastrophe Bond 2027', '% Reinsurance Sidecar']],
+  [laterAssetClass, 0, ['% Forest Carbon 2024', '% Removal Credits']],
+]
 
 /** The listed venue types; the list is open and grows in this world in November 2025. */
 export const venueTypes = ['cex', 'perp-dex', 'rwa-exchange'] as const
@@ -23,20 +31,11 @@ export const venueTypes = ['cex', 'perp-dex', 'rwa-exchange'] as const
 /** The venue type that no document lists. */
 export const laterVenueType = 'otc-desk'
 
-/** Status values of issuers and products that a filter takes. */
-export const itemStatuses = ['active', 'inactive'] as const
-
 /** The product status that no document lists. */
 export const laterProductStatus = 'suspended'
 
-/** Status values of deployments that a filter takes. */
-export const deploymentStatuses = ['active', 'deprecated', 'inactive'] as const
-
 /** The deployment status that no document lists. */
 export const laterDeploymentStatus = 'paused'
-
-/** How far the registry has checked a deployment; the deployment list publishes verified rows only. */
-export const verificationStatuses = ['verified', 'unverified'] as const
 
 /** A chain as the registry writes it: one chain may stand under several ids. */
 export interface Chain {
@@ -64,105 +63,48 @@ export const chains: readonly Chain[] = [
 ]
 
 /** Home countries of issuers, with the ISIN prefixes of their papers. */
-export const jurisdictions = [
-  'US',
-  'CH',
-  'LI',
-  'LU',
-  'IE',
-  'DE',
-  'FR',
-  'GB',
-  'JE',
-  'KY',
-  'VG',
-  'BM',
-  'SG',
-  'HK',
-  'AE',
-  'JP',
-]
+export const jurisdictions = words('US CH LI LU IE DE FR GB JE KY VG BM SG HK AE JP')
 
-/** Named custodians. */
-export const custodians = [
-  'Alpine Custody AG',
-  'Harbour Trust Company',
-  'Northgate Bank & Trust',
-  'Banque de Garde Léman S.A.',
-  'Meridian Fund Services Ltd.',
-  'Castellan Digital Custody',
-  'Eastbridge Securities Services',
-  'Keystone Depository Trust',
-]
-
-/** Named governing laws. */
-export const governingLaws = [
-  'Laws of Switzerland',
-  'Laws of Liechtenstein',
-  'Laws of Luxembourg',
-  'State of Delaware, USA',
-  'State of New York, USA',
-  'England and Wales',
-  'British Virgin Islands',
-  'Cayman Islands',
-  'Singapore',
-]
-
-/** Named regulators. */
-export const regulators = ['FINMA', 'FMA Liechtenstein', 'CSSF', 'SEC', 'BaFin', 'FCA', 'MAS', 'BMA', 'CIMA', 'VARA']
-
-/** Reasons that stand behind `None (`, by field. */
-export const noneReasons = {
-  custodian: ['None (self-custodied structure)', 'None (assets held on-chain by the issuer)'],
-  governing_law: ['None (protocol without a legal entity)'],
-  regulator: ['None (exempt private placement)', 'None (unregulated entity)'],
-} as const
-
-const firstWordsText =
-  'Alder Amber Anchor Arc Atlas Aurora Basalt Beacon Birch Bright Cedar Cinder Cobalt Coral Crest Delta Ember ' +
-  'Fathom Field Flint Garnet Glacier Granite Harbor Hazel Indigo Iris Juniper Keel Larch Lumen Maple Marble ' +
-  'Nimbus North Oak Onyx Orchard Pine Quartz River Saffron Sage Sierra Slate Solis Spruce Sterling Summit ' +
-  'Terra Tidal Umber Vale Verdant Vista Walnut West Willow Zenith Zephyr'
-
-/** Words that names are made of. */
-export const firstWords = firstWordsText.split(' ')
-
-const secondWordsText =
-  'Bay Bridge Brook Crown Dale Edge Fall Fjord Forge Gate Grove Haven Hill House Lake Land Light Line Mark ' +
-  'Mill Path Peak Point Port Reach Ridge Rock Shore Spring Stone Stream Tower Vault View Ward Water Way Well ' +
-  'Wick Wood'
-
-/** Words that names are made of. */
-export const secondWords = secondWordsText.split(' ')
-
-/** What follows the word pair in the name of an issuer. */
-export const issuerForms = [
-  'Finance AG',
-  'Assets Ltd.',
-  'Capital LLC',
-  'Tokenization S.A.',
-  'Digital Securities GmbH',
-  'Trust',
-  'Protocol',
-  'Markets Inc.',
-]
-
-/** The tail of an asset's name by class; `%` is the word pair before it. */
-export const assetTails: Readonly<Record<string, readonly string[]>> = {
-  stocks: ['% Corp.', '% Industries plc', '% Technologies Inc.', '% Pharma AG', '% Energy SA'],
-  'funds-etfs': ['% Core Equity UCITS ETF', '% Global Bond ETF', '% Small Cap Fund'],
-  'us-treasury-funds': ['% Short-Term Treasury Fund', '% T-Bill Liquidity Fund'],
-  'non-us-govt-debt': ['% Bund Fund', '% Euro Government Bond Fund', '% Gilt Fund'],
-  'corporate-bonds': ['% 4.25% Notes 2029', '% 6.125% Senior Notes 2031', '% Green Bond 2030'],
-  credit: ['% Private Credit Fund', '% Trade Finance Pool', '% CLO AAA Notes'],
-  commodities: ['% Vaulted Gold', '% Silver Bullion', '% Uranium Stockpile'],
-  stablecoins: ['% US Dollar', '% Euro', '% Swiss Franc'],
-  indices: ['% 500 Index', '% Technology 100 Index'],
-  'pe-vc': ['% Growth Partners IV', '% Venture Fund II'],
-  'real-estate': ['% Residential REIT', '% Office Park', '% Logistics Property'],
-  'insurance-linked': ['% Catastrophe Bond 2027', '% Reinsurance Sidecar'],
-  'carbon-credits': ['% Forest Carbon 2024', '% Removal Credits'],
+/** The three fields of an issuer that tell null, `not disclosed`, `None (…)` and a name apart: the names and the reasons. */
+export const disclosures: Readonly<Record<string, Readonly<Record<'named' | 'none', readonly string[]>>>> = {
+  custodian: {
+    named: words(
+      'Alpine Custody AG; Harbour Trust Company; Northgate Bank & Trust; Banque de Garde Léman S.A.; ' +
+        'Meridian Fund Services Ltd.; Castellan Digital Custody; Eastbridge Securities Services; Keystone Depository Trust',
+      '; ',
+    ),
+    none: ['None (self-custodied structure)', 'None (assets held on-chain by the issuer)'],
+  },
+  governing_law: {
+    named: words(
+      'Laws of Switzerland; Laws of Liechtenstein; Laws of Luxembourg; State of Delaware, USA; ' +
+        'State of New York, USA; England and Wales; British Virgin Islands; Cayman Islands; Singapore',
+      '; ',
+    ),
+    none: ['None (protocol without a legal entity)'],
+  },
+  regulator: {
+    named: words('FINMA; FMA Liechtenstein; CSSF; SEC; BaFin; FCA; MAS; BMA; CIMA; VARA', '; '),
+    none: ['None (exempt private placement)', 'None (unregulated entity)'],
+  },
 }
 
-/** How common each listed class is among new assets, in the order of `assetClasses`. */
-export const classWeights = [34, 14, 6, 4, 6, 6, 5, 5, 4, 4, 6, 2]
+/** Words that names are made of. */
+export const firstWords = words(
+  'Alder Amber Anchor Arc Atlas Aurora Basalt Beacon Birch Bright Cedar Cinder Cobalt Coral Crest Delta Ember ' +
+    'Fathom Field Flint Garnet Glacier Granite Harbor Hazel Indigo Iris Juniper Keel Larch Lumen Maple Marble ' +
+    'Nimbus North Oak Onyx Orchard Pine Quartz River Saffron Sage Sierra Slate Solis Spruce Sterling Summit ' +
+    'Terra Tidal Umber Vale Verdant Vista Walnut West Willow Zenith Zephyr',
+)
+
+export const secondWords = words(
+  'Bay Bridge Brook Crown Dale Edge Fall Fjord Forge Gate Grove Haven Hill House Lake Land Light Line Mark ' +
+    'Mill Path Peak Point Port Reach Ridge Rock Shore Spring Stone Stream Tower Vault View Ward Water Way Well ' +
+    'Wick Wood',
+)
+
+/** What follows the word pair in the name of an issuer. */
+export const issuerForms = words(
+  'Finance AG; Assets Ltd.; Capital LLC; Tokenization S.A.; Digital Securities GmbH; Trust; Protocol; Markets Inc.',
+  '; ',
+)

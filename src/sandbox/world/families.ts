@@ -63,12 +63,11 @@ const chained: readonly AssetFamily[] = [...aged, 'chain']
 const traded: readonly AssetFamily[] = [...chained, 'token', 'meme', 'gold']
 const skewed = { high: 0.3, mood: -0.5, since: '2020-02-01', ids: optioned, key: 'derivatives/options_25delta_skew' }
 
-/** Holders of at least so much: about how many addresses. */
-const thresholds = {
-  ...{ '1_usd': 4.4e7, '10_usd': 3.6e7, '100_usd': 2.3e7, '1k_usd': 1.1e7, '10k_usd': 3.3e6, '100k_usd': 520_000 },
-  ...{ '1m_usd': 110_000, point_zero_1: 1.3e7, point_1: 4.6e6, '1': 1e6, '10': 152_000, '100': 16_200, '1k': 2100 },
-  '10k': 98,
-}
+/** Holders of at least so much, and about how many addresses they have. */
+const thresholds = words(
+  '1_usd:4.4e7 10_usd:3.6e7 100_usd:2.3e7 1k_usd:1.1e7 10k_usd:3.3e6 100k_usd:520e3 1m_usd:110e3 ' +
+    'point_zero_1:1.3e7 point_1:4.6e6 1:1e6 10:152e3 100:16200 1k:2100 10k:98',
+)
 
 /** By the pattern of paths, in the order of asking: the first match holds, the last one matches everything. */
 const families = [
@@ -94,8 +93,9 @@ const families = [
     ['', 'band', 0.3, { high: 1.1 }],
   ]),
   ...below('^addresses/', { whole: true }, [
-    ...Object.entries(thresholds).map(([name, level]): Row => {
-      return [`min_${name}_count_pit$`, 'stock', level, { swing: 0.06, mood: name.endsWith('usd') ? 1 : 0.1 }]
+    ...thresholds.map((threshold): Row => {
+      const [name = '', level] = threshold.split(':')
+      return [`min_${name}_count_pit$`, 'stock', Number(level), { swing: 0.06, mood: name.endsWith('usd') ? 1 : 0.1 }]
     }),
     ['min_32_', 'stock', 240_000, { swing: 0.08, ids: eth }],
     ['non_zero', 'stock', 5.3e7, { swing: 0.03 }],

@@ -67,9 +67,13 @@ function partsOf(ground: Ground) {
   const z = swing(ground)
   const height = chainHeight(market.asset.id, seed)
   const noise = octaves(hashText('market/dominance', seed), swings)
+  const fixed = { level, width: high - level, finish: whole ? Math.round : usdDigits, since: dateAt(since) }
   return {
-    ...{ level, width: high - level, finish: whole ? Math.round : usdDigits, since: dateAt(since), z, height },
-    ...{ price: market.price, supply: market.supply, size: market.size, share },
+    ...market,
+    ...fixed,
+    z,
+    share,
+    height,
     /** What the swing makes of a level. */
     wave: (at: number) => Math.exp(amplitude * z(at)),
     lead: octaves(hashText(key, seed), [[40 * day, 0.3]]),

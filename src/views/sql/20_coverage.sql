@@ -2,11 +2,10 @@
 -- law: L5, L6. Obeys only observed_as_of, and ledger_as_of at the doors.
 CREATE OR REPLACE VIEW coverage AS
 SELECT metric, asset, "interval", currency, exchange, network, since, until, state, reason,
-  CASE WHEN {{unset_ledger}} OR asked_at <= {{ledger_as_of}} THEN asked_at END AS asked_at,
-  CASE WHEN {{unset_ledger}} OR verified_at <= {{ledger_as_of}} THEN verified_at END AS verified_at
+  CASE WHEN {{by_then asked_at}} THEN asked_at END AS asked_at,
+  CASE WHEN {{by_then verified_at}} THEN verified_at END AS verified_at
 FROM {{ledger coverage}}
-WHERE CASE WHEN {{unset_ledger}} THEN removed_at IS NULL
-  ELSE added_at <= {{ledger_as_of}} AND (removed_at IS NULL OR removed_at > {{ledger_as_of}}) END;
+WHERE {{stands}};
 COMMENT ON VIEW coverage IS 'Every requested window and its state. Windows of one series are disjoint.';
 {{series_comments coverage}}
 COMMENT ON COLUMN coverage.since IS 'start of the window';

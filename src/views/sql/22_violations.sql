@@ -5,12 +5,11 @@ CREATE OR REPLACE VIEW violations AS
 SELECT * REPLACE (CASE WHEN accepted_at IS NOT NULL THEN 'accepted' WHEN passed_at IS NOT NULL THEN 'passed' ELSE 'open' END AS status)
 FROM (
   SELECT metric, asset, "interval", currency, exchange, network, t, kind, stored, offered, stored_at, offered_at, request,
-    CASE WHEN {{unset_ledger}} OR accepted_at <= {{ledger_as_of}} THEN accepted_at END AS accepted_at,
-    CASE WHEN {{unset_ledger}} OR accepted_at <= {{ledger_as_of}} THEN why END AS why, passed_at,
+    CASE WHEN {{by_then accepted_at}} THEN accepted_at END AS accepted_at,
+    CASE WHEN {{by_then accepted_at}} THEN why END AS why, passed_at,
     '' AS status, incident, until, points
   FROM {{ledger violations}}
-  WHERE CASE WHEN {{unset_ledger}} THEN removed_at IS NULL
-    ELSE added_at <= {{ledger_as_of}} AND (removed_at IS NULL OR removed_at > {{ledger_as_of}}) END
+  WHERE {{stands}}
 );
 COMMENT ON VIEW violations IS 'Upstream values that differ from the stored ones, which stay as they are.';
 {{series_comments violations}}

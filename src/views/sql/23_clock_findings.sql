@@ -3,7 +3,7 @@
 CREATE OR REPLACE VIEW clock_findings AS
 SELECT metric, asset, "interval", currency, exchange, network, t, kind, detail, found_at
 FROM {{ledger clock_findings}}
-WHERE {{unset_ledger}} OR added_at <= {{ledger_as_of}};
+WHERE {{by_then added_at}};
 COMMENT ON VIEW clock_findings IS 'Contradictions of clocks: computed before the end, before a stated time, start or end of interval.';
 {{series_comments clock_findings}}
 COMMENT ON COLUMN clock_findings.t IS 'start of the interval; of a whole body its first';

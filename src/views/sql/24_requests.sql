@@ -2,7 +2,7 @@
 -- law: L6, L8. Obeys only observed_as_of, and ledger_as_of at the doors.
 CREATE OR REPLACE VIEW requests AS
 SELECT {{columns requests}} FROM {{ledger requests}}
-WHERE {{unset_ledger}} OR asked_at <= {{ledger_as_of}};
+WHERE {{by_then asked_at}};
 COMMENT ON VIEW requests IS 'Every request to an API and what came of it. No key is in it.';
 COMMENT ON COLUMN requests.id IS 'id of the request';
 COMMENT ON COLUMN requests.run IS 'run that asked it; see runs';

@@ -2,13 +2,13 @@
 -- law: L6. Obeys only observed_as_of, and ledger_as_of at the doors: a run that had not ended by then shows no end.
 CREATE OR REPLACE VIEW runs AS
 SELECT id, job, command, started_at,
-  CASE WHEN {{unset_ledger}} OR ended_at <= {{ledger_as_of}} THEN ended_at END AS ended_at,
-  CASE WHEN {{unset_ledger}} OR ended_at <= {{ledger_as_of}} THEN stopped_by END AS stopped_by,
-  CASE WHEN {{unset_ledger}} OR ended_at <= {{ledger_as_of}} THEN exit_code END AS exit_code,
+  CASE WHEN {{by_then ended_at}} THEN ended_at END AS ended_at,
+  CASE WHEN {{by_then ended_at}} THEN stopped_by END AS stopped_by,
+  CASE WHEN {{by_then ended_at}} THEN exit_code END AS exit_code,
   plan,
-  CASE WHEN {{unset_ledger}} OR ended_at <= {{ledger_as_of}} THEN actual END AS actual
+  CASE WHEN {{by_then ended_at}} THEN actual END AS actual
 FROM {{ledger runs}}
-WHERE {{unset_ledger}} OR started_at <= {{ledger_as_of}};
+WHERE {{by_then started_at}};
 COMMENT ON VIEW runs IS 'Every run: when, what it planned, what it did.';
 COMMENT ON COLUMN runs.id IS 'id of the run';
 COMMENT ON COLUMN runs.job IS 'what it did: fetch, registry …';

@@ -2,7 +2,7 @@
 -- law: L6. Obeys only observed_as_of, and ledger_as_of at the doors.
 CREATE OR REPLACE VIEW versions AS
 SELECT {{columns versions}} FROM {{ledger versions}}
-WHERE {{unset_ledger}} OR committed_at <= {{ledger_as_of}};
+WHERE {{by_then committed_at}};
 COMMENT ON VIEW versions IS 'Every commit of the lake. observed_as_of names one by its instant.';
 COMMENT ON COLUMN versions.version IS 'number of the commit; covers all tables at once';
 COMMENT ON COLUMN versions.committed_at IS 'its instant, strictly increasing; the observed_at of what it brought';

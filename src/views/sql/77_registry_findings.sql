@@ -4,7 +4,7 @@ CREATE OR REPLACE VIEW registry_findings AS
 SELECT "at" AS found_at, kind, resource, id, detail, held, offered, notes.accepted_at, notes.why
 FROM {{files registry_findings}} AS found
 LEFT JOIN (
-  FROM {{ledger accepted_findings}} WHERE {{unset_ledger}} OR accepted_at <= {{ledger_as_of}}
+  FROM {{ledger accepted_findings}} WHERE {{by_then accepted_at}}
 ) AS notes ON notes.finding = left(sha256(concat_ws(chr(10), kind, resource, id, detail, md5(held), md5(offered))), 12)
 WHERE ({{unset as_of}} OR "at" <= {{as_of}}) AND ({{unset observed_as_of}} OR "at" <= {{observed_as_of}});
 COMMENT ON VIEW registry_findings IS 'Contradictions of the registry: returned ids, both places of a deployment, what a verify found.';
