@@ -47,20 +47,12 @@ export interface PlanInput extends MetadataInput {
   readonly now: Instant
 }
 
-/** A plan and what it knows of the provider's metadata: of how many selected paths, and how many were asked for now. */
-interface Prepared {
-  readonly plan: Plan
-  readonly metadata: { readonly paths: number; readonly asked: number }
-}
-
 /**
  * The plan against what the lake holds; a lake that is not there yet holds nothing, and nothing is written. Metadata
- * that are old are asked for first and kept where a lake is that may be written to; `asking` null: those that are held must do.
+ * that are old are asked for first and kept where a lake is that may be written to; `asking` null: those that are held must
+ * do. Beside it: of how many selected paths there are metadata, and how many were asked for now.
  */
-export async function preparePlan(
-  input: PlanInput,
-  asking: (BesideDeps & CommitDeps) | null = null,
-): Promise<Prepared> {
+export async function preparePlan(input: PlanInput, asking: (BesideDeps & CommitDeps) | null = null) {
   const { settings, catalogue, selections } = input
   checkSelections(catalogue, selections)
   using ledger = isBegun(settings.data) ? await Ledger.openToRead(settings.data) : null
@@ -219,12 +211,6 @@ export function unmapped(
   return null
 }
 
-/** A range of a series that was planned, and what is said of it. */
-interface NotAsked {
-  readonly ask: Ask
-  readonly coverage: readonly CoverageRow[]
-}
-
 /**
  * What of planned windows no answer was about, one range after the other of each series: what is due and of which nothing
  * else is on record. Where that was told before it keeps its date.
@@ -234,7 +220,7 @@ export function notAsked(
   asks: readonly Ask[],
   answered: ReadonlyMap<string, readonly Window[]>,
   asked: Asked,
-): NotAsked[] {
+): { readonly ask: Ask; readonly coverage: readonly CoverageRow[] }[] {
   const bySeries = Map.groupBy(asks, ({ series }) => series.id)
   const held = heldCoverage(ledger, [...bySeries.keys()])
   return [...bySeries].flatMap(([id, own]) => {

@@ -40,19 +40,11 @@ export interface PublishSummary {
   readonly lake: string
   /** The lake version that the tables tell of now. */
   readonly version: number
-  readonly tables: Readonly<Record<string, PublishedChange>>
+  readonly tables: Readonly<Record<string, ReturnType<typeof publishedChange>>>
   /** Files that the tables named and that were gone, cut or changed there; they were brought again. */
   readonly lost: { readonly missing: number; readonly changed: number }
   /** What travelled to `lake/`, where that was asked for. */
   readonly lake_copy?: { readonly version: number; readonly files: number; readonly bytes: number }
-}
-
-/** The version that a table got, and the files that it gained and lost. */
-interface PublishedChange {
-  readonly delta_version: number
-  readonly files_added: number
-  readonly files_removed: number
-  readonly bytes_added: number
 }
 
 /** Brings the tables of a destination up to the newest version of the lake, each by one commit, `versions` last. */
@@ -102,7 +94,7 @@ async function published(
   const mended = await requireFit(engine, to, states, at)
   const mark = `${lake.slice(0, 8)}-${String(version).padStart(10, '0')}-${id}-${Math.floor(deps.random() * 36 ** 6).toString(36)}`
   const writing: Writing = { ...logs, mark, now: at.now, portions }
-  const done: Record<string, PublishedChange> = {}
+  const done: Record<string, ReturnType<typeof publishedChange>> = {}
   const count = { missing: 0, changed: 0 }
   await begin({ version, destination: to.uri }, () => ({ version, tables: Object.keys(done).length, ...count }))
   const files = [...states].flatMap(([name, { files: adds }]) => [...adds.values()].map((add) => placeOf(name, add)))
@@ -165,7 +157,7 @@ async function publishTable(
   const step = { last: counts ? last : undefined, now: { version: at.version, at: at.at } satisfies Mark }
   const change = await changeOf(writing, { table, columns, state, lost }, step)
   if (!change && state.version >= 0 && isSchema(state, columns)) return undefined
-  return await commitChange(writing, { name: table.name, columns, state }, change ?? { add: [], leave: [] }, at)
+  return await commitChange(writing, { table, columns, state }, change ?? { add: [], leave: [] }, at)
 }
 
 /** Whether a table tells of the lake version that another one tells of, or a later one. */
@@ -177,7 +169,8 @@ function isSchema(state: TableState, columns: Parameters<typeof schemaString>[0]
   return state.metaData?.schemaString === schemaString(columns)
 }
 
-function publishedChange(state: TableState, { add, leave }: Change): PublishedChange {
+/** The version that a table got, and the files that it gained and lost. */
+function publishedChange(state: TableState, { add, leave }: Change) {
   const bytes_added = add.reduce((sum, { size }) => sum + size, 0)
   return { delta_version: state.version, files_added: add.length, files_removed: leave.length, bytes_added }
 }
@@ -216,7 +209,7 @@ async function publishVersions(
   const order = ['lake_version', 'table_name']
   const written = await writeRows(writing, versionsTable, { rows, columns, where: [], order })
   const add = [await placeFile(writing, versionsTable, '0', written, {})]
-  return await commitChange(writing, { name: versionsTable, columns, state }, { add, leave: known }, at)
+  return await commitChange(writing, { table: { name: versionsTable }, columns, state }, { add, leave: known }, at)
 }
 
 /** The rows that stand there, as a SELECT over local copies. */

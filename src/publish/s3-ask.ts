@@ -24,19 +24,7 @@ export interface Call extends Pick<Exchange, 'method' | 'body' | 'into'> {
 type Try<T> = { readonly done: T } | { readonly again: Exchanged }
 
 /** How a bucket is asked. */
-export interface Asking {
-  readonly settings: () => Promise<S3Settings>
-  /** One try. */
-  readonly once: (call: Call) => Promise<Exchanged>
-  /** Tries again, with growing pauses, while failures pass; then gives up with words. */
-  readonly persist: <T>(doing: string, attempt: () => Promise<Try<T>>) => Promise<T>
-  /** The answer to a request that may be sent twice; failures that pass were waited out. */
-  readonly ask: (doing: string, call: Call) => Promise<Answer>
-  /** The same, which must be a success. */
-  readonly want: (doing: string, call: Call) => Promise<Answer>
-  /** What a person is told of an answer that will not change. */
-  readonly refuse: (answer: Answer, doing: string) => Promise<LakeError>
-}
+export type Asking = ReturnType<typeof askS3>
 
 const retries: RetryPolicy = {
   attempts: 6,
@@ -49,17 +37,20 @@ const retries: RetryPolicy = {
 const connections = 8
 
 /** Asks the bucket of an address, with what the environment says of keys and places. */
-export function askS3(text: string, web: Web): Asking {
+export function askS3(text: string, web: Web) {
   let known: ReturnType<typeof connect> | undefined
   const ready = (): NonNullable<typeof known> => (known ??= connect(text, web))
   const settings = async (): Promise<S3Settings> => (await ready()).settings
+  /** One try. */
   const once = async (call: Call): Promise<Exchanged> => {
     const { settings: own, exchange } = await ready()
     return await exchange(await toSend(call, own, web), web.signal)
   }
+  /** What a person is told of an answer that will not change. */
   const refuse = async (answer: Answer, doing: string): Promise<LakeError> =>
     refusal(answer, await settings(), doing, web.now())
-  const persist: Asking['persist'] = async (doing, attempt) => {
+  /** Tries again, with growing pauses, while failures pass; then gives up with words. */
+  const persist = async <T>(doing: string, attempt: () => Promise<Try<T>>): Promise<T> => {
     for (let tries = noTries; ; ) {
       const began = web.now()
       const result = await attempt()
@@ -71,13 +62,15 @@ export function askS3(text: string, web: Web): Asking {
       tries = next.tries
     }
   }
-  const ask: Asking['ask'] = async (doing, call) =>
-    await persist(doing, async () => {
+  /** The answer to a request that may be sent twice; failures that pass were waited out. */
+  const ask = async (doing: string, call: Call): Promise<Answer> =>
+    await persist<Answer>(doing, async () => {
       const got = await once(call)
       const done = lastingAnswer(got)
       return done ? { done } : { again: got }
     })
-  const want: Asking['want'] = async (doing, call) => {
+  /** The same, which must be a success. */
+  const want = async (doing: string, call: Call): Promise<Answer> => {
     const answer = await ask(doing, call)
     if (answer.status >= 200 && answer.status < 300) return answer
     throw await refuse(answer, doing)

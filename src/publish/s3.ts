@@ -78,7 +78,7 @@ async function prove(asking: Asking): Promise<void> {
  */
 async function createOnce(asking: Asking, path: string, body: Buffer, bare = false): Promise<'created' | 'exists'> {
   let unsure = false
-  return await asking.persist(writing, async () => {
+  return await asking.persist<'created' | 'exists'>(writing, async () => {
     const got = await asking.once({ method: 'PUT', path, body, headers: { 'if-none-match': '*' } })
     const answer = lastingAnswer(got)
     if (answer?.status === 200) return { done: 'created' }

@@ -60,10 +60,7 @@ export function sortedText(value: Value): string {
 }
 
 /** The parts of an envelope around records. */
-export interface Envelope {
-  readonly as_of: string | null
-  readonly cursor: string | null
-}
+export type Envelope = Readonly<ReturnType<typeof envelope>>
 
 /**
  * An object around records under the usual names, where the configuration says that this provider has others; of what is
@@ -84,7 +81,7 @@ export function usually(object: Fields, of: Resource | ReadonlyMap<string, Resou
 }
 
 /** The cursor, under the first of these names, and the instant that a body states, at its top or under `data`. */
-export function envelope(body: Fields, cursorKeys: readonly string[]): Envelope {
+export function envelope(body: Fields, cursorKeys: readonly string[]) {
   const inner = isFields(body['data']) ? body['data'] : {}
   const find = (keys: readonly string[]): string | null => {
     for (const key of keys)

@@ -24,6 +24,9 @@ interface OpenFile {
   longest: number
 }
 
+/** What all rows of a file have in common, by column: an instant in microseconds, a text, or null. */
+export type Constants = Readonly<Record<string, number | string | null>>
+
 /** Lines of JSON in the spool, one file per name; must be closed. */
 export class Lines {
   readonly #spool: Spool
@@ -48,16 +51,38 @@ export class Lines {
     if (bytes > open.longest) open.longest = bytes
   }
 
-  /** How many rows and bytes the file of this name has, and bytes of its longest line. */
-  size(name: string): Readonly<Pick<OpenFile, 'rows' | 'bytes' | 'longest'>> {
-    return this.#files.get(name) ?? { rows: 0, bytes: 0, longest: 0 }
+  /** How many rows and bytes the file of this name has. */
+  size(name: string): Readonly<Pick<OpenFile, 'rows' | 'bytes'>> {
+    return this.#files.get(name) ?? { rows: 0, bytes: 0 }
   }
 
-  /** The file of this name with everything written to it; undefined when nothing was added. */
-  file(name: string): string | undefined {
+  /**
+   * Turns the file of this name into Parquet with these columns, of which SQL makes some of others (`made`); what no line
+   * names is NULL. False when nothing was added.
+   */
+  async toParquet(
+    engine: Engine,
+    name: string,
+    columns: readonly Column[],
+    { constants, made = {}, out, ticket }: ParquetFile,
+  ): Promise<boolean> {
     const open = this.#files.get(name)
-    if (open) flush(open)
-    return open?.file
+    if (!open) return false
+    flush(open)
+    const given = columns.map((column) => made[column[0]] ?? constant(column, constants))
+    const select = columns.map(([own], i) => (given[i] === undefined ? `"${own}"` : `${given[i]} AS "${own}"`))
+    const types = columns.flatMap(([own, type], i) => (given[i] === undefined ? [`"${own}": '${type}'`] : []))
+    await engine.run(
+      statement('write', {
+        columns: select.join(', '),
+        lines: quote(open.file),
+        types: `{${types.join(', ')}}`,
+        longest: String(Math.max(1_000_000, open.longest)),
+        out: quote(out),
+        metadata: footerSql(footerOf(ticket)),
+      }),
+    )
+    return true
   }
 
   [Symbol.dispose](): void {
@@ -67,6 +92,14 @@ export class Lines {
     }
     this.#files.clear()
   }
+}
+
+/** What a file of lines becomes. */
+interface ParquetFile {
+  readonly constants: Constants
+  readonly made?: Readonly<Record<string, string>> | undefined
+  readonly out: string
+  readonly ticket: Ticket
 }
 
 /** Puts a line into the block, or into the file where it is too long for one; gives its bytes. */
@@ -88,43 +121,6 @@ function append(open: OpenFile, line: string): number {
 function flush(open: OpenFile): void {
   open.handle.write(open.block.subarray(0, open.used))
   open.used = 0
-}
-
-/** What all rows of a file have in common, by column: an instant in microseconds, a text, or null. */
-export type Constants = Readonly<Record<string, number | string | null>>
-
-/** Lines that become a file of a table. */
-interface ParquetJob {
-  readonly columns: readonly Column[]
-  readonly lines: string
-  /** Bytes of the longest line. */
-  readonly longest: number
-  readonly constants: Constants
-  /** Columns that SQL makes of others, by name. */
-  readonly made?: Readonly<Record<string, string>>
-  readonly out: string
-  readonly ticket: Ticket
-}
-
-/** Turns the lines of a registry table into Parquet; columns that no line names are NULL. */
-export async function writeParquet(engine: Engine, job: ParquetJob): Promise<void> {
-  const { columns } = job
-  const given = (column: Column): string | undefined => job.made?.[column[0]] ?? constant(column, job.constants)
-  const select = columns.map((column) => {
-    const sql = given(column)
-    return sql === undefined ? `"${column[0]}"` : `${sql} AS "${column[0]}"`
-  })
-  const types = columns.filter((column) => given(column) === undefined).map(([name, type]) => `"${name}": '${type}'`)
-  await engine.run(
-    statement('write', {
-      columns: select.join(', '),
-      lines: quote(job.lines),
-      types: `{${types.join(', ')}}`,
-      longest: String(Math.max(1_000_000, job.longest)),
-      out: quote(job.out),
-      metadata: footerSql(footerOf(job.ticket)),
-    }),
-  )
 }
 
 function constant([name, type]: Column, constants: Constants): string | undefined {

@@ -77,23 +77,8 @@ interface ListWanted {
   readonly pageLimit: number
 }
 
-/** All pages of a list, together. */
-interface ListRead {
-  readonly kind: 'pages'
-  readonly records: Value[]
-  readonly raws: RawBody[]
-  readonly as_of: string | null
-  readonly bytes: number
-}
-
-/** How much and until when a list may be read; by itself as much as a whole registry may be. */
-interface Room {
-  readonly bytes: number
-  readonly until: number
-}
-
-/** The room for one list. */
-export function roomOf(asking: Pick<RegistryAsking, 'now'>): Room {
+/** How much and until when a list may be read: by itself as much as a whole registry may be. */
+export function roomOf(asking: Pick<RegistryAsking, 'now'>) {
   return { bytes: mostListBytes, until: asking.now() + mostFeedMs }
 }
 
@@ -101,9 +86,9 @@ export function roomOf(asking: Pick<RegistryAsking, 'now'>): Room {
 export async function readPages(
   asking: RegistryAsking,
   { resource, filters, pageLimit }: ListWanted,
-  room: Room,
+  room: ReturnType<typeof roomOf>,
   first: Extract<Got<ListPage>, { kind: 'read' }> | null = null,
-): Promise<ListRead | Stopped> {
+) {
   const records: Value[] = []
   const raws: RawBody[] = []
   const begun = new Set<string>()
@@ -125,7 +110,7 @@ export async function readPages(
     const head = JSON.stringify(got.value.records[0] ?? null)
     idle = got.value.records.length === 0 ? idle + 1 : 0
     if (next === null || !got.value.hasMore || (idle === 0 && head === last))
-      return { kind: 'pages', records, raws, as_of, bytes }
+      return { kind: 'pages' as const, records, raws, as_of, bytes }
     if ((idle === 0 && begun.has(head)) || idle >= mostIdlePages)
       return stop('failed', `${resource.path}: pages without an end`)
     if (bytes > room.bytes || asking.now() > room.until) return stop('failed', `${resource.path}: too much for one run`)
@@ -136,18 +121,7 @@ export async function readPages(
 }
 
 /** How far a reading of the feed came. */
-export interface FeedRead {
-  /** Where to go on; the one begun with where the feed had nothing. */
-  readonly cursor: string
-  readonly pages: number
-  readonly events: number
-  readonly raws: readonly RawBody[]
-  readonly as_of: string | null
-  /** Why it ended before the tail: the pages up to there count. */
-  readonly stopped: Stopped | null
-  /** The cursor belongs to another epoch of the feed. */
-  readonly invalid: boolean
-}
+export type FeedRead = Readonly<Awaited<ReturnType<typeof readFeed>>>
 
 /** A feed that brings nothing new for so many pages goes round in circles, whatever its cursors say. */
 const mostIdlePages = 1_000
@@ -165,7 +139,7 @@ export async function readFeed(
   since: string,
   pageLimit: number,
   onEvent: (event: FeedEvent) => boolean,
-): Promise<FeedRead> {
+) {
   const raws: RawBody[] = []
   const until = asking.now() + mostFeedMs
   let cursor = since
@@ -174,9 +148,18 @@ export async function readFeed(
   let events = 0
   let bytes = 0
   let idle = 0
-  const ended = (by: Stopped | null, invalid = false): FeedRead => {
-    return { cursor, pages: raws.length, events, raws, as_of, stopped: by, invalid }
-  }
+  const ended = (stopped: Stopped | null, invalid = false) => ({
+    /** Where to go on; the one begun with where the feed had nothing. */
+    cursor,
+    pages: raws.length,
+    events,
+    raws,
+    as_of,
+    /** Why it ended before the tail: the pages up to there count. */
+    stopped,
+    /** The cursor belongs to another epoch of the feed. */
+    invalid,
+  })
   while (idle < mostIdlePages) {
     if (bytes > mostFeedBytes || asking.now() > until)
       return ended(stop('budget', 'the feed is longer than one run reads'))

@@ -100,33 +100,21 @@ export function typedFields(resource: Resource, record: Fields): TypedFields {
 }
 
 /** A document, listing or source that stands inside a record, known by its parent, its place and its content. */
-export interface Child {
-  readonly table: string
-  readonly id: string
-  readonly parent_type: string
-  readonly parent_id: string
-  readonly ordinal: number
-  readonly content_hash: string
-  readonly text: string
-}
+export type Child = ReturnType<typeof childrenOf>[number]
 
 /** Everything that a record embeds and that is a table of its own. */
-export function childrenOf(resource: Resource, record: Fields): Child[] {
+export function childrenOf(resource: Resource, record: Fields) {
   const id = typeof record['id'] === 'string' ? record['id'] : ''
-  const children: Child[] = []
   const ordinals = new Map<string, number>()
-  for (const [key, table] of Object.entries(resource.embeds)) {
-    const held = record[key]
-    if (held === undefined || held === null) continue
-    const items: readonly Value[] = Array.isArray(held) ? held : [held]
-    for (const item of items) {
+  return Object.entries(resource.embeds).flatMap(([key, table]) => {
+    const held = record[key] ?? null
+    const items: readonly Value[] = held === null ? [] : Array.isArray(held) ? held : [held]
+    return items.map((item) => {
       const ordinal = ordinals.get(table) ?? 0
       ordinals.set(table, ordinal + 1)
-      const text = jsonText(item)
       const content_hash = textHash(sortedText(item)).slice(0, 16)
-      const name = `${resource.entity}/${id}/${ordinal}/${content_hash}`
-      children.push({ table, id: name, parent_type: resource.entity, parent_id: id, ordinal, content_hash, text })
-    }
-  }
-  return children
+      const place = { parent_type: resource.entity, parent_id: id, ordinal, content_hash }
+      return { table, id: `${resource.entity}/${id}/${ordinal}/${content_hash}`, ...place, text: jsonText(item) }
+    })
+  })
 }

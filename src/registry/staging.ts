@@ -15,7 +15,7 @@ import { parseMicros } from '../time.ts'
 import type { Resources } from './bodies.ts'
 import { tableColumns } from './columns.ts'
 import type { Memory, Poll } from './history.ts'
-import { type Change, type Constants, type Lines, writeParquet } from './lines.ts'
+import { type Change, type Constants, type Lines } from './lines.ts'
 import type { RawBody } from './reading.ts'
 import type { PassingFacts, RegistryState, Tags } from './state.ts'
 
@@ -114,17 +114,15 @@ export async function stageLines(drafting: Drafting, engine: Engine, file: Table
 export async function stageTable(
   engine: Engine,
   from: Pick<PollContext, 'spool'> & { readonly lines: Lines; readonly ticket: Ticket; readonly resources?: Resources },
-  { table, lines: name, id, date, constants, made = {}, meta }: TableFile,
+  { table, lines: name, id, date, constants, made, meta }: TableFile,
 ): Promise<StagedFile | null> {
-  const { spool, ticket, resources } = from
-  const lines = from.lines.file(name)
-  if (lines === undefined) return null
+  const { spool, lines, ticket, resources } = from
   const temporary = `${table}-${id}.parquet`
-  const { rows, longest } = from.lines.size(name)
-  const columns = tableColumns(table, resources)
-  await writeParquet(engine, { columns, lines, longest, constants, made, out: spool.file(temporary), ticket })
+  const out = spool.file(temporary)
+  if (!(await lines.toParquet(engine, name, tableColumns(table, resources), { constants, made, out, ticket })))
+    return null
   const place = { temporary: spool.path(temporary), path: registryFile(table, id, date), table, label: date ?? '' }
-  return { ...place, ...withoutPoints, rows, meta }
+  return { ...place, ...withoutPoints, rows: lines.size(name).rows, meta }
 }
 
 /** Lists a file of the lake under this date, if it is not. */
