@@ -22,7 +22,7 @@ import type { Engine } from '../store/engine.ts'
 import { inLake, pointsFile, recentFile, versioned } from '../store/layout.ts'
 import { ceil, type Instant, type Interval, longestSeconds, type Weekday, weeklyIntervals } from '../time.ts'
 import { type Again, type Answered, type Brought, isBrought } from './answered.ts'
-import { type Differing, differingIn, doubted, standingOf } from './differing.ts'
+import { type Differing, differingIn, doubted, standingBySeries } from './differing.ts'
 import { type Ask, horizonOf } from './plan.ts'
 import type { OpenRun } from './run.ts'
 import { knownAt } from './settle.ts'
@@ -42,7 +42,7 @@ export async function compareAll(
   { batch, refused }: Pick<Inferred, 'batch' | 'refused'>,
 ): Promise<{ made: Made; batch: readonly Answered[]; differing: Differing; doubts: readonly Again[] }> {
   const { ledger, tally } = context
-  const standing = standingOf(
+  const standing = standingBySeries(
     ledger,
     batch.map(({ ask }) => ask.series.id),
   )

@@ -31,7 +31,7 @@ export function differingIn(
 }
 
 /** The differences on record of these series that the last answer showed. */
-export function standingOf(ledger: Ledger, ids: readonly string[]): Map<string, Standing[]> {
+export function standingBySeries(ledger: Ledger, ids: readonly string[]): Map<string, Standing[]> {
   return Map.groupBy(standingDifferences(ledger, ids), ({ series }) => series)
 }
 

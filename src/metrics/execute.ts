@@ -5,7 +5,7 @@ import type { Json } from '../ledger/entry.ts'
 import { describeOutcome } from '../net/outcome.ts'
 import { day } from '../time.ts'
 import { type Again, type Answered, unanswered } from './answered.ts'
-import { askAll, type Destination } from './ask-all.ts'
+import { askAll, type AnswerSink } from './ask-all.ts'
 import type { Asking } from './asking.ts'
 import { commitBatch } from './batch.ts'
 import type { Ask, Blocked, Plan } from './plan.ts'
@@ -34,7 +34,7 @@ async function askPlan(open: OpenRun, plan: Plan): Promise<void> {
   tell({ kind: 'planned', plan })
   const asking: Asking = { ...open, state }
   const committing = committer(open)
-  const to: Destination = {
+  const to: AnswerSink = {
     concurrency: input.settings.metrics.concurrency,
     commitNow: committing.commitNow,
     onSettled: (ask) => tell({ kind: 'settled', ask }),
@@ -112,7 +112,7 @@ async function listIfDue(open: OpenRun, state: AskingState, unsure: boolean): Pr
 
 interface Committer {
   /** Commits these together with all that waits. */
-  readonly commitNow: Destination['commitNow']
+  readonly commitNow: AnswerSink['commitNow']
   /** Whether answers wait because nobody has said yet who answers. */
   readonly holdsBack: () => boolean
 }

@@ -29,7 +29,7 @@ export interface Held {
 }
 
 /** What bounds and prices a plan. */
-export interface Limits {
+export interface PlanLimits {
   readonly requestsPerMinute: number
   /** Per asset, `*` for the others. */
   readonly credits: Readonly<Record<string, number>>
@@ -98,7 +98,12 @@ const gapPatience = 90 * day
 const emptyPatience = 30 * day
 
 /** The requests that bring the wanted series up to date; pure, stable in the order of `wanted`. */
-export function plan(wanted: readonly Wanted[], held: ReadonlyMap<string, Held>, limits: Limits, now: Instant): Plan {
+export function plan(
+  wanted: readonly Wanted[],
+  held: ReadonlyMap<string, Held>,
+  limits: PlanLimits,
+  now: Instant,
+): Plan {
   const asks: Ask[] = []
   const blocked: Blocked[] = []
   let windows = 0
@@ -162,7 +167,7 @@ interface Line {
   readonly known: Held | undefined
   readonly interval: Interval
   readonly horizon: Horizon
-  readonly limits: Limits
+  readonly limits: PlanLimits
   readonly now: Instant
 }
 
@@ -284,7 +289,7 @@ function isStale({ reason }: WindowAnswer): boolean {
 export const placeholderReason = 'placeholder'
 
 /** The credits of a request for an asset. Providers name assets: only what the settings themselves hold counts. */
-export function priceOf(credits: Limits['credits'], asset: string): number {
+export function priceOf(credits: PlanLimits['credits'], asset: string): number {
   return (Object.hasOwn(credits, asset) ? credits[asset] : credits['*']) ?? 1
 }
 
@@ -333,7 +338,7 @@ export function totalsOf(
   series: number,
   windows: number,
   asks: readonly Ask[],
-  limits: Pick<Limits, 'requestsPerMinute'>,
+  limits: Pick<PlanLimits, 'requestsPerMinute'>,
 ) {
   let credits = 0
   let points = 0

@@ -13,12 +13,12 @@ import { mirrorOf } from '../store/marker.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { providerAt } from '../ledger/provider.ts'
 import { LakeError } from '../errors.ts'
-import { type Ask, type Held, type Limits, type Plan, placeholderReason, plan } from './plan.ts'
+import { type Ask, type Held, type PlanLimits, type Plan, placeholderReason, plan } from './plan.ts'
 import { isLoopback, type Settings } from '../config/settings.ts'
 import type { Instant } from '../time.ts'
 import { intersect, minus, union, type Window } from '../windows.ts'
 import { metricsAccess, type MetricsProvider } from './api.ts'
-import { type Asked, settleWhole } from './settle.ts'
+import { type AskedAt, settleWhole } from './settle.ts'
 import { withListedAssets } from './assets.ts'
 import { askBeside, type BesideDeps } from '../ledger/connection.ts'
 import {
@@ -107,7 +107,7 @@ export async function planOn(
   const { settings, catalogue, gapsOnly, eager = false, only, now } = input
   const selections = await withListedAssets(input.selections, ledger)
   const provider = ledger?.head().provider ?? null
-  const limits: Limits = {
+  const limits: PlanLimits = {
     requestsPerMinute: settings.metrics.requestsPerMinute,
     credits: settings.metrics.credits,
     weekStart: settings.metrics.weekStart,
@@ -219,7 +219,7 @@ export function notAsked(
   ledger: Ledger,
   asks: readonly Ask[],
   answered: ReadonlyMap<string, readonly Window[]>,
-  asked: Asked,
+  asked: AskedAt,
 ): { readonly ask: Ask; readonly coverage: readonly CoverageRow[] }[] {
   const bySeries = Map.groupBy(asks, ({ series }) => series.id)
   const held = heldCoverage(ledger, [...bySeries.keys()])

@@ -15,7 +15,7 @@ import type { BatchResult } from './answered.ts'
 export type StoppedBy = 'signal' | 'max_requests' | 'budget' | 'quota' | 'unauthorised' | 'unreachable'
 
 /** A refusal, and what it is about. */
-export interface Refused {
+export interface RefusedAsk {
   readonly scope: RefusalScope
   readonly words: string
 }
@@ -28,7 +28,7 @@ export function newAskingState() {
      * What is not asked any more: a path (403, 404) to series without points, a path to those with points, or one series
      * (400), with the refusal. A refusal of a series that never answered says nothing of those that did.
      */
-    closed: new Map<string, Refused>(),
+    closed: new Map<string, RefusedAsk>(),
     /** The first request of a refused path, by path: all others wait for what it is told. */
     probes: new Map<string, Promise<unknown>>(),
     /** Series that were answered in this run. */
@@ -52,7 +52,7 @@ export function newAskingState() {
 export type AskingState = ReturnType<typeof newAskingState>
 
 /** What scripts read; names are relied on. */
-export type IngestSummary = ReturnType<Tally['summary']>
+export type IngestSummary = ReturnType<RunTally['summary']>
 
 /** How many windows of each state; `not_asked`: ranges of series that the run planned and did not ask. */
 export type WindowCounts = Readonly<Record<Exclude<CoverageState, 'not asked'> | 'not_asked', number>>
@@ -65,7 +65,7 @@ export function windowsOf(rows: readonly CoverageRow[]): WindowCounts {
 }
 
 /** What has come of a run so far. */
-export class Tally {
+export class RunTally {
   /** How many points that differ or lack were put on record, and how many windows are asked a second time for them. */
   readonly differing = { recorded: 0, twice: 0 }
   readonly #made: { version: number; points_added: number; files_added: number; gaps: number }

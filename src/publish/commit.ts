@@ -3,10 +3,10 @@ import { sha256 } from '../ledger/entry.ts'
 import type { Micros } from '../time.ts'
 import type { Engine } from '../store/engine.ts'
 import { type Action, ownProtocol, type TableState } from './actions.ts'
-import type { Change, Target } from './changes.ts'
+import type { TableChange, Target } from './changes.ts'
 import { requireThere } from './compare.ts'
 import type { Destination } from './destination.ts'
-import { commitTable, lakeKey, type Logs, placeOf } from './log.ts'
+import { commitTable, lakeKey, type Logs, publishedFile } from './log.ts'
 import type { Mark } from './ranges.ts'
 import type { PublishedTable } from './tables.ts'
 import { schemaString } from './write.ts'
@@ -77,12 +77,12 @@ export async function commitChange(
     columns,
     state,
   }: Pick<Target, 'columns' | 'state'> & { readonly table: Pick<PublishedTable, 'name'> },
-  change: Change,
+  change: TableChange,
   at: At,
-): Promise<{ readonly state: TableState; readonly change: Change }> {
+): Promise<{ readonly state: TableState; readonly change: TableChange }> {
   await requireThere(
     logs.to,
-    change.add.map((add) => placeOf(name, add)),
+    change.add.map((add) => publishedFile(name, add)),
   )
   const now = at.now()
   const schema = schemaString(columns)

@@ -17,7 +17,7 @@ interface Compared {
  * Compares names and sizes of files with what is there, and the bytes, too, where they may pass through a `local` path. A
  * digest may be its beginning only; nothing is read where none is known.
  */
-export async function compared(
+export async function comparedAt(
   to: Destination,
   wanted: readonly StampedFile[],
   reading?: { readonly local: string; readonly signal: AbortSignal },
@@ -50,7 +50,7 @@ export async function unlike(
 
 /** Refuses to name files that were taken and are not there: a destination that does not keep what it answers for. */
 export async function requireThere(to: Destination, wanted: readonly StampedFile[]): Promise<void> {
-  const { missing } = await compared(to, wanted)
+  const { missing } = await comparedAt(to, wanted)
   const [first, ...others] = wanted.filter(({ path }) => missing.has(path))
   if (first === undefined) return
   const more = others.length === 0 ? '' : `, nor ${others.length} others`

@@ -10,14 +10,14 @@ import { places } from '../store/layout.ts'
 import { buildViews } from '../views/build.ts'
 import { fileSql } from '../views/relations.ts'
 import { noTable, type TableState } from './actions.ts'
-import { type Change, changeOf, type Target } from './changes.ts'
+import { type TableChange, changeOf, type Target } from './changes.ts'
 import { type At, commitChange, lastMark, requireFit } from './commit.ts'
-import { compared } from './compare.ts'
+import { comparedAt } from './compare.ts'
 import { type Destination, isLocal, stopAt } from './destination.ts'
-import { type Logs, placeOf, readTable, requireFree, requireOwn } from './log.ts'
+import { type Logs, publishedFile, readTable, requireFree, requireOwn } from './log.ts'
 import { type Mark, type Portions, usualPortions } from './ranges.ts'
 import { publishing, type PublishingRun, publishLake } from './publish-lake.ts'
-import { columnsFor, instantSql, placeFile, schemaString, writeRows, type Writing } from './write.ts'
+import { columnsFor, microsSql, placeFile, schemaString, writeRows, type Writing } from './write.ts'
 import { publishedTables, versionsTable } from './tables.ts'
 import { readerTexts } from './readers/texts.ts'
 
@@ -97,9 +97,11 @@ async function published(
   const done: Record<string, ReturnType<typeof publishedChange>> = {}
   const count = { missing: 0, changed: 0 }
   await begin({ version, destination: to.uri }, () => ({ version, tables: Object.keys(done).length, ...count }))
-  const files = [...states].flatMap(([name, { files: adds }]) => [...adds.values()].map((add) => placeOf(name, add)))
+  const files = [...states].flatMap(([name, { files: adds }]) =>
+    [...adds.values()].map((add) => publishedFile(name, add)),
+  )
   const reading = { local: logs.local('compared'), signal: deps.signal }
-  const { missing, changed } = await compared(to, files, verify ? reading : undefined)
+  const { missing, changed } = await comparedAt(to, files, verify ? reading : undefined)
   Object.assign(count, { missing: missing.size, changed: changed.size })
   const lost = new Set([...missing, ...changed])
   for (const table of tables) {
@@ -120,7 +122,7 @@ async function published(
 
 /** The files of a table that are not there as they were brought. */
 function lostOf(table: string, { files }: TableState, all: ReadonlySet<string>): ReadonlySet<string> {
-  return new Set([...files.values()].filter((add) => all.has(placeOf(table, add).path)).map(({ path }) => path))
+  return new Set([...files.values()].filter((add) => all.has(publishedFile(table, add).path)).map(({ path }) => path))
 }
 
 /** Writes what other engines read the tables by; what is there already stays. */
@@ -150,7 +152,7 @@ async function publishTable(
   { table, state, lost }: Omit<Target, 'columns'>,
   at: At,
   mended: number,
-): Promise<{ readonly state: TableState; readonly change: Change } | undefined> {
+): Promise<{ readonly state: TableState; readonly change: TableChange } | undefined> {
   const columns = await columnsFor(writing.engine, table.rows({ version: 0, at: 0 }))
   const last = lastMark(state)
   const counts = last && last.version >= mended && isSchema(state, columns) && last.at <= at.at
@@ -170,7 +172,7 @@ function isSchema(state: TableState, columns: Parameters<typeof schemaString>[0]
 }
 
 /** The version that a table got, and the files that it gained and lost. */
-function publishedChange(state: TableState, { add, leave }: Change) {
+function publishedChange(state: TableState, { add, leave }: TableChange) {
   const bytes_added = add.reduce((sum, { size }) => sum + size, 0)
   return { delta_version: state.version, files_added: add.length, files_removed: leave.length, bytes_added }
 }
@@ -188,7 +190,7 @@ async function publishVersions(
   states: ReadonlyMap<string, TableState>,
   at: At,
   all: ReadonlySet<string>,
-): Promise<{ readonly state: TableState; readonly change: Change } | undefined> {
+): Promise<{ readonly state: TableState; readonly change: TableChange } | undefined> {
   const state = states.get(versionsTable) ?? noTable
   const lost = lostOf(versionsTable, state, all)
   const tables = [...states].filter(([name]) => name !== versionsTable)
@@ -203,8 +205,8 @@ async function publishVersions(
   )
   if (state.version >= 0 && lost.size === 0 && row?.differ === 0n) return undefined
   const rows = `${before} ${paths.length > 0 ? `WHERE lake_version <> ${at.version}` : ''}
-    UNION ALL BY NAME SELECT CAST(${at.version} AS BIGINT) AS lake_version, ${instantSql(at.at)} AS lake_committed_at, table_name,
-      CAST(delta_version AS BIGINT) AS delta_version, ${instantSql(at.now() * 1000)} AS committed_at FROM ${current}`
+    UNION ALL BY NAME SELECT CAST(${at.version} AS BIGINT) AS lake_version, ${microsSql(at.at)} AS lake_committed_at, table_name,
+      CAST(delta_version AS BIGINT) AS delta_version, ${microsSql(at.now() * 1000)} AS committed_at FROM ${current}`
   const columns = await columnsFor(writing.engine, empty)
   const order = ['lake_version', 'table_name']
   const written = await writeRows(writing, versionsTable, { rows, columns, where: [], order })

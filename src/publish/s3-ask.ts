@@ -10,10 +10,10 @@ import { readS3, type S3Settings } from './s3-settings.ts'
 import { emptyPayload, percent, queryText, signed } from './s3-sign.ts'
 
 /** What a bucket said, of whatever status. */
-export type Answer = Extract<Exchanged, { kind: 'answer' }>
+export type S3Answer = Extract<Exchanged, { kind: 'answer' }>
 
 /** One request to a bucket. */
-export interface Call extends Pick<Exchange, 'method' | 'body' | 'into'> {
+export interface S3Call extends Pick<Exchange, 'method' | 'body' | 'into'> {
   /** Relative to the destination; left out for the bucket itself. */
   readonly path?: string
   readonly query?: Readonly<Record<string, string>>
@@ -24,7 +24,7 @@ export interface Call extends Pick<Exchange, 'method' | 'body' | 'into'> {
 type Try<T> = { readonly done: T } | { readonly again: Exchanged }
 
 /** How a bucket is asked. */
-export type Asking = ReturnType<typeof askS3>
+export type S3Asking = ReturnType<typeof askS3>
 
 const retries: RetryPolicy = {
   attempts: 6,
@@ -42,12 +42,12 @@ export function askS3(text: string, web: Web) {
   const ready = (): NonNullable<typeof known> => (known ??= connect(text, web))
   const settings = async (): Promise<S3Settings> => (await ready()).settings
   /** One try. */
-  const once = async (call: Call): Promise<Exchanged> => {
+  const once = async (call: S3Call): Promise<Exchanged> => {
     const { settings: own, exchange } = await ready()
     return await exchange(await toSend(call, own, web), web.signal)
   }
   /** What a person is told of an answer that will not change. */
-  const refuse = async (answer: Answer, doing: string): Promise<LakeError> =>
+  const refuse = async (answer: S3Answer, doing: string): Promise<LakeError> =>
     refusal(answer, await settings(), doing, web.now())
   /** Tries again, with growing pauses, while failures pass; then gives up with words. */
   const persist = async <T>(doing: string, attempt: () => Promise<Try<T>>): Promise<T> => {
@@ -63,14 +63,14 @@ export function askS3(text: string, web: Web) {
     }
   }
   /** The answer to a request that may be sent twice; failures that pass were waited out. */
-  const ask = async (doing: string, call: Call): Promise<Answer> =>
-    await persist<Answer>(doing, async () => {
+  const ask = async (doing: string, call: S3Call): Promise<S3Answer> =>
+    await persist<S3Answer>(doing, async () => {
       const got = await once(call)
       const done = lastingAnswer(got)
       return done ? { done } : { again: got }
     })
   /** The same, which must be a success. */
-  const want = async (doing: string, call: Call): Promise<Answer> => {
+  const want = async (doing: string, call: S3Call): Promise<S3Answer> => {
     const answer = await ask(doing, call)
     if (answer.status >= 200 && answer.status < 300) return answer
     throw await refuse(answer, doing)
@@ -84,7 +84,7 @@ async function connect(text: string, web: Web) {
 }
 
 /** The answer that the same request would get again; undefined where it may fare better later. */
-export function lastingAnswer(got: Exchanged): Answer | undefined {
+export function lastingAnswer(got: Exchanged): S3Answer | undefined {
   if (got.kind === 'fault' || [408, 429].includes(got.status)) return undefined
   if (got.status >= 500) return [501, 505, 507].includes(got.status) ? got : undefined
   const passing = ['RequestTimeout', 'SlowDown', 'ConditionalRequestConflict', 'OperationAborted']
@@ -101,7 +101,7 @@ function outcomeOf(got: Exchanged, requestMs: number): Parameters<typeof afterTr
   return { kind: 'again', reason: 'status', status, waitMs: null, words: '', requestMs }
 }
 
-async function toSend(call: Call, { bucket, prefix, endpoint, region, credentials }: S3Settings, web: Web) {
+async function toSend(call: S3Call, { bucket, prefix, endpoint, region, credentials }: S3Settings, web: Web) {
   const { host, pathname } = new URL(endpoint)
   const key = call.path === undefined ? '' : `/${(prefix + call.path).split('/').map(percent).join('/')}`
   const path = `${pathname === '/' ? '' : pathname}/${bucket}${key}`
@@ -134,7 +134,7 @@ async function digestOf(body: Buffer | FilePart): Promise<string> {
 }
 
 /** The name that S3 gives an error; a bare status has none. */
-export function codeIn({ body, status }: Answer): string {
+export function codeIn({ body, status }: S3Answer): string {
   return tag(body.toString('utf8', 0, 65_536), 'Code') ?? `status ${status}`
 }
 
@@ -165,7 +165,7 @@ const badKeys = new Set([
 const otherRegion = new Set(['AuthorizationHeaderMalformed', 'PermanentRedirect', 'IllegalLocationConstraintException'])
 
 /** The words of a refusal, without the keys that S3 repeats in them. */
-function wordsIn(answer: Answer, { credentials }: S3Settings): string {
+function wordsIn(answer: S3Answer, { credentials }: S3Settings): string {
   const message = tag(answer.body.toString('utf8', 0, 65_536), 'Message') ?? ''
   const { id, secret, token } = credentials
   const secrets = [id, secret, ...(token === undefined ? [] : [token])]
@@ -173,7 +173,7 @@ function wordsIn(answer: Answer, { credentials }: S3Settings): string {
 }
 
 /** What a person is told of a refusal that no further try would change. */
-function refusal(answer: Answer, settings: S3Settings, doing: string, now: number): LakeError {
+function refusal(answer: S3Answer, settings: S3Settings, doing: string, now: number): LakeError {
   const code = codeIn(answer)
   const { bucket, endpoint, region } = settings
   const subject = `${doing} s3://${bucket}`
@@ -215,7 +215,7 @@ function refusal(answer: Answer, settings: S3Settings, doing: string, now: numbe
 }
 
 /** Where a redirect leads, without what its query may hold. */
-function hostIn({ headers }: Answer): string {
+function hostIn({ headers }: S3Answer): string {
   const to = header(headers, 'location')
   return to !== null && URL.canParse(to) ? ` to ${new URL(to).origin}` : ''
 }

@@ -3,7 +3,7 @@ import type { Engine } from '../store/engine.ts'
 import { day, formatDate } from '../time.ts'
 import { columnsMark, recordTables, tableColumns } from './columns.ts'
 import { findingLine, readFindings, readKeys, readTexts } from './held.ts'
-import { type Finding, fold, type Memory, suspects, unseen } from './history.ts'
+import { type RecordFinding, fold, type Memory, suspects, unseen } from './history.ts'
 import { datedColumns, type LayerPlan, type Layers, writeDated } from './layers.ts'
 import { type Constants, type Lines, newChange, writeFolded, writeStep } from './lines.ts'
 import {
@@ -59,7 +59,7 @@ export async function commitPoll(context: PollContext, finished: FinishedPoll) {
   return { ...folded, version, date }
 }
 
-function disagreements({ disagreeing }: FinishedPoll): Finding[] {
+function disagreements({ disagreeing }: FinishedPoll): RecordFinding[] {
   const detail = 'the array of deployments and the product that embeds it differ; the array is kept'
   return disagreeing.map((id) => ({ kind: 'embedded_disagrees', resource: 'deployments', id, detail }))
 }
@@ -67,8 +67,8 @@ function disagreements({ disagreeing }: FinishedPoll): Finding[] {
 /** What was found, without what is on record already and would be said with every snapshot. */
 async function newFindings(
   { ledger, withEngine }: PollContext,
-  found: readonly Finding[],
-): Promise<readonly Finding[]> {
+  found: readonly RecordFinding[],
+): Promise<readonly RecordFinding[]> {
   if (found.length === 0) return found
   const known = await withEngine(async (engine) => await readFindings(ledger, engine))
   return found.filter((finding) => finding.kind !== 'embedded_disagrees' || !known.has(findingLine(finding)))

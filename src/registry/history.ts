@@ -1,6 +1,6 @@
 import type { Resource } from '../catalog/catalogue.ts'
-import { embedded, type FeedEvent, type Records, type Resources } from './bodies.ts'
-import { type Fields, jsonText, type Value } from './json.ts'
+import { embedded, type RegistryChange, type Records, type Resources } from './bodies.ts'
+import { type Fields, recordJson, type Value } from './json.ts'
 import { changeLine, isSame, isSameBut, type KnownKeys, learnKeys, noKeys } from './keys.ts'
 import { type Child, childrenOf, fieldText, type Incoming, textHash, typedFields, type TypedFields } from './record.ts'
 
@@ -17,7 +17,7 @@ export interface HeldEntity {
 }
 
 /** Everything held: resource -> id -> entity. */
-export type Held = ReadonlyMap<string, ReadonlyMap<string, HeldEntity>>
+export type HeldEntities = ReadonlyMap<string, ReadonlyMap<string, HeldEntity>>
 
 /** The texts of a held entity: of its open version, and as last seen where additive keys came since. */
 export interface HeldTexts {
@@ -49,12 +49,12 @@ interface Outlook {
 
 /** A poll under way: whatever was observed, folded to the last word on each entity. */
 export interface Poll {
-  readonly held: Held
+  readonly held: HeldEntities
   readonly outlook: Map<string, Map<string, Outlook>>
 }
 
 /** A poll that has seen nothing yet. */
-export function newPoll(held: Held): Poll {
+export function newPoll(held: HeldEntities): Poll {
   return { held, outlook: new Map() }
 }
 
@@ -110,7 +110,7 @@ function staysUnseen(poll: Poll, state: WholeState, id: string): boolean {
 }
 
 /** Takes in one event of a known type: the last one of an entity counts. */
-export function observeEvent(poll: Poll, event: FeedEvent): void {
+export function observeEvent(poll: Poll, event: RegistryChange): void {
   const { resource, id, incoming } = event
   if (resource === null) return
   const before = poll.outlook.get(resource)?.get(id)
@@ -202,7 +202,7 @@ export const verifyKinds = [
 ] as const
 
 /** Something that should not be. */
-export interface Finding {
+export interface RecordFinding {
   readonly kind: 'returned' | 'embedded_disagrees' | (typeof verifyKinds)[number]
   readonly resource: string
   readonly id: string
@@ -227,7 +227,7 @@ export interface Folded {
   /** Records that additive keys came to; no versions. */
   readonly absorbed: readonly (EntityName & Pick<Incoming, 'text' | 'hash'>)[]
   readonly newKeys: readonly SchemaChange[]
-  readonly findings: readonly Finding[]
+  readonly findings: readonly RecordFinding[]
 }
 
 /** What settling looks things up in. */
@@ -349,7 +349,7 @@ function dressed(sink: Sink, product: Incoming): Incoming {
   sink.ofProduct ??= deploymentsByProduct(sink)
   const found = sink.ofProduct.get(product.id) ?? []
   const record = { ...(JSON.parse(product.text) as Fields), deployments: embedded(found) }
-  const text = jsonText(record)
+  const text = recordJson(record)
   return { ...product, text, hash: textHash(text), bare: false }
 }
 

@@ -20,7 +20,7 @@ export class BadBody extends Error {}
 const deepest = 64
 
 /** JSON text of a value from which every double comes back as the same 64 bits; `whose` it is where it is refused. */
-export function jsonText(value: Value, whose = 'a value'): string {
+export function recordJson(value: Value, whose = 'a value'): string {
   const shape = { depth: 0, odd: false }
   look(value, 0, shape)
   if (shape.depth > deepest) throw new BadBody(`${whose}: nested deeper than ${deepest}`)

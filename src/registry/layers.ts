@@ -4,7 +4,7 @@ import { embeddedTables } from './columns.ts'
 import { type Memory, type Poll, openIds } from './history.ts'
 import type { Fields } from './json.ts'
 import { childrenOf, typedFields } from './record.ts'
-import type { Change, Lines } from './lines.ts'
+import type { PollChange, Lines } from './lines.ts'
 import { real, shape, orNull, type Proven, text } from '../ledger/shape.ts'
 
 /** The files of which a dated table was made: a whole one, and at most one with all that changed since. */
@@ -34,7 +34,7 @@ const deltaShare = 0.1
 /** What dated tables are planned from. */
 interface DatedInput {
   readonly poll: Poll
-  readonly change: Change
+  readonly change: PollChange
   readonly memory: Memory
   /** The layers of the last snapshot, by table, and when it was observed. */
   readonly layers: Readonly<Record<string, Layers>>

@@ -3,8 +3,8 @@ import type { Spool } from '../ledger/sweep.ts'
 import { type Engine, quote } from '../store/engine.ts'
 import { type BlockFile, openBlocks } from '../store/files.ts'
 import { footerSql } from '../store/parquet.ts'
-import type { FeedEvent } from './bodies.ts'
-import { type Column, statement } from './columns.ts'
+import type { RegistryChange } from './bodies.ts'
+import { type RegistryColumn, registryStatement } from './columns.ts'
 import { type Folded, observeEvent, type Poll, type Step } from './history.ts'
 import { textHash } from './record.ts'
 
@@ -63,7 +63,7 @@ export class Lines {
   async toParquet(
     engine: Engine,
     name: string,
-    columns: readonly Column[],
+    columns: readonly RegistryColumn[],
     { constants, made = {}, out, ticket }: ParquetFile,
   ): Promise<boolean> {
     const open = this.#files.get(name)
@@ -73,7 +73,7 @@ export class Lines {
     const select = columns.map(([own], i) => (given[i] === undefined ? `"${own}"` : `${given[i]} AS "${own}"`))
     const types = columns.flatMap(([own, type], i) => (given[i] === undefined ? [`"${own}": '${type}'`] : []))
     await engine.run(
-      statement('write', {
+      registryStatement('write', {
         columns: select.join(', '),
         lines: quote(open.file),
         types: `{${types.join(', ')}}`,
@@ -123,7 +123,7 @@ function flush(open: OpenFile): void {
   open.used = 0
 }
 
-function constant([name, type]: Column, constants: Constants): string | undefined {
+function constant([name, type]: RegistryColumn, constants: Constants): string | undefined {
   const value = constants[name]
   if (value === undefined) return undefined
   if (value === null) return `CAST(NULL AS ${type})`
@@ -131,7 +131,7 @@ function constant([name, type]: Column, constants: Constants): string | undefine
 }
 
 /** What a poll comes to, while its lines are written. */
-export interface Change {
+export interface PollChange {
   /** The text of each record that changed, by resource and id; null for one that is gone. */
   readonly texts: Map<string, Map<string, string | null>>
   /** By how many the open rows of each table grow. */
@@ -143,12 +143,12 @@ export interface Change {
 }
 
 /** Nothing has changed yet. */
-export function newChange(): Change {
+export function newChange(): PollChange {
   return { texts: new Map(), growth: {}, opened: 0, updated: 0, closed: 0 }
 }
 
 /** Writes one step as a line of its history; the names of the files are those of the tables. */
-export function writeStep(lines: Lines, change: Change, step: Step): void {
+export function writeStep(lines: Lines, change: PollChange, step: Step): void {
   const { table, id, op, text, child } = step
   lines.add(`history.${table}`, stepRow(step))
   change.growth[table] = (change.growth[table] ?? 0) + (op === null ? -1 : op === 'updated' ? 0 : 1)
@@ -160,7 +160,7 @@ export function writeStep(lines: Lines, change: Change, step: Step): void {
 }
 
 /** Writes what a poll came to beside its steps. */
-export function writeFolded(lines: Lines, change: Change, { absorbed, newKeys, findings }: Folded): void {
+export function writeFolded(lines: Lines, change: PollChange, { absorbed, newKeys, findings }: Folded): void {
   for (const { resource, id, text, hash } of absorbed) {
     note(change, resource, id, text)
     lines.add('absorbed', { resource, id, hash, record: text })
@@ -169,7 +169,7 @@ export function writeFolded(lines: Lines, change: Change, { absorbed, newKeys, f
   for (const finding of findings) lines.add('registry_findings', finding)
 }
 
-function note({ texts }: Change, table: string, id: string, text: string | null): void {
+function note({ texts }: PollChange, table: string, id: string, text: string | null): void {
   const known = texts.get(table)
   if (known) known.set(id, text)
   else texts.set(table, new Map([[id, text]]))
@@ -184,7 +184,7 @@ function stepRow(step: Step): object {
 }
 
 /** What takes events into a poll: those that repeat the last one of their entity (`last`) leave no line and are no news. */
-export function eventTaker(poll: Poll, lines: Lines, last: Map<string, string>): (event: FeedEvent) => boolean {
+export function eventTaker(poll: Poll, lines: Lines, last: Map<string, string>): (event: RegistryChange) => boolean {
   let position = 0
   return (event) => {
     const { type, resource, id, op, incoming, text } = event

@@ -15,7 +15,7 @@ import { isShown, listAddress } from './verify-plan.ts'
 type Mark = 'same' | 'differs' | 'only_held' | 'only_upstream'
 
 /** One record on both sides; names are relied on by scripts. */
-export interface Beside {
+export interface RecordBeside {
   readonly id: string
   readonly mark: Mark
   /** The members that differ. */
@@ -41,7 +41,7 @@ async function heldSide(lake: { readonly ledger: Ledger; readonly engine: Engine
   const values = lake ? await readOpenFields(lake.ledger, lake.engine, resource) : []
   const keys = lake ? (await readKeys(lake.ledger, lake.engine)).get(name) : undefined
   /** Lays records beside what is held of them. */
-  const beside = async (records: ReadonlyMap<string, Fields | null>): Promise<Beside[]> => {
+  const beside = async (records: ReadonlyMap<string, Fields | null>): Promise<RecordBeside[]> => {
     const wanted = [...records.keys()].map((id) => ({ resource: name, id }))
     const texts = lake && (await readTexts(lake.ledger, lake.engine, wanted))
     return [...records].map(([id, offered]) => {

@@ -1,12 +1,12 @@
 import type { Resource } from '../catalog/catalogue.ts'
 import type { Connection } from '../ledger/connection.ts'
 import type { RequestRow } from '../ledger/entry.ts'
-import { describeOutcome, type Outcome, type Parameter, requestIdWords } from '../net/outcome.ts'
+import { describeOutcome, type Outcome, type QueryParameter, requestIdWords } from '../net/outcome.ts'
 import { readBytes } from '../store/files.ts'
 import {
-  type FeedEvent,
-  type ListPage,
-  type Read,
+  type RegistryChange,
+  type RegistryPage,
+  type BodyRead,
   readArrays,
   readHead,
   readList,
@@ -87,7 +87,7 @@ export async function readPages(
   asking: RegistryAsking,
   { resource, filters, pageLimit }: ListWanted,
   room: ReturnType<typeof roomOf>,
-  first: Extract<Got<ListPage>, { kind: 'read' }> | null = null,
+  first: Extract<Got<RegistryPage>, { kind: 'read' }> | null = null,
 ) {
   const records: Value[] = []
   const raws: RawBody[] = []
@@ -98,7 +98,7 @@ export async function readPages(
   let bytes = 0
   for (let known = first; ; known = null) {
     const ask = listAsk(resource.path, cursor, pageLimit, filters)
-    const got: Got<ListPage> = known ?? (await askRegistry(asking, ask, (body) => readList(body, resource)))
+    const got: Got<RegistryPage> = known ?? (await askRegistry(asking, ask, (body) => readList(body, resource)))
     if (got.kind === 'stopped') return got
     if (got.kind !== 'read') return stop('failed', `${resource.path}: ${got.words}`)
     raws.push(got.raw)
@@ -138,7 +138,7 @@ export async function readFeed(
   resources: Resources,
   since: string,
   pageLimit: number,
-  onEvent: (event: FeedEvent) => boolean,
+  onEvent: (event: RegistryChange) => boolean,
 ) {
   const raws: RawBody[] = []
   const until = asking.now() + mostFeedMs
@@ -252,7 +252,7 @@ export interface RegistryAsking {
 export async function askRegistry<T>(
   asking: RegistryAsking,
   ask: RegistryAsk,
-  read: (bytes: Uint8Array) => Read<T>,
+  read: (bytes: Uint8Array) => BodyRead<T>,
 ): Promise<Got<T>> {
   for (let again = false; ; again = true) {
     const { outcome, row, address, held } = await askOnce(asking, ask, again)
@@ -362,7 +362,7 @@ export function registryUrl(base: string, ask: RegistryAsk): string {
 }
 
 /** The query parameters that a refusal may name. */
-export const registryParameters: readonly Parameter[] = ['since', 'limit', 'cursor'].map((name) => ({
+export const registryParameters: readonly QueryParameter[] = ['since', 'limit', 'cursor'].map((name) => ({
   name,
   key: name,
 }))

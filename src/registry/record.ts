@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { RegistryField, Resource } from '../catalog/catalogue.ts'
-import { BadBody, type Fields, isFields, jsonText, sortedText, type Value } from './json.ts'
+import { BadBody, type Fields, isFields, recordJson, sortedText, type Value } from './json.ts'
 
 /**
  * Reads a custodian, governing law or regulator: four answers that must not be mixed up, and what stands in the brackets
@@ -36,7 +36,7 @@ export function textHash(text: string): string {
 
 /** Reads one record. */
 export function readRecord(resource: Resource, value: Value): Incoming {
-  return withHash(resource, readText(resource, value))
+  return withHash(resource, readRecordText(resource, value))
 }
 
 /** A record whose text can be trusted. */
@@ -47,13 +47,13 @@ export interface RecordText {
 }
 
 /** The first half of reading a record: its id and its text. */
-export function readText({ name }: Resource, value: Value): RecordText {
+export function readRecordText({ name }: Resource, value: Value): RecordText {
   if (!isFields(value)) throw new BadBody(`${name}: a record that is no object`)
   const { id } = value
   if (id === undefined || id === null || id === '') throw new BadBody(`${name}: a record without id`)
   if (typeof id !== 'string') throw new BadBody(`${name}: an id that is a ${typeof id}, not a text`)
   if (id.length > longestId) throw new BadBody(`${name}: an id of ${id.length} characters`)
-  const text = jsonText(value, `${name} ${id}`)
+  const text = recordJson(value, `${name} ${id}`)
   if (text.length > longestRecord) throw new BadBody(`${name} ${id}: a record of ${text.length} characters`)
   if (text.includes('\\ud') && /(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(text))
     throw new BadBody(`${name} ${id}: half a character`)
@@ -114,7 +114,7 @@ export function childrenOf(resource: Resource, record: Fields) {
       ordinals.set(table, ordinal + 1)
       const content_hash = textHash(sortedText(item)).slice(0, 16)
       const place = { parent_type: resource.entity, parent_id: id, ordinal, content_hash }
-      return { table, id: `${resource.entity}/${id}/${ordinal}/${content_hash}`, ...place, text: jsonText(item) }
+      return { table, id: `${resource.entity}/${id}/${ordinal}/${content_hash}`, ...place, text: recordJson(item) }
     })
   })
 }

@@ -6,7 +6,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { readHeld, readLastEvents } from './held.ts'
 import { eventTaker, Lines } from './lines.ts'
 import type { Spool } from '../ledger/sweep.ts'
-import { type Read, readPage, readSnapshot, type Resources } from './bodies.ts'
+import { type BodyRead, readPage, readSnapshot, type Resources } from './bodies.ts'
 import { cutApart } from './cut.ts'
 import { newPoll, observeState, type Poll, withMissing } from './history.ts'
 import { draftPoll, foldPoll } from './commit.ts'
@@ -117,7 +117,7 @@ function isFresh(after: Ledger): boolean {
   })
 }
 
-function sound<T>(after: Ledger, read: Read<T>): T {
+function sound<T>(after: Ledger, read: BodyRead<T>): T {
   if (!read.ok) throw beyond(after.head().version, read.reason)
   return read.value
 }

@@ -1,7 +1,7 @@
 import { LakeError } from '../errors.ts'
 import { eventTaker, Lines } from './lines.ts'
 import { readHeld, readLastEvents } from './held.ts'
-import type { FeedEvent, Resources } from './bodies.ts'
+import type { RegistryChange, Resources } from './bodies.ts'
 import { canBeAsked } from './json.ts'
 import { newPoll, observeState, type Poll, withMissing } from './history.ts'
 import { redact } from '../secrets/secrets.ts'
@@ -81,7 +81,7 @@ async function readEvents(
   const { ledger, withEngine, asking, input, tally } = run
   const last = await withEngine(async (engine) => await readLastEvents(ledger, engine))
   const take = eventTaker(poll, lines, last)
-  const onEvent = (event: FeedEvent): boolean => {
+  const onEvent = (event: RegistryChange): boolean => {
     const { type, resource } = event
     const news = take(event)
     if (news && resource === null) tally.unknown[type] = (tally.unknown[type] ?? 0) + 1

@@ -15,7 +15,7 @@ import { parseMicros } from '../time.ts'
 import type { Resources } from './bodies.ts'
 import { tableColumns } from './columns.ts'
 import type { Memory, Poll } from './history.ts'
-import { type Change, type Constants, type Lines } from './lines.ts'
+import { type PollChange, type Constants, type Lines } from './lines.ts'
 import type { RawBody } from './reading.ts'
 import type { PassingFacts, RegistryState, Tags } from './state.ts'
 
@@ -75,7 +75,7 @@ export interface Drafting {
   readonly context: PollContext
   readonly finished: FinishedPoll
   readonly memory: Memory
-  readonly change: Change
+  readonly change: PollChange
   /** As it was before. */
   readonly state: RegistryState
   readonly ticket: Ticket

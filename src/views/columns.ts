@@ -1,8 +1,8 @@
 import type { Catalogue } from '../catalog/catalogue.ts'
-import { type Column, recordTables, tableColumns } from '../registry/columns.ts'
+import { type RegistryColumn, recordTables, tableColumns } from '../registry/columns.ts'
 
 /** Names and DuckDB types of the columns of a table, in their order. */
-export type Columns = readonly Column[]
+export type Columns = readonly RegistryColumn[]
 
 /** Columns as SQL declares them: `id VARCHAR, since TIMESTAMPTZ`. */
 export function declared(text: string): Columns {
