@@ -259,16 +259,8 @@ async function bringEntry(to: Destination, root: string, path: string): Promise<
   })
 }
 
-/** What a lake needs to be whole elsewhere. */
-interface Needed {
-  /** Data files and what stamped results were made with, each once; a digest may be its beginning only. */
-  readonly files: readonly StampedFile[]
-  /** Notes of stamped results, staged; after the files that they name. */
-  readonly notes: readonly string[]
-}
-
-/** The live files of the staged version, and all that its stamped results need; their notes are staged, too. */
-export async function neededBy({ root, index }: StagedJournal, from: Destination, near?: Destination): Promise<Needed> {
+/** What a lake needs to be whole elsewhere: the live files of the staged version, and all that its stamped results need. */
+export async function neededBy({ root, index }: StagedJournal, from: Destination, near?: Destination) {
   const files = new Map<string, StampedFile>()
   const take = ({ path, bytes, sha256 }: StampedFile): void => {
     if (dataVersion(path) === undefined && !isCopy(path))
@@ -292,7 +284,12 @@ export async function neededBy({ root, index }: StagedJournal, from: Destination
     for (const file of stamp.files) take(file)
     own.push(stampFile(id))
   }
-  return { files: [...files.values()], notes: own }
+  return {
+    /** Data files and what stamped results were made with, each once; a digest may be its beginning only. */
+    files: [...files.values()],
+    /** Notes of stamped results, staged; after the files that they name. */
+    notes: own,
+  }
 }
 
 /** Whether a path is one of what `stamp` copies. */

@@ -17,9 +17,15 @@ export const atOnce = 6
 export class Vanished extends Error {}
 
 /** Something at the source that is not as it should be there. */
-export function unsoundAt(from: Destination, what: string, expected: string, got: string): LakeError {
-  const next = 'run pitlake doctor where that lake is; nothing was taken over'
-  return new LakeError('integrity', { subject: `${from.uri}: ${what}`, expected, got, next })
+export function unsoundAt(
+  from: Destination,
+  what: string,
+  expected?: string,
+  got?: string,
+  cause?: unknown,
+): LakeError {
+  const next = 'put it back there from a copy, or run pitlake doctor where that lake is; nothing was taken over'
+  return new LakeError('integrity', { subject: `${from.uri}: ${what}`, expected, got, next, cause })
 }
 
 /** What a place holds of a journal, up to a version. */
@@ -139,9 +145,7 @@ async function stageRuns(root: string, from: Destination, held: Held | undefined
 /** The same complaint, with the place whose file it is. */
 export function inPlace(error: LakeError, from: Destination): LakeError {
   const [{ subject, expected, got } = { subject: error.message }] = error.complaints
-  if (error.kind !== 'integrity') return error
-  const next = 'put it back there from a copy, or run pitlake doctor where that lake is; nothing was taken over'
-  return new LakeError('integrity', { subject: `${from.uri}: ${subject}`, expected, got, next, cause: error })
+  return error.kind === 'integrity' ? unsoundAt(from, subject, expected, got, error) : error
 }
 
 /** The digest of the newest version of a place; null where it has none. `scratch`: a folder for what must be read. */
