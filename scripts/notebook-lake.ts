@@ -5,7 +5,7 @@ import { loadCatalogue } from '../src/catalog/load.ts'
 import type { Selection } from '../src/catalog/series.ts'
 import { mergeSmallFiles } from '../src/upkeep/compact.ts'
 import type { RunEnd } from '../src/ledger/job.ts'
-import { ingest } from '../src/metrics/fetch.ts'
+import { fetchSeries } from '../src/metrics/fetch.ts'
 import type { RegistryDeps } from '../src/registry/run.ts'
 import { registrySnapshot, registrySync } from '../src/registry/snapshot-and-sync.ts'
 import type { IngestDeps } from '../src/metrics/run.ts'
@@ -107,7 +107,7 @@ async function fill(root: string, url: string, clock: { now: number }): Promise<
     if (!thorough && poll % 2 === 1 && !isRestating(clock.now)) continue
     const selections = thorough ? [...usual, ...seldom] : usual
     const world = worldOf(clock.now + hour / 2, 'fetch', thorough)
-    const brought = await ingest({ ...input, selections, gapsOnly: false, now: clock.now }, world)
+    const brought = await fetchSeries({ ...input, selections, gapsOnly: false, now: clock.now }, world)
     if (brought.stopped_by !== null) fail(`poll ${poll}: ${brought.stopped_by} ${brought.words ?? ''}`)
   }
 }

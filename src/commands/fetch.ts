@@ -1,4 +1,4 @@
-import { ingest } from '../metrics/fetch.ts'
+import { fetchSeries } from '../metrics/fetch.ts'
 import { beginsInWords, type IngestSummary, verdict } from '../metrics/tally.ts'
 import { isVerbose, readContext, selectionOptions, selectionsOf, boundingOptions } from './context.ts'
 import { fetchProgress } from './progress.ts'
@@ -24,7 +24,7 @@ export const fetchCommand = answering({
     const { gaps: gapsOnly, maxRequests = null, providerMoved } = input.options
     const verbose = isVerbose(input, deps)
     const progress = fetchProgress(deps, verbose)
-    const summary = await ingest(
+    const summary = await fetchSeries(
       {
         settings,
         catalogue,

@@ -5,7 +5,7 @@ import { Ledger } from '../ledger/ledger.ts'
 import type { Filters, Stopped } from '../registry/reading.ts'
 import { endedBy } from '../ledger/requests.ts'
 import type { Value } from '../registry/json.ts'
-import { askLook, type Beside, withHeldSide } from '../registry/look.ts'
+import { askLook, type RecordBeside, withHeldSide } from '../registry/look.ts'
 import { type RegistryInput, verdictOf } from '../registry/run.ts'
 import { hint } from '../suggestion.ts'
 import { readContext } from './context.ts'
@@ -15,7 +15,7 @@ import { isBegun } from '../store/begin.ts'
 import { besideWorld } from './world.ts'
 
 /** What scripts read of `registry get`; names are relied on. */
-interface Got extends Beside {
+interface Got extends RecordBeside {
   readonly resource: string
   readonly address: string
 }
@@ -25,8 +25,8 @@ interface ListGot {
   readonly resource: string
   readonly filters: Filters
   readonly address: string
-  readonly counts: Readonly<Record<Beside['mark'], number>>
-  readonly records: readonly Beside[]
+  readonly counts: Readonly<Record<RecordBeside['mark'], number>>
+  readonly records: readonly RecordBeside[]
 }
 
 const resourceArg = {
@@ -88,7 +88,7 @@ only, and so does what is laid beside it.`,
     return await withHeldSide(ledger, resource, async ({ fitting, beside }) => {
       const ids = [...new Set([...shown.records.keys(), ...fitting(filters)])].toSorted()
       const records = await beside(new Map(ids.map((id) => [id, shown.records.get(id) ?? null])))
-      const count = (mark: Beside['mark']): number => records.filter((record) => record.mark === mark).length
+      const count = (mark: RecordBeside['mark']): number => records.filter((record) => record.mark === mark).length
       const counts = {
         same: count('same'),
         differs: count('differs'),

@@ -5,7 +5,7 @@ import { type Asking, askWindow } from './asking.ts'
 import { type Again, type Answered, type Brought, isBrought } from './answered.ts'
 
 /** Where the answers go. */
-export interface Destination {
+export interface AnswerSink {
   readonly concurrency: number
   /** Commits a batch; returns the windows that are to be asked once more. */
   readonly commitNow: (batch: readonly Answered[]) => Promise<readonly Again[]>
@@ -23,7 +23,7 @@ const quietMs = 10_000
 export const batchBytes = 32_000_000
 
 /** Asks all windows, the first one alone because it teaches most; commits whenever enough has come. */
-export async function askAll(asking: Asking, asks: readonly Ask[], to: Destination): Promise<void> {
+export async function askAll(asking: Asking, asks: readonly Ask[], to: AnswerSink): Promise<void> {
   const { concurrency, commitNow, onSettled } = to
   let waiting: Answered[] = []
   let since = 0

@@ -8,12 +8,12 @@ import { heldCoverage, heldSeries } from '../ledger/held.ts'
 import { refusalWords, standingRefusal } from '../ledger/refusals.ts'
 import { type About, requestRow, type AnsweredRequest } from '../ledger/requests.ts'
 import { type Answered, unanswered } from './answered.ts'
-import type { AskingState, Refused, StoppedBy } from './tally.ts'
+import type { AskingState, RefusedAsk, StoppedBy } from './tally.ts'
 import { maxBodyBytes, type OpenRun } from './run.ts'
 import {
-  type Asked,
+  type AskedAt,
   halve,
-  isRecent,
+  isRecentWindow,
   isShort,
   isSmall,
   type Known,
@@ -168,7 +168,7 @@ async function emptyBody(
   return { ...outcome, kind: 'body', file, bytes: 0 }
 }
 
-function refusedPart(asking: Asking, reply: Reply, refused: Refused): Answered {
+function refusedPart(asking: Asking, reply: Reply, refused: RefusedAsk): Answered {
   const known = knownOf(asking, reply.ask)
   return answered(reply, settleRefusal(reply.ask, refused, known, askedOf(asking, reply)))
 }
@@ -183,7 +183,7 @@ function closing(
   asking: Asking,
   ask: Ask,
   { kind, words }: Extract<Outcome, { kind: 'forbidden' | 'gone' }>,
-): { readonly key: string; readonly refused: Refused } {
+): { readonly key: string; readonly refused: RefusedAsk } {
   const { id } = ask.series
   const answersOthers = [...asking.state.answering].some((one) => one !== id && one.startsWith(`${ask.endpoint.path}|`))
   if (answersOthers && knownOf(asking, ask).points > 0)
@@ -191,7 +191,7 @@ function closing(
   return { key: pathKey(asking, ask), refused: { scope: 'path', words: refusalWords(kind, words) } }
 }
 
-function closedFor(asking: Asking, ask: Ask): Refused | undefined {
+function closedFor(asking: Asking, ask: Ask): RefusedAsk | undefined {
   const { closed, refusedBefore } = asking.state
   if (closed.size === 0 && refusedBefore.size === 0) return undefined
   const before = refusedBefore.get(ask.series.id)
@@ -209,10 +209,10 @@ async function afterRefusal(asking: Asking, reply: Reply, said: string): Promise
   const { state } = asking
   const { id } = ask.series
   const { at, weekStart } = askedOf(asking, reply)
-  const own: Refused = { scope: 'series', words: refusalWords('refused', said) }
+  const own: RefusedAsk = { scope: 'series', words: refusalWords('refused', said) }
   const parts: Answered[] = []
   if (!state.answering.has(id)) {
-    if (comparesNothing(asking) || (isShort(ask) && isRecent(ask, at))) state.closed.set(id, own)
+    if (comparesNothing(asking) || (isShort(ask) && isRecentWindow(ask, at))) state.closed.set(id, own)
     else parts.push(...(await askWindow(asking, probeOf(ask, at, weekStart), reply.again, depth + 1)))
     if (state.closed.has(id)) return [...parts, refusedPart(asking, reply, own)]
     // What the refusal is about is not known: asked again with the next run.
@@ -355,7 +355,7 @@ function failed(asking: Asking, reply: Reply): Answered {
   return answered(reply, settleFailure(reply.ask, describeOutcome(reply.outcome), covered, askedOf(asking, reply)))
 }
 
-function unasked(asking: Asking, ask: Ask, refused: Refused): Answered {
+function unasked(asking: Asking, ask: Ask, refused: RefusedAsk): Answered {
   const at = asking.deps.now()
   const outcome: Outcome = { kind: 'stopped', by: 'max_requests' }
   const whose = { id: nextId(asking), run: asking.id, api: 'metrics' } as const
@@ -370,7 +370,7 @@ function unasked(asking: Asking, ask: Ask, refused: Refused): Answered {
   )
 }
 
-function askedOf({ input }: Asking, { at, row, outcome }: Pick<Reply, 'at' | 'row' | 'outcome'>): Asked {
+function askedOf({ input }: Asking, { at, row, outcome }: Pick<Reply, 'at' | 'row' | 'outcome'>): AskedAt {
   const date = 'date' in outcome ? outcome.date : null
   return { at: knownAt(Math.floor(at / 1000), date), request: row.id, weekStart: input.settings.metrics.weekStart }
 }

@@ -34,7 +34,7 @@ interface Listing {
 }
 
 /** What came of the listing. */
-export interface Listed {
+export interface ListedAssets {
   readonly outcome: Outcome
   /** How many assets it names; null where it could not be had or read. */
   readonly assets: number | null
@@ -53,7 +53,7 @@ export function isListingDue(ledger: Ledger, nowMicros: number): boolean {
 }
 
 /** Asks the listing of assets once and stores what is new or changed in it; no answer of it is a failure. */
-export async function refreshAssets({ run, connection, engine, ask }: Listing): Promise<Listed> {
+export async function refreshAssets({ run, connection, engine, ask }: Listing): Promise<ListedAssets> {
   const { ledger, input } = run
   const { spool } = connection
   const url = assetsUrl(connection.base, input.catalogue.wire)

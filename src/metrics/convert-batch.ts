@@ -22,7 +22,7 @@ import type { Engine } from '../store/engine.ts'
 import { inLake, pointsFile, recentFile, versioned } from '../store/layout.ts'
 import { ceil, type Instant, type Interval, longestSeconds, type Weekday, weeklyIntervals } from '../time.ts'
 import { type Again, type Answered, type Brought, isBrought } from './answered.ts'
-import { type Differing, differingIn, doubted, standingOf } from './differing.ts'
+import { type Differing, differingIn, doubted, standingBySeries } from './differing.ts'
 import { type Ask, horizonOf } from './plan.ts'
 import type { OpenRun } from './run.ts'
 import { knownAt } from './settle.ts'
@@ -42,7 +42,7 @@ export async function compareAll(
   { batch, refused }: Pick<Inferred, 'batch' | 'refused'>,
 ): Promise<{ made: Made; batch: readonly Answered[]; differing: Differing; doubts: readonly Again[] }> {
   const { ledger, tally } = context
-  const standing = standingOf(
+  const standing = standingBySeries(
     ledger,
     batch.map(({ ask }) => ask.series.id),
   )
@@ -206,13 +206,7 @@ function bodyOf({ ask, body, request }: Brought, coverage: readonly CoverageRow[
 }
 
 /** Answers whose interval is known, and those that contradict what is known. */
-export interface Inferred {
-  readonly batch: readonly Answered[]
-  /** By request: why the body cannot belong to its series. */
-  readonly refused: ReadonlyMap<string, string>
-  /** By series: the interval that this batch was the first to show. */
-  readonly shown: ReadonlyMap<string, Interval>
-}
+type Inferred = Awaited<ReturnType<typeof inferIntervals>>
 
 /**
  * Gives the answers of endpoints that take no interval the smallest spacing of their points. What is on record, or
@@ -223,7 +217,7 @@ export async function inferIntervals(
   batch: readonly Answered[],
   held: ReadonlyMap<string, HeldSeries>,
   weekStart: Weekday,
-): Promise<Inferred> {
+) {
   const refused = new Map<string, string>()
   const shown = new Map<string, Interval>()
   const placed: Answered[] = []
@@ -241,17 +235,16 @@ export async function inferIntervals(
     if (fixed !== null && seen !== null && longestSeconds(seen) > longestSeconds(fixed))
       refused.set(request.id, `points ${seen} apart in a series of ${fixed}`)
     if (seen !== null && (fixed === null || fixed === seen)) shown.set(id, seen)
-    placed.push({
-      ...answered,
-      ask: onGridOf(
-        ask,
-        fixed ?? seen ?? ask.interval,
-        knownAt(Math.floor(request.asked_at / 1_000_000), body.date),
-        weekStart,
-      ),
-    })
+    const at = knownAt(Math.floor(request.asked_at / 1_000_000), body.date)
+    placed.push({ ...answered, ask: onGridOf(ask, fixed ?? seen ?? ask.interval, at, weekStart) })
   }
-  return { batch: placed, refused, shown }
+  return {
+    batch: placed,
+    /** By request: why the body cannot belong to its series. */
+    refused,
+    /** By series: the interval that this batch was the first to show. */
+    shown,
+  }
 }
 
 /** By answer of an endpoint that takes no interval: the spacing of its points, null where they show none. */

@@ -3,7 +3,7 @@ import { type Passed, type Violation, violationId } from '../ledger/entry.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { ConvertResult, Heard } from '../points/conversion.ts'
 import { formatMillis, type Interval, type Micros, step } from '../time.ts'
-import { type Answered, type BatchResult, type Brought, isBrought } from './answered.ts'
+import { type Answered, type Brought, isBrought } from './answered.ts'
 
 /** So many points of one run that differ or lack are more than single findings: an incident. */
 export const manyAtOnce = 100
@@ -11,27 +11,27 @@ export const manyAtOnce = 100
 const mostAskedTwice = 200
 
 /** What answers show that is not on record yet, or no longer was, and what they say of what is. */
-export interface Differing {
-  readonly fresh: readonly Violation[]
-  /** Those of them of which a person took note while they were open. */
-  readonly noted: readonly Violation[]
-  readonly heard: readonly Heard[]
-}
+export type Differing = Readonly<ReturnType<typeof differingIn>>
 
 /** Holds what a conversion found against what is on record. */
 export function differingIn(
   ledger: Ledger,
   standing: ReadonlyMap<string, readonly Standing[]>,
   { violations, heard }: Pick<ConvertResult, 'violations' | 'heard'>,
-): Differing {
+) {
   const known = new Map([...standing].map(([series, own]) => [series, knownBy(own)]))
   const found = violations.filter((one) => known.get(one.series)?.(one) !== true)
   const { true: noted = [], false: fresh = [] } = Object.groupBy(found, (one) => `${isAccepted(ledger, one)}`)
-  return { fresh, noted, heard }
+  return {
+    fresh,
+    /** Those of them of which a person took note while they were open. */
+    noted,
+    heard,
+  }
 }
 
 /** The differences on record of these series that the last answer showed. */
-export function standingOf(ledger: Ledger, ids: readonly string[]): Map<string, Standing[]> {
+export function standingBySeries(ledger: Ledger, ids: readonly string[]): Map<string, Standing[]> {
   return Map.groupBy(standingDifferences(ledger, ids), ({ series }) => series)
 }
 
@@ -57,13 +57,6 @@ export function doubted(
     .slice(0, Math.max(0, mostAskedTwice - twice))
 }
 
-/** What comes of it. */
-interface Judged {
-  readonly violations: readonly Violation[]
-  readonly passed: readonly Passed[]
-  readonly seen: Pick<BatchResult, 'violations' | 'incidents' | 'accepted' | 'recorded'>
-}
-
 /** Circumstances of a judgement: `recorded` is how many the run put on record before. */
 interface Judging {
   readonly recorded: number
@@ -72,11 +65,7 @@ interface Judging {
 }
 
 /** What is put on record of it: single findings, or, where there are many at once, an incident of the day. */
-export function judge(
-  ledger: Ledger,
-  { fresh, noted, heard }: Differing,
-  { recorded, at, intervalOf }: Judging,
-): Judged {
+export function judge(ledger: Ledger, { fresh, noted, heard }: Differing, { recorded, at, intervalOf }: Judging) {
   const about = [...Map.groupBy(heard, ({ standing }) => standing)]
   const over = about.filter(([, points]) => points.some(({ shown }) => shown === false))
   const seen = about.flatMap(([one, points]) => (points.some(({ shown }) => shown === true) ? [one] : []))

@@ -5,7 +5,7 @@ import type { Json } from '../ledger/entry.ts'
 import { describeOutcome } from '../net/outcome.ts'
 import { day } from '../time.ts'
 import { type Again, type Answered, unanswered } from './answered.ts'
-import { askAll, type Destination } from './ask-all.ts'
+import { askAll, type AnswerSink } from './ask-all.ts'
 import type { Asking } from './asking.ts'
 import { commitBatch } from './batch.ts'
 import type { Ask, Blocked, Plan } from './plan.ts'
@@ -34,7 +34,7 @@ async function askPlan(open: OpenRun, plan: Plan): Promise<void> {
   tell({ kind: 'planned', plan })
   const asking: Asking = { ...open, state }
   const committing = committer(open)
-  const to: Destination = {
+  const to: AnswerSink = {
     concurrency: input.settings.metrics.concurrency,
     commitNow: committing.commitNow,
     onSettled: (ask) => tell({ kind: 'settled', ask }),
@@ -110,15 +110,10 @@ async function listIfDue(open: OpenRun, state: AskingState, unsure: boolean): Pr
     state.stopped = { by: 'unreachable', until: null, words: describeOutcome(outcome) }
 }
 
-interface Committer {
-  /** Commits these together with all that waits. */
-  readonly commitNow: Destination['commitNow']
-  /** Whether answers wait because nobody has said yet who answers. */
-  readonly holdsBack: () => boolean
-}
+type Committer = ReturnType<typeof committer>
 
 /** Commits batches under the provider's name; what comes before the name is known waits, lest a lake gets a wrong one. */
-function committer(open: OpenRun): Committer {
+function committer(open: OpenRun) {
   let waiting: Answered[] = []
   const commitNow = async (batch: readonly Answered[]): Promise<readonly Again[]> => {
     const all = [...waiting, ...batch]
@@ -135,7 +130,12 @@ function committer(open: OpenRun): Committer {
     open.tell({ kind: 'committed', version, points, files, windows, violations })
     return done.again
   }
-  return { commitNow, holdsBack: () => waiting.length > 0 }
+  return {
+    /** Commits these together with all that waits. */
+    commitNow,
+    /** Whether answers wait because nobody has said yet who answers. */
+    holdsBack: (): boolean => waiting.length > 0,
+  }
 }
 
 function refusal({ series, endpoint, interval, settles }: Ask, reason: string | null): Blocked {

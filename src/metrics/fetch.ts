@@ -13,7 +13,7 @@ export interface IngestInput extends PlanInput, MetricsInput {
 }
 
 /** Brings the selected series up to date. Resuming is planning again, so it may end at any instant. */
-export async function ingest(input: IngestInput, deps: IngestDeps): Promise<IngestSummary> {
+export async function fetchSeries(input: IngestInput, deps: IngestDeps): Promise<IngestSummary> {
   // A slip of the call leaves nothing in a folder that is no lake.
   checkSelections(input.catalogue, input.selections)
   const { budget = null, eager: polls = false } = input

@@ -49,11 +49,7 @@ export function readMetadata(text: string, keys: NonNullable<Wire['metadata']>):
 }
 
 /** What metadata say of one series since `at`; `start` null: nothing about its beginning. */
-export interface DatedSaid {
-  readonly listed: boolean
-  readonly start: Instant | null
-  readonly at: Instant
-}
+export type DatedSaid = ReturnType<typeof saidOf>
 
 /** Metadata with the instant at which they were first read as they are. */
 export interface DatedMetadata extends Described {
@@ -69,7 +65,7 @@ export function saidOf(
   { queryKeys }: Wire,
   { series, endpoint }: { readonly series: Series; readonly endpoint: Endpoint },
   { exchanges, timestamp }: Pick<Settings['metrics'], 'exchanges' | 'timestamp'>,
-): DatedSaid {
+) {
   const spelt = (name: string): string => exchanges[name] ?? name
   const names = (name: keyof Wire['queryKeys'], own: string | null, known: readonly string[]): boolean => {
     const key = queryKeys[name]
@@ -100,15 +96,7 @@ export function isOfMetadata(answer: Pick<RefusalAnswer, 'state' | 'reason'>): b
 }
 
 /** What metadata say of a series, as far as it holds now. */
-export interface StandingMetadata {
-  /** The answer that stands for all of it; null where it may be asked. */
-  readonly unlisted: (RefusalAnswer & { readonly reason: string }) | null
-  /** Nothing is asked before this instant. */
-  readonly begins: Instant
-  /** What was noted as before the start stays so up to here. */
-  readonly noted: Instant
-  readonly at: Instant
-}
+export type StandingMetadata = ReturnType<typeof standingOf>
 
 /** A series that holds points, or is named exactly, is asked whatever metadata say; what was told first keeps its date. */
 export function standingOf(
@@ -116,12 +104,19 @@ export function standingOf(
   answers: readonly RefusalAnswer[],
   asked: 'new' | 'held' | 'exact',
   floor: (at: Instant) => Instant,
-): StandingMetadata {
+) {
   const { listed = true, start = null, at = 0 } = said ?? {}
   const never = Number.NEGATIVE_INFINITY
   const noted = start === null || asked === 'exact' ? never : floor(start)
-  if (asked !== 'new') return { unlisted: null, begins: never, noted, at }
   const told = answers.find(isUnlisted) ?? { state: 'unsupported' as const, reason: null, asked_at: at, request: null }
-  const unlisted = { ...told, reason: told.reason ?? `${unlistedReason}${formatDate(at)}` }
-  return { unlisted: listed ? null : unlisted, begins: noted, noted, at }
+  const isNew = asked === 'new'
+  return {
+    /** The answer that stands for all of it; null where it may be asked. */
+    unlisted: listed || !isNew ? null : { ...told, reason: told.reason ?? `${unlistedReason}${formatDate(at)}` },
+    /** Nothing is asked before this instant. */
+    begins: isNew ? noted : never,
+    /** What was noted as before the start stays so up to here. */
+    noted,
+    at,
+  }
 }

@@ -4,12 +4,11 @@ import { type Endpoint, isNameless } from '../catalog/catalogue.ts'
 import type { Wire } from '../catalog/wire.ts'
 import { matchPaths, type Selection } from '../catalog/series.ts'
 import type { AskOne } from '../ledger/requests.ts'
-import { type DatedMetadata, type Described, readMetadata } from './metadata-said.ts'
+import { type DatedMetadata, readMetadata } from './metadata-said.ts'
 import { metadataUrl, type MetricsProvider } from './api.ts'
-import type { Outcome } from '../net/outcome.ts'
 import { type RetryPolicy, usualRetries } from '../net/retry.ts'
-import { commit, type CommitDeps, type Version } from '../ledger/commit.ts'
-import { canonical, type Provider, type RequestRow } from '../ledger/entry.ts'
+import { commit, type CommitDeps, type Draft, type Version } from '../ledger/commit.ts'
+import { canonical } from '../ledger/entry.ts'
 import { heldPassing, heldPassingFrom, heldStates } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { listOf, mapOf, orNull, real, shape, text } from '../ledger/shape.ts'
@@ -111,13 +110,8 @@ export interface MetadataAsking {
   readonly file: (name: string) => string
 }
 
-/** What came of one path; null: no metadata. */
-export interface MetadataAnswer {
-  readonly path: string
-  readonly outcome: Outcome
-  readonly read: Described | null
-  readonly row: RequestRow
-}
+/** What came of one path; `read` null: no metadata. */
+export type MetadataAnswer = Awaited<ReturnType<typeof askOne>>
 
 /**
  * Asks for the metadata of the paths, at once as far as the limit allows; where the first few have none, nobody asks for
@@ -143,7 +137,7 @@ export async function askMetadata(
   return answers
 }
 
-async function askOne({ ask, base, run, wire, file }: MetadataAsking, path: string): Promise<MetadataAnswer> {
+async function askOne({ ask, base, run, wire, file }: MetadataAsking, path: string) {
   const keys = wire.metadata
   if (keys === null) throw new Error('metadata are not asked for')
   const id = `${run}-metadata-${path.replaceAll(/[^\w]/g, '-')}`
@@ -173,19 +167,12 @@ export function mergeMetadata(held: Metadata, answers: readonly MetadataAnswer[]
   return merged
 }
 
-/** A lake that metadata are kept in. */
-interface Keeping {
-  readonly ledger: Ledger
-  readonly job: 'fetch' | 'plan'
-  readonly run: string
-  readonly provider: Provider
-  readonly providerMoved: boolean
-  readonly deps: CommitDeps
-}
+/** Whose commit it is. */
+type Named = Pick<Draft, 'job' | 'run' | 'provider' | 'providerMoved'>
 
 /** Keeps what was read, and when it was asked for; null where nobody has answered. */
 export async function keepMetadata(
-  { ledger, deps, ...keeping }: Keeping,
+  { ledger, deps, ...keeping }: Named & { readonly ledger: Ledger; readonly deps: CommitDeps },
   answers: readonly MetadataAnswer[],
 ): Promise<Version | null> {
   const answered = answers.filter(isAnswer)

@@ -29,7 +29,7 @@ export interface Held {
 }
 
 /** What bounds and prices a plan. */
-export interface Limits {
+export interface PlanLimits {
   readonly requestsPerMinute: number
   /** Per asset, `*` for the others. */
   readonly credits: Readonly<Record<string, number>>
@@ -77,15 +77,7 @@ export interface Plan {
 }
 
 /** Names are relied on by scripts. */
-export interface Totals {
-  readonly series: number
-  readonly windows: number
-  readonly requests: number
-  readonly credits: number
-  readonly points: number
-  readonly bytes: number
-  readonly seconds: number
-}
+export type Totals = ReturnType<typeof totalsOf>
 
 /** Where history begins when nobody says: the first block of the oldest chain. */
 export const historyStart: Instant = Date.UTC(2009, 0, 3) / 1000
@@ -106,7 +98,12 @@ const gapPatience = 90 * day
 const emptyPatience = 30 * day
 
 /** The requests that bring the wanted series up to date; pure, stable in the order of `wanted`. */
-export function plan(wanted: readonly Wanted[], held: ReadonlyMap<string, Held>, limits: Limits, now: Instant): Plan {
+export function plan(
+  wanted: readonly Wanted[],
+  held: ReadonlyMap<string, Held>,
+  limits: PlanLimits,
+  now: Instant,
+): Plan {
   const asks: Ask[] = []
   const blocked: Blocked[] = []
   let windows = 0
@@ -170,7 +167,7 @@ interface Line {
   readonly known: Held | undefined
   readonly interval: Interval
   readonly horizon: Horizon
-  readonly limits: Limits
+  readonly limits: PlanLimits
   readonly now: Instant
 }
 
@@ -218,24 +215,23 @@ export function toleranceOf(endpoint: Pick<Endpoint, 'tolerance'>, interval: Int
   return endpoint.tolerance ?? Math.max(2 * day, 3 * longestSeconds(interval))
 }
 
-function missingWindows(
-  { want: { endpoint }, known, interval, limits, now }: Line,
-  range: Window,
-  blocked: Pick<Against, 'placeholder' | 'suspect' | 'unlisted' | 'noted'>,
-): Window[] {
-  const { answers = [], points = 0 } = known ?? {}
-  const { gapsOnly, weekStart } = limits
-  const tolerance = toleranceOf(endpoint, interval)
-  const age = (answer: WindowAnswer) =>
-    now - availableAt(endpoint.rules[interval], step(ceil(answer.until, interval, weekStart), interval, -1), interval)
-  if (gapsOnly) {
-    const gaps = answers.filter((answer) => (isHole(answer) ? age(answer) > tolerance : isAlarm(answer, points)))
-    return minus([range], minus([range], gaps))
-  }
-  return minus(
-    [range],
-    answers.filter((answer) => isSettled(answer, { age: age(answer), tolerance, now, points, ...blocked })),
-  )
+/** What is known of a series beside its answers. */
+interface Marks extends Pick<StandingMetadata, 'unlisted' | 'noted'> {
+  /** Whether a name of the series is not mapped. */
+  readonly placeholder: boolean
+  /** Whether its refused path is tried again now. */
+  readonly suspect: boolean
+}
+
+function missingWindows(line: Line, range: Window, marks: Marks): Window[] {
+  const { answers = [], points = 0 } = line.known ?? {}
+  if (!line.limits.gapsOnly)
+    return minus(
+      [range],
+      answers.filter((answer) => isSettled(line, answer, marks)),
+    )
+  const gaps = answers.filter((answer) => (isHole(answer) ? isOverdue(line, answer) : isAlarm(answer, points)))
+  return minus([range], minus([range], gaps))
 }
 
 function isHole(answer: WindowAnswer): boolean {
@@ -247,40 +243,37 @@ function isAlarm({ state, reason }: WindowAnswer, points: number): boolean {
   return points > 0 && (state === 'failed' || state === 'unsupported') && isOfHeld(reason)
 }
 
-interface Against {
-  /** The time since the availability instant of the answer's last point. */
-  readonly age: number
-  readonly tolerance: number
-  readonly now: Instant
-  readonly points: number
-  /** Whether a name of the series is not mapped. */
-  readonly placeholder: boolean
-  /** Whether its refused path is tried again now. */
-  readonly suspect: boolean
-  readonly unlisted: StandingMetadata['unlisted']
-  readonly noted: Instant
+/** The time since the availability instant of an answer's last point. */
+function ageOf({ want: { endpoint }, interval, limits, now }: Line, { until }: WindowAnswer): number {
+  return (
+    now - availableAt(endpoint.rules[interval], step(ceil(until, interval, limits.weekStart), interval, -1), interval)
+  )
+}
+
+/** Whether what is missing of an answer is awaited no more. */
+function isOverdue(line: Line, answer: WindowAnswer): boolean {
+  return ageOf(line, answer) > toleranceOf(line.want.endpoint, line.interval)
 }
 
 /** Whether an answer stands for now; one of a far future (a clock was wrong) does not. */
-function isSettled(answer: WindowAnswer, against: Against): boolean {
-  const { age, tolerance, now, points } = against
+function isSettled(line: Line, answer: WindowAnswer, marks: Marks): boolean {
+  const { known, now } = line
   const since = Math.abs(now - answer.asked_at)
   switch (answer.state) {
     case 'failed':
     case 'not asked':
       return false
     case 'unsupported':
-      if (answer.reason?.startsWith(placeholderReason) === true) return against.placeholder
-      if (isUnlisted(answer)) return against.unlisted !== null
-      if (against.suspect && readRefusal(answer.reason)?.scope === 'path') return false
-      return since < refusalPatience && !(points > 0 && isStale(answer))
+      if (answer.reason?.startsWith(placeholderReason) === true) return marks.placeholder
+      if (isUnlisted(answer)) return marks.unlisted !== null
+      if (marks.suspect && readRefusal(answer.reason)?.scope === 'path') return false
+      return since < refusalPatience && !((known?.points ?? 0) > 0 && isStale(answer))
     case 'empty':
-      if (answer.reason === beforeStart) return answer.until <= against.noted
-      return age > tolerance && since < emptyPatience
+      if (answer.reason === beforeStart) return answer.until <= marks.noted
+      return isOverdue(line, answer) && since < emptyPatience
     case 'covered':
       if (answer.reason === null) return true
-      if (age <= tolerance) return false
-      return age > gapPatience || since < week
+      return isOverdue(line, answer) && (ageOf(line, answer) > gapPatience || since < week)
     default:
       return answer.state satisfies never
   }
@@ -296,7 +289,7 @@ function isStale({ reason }: WindowAnswer): boolean {
 export const placeholderReason = 'placeholder'
 
 /** The credits of a request for an asset. Providers name assets: only what the settings themselves hold counts. */
-export function priceOf(credits: Limits['credits'], asset: string): number {
+export function priceOf(credits: PlanLimits['credits'], asset: string): number {
   return (Object.hasOwn(credits, asset) ? credits[asset] : credits['*']) ?? 1
 }
 
@@ -345,8 +338,8 @@ export function totalsOf(
   series: number,
   windows: number,
   asks: readonly Ask[],
-  limits: Pick<Limits, 'requestsPerMinute'>,
-): Totals {
+  limits: Pick<PlanLimits, 'requestsPerMinute'>,
+) {
   let credits = 0
   let points = 0
   for (const ask of asks) {

@@ -13,12 +13,12 @@ import { mirrorOf } from '../store/marker.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { providerAt } from '../ledger/provider.ts'
 import { LakeError } from '../errors.ts'
-import { type Ask, type Held, type Limits, type Plan, placeholderReason, plan } from './plan.ts'
+import { type Ask, type Held, type PlanLimits, type Plan, placeholderReason, plan } from './plan.ts'
 import { isLoopback, type Settings } from '../config/settings.ts'
 import type { Instant } from '../time.ts'
 import { intersect, minus, union, type Window } from '../windows.ts'
 import { metricsAccess, type MetricsProvider } from './api.ts'
-import { type Asked, settleWhole } from './settle.ts'
+import { type AskedAt, settleWhole } from './settle.ts'
 import { withListedAssets } from './assets.ts'
 import { askBeside, type BesideDeps } from '../ledger/connection.ts'
 import {
@@ -47,20 +47,12 @@ export interface PlanInput extends MetadataInput {
   readonly now: Instant
 }
 
-/** A plan and what it knows of the provider's metadata: of how many selected paths, and how many were asked for now. */
-interface Prepared {
-  readonly plan: Plan
-  readonly metadata: { readonly paths: number; readonly asked: number }
-}
-
 /**
  * The plan against what the lake holds; a lake that is not there yet holds nothing, and nothing is written. Metadata
- * that are old are asked for first and kept where a lake is that may be written to; `asking` null: those that are held must do.
+ * that are old are asked for first and kept where a lake is that may be written to; `asking` null: those that are held must
+ * do. Beside it: of how many selected paths there are metadata, and how many were asked for now.
  */
-export async function preparePlan(
-  input: PlanInput,
-  asking: (BesideDeps & CommitDeps) | null = null,
-): Promise<Prepared> {
+export async function preparePlan(input: PlanInput, asking: (BesideDeps & CommitDeps) | null = null) {
   const { settings, catalogue, selections } = input
   checkSelections(catalogue, selections)
   using ledger = isBegun(settings.data) ? await Ledger.openToRead(settings.data) : null
@@ -115,7 +107,7 @@ export async function planOn(
   const { settings, catalogue, gapsOnly, eager = false, only, now } = input
   const selections = await withListedAssets(input.selections, ledger)
   const provider = ledger?.head().provider ?? null
-  const limits: Limits = {
+  const limits: PlanLimits = {
     requestsPerMinute: settings.metrics.requestsPerMinute,
     credits: settings.metrics.credits,
     weekStart: settings.metrics.weekStart,
@@ -219,12 +211,6 @@ export function unmapped(
   return null
 }
 
-/** A range of a series that was planned, and what is said of it. */
-interface NotAsked {
-  readonly ask: Ask
-  readonly coverage: readonly CoverageRow[]
-}
-
 /**
  * What of planned windows no answer was about, one range after the other of each series: what is due and of which nothing
  * else is on record. Where that was told before it keeps its date.
@@ -233,8 +219,8 @@ export function notAsked(
   ledger: Ledger,
   asks: readonly Ask[],
   answered: ReadonlyMap<string, readonly Window[]>,
-  asked: Asked,
-): NotAsked[] {
+  asked: AskedAt,
+): { readonly ask: Ask; readonly coverage: readonly CoverageRow[] }[] {
   const bySeries = Map.groupBy(asks, ({ series }) => series.id)
   const held = heldCoverage(ledger, [...bySeries.keys()])
   return [...bySeries].flatMap(([id, own]) => {

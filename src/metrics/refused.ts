@@ -15,14 +15,11 @@ export function wasHeld(known: Known | undefined): boolean {
   return known !== undefined && (known.points > 0 || known.answers.some(isLost))
 }
 
-/** The paths that are refused: to series without points by what any such series was told, and the newest of those that have some. */
-interface RefusedPaths {
-  readonly fresh: ReadonlyMap<string, Standing>
-  readonly held: ReadonlyMap<string, Standing>
-}
-
-/** Which paths are refused, by what is known of every series. */
-export function refusedPaths(held: ReadonlyMap<string, Known>): RefusedPaths {
+/**
+ * Which paths are refused, by what is known of every series: to those without points by what any such series was told, to
+ * those that have some by the newest.
+ */
+export function refusedPaths(held: ReadonlyMap<string, Known>) {
   const told = [...held.values()].filter(({ answers }) => answers.length > 0)
   const byPath = (series: readonly Known[], standing: (own: readonly Known[]) => Standing | null) =>
     new Map(
@@ -55,7 +52,7 @@ export function refusedPaths(held: ReadonlyMap<string, Known>): RefusedPaths {
 export function refusalOf(
   path: string,
   known: Known | undefined,
-  paths: RefusedPaths,
+  paths: ReturnType<typeof refusedPaths>,
   now: Instant,
 ): { readonly refusal: Standing | null; readonly suspect: boolean } {
   const shared = wasHeld(known) ? undefined : paths.fresh.get(path)

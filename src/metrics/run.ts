@@ -9,11 +9,11 @@ import type { Skew } from '../net/skew.ts'
 import { Engine } from '../store/engine.ts'
 import type { BatchResult } from './answered.ts'
 import { metricsAccess } from './api.ts'
-import { type Listed, refreshAssets } from './assets.ts'
+import { type ListedAssets, refreshAssets } from './assets.ts'
 import { askMetadata, type Due, keepMetadata, metadataPerMinute, metadataRetries } from './metadata.ts'
 import type { Ask, Plan } from './plan.ts'
 import type { PlanInput } from './prepare.ts'
-import { Tally, type WindowCounts } from './tally.ts'
+import { RunTally, type WindowCounts } from './tally.ts'
 
 /** The largest body that is kept; a larger one is asked for in halves. */
 export const maxBodyBytes = 1_000_000_000
@@ -45,7 +45,7 @@ export interface MetricsRun extends Run {
   readonly purpose: Purpose
   readonly input: MetricsInput
   readonly deps: IngestDeps
-  readonly tally: Tally
+  readonly tally: RunTally
   /** What every request of the run has taught of the API. */
   readonly reach: Reach
 }
@@ -58,7 +58,7 @@ export interface OpenRun extends MetricsRun {
   /** Tells the world and the run's log. */
   readonly tell: (event: IngestEvent) => void
   /** Asks for the listing of assets, by its own limit. */
-  readonly list: () => Promise<Listed>
+  readonly list: () => Promise<ListedAssets>
   /** Asks for the metadata that are due, by the same limit. */
   readonly describe: (due: Due) => Promise<void>
 }
@@ -76,7 +76,7 @@ export async function withMetrics<T>(
     { root: input.settings.data, name, lock: name === 'fetch' ? 'metrics' : name },
     deps,
     async (run) =>
-      await work({ ...run, purpose, input, deps, tally: new Tally(run.ledger.head().version), reach: newReach() }),
+      await work({ ...run, purpose, input, deps, tally: new RunTally(run.ledger.head().version), reach: newReach() }),
   )
 }
 
@@ -109,7 +109,7 @@ export async function connected(run: MetricsRun, use: (open: OpenRun) => Promise
       onEvent(event)
     }
     const beside = connection.beside(metadataPerMinute, metadataRetries)
-    const list = async (): Promise<Listed> => {
+    const list = async (): Promise<ListedAssets> => {
       const listed = await refreshAssets({ run, engine, connection, ask: beside })
       tell({ kind: 'listing', assets: listed.assets, fresh: listed.fresh, outcome: listed.outcome.kind })
       if (listed.version) run.tally.version(listed.version)

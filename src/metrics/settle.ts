@@ -6,10 +6,10 @@ import type { BodyResult } from '../points/conversion.ts'
 import { count, day, end, floor, type Instant, longestSeconds, step, type Weekday } from '../time.ts'
 import { intersect, minus, union, type Window } from '../windows.ts'
 import { type Ask, horizonOf, toleranceOf } from './plan.ts'
-import type { Refused } from './tally.ts'
+import type { RefusedAsk } from './tally.ts'
 
 /** When and by which request a window was answered. */
-export interface Asked {
+export interface AskedAt {
   /** The earlier of the local clock and the provider's: what the answer can have known. */
   readonly at: Instant
   readonly request: string
@@ -22,13 +22,13 @@ export function knownAt(local: Instant, date: Instant | null): Instant {
 }
 
 /** What an answer settles of its range: nothing that was not due when it was made. */
-function dueOf(ask: Ask, { at, weekStart }: Asked): Window {
+function dueOf(ask: Ask, { at, weekStart }: AskedAt): Window {
   const { final } = horizonOf(ask.endpoint, ask.interval, at, weekStart)
   return { since: ask.settles.since, until: Math.min(ask.settles.until, final) }
 }
 
 /** The one row of an answer that brought no points at all: nothing there, not allowed, or not understood. */
-export function settleWhole(ask: Ask, state: CoverageState, reason: string | null, asked: Asked): CoverageRow[] {
+export function settleWhole(ask: Ask, state: CoverageState, reason: string | null, asked: AskedAt): CoverageRow[] {
   const due = dueOf(ask, asked)
   return due.since < due.until ? [row(ask, due, state, reason, asked)] : []
 }
@@ -37,7 +37,7 @@ export function settleWhole(ask: Ask, state: CoverageState, reason: string | nul
  * What a decoded body says of the range it was to settle, and of what it brought beyond: covered where points are,
  * `empty` before the first point of the series, `awaiting` or `gap` where one is missing behind it.
  */
-export function settleBody(ask: Ask, body: BodyResult, firstHeld: Instant | null, asked: Asked): CoverageRow[] {
+export function settleBody(ask: Ask, body: BodyResult, firstHeld: Instant | null, asked: AskedAt): CoverageRow[] {
   const known = [firstHeld, body.first].filter((t) => t !== null)
   if (known.length === 0) return settleWhole(ask, 'empty', null, asked)
   const beginning = Math.min(...known)
@@ -59,7 +59,7 @@ export function settleBody(ask: Ask, body: BodyResult, firstHeld: Instant | null
 }
 
 /** What failed, but only where no earlier answer covers: a failure takes no knowledge away. */
-export function settleFailure(ask: Ask, reason: string, covered: readonly Window[], asked: Asked): CoverageRow[] {
+export function settleFailure(ask: Ask, reason: string, covered: readonly Window[], asked: AskedAt): CoverageRow[] {
   return minus([dueOf(ask, asked)], union(covered)).map((window) => row(ask, window, 'failed', reason, asked))
 }
 
@@ -77,9 +77,9 @@ export interface Known {
  */
 export function settleRefusal(
   ask: Ask,
-  refusal: Refused,
+  refusal: RefusedAsk,
   { points, coverage, standing }: Known,
-  asked: Asked,
+  asked: AskedAt,
 ): CoverageRow[] {
   const proven = coverage.filter((row) => isPlain(row) || row.state === 'empty')
   const rows = (state: 'unsupported' | 'failed', reason: string): CoverageRow[] =>
@@ -98,7 +98,7 @@ export function settleRefusal(
 }
 
 /** A hole is awaited until it is older than the endpoint's tolerance, then it is a gap. */
-function splitByAge(ask: Ask, window: Window, asked: Asked): CoverageRow[] {
+function splitByAge(ask: Ask, window: Window, asked: AskedAt): CoverageRow[] {
   const rules = ask.endpoint.rules[ask.interval]
   const patience = toleranceOf(ask.endpoint, ask.interval)
   let border = window.until
@@ -115,7 +115,7 @@ function splitByAge(ask: Ask, window: Window, asked: Asked): CoverageRow[] {
   ]
 }
 
-function row(ask: Ask, window: Window, state: CoverageState, reason: string | null, asked: Asked): CoverageRow {
+function row(ask: Ask, window: Window, state: CoverageState, reason: string | null, asked: AskedAt): CoverageRow {
   const { since, until } = window
   return { series: ask.series.id, since, until, state, reason, asked_at: asked.at, request: asked.request }
 }
@@ -153,7 +153,7 @@ export function isSmall({ window, points, endpoint }: Ask): boolean {
 }
 
 /** Whether the window ends so lately that a provider of any history has it. */
-export function isRecent({ window, interval }: Ask, now: Instant): boolean {
+export function isRecentWindow({ window, interval }: Ask, now: Instant): boolean {
   return window === null || now - window.until <= Math.max(90 * day, 10 * longestSeconds(interval))
 }
 

@@ -15,7 +15,7 @@ import type { BatchResult } from './answered.ts'
 export type StoppedBy = 'signal' | 'max_requests' | 'budget' | 'quota' | 'unauthorised' | 'unreachable'
 
 /** A refusal, and what it is about. */
-export interface Refused {
+export interface RefusedAsk {
   readonly scope: RefusalScope
   readonly words: string
 }
@@ -28,7 +28,7 @@ export function newAskingState() {
      * What is not asked any more: a path (403, 404) to series without points, a path to those with points, or one series
      * (400), with the refusal. A refusal of a series that never answered says nothing of those that did.
      */
-    closed: new Map<string, Refused>(),
+    closed: new Map<string, RefusedAsk>(),
     /** The first request of a refused path, by path: all others wait for what it is told. */
     probes: new Map<string, Promise<unknown>>(),
     /** Series that were answered in this run. */
@@ -52,26 +52,7 @@ export function newAskingState() {
 export type AskingState = ReturnType<typeof newAskingState>
 
 /** What scripts read; names are relied on. */
-export interface IngestSummary extends Ended<StoppedBy> {
-  readonly run: string
-  readonly version: number
-  readonly requests: number
-  readonly points_added: number
-  readonly files_added: number
-  readonly windows: WindowCounts
-  /** Windows, of those settled, in which points are missing for good. */
-  readonly gaps: number
-  /** Points of which another value came than the stored one, and that nobody has accepted; an incident counts as one. */
-  readonly violations: number
-  /** How many of them are incidents: of very many points at once. */
-  readonly incidents: number
-  /** Accepted ones that were seen again. */
-  readonly accepted: number
-  /** Series whose first point lies behind where they were asked from. */
-  readonly begins_later: readonly BeginsLater[]
-  /** Series that have points and are refused now. */
-  readonly refused: number
-}
+export type IngestSummary = ReturnType<RunTally['summary']>
 
 /** How many windows of each state; `not_asked`: ranges of series that the run planned and did not ask. */
 export type WindowCounts = Readonly<Record<Exclude<CoverageState, 'not asked'> | 'not_asked', number>>
@@ -84,7 +65,7 @@ export function windowsOf(rows: readonly CoverageRow[]): WindowCounts {
 }
 
 /** What has come of a run so far. */
-export class Tally {
+export class RunTally {
   /** How many points that differ or lack were put on record, and how many windows are asked a second time for them. */
   readonly differing = { recorded: 0, twice: 0 }
   readonly #made: { version: number; points_added: number; files_added: number; gaps: number }
@@ -144,7 +125,7 @@ export class Tally {
     return this.#accounted ? { ...cost, [notAskedKey]: this.#windows.not_asked } : cost
   }
 
-  summary(run: string): IngestSummary {
+  summary(run: string) {
     const { version, points_added, files_added, gaps } = this.#made
     const { requests } = this.#cost
     return {
@@ -154,11 +135,17 @@ export class Tally {
       points_added,
       files_added,
       windows: this.#windows,
+      /** Windows, of those settled, in which points are missing for good. */
       gaps,
+      /** Points of which another value came than the stored one, and that nobody has accepted; an incident counts as one. */
       violations: this.#seen.violations.size + this.#seen.incidents.size,
+      /** How many of them are incidents: of very many points at once. */
       incidents: this.#seen.incidents.size,
+      /** Accepted ones that were seen again. */
       accepted: this.#seen.accepted.size,
+      /** Series that have points and are refused now. */
       refused: this.#refused.size,
+      /** Series whose first point lies behind where they were asked from. */
       begins_later: this.#later,
       ...endedBy(this.#stopped),
     }

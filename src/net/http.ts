@@ -5,7 +5,7 @@ import { LakeError } from '../errors.ts'
 import { redact } from '../secrets/secrets.ts'
 import { DecodingError, emptyCompressed, readStart, SlowError, spoolBody } from './body.ts'
 import type { Headers } from './limits.ts'
-import { type AgainReason, classify, type Context, type Outcome, type Parameter, wordsOf } from './outcome.ts'
+import { type AgainReason, classify, type Context, type Outcome, type QueryParameter, wordsOf } from './outcome.ts'
 
 // The whole package would bring its fetch, its WebSocket and its mocks, too: half of what it takes to load.
 const undici = createRequire(import.meta.resolve('undici'))
@@ -58,7 +58,7 @@ export interface HttpRequest {
   readonly file: string
   readonly etag?: string | undefined
   /** What a refusal may name. */
-  readonly parameters?: readonly Parameter[] | undefined
+  readonly parameters?: readonly QueryParameter[] | undefined
   /** The longest wait for the head, where that is less than usual. */
   readonly firstByteMs?: number | null | undefined
   readonly signal?: AbortSignal | undefined

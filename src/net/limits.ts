@@ -4,13 +4,7 @@ import { parseHeaderDate } from '../time.ts'
 export type Headers = Readonly<Record<string, string | readonly string[] | undefined>>
 
 /** What an answer says about limits; distances are milliseconds from the moment it was read, never negative. */
-export interface LimitSigns {
-  readonly limit: number | null
-  readonly remaining: number | null
-  readonly resetMs: number | null
-  readonly retryAfterMs: number | null
-  readonly dailyRemaining: number | null
-}
+export type LimitSigns = ReturnType<typeof readLimits>
 
 /** Below this a bare number is a count of seconds left; from here to `unixSeconds` it still is, a long one. */
 const unixSeconds = 1_000_000_000
@@ -36,7 +30,7 @@ export function ageOf(headers: Headers): number {
 }
 
 /** Everything an answer says about limits, in all dialects; `now` in milliseconds since 1970. */
-export function readLimits(headers: Headers, now: number): LimitSigns {
+export function readLimits(headers: Headers, now: number) {
   // Clocks differ: an absolute instant is measured against the provider's own clock wherever it shows it.
   const clock = dateOf(headers) ?? now
   return {

@@ -67,7 +67,7 @@ export type Outcome =
   | { readonly kind: 'stopped'; readonly by: 'unreachable'; readonly words: string }
 
 /** A query parameter: the name this program uses and the key it has on the wire. */
-export interface Parameter {
+export interface QueryParameter {
   readonly name: string
   readonly key: string
 }
@@ -77,7 +77,7 @@ export interface Context {
   readonly at: number
   readonly requestMs: number
   readonly secrets: readonly string[]
-  readonly parameters: readonly Parameter[]
+  readonly parameters: readonly QueryParameter[]
 }
 
 /** A 200 is `body` without its file: whoever streamed it adds `file` and `bytes`. */
@@ -179,7 +179,7 @@ function member(value: unknown, key: string): unknown {
  * The parameter that a refusal names: by its own name as a word, or by its key in quotes, before `=`, or after a word
  * such as "parameter"; quotes may be escaped as JSON does. A bare `a` or `i` in a sentence names nothing.
  */
-export function namedParameter(words: string, parameters: readonly Parameter[]): string | null {
+export function namedParameter(words: string, parameters: readonly QueryParameter[]): string | null {
   const lead = '(?:param(?:eter)?s?|query|field|argument|key)[\\s:]+'
   for (const { name, key } of parameters) {
     const exact = escape(key)

@@ -1,14 +1,10 @@
 import { LakeError } from '../errors.ts'
-import { formatInstant, type Instant } from '../time.ts'
-import { ageOf, dateOf, type Headers } from './limits.ts'
-import type { Outcome } from './outcome.ts'
+import { formatInstant } from '../time.ts'
+import type { Reply } from './http.ts'
+import { ageOf, dateOf } from './limits.ts'
 
 /** How far the local clock is from the provider's, in seconds; positive where the local one is ahead. */
-export interface Skew {
-  readonly seconds: number
-  readonly local: Instant
-  readonly provider: Instant
-}
+export type Skew = NonNullable<ReturnType<typeof skewOf>>
 
 /** Clocks that differ by more are told. */
 const toldSeconds = 600
@@ -29,10 +25,7 @@ interface SkewWatch {
 }
 
 /** The head of an answer and what came of it. */
-interface Replied {
-  readonly headers: Headers
-  readonly outcome: Outcome
-}
+type Replied = Pick<Reply, 'headers' | 'outcome'>
 
 /**
  * Judges the clocks by each answer that shows one (`Date` and `Age`). Nothing may be dated by a clock that is more than
@@ -61,7 +54,7 @@ function callsItselfSandbox({ outcome }: Replied): boolean {
 }
 
 /** The clocks in an answer's head against the local one; null where it shows none. */
-function skewOf({ headers, outcome }: Replied, wallAhead: number): Skew | null {
+function skewOf({ headers, outcome }: Replied, wallAhead: number) {
   const date = dateOf(headers)
   // The head was read before the body, which may have taken long.
   if (date === null || !('at' in outcome)) return null

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { jsonOf } from '../json.ts'
 import { type Access, type BesideDeps, httpTo } from '../ledger/connection.ts'
-import { describeOutcome, type Outcome, type Parameter } from '../net/outcome.ts'
+import { describeOutcome, type Outcome, type QueryParameter } from '../net/outcome.ts'
 import { readBytes, temporaryFolder } from '../store/files.ts'
 import type { Instant } from '../time.ts'
 
@@ -29,7 +29,7 @@ export interface Listener {
   /** Asks once, never again; null where no request is left, or an answer has ended the listening. */
   readonly hear: (
     url: string,
-    about?: { readonly etag?: string; readonly parameters?: readonly Parameter[] },
+    about?: { readonly etag?: string; readonly parameters?: readonly QueryParameter[] },
   ) => Promise<Heard | null>
   readonly left: () => number
   /** The answer that ended the listening: a refused key, a spent limit, silence. */

@@ -1,21 +1,30 @@
 import { LakeError } from '../errors.ts'
 import { fileSql } from '../views/relations.ts'
 import type { Add, TableState, Texts } from './actions.ts'
-import { beginning, type Held, type Mark, type Piece, pieceOf, type Portions, rewriting, tagsOf } from './ranges.ts'
+import {
+  beginning,
+  type HeldPiece,
+  type Mark,
+  type Piece,
+  pieceOf,
+  type Portions,
+  rewriting,
+  tagsOf,
+} from './ranges.ts'
 import {
   groupSql,
-  instantSql,
+  microsSql,
   placeFile,
   type Portion,
   type PublishedColumn,
   writeRows,
   type Writing,
-  type Written,
+  type WrittenRows,
 } from './write.ts'
 import type { Growth, PublishedTable } from './tables.ts'
 
 /** What a publish changes in one table: files that it has brought to the destination, and files that leave the table. */
-export interface Change {
+export interface TableChange {
   readonly add: readonly Add[]
   readonly leave: readonly Add[]
 }
@@ -37,7 +46,7 @@ export interface Target {
 }
 
 /** Brings what a table lacks to the destination; undefined where it lacks nothing. */
-export async function changeOf(writing: Writing, target: Target, step: Step): Promise<Change | undefined> {
+export async function changeOf(writing: Writing, target: Target, step: Step): Promise<TableChange | undefined> {
   const { growth } = target.table
   if (!growth) return await rewritten(writing, target)
   const held = [...target.state.files.values()]
@@ -60,10 +69,10 @@ async function grown(
   target: Target,
   growth: Growth,
   { last, now }: Step & { readonly last: Mark },
-): Promise<Change | undefined | null> {
+): Promise<TableChange | undefined | null> {
   const { engine, portions } = writing
   const files = [...target.state.files.values()]
-  const held = files.flatMap((add): Held[] => {
+  const held = files.flatMap((add): HeldPiece[] => {
     const piece = pieceOf(add.tags)
     return piece ? [{ add, piece, rows: rowsOf(add) }] : []
   })
@@ -100,7 +109,7 @@ async function grown(
 }
 
 /** Rows that changed without a word are made again from the beginning; where that does not help, the lake is at odds with itself. */
-async function refused({ to }: Writing, { table }: Target, { add }: Change, last: Mark): Promise<null> {
+async function refused({ to }: Writing, { table }: Target, { add }: TableChange, last: Mark): Promise<null> {
   for (const { path } of add) await to.remove(`${table.name}/${path}`)
   if (last.version > 0) return null
   throw new LakeError('integrity', {
@@ -146,8 +155,8 @@ function portionOf(
   const { since, until, group, rows } = piece
   const instant = `published."${at}"`
   const where = [
-    ...(since.version === 0 ? [] : [`${instant} > ${instantSql(since.at)}`]),
-    `${instant} <= ${instantSql(until.at)}`,
+    ...(since.version === 0 ? [] : [`${instant} > ${microsSql(since.at)}`]),
+    `${instant} <= ${microsSql(until.at)}`,
     ...(group === null ? [] : [groupSql(group)]),
   ]
   // A large portion stays as the lake's files have it, partition by partition: sorting it would cost more than all else.
@@ -160,7 +169,7 @@ function openPortion({ table, columns }: Target, { at }: Growth): Portion {
 }
 
 /** The table as it is now in one file, if it says anything else than the one that is there. */
-async function rewritten(writing: Writing, { table, columns, state, lost }: Target): Promise<Change | undefined> {
+async function rewritten(writing: Writing, { table, columns, state, lost }: Target): Promise<TableChange | undefined> {
   const portion = { rows: table.rows(beginning), columns, where: [], order: table.order }
   const file = await writeRows(writing, table.name, portion)
   const held = [...state.files.values()]
@@ -172,7 +181,7 @@ async function rewritten(writing: Writing, { table, columns, state, lost }: Targ
 }
 
 /** What the rows of a file are known by, whatever their order. */
-async function digestOf({ engine }: Writing, { local, rows }: Written): Promise<string> {
+async function digestOf({ engine }: Writing, { local, rows }: WrittenRows): Promise<string> {
   const sql = `SELECT CAST(sum(CAST(hash(held) AS HUGEINT)) AS VARCHAR) AS digest FROM ${fileSql(local)} AS held`
   const [row] = await engine.rows<{ digest: string | null }>(sql)
   return `${rows}-${row?.digest ?? '0'}`

@@ -3,12 +3,13 @@ import { sha256 } from '../ledger/entry.ts'
 import type { Micros } from '../time.ts'
 import type { Engine } from '../store/engine.ts'
 import { type Action, ownProtocol, type TableState } from './actions.ts'
-import type { Change } from './changes.ts'
+import type { TableChange, Target } from './changes.ts'
 import { requireThere } from './compare.ts'
 import type { Destination } from './destination.ts'
-import { commitTable, lakeKey, type Logs, placeOf } from './log.ts'
+import { commitTable, lakeKey, type Logs, publishedFile } from './log.ts'
 import type { Mark } from './ranges.ts'
-import { type PublishedColumn, schemaString } from './write.ts'
+import type { PublishedTable } from './tables.ts'
+import { schemaString } from './write.ts'
 
 /** The version of the lake that is being published. */
 export interface At extends Mark {
@@ -68,23 +69,20 @@ export async function requireFit(
 /** Jobs whose commits may change rows that stand there. */
 const mending: ReadonlySet<string> = new Set(['doctor', 'adopt', 'migrate'])
 
-/** A table as it is to be. */
-interface Published {
-  readonly name: string
-  readonly columns: readonly PublishedColumn[]
-  readonly state: TableState
-}
-
 /** Commits a change whose files are in place. Where somebody else commits first, they are taken away again. */
 export async function commitChange(
   logs: Logs,
-  { name, columns, state }: Published,
-  change: Change,
+  {
+    table: { name },
+    columns,
+    state,
+  }: Pick<Target, 'columns' | 'state'> & { readonly table: Pick<PublishedTable, 'name'> },
+  change: TableChange,
   at: At,
-): Promise<{ readonly state: TableState; readonly change: Change }> {
+): Promise<{ readonly state: TableState; readonly change: TableChange }> {
   await requireThere(
     logs.to,
-    change.add.map((add) => placeOf(name, add)),
+    change.add.map((add) => publishedFile(name, add)),
   )
   const now = at.now()
   const schema = schemaString(columns)

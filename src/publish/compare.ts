@@ -4,24 +4,15 @@ import type { StampedFile } from '../ledger/stamps.ts'
 import { sizeOf } from '../store/files.ts'
 import { type Destination, stopAt } from './destination.ts'
 
-/** What of files a place does not hold, by path, and every path of their folders that it has. */
-interface Compared {
-  /** No such file, or one of another size. */
-  readonly missing: ReadonlySet<string>
-  /** As long as it should be, with other bytes. */
-  readonly changed: ReadonlySet<string>
-  readonly there: ReadonlySet<string>
-}
-
 /**
  * Compares names and sizes of files with what is there, and the bytes, too, where they may pass through a `local` path. A
  * digest may be its beginning only; nothing is read where none is known.
  */
-export async function compared(
+export async function comparedAt(
   to: Destination,
   wanted: readonly StampedFile[],
   reading?: { readonly local: string; readonly signal: AbortSignal },
-): Promise<Compared> {
+) {
   const sizes = new Map<string, number>()
   for (const folder of new Set(wanted.map(({ path }) => path.slice(0, path.indexOf('/')))))
     for (const { path, bytes } of await to.list(folder)) sizes.set(path, bytes)
@@ -33,7 +24,14 @@ export async function compared(
     if (!(await to.get(file.path, reading.local))) missing.add(file.path)
     else if ((await unlike(reading.local, file)) !== null) changed.add(file.path)
   }
-  return { missing, changed, there: new Set(sizes.keys()) }
+  return {
+    /** Paths of no file, or of one of another size. */
+    missing,
+    /** Of files that are as long as they should be, with other bytes. */
+    changed,
+    /** Every path of their folders that is there. */
+    there: new Set(sizes.keys()),
+  }
 }
 
 /** How a local file differs from what it should be; null where it does not. */
@@ -50,7 +48,7 @@ export async function unlike(
 
 /** Refuses to name files that were taken and are not there: a destination that does not keep what it answers for. */
 export async function requireThere(to: Destination, wanted: readonly StampedFile[]): Promise<void> {
-  const { missing } = await compared(to, wanted)
+  const { missing } = await comparedAt(to, wanted)
   const [first, ...others] = wanted.filter(({ path }) => missing.has(path))
   if (first === undefined) return
   const more = others.length === 0 ? '' : `, nor ${others.length} others`

@@ -35,7 +35,7 @@ export interface Destination {
 }
 
 /** What opening a destination needs of the world. */
-export interface Reach {
+export interface DestinationDeps {
   readonly disk: Disk
   /** Part of the names of what is on the way; no other process uses it. */
   readonly mark: string
@@ -89,7 +89,7 @@ export function stopAt(signal: AbortSignal, subject: string): void {
 export const onTheWay = '.tmp-'
 
 /** A folder of this machine, or of whatever is mounted there. */
-export function folderAt(text: string, { disk, mark, cwd = '.' }: Reach): Destination {
+export function folderAt(text: string, { disk, mark, cwd = '.' }: DestinationDeps): Destination {
   const root = resolve(cwd, text)
   const at = (path: string): string => inLake(root, path)
   let count = 0

@@ -10,15 +10,15 @@ import { makeFolder, namesIn, realDisk } from '../store/disk.ts'
 import { readBytes, sizeOf } from '../store/files.ts'
 import { checkpointFile, dataVersion, entryFile, inLake, places } from '../store/layout.ts'
 import { mirrorMarker, parseMarker } from '../store/marker.ts'
-import { compared, unlike } from './compare.ts'
+import { comparedAt, unlike } from './compare.ts'
 import { type Destination, type Published, stopAt } from './destination.ts'
 import {
   atOnce,
-  digestOf,
+  versionDigest,
   inPlace,
   journalAt,
   newestDigest,
-  type Staged,
+  type StagedJournal,
   stageJournal,
   unsoundAt,
   Vanished,
@@ -135,11 +135,11 @@ async function agree({ from, to }: CopyInput, lake: string, target: Listing): Pr
 }
 
 /** Whether the target's newest entry was written anew at the source; any other difference between both is refused. */
-async function followsOn({ from, to, scratch }: CopyInput, staged: Staged, target: Listing): Promise<boolean> {
+async function followsOn({ from, to, scratch }: CopyInput, staged: StagedJournal, target: Listing): Promise<boolean> {
   const { newest } = target
   const digest = await newestDigest(to, target, `${scratch}/target`)
   if (digest === null) return false
-  const there = digestOf(staged.index, newest)
+  const there = versionDigest(staged.index, newest)
   if (there === digest) return false
   if (staged.entries.includes(newest)) {
     const text = await readBytes(inLake(staged.root, entryFile(newest)))
@@ -158,7 +158,7 @@ async function bringFiles(
   needed: readonly StampedFile[],
   { signal, onFile }: CopyDeps,
 ): Promise<{ files: number; bytes: number; stand: ReadonlySet<string> }> {
-  const { missing, changed, there } = await compared(
+  const { missing, changed, there } = await comparedAt(
     to,
     needed,
     thorough ? { local: `${scratch}/there`, signal } : undefined,
@@ -223,7 +223,7 @@ function leaps(index: Ledger, before: number, stand: ReadonlySet<string>): boole
 }
 
 interface Step {
-  readonly staged: Staged
+  readonly staged: StagedJournal
   readonly target: Listing
   readonly rewritten: boolean
   /** From the version before to the newest in one step: by a checkpoint of the newest, which is one file. */
@@ -259,16 +259,8 @@ async function bringEntry(to: Destination, root: string, path: string): Promise<
   })
 }
 
-/** What a lake needs to be whole elsewhere. */
-interface Needed {
-  /** Data files and what stamped results were made with, each once; a digest may be its beginning only. */
-  readonly files: readonly StampedFile[]
-  /** Notes of stamped results, staged; after the files that they name. */
-  readonly notes: readonly string[]
-}
-
-/** The live files of the staged version, and all that its stamped results need; their notes are staged, too. */
-export async function neededBy({ root, index }: Staged, from: Destination, near?: Destination): Promise<Needed> {
+/** What a lake needs to be whole elsewhere: the live files of the staged version, and all that its stamped results need. */
+export async function neededBy({ root, index }: StagedJournal, from: Destination, near?: Destination) {
   const files = new Map<string, StampedFile>()
   const take = ({ path, bytes, sha256 }: StampedFile): void => {
     if (dataVersion(path) === undefined && !isCopy(path))
@@ -292,7 +284,12 @@ export async function neededBy({ root, index }: Staged, from: Destination, near?
     for (const file of stamp.files) take(file)
     own.push(stampFile(id))
   }
-  return { files: [...files.values()], notes: own }
+  return {
+    /** Data files and what stamped results were made with, each once; a digest may be its beginning only. */
+    files: [...files.values()],
+    /** Notes of stamped results, staged; after the files that they name. */
+    notes: own,
+  }
 }
 
 /** Whether a path is one of what `stamp` copies. */

@@ -17,9 +17,15 @@ export const atOnce = 6
 export class Vanished extends Error {}
 
 /** Something at the source that is not as it should be there. */
-export function unsoundAt(from: Destination, what: string, expected: string, got: string): LakeError {
-  const next = 'run pitlake doctor where that lake is; nothing was taken over'
-  return new LakeError('integrity', { subject: `${from.uri}: ${what}`, expected, got, next })
+export function unsoundAt(
+  from: Destination,
+  what: string,
+  expected?: string,
+  got?: string,
+  cause?: unknown,
+): LakeError {
+  const next = 'put it back there from a copy, or run pitlake doctor where that lake is; nothing was taken over'
+  return new LakeError('integrity', { subject: `${from.uri}: ${what}`, expected, got, next, cause })
 }
 
 /** What a place holds of a journal, up to a version. */
@@ -29,7 +35,7 @@ export async function journalAt(place: Destination, until?: number): Promise<Lis
 }
 
 /** A journal that was brought to this machine and read: its newest checkpoint and the entries after it. */
-export interface Staged extends Disposable {
+export interface StagedJournal extends Disposable {
   readonly root: string
   readonly index: Ledger
   /** Null where every entry is there. */
@@ -47,7 +53,12 @@ interface Held {
  * Brings the journal of a place to a folder and proves it: every byte by its checksum, every entry by the digest that
  * the next one names. What stands here from before need not travel, but for its last entry, which is compared.
  */
-export async function stageJournal(from: Destination, source: Listing, root: string, held?: Held): Promise<Staged> {
+export async function stageJournal(
+  from: Destination,
+  source: Listing,
+  root: string,
+  held?: Held,
+): Promise<StagedJournal> {
   if (held && goesOn(source, held.listing)) {
     const { newest } = held.listing
     const near = inForce(held.listing).filter(
@@ -94,7 +105,7 @@ function inForce({ entries, checkpoints }: Listing): Omit<Placed, 'place'>[] {
   return checkpoint === 0 ? after : [{ version: checkpoint, entry: false }, ...after]
 }
 
-async function staged(root: string, from: Destination, files: readonly Placed[], held?: Held): Promise<Staged> {
+async function staged(root: string, from: Destination, files: readonly Placed[], held?: Held): Promise<StagedJournal> {
   await makeFolder(realDisk, inLake(root, places.journal))
   await stageRuns(root, from, held)
   for (const { version, entry, place } of files) {
@@ -134,9 +145,7 @@ async function stageRuns(root: string, from: Destination, held: Held | undefined
 /** The same complaint, with the place whose file it is. */
 export function inPlace(error: LakeError, from: Destination): LakeError {
   const [{ subject, expected, got } = { subject: error.message }] = error.complaints
-  if (error.kind !== 'integrity') return error
-  const next = 'put it back there from a copy, or run pitlake doctor where that lake is; nothing was taken over'
-  return new LakeError('integrity', { subject: `${from.uri}: ${subject}`, expected, got, next, cause: error })
+  return error.kind === 'integrity' ? unsoundAt(from, subject, expected, got, error) : error
 }
 
 /** The digest of the newest version of a place; null where it has none. `scratch`: a folder for what must be read. */
@@ -152,7 +161,7 @@ export async function newestDigest(place: Destination, { newest }: Listing, scra
 }
 
 /** The digest of a version as an index tells it. */
-export function digestOf(index: Ledger, version: number): string | null {
+export function versionDigest(index: Ledger, version: number): string | null {
   const row = index.statement('SELECT digest FROM versions WHERE version = ?').get(version)
   return typeof row?.['digest'] === 'string' ? row['digest'] : null
 }

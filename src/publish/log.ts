@@ -41,7 +41,7 @@ export function isOwnFile(path: string): boolean {
 }
 
 /** A file of a table as it stands at the destination. */
-export function placeOf(table: string, { path, size, tags }: Add): StampedFile {
+export function publishedFile(table: string, { path, size, tags }: Add): StampedFile {
   return { path: `${table}/${path}`, bytes: size, sha256: tags['sha256'] ?? '' }
 }
 

@@ -10,14 +10,14 @@ import { places } from '../store/layout.ts'
 import { buildViews } from '../views/build.ts'
 import { fileSql } from '../views/relations.ts'
 import { noTable, type TableState } from './actions.ts'
-import { type Change, changeOf, type Target } from './changes.ts'
+import { type TableChange, changeOf, type Target } from './changes.ts'
 import { type At, commitChange, lastMark, requireFit } from './commit.ts'
-import { compared } from './compare.ts'
+import { comparedAt } from './compare.ts'
 import { type Destination, isLocal, stopAt } from './destination.ts'
-import { type Logs, placeOf, readTable, requireFree, requireOwn } from './log.ts'
+import { type Logs, publishedFile, readTable, requireFree, requireOwn } from './log.ts'
 import { type Mark, type Portions, usualPortions } from './ranges.ts'
 import { publishing, type PublishingRun, publishLake } from './publish-lake.ts'
-import { columnsFor, instantSql, placeFile, schemaString, writeRows, type Writing } from './write.ts'
+import { columnsFor, microsSql, placeFile, schemaString, writeRows, type Writing } from './write.ts'
 import { publishedTables, versionsTable } from './tables.ts'
 import { readerTexts } from './readers/texts.ts'
 
@@ -40,19 +40,11 @@ export interface PublishSummary {
   readonly lake: string
   /** The lake version that the tables tell of now. */
   readonly version: number
-  readonly tables: Readonly<Record<string, PublishedChange>>
+  readonly tables: Readonly<Record<string, ReturnType<typeof publishedChange>>>
   /** Files that the tables named and that were gone, cut or changed there; they were brought again. */
   readonly lost: { readonly missing: number; readonly changed: number }
   /** What travelled to `lake/`, where that was asked for. */
   readonly lake_copy?: { readonly version: number; readonly files: number; readonly bytes: number }
-}
-
-/** The version that a table got, and the files that it gained and lost. */
-interface PublishedChange {
-  readonly delta_version: number
-  readonly files_added: number
-  readonly files_removed: number
-  readonly bytes_added: number
 }
 
 /** Brings the tables of a destination up to the newest version of the lake, each by one commit, `versions` last. */
@@ -102,12 +94,14 @@ async function published(
   const mended = await requireFit(engine, to, states, at)
   const mark = `${lake.slice(0, 8)}-${String(version).padStart(10, '0')}-${id}-${Math.floor(deps.random() * 36 ** 6).toString(36)}`
   const writing: Writing = { ...logs, mark, now: at.now, portions }
-  const done: Record<string, PublishedChange> = {}
+  const done: Record<string, ReturnType<typeof publishedChange>> = {}
   const count = { missing: 0, changed: 0 }
   await begin({ version, destination: to.uri }, () => ({ version, tables: Object.keys(done).length, ...count }))
-  const files = [...states].flatMap(([name, { files: adds }]) => [...adds.values()].map((add) => placeOf(name, add)))
+  const files = [...states].flatMap(([name, { files: adds }]) =>
+    [...adds.values()].map((add) => publishedFile(name, add)),
+  )
   const reading = { local: logs.local('compared'), signal: deps.signal }
-  const { missing, changed } = await compared(to, files, verify ? reading : undefined)
+  const { missing, changed } = await comparedAt(to, files, verify ? reading : undefined)
   Object.assign(count, { missing: missing.size, changed: changed.size })
   const lost = new Set([...missing, ...changed])
   for (const table of tables) {
@@ -128,7 +122,7 @@ async function published(
 
 /** The files of a table that are not there as they were brought. */
 function lostOf(table: string, { files }: TableState, all: ReadonlySet<string>): ReadonlySet<string> {
-  return new Set([...files.values()].filter((add) => all.has(placeOf(table, add).path)).map(({ path }) => path))
+  return new Set([...files.values()].filter((add) => all.has(publishedFile(table, add).path)).map(({ path }) => path))
 }
 
 /** Writes what other engines read the tables by; what is there already stays. */
@@ -158,14 +152,14 @@ async function publishTable(
   { table, state, lost }: Omit<Target, 'columns'>,
   at: At,
   mended: number,
-): Promise<{ readonly state: TableState; readonly change: Change } | undefined> {
+): Promise<{ readonly state: TableState; readonly change: TableChange } | undefined> {
   const columns = await columnsFor(writing.engine, table.rows({ version: 0, at: 0 }))
   const last = lastMark(state)
   const counts = last && last.version >= mended && isSchema(state, columns) && last.at <= at.at
   const step = { last: counts ? last : undefined, now: { version: at.version, at: at.at } satisfies Mark }
   const change = await changeOf(writing, { table, columns, state, lost }, step)
   if (!change && state.version >= 0 && isSchema(state, columns)) return undefined
-  return await commitChange(writing, { name: table.name, columns, state }, change ?? { add: [], leave: [] }, at)
+  return await commitChange(writing, { table, columns, state }, change ?? { add: [], leave: [] }, at)
 }
 
 /** Whether a table tells of the lake version that another one tells of, or a later one. */
@@ -177,7 +171,8 @@ function isSchema(state: TableState, columns: Parameters<typeof schemaString>[0]
   return state.metaData?.schemaString === schemaString(columns)
 }
 
-function publishedChange(state: TableState, { add, leave }: Change): PublishedChange {
+/** The version that a table got, and the files that it gained and lost. */
+function publishedChange(state: TableState, { add, leave }: TableChange) {
   const bytes_added = add.reduce((sum, { size }) => sum + size, 0)
   return { delta_version: state.version, files_added: add.length, files_removed: leave.length, bytes_added }
 }
@@ -195,7 +190,7 @@ async function publishVersions(
   states: ReadonlyMap<string, TableState>,
   at: At,
   all: ReadonlySet<string>,
-): Promise<{ readonly state: TableState; readonly change: Change } | undefined> {
+): Promise<{ readonly state: TableState; readonly change: TableChange } | undefined> {
   const state = states.get(versionsTable) ?? noTable
   const lost = lostOf(versionsTable, state, all)
   const tables = [...states].filter(([name]) => name !== versionsTable)
@@ -210,13 +205,13 @@ async function publishVersions(
   )
   if (state.version >= 0 && lost.size === 0 && row?.differ === 0n) return undefined
   const rows = `${before} ${paths.length > 0 ? `WHERE lake_version <> ${at.version}` : ''}
-    UNION ALL BY NAME SELECT CAST(${at.version} AS BIGINT) AS lake_version, ${instantSql(at.at)} AS lake_committed_at, table_name,
-      CAST(delta_version AS BIGINT) AS delta_version, ${instantSql(at.now() * 1000)} AS committed_at FROM ${current}`
+    UNION ALL BY NAME SELECT CAST(${at.version} AS BIGINT) AS lake_version, ${microsSql(at.at)} AS lake_committed_at, table_name,
+      CAST(delta_version AS BIGINT) AS delta_version, ${microsSql(at.now() * 1000)} AS committed_at FROM ${current}`
   const columns = await columnsFor(writing.engine, empty)
   const order = ['lake_version', 'table_name']
   const written = await writeRows(writing, versionsTable, { rows, columns, where: [], order })
   const add = [await placeFile(writing, versionsTable, '0', written, {})]
-  return await commitChange(writing, { name: versionsTable, columns, state }, { add, leave: known }, at)
+  return await commitChange(writing, { table: { name: versionsTable }, columns, state }, { add, leave: known }, at)
 }
 
 /** The rows that stand there, as a SELECT over local copies. */

@@ -14,7 +14,7 @@ import { lakeMarker, markedSynthetic, mirrorMarker, mirrorOf, parseMarker } from
 import { closePrivate } from '../store/private.ts'
 import { buildViews } from '../views/build.ts'
 import { namedByViews } from '../views/manifest.ts'
-import { below, type Destination, folderAt, isLocal, type Reach, requireApart } from './destination.ts'
+import { below, type Destination, folderAt, isLocal, type DestinationDeps, requireApart } from './destination.ts'
 import { type Copied, type CopyDeps, copyLake } from './lake-copy.ts'
 import { journalAt } from './lake-journal.ts'
 import { lakeFolder, leftOnTheWay } from './publish-lake.ts'
@@ -37,7 +37,7 @@ export interface PullInput {
 
 /** What pulling needs of the world. */
 export interface PullDeps extends CommitDeps, CopyDeps {
-  readonly web: NonNullable<Reach['web']>
+  readonly web: NonNullable<DestinationDeps['web']>
 }
 
 /** What a pull did. */
@@ -56,7 +56,7 @@ export async function pull(input: PullInput, deps: PullDeps): Promise<Pulled> {
   const name = own ? 'restore' : 'pull'
   const disk = deps.disk ?? realDisk
   const run = runName(deps, name)
-  const reach: Reach = { disk, mark: run, web: deps.web }
+  const reach: DestinationDeps = { disk, mark: run, web: deps.web }
   await refuseOwn(root)
   const from = await lakeIn(destinationOf(input.source, input.cwd === undefined ? reach : { ...reach, cwd: input.cwd }))
   requireApart(root, from, 'source')

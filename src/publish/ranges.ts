@@ -20,7 +20,7 @@ export interface Piece extends Range {
 }
 
 /** A published file with what it holds. */
-export interface Held {
+export interface HeldPiece {
   readonly add: Add
   readonly piece: Piece
   readonly rows: number
@@ -56,25 +56,19 @@ export interface Portions {
 /** A row group; a file that a reader opens for its rows, not for its footer. */
 export const usualPortions: Portions = { few: 122_880, large: 1_000_000 }
 
-/** What a publish does to the files of a table: pieces are written, with about so many rows, and files leave. */
-interface Rewriting {
-  readonly write: readonly (Piece & { readonly rows: number })[]
-  readonly leave: readonly Held[]
-}
-
 /**
  * The files that `fresh` rows between two marks make necessary. Small files of before are written anew with them while
  * each holds at most twice as many rows as all that are newer: so a table has few files, and a row is written few times.
- * What is stale is made again from the lake as it is now.
+ * What is stale is made again from the lake as it is now: pieces are written, with about so many rows, and files leave.
  */
 export function rewriting(
-  held: readonly Held[],
+  held: readonly HeldPiece[],
   { since, until }: Range,
   fresh: number,
-  isStale: (file: Held) => boolean,
+  isStale: (file: HeldPiece) => boolean,
   { few, large }: Portions,
-): Rewriting {
-  const leave = new Set<Held>()
+): { readonly write: readonly (Piece & { readonly rows: number })[]; readonly leave: readonly HeldPiece[] } {
+  const leave = new Set<HeldPiece>()
   let [rows, start] = [fresh, since]
   const ranges = [...Map.groupBy(held, ({ piece }) => piece.until.version)].toSorted(([a], [b]) => b - a)
   for (const [, files] of fresh === 0 ? [] : ranges) {

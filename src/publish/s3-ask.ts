@@ -10,10 +10,10 @@ import { readS3, type S3Settings } from './s3-settings.ts'
 import { emptyPayload, percent, queryText, signed } from './s3-sign.ts'
 
 /** What a bucket said, of whatever status. */
-export type Answer = Extract<Exchanged, { kind: 'answer' }>
+export type S3Answer = Extract<Exchanged, { kind: 'answer' }>
 
 /** One request to a bucket. */
-export interface Call extends Pick<Exchange, 'method' | 'body' | 'into'> {
+export interface S3Call extends Pick<Exchange, 'method' | 'body' | 'into'> {
   /** Relative to the destination; left out for the bucket itself. */
   readonly path?: string
   readonly query?: Readonly<Record<string, string>>
@@ -24,19 +24,7 @@ export interface Call extends Pick<Exchange, 'method' | 'body' | 'into'> {
 type Try<T> = { readonly done: T } | { readonly again: Exchanged }
 
 /** How a bucket is asked. */
-export interface Asking {
-  readonly settings: () => Promise<S3Settings>
-  /** One try. */
-  readonly once: (call: Call) => Promise<Exchanged>
-  /** Tries again, with growing pauses, while failures pass; then gives up with words. */
-  readonly persist: <T>(doing: string, attempt: () => Promise<Try<T>>) => Promise<T>
-  /** The answer to a request that may be sent twice; failures that pass were waited out. */
-  readonly ask: (doing: string, call: Call) => Promise<Answer>
-  /** The same, which must be a success. */
-  readonly want: (doing: string, call: Call) => Promise<Answer>
-  /** What a person is told of an answer that will not change. */
-  readonly refuse: (answer: Answer, doing: string) => Promise<LakeError>
-}
+export type S3Asking = ReturnType<typeof askS3>
 
 const retries: RetryPolicy = {
   attempts: 6,
@@ -49,17 +37,20 @@ const retries: RetryPolicy = {
 const connections = 8
 
 /** Asks the bucket of an address, with what the environment says of keys and places. */
-export function askS3(text: string, web: Web): Asking {
+export function askS3(text: string, web: Web) {
   let known: ReturnType<typeof connect> | undefined
   const ready = (): NonNullable<typeof known> => (known ??= connect(text, web))
   const settings = async (): Promise<S3Settings> => (await ready()).settings
-  const once = async (call: Call): Promise<Exchanged> => {
+  /** One try. */
+  const once = async (call: S3Call): Promise<Exchanged> => {
     const { settings: own, exchange } = await ready()
     return await exchange(await toSend(call, own, web), web.signal)
   }
-  const refuse = async (answer: Answer, doing: string): Promise<LakeError> =>
+  /** What a person is told of an answer that will not change. */
+  const refuse = async (answer: S3Answer, doing: string): Promise<LakeError> =>
     refusal(answer, await settings(), doing, web.now())
-  const persist: Asking['persist'] = async (doing, attempt) => {
+  /** Tries again, with growing pauses, while failures pass; then gives up with words. */
+  const persist = async <T>(doing: string, attempt: () => Promise<Try<T>>): Promise<T> => {
     for (let tries = noTries; ; ) {
       const began = web.now()
       const result = await attempt()
@@ -71,13 +62,15 @@ export function askS3(text: string, web: Web): Asking {
       tries = next.tries
     }
   }
-  const ask: Asking['ask'] = async (doing, call) =>
-    await persist(doing, async () => {
+  /** The answer to a request that may be sent twice; failures that pass were waited out. */
+  const ask = async (doing: string, call: S3Call): Promise<S3Answer> =>
+    await persist<S3Answer>(doing, async () => {
       const got = await once(call)
       const done = lastingAnswer(got)
       return done ? { done } : { again: got }
     })
-  const want: Asking['want'] = async (doing, call) => {
+  /** The same, which must be a success. */
+  const want = async (doing: string, call: S3Call): Promise<S3Answer> => {
     const answer = await ask(doing, call)
     if (answer.status >= 200 && answer.status < 300) return answer
     throw await refuse(answer, doing)
@@ -91,7 +84,7 @@ async function connect(text: string, web: Web) {
 }
 
 /** The answer that the same request would get again; undefined where it may fare better later. */
-export function lastingAnswer(got: Exchanged): Answer | undefined {
+export function lastingAnswer(got: Exchanged): S3Answer | undefined {
   if (got.kind === 'fault' || [408, 429].includes(got.status)) return undefined
   if (got.status >= 500) return [501, 505, 507].includes(got.status) ? got : undefined
   const passing = ['RequestTimeout', 'SlowDown', 'ConditionalRequestConflict', 'OperationAborted']
@@ -108,7 +101,7 @@ function outcomeOf(got: Exchanged, requestMs: number): Parameters<typeof afterTr
   return { kind: 'again', reason: 'status', status, waitMs: null, words: '', requestMs }
 }
 
-async function toSend(call: Call, { bucket, prefix, endpoint, region, credentials }: S3Settings, web: Web) {
+async function toSend(call: S3Call, { bucket, prefix, endpoint, region, credentials }: S3Settings, web: Web) {
   const { host, pathname } = new URL(endpoint)
   const key = call.path === undefined ? '' : `/${(prefix + call.path).split('/').map(percent).join('/')}`
   const path = `${pathname === '/' ? '' : pathname}/${bucket}${key}`
@@ -141,7 +134,7 @@ async function digestOf(body: Buffer | FilePart): Promise<string> {
 }
 
 /** The name that S3 gives an error; a bare status has none. */
-export function codeIn({ body, status }: Answer): string {
+export function codeIn({ body, status }: S3Answer): string {
   return tag(body.toString('utf8', 0, 65_536), 'Code') ?? `status ${status}`
 }
 
@@ -172,7 +165,7 @@ const badKeys = new Set([
 const otherRegion = new Set(['AuthorizationHeaderMalformed', 'PermanentRedirect', 'IllegalLocationConstraintException'])
 
 /** The words of a refusal, without the keys that S3 repeats in them. */
-function wordsIn(answer: Answer, { credentials }: S3Settings): string {
+function wordsIn(answer: S3Answer, { credentials }: S3Settings): string {
   const message = tag(answer.body.toString('utf8', 0, 65_536), 'Message') ?? ''
   const { id, secret, token } = credentials
   const secrets = [id, secret, ...(token === undefined ? [] : [token])]
@@ -180,7 +173,7 @@ function wordsIn(answer: Answer, { credentials }: S3Settings): string {
 }
 
 /** What a person is told of a refusal that no further try would change. */
-function refusal(answer: Answer, settings: S3Settings, doing: string, now: number): LakeError {
+function refusal(answer: S3Answer, settings: S3Settings, doing: string, now: number): LakeError {
   const code = codeIn(answer)
   const { bucket, endpoint, region } = settings
   const subject = `${doing} s3://${bucket}`
@@ -222,7 +215,7 @@ function refusal(answer: Answer, settings: S3Settings, doing: string, now: numbe
 }
 
 /** Where a redirect leads, without what its query may hold. */
-function hostIn({ headers }: Answer): string {
+function hostIn({ headers }: S3Answer): string {
   const to = header(headers, 'location')
   return to !== null && URL.canParse(to) ? ` to ${new URL(to).origin}` : ''
 }

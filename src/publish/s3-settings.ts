@@ -7,17 +7,9 @@ import type { Credentials } from './s3-sign.ts'
 type Environment = Readonly<Record<string, string | undefined>>
 
 /** Where a bucket is and with which key it is asked. */
-export interface S3Settings {
-  readonly bucket: string
-  /** Ends with `/` where it is not empty. */
-  readonly prefix: string
-  /** Origin and path before the bucket, without a trailing slash. */
-  readonly endpoint: string
-  readonly region: string
-  readonly credentials: Credentials
-}
+export type S3Settings = Readonly<Awaited<ReturnType<typeof readS3>>>
 
-/** Bucket and prefix of an `s3://` text; what may be a key in it is not shown. */
+/** Bucket and prefix of an `s3://` text, which ends with `/` where it is not empty; what may be a key in it is not shown. */
 export function parseS3(text: string): { readonly bucket: string; readonly prefix: string } {
   const [, bucket = '', path = ''] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*))?$/s.exec(text) ?? []
   const parts = path.split('/').filter((part) => part !== '')
@@ -30,7 +22,7 @@ export function parseS3(text: string): { readonly bucket: string; readonly prefi
 }
 
 /** All that AWS's own programs would take from the environment and the profile files, as far as it is for S3. */
-export async function readS3(text: string, env: Environment): Promise<S3Settings> {
+export async function readS3(text: string, env: Environment) {
   const { bucket, prefix } = parseS3(text)
   const profile = await readProfile(env)
   const endpoint = first(env['AWS_ENDPOINT_URL_S3'], env['AWS_ENDPOINT_URL'], profile.values['endpoint_url'])
@@ -42,6 +34,7 @@ export async function readS3(text: string, env: Environment): Promise<S3Settings
   return {
     bucket,
     prefix,
+    /** Origin and path before the bucket, without a trailing slash. */
     endpoint: endpoint === undefined ? home : checkEndpoint(endpoint),
     region,
     credentials: credentialsOf(env, profile),

@@ -2,8 +2,8 @@ import { LakeError, usage } from '../errors.ts'
 import { header } from '../net/limits.ts'
 import { sizeOf } from '../store/files.ts'
 import { parseMicros } from '../time.ts'
-import { type Destination, folderAt, onTheWay, type Published, type Reach, type Web } from './destination.ts'
-import { type Answer, type Asking, askS3, type Call, codeIn, lastingAnswer, tag } from './s3-ask.ts'
+import { type Destination, folderAt, onTheWay, type Published, type DestinationDeps, type Web } from './destination.ts'
+import { type S3Answer, type S3Asking, askS3, type S3Call, codeIn, lastingAnswer, tag } from './s3-ask.ts'
 import { parseS3 } from './s3-settings.ts'
 
 /** Larger files travel in parts of this size: one that breaks off is sent again, not all of them. */
@@ -15,7 +15,7 @@ const writing = 'writing to'
 const createOnly = `${onTheWay}create-only`
 
 /** The destination that a text names. */
-export function destinationOf(text: string, reach: Reach): Destination {
+export function destinationOf(text: string, reach: DestinationDeps): Destination {
   const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text)?.[1]
   if (scheme?.toLowerCase() === 's3' && reach.web) return s3At(text, reach.web)
   if (scheme !== undefined || text === '')
@@ -31,7 +31,7 @@ export function s3At(text: string, web: Web, partSize = partBytes): Destination 
   const { bucket, prefix } = parseS3(text)
   const asking = askS3(text, web)
   /** The answer about an object; undefined where it is not there. */
-  const found = async (doing: string, call: Call): Promise<Answer | undefined> => {
+  const found = async (doing: string, call: S3Call): Promise<S3Answer | undefined> => {
     const answer = await asking.ask(doing, call)
     if (answer.status >= 200 && answer.status < 300) return answer
     if (isMissing(answer)) return undefined
@@ -57,12 +57,12 @@ export function s3At(text: string, web: Web, partSize = partBytes): Destination 
   }
 }
 
-function isMissing(answer: Answer): boolean {
+function isMissing(answer: S3Answer): boolean {
   return answer.status === 404 && codeIn(answer) === 'NoSuchKey'
 }
 
 /** A server that knows no create-only writes would let one publisher write over another's commit: it is refused. */
-async function prove(asking: Asking): Promise<void> {
+async function prove(asking: S3Asking): Promise<void> {
   const body = Buffer.from('pitlake: this object can be made once only\n')
   for (let times = 0; times < 2; times++) if ((await createOnce(asking, createOnly, body, true)) === 'exists') return
   throw usage(`destination s3://${(await asking.settings()).bucket}`, {
@@ -76,9 +76,9 @@ async function prove(asking: Asking): Promise<void> {
  * Makes an object that is not there. Where a try ended without an answer it may have made it all the same: what stands
  * there then is compared, and is ours if it is the same. `bare`: an object of the same bytes is another's.
  */
-async function createOnce(asking: Asking, path: string, body: Buffer, bare = false): Promise<'created' | 'exists'> {
+async function createOnce(asking: S3Asking, path: string, body: Buffer, bare = false): Promise<'created' | 'exists'> {
   let unsure = false
-  return await asking.persist(writing, async () => {
+  return await asking.persist<'created' | 'exists'>(writing, async () => {
     const got = await asking.once({ method: 'PUT', path, body, headers: { 'if-none-match': '*' } })
     const answer = lastingAnswer(got)
     if (answer?.status === 200) return { done: 'created' }
@@ -93,7 +93,7 @@ async function createOnce(asking: Asking, path: string, body: Buffer, bare = fal
   })
 }
 
-async function listBelow({ ask, refuse, settings }: Asking, prefix: string, folder: string): Promise<Published[]> {
+async function listBelow({ ask, refuse, settings }: S3Asking, prefix: string, folder: string): Promise<Published[]> {
   const files: Published[] = []
   const below = folder === '' ? prefix : `${prefix}${folder}/`
   const tokens = new Set<string>()
@@ -119,7 +119,7 @@ async function listBelow({ ask, refuse, settings }: Asking, prefix: string, fold
 /** A listing has no more pages than this: a hundred million objects. */
 const mostPages = 100_000
 
-async function endless(settings: Asking['settings'], pages: number): Promise<LakeError> {
+async function endless(settings: S3Asking['settings'], pages: number): Promise<LakeError> {
   return new LakeError('incomplete', {
     subject: `listing s3://${(await settings()).bucket}`,
     expected: 'a list that ends',
@@ -153,7 +153,7 @@ const mostParts = 10_000
 
 /** Brings a large file in parts: the object is there, whole, when the last step is done, and nothing before. */
 export async function putParts(
-  asking: Asking,
+  asking: S3Asking,
   path: string,
   { file, bytes }: { readonly file: string; readonly bytes: number },
   partSize: number,
@@ -183,7 +183,7 @@ export async function putParts(
 
 /** The last step; told twice, it may find that the first time was heard. */
 async function complete(
-  asking: Asking,
+  asking: S3Asking,
   path: string,
   uploadId: string,
   tags: readonly string[],

@@ -7,7 +7,7 @@ import { type Engine, quoteName } from '../store/engine.ts'
 import { statementsIn } from '../store/sql.ts'
 import { readPoints } from '../views/relations.ts'
 import type { Mark } from './ranges.ts'
-import { instantSql } from './write.ts'
+import { microsSql } from './write.ts'
 
 /** A table as it is published from the views of one lake version. */
 export interface PublishedTable {
@@ -84,7 +84,7 @@ function pointsTables({ root, files }: TableSources): readonly PublishedTable[] 
     at: 'observed_at',
     open: false,
     fresh: async (engine, after) =>
-      await counted(engine, `${read(after)} WHERE observed_at > ${instantSql(after.at)}${of}`),
+      await counted(engine, `${read(after)} WHERE observed_at > ${microsSql(after.at)}${of}`),
     stale: {
       by: 'metric',
       values: async (_engine, after) => datings.flatMap(({ metric, until }) => (until > after.at ? [metric] : [])),
@@ -128,7 +128,7 @@ function historyTable(resource: string): PublishedTable {
       fresh: async (engine, { at }) =>
         await counted(
           engine,
-          `${view} WHERE valid_from > ${instantSql(at)} OR (valid_to > ${instantSql(at)} AND isfinite(valid_to))`,
+          `${view} WHERE valid_from > ${microsSql(at)} OR (valid_to > ${microsSql(at)} AND isfinite(valid_to))`,
         ),
       groups: [],
     },
@@ -145,11 +145,11 @@ function snapshotTable(resource: string): PublishedTable {
     growth: {
       at: 'observed_at',
       open: false,
-      fresh: async (engine, { at }) => await counted(engine, `${view} WHERE observed_at > ${instantSql(at)}`),
+      fresh: async (engine, { at }) => await counted(engine, `${view} WHERE observed_at > ${microsSql(at)}`),
       stale: {
         by: 'snapshot_date',
         values: async (engine, { at }) => {
-          const dates = `SELECT DISTINCT CAST(snapshot_date AS VARCHAR) AS date FROM ${view} WHERE observed_at > ${instantSql(at)}`
+          const dates = `SELECT DISTINCT CAST(snapshot_date AS VARCHAR) AS date FROM ${view} WHERE observed_at > ${microsSql(at)}`
           return (await engine.rows<{ date: string }>(dates)).map(({ date }) => date)
         },
       },

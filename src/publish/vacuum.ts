@@ -19,18 +19,11 @@ interface PublishedVacuumInput {
   readonly really: boolean
 }
 
-/** What was freed, or would be. */
-export interface PublishedVacuum {
-  readonly destination: string
-  readonly dry_run: boolean
-  readonly files: number
-  readonly bytes: number
-  /** Relative to the destination. */
-  readonly paths: readonly string[]
-}
+/** What was freed, or would be; paths are relative to the destination. */
+export type PublishedVacuum = Awaited<ReturnType<typeof vacuumPublished>>
 
 /** Takes away the published files that no kept version of a table needs, and what killed publishers left. */
-export async function vacuumPublished(input: PublishedVacuumInput, deps: JobDeps): Promise<PublishedVacuum> {
+export async function vacuumPublished(input: PublishedVacuumInput, deps: JobDeps) {
   const { root, to, really, keepSeconds } = input
   return await publishing({ root, name: 'publish vacuum' }, deps, async ({ ledger, lake, spool, begin }) => {
     using engine = await Engine.open(':memory:', { threads: 1 })

@@ -35,7 +35,7 @@ export interface Portion {
 }
 
 /** A data file that is not at the destination yet. */
-export interface Written {
+export interface WrittenRows {
   readonly local: string
   readonly rows: number
   readonly stats: string
@@ -46,7 +46,7 @@ export async function writeRows(
   { engine, local }: Writing,
   name: string,
   { rows, columns, where, order }: Portion,
-): Promise<Written> {
+): Promise<WrittenRows> {
   const file = local(name)
   const select = `SELECT ${selectList(columns)} FROM (${rows}) AS published`
   const condition = where.length === 0 ? '' : ` WHERE ${where.join(' AND ')}`
@@ -56,7 +56,11 @@ export async function writeRows(
     (told?.column_statistics ?? []).map(({ key, value }) => [key, new Map(value.map((one) => [one.key, one.value]))]),
   )
   const count = Number(told?.count ?? 0)
-  return { local: file, rows: count, stats: statsOf(count, columns, facts satisfies ReadonlyMap<string, ColumnFacts>) }
+  return {
+    local: file,
+    rows: count,
+    stats: deltaStats(count, columns, facts satisfies ReadonlyMap<string, ColumnFacts>),
+  }
 }
 
 type CopyFacts = {
@@ -72,7 +76,7 @@ export async function placeFile(
   { to, mark, now }: Writing,
   table: string,
   name: string,
-  { local, stats }: Written,
+  { local, stats }: WrittenRows,
   tags: Texts,
 ): Promise<Add> {
   const [size, sha256] = [await sizeOf(local), await sha256File(local)]
@@ -151,7 +155,7 @@ export type ColumnFacts = ReadonlyMap<string, string>
 const longestBound = 64
 
 /** The statistics of a file as the log tells them, JSON. Instants are whole milliseconds: nothing is cut off. */
-export function statsOf(
+export function deltaStats(
   rows: number,
   columns: readonly PublishedColumn[],
   facts: ReadonlyMap<string, ColumnFacts>,
@@ -182,7 +186,7 @@ function bound(type: PublishedColumn['type'], text: string | undefined): string 
 }
 
 /** An instant in microseconds as SQL. */
-export function instantSql(at: number): string {
+export function microsSql(at: number): string {
   return `make_timestamptz(${at}::BIGINT)`
 }
 

@@ -5,13 +5,13 @@ import { shape, text } from '../ledger/shape.ts'
 import type { Micros } from '../time.ts'
 import { Engine } from '../store/engine.ts'
 import { findingLine, readHeld, readVerifyFindings, tableFiles } from './held.ts'
-import type { Finding } from './history.ts'
+import type { RecordFinding } from './history.ts'
 
 /** Where the state keeps of which findings a person took note. */
 export const acceptedPrefix = 'registry.accepted.'
 
 /** A contradiction that a verify found, and who took note of it. */
-export interface ListedFinding extends Required<Omit<Finding, 'id'>> {
+export interface ListedFinding extends Required<Omit<RecordFinding, 'id'>> {
   readonly id: string
   /** The registry's id of the record. */
   readonly record: string
@@ -23,7 +23,7 @@ export interface ListedFinding extends Required<Omit<Finding, 'id'>> {
 }
 
 /** The name of a finding for people: another one for each offered record. */
-export function findingId(finding: Finding): string {
+export function findingId(finding: RecordFinding): string {
   return sha256(findingLine(finding)).slice(0, 12)
 }
 

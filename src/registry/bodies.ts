@@ -7,15 +7,15 @@ import {
   envelope,
   type Fields,
   isFields,
-  jsonText,
+  recordJson,
   sortedText,
   usually,
   type Value,
 } from './json.ts'
-import { fieldText, type Incoming, readRecord, readText, type RecordText, textHash, withHash } from './record.ts'
+import { fieldText, type Incoming, readRecord, readRecordText, type RecordText, textHash, withHash } from './record.ts'
 
 /** A body that could be read, or why not. */
-export type Read<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly reason: string }
+export type BodyRead<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly reason: string }
 
 /** The whole registry at one moment: resource -> id -> record. */
 export type Records = ReadonlyMap<string, ReadonlyMap<string, Incoming>>
@@ -29,13 +29,13 @@ export interface Snapshot extends Envelope {
 }
 
 /** A page of a list. */
-export interface ListPage extends Envelope {
+export interface RegistryPage extends Envelope {
   readonly records: readonly Value[]
   readonly hasMore: boolean
 }
 
 /** One event of the feed; `incoming` is null where the entity is gone, `resource` where its type is not known. */
-export interface FeedEvent {
+export interface RegistryChange {
   readonly type: string
   readonly resource: string | null
   readonly id: string
@@ -47,14 +47,14 @@ export interface FeedEvent {
 
 /** A page of the feed. */
 interface FeedPage extends Envelope {
-  readonly events: readonly FeedEvent[]
+  readonly events: readonly RegistryChange[]
   readonly hasMore: boolean
 }
 
 export type Resources = ReadonlyMap<string, Resource>
 
 /** Runs a reading; a body that cannot be read is a value. */
-function guarded<T>(work: () => T): Read<T> {
+function guarded<T>(work: () => T): BodyRead<T> {
   try {
     return { ok: true, value: work() }
   } catch (error) {
@@ -97,7 +97,7 @@ function objectOf(value: unknown): Fields {
  * Reads a snapshot: arrays by the names of the resources, at top level or under `data`; deployments in an array of
  * their own, inside the products, or both.
  */
-export function readSnapshot(bytes: Uint8Array, resources: Resources): Read<Snapshot> {
+export function readSnapshot(bytes: Uint8Array, resources: Resources): BodyRead<Snapshot> {
   return guarded(() => {
     const buffer = textBytes(bytes)
     return strictly(buffer, () => {
@@ -142,7 +142,7 @@ function placeOf(body: Fields, resources: Resources): Fields {
 export function readArrays(
   arrays: ReadonlyMap<string, readonly Value[]>,
   resources: Resources,
-): Read<Pick<Snapshot, 'records' | 'disagreeing'>> {
+): BodyRead<Pick<Snapshot, 'records' | 'disagreeing'>> {
   return guarded(() => unitedOf(arrays, resources))
 }
 
@@ -191,7 +191,7 @@ function products(
       whole.push({ bare: value })
       continue
     }
-    const read = readText(product, value)
+    const read = readRecordText(product, value)
     whole.push({ dressed: withHash(product, read) })
     let from = Math.max(0, read.text.indexOf('"deployments":['))
     for (const one of Array.isArray(held) ? (held as readonly Value[]) : []) {
@@ -199,7 +199,8 @@ function products(
       // The text of a product holds those of its deployments: one that stands there as it is need not be made again.
       const place = twin ? read.text.indexOf(twin.text, from) : -1
       if (twin && place >= 0) from = place + twin.text.length
-      else unite(deployment, readText(deployment, withProduct(deployment, one, read.id)), own, inside, disagreeing)
+      else
+        unite(deployment, readRecordText(deployment, withProduct(deployment, one, read.id)), own, inside, disagreeing)
     }
   }
   if (own || inside.size > 0) all.set('deployments', new Map([...(own ?? []), ...inside]))
@@ -263,7 +264,7 @@ function disagree(own: string, b: Fields): boolean {
 }
 
 /** Reads one page of a list; `next_cursor` null or `has_more` false end it. */
-export function readList(bytes: Uint8Array, resource: Resource): Read<ListPage> {
+export function readList(bytes: Uint8Array, resource: Resource): BodyRead<RegistryPage> {
   return guarded(() => {
     const value = usually(parse(bytes), resource)
     const records = value['data'] ?? value[resource.name]
@@ -275,7 +276,7 @@ export function readList(bytes: Uint8Array, resource: Resource): Read<ListPage> 
 }
 
 /** Reads the answer of one record's own address. */
-export function readDetail(bytes: Uint8Array, resource: Resource): Read<Incoming> {
+export function readDetail(bytes: Uint8Array, resource: Resource): BodyRead<Incoming> {
   return guarded(() => {
     const value = usually(parse(bytes), resource)
     return readRecord(resource, value['data'] ?? value[resource.entity] ?? null)
@@ -287,7 +288,7 @@ function more(body: Fields, cursor: string | null): boolean {
 }
 
 /** Reads the head of the feed. */
-export function readHead(bytes: Uint8Array, resources: Resources): Read<string> {
+export function readHead(bytes: Uint8Array, resources: Resources): BodyRead<string> {
   return guarded(() => {
     const { cursor } = envelope(usually(parse(bytes), resources), ['cursor', 'head', 'head_cursor', 'next_cursor'])
     if (cursor === null) throw new BadBody('a head without a cursor')
@@ -296,7 +297,7 @@ export function readHead(bytes: Uint8Array, resources: Resources): Read<string> 
 }
 
 /** Reads one page of the feed: its events are the only array of objects, under whatever name; an empty page may have none. */
-export function readPage(bytes: Uint8Array, resources: Resources): Read<FeedPage> {
+export function readPage(bytes: Uint8Array, resources: Resources): BodyRead<FeedPage> {
   return guarded(() => {
     const value = usually(parse(bytes), resources)
     const head = envelope(value, ['next_cursor'])
@@ -315,7 +316,7 @@ function eventsOf(body: Fields): readonly Value[] {
   return (full?.[1] ?? []) as readonly Value[]
 }
 
-function readEvent(value: Value, resources: Resources): FeedEvent {
+function readEvent(value: Value, resources: Resources): RegistryChange {
   if (!isFields(value)) throw new BadBody('an event that is no object')
   const { entity_type: type, entity_id: given, op, record = null } = usually(value, resources)
   if (typeof type !== 'string' || type === '') throw new BadBody('an event without entity_type')
@@ -336,7 +337,7 @@ function readEvent(value: Value, resources: Resources): FeedEvent {
 /** The event as received; the text of its record is at hand. */
 function eventText(event: Fields, incoming: Incoming | null): string {
   const members = Object.entries(event).map(([key, held]) => {
-    const text = key === 'record' && incoming ? incoming.text : jsonText(held, 'an event')
+    const text = key === 'record' && incoming ? incoming.text : recordJson(held, 'an event')
     return `${JSON.stringify(key)}:${text}`
   })
   return `{${members.join(',')}}`
@@ -351,6 +352,6 @@ function resourceOf(type: string, resources: Resources): Resource | undefined {
 }
 
 function rawRecord(type: string, id: string, record: Value): Incoming {
-  const text = jsonText(record, `${type} ${id}`)
+  const text = recordJson(record, `${type} ${id}`)
   return { id, text, hash: textHash(text), product: null, verified: false, bare: false }
 }

@@ -5,30 +5,30 @@ import { statementsIn } from '../store/sql.ts'
 import type { Resources } from './bodies.ts'
 
 /** A column of a registry table: its name, its DuckDB type and, for a field of records, what it says. */
-export type Column = readonly [name: string, type: string, about?: string]
+export type RegistryColumn = readonly [name: string, type: string, about?: string]
 
-const text = (...names: readonly string[]): readonly Column[] => names.map((name) => [name, 'VARCHAR'])
+const text = (...names: readonly string[]): readonly RegistryColumn[] => names.map((name) => [name, 'VARCHAR'])
 
-const plain = (name: string): Column => [
+const plain = (name: string): RegistryColumn => [
   name,
   'VARCHAR',
   `${name.replaceAll('_', ' ')}, as the record says; NULL where it is not established`,
 ]
 
 /** The three answers of an issuer's document: the value as sent, which answer it is, and the reason behind `None (…)`. */
-const answer = (name: string): readonly Column[] => [
+const answer = (name: string): readonly RegistryColumn[] => [
   plain(name),
   [`${name}_answer`, 'VARCHAR', `which answer ${name} is: not established (null), not disclosed, none, or named`],
   [`${name}_reason`, 'VARCHAR', `the reason behind ${name} where the structure has none`],
 ]
 
 /** The columns of a named field, by its kind. */
-export function fieldColumns(name: string, { kind }: Pick<RegistryField, 'kind'>): readonly Column[] {
+export function fieldColumns(name: string, { kind }: Pick<RegistryField, 'kind'>): readonly RegistryColumn[] {
   return kind === 'answer' ? answer(name) : [plain(name)]
 }
 
 /** The key of an embedded row. */
-const embedded: readonly Column[] = [
+const embedded: readonly RegistryColumn[] = [
   ['parent_type', 'VARCHAR', 'the kind of record that this one is embedded in'],
   ['parent_id', 'VARCHAR', 'the id of the record that this one is embedded in'],
   ['ordinal', 'INTEGER', 'the place among its siblings, from 0'],
@@ -41,23 +41,23 @@ export function embeddedTables(resources: Resources): readonly string[] {
 }
 
 /** The tables that have a history, dated snapshots and a view, with their typed fields: resources, then what they embed. */
-export function recordTables(resources: Resources): ReadonlyMap<string, readonly Column[]> {
+export function recordTables(resources: Resources): ReadonlyMap<string, readonly RegistryColumn[]> {
   const own = [...resources.values()].map(
     ({ name, fields }) => [name, Object.entries(fields).flatMap(([field, spec]) => fieldColumns(field, spec))] as const,
   )
   return new Map([...own, ...embeddedTables(resources).map((table) => [table, embedded] as const)])
 }
 
-const instant = (name: string): Column => [name, 'TIMESTAMPTZ']
+const instant = (name: string): RegistryColumn => [name, 'TIMESTAMPTZ']
 
 /** The envelope's `as_of` as it was written and as an instant, and when this lake observed it. */
-const envelope: readonly Column[] = [['as_of', 'VARCHAR'], instant('as_of_at'), instant('observed_at')]
+const envelope: readonly RegistryColumn[] = [['as_of', 'VARCHAR'], instant('as_of_at'), instant('observed_at')]
 
 /**
  * A row of a dated table. A date is a base layer and at most one delta: what the delta says of an `entity` (the record,
  * or the parent of embedded ones) replaces all that the base says of it; `removed` rows say that nothing is left.
  */
-function dated(fields: readonly Column[]): readonly Column[] {
+function dated(fields: readonly RegistryColumn[]): readonly RegistryColumn[] {
   return [...text('layer', 'entity'), ['removed', 'BOOLEAN'], ...text('id'), ...fields, ...text('record'), ...envelope]
 }
 
@@ -65,8 +65,8 @@ function dated(fields: readonly Column[]): readonly Column[] {
  * A row per opened version (`op`) or closed one (`closed_by`); `hash` is that of the record's text as received. By
  * `superseded_at` a later row of the same id was known: merging writes it where both stand in one file.
  */
-function steps(fields: readonly Column[]): readonly Column[] {
-  const head: readonly Column[] = [
+function steps(fields: readonly RegistryColumn[]): readonly RegistryColumn[] {
+  const head: readonly RegistryColumn[] = [
     ...text('id'),
     instant('at'),
     ...text('op', 'closed_by'),
@@ -77,7 +77,7 @@ function steps(fields: readonly Column[]): readonly Column[] {
 }
 
 /** Tables that only grow, beside the histories. */
-const others: Readonly<Record<string, readonly Column[]>> = {
+const others: Readonly<Record<string, readonly RegistryColumn[]>> = {
   /** One row per snapshot and table: its date, and the base and delta layers that it is made of. */
   snapshots: [
     ['snapshot_date', 'DATE'],
@@ -108,7 +108,7 @@ const others: Readonly<Record<string, readonly Column[]>> = {
 export const growingTables: readonly string[] = Object.keys(others)
 
 /** A mark of the columns of a dated table: files with the same mark have the same columns of the same types. */
-export function columnsMark(columns: readonly Column[]): string {
+export function columnsMark(columns: readonly RegistryColumn[]): string {
   return hash('md5', JSON.stringify(columns.map(([name, type]) => [name, type]))).slice(0, 8)
 }
 
@@ -116,7 +116,7 @@ export function columnsMark(columns: readonly Column[]): string {
  * The columns of a registry table by `FileEntry.table`, in the order of its files: a dated table, `history.<table>`, or
  * one of the rest. Without resources only those that every table of its kind has.
  */
-export function tableColumns(table: string, resources?: Resources): readonly Column[] {
+export function tableColumns(table: string, resources?: Resources): readonly RegistryColumn[] {
   const other = others[table]
   if (other !== undefined) return other
   const name = table.replace(/^history\./, '')
@@ -132,7 +132,7 @@ export const ownNames = {
 }
 
 /** The statements of this room. */
-export const statement = statementsIn(new URL('sql/', import.meta.url))
+export const registryStatement = statementsIn(new URL('sql/', import.meta.url))
 
 /** The files of a registry table as a relation for FROM; an empty one, without typed fields, where there are none. */
 export function relation(table: string, files: readonly string[]): string {

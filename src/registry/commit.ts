@@ -3,13 +3,12 @@ import type { Engine } from '../store/engine.ts'
 import { day, formatDate } from '../time.ts'
 import { columnsMark, recordTables, tableColumns } from './columns.ts'
 import { findingLine, readFindings, readKeys, readTexts } from './held.ts'
-import { type Finding, fold, type Memory, suspects, unseen } from './history.ts'
+import { type RecordFinding, fold, type Memory, suspects, unseen } from './history.ts'
 import { datedColumns, type LayerPlan, type Layers, writeDated } from './layers.ts'
 import { type Constants, type Lines, newChange, writeFolded, writeStep } from './lines.ts'
 import {
   asOf,
   type Drafting,
-  fileName,
   type FinishedPoll,
   listAgain,
   oldRaw,
@@ -17,6 +16,7 @@ import {
   rawFiles,
   stageLines,
 } from './staging.ts'
+import { versioned } from '../store/layout.ts'
 import { committedCursor, passingDraft, registryState, stateDraft } from './state.ts'
 
 /** A poll that was folded into steps: their lines are written. */
@@ -26,10 +26,9 @@ type FoldedPoll = Awaited<ReturnType<typeof foldPoll>>
 export type Committed = Awaited<ReturnType<typeof commitPoll>>
 
 /** Folds a poll into steps of history, upon what the lake holds. */
-export async function foldPoll(context: PollContext, finished: FinishedPoll) {
-  const { ledger, withEngine, resources } = context
-  const { poll, lines } = finished
-  const wanted = finished.whole === null ? suspects(poll) : [...suspects(poll), ...unseen(poll)]
+export async function foldPoll(finished: FinishedPoll) {
+  const { ledger, withEngine, resources, poll, lines, whole } = finished
+  const wanted = whole === null ? suspects(poll) : [...suspects(poll), ...unseen(poll)]
   const memory: Memory = await withEngine(async (engine) => ({
     resources,
     texts: await readTexts(ledger, engine, wanted),
@@ -37,29 +36,29 @@ export async function foldPoll(context: PollContext, finished: FinishedPoll) {
   }))
   const change = newChange()
   const folded = fold(poll, memory, (step) => writeStep(lines, change, step))
-  const findings = await newFindings(context, [...folded.findings, ...disagreements(finished)])
+  const findings = await newFindings(finished, [...folded.findings, ...disagreements(finished)])
   writeFolded(lines, change, { ...folded, findings })
   return { memory, change, findings, newKeys: folded.newKeys }
 }
 
 /** Folds a poll into steps of history and commits them with cursor, bodies and, for a whole state, its dated tables. */
-export async function commitPoll(context: PollContext, finished: FinishedPoll) {
-  const folded = await foldPoll(context, finished)
+export async function commitPoll(finished: FinishedPoll) {
+  const folded = await foldPoll(finished)
   /** The date of the snapshot; null for a feed, or where it added nothing. */
   let date: string | null = null
   const version = await commit(
-    context.ledger,
+    finished.ledger,
     async (ticket) => {
-      const drafted = await draftPoll(context, finished, folded, ticket)
+      const drafted = await draftPoll(finished, folded, ticket)
       date = drafted.date
       return drafted.draft
     },
-    context.deps,
+    finished.deps,
   )
   return { ...folded, version, date }
 }
 
-function disagreements({ disagreeing }: FinishedPoll): Finding[] {
+function disagreements({ disagreeing }: FinishedPoll): RecordFinding[] {
   const detail = 'the array of deployments and the product that embeds it differ; the array is kept'
   return disagreeing.map((id) => ({ kind: 'embedded_disagrees', resource: 'deployments', id, detail }))
 }
@@ -67,8 +66,8 @@ function disagreements({ disagreeing }: FinishedPoll): Finding[] {
 /** What was found, without what is on record already and would be said with every snapshot. */
 async function newFindings(
   { ledger, withEngine }: PollContext,
-  found: readonly Finding[],
-): Promise<readonly Finding[]> {
+  found: readonly RecordFinding[],
+): Promise<readonly RecordFinding[]> {
   if (found.length === 0) return found
   const known = await withEngine(async (engine) => await readFindings(ledger, engine))
   return found.filter((finding) => finding.kind !== 'embedded_disagrees' || !known.has(findingLine(finding)))
@@ -76,18 +75,17 @@ async function newFindings(
 
 /** Makes the files of a poll and drafts their commit, with the date of its dated tables; what is known already makes none. */
 export async function draftPoll(
-  context: PollContext,
   finished: FinishedPoll,
   { memory, change }: Pick<FoldedPoll, 'memory' | 'change'>,
   ticket: Ticket,
 ): Promise<{ readonly draft: Draft; readonly date: string | null }> {
-  const { job, run, provider, providerMoved, ledger, rawDays } = context
-  const { requests, passing, whole, lines, cursor, epoch, as_of } = finished
+  const { job, run, provider, providerMoved, ledger, requests, passing, whole, lines, cursor, epoch, as_of } = finished
   const state = registryState(ledger)
   const date = formatDate(ticket.committed_at / 1e6)
-  const drafting: Drafting = { context, finished, memory, change, state, ticket, date, files: [] }
+  const name = versioned(ticket.version, run)
+  const drafting: Drafting = { ...finished, memory, change, state, ticket, date, name, files: [] }
   const base: Draft = { job, run, provider, providerMoved, requests, passing: passingDraft(passing) }
-  const tables = appendedTables(context)
+  const tables = appendedTables(finished)
   const fresh = tables.some((table) => lines.size(table).rows > 0)
   const again = whole !== null && epoch === state.epoch && isShown(drafting)
   // Where the feed goes on is no news by itself: a provider may write its cursors anew with each answer.
@@ -96,12 +94,12 @@ export async function draftPoll(
     return { draft: { ...base, passing: passingDraft({ ...passing, ...(further && { further }) }) }, date: null }
   }
   for (const some of apart(lines, tables))
-    await context.withEngine(async (engine) => {
+    await finished.withEngine(async (engine) => {
       for (const table of some) await append(drafting, engine, table)
     })
   const layers = whole === null ? undefined : await datedTables(drafting)
   const tags = await rawFiles(drafting, fresh)
-  const old = oldRaw(ledger, formatDate(ticket.committed_at / 1e6 - rawDays * day))
+  const old = oldRaw(ledger, formatDate(ticket.committed_at / 1e6 - finished.rawDays * day))
   const remove = old.filter((path) => !drafting.files.some((file) => file.path === path))
   const kept = Object.entries(tags).filter(([, tag]) => !remove.includes(tag.raw))
   const records: Record<string, number> = { ...state.records }
@@ -124,10 +122,10 @@ export async function draftPoll(
 }
 
 /** Whether the dated tables of this date show what is held already. */
-function isShown({ state, date, finished }: Drafting): boolean {
+function isShown({ state, date, poll }: Drafting): boolean {
   const { last } = state
   if (last?.date !== date) return false
-  for (const entities of finished.poll.held.values())
+  for (const entities of poll.held.values())
     for (const { at } of entities.values()) if (at > last.observed_at) return false
   return true
 }
@@ -149,20 +147,19 @@ function apart(lines: Lines, tables: readonly string[]): (readonly string[])[] {
 
 async function append(drafting: Drafting, engine: Engine, table: string): Promise<void> {
   const at = drafting.ticket.committed_at
-  const constants: Constants = { at, ...(table.startsWith('history.') && asOf(drafting.finished)) }
-  await stageLines(drafting, engine, { table, lines: table, id: fileName(drafting), date: null, constants, meta: {} })
+  const constants: Constants = { at, ...(table.startsWith('history.') && asOf(drafting)) }
+  await stageLines(drafting, engine, { table, lines: table, id: drafting.name, date: null, constants, meta: {} })
 }
 
 /** Makes the dated tables of a whole state; gives the layers that each is made of. */
 async function datedTables(drafting: Drafting): Promise<Record<string, Layers>> {
-  const { finished, memory, change, state, date, ticket } = drafting
-  const { lines, poll, whole } = finished
-  const { layers, last } = state
+  const { lines, poll, memory, change, name: id } = drafting
+  const { layers, last } = drafting.state
   const next: Record<string, Layers> = {}
-  const about = { snapshot_date: date, observed_at: ticket.committed_at, ...asOf(finished), source: whole }
-  const id = fileName(drafting)
+  const observed_at = drafting.ticket.committed_at
+  const constants = { snapshot_date: drafting.date, observed_at, ...asOf(drafting), source: drafting.whole }
   const plans = writeDated(lines, { poll, change, memory, layers, lastAt: last?.observed_at ?? 0 })
-  await drafting.context.withEngine(async (engine) => {
+  await drafting.withEngine(async (engine) => {
     for (const plan of plans) {
       const made = await layer(drafting, engine, plan, layers[plan.table])
       if (made) next[plan.table] = made
@@ -172,7 +169,7 @@ async function datedTables(drafting: Drafting): Promise<Record<string, Layers>> 
       for (const path of [base, delta]) if (path !== null) listAgain(drafting, resource, path)
     }
     const snapshots = { table: 'snapshots', lines: 'snapshots' }
-    await stageLines(drafting, engine, { ...snapshots, id, date: null, constants: about, meta: {} })
+    await stageLines(drafting, engine, { ...snapshots, id, date: null, constants, meta: {} })
   })
   return next
 }
@@ -190,11 +187,11 @@ async function layer(
 ): Promise<Layers | null> {
   const { table, kind, rows, lines } = plan
   if (kind === 'same') return held ? { ...held, rows } : null
-  const { finished, ticket, date, context } = drafting
-  const id = `${fileName(drafting)}-${kind}`
-  const constants: Constants = { layer: id, ...asOf(finished), observed_at: ticket.committed_at }
-  const meta = { layer: kind, columns: columnsMark(tableColumns(table, context.resources)) }
-  const made = lines.startsWith('history.') ? datedColumns(table, context.resources) : {}
+  const { ticket, date, resources } = drafting
+  const id = `${drafting.name}-${kind}`
+  const constants: Constants = { layer: id, ...asOf(drafting), observed_at: ticket.committed_at }
+  const meta = { layer: kind, columns: columnsMark(tableColumns(table, resources)) }
+  const made = lines.startsWith('history.') ? datedColumns(table, resources) : {}
   const staged = await stageLines(drafting, engine, { table, lines, id, date, constants, made, meta })
   if (kind === 'delta') return held ? { ...held, delta: staged?.path ?? held.delta, rows } : null
   return staged ? { base: staged.path, base_at: ticket.committed_at, delta: null, rows } : null

@@ -1,15 +1,5 @@
 import { isFields, type Value } from './json.ts'
 
-/** A large body whose records are parsed one by one: the frame around them, and the records of an array of it. */
-interface CutBody {
-  /** The body with a stand-in for each record. */
-  readonly frame: unknown
-  /** The elements of an array of the frame, parsed as they are asked for. */
-  readonly elements: (array: readonly Value[]) => Iterable<Value>
-  /** Parses what nobody asked for: the whole body is JSON only if this throws nothing. */
-  readonly finish: () => void
-}
-
 const [quote, backslash, openArray, closeArray, openObject, closeObject, comma] = [
   0x22, 0x5c, 0x5b, 0x5d, 0x7b, 0x7d, 0x2c,
 ] as const
@@ -18,10 +8,11 @@ const [quote, backslash, openArray, closeArray, openObject, closeObject, comma] 
 const standIn = '\u0000'
 
 /**
- * Cuts a body where objects stand in an array that is a member of the body or of a member of it. Frame and records
- * together are exactly as valid as the body: a `SyntaxError` of either is one of the body.
+ * Cuts a large body, whose records are parsed one by one, where objects stand in an array that is a member of the body or
+ * of a member of it. Frame and records together are exactly as valid as the body: a `SyntaxError` of either is one of the
+ * body.
  */
-export function cutBody(bytes: Buffer): CutBody {
+export function cutBody(bytes: Buffer) {
   const { frame, bounds } = cut(bytes)
   const parsed = new Uint8Array(bounds.length / 2)
   const parse = (n: number): Value => {
@@ -29,8 +20,10 @@ export function cutBody(bytes: Buffer): CutBody {
     return JSON.parse(bytes.toString('utf8', bounds[2 * n], bounds[2 * n + 1])) as Value
   }
   return {
+    /** The body with a stand-in for each record. */
     frame: JSON.parse(frame) as unknown,
-    elements: (array) => ({
+    /** The elements of an array of the frame, parsed as they are asked for. */
+    elements: (array: readonly Value[]): Iterable<Value> => ({
       *[Symbol.iterator]() {
         for (const element of array) {
           const n = isFields(element) ? element[standIn] : undefined
@@ -38,7 +31,8 @@ export function cutBody(bytes: Buffer): CutBody {
         }
       },
     }),
-    finish: () => {
+    /** Parses what nobody asked for: the whole body is JSON only if this throws nothing. */
+    finish: (): void => {
       for (const [n, done] of parsed.entries()) if (done === 0) parse(n)
     },
   }

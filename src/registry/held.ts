@@ -1,5 +1,12 @@
 import type { Resource } from '../catalog/catalogue.ts'
-import { type Held, type HeldEntity, type HeldTexts, type EntityName, type Finding, verifyKinds } from './history.ts'
+import {
+  type HeldEntities,
+  type HeldEntity,
+  type HeldTexts,
+  type EntityName,
+  type RecordFinding,
+  verifyKinds,
+} from './history.ts'
 import { addKey, changeLine, type KnownKeys, noKeys } from './keys.ts'
 import { Engine, quote } from '../store/engine.ts'
 import { liveFiles } from '../ledger/held.ts'
@@ -8,7 +15,7 @@ import { parquet } from '../store/parquet.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { textHash } from './record.ts'
 import { filterFields } from './verify-plan.ts'
-import { statement, relation } from './columns.ts'
+import { registryStatement, relation } from './columns.ts'
 import { type Shaped, text, real, flag, count, oneOf, orNull } from '../ledger/shape.ts'
 import { rowsAs } from '../ledger/row.ts'
 
@@ -28,14 +35,14 @@ async function eachRow(engine: Engine, sql: string, take: (...values: readonly u
 }
 
 /** The newest state of every entity of the named resources. */
-export async function readHeld(ledger: Ledger, engine: Engine, resources: readonly string[]): Promise<Held> {
+export async function readHeld(ledger: Ledger, engine: Engine, resources: readonly string[]): Promise<HeldEntities> {
   const held = new Map<string, Map<string, HeldEntity>>()
   for (const resource of resources) {
     const entities = new Map<string, HeldEntity>()
     held.set(resource, entities)
     if (tableFiles(ledger, `history.${resource}`).length === 0) continue
     const deployments = resource === 'deployments'
-    const sql = statement('held', {
+    const sql = registryStatement('held', {
       steps: relationOf(ledger, `history.${resource}`),
       absorbed: relationOf(ledger, 'absorbed'),
       resource: quote(resource),
@@ -63,7 +70,7 @@ export async function readOpenFields(
   const columns = filterFields(resource)
     .map(([, field]) => `"${field}"`)
     .join(', ')
-  const sql = statement('open', { steps: relationOf(ledger, table), fields: `[${columns}]::VARCHAR[]` })
+  const sql = registryStatement('open', { steps: relationOf(ledger, table), fields: `[${columns}]::VARCHAR[]` })
   await eachRow(engine, sql, (id, values) => {
     found.set(id as string, JSON.parse(values as string) as readonly (string | null)[])
   })
@@ -80,7 +87,7 @@ export async function readTexts(
   for (const [resource, own] of Map.groupBy(wanted, (one) => one.resource)) {
     const found = new Map<string, HeldTexts>()
     texts.set(resource, found)
-    const sql = statement('texts', {
+    const sql = registryStatement('texts', {
       steps: relationOf(ledger, `history.${resource}`),
       absorbed: relationOf(ledger, 'absorbed'),
       resource: quote(resource),
@@ -127,7 +134,7 @@ export async function countSchemaChanges(ledger: Ledger, engine: Engine): Promis
 
 /** What the last stored event of every entity said, by `type id`. */
 export async function readLastEvents(ledger: Ledger, engine: Engine): Promise<Map<string, string>> {
-  const sql = statement('events_last', { events: relationOf(ledger, 'events') })
+  const sql = registryStatement('events_last', { events: relationOf(ledger, 'events') })
   const rows = await rowsAs(engine, { entity_type: text, entity_id: text, hash: text }, sql)
   return new Map(rows.map(({ entity_type, entity_id, hash }) => [`${entity_type} ${entity_id}`, hash]))
 }
@@ -165,7 +172,7 @@ export async function readVerifyFindings(ledger: Ledger, engine: Engine): Promis
 }
 
 /** What tells one finding apart from every other. */
-export function findingLine({ kind, resource, id, detail, held = null, offered = null }: Finding): string {
+export function findingLine({ kind, resource, id, detail, held = null, offered = null }: RecordFinding): string {
   const records = [held, offered].filter((record) => record !== null).map(textHash)
   return [kind, resource, id, detail, ...records].join('\n')
 }
@@ -178,7 +185,7 @@ export async function countRecords(
   table: string,
   steps: string,
 ): Promise<{ readonly open: number; readonly versions: number }> {
-  const [counts] = await rowsAs(engine, countsFields, statement('counts', { resource: quote(table), steps }))
+  const [counts] = await rowsAs(engine, countsFields, registryStatement('counts', { resource: quote(table), steps }))
   return counts ?? { open: 0, versions: 0 }
 }
 
@@ -193,7 +200,7 @@ const eventsFields = { type: text, known: flag, op: text, events: count }
 
 /** Stored events by type and operation; `known`: whether this program knows the type. */
 export async function readEventCounts(ledger: Ledger, engine: Engine): Promise<Shaped<typeof eventsFields>[]> {
-  return await rowsAs(engine, eventsFields, statement('event_counts', { events: relationOf(ledger, 'events') }))
+  return await rowsAs(engine, eventsFields, registryStatement('event_counts', { events: relationOf(ledger, 'events') }))
 }
 
 const stepFields = {

@@ -1,6 +1,6 @@
 import type { Resource } from '../catalog/catalogue.ts'
-import { embedded, type FeedEvent, type Records, type Resources } from './bodies.ts'
-import { type Fields, jsonText, type Value } from './json.ts'
+import { embedded, type RegistryChange, type Records, type Resources } from './bodies.ts'
+import { type Fields, recordJson, type Value } from './json.ts'
 import { changeLine, isSame, isSameBut, type KnownKeys, learnKeys, noKeys } from './keys.ts'
 import { type Child, childrenOf, fieldText, type Incoming, textHash, typedFields, type TypedFields } from './record.ts'
 
@@ -17,7 +17,7 @@ export interface HeldEntity {
 }
 
 /** Everything held: resource -> id -> entity. */
-export type Held = ReadonlyMap<string, ReadonlyMap<string, HeldEntity>>
+export type HeldEntities = ReadonlyMap<string, ReadonlyMap<string, HeldEntity>>
 
 /** The texts of a held entity: of its open version, and as last seen where additive keys came since. */
 export interface HeldTexts {
@@ -49,12 +49,12 @@ interface Outlook {
 
 /** A poll under way: whatever was observed, folded to the last word on each entity. */
 export interface Poll {
-  readonly held: Held
+  readonly held: HeldEntities
   readonly outlook: Map<string, Map<string, Outlook>>
 }
 
 /** A poll that has seen nothing yet. */
-export function newPoll(held: Held): Poll {
+export function newPoll(held: HeldEntities): Poll {
   return { held, outlook: new Map() }
 }
 
@@ -67,7 +67,7 @@ function tell(poll: Poll, resource: string, id: string, next: Outlook): void {
 /** Whether the entity is there, by what the poll has seen so far. */
 function isOpen(poll: Poll, resource: string, id: string): boolean {
   const outlook = poll.outlook.get(resource)?.get(id)
-  return outlook ? outlook.incoming !== null : poll.held.get(resource)?.get(id)?.open === true
+  return outlook ? outlook.incoming !== null : wasHeld(poll, resource, id)
 }
 
 /** The ids of what is there, by what the poll has seen so far. */
@@ -110,7 +110,7 @@ function staysUnseen(poll: Poll, state: WholeState, id: string): boolean {
 }
 
 /** Takes in one event of a known type: the last one of an entity counts. */
-export function observeEvent(poll: Poll, event: FeedEvent): void {
+export function observeEvent(poll: Poll, event: RegistryChange): void {
   const { resource, id, incoming } = event
   if (resource === null) return
   const before = poll.outlook.get(resource)?.get(id)
@@ -137,9 +137,9 @@ function cascade(poll: Poll, product: string): void {
     const incoming = outlooks?.get(id)?.incoming
     const owner = incoming ? incoming.product : poll.held.get('deployments')?.get(id)?.product
     if (owner !== product) continue
-    const before = outlooks?.get(id)
-    const rest = { source: 'feed', first: false, inferred: false, returned: before?.returned === true } as const
-    tell(poll, 'deployments', id, { ...rest, incoming: null, closedBy: 'cascade' })
+    const seen = { source: 'feed', first: false, inferred: false } as const
+    const returned = outlooks?.get(id)?.returned === true
+    tell(poll, 'deployments', id, { ...seen, incoming: null, closedBy: 'cascade', returned })
   }
 }
 
@@ -192,14 +192,6 @@ export interface Step {
   readonly child: Child | null
 }
 
-/** A record that additive keys came to; no version. */
-interface Absorbed {
-  readonly resource: string
-  readonly id: string
-  readonly text: string
-  readonly hash: string
-}
-
 /** Kinds of contradictions that a verify finds. */
 export const verifyKinds = [
   'lost_event',
@@ -210,7 +202,7 @@ export const verifyKinds = [
 ] as const
 
 /** Something that should not be. */
-export interface Finding {
+export interface RecordFinding {
   readonly kind: 'returned' | 'embedded_disagrees' | (typeof verifyKinds)[number]
   readonly resource: string
   readonly id: string
@@ -232,9 +224,10 @@ interface SchemaChange {
 
 /** What a poll comes to beside its steps. */
 export interface Folded {
-  readonly absorbed: readonly Absorbed[]
+  /** Records that additive keys came to; no versions. */
+  readonly absorbed: readonly (EntityName & Pick<Incoming, 'text' | 'hash'>)[]
   readonly newKeys: readonly SchemaChange[]
-  readonly findings: readonly Finding[]
+  readonly findings: readonly RecordFinding[]
 }
 
 /** What settling looks things up in. */
@@ -255,24 +248,20 @@ const latest = Number.POSITIVE_INFINITY
  */
 export function fold(poll: Poll, memory: Memory, onStep: (step: Step) => void): Folded {
   const sink: Sink = { poll, memory, onStep, absorbed: [], newKeys: [], findings: [], ofProduct: null }
-  for (const resource of memory.resources.values()) {
-    const outlooks = poll.outlook.get(resource.name)
-    for (const id of [...(outlooks?.keys() ?? [])].toSorted()) {
-      const outlook = outlooks?.get(id)
-      if (outlook) foldOne(sink, resource, id, outlook)
-    }
-  }
+  for (const resource of memory.resources.values())
+    for (const [id, outlook] of sorted(poll.outlook.get(resource.name))) foldOne(sink, resource, id, outlook)
   const { absorbed, newKeys, findings } = sink
   return { absorbed, newKeys, findings }
 }
 
-interface Sink {
+function sorted<T>(byId: ReadonlyMap<string, T> | undefined): [string, T][] {
+  return [...(byId ?? [])].toSorted(([a], [b]) => (a < b ? -1 : 1))
+}
+
+type Sink = { -readonly [Key in keyof Folded]: Folded[Key][number][] } & {
   readonly poll: Poll
   readonly memory: Memory
   readonly onStep: (step: Step) => void
-  readonly absorbed: Absorbed[]
-  readonly newKeys: SchemaChange[]
-  readonly findings: Finding[]
   /** Deployments by the end of the poll, by product; made when first needed. */
   ofProduct: ReadonlyMap<string, readonly Deployment[]> | null
 }
@@ -360,7 +349,7 @@ function dressed(sink: Sink, product: Incoming): Incoming {
   sink.ofProduct ??= deploymentsByProduct(sink)
   const found = sink.ofProduct.get(product.id) ?? []
   const record = { ...(JSON.parse(product.text) as Fields), deployments: embedded(found) }
-  const text = jsonText(record)
+  const text = recordJson(record)
   return { ...product, text, hash: textHash(text), bare: false }
 }
 
@@ -382,18 +371,15 @@ function childSteps(sink: Sink, resource: Resource, id: string, now: Fields | nu
   const text = sink.memory.texts(resource.name, id)?.version
   const held = text === undefined ? null : (JSON.parse(text) as Fields)
   if (held && now && places.every((key) => isSame(now[key] ?? null, held[key] ?? null))) return
-  const before = held ? childrenOf(resource, held) : []
-  const after = now ? childrenOf(resource, now) : []
-  const had = new Set(before.map((child) => child.id))
-  const has = new Set(after.map((child) => child.id))
+  const before = new Map((held ? childrenOf(resource, held) : []).map((child) => [child.id, child]))
+  const after = new Map((now ? childrenOf(resource, now) : []).map((child) => [child.id, child]))
   const { inferred, source } = parent
   const frame = { inferred, source, hash: null, fields: null }
   const closedBy = parent.closedBy ?? 'updated'
-  for (const child of before)
-    if (!has.has(child.id))
-      sink.onStep({ ...frame, table: child.table, id: child.id, op: null, closedBy, text: null, child })
+  for (const [name, child] of before)
+    if (!after.has(name)) sink.onStep({ ...frame, table: child.table, id: name, op: null, closedBy, text: null, child })
   const op = parent.op === 'updated' ? 'created' : parent.op
-  for (const child of after)
-    if (!had.has(child.id))
-      sink.onStep({ ...frame, table: child.table, id: child.id, op, closedBy: null, text: child.text, child })
+  for (const [name, child] of after)
+    if (!before.has(name))
+      sink.onStep({ ...frame, table: child.table, id: name, op, closedBy: null, text: child.text, child })
 }

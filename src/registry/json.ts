@@ -20,7 +20,7 @@ export class BadBody extends Error {}
 const deepest = 64
 
 /** JSON text of a value from which every double comes back as the same 64 bits; `whose` it is where it is refused. */
-export function jsonText(value: Value, whose = 'a value'): string {
+export function recordJson(value: Value, whose = 'a value'): string {
   const shape = { depth: 0, odd: false }
   look(value, 0, shape)
   if (shape.depth > deepest) throw new BadBody(`${whose}: nested deeper than ${deepest}`)
@@ -60,10 +60,7 @@ export function sortedText(value: Value): string {
 }
 
 /** The parts of an envelope around records. */
-export interface Envelope {
-  readonly as_of: string | null
-  readonly cursor: string | null
-}
+export type Envelope = Readonly<ReturnType<typeof envelope>>
 
 /**
  * An object around records under the usual names, where the configuration says that this provider has others; of what is
@@ -84,7 +81,7 @@ export function usually(object: Fields, of: Resource | ReadonlyMap<string, Resou
 }
 
 /** The cursor, under the first of these names, and the instant that a body states, at its top or under `data`. */
-export function envelope(body: Fields, cursorKeys: readonly string[]): Envelope {
+export function envelope(body: Fields, cursorKeys: readonly string[]) {
   const inner = isFields(body['data']) ? body['data'] : {}
   const find = (keys: readonly string[]): string | null => {
     for (const key of keys)

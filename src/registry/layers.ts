@@ -4,7 +4,7 @@ import { embeddedTables } from './columns.ts'
 import { type Memory, type Poll, openIds } from './history.ts'
 import type { Fields } from './json.ts'
 import { childrenOf, typedFields } from './record.ts'
-import type { Change, Lines } from './lines.ts'
+import type { PollChange, Lines } from './lines.ts'
 import { real, shape, orNull, type Proven, text } from '../ledger/shape.ts'
 
 /** The files of which a dated table was made: a whole one, and at most one with all that changed since. */
@@ -34,7 +34,7 @@ const deltaShare = 0.1
 /** What dated tables are planned from. */
 interface DatedInput {
   readonly poll: Poll
-  readonly change: Change
+  readonly change: PollChange
   readonly memory: Memory
   /** The layers of the last snapshot, by table, and when it was observed. */
   readonly layers: Readonly<Record<string, Layers>>
@@ -152,31 +152,25 @@ function kindOf(input: DatedInput, view: View, table: string, resources: readonl
   return since(held.base_at) > deltaShare * all ? 'base' : 'delta'
 }
 
-/** The registry as it is by the end of the poll. */
-interface View {
-  readonly open: (resource: Resource) => readonly string[]
-  /** Entities that changed after an instant, gone ones included. */
-  readonly touched: (resource: Resource, since: number) => ReadonlySet<string>
-  /** The text of an entity; undefined for one that is gone. */
-  readonly text: (resource: Resource, id: string) => string | undefined
-}
+type View = ReturnType<typeof currentView>
 
-function currentView({ poll, change, memory }: DatedInput): View {
+/** The registry as it is by the end of the poll. */
+function currentView({ poll, change, memory }: DatedInput) {
   const opened = new Map<string, readonly string[]>()
   return {
-    open: ({ name }) => {
-      const known = opened.get(name)
-      if (known) return known
-      const made = [...openIds(poll, name)].toSorted()
-      opened.set(name, made)
-      return made
+    open: ({ name }: Resource): readonly string[] => {
+      const ids = opened.get(name) ?? [...openIds(poll, name)].toSorted()
+      opened.set(name, ids)
+      return ids
     },
-    touched: ({ name }, since) => {
+    /** Entities that changed after an instant, gone ones included. */
+    touched: ({ name }: Resource, since: number): ReadonlySet<string> => {
       const ids = new Set(change.texts.get(name)?.keys())
       for (const entity of poll.held.get(name)?.values() ?? []) if (entity.at > since) ids.add(entity.id)
       return ids
     },
-    text: ({ name }, id) => {
+    /** The text of an entity; undefined for one that is gone. */
+    text: ({ name }: Resource, id: string): string | undefined => {
       const now = change.texts.get(name)?.get(id)
       if (now !== undefined) return now ?? undefined
       const outlook = poll.outlook.get(name)?.get(id)

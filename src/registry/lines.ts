@@ -3,8 +3,8 @@ import type { Spool } from '../ledger/sweep.ts'
 import { type Engine, quote } from '../store/engine.ts'
 import { type BlockFile, openBlocks } from '../store/files.ts'
 import { footerSql } from '../store/parquet.ts'
-import type { FeedEvent } from './bodies.ts'
-import { type Column, statement } from './columns.ts'
+import type { RegistryChange } from './bodies.ts'
+import { type RegistryColumn, registryStatement } from './columns.ts'
 import { type Folded, observeEvent, type Poll, type Step } from './history.ts'
 import { textHash } from './record.ts'
 
@@ -23,6 +23,9 @@ interface OpenFile {
   /** Bytes of the longest line. */
   longest: number
 }
+
+/** What all rows of a file have in common, by column: an instant in microseconds, a text, or null. */
+export type Constants = Readonly<Record<string, number | string | null>>
 
 /** Lines of JSON in the spool, one file per name; must be closed. */
 export class Lines {
@@ -48,16 +51,38 @@ export class Lines {
     if (bytes > open.longest) open.longest = bytes
   }
 
-  /** How many rows and bytes the file of this name has, and bytes of its longest line. */
-  size(name: string): Readonly<Pick<OpenFile, 'rows' | 'bytes' | 'longest'>> {
-    return this.#files.get(name) ?? { rows: 0, bytes: 0, longest: 0 }
+  /** How many rows and bytes the file of this name has. */
+  size(name: string): Readonly<Pick<OpenFile, 'rows' | 'bytes'>> {
+    return this.#files.get(name) ?? { rows: 0, bytes: 0 }
   }
 
-  /** The file of this name with everything written to it; undefined when nothing was added. */
-  file(name: string): string | undefined {
+  /**
+   * Turns the file of this name into Parquet with these columns, of which SQL makes some of others (`made`); what no line
+   * names is NULL. False when nothing was added.
+   */
+  async toParquet(
+    engine: Engine,
+    name: string,
+    columns: readonly RegistryColumn[],
+    { constants, made = {}, out, ticket }: ParquetFile,
+  ): Promise<boolean> {
     const open = this.#files.get(name)
-    if (open) flush(open)
-    return open?.file
+    if (!open) return false
+    flush(open)
+    const given = columns.map((column) => made[column[0]] ?? constant(column, constants))
+    const select = columns.map(([own], i) => (given[i] === undefined ? `"${own}"` : `${given[i]} AS "${own}"`))
+    const types = columns.flatMap(([own, type], i) => (given[i] === undefined ? [`"${own}": '${type}'`] : []))
+    await engine.run(
+      registryStatement('write', {
+        columns: select.join(', '),
+        lines: quote(open.file),
+        types: `{${types.join(', ')}}`,
+        longest: String(Math.max(1_000_000, open.longest)),
+        out: quote(out),
+        metadata: footerSql(footerOf(ticket)),
+      }),
+    )
+    return true
   }
 
   [Symbol.dispose](): void {
@@ -67,6 +92,14 @@ export class Lines {
     }
     this.#files.clear()
   }
+}
+
+/** What a file of lines becomes. */
+interface ParquetFile {
+  readonly constants: Constants
+  readonly made?: Readonly<Record<string, string>> | undefined
+  readonly out: string
+  readonly ticket: Ticket
 }
 
 /** Puts a line into the block, or into the file where it is too long for one; gives its bytes. */
@@ -90,44 +123,7 @@ function flush(open: OpenFile): void {
   open.used = 0
 }
 
-/** What all rows of a file have in common, by column: an instant in microseconds, a text, or null. */
-export type Constants = Readonly<Record<string, number | string | null>>
-
-/** Lines that become a file of a table. */
-interface ParquetJob {
-  readonly columns: readonly Column[]
-  readonly lines: string
-  /** Bytes of the longest line. */
-  readonly longest: number
-  readonly constants: Constants
-  /** Columns that SQL makes of others, by name. */
-  readonly made?: Readonly<Record<string, string>>
-  readonly out: string
-  readonly ticket: Ticket
-}
-
-/** Turns the lines of a registry table into Parquet; columns that no line names are NULL. */
-export async function writeParquet(engine: Engine, job: ParquetJob): Promise<void> {
-  const { columns } = job
-  const given = (column: Column): string | undefined => job.made?.[column[0]] ?? constant(column, job.constants)
-  const select = columns.map((column) => {
-    const sql = given(column)
-    return sql === undefined ? `"${column[0]}"` : `${sql} AS "${column[0]}"`
-  })
-  const types = columns.filter((column) => given(column) === undefined).map(([name, type]) => `"${name}": '${type}'`)
-  await engine.run(
-    statement('write', {
-      columns: select.join(', '),
-      lines: quote(job.lines),
-      types: `{${types.join(', ')}}`,
-      longest: String(Math.max(1_000_000, job.longest)),
-      out: quote(job.out),
-      metadata: footerSql(footerOf(job.ticket)),
-    }),
-  )
-}
-
-function constant([name, type]: Column, constants: Constants): string | undefined {
+function constant([name, type]: RegistryColumn, constants: Constants): string | undefined {
   const value = constants[name]
   if (value === undefined) return undefined
   if (value === null) return `CAST(NULL AS ${type})`
@@ -135,7 +131,7 @@ function constant([name, type]: Column, constants: Constants): string | undefine
 }
 
 /** What a poll comes to, while its lines are written. */
-export interface Change {
+export interface PollChange {
   /** The text of each record that changed, by resource and id; null for one that is gone. */
   readonly texts: Map<string, Map<string, string | null>>
   /** By how many the open rows of each table grow. */
@@ -147,12 +143,12 @@ export interface Change {
 }
 
 /** Nothing has changed yet. */
-export function newChange(): Change {
+export function newChange(): PollChange {
   return { texts: new Map(), growth: {}, opened: 0, updated: 0, closed: 0 }
 }
 
 /** Writes one step as a line of its history; the names of the files are those of the tables. */
-export function writeStep(lines: Lines, change: Change, step: Step): void {
+export function writeStep(lines: Lines, change: PollChange, step: Step): void {
   const { table, id, op, text, child } = step
   lines.add(`history.${table}`, stepRow(step))
   change.growth[table] = (change.growth[table] ?? 0) + (op === null ? -1 : op === 'updated' ? 0 : 1)
@@ -164,7 +160,7 @@ export function writeStep(lines: Lines, change: Change, step: Step): void {
 }
 
 /** Writes what a poll came to beside its steps. */
-export function writeFolded(lines: Lines, change: Change, { absorbed, newKeys, findings }: Folded): void {
+export function writeFolded(lines: Lines, change: PollChange, { absorbed, newKeys, findings }: Folded): void {
   for (const { resource, id, text, hash } of absorbed) {
     note(change, resource, id, text)
     lines.add('absorbed', { resource, id, hash, record: text })
@@ -173,7 +169,7 @@ export function writeFolded(lines: Lines, change: Change, { absorbed, newKeys, f
   for (const finding of findings) lines.add('registry_findings', finding)
 }
 
-function note({ texts }: Change, table: string, id: string, text: string | null): void {
+function note({ texts }: PollChange, table: string, id: string, text: string | null): void {
   const known = texts.get(table)
   if (known) known.set(id, text)
   else texts.set(table, new Map([[id, text]]))
@@ -188,7 +184,7 @@ function stepRow(step: Step): object {
 }
 
 /** What takes events into a poll: those that repeat the last one of their entity (`last`) leave no line and are no news. */
-export function eventTaker(poll: Poll, lines: Lines, last: Map<string, string>): (event: FeedEvent) => boolean {
+export function eventTaker(poll: Poll, lines: Lines, last: Map<string, string>): (event: RegistryChange) => boolean {
   let position = 0
   return (event) => {
     const { type, resource, id, op, incoming, text } = event

@@ -15,7 +15,7 @@ import { isShown, listAddress } from './verify-plan.ts'
 type Mark = 'same' | 'differs' | 'only_held' | 'only_upstream'
 
 /** One record on both sides; names are relied on by scripts. */
-export interface Beside {
+export interface RecordBeside {
   readonly id: string
   readonly mark: Mark
   /** The members that differ. */
@@ -24,53 +24,43 @@ export interface Beside {
   readonly offered: Fields | null
 }
 
-/** What the lake holds of one resource, to lay beside an answer. */
-interface HeldSide {
-  /** All of it, also what is gone. */
-  readonly entities: ReadonlyMap<string, HeldEntity>
-  /** The ids that fit filters, by what the lake holds. */
-  readonly fitting: (filters: Filters) => ReadonlySet<string>
-  /** Lays records beside what is held of them. */
-  readonly beside: (records: ReadonlyMap<string, Fields | null>) => Promise<Beside[]>
-}
-
-/** Reads what the lake holds of a resource and lends it; nothing, where there is no lake. */
+/** Reads what the lake holds of a resource, to lay it beside an answer, and lends it; nothing, where there is no lake. */
 export async function withHeldSide<T>(
   ledger: Ledger | null,
   resource: Resource,
-  use: (side: HeldSide) => Promise<T>,
+  use: (side: Awaited<ReturnType<typeof heldSide>>) => Promise<T>,
 ): Promise<T> {
-  if (ledger === null) return await use(nothingHeld)
-  using engine = await Engine.open(':memory:', { threads: 1 })
-  const entities = (await readHeld(ledger, engine, [resource.name])).get(resource.name) ?? new Map<string, HeldEntity>()
-  const values = await readOpenFields(ledger, engine, resource)
-  const keys = (await readKeys(ledger, engine)).get(resource.name)
-  const beside = async (records: ReadonlyMap<string, Fields | null>): Promise<Beside[]> => {
-    const wanted = [...records.keys()].map((id) => ({ resource: resource.name, id }))
-    const texts = await readTexts(ledger, engine, wanted)
-    return [...records].map(([id, offered]) => {
-      const entity = entities.get(id)
-      const text = entity?.open === true ? texts(resource.name, id)?.latest : undefined
-      const held = text === undefined ? null : (JSON.parse(text) as Fields)
-      const differences =
-        held && offered ? differingMembers(resource, { record: held, at: entity?.at ?? 0, keys }, offered) : []
-      return { id, mark: markOf(held, offered, differences), differences, held, offered }
-    })
-  }
-  const isFitting = (filters: Filters, id: string, own: readonly (string | null)[]): boolean =>
-    isShown(resource, filters, entities.get(id)?.verified === true, (_, place) => own[place])
-  const fitting = (filters: Filters): Set<string> =>
-    new Set([...values].filter(([id, own]) => isFitting(filters, id, own)).map(([id]) => id))
-  return await use({ entities, fitting, beside })
+  using engine = ledger && (await Engine.open(':memory:', { threads: 1 }))
+  return await use(await heldSide(ledger && engine && { ledger, engine }, resource))
 }
 
-const nothingHeld: HeldSide = {
-  entities: new Map(),
-  fitting: () => new Set(),
-  beside: async (records) =>
-    await Promise.resolve(
-      [...records].map(([id, offered]) => ({ id, mark: 'only_upstream', differences: [], held: null, offered })),
-    ),
+async function heldSide(lake: { readonly ledger: Ledger; readonly engine: Engine } | null, resource: Resource) {
+  const { name } = resource
+  const held = lake && (await readHeld(lake.ledger, lake.engine, [name])).get(name)
+  const entities = held ?? new Map<string, HeldEntity>()
+  const values = lake ? await readOpenFields(lake.ledger, lake.engine, resource) : []
+  const keys = lake ? (await readKeys(lake.ledger, lake.engine)).get(name) : undefined
+  /** Lays records beside what is held of them. */
+  const beside = async (records: ReadonlyMap<string, Fields | null>): Promise<RecordBeside[]> => {
+    const wanted = [...records.keys()].map((id) => ({ resource: name, id }))
+    const texts = lake && (await readTexts(lake.ledger, lake.engine, wanted))
+    return [...records].map(([id, offered]) => {
+      const entity = entities.get(id)
+      const text = entity?.open === true ? texts?.(name, id)?.latest : undefined
+      const record = text === undefined ? null : (JSON.parse(text) as Fields)
+      const differences =
+        record && offered ? differingMembers(resource, { record, at: entity?.at ?? 0, keys }, offered) : []
+      return { id, mark: markOf(record, offered, differences), differences, held: record, offered }
+    })
+  }
+  /** The ids that fit filters, by what the lake holds. */
+  const fitting = (filters: Filters): ReadonlySet<string> => {
+    const shown = [...values].filter(([id, own]) =>
+      isShown(resource, filters, entities.get(id)?.verified === true, (_, place) => own[place]),
+    )
+    return new Set(shown.map(([id]) => id))
+  }
+  return { entities, fitting, beside }
 }
 
 function markOf(held: Fields | null, offered: Fields | null, differences: readonly string[]): Mark {

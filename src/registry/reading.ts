@@ -1,12 +1,12 @@
 import type { Resource } from '../catalog/catalogue.ts'
 import type { Connection } from '../ledger/connection.ts'
 import type { RequestRow } from '../ledger/entry.ts'
-import { describeOutcome, type Outcome, type Parameter, requestIdWords } from '../net/outcome.ts'
+import { describeOutcome, type Outcome, type QueryParameter, requestIdWords } from '../net/outcome.ts'
 import { readBytes } from '../store/files.ts'
 import {
-  type FeedEvent,
-  type ListPage,
-  type Read,
+  type RegistryChange,
+  type RegistryPage,
+  type BodyRead,
   readArrays,
   readHead,
   readList,
@@ -77,23 +77,8 @@ interface ListWanted {
   readonly pageLimit: number
 }
 
-/** All pages of a list, together. */
-interface ListRead {
-  readonly kind: 'pages'
-  readonly records: Value[]
-  readonly raws: RawBody[]
-  readonly as_of: string | null
-  readonly bytes: number
-}
-
-/** How much and until when a list may be read; by itself as much as a whole registry may be. */
-interface Room {
-  readonly bytes: number
-  readonly until: number
-}
-
-/** The room for one list. */
-export function roomOf(asking: Pick<RegistryAsking, 'now'>): Room {
+/** How much and until when a list may be read: by itself as much as a whole registry may be. */
+export function roomOf(asking: Pick<RegistryAsking, 'now'>) {
   return { bytes: mostListBytes, until: asking.now() + mostFeedMs }
 }
 
@@ -101,9 +86,9 @@ export function roomOf(asking: Pick<RegistryAsking, 'now'>): Room {
 export async function readPages(
   asking: RegistryAsking,
   { resource, filters, pageLimit }: ListWanted,
-  room: Room,
-  first: Extract<Got<ListPage>, { kind: 'read' }> | null = null,
-): Promise<ListRead | Stopped> {
+  room: ReturnType<typeof roomOf>,
+  first: Extract<Got<RegistryPage>, { kind: 'read' }> | null = null,
+) {
   const records: Value[] = []
   const raws: RawBody[] = []
   const begun = new Set<string>()
@@ -113,7 +98,7 @@ export async function readPages(
   let bytes = 0
   for (let known = first; ; known = null) {
     const ask = listAsk(resource.path, cursor, pageLimit, filters)
-    const got: Got<ListPage> = known ?? (await askRegistry(asking, ask, (body) => readList(body, resource)))
+    const got: Got<RegistryPage> = known ?? (await askRegistry(asking, ask, (body) => readList(body, resource)))
     if (got.kind === 'stopped') return got
     if (got.kind !== 'read') return stop('failed', `${resource.path}: ${got.words}`)
     raws.push(got.raw)
@@ -125,7 +110,7 @@ export async function readPages(
     const head = JSON.stringify(got.value.records[0] ?? null)
     idle = got.value.records.length === 0 ? idle + 1 : 0
     if (next === null || !got.value.hasMore || (idle === 0 && head === last))
-      return { kind: 'pages', records, raws, as_of, bytes }
+      return { kind: 'pages' as const, records, raws, as_of, bytes }
     if ((idle === 0 && begun.has(head)) || idle >= mostIdlePages)
       return stop('failed', `${resource.path}: pages without an end`)
     if (bytes > room.bytes || asking.now() > room.until) return stop('failed', `${resource.path}: too much for one run`)
@@ -136,18 +121,7 @@ export async function readPages(
 }
 
 /** How far a reading of the feed came. */
-export interface FeedRead {
-  /** Where to go on; the one begun with where the feed had nothing. */
-  readonly cursor: string
-  readonly pages: number
-  readonly events: number
-  readonly raws: readonly RawBody[]
-  readonly as_of: string | null
-  /** Why it ended before the tail: the pages up to there count. */
-  readonly stopped: Stopped | null
-  /** The cursor belongs to another epoch of the feed. */
-  readonly invalid: boolean
-}
+export type FeedRead = Readonly<Awaited<ReturnType<typeof readFeed>>>
 
 /** A feed that brings nothing new for so many pages goes round in circles, whatever its cursors say. */
 const mostIdlePages = 1_000
@@ -164,8 +138,8 @@ export async function readFeed(
   resources: Resources,
   since: string,
   pageLimit: number,
-  onEvent: (event: FeedEvent) => boolean,
-): Promise<FeedRead> {
+  onEvent: (event: RegistryChange) => boolean,
+) {
   const raws: RawBody[] = []
   const until = asking.now() + mostFeedMs
   let cursor = since
@@ -174,9 +148,18 @@ export async function readFeed(
   let events = 0
   let bytes = 0
   let idle = 0
-  const ended = (by: Stopped | null, invalid = false): FeedRead => {
-    return { cursor, pages: raws.length, events, raws, as_of, stopped: by, invalid }
-  }
+  const ended = (stopped: Stopped | null, invalid = false) => ({
+    /** Where to go on; the one begun with where the feed had nothing. */
+    cursor,
+    pages: raws.length,
+    events,
+    raws,
+    as_of,
+    /** Why it ended before the tail: the pages up to there count. */
+    stopped,
+    /** The cursor belongs to another epoch of the feed. */
+    invalid,
+  })
   while (idle < mostIdlePages) {
     if (bytes > mostFeedBytes || asking.now() > until)
       return ended(stop('budget', 'the feed is longer than one run reads'))
@@ -269,7 +252,7 @@ export interface RegistryAsking {
 export async function askRegistry<T>(
   asking: RegistryAsking,
   ask: RegistryAsk,
-  read: (bytes: Uint8Array) => Read<T>,
+  read: (bytes: Uint8Array) => BodyRead<T>,
 ): Promise<Got<T>> {
   for (let again = false; ; again = true) {
     const { outcome, row, address, held } = await askOnce(asking, ask, again)
@@ -379,7 +362,7 @@ export function registryUrl(base: string, ask: RegistryAsk): string {
 }
 
 /** The query parameters that a refusal may name. */
-export const registryParameters: readonly Parameter[] = ['since', 'limit', 'cursor'].map((name) => ({
+export const registryParameters: readonly QueryParameter[] = ['since', 'limit', 'cursor'].map((name) => ({
   name,
   key: name,
 }))

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { RegistryField, Resource } from '../catalog/catalogue.ts'
-import { BadBody, type Fields, isFields, jsonText, sortedText, type Value } from './json.ts'
+import { BadBody, type Fields, isFields, recordJson, sortedText, type Value } from './json.ts'
 
 /**
  * Reads a custodian, governing law or regulator: four answers that must not be mixed up, and what stands in the brackets
@@ -36,7 +36,7 @@ export function textHash(text: string): string {
 
 /** Reads one record. */
 export function readRecord(resource: Resource, value: Value): Incoming {
-  return withHash(resource, readText(resource, value))
+  return withHash(resource, readRecordText(resource, value))
 }
 
 /** A record whose text can be trusted. */
@@ -47,13 +47,13 @@ export interface RecordText {
 }
 
 /** The first half of reading a record: its id and its text. */
-export function readText({ name }: Resource, value: Value): RecordText {
+export function readRecordText({ name }: Resource, value: Value): RecordText {
   if (!isFields(value)) throw new BadBody(`${name}: a record that is no object`)
   const { id } = value
   if (id === undefined || id === null || id === '') throw new BadBody(`${name}: a record without id`)
   if (typeof id !== 'string') throw new BadBody(`${name}: an id that is a ${typeof id}, not a text`)
   if (id.length > longestId) throw new BadBody(`${name}: an id of ${id.length} characters`)
-  const text = jsonText(value, `${name} ${id}`)
+  const text = recordJson(value, `${name} ${id}`)
   if (text.length > longestRecord) throw new BadBody(`${name} ${id}: a record of ${text.length} characters`)
   if (text.includes('\\ud') && /(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(text))
     throw new BadBody(`${name} ${id}: half a character`)
@@ -100,33 +100,21 @@ export function typedFields(resource: Resource, record: Fields): TypedFields {
 }
 
 /** A document, listing or source that stands inside a record, known by its parent, its place and its content. */
-export interface Child {
-  readonly table: string
-  readonly id: string
-  readonly parent_type: string
-  readonly parent_id: string
-  readonly ordinal: number
-  readonly content_hash: string
-  readonly text: string
-}
+export type Child = ReturnType<typeof childrenOf>[number]
 
 /** Everything that a record embeds and that is a table of its own. */
-export function childrenOf(resource: Resource, record: Fields): Child[] {
+export function childrenOf(resource: Resource, record: Fields) {
   const id = typeof record['id'] === 'string' ? record['id'] : ''
-  const children: Child[] = []
   const ordinals = new Map<string, number>()
-  for (const [key, table] of Object.entries(resource.embeds)) {
-    const held = record[key]
-    if (held === undefined || held === null) continue
-    const items: readonly Value[] = Array.isArray(held) ? held : [held]
-    for (const item of items) {
+  return Object.entries(resource.embeds).flatMap(([key, table]) => {
+    const held = record[key] ?? null
+    const items: readonly Value[] = held === null ? [] : Array.isArray(held) ? held : [held]
+    return items.map((item) => {
       const ordinal = ordinals.get(table) ?? 0
       ordinals.set(table, ordinal + 1)
-      const text = jsonText(item)
       const content_hash = textHash(sortedText(item)).slice(0, 16)
-      const name = `${resource.entity}/${id}/${ordinal}/${content_hash}`
-      children.push({ table, id: name, parent_type: resource.entity, parent_id: id, ordinal, content_hash, text })
-    }
-  }
-  return children
+      const place = { parent_type: resource.entity, parent_id: id, ordinal, content_hash }
+      return { table, id: `${resource.entity}/${id}/${ordinal}/${content_hash}`, ...place, text: recordJson(item) }
+    })
+  })
 }

@@ -6,7 +6,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { readHeld, readLastEvents } from './held.ts'
 import { eventTaker, Lines } from './lines.ts'
 import type { Spool } from '../ledger/sweep.ts'
-import { type Read, readPage, readSnapshot, type Resources } from './bodies.ts'
+import { type BodyRead, readPage, readSnapshot, type Resources } from './bodies.ts'
 import { cutApart } from './cut.ts'
 import { newPoll, observeState, type Poll, withMissing } from './history.ts'
 import { draftPoll, foldPoll } from './commit.ts'
@@ -45,8 +45,8 @@ export async function foldAgain(again: Again): Promise<readonly StagedFile[]> {
   const held = await context.withEngine(async (engine) => await readHeld(before, engine, [...resources.keys()]))
   using lines = new Lines(spool)
   const finished = await pollAgain(again, context, newPoll(held), lines)
-  const folded = await foldPoll(context, finished)
-  const { draft } = await draftPoll(context, finished, folded, { lake, version, committed_at })
+  const folded = await foldPoll(finished)
+  const { draft } = await draftPoll(finished, folded, { lake, version, committed_at })
   return draft.add ?? []
 }
 
@@ -76,18 +76,11 @@ async function pollAgain(again: Again, context: PollContext, poll: Poll, lines: 
   const [then, now] = [registryState(before), registryState(after)]
   const { committed_at } = after.head()
   const whole = now.last?.observed_at === committed_at ? now.last.source : null
-  const frame = {
-    poll,
-    lines,
-    raws: [],
-    cursor: now.cursor ?? '',
-    epoch: now.epoch,
-    requests: [],
-    passing: {},
-    tags: {},
-  }
+  const { cursor, epoch, last: shot } = now
+  const nothing = { raws: [], requests: [], passing: {}, tags: {}, disagreeing: [], as_of: shot?.as_of ?? null }
+  const frame = { ...context, ...nothing, poll, lines, cursor: cursor ?? '', epoch, whole }
   // Of a whole state that said nothing new no body is kept: what was held says it all.
-  if (whole !== null && !isFresh(after)) return { ...frame, as_of: now.last?.as_of ?? null, whole, disagreeing: [] }
+  if (whole !== null && !isFresh(after)) return frame
   if (whole === 'lists') throw beyond(after.head().version, 'it was put together from lists')
   if (whole === null) {
     const last = await context.withEngine(async (engine) => await readLastEvents(before, engine))
@@ -98,14 +91,14 @@ async function pollAgain(again: Again, context: PollContext, poll: Poll, lines: 
       for (const event of page.events) take(event)
       as_of = page.as_of ?? as_of
     }
-    return { ...frame, as_of, whole, disagreeing: [] }
+    return { ...frame, as_of }
   }
   const [body] = await bodies(again, 'snapshot')
   const { records, disagreeing } = sound(after, readSnapshot(body, resources))
   const first = then.last === null
   const shown = again.acceptShrink ? withMissing(records, resources) : records
   observeState(poll, { records: shown, source: whole, first, inferred: !first && now.epoch > then.epoch })
-  return { ...frame, as_of: now.last?.as_of ?? null, whole, disagreeing }
+  return { ...frame, disagreeing }
 }
 
 /** Whether the newest version brought more than dated tables. */
@@ -117,7 +110,7 @@ function isFresh(after: Ledger): boolean {
   })
 }
 
-function sound<T>(after: Ledger, read: Read<T>): T {
+function sound<T>(after: Ledger, read: BodyRead<T>): T {
   if (!read.ok) throw beyond(after.head().version, read.reason)
   return read.value
 }

@@ -1,7 +1,7 @@
 import { LakeError } from '../errors.ts'
 import { eventTaker, Lines } from './lines.ts'
 import { readHeld, readLastEvents } from './held.ts'
-import type { FeedEvent, Resources } from './bodies.ts'
+import type { RegistryChange, Resources } from './bodies.ts'
 import { canBeAsked } from './json.ts'
 import { newPoll, observeState, type Poll, withMissing } from './history.ts'
 import { redact } from '../secrets/secrets.ts'
@@ -9,7 +9,6 @@ import { type RegistryDeps, type RegistryInput, type RegistryRun, type RegistryS
 import { type FeedRead, readFeed, readWhole, stop, type Stopped, type Whole } from './reading.ts'
 import { type Committed, commitPoll } from './commit.ts'
 import { providerOf } from '../ledger/provider.ts'
-import type { PollContext } from './staging.ts'
 import { registryState, passingFacts } from './state.ts'
 
 /** Takes a dated snapshot of the whole registry. */
@@ -57,7 +56,7 @@ async function followFeed(run: RegistryRun): Promise<Stopped | null> {
 }
 
 async function takeFeed(run: RegistryRun, cursor: string): Promise<FeedRead> {
-  const { ledger, withEngine, asking, input, connection } = run
+  const { ledger, withEngine, input, connection } = run
   const { resources } = input.catalogue
   const state = registryState(ledger)
   const poll = newPoll(await withEngine(async (engine) => await readHeld(ledger, engine, [...resources.keys()])))
@@ -65,11 +64,9 @@ async function takeFeed(run: RegistryRun, cursor: string): Promise<FeedRead> {
   const feed = await readEvents(run, { poll, lines, cursor })
   if (feed.invalid || (feed.pages === 0 && feed.stopped)) return feed
   const passing = feed.stopped ? {} : { polled: Math.floor(run.deps.now()) }
-  const frame = { whole: null, disagreeing: [], tags: passingFacts(ledger).tags } as const
-  const { as_of, raws } = feed
-  const requests = asking.requests.splice(0)
-  const finished = { ...frame, poll, lines, as_of, raws, cursor: feed.cursor, epoch: state.epoch, requests, passing }
-  add(run, await commitPoll(contextOf(run, 'registry sync', resources), finished))
+  const { as_of, raws, cursor: next } = feed
+  const frame = { poll, lines, as_of, raws, cursor: next, epoch: state.epoch, whole: null, disagreeing: [], passing }
+  add(run, await commitPoll({ ...contextOf(run, 'registry sync'), ...frame }))
   return feed
 }
 
@@ -81,7 +78,7 @@ async function readEvents(
   const { ledger, withEngine, asking, input, tally } = run
   const last = await withEngine(async (engine) => await readLastEvents(ledger, engine))
   const take = eventTaker(poll, lines, last)
-  const onEvent = (event: FeedEvent): boolean => {
+  const onEvent = (event: RegistryChange): boolean => {
     const { type, resource } = event
     const news = take(event)
     if (news && resource === null) tally.unknown[type] = (tally.unknown[type] ?? 0) + 1
@@ -130,28 +127,24 @@ async function takeSnapshot(run: RegistryRun, refused: boolean): Promise<Stopped
     if (held === null) cursor = feed.cursor
   }
   const { as_of, source, disagreeing } = whole
-  const tags = passingFacts(ledger).tags
   const raws = [...whole.raws, ...(feed?.raws ?? [])]
   const epoch = state.epoch + (newEpoch || first ? 1 : 0)
-  const requests = asking.requests.splice(0)
-  const frame = { poll, lines, as_of, raws, cursor, epoch, disagreeing, requests, tags }
-  const done = await commitPoll(contextOf(run, 'registry snapshot', resources), {
-    ...frame,
-    whole: source,
-    passing: {},
-  })
+  const frame = { poll, lines, as_of, raws, cursor, epoch, whole: source, disagreeing, passing: {} }
+  const done = await commitPoll({ ...contextOf(run, 'registry snapshot'), ...frame })
   tally.source = source
   add(run, done)
   return null
 }
 
-function contextOf(run: RegistryRun, job: string, resources: Resources): PollContext {
-  const { id, ledger, withEngine, connection, deps, input } = run
+/** What a poll of the run is committed with; what was asked up to now is named by that commit. */
+function contextOf(run: RegistryRun, job: string) {
+  const { id, ledger, withEngine, connection, deps, input, asking } = run
   const { rawDays } = input.settings.registry
   const provider = connection.provider() ?? providerOf(ledger)
-  const { spool } = connection
-  const { providerMoved } = input
-  return { ledger, withEngine, spool, resources, run: id, job, provider, providerMoved, rawDays, deps }
+  const asked = { requests: asking.requests.splice(0), tags: passingFacts(ledger).tags }
+  const { catalogue, providerMoved } = input
+  const about = { run: id, job, provider, providerMoved, rawDays, deps, resources: catalogue.resources }
+  return { ledger, withEngine, spool: connection.spool, ...about, ...asked }
 }
 
 /** One resource may lose so many records whatever their share. */

@@ -10,12 +10,12 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { Spool } from '../ledger/sweep.ts'
 import { Engine } from '../store/engine.ts'
 import { readBytes, readInto, sizeOf, writeStream } from '../store/files.ts'
-import { inLake, rawFile, registryFile, versioned } from '../store/layout.ts'
+import { inLake, rawFile, registryFile } from '../store/layout.ts'
 import { parseMicros } from '../time.ts'
 import type { Resources } from './bodies.ts'
 import { tableColumns } from './columns.ts'
 import type { Memory, Poll } from './history.ts'
-import { type Change, type Constants, type Lines, writeParquet } from './lines.ts'
+import { type PollChange, type Constants, type Lines } from './lines.ts'
 import type { RawBody } from './reading.ts'
 import type { PassingFacts, RegistryState, Tags } from './state.ts'
 
@@ -34,7 +34,7 @@ export interface PollContext {
 }
 
 /** A poll that is over, ready to become a version. */
-export interface FinishedPoll {
+export interface FinishedPoll extends PollContext {
   readonly poll: Poll
   readonly lines: Lines
   readonly as_of: string | null
@@ -71,23 +71,18 @@ export function enginesOf(spool: Spool): WithEngine {
 }
 
 /** The draft of one poll in the making, under the commit lock. */
-export interface Drafting {
-  readonly context: PollContext
-  readonly finished: FinishedPoll
+export interface Drafting extends FinishedPoll {
   readonly memory: Memory
-  readonly change: Change
+  readonly change: PollChange
   /** As it was before. */
   readonly state: RegistryState
   readonly ticket: Ticket
   /** The day of the commit, `YYYY-MM-DD`, UTC. */
   readonly date: string
+  /** What the names of its files begin with; names of files never repeat. */
+  readonly name: string
   /** Grows by what is made. */
   readonly files: StagedFile[]
-}
-
-/** The name of a file of this commit; names of files never repeat. */
-export function fileName({ ticket, context }: Drafting): string {
-  return versioned(ticket.version, context.run)
 }
 
 /** A file of a table that is made of lines. */
@@ -104,33 +99,30 @@ interface TableFile {
 
 /** Writes the lines of this name as a file of the draft; null where there are none. */
 export async function stageLines(drafting: Drafting, engine: Engine, file: TableFile): Promise<StagedFile | null> {
-  const { context, finished, ticket, files } = drafting
-  const staged = await stageTable(engine, { ...context, lines: finished.lines, ticket }, file)
-  if (staged) files.push(staged)
+  const staged = await stageTable(engine, drafting, file)
+  if (staged) drafting.files.push(staged)
   return staged
 }
 
 /** The same of any lines; without resources the table must have the same columns whatever the resources. */
 export async function stageTable(
   engine: Engine,
-  from: Pick<PollContext, 'spool'> & { readonly lines: Lines; readonly ticket: Ticket; readonly resources?: Resources },
-  { table, lines: name, id, date, constants, made = {}, meta }: TableFile,
+  from: Pick<Drafting, 'spool' | 'lines' | 'ticket'> & { readonly resources?: Resources },
+  { table, lines: name, id, date, constants, made, meta }: TableFile,
 ): Promise<StagedFile | null> {
-  const { spool, ticket, resources } = from
-  const lines = from.lines.file(name)
-  if (lines === undefined) return null
+  const { spool, lines, ticket, resources } = from
   const temporary = `${table}-${id}.parquet`
-  const { rows, longest } = from.lines.size(name)
-  const columns = tableColumns(table, resources)
-  await writeParquet(engine, { columns, lines, longest, constants, made, out: spool.file(temporary), ticket })
+  const out = spool.file(temporary)
+  if (!(await lines.toParquet(engine, name, tableColumns(table, resources), { constants, made, out, ticket })))
+    return null
   const place = { temporary: spool.path(temporary), path: registryFile(table, id, date), table, label: date ?? '' }
-  return { ...place, ...withoutPoints, rows, meta }
+  return { ...place, ...withoutPoints, rows: lines.size(name).rows, meta }
 }
 
 /** Lists a file of the lake under this date, if it is not. */
-export function listAgain({ context, files, date }: Drafting, table: string, path: string): void {
+export function listAgain({ ledger, files, date }: Drafting, table: string, path: string): void {
   if (files.some((file) => file.path === path)) return
-  const listed = liveFiles(context.ledger, { table }).filter((file) => file.path === path)
+  const listed = liveFiles(ledger, { table }).filter((file) => file.path === path)
   const [first] = listed
   if (!first || listed.some((file) => file.label === date)) return
   files.push(listedAs(first, { label: date }))
@@ -148,10 +140,7 @@ export async function readRaw(root: string, path: string): Promise<Uint8Array> {
 
 /** The bodies as received; those of an unchanged registry are listed again. Gives the entity tags to ask with. */
 export async function rawFiles(drafting: Drafting, fresh: boolean): Promise<Tags> {
-  const { finished, context, date, files } = drafting
-  const { raws, whole, tags } = finished
-  const { spool, ledger } = context
-  const name = fileName(drafting)
+  const { ledger, raws, whole, tags, files, name } = drafting
   const next: Record<string, Tags[string]> = { ...tags }
   for (const { known, address } of raws) {
     if (!known) continue
@@ -163,7 +152,7 @@ export async function rawFiles(drafting: Drafting, fresh: boolean): Promise<Tags
   if (received.length === 0) return next
   if (whole === null || whole === 'lists') {
     const feed = received.filter(({ address }) => address.startsWith('/changes?'))
-    if (fresh && feed.length > 0) files.push(await stageRaw(spool, 'feed', name, date, feed))
+    if (fresh && feed.length > 0) files.push(await stageRaw(drafting, 'feed', name, feed))
   }
   const held = liveFiles(ledger, { table: 'raw' }).findLast((file) => file.meta['kind'] === 'snapshot')
   if (whole === 'snapshot' && !fresh && held) {
@@ -173,7 +162,7 @@ export async function rawFiles(drafting: Drafting, fresh: boolean): Promise<Tags
   const others = received.filter(({ address }) => !address.startsWith('/changes'))
   for (const [i, body] of others.entries()) {
     const own = whole === 'snapshot' ? name : `${name}-${i}`
-    const staged = await stageRaw(spool, whole ?? 'feed', own, date, [body])
+    const staged = await stageRaw(drafting, whole ?? 'feed', own, [body])
     files.push(staged)
     if (body.etag !== null) next[body.address] = { etag: body.etag, raw: staged.path }
   }
@@ -182,10 +171,9 @@ export async function rawFiles(drafting: Drafting, fresh: boolean): Promise<Tags
 
 /** Compresses bodies, one after the other on lines of their own, to be committed as one raw file. */
 async function stageRaw(
-  spool: Spool,
+  { spool, date }: Drafting,
   kind: string,
   name: string,
-  date: string,
   bodies: readonly RawBody[],
 ): Promise<StagedFile> {
   const file = `${name}.json.zst`
@@ -198,15 +186,8 @@ async function stageRaw(
   } finally {
     compressor.destroy()
   }
-  return {
-    temporary: spool.path(file),
-    path: rawFile(kind, name, '.json.zst'),
-    table: 'raw',
-    label: date,
-    ...withoutPoints,
-    rows: bodies.length,
-    meta: { kind },
-  }
+  const place = { temporary: spool.path(file), path: rawFile(kind, name, '.json.zst'), table: 'raw', label: date }
+  return { ...place, ...withoutPoints, rows: bodies.length, meta: { kind } }
 }
 
 /** Hands the bodies on, all in the same memory: each is taken in before the next is read. */

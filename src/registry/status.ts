@@ -13,83 +13,61 @@ import { readPage } from './bodies.ts'
 import { registryApi, type RegistryInput } from './run.ts'
 
 /** Where the registry stands by what its jobs committed; instants are ISO text, UTC. Names are relied on by scripts. */
-export interface RegistryFacts {
-  readonly first_snapshot: string | null
-  readonly last_snapshot: string | null
-  /** Epochs of the feed seen, from 1; 0 before the first snapshot. */
-  readonly epoch: number
-  /** The last poll of the feed that came to its tail. */
-  readonly feed_at: string | null
-}
+export type RegistryFacts = Readonly<ReturnType<typeof registryFacts>>
 
 /** Reads them. */
-export function registryFacts(ledger: Ledger): RegistryFacts {
+export function registryFacts(ledger: Ledger) {
   const { first, last, epoch } = registryState(ledger)
-  const { polled } = passingFacts(ledger)
-  return { first_snapshot: first?.date ?? null, last_snapshot: last?.date ?? null, epoch, feed_at: iso(polled) }
+  return {
+    first_snapshot: first?.date ?? null,
+    last_snapshot: last?.date ?? null,
+    /** Epochs of the feed seen, from 1; 0 before the first snapshot. */
+    epoch,
+    /** The last poll of the feed that came to its tail. */
+    feed_at: iso(passingFacts(ledger).polled),
+  }
 }
 
 /** The same with what the files and the last answers tell. */
-export interface RegistryStatus extends RegistryFacts {
-  readonly last_snapshot_source: string | null
-  /** Seconds since the poll of `feed_at`. */
-  readonly cursor_age: number | null
-  readonly cursor: string | null
-  /** Whether the provider's feed has gone on since; null where it was not asked or does not answer. */
-  readonly behind: boolean | null
-  readonly records: Readonly<Record<string, number>>
-  readonly versions: Readonly<Record<string, number>>
-  readonly events: Awaited<ReturnType<typeof readEventCounts>>
-  readonly limits: {
-    readonly per_minute: number | null
-    readonly per_minute_remaining: number | null
-    readonly daily: number | null
-    readonly daily_remaining: number | null
-    /** Until when the provider refuses snapshots. */
-    readonly snapshots_from: string | null
-  }
-  /** Changes of the schema that were told (view `schema_changes`). */
-  readonly schema_changes: number
-  /** Answers 304 so far. */
-  readonly not_modified: number
-}
+export type RegistryStatus = Readonly<Awaited<ReturnType<typeof registryStatus>>>
 
 /** Reads what the lake knows; `behind` is what the feed says after the held cursor, if it was asked. `now` in Unix milliseconds. */
-export async function registryStatus(
-  ledger: Ledger,
-  catalogue: Catalogue,
-  now: number,
-  behind: boolean | null,
-): Promise<RegistryStatus> {
+export async function registryStatus(ledger: Ledger, catalogue: Catalogue, now: number, behind: boolean | null) {
   const state = registryState(ledger)
-  const passing = passingFacts(ledger)
+  const { polled, limits, snapshotLimit, notModified } = passingFacts(ledger)
   const tables = [...recordTables(catalogue.resources).keys()]
   using engine = await Engine.open(':memory:', { threads: 2 })
   const counts = await readCounts(ledger, engine, tables)
   const events = await readEventCounts(ledger, engine)
+  const countsOf = (what: 'open' | 'versions'): Readonly<Record<string, number>> =>
+    Object.fromEntries(tables.map((table) => [table, counts[table]?.[what] ?? 0]))
   const limit = (name: string): number | null => {
-    const value = passing.limits[name]
+    const value = limits[name]
     return value !== undefined && /^\d+/.test(value) ? Number.parseInt(value, 10) : null
   }
-  const blocked = passing.snapshotLimit !== null && passing.snapshotLimit > now ? passing.snapshotLimit : null
   return {
     ...registryFacts(ledger),
     last_snapshot_source: state.last?.source ?? null,
-    cursor_age: passing.polled === null ? null : Math.max(0, Math.round((now - passing.polled) / 1000)),
+    /** Seconds since the poll of `feed_at`. */
+    cursor_age: polled === null ? null : Math.max(0, Math.round((now - polled) / 1000)),
     cursor: state.cursor,
+    /** Whether the provider's feed has gone on since; null where it was not asked or does not answer. */
     behind,
-    records: Object.fromEntries(tables.map((table) => [table, counts[table]?.open ?? 0])),
-    versions: Object.fromEntries(tables.map((table) => [table, counts[table]?.versions ?? 0])),
+    records: countsOf('open'),
+    versions: countsOf('versions'),
     events,
     limits: {
       per_minute: limit('x-ratelimit-limit'),
       per_minute_remaining: limit('x-ratelimit-remaining'),
       daily: limit('x-quota-daily-limit'),
       daily_remaining: limit('x-quota-daily-remaining'),
-      snapshots_from: iso(blocked),
+      /** Until when the provider refuses snapshots. */
+      snapshots_from: iso(snapshotLimit !== null && snapshotLimit > now ? snapshotLimit : null),
     },
+    /** Changes of the schema that were told (view `schema_changes`). */
     schema_changes: await countSchemaChanges(ledger, engine),
-    not_modified: passing.notModified,
+    /** Answers 304 so far. */
+    not_modified: notModified,
   }
 }
 

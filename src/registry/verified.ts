@@ -1,14 +1,14 @@
 import { gravestOf, type LakeError } from '../errors.ts'
 import type { Ended } from '../ledger/requests.ts'
 import { contradicted, type Counts, unanswered } from '../ledger/verifying.ts'
-import { type Finding, verifyKinds } from './history.ts'
+import { verifyKinds, type RecordFinding } from './history.ts'
 import { verdictOf } from './run.ts'
 
 /** What can come of a check: nothing, not yet (the feed has news of it), nobody can say, or a kind of finding. */
 export const registryResults = [...verifyKinds, 'pending', 'untold', 'identical'] as const
 
 /** A finding as scripts read it, with the address that said so. */
-export interface RegistryFinding extends Required<Finding> {
+export interface RegistryFinding extends Required<RecordFinding> {
   readonly address: string
 }
 

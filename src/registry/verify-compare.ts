@@ -3,7 +3,7 @@ import type { RegistryAsking, Stopped } from './reading.ts'
 import { differingMembers, type KnownKeys, lifeOf } from './keys.ts'
 import type { Fields } from './json.ts'
 import { readTexts } from './held.ts'
-import type { Finding, HeldTexts } from './history.ts'
+import type { RecordFinding, HeldTexts } from './history.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Incoming } from './record.ts'
 import type { WithEngine } from './staging.ts'
@@ -11,7 +11,7 @@ import { askList, askOwn, meets } from './verify-ask.ts'
 import { type Check, type Holding, listAddress, type ListCheck, narrowestList, stateOf } from './verify-plan.ts'
 
 /** A contradiction that a check found, and what the lake held of the record then. */
-export interface Suspect extends Finding {
+export interface Suspect extends RecordFinding {
   readonly check: Check
   readonly address: string
   readonly state: string
@@ -80,7 +80,7 @@ async function compareRecord(
 
 const untold: Compared = { kind: 'compared', suspects: [], etag: null, untold: true }
 
-type Judged = Finding & { readonly state: string }
+type Judged = RecordFinding & { readonly state: string }
 
 function one(check: Check, address: string, judged: Judged): Compared {
   return { kind: 'compared', suspects: [{ ...judged, check, address }], etag: null, untold: false }

@@ -3,7 +3,7 @@ import { affordable, inTurns } from '../ledger/verifying.ts'
 import type { Micros } from '../time.ts'
 import { detailAsk, type Filters, type RegistryAsk } from './reading.ts'
 import { canBeAsked } from './json.ts'
-import type { Held, HeldEntity } from './history.ts'
+import type { HeldEntities, HeldEntity } from './history.ts'
 import { textHash } from './record.ts'
 
 /** What of the registry is asked again: one record by its own address, or one list. */
@@ -44,7 +44,7 @@ export interface Seen {
 /** What the lake holds, to choose from. */
 export interface Holding {
   readonly resources: readonly Resource[]
-  readonly held: Held
+  readonly held: HeldEntities
   /** What the open records of a resource say in its filters' fields (`filterFields`), by id. */
   readonly fields: ReadonlyMap<string, ReadonlyMap<string, readonly (string | null)[]>>
   readonly seen: ReadonlyMap<string, Seen>

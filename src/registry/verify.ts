@@ -15,7 +15,7 @@ import { connectRegistry, type RegistryDeps, type RegistryInput, type RegistryRu
 import { isUsable } from './snapshot-and-sync.ts'
 import { stageTable } from './staging.ts'
 import { registryState } from './state.ts'
-import type { Finding } from './history.ts'
+import type { RecordFinding } from './history.ts'
 import { compareCheck, type Comparing, type Suspect } from './verify-compare.ts'
 import { type Check, chooseChecks, type Holding, type Seen, stateOf } from './verify-plan.ts'
 import { registryResults, registryVerdict, type RegistryFinding, type RegistryVerified } from './verified.ts'
@@ -291,6 +291,6 @@ async function stageFindings(
 }
 
 /** A suspect as a finding. */
-function withoutCheck({ kind, resource, id, detail, held = null, offered = null }: Suspect): Required<Finding> {
+function withoutCheck({ kind, resource, id, detail, held = null, offered = null }: Suspect): Required<RecordFinding> {
   return { kind, resource, id, detail, held, offered }
 }

@@ -7,7 +7,7 @@ import { inLake } from '../store/layout.ts'
 import type { Head } from '../ledger/ledger.ts'
 import { computedSql, ruledSql, sharesOf } from '../points/files.ts'
 import type { EarlierDating } from '../ledger/datings.ts'
-import { type Column, recordTables } from '../registry/columns.ts'
+import { type RegistryColumn, recordTables } from '../registry/columns.ts'
 import { askedWords } from './asked.ts'
 import { tableOf, datedPoints, emptySql, filesSql, ledgerSql, literalPath, readPoints } from './relations.ts'
 import { joinWords } from './joins.ts'
@@ -79,7 +79,7 @@ export function compile(sources: Sources): Statements {
 }
 
 /** What the columns say by which series are told apart. */
-const seriesColumns: readonly Column[] = [
+const seriesColumns: readonly RegistryColumn[] = [
   ['metric', 'VARCHAR', 'path of the endpoint, as in the catalogue'],
   ['asset', 'VARCHAR', 'asset id of the metrics API'],
   ['interval', 'VARCHAR', `interval under which the points stand: ${intervals.join(', ')}, by the UTC calendar`],
@@ -222,17 +222,17 @@ function literal(text: string | null | undefined): string {
 }
 
 /** `issuers` or `history.issuers`: the part behind the last dot names the table. */
-function fieldsOf(catalogue: Catalogue, object: string): readonly Column[] {
+function fieldsOf(catalogue: Catalogue, object: string): readonly RegistryColumn[] {
   const name = object.slice(object.lastIndexOf('.') + 1).replaceAll('"', '')
   return found(recordTables(catalogue.resources).get(name), object)
 }
 
 /** Each with a comma behind it: there may be none. */
-function columnList(columns: readonly Column[]): string {
+function columnList(columns: readonly RegistryColumn[]): string {
   return columns.map(([name]) => `${quoteName(name)},`).join(' ')
 }
 
-function commentsOn(object: string, columns: readonly Column[]): string {
+function commentsOn(object: string, columns: readonly RegistryColumn[]): string {
   const lines = columns.map(
     ([name, , about = '']) => `COMMENT ON COLUMN ${object}.${quoteName(name)} IS ${quote(about)};`,
   )

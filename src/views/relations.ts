@@ -3,7 +3,7 @@ import type { FileEntry } from '../ledger/entry.ts'
 import { datedPointsSql, type EarlierDating } from '../ledger/datings.ts'
 import { places } from '../store/layout.ts'
 import { parquet } from '../store/parquet.ts'
-import { columnsMark, type Column, recordTables, tableColumns } from '../registry/columns.ts'
+import { columnsMark, type RegistryColumn, recordTables, tableColumns } from '../registry/columns.ts'
 import { instantSql } from './template.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
 
@@ -141,7 +141,7 @@ export function ledgerSql(root: string, path: string, files: readonly Pick<Liste
 }
 
 /** Names and DuckDB types of the columns of a table, in their order. */
-export type Columns = readonly Column[]
+export type Columns = readonly RegistryColumn[]
 
 /** Columns as SQL declares them: `id VARCHAR, since TIMESTAMPTZ`. */
 export function declared(text: string): Columns {

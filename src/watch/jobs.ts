@@ -5,7 +5,7 @@ import { LakeError } from '../errors.ts'
 import type { RewriteDeps } from '../ledger/commit.ts'
 import type { AskingDeps, BesideDeps } from '../ledger/connection.ts'
 import type { JobDeps, RunEnd } from '../ledger/job.ts'
-import { ingest } from '../metrics/fetch.ts'
+import { fetchSeries } from '../metrics/fetch.ts'
 import { askLagStats, type LagHint } from '../metrics/lag-stats.ts'
 import { type IngestSummary, verdict } from '../metrics/tally.ts'
 import { registrySync } from '../registry/snapshot-and-sync.ts'
@@ -83,7 +83,7 @@ export function jobsOn(input: JobsInput, world: World): WatchJobs {
     fetch: async (only, budget) => {
       const deps = { ...world('watch'), onEvent: () => undefined }
       const now = Math.floor(deps.now() / 1000)
-      const summary = await ingest({ ...common, selections, only, eager: true, budget, now }, deps)
+      const summary = await fetchSeries({ ...common, selections, only, eager: true, budget, now }, deps)
       const { covered, empty, unsupported, failed } = summary.windows
       const cut = summary.stopped_by !== null && summary.stopped_by !== 'budget'
       const inVain = failed > 0 && covered + empty + unsupported === 0

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { expand } from '../../src/catalog/series.ts'
-import { type Limits, plan } from '../../src/metrics/plan.ts'
+import { type PlanLimits, plan } from '../../src/metrics/plan.ts'
 import { answerMetrics, type MetricsEnv } from '../../src/sandbox/metrics.ts'
 import { byTurns, judged, type Measured, median } from './measured.ts'
 
@@ -119,7 +119,7 @@ function sandboxWindow(): Pair {
 function planning(): Pair {
   const assets = Array.from({ length: 900 }, (_, i) => `A${i}`)
   const wanted = expand(catalogue, [{ assets, paths: ['*'] }])
-  const limits: Limits = { requestsPerMinute: 600, credits: { '*': 2 }, gapsOnly: false, blocked: () => null }
+  const limits: PlanLimits = { requestsPerMinute: 600, credits: { '*': 2 }, gapsOnly: false, blocked: () => null }
   const names = (all: readonly { readonly id: string }[]): string =>
     [...new Set(all.map(({ id }) => id))].toSorted().join('\n')
   const ours = async () => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Engine, quote, quoteName } from '../../src/store/engine.ts'
 import { readPage, readSnapshot, type Records } from '../../src/registry/bodies.ts'
-import { type Held, newPoll, observeEvent, fold } from '../../src/registry/history.ts'
+import { type HeldEntities, newPoll, observeEvent, fold } from '../../src/registry/history.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
 import { type Alone, inFolder, withProvider } from './registry-alone.ts'
@@ -186,7 +186,7 @@ async function foldAlone(text: string, pages: readonly string[]): Promise<Cost &
   return { ...cost, steps }
 }
 
-function heldOf(records: Records): Held {
+function heldOf(records: Records): HeldEntities {
   return new Map(
     [...records].map(([resource, list]) => [
       resource,

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import type { Catalogue } from '../../src/catalog/catalogue.ts'
 import type { Selection } from '../../src/catalog/series.ts'
-import { ingest, type IngestInput } from '../../src/metrics/fetch.ts'
+import { fetchSeries, type IngestInput } from '../../src/metrics/fetch.ts'
 import type { IngestSummary } from '../../src/metrics/tally.ts'
 import type { IngestDeps } from '../../src/metrics/run.ts'
 import { Engine } from '../../src/store/engine.ts'
@@ -115,7 +115,7 @@ export const trying: Catalogue = { ...catalogue, wire: { ...catalogue.wire, meta
 /** One fetch by the real job, in this process; by trying, unless the changes name the whole catalogue. */
 export async function fetchOnce(place: Place, selection: Selection, changes: Changes = {}): Promise<IngestSummary> {
   const { now } = place
-  return await ingest(
+  return await fetchSeries(
     {
       settings: settingsAt(place, changes),
       catalogue: trying,

@@ -1,7 +1,7 @@
 import { type Fields, type Value } from '../../src/registry/json.ts'
-import { type FeedEvent, type Records, readPage, readSnapshot } from '../../src/registry/bodies.ts'
+import { type RegistryChange, type Records, readPage, readSnapshot } from '../../src/registry/bodies.ts'
 import {
-  type Held,
+  type HeldEntities,
   type HeldEntity,
   type HeldTexts,
   type Poll,
@@ -52,7 +52,7 @@ export class SmallWorld {
   }
 
   /** The events of the log entries in a range: each entity once, in the order of its last entry. */
-  events(from: number, until: number): readonly FeedEvent[] {
+  events(from: number, until: number): readonly RegistryChange[] {
     const touched = [...new Set(this.log.slice(from, until).toReversed())].toReversed()
     const data = touched.flatMap((key) => {
       const [table = '', id = ''] = key.split(' ')
@@ -121,7 +121,7 @@ export class Memory {
     return known
   }
 
-  state(): Held {
+  state(): HeldEntities {
     return this.held
   }
 

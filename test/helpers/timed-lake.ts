@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { applySettings, resolveSettings } from '../../src/config/settings.ts'
 import { exitCode } from '../../src/errors.ts'
-import { ingest } from '../../src/metrics/fetch.ts'
+import { fetchSeries } from '../../src/metrics/fetch.ts'
 import { type IngestSummary, verdict } from '../../src/metrics/tally.ts'
 import { buildViews } from '../../src/views/build.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
@@ -116,7 +116,7 @@ export async function withTimedLake(
     stage = { local, date }
     const { settings, catalogue } = configured()
     const input = { settings, catalogue, selections: settings.select, gapsOnly: false, now: local }
-    return await ingest({ ...input, maxRequests: null, providerMoved: false }, depsFrom(local))
+    return await fetchSeries({ ...input, maxRequests: null, providerMoved: false }, depsFrom(local))
   }
   try {
     await work({

@@ -6,7 +6,7 @@ import type { Selection } from '../../src/catalog/series.ts'
 import { LakeError } from '../../src/errors.ts'
 import { examine } from '../../src/upkeep/doctor.ts'
 import { finishRun } from '../../src/upkeep/finish.ts'
-import { ingest } from '../../src/metrics/fetch.ts'
+import { fetchSeries } from '../../src/metrics/fetch.ts'
 import { registrySnapshot, registrySync } from '../../src/registry/snapshot-and-sync.ts'
 import type { RegistryDeps } from '../../src/registry/run.ts'
 import type { IngestDeps } from '../../src/metrics/run.ts'
@@ -82,7 +82,7 @@ async function job(stage: Stage, round: number): Promise<void> {
     if (what === 'fetch') {
       const selection = { ...pick(selections, seed, 'selection', round), since: start - 20 * day }
       const now = Math.floor(stage.clock.ms / 1000)
-      await ingest({ ...common, selections: [selection], gapsOnly: false, now }, deps)
+      await fetchSeries({ ...common, selections: [selection], gapsOnly: false, now }, deps)
     } else await (what === 'sync' ? registrySync : registrySnapshot)({ ...common, acceptShrink: false }, deps)
   } catch (error) {
     if (!(error instanceof LakeError) || error.kind === 'unexpected') throw error

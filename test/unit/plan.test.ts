@@ -5,11 +5,11 @@ import type { Endpoint } from '../../src/catalog/catalogue.ts'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { expand, type Selection, type Wanted } from '../../src/catalog/series.ts'
 import type { WindowAnswer } from '../../src/ledger/entry.ts'
-import { type Limits, type Plan, plan } from '../../src/metrics/plan.ts'
+import { type PlanLimits, type Plan, plan } from '../../src/metrics/plan.ts'
 import { day, end, floor, hour, type Instant, type Interval, intervals, longestSeconds, step } from '../../src/time.ts'
 
 const catalogue = loadCatalogue()
-const limits: Limits = {
+const limits: PlanLimits = {
   requestsPerMinute: 600,
   credits: { BTC: 1, '*': 2 },
   gapsOnly: false,
@@ -37,7 +37,7 @@ function want(selection: Partial<Selection> = {}, change: Partial<Endpoint> = {}
   return { ...first, endpoint: { ...first.endpoint, ...change } }
 }
 
-function planned(wanted: Wanted, answers: readonly WindowAnswer[], change: Partial<Limits> = {}, when = now): Plan {
+function planned(wanted: Wanted, answers: readonly WindowAnswer[], change: Partial<PlanLimits> = {}, when = now): Plan {
   return plan(
     [wanted],
     new Map([[wanted.series.id, { metric: wanted.endpoint.path, points: 1, answers, settled: null }]]),
@@ -326,7 +326,7 @@ test('windows far apart are two requests, near ones are one', () => {
 })
 
 test('prices: per asset, by the star, by one', () => {
-  const price = (credits: Limits['credits']) => planned(want(), [], { credits }).totals.credits
+  const price = (credits: PlanLimits['credits']) => planned(want(), [], { credits }).totals.credits
   expect([price({ BTC: 3, '*': 2 }), price({ '*': 2 }), price({})]).toEqual([3, 2, 1])
 })
 

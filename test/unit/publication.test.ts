@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { launchOf } from '../../src/sandbox/world/points.ts'
-import { publicationOf } from '../../src/sandbox/world/publication.ts'
+import { launchOf, publicationOf } from '../../src/sandbox/world/points.ts'
 import { end } from '../../src/time.ts'
 
 test('what is computed at the very launch of a metric is not of the batch that came before it', () => {

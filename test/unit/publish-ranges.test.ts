@@ -1,11 +1,19 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { beginning, type Held, type Mark, pieceOf, type Portions, rewriting, tagsOf } from '../../src/publish/ranges.ts'
+import {
+  beginning,
+  type HeldPiece,
+  type Mark,
+  pieceOf,
+  type Portions,
+  rewriting,
+  tagsOf,
+} from '../../src/publish/ranges.ts'
 
 const portions: Portions = { few: 100, large: 5000 }
 const mark = (version: number): Mark => ({ version, at: version * 1000 })
 const add = { path: 'p', partitionValues: {}, size: 1, modificationTime: 1, dataChange: true, stats: '{}', tags: {} }
-const held = (since: number, until: number, rows: number, group: string | null = null): Held => ({
+const held = (since: number, until: number, rows: number, group: string | null = null): HeldPiece => ({
   add: { ...add, path: `${since}-${until}-${group}` },
   piece: { since: mark(since), until: mark(until), group },
   rows,
@@ -13,8 +21,8 @@ const held = (since: number, until: number, rows: number, group: string | null =
 const no = () => false
 
 /** Publishes these numbers of rows one after the other; the files at the end, and how often a row was written on average. */
-function lived(days: readonly number[]): { files: readonly Held[]; written: number } {
-  let files: readonly Held[] = []
+function lived(days: readonly number[]): { files: readonly HeldPiece[]; written: number } {
+  let files: readonly HeldPiece[] = []
   let written = 0
   for (const [n, rows] of days.entries()) {
     const { write, leave } = rewriting(files, { since: mark(n), until: mark(n + 1) }, rows, no, portions)

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Engine, quote } from '../../src/store/engine.ts'
-import type { FeedEvent } from '../../src/registry/bodies.ts'
+import type { RegistryChange } from '../../src/registry/bodies.ts'
 import { newPoll, observeEvent, observeState, type Poll } from '../../src/registry/history.ts'
 import { Memory, type Outcome, outcomeOf, SmallWorld } from '../helpers/registry-world.ts'
 
@@ -69,7 +69,7 @@ function run(acts: readonly Act[]) {
   const owner = new Map<string, string>()
   let cursor = 0
   let pollNumber = 0
-  const take = (poll: Poll, event: FeedEvent, pos: number) => {
+  const take = (poll: Poll, event: RegistryChange, pos: number) => {
     const { resource, id, incoming } = event
     observeEvent(poll, event)
     if (resource === null) throw new Error('unknown type')

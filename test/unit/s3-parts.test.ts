@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import type { Exchanged } from '../../src/net/exchange.ts'
-import type { Answer, Asking, Call } from '../../src/publish/s3-ask.ts'
+import type { S3Answer, S3Asking, S3Call } from '../../src/publish/s3-ask.ts'
 import { putParts } from '../../src/publish/s3.ts'
 
-const answer = (body = '', headers: Record<string, string> = {}): Answer => ({
+const answer = (body = '', headers: Record<string, string> = {}): S3Answer => ({
   kind: 'answer',
   status: 200,
   headers,
@@ -13,8 +13,8 @@ const answer = (body = '', headers: Record<string, string> = {}): Answer => ({
 /** The ranges of the parts that an object of so many bytes is brought in. */
 async function partsOf(bytes: number, partSize: number): Promise<readonly (readonly [number, number])[]> {
   const parts: [number, number][] = []
-  const asking: Partial<Asking> = {
-    want: async (_, { method, body }: Call) => {
+  const asking: Partial<S3Asking> = {
+    want: async (_, { method, body }: S3Call) => {
       if (method === 'POST') return await Promise.resolve(answer('<UploadId>u</UploadId>'))
       if (body !== undefined && !Buffer.isBuffer(body)) parts.push([body.start, body.bytes])
       return answer('', { etag: '"e"' })
@@ -26,7 +26,7 @@ async function partsOf(bytes: number, partSize: number): Promise<readonly (reado
       throw new Error('asked again')
     },
   }
-  await putParts(asking as Asking, 'x', { file: 'f', bytes }, partSize)
+  await putParts(asking as S3Asking, 'x', { file: 'f', bytes }, partSize)
   return parts
 }
 

@@ -3,7 +3,7 @@ import { availableAt } from '../../src/catalog/availability.ts'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { expand } from '../../src/catalog/series.ts'
 import type { CoverageRow } from '../../src/ledger/entry.ts'
-import { type Asked, settleBody, settleFailure, settleWhole } from '../../src/metrics/settle.ts'
+import { type AskedAt, settleBody, settleFailure, settleWhole } from '../../src/metrics/settle.ts'
 import type { BodyResult } from '../../src/points/conversion.ts'
 import { type Ask, toleranceOf } from '../../src/metrics/plan.ts'
 import { parseInstant } from '../../src/time.ts'
@@ -20,7 +20,7 @@ function askOf(): Ask {
 const day = (t: number): string => new Date(t * 1000).toISOString().slice(0, 10)
 const told = (rows: readonly CoverageRow[]): string[] =>
   rows.map((row) => `${day(row.since)} ${day(row.until)} ${row.state} ${row.reason ?? ''}`.trimEnd())
-const askedAt = (text: string): Asked => ({ at: at(text), request: 'r', weekStart: 'monday' })
+const askedAt = (text: string): AskedAt => ({ at: at(text), request: 'r', weekStart: 'monday' })
 
 function settled(body: Partial<BodyResult>, since: number | null): string[] {
   const ask = askOf()

@@ -251,7 +251,7 @@ type Publication = (t: number, close: number, hash: number) => number
 const lateShare = 0.01
 
 /** The publication of a series; never before the interval's end nor before a clock time, about 1 % hours to days late. */
-function publicationOf(path: string, interval: Interval, series: number): Publication {
+export function publicationOf(path: string, interval: Interval, series: number): Publication {
   const timing = timings.find((row) => row.match.test(path)) ?? {
     ...(interval === '10m' ? usualShort : usual),
     clock: undefined,
