@@ -2,7 +2,6 @@ import { LakeError } from '../errors.ts'
 import { auditAvailability, type AuditReport, type AuditRow, isBroken, type RuleChange } from '../report/audit.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { kinds } from '../kinds.ts'
-import { readContext } from './context.ts'
 import { span } from '../words/figures.ts'
 import { table } from '../words/table.ts'
 import { answering } from './spec.ts'
@@ -21,8 +20,7 @@ came less than five minutes after its instant; one without any known arrival is 
 Points computed long after their interval, or with the history of a series before it began (backfilled), do not count.
 The proposed block holds a rule for each disproved or imprecise interval; below it stands what it would change. There is none where
 late points were only seen by a top-up long after: that they were late is known then, but not by how much.`,
-  answer: async (input, deps) => {
-    const { settings, catalogue } = await readContext(input, deps)
+  answer: async (input, { settings, catalogue }, deps) => {
     using ledger = await Ledger.openToRead(settings.data)
     const { paths, all } = input.options
     const report = await auditAvailability(ledger, {

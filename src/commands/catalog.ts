@@ -12,9 +12,9 @@ import { didYouMean, nearPaths, suggestion } from '../suggestion.ts'
 import { formatDuration, formatInstant, type Interval, intervals, unshownInterval } from '../time.ts'
 import { dbtSources } from '../views/dbt.ts'
 import { kinds } from '../kinds.ts'
-import { checkedCatalogue, type Context, readContext } from './context.ts'
+import { checkedCatalogue, readContext } from './context.ts'
 import { table } from '../words/table.ts'
-import { answering, type Input, json, talking } from './spec.ts'
+import { answering, type Context, type Input, json, talking } from './spec.ts'
 
 const listOptions = {
   '--group LIST': 'first part of the path, by comma',
@@ -30,8 +30,7 @@ export const list = answering({
   ends: [],
   args: [{ name: 'glob', kind: kinds.list('metrics'), about: 'paths, `*` as a glob: `indicators/*`', many: true }],
   options: listOptions,
-  answer: async (input, deps) => {
-    const { catalogue } = await readContext(input, deps)
+  answer: async (input, { catalogue }, deps) => {
     const found = filtered(catalogue, input)
     const words = (): string => {
       deps.stderr(`${found.length} of ${catalogue.endpoints.size} endpoints\n`)
@@ -56,8 +55,7 @@ export const show = answering({
     },
   ],
   options: {},
-  answer: async (input, deps) => {
-    const { catalogue } = await readContext(input, deps)
+  answer: async (input, { catalogue }) => {
     const resource = catalogue.resources.get(input.args[0] ?? '')
     if (resource) return { document: resource, words: () => describeResource(resource) }
     const endpoint = pick(catalogue, input.args[0] ?? '')
@@ -105,8 +103,7 @@ export const check = answering({
   ends: [],
   args: [{ name: 'file', about: 'further catalogue files to check', many: true }],
   options: {},
-  answer: async (input, deps) => {
-    const { settings } = await readContext(input, deps)
+  answer: async (input, { settings }, deps) => {
     const files = input.args.map((file) => resolve(deps.cwd, file))
     const catalogue = await checkedCatalogue([...new Set([...settings.catalogs, ...files])])
     expand(catalogue, settings.select)

@@ -112,7 +112,8 @@ async function perform(command: CommandSpec, input: Input, deps: Deps): Promise<
 
 async function answered(command: CommandSpec, input: Input, deps: Deps, tell: Tell): Promise<number | void> {
   if ('run' in command) return command.run(input, deps, tell)
-  const { document, words, error = null, code } = await command.answer(input, deps)
+  const { readContext } = await import('./context.ts')
+  const { document, words, error = null, code } = await command.answer(input, await readContext(input, deps), deps)
   tell(document)
   deps.stdout('json' in input.options && input.options.json === true ? json(document) : words())
   if (error !== null) throw error

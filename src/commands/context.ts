@@ -7,7 +7,7 @@ import { refuseSlips } from '../metrics/assets.ts'
 import { heldSelections } from '../metrics/prepare.ts'
 import { kinds } from '../kinds.ts'
 import { formatInstant, intervals } from '../time.ts'
-import type { Deps, Input, OptionValues } from './spec.ts'
+import type { Context, Deps, Input, OptionValues } from './spec.ts'
 
 /** The flags that select series; the same for `plan` and `fetch`. */
 export const selectionOptions = {
@@ -31,12 +31,6 @@ export const boundingOptions = {
 } as const
 
 type Selecting = OptionValues<typeof selectionOptions>
-
-/** Settings and catalogue of a call. */
-export interface Context {
-  readonly settings: Settings
-  readonly catalogue: Catalogue
-}
 
 /** What flags, environment and config file say together. */
 export function readSettings(input: Input, { env, cwd }: Pick<Deps, 'env' | 'cwd'>): Settings {

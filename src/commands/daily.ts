@@ -8,13 +8,22 @@ import { buildViews } from '../views/build.ts'
 import { redact } from '../secrets/secrets.ts'
 import { refuseMirror } from '../store/marker.ts'
 import { givenKeys } from '../config/settings.ts'
-import { type Context, readContext } from './context.ts'
+import { readContext } from './context.ts'
 import { fetchCommand } from './fetch.ts'
 import { parseCommand } from './parse.ts'
 import { answerPlan, planCommand } from './plan.ts'
 import { bytes, whole } from '../words/figures.ts'
 import { syncCommand } from './registry.ts'
-import { type Answer, type AnsweringSpec, type Deps, type Input, json, type OptionTable, talking } from './spec.ts'
+import {
+  type Answer,
+  type AnsweringSpec,
+  type Context,
+  type Deps,
+  type Input,
+  json,
+  type OptionTable,
+  talking,
+} from './spec.ts'
 import { statusCommand } from './status.ts'
 import { vacuumCommand } from './vacuum.ts'
 import { usualBudget, verifyCommand } from './verify.ts'
@@ -159,7 +168,7 @@ async function command<Table extends OptionTable, Said extends Answer>(
   let report: unknown = null
   const told = await attempt(day, async () => {
     const typed = parseCommand(spec, [...same, ...(verbose ? ['--verbose'] : []), ...flags])
-    const { document, error = null, code = 0 } = await spec.answer(typed, own)
+    const { document, error = null, code = 0 } = await spec.answer(typed, day.context, own)
     // Also a run that ends with a complaint has its document by then.
     report = document
     if (error !== null) throw error

@@ -15,11 +15,10 @@ import { check, readStanding } from '../report/status.ts'
 import { realDisk } from '../store/disk.ts'
 import { formatDuration } from '../time.ts'
 import type { Beginning, DoorQuestion, MadeAnswer } from './answering.ts'
-import type { Context } from './context.ts'
 import { keylessOf } from './hooks.ts'
 import { beforeLeaving } from './leave.ts'
 import { memoryBound } from './query.ts'
-import type { Deps, Input } from './spec.ts'
+import type { Context, Deps, Input } from './spec.ts'
 
 /** The options of every command that answers many questions. */
 export const deskOptions = (timeout: string) =>

@@ -1,6 +1,6 @@
 import { ingest } from '../metrics/fetch.ts'
 import { beginsInWords, type IngestSummary, verdict } from '../metrics/tally.ts'
-import { isVerbose, readContext, selectionOptions, selectionsOf, boundingOptions } from './context.ts'
+import { boundingOptions, isVerbose, selectionOptions, selectionsOf } from './context.ts'
 import { fetchProgress } from './progress.ts'
 import { answering } from './spec.ts'
 import { askingWorld } from './world.ts'
@@ -19,8 +19,7 @@ export const fetchCommand = answering({
   },
   details:
     'The first Ctrl-C finishes what is in flight and commits; the second stops at once. Either way the same\ncommand goes on later: stored points never change, an upstream difference is a violation (exit 4).',
-  answer: async (input, deps) => {
-    const { settings, catalogue } = await readContext(input, deps)
+  answer: async (input, { settings, catalogue }, deps) => {
     const { gaps: gapsOnly, maxRequests = null, providerMoved } = input.options
     const verbose = isVerbose(input, deps)
     const progress = fetchProgress(deps, verbose)

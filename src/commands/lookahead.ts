@@ -18,7 +18,7 @@ import type { StampNote } from '../results/stamped.ts'
 import { realDisk } from '../store/disk.ts'
 import type { Engine } from '../store/engine.ts'
 import { temporaryFolder } from '../store/files.ts'
-import { readContext, runOf, timeoutOption } from './context.ts'
+import { runOf, timeoutOption } from './context.ts'
 import { setOption } from './flags.ts'
 import { judged, readGiven, stampedPath } from './given.ts'
 import { variablesOf } from './query.ts'
@@ -61,8 +61,7 @@ deterministic.
 
 With --function a program of another language runs a function of its own in the same worlds; pitlake.lookahead in Python
 and lookahead in TypeScript do.`,
-  answer: async (input, deps) => {
-    const { settings } = await readContext(input, deps)
+  answer: async (input, { settings }, deps) => {
     const file = input.args[0] ?? ''
     const { signal } = runOf(input, deps)
     const trial: TrialInput = {

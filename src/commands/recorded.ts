@@ -1,9 +1,9 @@
 import { hookNames } from '../config/health.ts'
 import type { Settings } from '../config/settings.ts'
 import { exitCode, LakeError } from '../errors.ts'
-import { type Context, readContext, readSettings } from './context.ts'
+import { readContext, readSettings } from './context.ts'
 import type { OpenHooks } from './hooks.ts'
-import type { Deps, Input, Tell } from './spec.ts'
+import type { Context, Deps, Input, Tell } from './spec.ts'
 
 /** Does the work of a recorded job, then has the hooks run; a call that was refused before it began has no end. */
 export async function withHooks<T>(

@@ -11,10 +11,10 @@ import {
 import { registryState } from '../registry/state.ts'
 import { isBegun } from '../store/begin.ts'
 import { Ledger } from '../ledger/ledger.ts'
-import { isVerbose, readContext } from './context.ts'
+import { isVerbose } from './context.ts'
 import { span } from '../words/figures.ts'
 import { table } from '../words/table.ts'
-import { type Answer, answering, type Deps, type Input } from './spec.ts'
+import { type Answer, answering, type Context, type Deps, type Input } from './spec.ts'
 import { askingWorld, besideWorld, spareHeap } from './world.ts'
 
 const jobOptions = {
@@ -32,7 +32,7 @@ export const snapshotCommand = answering({
   options: jobOptions,
   details:
     'One request; where the provider refuses it by its own limit, the lists are read instead. What differs from the\nheld state becomes history. A snapshot that loses too much is held back (exit 4) until --accept-shrink.',
-  answer: async (input, deps) => await asked(input, deps, 'snapshot', registrySnapshot),
+  answer: async (input, context, deps) => await asked(input, context, deps, 'snapshot', registrySnapshot),
 })
 
 /** `registry sync`: the change feed up to its tail. */
@@ -44,9 +44,9 @@ export const syncCommand = answering({
   options: jobOptions,
   details:
     'Begins with a snapshot where the lake has none yet, or where the feed has begun a new epoch. All pages of one\nsync and the cursor are one version; polling hourly is enough.',
-  answer: async (input, deps) => {
+  answer: async (input, context, deps) => {
     spareHeap()
-    return await asked(input, deps, 'sync', registrySync)
+    return await asked(input, context, deps, 'sync', registrySync)
   },
 })
 
@@ -56,8 +56,8 @@ export const statusCommand = answering({
   ends: [4],
   options: { '--offline': 'do not ask the provider how far its feed has gone' },
   details: 'With the registry in the environment one request tells whether its feed has gone on since the last sync.',
-  answer: async (input, deps) => {
-    const job = { ...(await readContext(input, deps)), acceptShrink: false, maxRequests: null, providerMoved: false }
+  answer: async (input, context, deps) => {
+    const job = { ...context, acceptShrink: false, maxRequests: null, providerMoved: false }
     using ledger = await Ledger.openToRead(job.settings.data)
     const { cursor } = registryState(ledger)
     const behind = input.options.offline || cursor === null ? null : await isBehind(job, deps, cursor)
@@ -66,19 +66,16 @@ export const statusCommand = answering({
   },
 })
 
-async function inputOf(input: Input<typeof jobOptions>, deps: Deps): Promise<RegistryInput> {
-  const { acceptShrink, maxRequests = null, providerMoved } = input.options
-  return { ...(await readContext(input, deps)), acceptShrink, maxRequests, providerMoved }
-}
-
 /** Has a job done with the real world behind it. */
 async function asked(
   input: Input<typeof jobOptions>,
+  context: Context,
   deps: Deps,
   job: string,
   run: (input: RegistryInput, deps: RegistryDeps) => Promise<RegistrySummary>,
 ): Promise<Answer<RegistrySummary>> {
-  const own = await inputOf(input, deps)
+  const { acceptShrink, maxRequests = null, providerMoved } = input.options
+  const own = { ...context, acceptShrink, maxRequests, providerMoved }
   const world = askingWorld(deps, `registry ${job}`, own.catalogue)
   const summary = await run(own, { ...world, onEvent: registryProgress(deps, isVerbose(input, deps)) })
   return { document: summary, words: () => summaryText(summary), error: verdictOf(summary) }

@@ -5,9 +5,8 @@ import { statusPage } from '../report/page/page.ts'
 import { readPage } from '../report/status-page.ts'
 import type { StatusInput } from '../report/facts.ts'
 import { check, judgedReasons, readStanding } from '../report/status.ts'
-import type { Context } from './context.ts'
 import type { Shown, Shows } from '../door/listen.ts'
-import { type Deps, json } from './spec.ts'
+import { type Context, type Deps, json } from './spec.ts'
 import { programName } from './program.ts'
 
 /** What a door shows of a lake. */

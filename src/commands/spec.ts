@@ -1,4 +1,6 @@
 import type { ExitCode, LakeError } from '../errors.ts'
+import type { Catalogue } from '../catalog/catalogue.ts'
+import type { Settings } from '../config/settings.ts'
 import type { Kind, NamedKinds } from '../kinds.ts'
 
 /** A positional argument of a command. */
@@ -82,6 +84,12 @@ export interface Input<Table = unknown> {
   readonly options: OptionValues<typeof commonOptions> & OptionValues<Table>
 }
 
+/** Settings and catalogue of a call. */
+export interface Context {
+  readonly settings: Settings
+  readonly catalogue: Catalogue
+}
+
 /** What a command has to say and how it ends: scripts read the document (`--json`), people the words. */
 export interface Answer<Document = unknown> {
   readonly document: Document
@@ -112,7 +120,7 @@ interface CommandHead<Table> {
 
 /** A command that ends in an answer; it has the option `--json`. */
 export interface AnsweringSpec<Table = OptionTable, Said extends Answer = Answer> extends CommandHead<Table> {
-  answer(input: Input<Table>, deps: Deps): Promise<Said>
+  answer(input: Input<Table>, context: Context, deps: Deps): Promise<Said>
 }
 
 /** One that says what it has to say itself; an exit code where one is said without an error. */

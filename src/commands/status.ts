@@ -14,10 +14,9 @@ import { statusPage } from '../report/page/page.ts'
 import { brief, bytes, moment, percent, several, span, whole } from '../words/figures.ts'
 import { wrapped } from '../words/table.ts'
 import { kinds } from '../kinds.ts'
-import { type Context, readContext } from './context.ts'
 import { listen, listenAt } from '../door/listen.ts'
 import { showsOf } from './shows.ts'
-import { type Answer, answering, type Deps } from './spec.ts'
+import { type Answer, answering, type Context, type Deps } from './spec.ts'
 import { programName } from './program.ts'
 import { untilStopped } from './world.ts'
 
@@ -42,8 +41,7 @@ export const statusCommand = answering({
   },
   details:
     'Only reads, also while a fetch runs. `fresh` means that every point that the availability rules make\ndue now is held. The exit code does not judge: scripts read `trust` (yes, look, no) of --json, or take\n--check: 0 trusted and fresh, 4 integrity, 6 stale or something to look at. What is tolerated stands in\n`check` of pitlake.yaml, and flags win: docs/health.md.',
-  answer: async (input, deps) => {
-    const { settings: written, catalogue } = await readContext(input, deps)
+  answer: async (input, { settings: written, catalogue }, deps) => {
     const { html: file, metrics, listen: address, check: checks, maxLate, ...limits } = input.options
     const settings = { ...written, check: checkOf(maxLate, limits, written.check) }
     if (address !== undefined) {

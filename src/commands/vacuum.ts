@@ -1,7 +1,6 @@
 import { type Freed, vacuum, type VacuumDeps, type VacuumSummary } from '../upkeep/vacuum.ts'
 import { buildViews } from '../views/build.ts'
 import { formatDuration } from '../time.ts'
-import { readContext } from './context.ts'
 import { openedLake, viewingWorld } from './world.ts'
 import { bytes, whole } from '../words/figures.ts'
 import { answering } from './spec.ts'
@@ -20,8 +19,7 @@ export const vacuumCommand = answering({
   },
   details:
     'The newest version, those that were in use within --keep and every stamped one keep their files. Nothing that\nis stored is lost: superseded files hold rows that newer files hold too.',
-  answer: async (input, deps) => {
-    const { settings, catalogue } = await readContext(input, deps)
+  answer: async (input, { settings, catalogue }, deps) => {
     await openedLake(deps, settings.data)
     const { keep: keepSeconds, keepRequests: keepRequestsSeconds, yes: really } = input.options
     const world: VacuumDeps = {

@@ -8,7 +8,6 @@ import type { Differing } from '../report/alarms.ts'
 import { formatInstant, formatMillis, type Micros } from '../time.ts'
 import { buildViews } from '../views/build.ts'
 import { kinds } from '../kinds.ts'
-import { readContext } from './context.ts'
 import { whole } from '../words/figures.ts'
 import { table } from '../words/table.ts'
 import { answering, type Input } from './spec.ts'
@@ -33,8 +32,7 @@ export const listCommand = answering({
   options: { '--all': 'also what was accepted, what passed, and what a snapshot has settled', ...filterOptions },
   details:
     'The stored value holds whatever is offered. Until it is accepted, each run that sees it ends with exit code 4\n(a refusal: 6). What a later answer no longer shows has passed. The id includes the offered value: a third value is a\nviolation of its own. Very many at once are one incident. Records of the registry are those that `pitlake verify` found; once\nthe lake has taken over what it offers they are settled.',
-  answer: async (input, deps) => {
-    const { settings, catalogue } = await readContext(input, deps)
+  answer: async (input, { settings, catalogue }) => {
     using ledger = await Ledger.openToRead(settings.data)
     const all = await differing(input, ledger, catalogue)
     const shown = input.options.all ? all : all.filter(isOpen)
@@ -63,8 +61,7 @@ export const acceptCommand = answering({
   },
   details:
     'With --paths, --assets, --resources, --kinds or --days instead of ids what they choose and nobody has accepted: without --yes\nit is only counted by kind and day. Of several kinds or days those are taken that --kinds and --days name. What is\naccepted is counted and no longer an alarm; a refused series becomes unsupported (withdrawn).',
-  answer: async (input, deps) => {
-    const { settings, catalogue } = await readContext(input, deps)
+  answer: async (input, { settings, catalogue }, deps) => {
     requireLake(settings.data)
     const why = input.options.why?.trim() ?? ''
     if (why === '') throw usage('--why', { expected: 'the reason', got: 'nothing' })

@@ -10,8 +10,6 @@ import {
   type MetricsProvider,
   metricsUrl,
 } from '../metrics/api.ts'
-import type { Settings } from '../config/settings.ts'
-import type { Outcome } from '../net/outcome.ts'
 import { day, floor, type Instant, type Interval } from '../time.ts'
 import type { Window } from '../windows.ts'
 import { type Budget, type Heard, type Listener, listening } from './hear.ts'
@@ -19,27 +17,7 @@ import { type Keys, keysFrom, listsIn, nextKeys, spelling, wrongKeys } from './k
 import { pointsIn, unfinished } from './timestamp.ts'
 
 /** All that was heard of the metrics API. */
-export interface MetricsSeen {
-  readonly settings: Settings['metrics']
-  readonly wire: Catalogue['wire']
-  readonly endpoint: Endpoint
-  readonly asset: string
-  /** The query keys of the last request for `days`, and whether they were taken and had effect. */
-  readonly keys: Keys
-  readonly taken: boolean
-  readonly metadata: Heard | null
-  readonly assets: Heard | null
-  readonly days: Heard | null
-  /** The first answer to a request for `days`, with the configured keys or those that metadata name. */
-  readonly first: Heard | null
-  /** The same once more, where only that tells whether an interval is finished. */
-  readonly again: Heard | null
-  readonly hours: Heard | null
-  readonly weeks: Heard | null
-  readonly windows: { readonly days: Window; readonly hours: Window }
-  readonly placeholders: number
-  readonly ended: Outcome | null
-}
+export type MetricsSeen = Awaited<ReturnType<typeof conversation>>
 
 /** Asks the metrics API few cheap things, each for several judges. */
 export async function hearMetrics(provider: MetricsProvider, deps: BesideDeps, budget: Budget): Promise<MetricsSeen> {
@@ -47,11 +25,7 @@ export async function hearMetrics(provider: MetricsProvider, deps: BesideDeps, b
   return await listening(access, deps, budget, async (listener) => await conversation(provider, listener, deps.now()))
 }
 
-async function conversation(
-  { settings: all, catalogue }: MetricsProvider,
-  listener: Listener,
-  now: number,
-): Promise<MetricsSeen> {
+async function conversation({ settings: all, catalogue }: MetricsProvider, listener: Listener, now: number) {
   const { wire } = catalogue
   const { metrics: settings } = all
   const { base, hear } = listener
@@ -77,6 +51,7 @@ async function conversation(
   const { days, keys, taken } = found
   // The dearest to be wrong about comes first.
   const open = days !== null && unfinished(pointsIn(days.body) ?? [], days.at)
+  // The same once more, where only that tells whether an interval is finished.
   const again = open ? await asked(keys) : null
   const weeks = taken ? await ask(plain, '1w', windows.weeks, keys) : null
   const hours = taken ? await ask(nested, '1h', windows.hours, keys) : null
@@ -100,13 +75,11 @@ function windowsOf(now: Instant) {
   }
 }
 
-/** Asks for days with these keys and then with other usual ones, until an answer shows no wrong one. */
-async function keysOf(
-  ask: (keys: Keys) => Promise<Heard | null>,
-  begun: Keys,
-  window: Window,
-  { left }: Listener,
-): Promise<Pick<MetricsSeen, 'first' | 'days' | 'keys' | 'taken'>> {
+/**
+ * Asks for days with these keys and then with other usual ones, until an answer shows no wrong one: the first answer, the
+ * last with its keys, and whether those were taken and had effect.
+ */
+async function keysOf(ask: (keys: Keys) => Promise<Heard | null>, begun: Keys, window: Window, { left }: Listener) {
   const tried = new Set([spelling(begun)])
   const first = await ask(begun)
   let [days, keys] = [first, begun]
