@@ -1,5 +1,5 @@
 import { LakeError } from '../errors.ts'
-import { auditAvailability, type AuditReport, type AuditRow, isBroken, type RuleChange } from '../report/audit.ts'
+import { auditAvailability, type AuditReport, type AuditedRule, isBroken, type RuleChange } from '../report/audit.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { kinds } from '../kinds.ts'
 import { span } from '../words/figures.ts'
@@ -7,7 +7,7 @@ import { table } from '../words/table.ts'
 import { answering } from './spec.ts'
 
 /** `audit availability`: rule against observation. */
-export const audit = answering({
+export const auditCommand = answering({
   name: 'audit availability',
   ends: [4],
   options: {
@@ -73,7 +73,7 @@ function effect({ metric, interval, lag, redated, newest_before: before, newest_
 
 const header = ['verdict', 'metric', 'interval', 'known', 'late', 'p50', 'p95', 'p99', 'max', 'rule']
 
-function cells(row: AuditRow): (string | number | null)[] {
+function cells(row: AuditedRule): (string | number | null)[] {
   const { verdict, metric, interval, observations, late, rule } = row
   return [verdict, metric, interval, observations, late, ...[row.p50, row.p95, row.p99, row.max].map(duration), rule]
 }

@@ -14,7 +14,7 @@ import { dbtSources } from '../views/dbt.ts'
 import { kinds } from '../kinds.ts'
 import { checkedCatalogue, readContext } from './context.ts'
 import { table } from '../words/table.ts'
-import { answering, type Context, type Input, json, talking } from './spec.ts'
+import { answering, type CommandContext, type Input, documentText, talking } from './spec.ts'
 
 const listOptions = {
   '--group LIST': 'first part of the path, by comma',
@@ -25,7 +25,7 @@ const listOptions = {
 } as const
 
 /** `catalog list`: one line per endpoint. */
-export const list = answering({
+export const listEndpointsCommand = answering({
   name: 'catalog list',
   ends: [],
   args: [{ name: 'glob', kind: kinds.list('metrics'), about: 'paths, `*` as a glob: `indicators/*`', many: true }],
@@ -43,7 +43,7 @@ export const list = answering({
 })
 
 /** `catalog show PATH`: everything, with an example request. */
-export const show = answering({
+export const showEndpointCommand = answering({
   name: 'catalog show',
   ends: [],
   args: [
@@ -66,7 +66,7 @@ export const show = answering({
 })
 
 /** `catalog export`: every endpoint in full. */
-export const exportAll = talking({
+export const exportCatalogueCommand = talking({
   name: 'catalog export',
   ends: [6],
   options: {
@@ -82,13 +82,13 @@ The profile attaches lake.duckdb as lake: docs/orchestration.md.`,
     const { dbt, out: file } = input.options
     if (dbt && input.options.json)
       throw usage('--dbt', { expected: 'no --json beside it', got: 'both', next: 'leave one out' })
-    const text = dbt ? await dbtText({ settings, catalogue }) : json(exportCatalogue(catalogue))
+    const text = dbt ? await dbtText({ settings, catalogue }) : documentText(exportCatalogue(catalogue))
     if (file === undefined) deps.stdout(text)
     else await putOut(resolve(deps.cwd, file), text, settings.data, '--out')
   },
 })
 
-async function dbtText({ settings, catalogue }: Context): Promise<string> {
+async function dbtText({ settings, catalogue }: CommandContext): Promise<string> {
   const selections = settings.select.length > 0 ? settings.select : await heldSelections(settings, catalogue)
   const sources = await dbtSources(catalogue, expand(catalogue, selections))
   const head = ' Made by `pitlake catalog export --dbt`; make it anew rather than change it.'
@@ -98,7 +98,7 @@ async function dbtText({ settings, catalogue }: Context): Promise<string> {
 }
 
 /** `catalog check`: the whole catalogue and config, all problems at once. */
-export const check = answering({
+export const checkCatalogueCommand = answering({
   name: 'catalog check',
   ends: [],
   args: [{ name: 'file', about: 'further catalogue files to check', many: true }],

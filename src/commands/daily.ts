@@ -15,12 +15,12 @@ import { answerPlan, planCommand } from './plan.ts'
 import { bytes, whole } from '../words/figures.ts'
 import { syncCommand } from './registry.ts'
 import {
-  type Answer,
+  type CommandAnswer,
   type AnsweringSpec,
-  type Context,
+  type CommandContext,
   type Deps,
   type Input,
-  json,
+  documentText,
   type OptionTable,
   talking,
 } from './spec.ts'
@@ -43,7 +43,7 @@ interface Day {
   readonly input: Input
   readonly deps: Deps
   readonly dry: boolean
-  readonly context: Context
+  readonly context: CommandContext
   /** APIs that are neither set up nor in the lake, with the variable that is missing. */
   readonly absent: ReadonlyMap<'metrics' | 'registry', string>
 }
@@ -79,7 +79,7 @@ pitlake.yaml; it keeps 30 days. Of several exit codes the first in the order 4, 
     const list = told.map((one) => ({ step: one.step, exit_code: one.code, line: one.line, report: one.report }))
     const document = { exit_code: code, steps: list }
     tell(document)
-    if (scripted) deps.stdout(json(document))
+    if (scripted) deps.stdout(documentText(document))
     return code
   },
 })
@@ -150,7 +150,7 @@ async function take({ absent, dry }: Day, [, api, would, work]: Step): Promise<S
 }
 
 /** Has a command answer as if it had been typed with these flags; its document, or its complaint, becomes the line. */
-async function command<Table extends OptionTable, Said extends Answer>(
+async function command<Table extends OptionTable, Said extends CommandAnswer>(
   day: Day,
   spec: AnsweringSpec<Table, Said>,
   flags: readonly string[],

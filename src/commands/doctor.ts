@@ -8,7 +8,7 @@ import { checkProvider, type Preflight } from '../preflight/check.ts'
 import { spaceAt } from '../store/disk.ts'
 import { buildViews } from '../views/build.ts'
 import { bytes, several, whole } from '../words/figures.ts'
-import { type Answer, answering, type Context, type Deps } from './spec.ts'
+import { type CommandAnswer, answering, type CommandContext, type Deps } from './spec.ts'
 import { besideWorld, lakeWorld } from './world.ts'
 
 /** `doctor`: what is wrong with a lake, and the remedy. */
@@ -51,7 +51,7 @@ export const doctorCommand = answering({
 })
 
 /** The other doctor: of a provider, not of a lake. */
-async function askProvider(provider: Context, deps: Deps): Promise<Answer> {
+async function askProvider(provider: CommandContext, deps: Deps): Promise<CommandAnswer> {
   const { error, ...found } = await checkProvider(provider, besideWorld(deps))
   const against = found.rows.filter(({ verdict }) => verdict === 'contradicted')
   const document = { ok: against.length === 0 && error === null, ...found }

@@ -2,7 +2,7 @@ import { kinds } from '../kinds.ts'
 import { LakeError } from '../errors.ts'
 import { type ChangedPoint, type ChangedRecord, type Explained, explainChange } from '../results/explain-change.ts'
 import { formatInstant } from '../time.ts'
-import { runOf, timeoutOption } from './context.ts'
+import { withinTime, timeoutOption } from './context.ts'
 import { stampedPath } from './given.ts'
 import { answering, showLive } from './spec.ts'
 import { programName } from './program.ts'
@@ -37,7 +37,7 @@ that the lake holds says why. Exit 6: results of two different queries.`,
         program: programName(),
         onRun: ({ runs, about }) => showLive(deps, `run ${runs}: ${about}`),
       },
-      runOf(input, deps),
+      withinTime(input, deps),
     )
     showLive(deps, '')
     return { document: found, words: () => inWords(found), error: judged(found) }

@@ -5,12 +5,12 @@ import { readListing } from '../catalog/listing.ts'
 import { loadCatalogue } from '../catalog/load.ts'
 import { usage } from '../errors.ts'
 import { putOut } from '../store/output.ts'
-import { readSettings } from './context.ts'
+import { settingsOf } from './context.ts'
 import { readGiven } from './given.ts'
-import { json, talking } from './spec.ts'
+import { documentText, talking } from './spec.ts'
 
 /** `catalog import FILE`: a provider's own listing becomes a user catalogue file. */
-export const importListing = talking({
+export const importCommand = talking({
   name: 'catalog import',
   ends: [6],
   args: [{ name: 'file', about: 'the listing', required: true }],
@@ -29,7 +29,7 @@ export const importListing = talking({
     const target = resolve(deps.cwd, out)
     if (existsSync(target) && !force)
       throw usage(out, { expected: 'no such file yet', got: 'one', next: 'use --force to overwrite' })
-    const settings = readSettings(input, deps)
+    const settings = settingsOf(input, deps)
     const others = settings.catalogs.filter((path) => path !== target)
     const catalogue = loadCatalogue(others)
     const listed = readListing(file, readGiven(deps.cwd, file, 'a readable listing'))
@@ -50,6 +50,6 @@ export const importListing = talking({
     }
     const { known, skipped, added } = facts
     const words = `${facts.listed} listed, ${known} known already, ${skipped} not point-in-time, ${added} added`
-    deps.stdout(scripted ? json(facts) : `${words}${fresh.length > 0 ? ` to ${out}` : ''}\n`)
+    deps.stdout(scripted ? documentText(facts) : `${words}${fresh.length > 0 ? ` to ${out}` : ''}\n`)
   },
 })

@@ -9,7 +9,7 @@ import { lagsNow, lakeNow } from '../watch/lake.ts'
 import { bytes, span, whole } from '../words/figures.ts'
 import { table, wrapped } from '../words/table.ts'
 import { boundingOptions, selectionOptions, selectionsOf } from './context.ts'
-import { type Answer, answering, type Context, type Deps, type Input } from './spec.ts'
+import { type CommandAnswer, answering, type CommandContext, type Deps, type Input } from './spec.ts'
 import { besideWorld, lakeWorld } from './world.ts'
 
 const planOptions = {
@@ -49,9 +49,9 @@ export const planCommand = answering({
 /** What a fetch would ask, as `plan` says it. */
 export async function answerPlan(
   input: Input<typeof planOptions>,
-  { settings, catalogue }: Context,
+  { settings, catalogue }: CommandContext,
   deps: Deps,
-): Promise<Answer<Totals>> {
+): Promise<CommandAnswer<Totals>> {
   const { maxRequests: most, offline, gaps: gapsOnly, requests } = input.options
   const selections = await selectionsOf(input, { settings, catalogue })
   const now = Math.floor(deps.now() / 1000)
@@ -123,7 +123,7 @@ function listed(plan: Plan): readonly object[] {
 }
 
 /** `plan --due`: the next point of each series, by its rule or by the lag learnt so far; asks nobody. */
-async function answerDue(input: Input<typeof selectionOptions>, { settings, catalogue }: Context, at: Instant) {
+async function answerDue(input: Input<typeof selectionOptions>, { settings, catalogue }: CommandContext, at: Instant) {
   const selections = await selectionsOf(input, { settings, catalogue })
   const { wanted, held, registryPolled } = await lakeNow(settings.data, catalogue, selections, at)
   const learnt = await lagsNow(settings.data, catalogue, wanted)

@@ -4,7 +4,7 @@ import type { CopyDeps } from '../publish/lake-copy.ts'
 import { pull, type Pulled } from '../publish/pull.ts'
 import { bytes, several } from '../words/figures.ts'
 import { destinationNamed, webOf } from './publish.ts'
-import { type Answer, answering, type Context, type Deps, type Input, showLive } from './spec.ts'
+import { type CommandAnswer, answering, type CommandContext, type Deps, type Input, showLive } from './spec.ts'
 import { lakeWorld, openedLake } from './world.ts'
 
 /** `pull SRC`: a mirror of another lake, brought up to date. */
@@ -49,10 +49,10 @@ Let one lake alone go on: what two copies of it bring apart cannot be joined aga
 
 async function brought(
   input: Input,
-  { settings, catalogue }: Context,
+  { settings, catalogue }: CommandContext,
   deps: Deps,
   how: { readonly own: boolean; readonly thorough: boolean },
-): Promise<Answer<Pulled>> {
+): Promise<CommandAnswer<Pulled>> {
   const world = lakeWorld(deps, how.own ? 'restore' : 'pull')
   const pulled = await pull(
     { root: settings.data, source: input.args[0] ?? '', cwd: deps.cwd, catalogue, ...how },
@@ -62,7 +62,7 @@ async function brought(
 }
 
 /** How many files have come. */
-export function fileProgress(deps: Deps): Required<Pick<CopyDeps, 'onFile'>> {
+function fileProgress(deps: Deps): Required<Pick<CopyDeps, 'onFile'>> {
   return { onFile: (done, of) => showLive(deps, done === of ? '' : `${done} of ${of} files`) }
 }
 

@@ -21,7 +21,7 @@ const resourceArg = {
 } as const
 
 /** `registry get`: one record, here and there. */
-export const getCommand = answering({
+export const getRecordCommand = answering({
   name: 'registry get',
   ends: [3, 4, 5, 6],
   asks: true,
@@ -49,7 +49,7 @@ export const getCommand = answering({
 })
 
 /** `registry list`: a list, here and there. */
-export const listCommand = answering({
+export const listRecordsCommand = answering({
   name: 'registry list',
   ends: [3, 4, 5, 6],
   asks: true,

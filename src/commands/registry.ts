@@ -14,7 +14,7 @@ import { Ledger } from '../ledger/ledger.ts'
 import { isVerbose } from './context.ts'
 import { span } from '../words/figures.ts'
 import { table } from '../words/table.ts'
-import { type Answer, answering, type Context, type Deps, type Input } from './spec.ts'
+import { type CommandAnswer, answering, type CommandContext, type Deps, type Input } from './spec.ts'
 import { askingWorld, besideWorld, spareHeap } from './world.ts'
 
 const jobOptions = {
@@ -51,7 +51,7 @@ export const syncCommand = answering({
 })
 
 /** `registry status`: where the feed stands. */
-export const statusCommand = answering({
+export const registryStatusCommand = answering({
   name: 'registry status',
   ends: [4],
   options: { '--offline': 'do not ask the provider how far its feed has gone' },
@@ -69,11 +69,11 @@ export const statusCommand = answering({
 /** Has a job done with the real world behind it. */
 async function asked(
   input: Input<typeof jobOptions>,
-  context: Context,
+  context: CommandContext,
   deps: Deps,
   job: string,
   run: (input: RegistryInput, deps: RegistryDeps) => Promise<RegistrySummary>,
-): Promise<Answer<RegistrySummary>> {
+): Promise<CommandAnswer<RegistrySummary>> {
   const { acceptShrink, maxRequests = null, providerMoved } = input.options
   const own = { ...context, acceptShrink, maxRequests, providerMoved }
   const world = askingWorld(deps, `registry ${job}`, own.catalogue)

@@ -5,7 +5,7 @@ import { noteTexts } from '../query/note.ts'
 import { replay, type Replayed, stamp } from '../results/stamp.ts'
 import { outFile } from '../store/output.ts'
 import type { StampNote } from '../results/stamped.ts'
-import { runOf, timeoutOption } from './context.ts'
+import { withinTime, timeoutOption } from './context.ts'
 import { knowledgeFlags, knowledgeOf } from './flags.ts'
 import { checkEnding, variablesOf } from './query.ts'
 import { readGiven, stampedPath } from './given.ts'
@@ -40,7 +40,7 @@ that sums repeat bit for bit.`,
         out: resolve(deps.cwd, out),
         variables: allVariables(input),
       },
-      runOf(input, deps),
+      withinTime(input, deps),
       lakeWorld(deps, 'stamp'),
     )
     const { version, digest, noted = [] } = stamped
@@ -62,7 +62,7 @@ export const replayCommand = answering({
   answer: async (input, { settings }, deps) => {
     const file = input.args[0] ?? ''
     const path = stampedPath(deps.cwd, file)
-    const done = await replay(settings.data, path, runOf(input, deps), programName())
+    const done = await replay(settings.data, path, withinTime(input, deps), programName())
     const { same, version, notes, noted = [] } = done
     for (const note of [...noteTexts(noted, 'terminal'), ...notes]) deps.stderr(`note: ${note}\n`)
     const words = () =>

@@ -4,9 +4,9 @@ import { dirname, relative, resolve, sep } from 'node:path'
 import type { Check } from '../config/health.ts'
 import { restsOn } from '../report/trust.ts'
 import type { StatusInput } from '../report/facts.ts'
-import { check, type Judged, readStanding, type Standing } from '../report/status.ts'
+import { check, type JudgedStanding, readStanding, type LakeStanding } from '../report/status.ts'
 import { metricsText } from '../report/metrics.ts'
-import { readPage } from '../report/status-page.ts'
+import { readStatusPage } from '../report/status-page.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { inLake, places } from '../store/layout.ts'
 import { putOut } from '../store/output.ts'
@@ -16,7 +16,7 @@ import { wrapped } from '../words/table.ts'
 import { kinds } from '../kinds.ts'
 import { listen, listenAt } from '../door/listen.ts'
 import { showsOf } from './shows.ts'
-import { type Answer, answering, type Context, type Deps } from './spec.ts'
+import { type CommandAnswer, answering, type CommandContext, type Deps } from './spec.ts'
 import { programName } from './program.ts'
 import { untilStopped } from './world.ts'
 
@@ -57,14 +57,15 @@ export const statusCommand = answering({
     const judged = await readStanding(ledger, asked)
     if (file !== undefined) {
       const path = resolve(deps.cwd, file)
-      const page = await readPage(ledger, asked, judged, programName(), stampsFrom(path, settings.data))
+      const page = await readStatusPage(ledger, asked, judged, programName(), stampsFrom(path, settings.data))
       await putOut(path, statusPage(page), settings.data, '--html')
     }
     if (metrics !== undefined)
       await putOut(resolve(deps.cwd, metrics), metricsText(judged, asked.now), settings.data, '--metrics')
     if (file !== undefined) deps.stderr(`page written to ${file}\n`)
     const checked = checks ? check(judged.standing) : null
-    const words = () => (checked === null ? inWords(judged.standing, settings.data) : `${checked.lines.join('\n')}\n`)
+    const words = () =>
+      checked === null ? statusInWords(judged.standing, settings.data) : `${checked.lines.join('\n')}\n`
     return { document: judged.standing, words, code: checked?.code ?? 0 }
   },
 })
@@ -72,8 +73,8 @@ export const statusCommand = answering({
 /** Shows the lake until it is told to stop; says nothing else. */
 async function listening(
   deps: Deps,
-  { settings, catalogue, address }: Context & { readonly address: string },
-): Promise<Answer<Standing>> {
+  { settings, catalogue, address }: CommandContext & { readonly address: string },
+): Promise<CommandAnswer<LakeStanding>> {
   const at = listenAt(address, settings)
   const now = Math.floor(deps.now() / 1000)
   const { standing } = await readNow(settings.data, { settings, catalogue, now, arrivals: false })
@@ -83,7 +84,7 @@ async function listening(
   return { document: standing, words: () => '' }
 }
 
-async function readNow(root: string, asked: StatusInput): Promise<Judged> {
+async function readNow(root: string, asked: StatusInput): Promise<JudgedStanding> {
   using ledger = await Ledger.openToRead(root)
   return await readStanding(ledger, asked)
 }
@@ -106,7 +107,7 @@ const verdicts = { look: 'look first', no: 'NO' } as const
 const labelled = 13
 
 /** The status for people, at most 80 columns wide. */
-export function inWords(standing: Standing, data: string): string {
+export function statusInWords(standing: LakeStanding, data: string): string {
   const { coverage, freshness, windows, requests, verified, committed_at } = standing
   const { against, looked } = restsOn(standing)
   const version =
@@ -155,7 +156,7 @@ export function inWords(standing: Standing, data: string): string {
     .concat('\n')
 }
 
-function accepted({ violations, incidents, accepted: known, passed }: Standing): string {
+function accepted({ violations, incidents, accepted: known, passed }: LakeStanding): string {
   const of = incidents === 0 ? '' : `, ${several(incidents, 'incident')} among them`
   const more = [
     ...(known === 0 ? [] : [`${whole(known)} accepted`]),
@@ -164,11 +165,11 @@ function accepted({ violations, incidents, accepted: known, passed }: Standing):
   return [`${whole(violations)}${of}`, ...more].join(', and ')
 }
 
-function behind({ behind, overdue_seconds }: Standing['freshness']): string {
+function behind({ behind, overdue_seconds }: LakeStanding['freshness']): string {
   return behind === 0 ? '0 behind' : `${whole(behind)} behind by up to ${span(overdue_seconds)}`
 }
 
-function registryLine({ registry }: Standing): string {
+function registryLine({ registry }: LakeStanding): string {
   const { first_snapshot, last_snapshot, feed_at, records, schema_changes, findings } = registry
   const total = Object.values(records).reduce((a, b) => a + b, 0)
   if (first_snapshot === null && total === 0) return 'no snapshot yet'

@@ -11,7 +11,7 @@ import { kinds } from '../kinds.ts'
 import { isVerbose, rangeOf } from './context.ts'
 import { fetchProgress } from './progress.ts'
 import { registryProgress } from './registry.ts'
-import { answering, type Context, type Deps } from './spec.ts'
+import { answering, type CommandContext, type Deps } from './spec.ts'
 import { reportOf, toldOf } from './verify-report.ts'
 import { askingWorld, providersOf, requireLake } from './world.ts'
 
@@ -104,7 +104,7 @@ interface Wanted {
 function wantedOf(
   { paths, assets, resources: named, ...range }: Asked,
   deps: Deps,
-  { settings, catalogue }: Context,
+  { settings, catalogue }: CommandContext,
 ): Wanted {
   const { since = null, until = null } = rangeOf(range)
   const scope = { paths: paths ?? null, assets: assets ?? null, since, until }

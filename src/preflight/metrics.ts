@@ -12,9 +12,9 @@ import {
 } from '../metrics/api.ts'
 import { day, floor, type Instant, type Interval } from '../time.ts'
 import type { Window } from '../windows.ts'
-import { type Budget, type Heard, type Listener, listening } from './hear.ts'
+import { type Budget, type HeardAnswer, type Listener, listening } from './hear.ts'
 import { type Keys, keysFrom, listsIn, nextKeys, spelling, wrongKeys } from './keys.ts'
-import { pointsIn, unfinished } from './timestamp.ts'
+import { pointsIn, isUnfinished } from './timestamp.ts'
 
 /** All that was heard of the metrics API. */
 export type MetricsSeen = Awaited<ReturnType<typeof conversation>>
@@ -46,11 +46,11 @@ async function conversation({ settings: all, catalogue }: MetricsProvider, liste
   const metadata = template === undefined ? null : await hear(metadataUrl(base, template, real(plain)))
   const windows = windowsOf(metadata?.at ?? Math.floor(now / 1000))
   const lists = listsIn(metadata?.body, wire, asset)?.lists ?? {}
-  const asked = async (keys: Keys): Promise<Heard | null> => await ask(plain, '24h', windows.days, keys)
+  const asked = async (keys: Keys): Promise<HeardAnswer | null> => await ask(plain, '24h', windows.days, keys)
   const found = await keysOf(asked, keysFrom(lists, plain, asset, wire.queryKeys), windows.days, listener)
   const { days, keys, taken } = found
   // The dearest to be wrong about comes first.
-  const open = days !== null && unfinished(pointsIn(days.body) ?? [], days.at)
+  const open = days !== null && isUnfinished(pointsIn(days.body) ?? [], days.at)
   // The same once more, where only that tells whether an interval is finished.
   const again = open ? await asked(keys) : null
   const weeks = taken ? await ask(plain, '1w', windows.weeks, keys) : null
@@ -63,7 +63,7 @@ async function conversation({ settings: all, catalogue }: MetricsProvider, liste
   return { settings, wire, endpoint: plain, asset, windows, placeholders, ended: listener.ended(), ...heard }
 }
 
-type AskPoints = (endpoint: Endpoint, interval: Interval, window: Window, keys: Keys) => Promise<Heard | null>
+type AskPoints = (endpoint: Endpoint, interval: Interval, window: Window, keys: Keys) => Promise<HeardAnswer | null>
 
 /** What is asked for: a day beyond the present, so that the newest point comes, and whole days of hours. */
 function windowsOf(now: Instant) {
@@ -79,7 +79,12 @@ function windowsOf(now: Instant) {
  * Asks for days with these keys and then with other usual ones, until an answer shows no wrong one: the first answer, the
  * last with its keys, and whether those were taken and had effect.
  */
-async function keysOf(ask: (keys: Keys) => Promise<Heard | null>, begun: Keys, window: Window, { left }: Listener) {
+async function keysOf(
+  ask: (keys: Keys) => Promise<HeardAnswer | null>,
+  begun: Keys,
+  window: Window,
+  { left }: Listener,
+) {
   const tried = new Set([spelling(begun)])
   const first = await ask(begun)
   let [days, keys] = [first, begun]

@@ -17,7 +17,7 @@ import { canBeAsked } from '../registry/json.ts'
 import { registryState } from '../registry/state.ts'
 import { inLake, places } from '../store/layout.ts'
 import { isThere } from '../store/files.ts'
-import { type Budget, type Heard, type Listener, listening } from './hear.ts'
+import { type Budget, type HeardAnswer, type Listener, listening } from './hear.ts'
 
 /** All that was heard of the registry API. */
 export type RegistrySeen = Awaited<ReturnType<typeof hearRegistry>>
@@ -72,7 +72,7 @@ async function conversation(
   pageLimit: number,
   standing: (sandbox: string | null) => Promise<Standing>,
 ) {
-  const ask = async (request: RegistryAsk, etag?: string): Promise<Heard | null> =>
+  const ask = async (request: RegistryAsk, etag?: string): Promise<HeardAnswer | null> =>
     await hear(registryUrl(base, request), { parameters: registryParameters, ...(etag !== undefined && { etag }) })
   const [first] = resources.values()
   const request = listAsk(first?.path ?? '/issuers', null, pageLimit)
@@ -95,12 +95,12 @@ async function conversation(
   return { held, list, again, snapshot, changes, unlimited, ended: ended() }
 }
 
-function cursorOf(snapshot: Heard | null, resources: Catalogue['resources']): string | null {
+function cursorOf(snapshot: HeardAnswer | null, resources: Catalogue['resources']): string | null {
   const read = snapshot?.bytes ? readSnapshot(snapshot.bytes, resources) : null
   return read?.ok ? read.value.cursor : null
 }
 
-function headOf(head: Heard | null, resources: Catalogue['resources']): string | null {
+function headOf(head: HeardAnswer | null, resources: Catalogue['resources']): string | null {
   const read = head?.bytes ? readHead(head.bytes, resources) : null
   return read?.ok ? read.value : null
 }

@@ -2,7 +2,7 @@ import { number } from './figures.ts'
 import { visible } from '../visible.ts'
 
 /** A column ready to be laid out: texts that move no cursor, and whether they stand to the right. */
-export interface TextColumn {
+interface TextColumn {
   readonly name: string
   readonly cells: readonly string[]
   readonly right: boolean
