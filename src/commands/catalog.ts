@@ -13,7 +13,7 @@ import { formatDuration, formatInstant, type Interval, intervals, unshownInterva
 import { dbtSources } from '../views/dbt.ts'
 import { kinds } from '../kinds.ts'
 import { checkedCatalogue, readContext } from './context.ts'
-import { table } from '../words/table.ts'
+import { labelled, type LabelledRow, table } from '../words/table.ts'
 import { answering, type CommandContext, type Input, documentText, talking } from './spec.ts'
 
 const listOptions = {
@@ -168,44 +168,43 @@ function extras(endpoint: Endpoint): string {
 }
 
 function description(catalogue: Catalogue, endpoint: Endpoint): string {
-  const { defaults } = endpoint
+  const { defaults, intervals: own, placeholders, exchanges, tolerance } = endpoint
   const takes = [
     endpoint.since && 'since',
     endpoint.until && 'until',
     endpoint.format && 'format',
     endpoint.timestampFormat && 'timestamp format',
   ]
-  const rows: (readonly [string, string])[] = [
+  const unnamed = 'map the path in pitlake.yaml (metrics.paths) before a real provider is asked'
+  const rows: readonly LabelledRow[] = [
     ['about', endpoint.about],
-    ...(endpoint.intervals.length === 0 ? [['intervals', 'none; the whole series comes each time'] as const] : []),
+    own.length === 0 && ['intervals', 'none; the whole series comes each time'],
     ...dimensions
       .filter(({ many }) => endpoint[many].length > 0)
       .map(({ one, many }) => [many, `${endpoint[many].join(', ')}  (default ${defaults[one]})`] as const),
     ['takes', takes.filter((name) => name !== false).join(', ')],
     ...Object.entries(endpoint.params).map(([key, value]) => ['param', `${key}=${value}`] as const),
     ...ruleLines(endpoint),
-    ...(endpoint.placeholders.length > 0
-      ? [
-          [
-            'placeholder',
-            `${endpoint.placeholders.join(', ')}: map the path in pitlake.yaml (metrics.paths) before a real provider is asked`,
-          ] as const,
-        ]
-      : []),
-    ...(endpoint.exchanges.some((id) => catalogue.placeholderExchanges.has(id))
-      ? [['placeholder', 'exchange ids: map them in pitlake.yaml (metrics.exchanges)'] as const]
-      : []),
-    ['overlap', endpoint.overlap],
-    [
-      'tolerance',
-      endpoint.tolerance === null ? 'the larger of 2 days and 3 intervals' : formatDuration(endpoint.tolerance),
+    placeholders.length > 0 && ['placeholder', `${placeholders.join(', ')}: ${unnamed}`],
+    exchanges.some((id) => catalogue.placeholderExchanges.has(id)) && [
+      'placeholder',
+      'exchange ids: map them in pitlake.yaml (metrics.exchanges)',
     ],
+    ['overlap', endpoint.overlap],
+    ['tolerance', tolerance === null ? 'the larger of 2 days and 3 intervals' : formatDuration(tolerance)],
     ...Object.entries(endpoint.extra).map(([key, value]) => [key, JSON.stringify(value)] as const),
     ['series', exampleSeries(endpoint)],
     ['request', exampleRequest(catalogue, endpoint)],
     ['from', endpoint.source],
   ]
-  return `${endpoint.path}\n${rows.map(([name, text]) => `  ${name.padEnd(12)} ${text}\n`).join('')}`
+  return `${endpoint.path}\n${indented(rows)}`
+}
+
+function indented(rows: readonly LabelledRow[]): string {
+  return labelled(
+    rows.map((row) => row && [`  ${row[0]}`, row[1]]),
+    15,
+  )
 }
 
 /** A registry resource as people read it. */
@@ -216,17 +215,15 @@ function describeResource(resource: Resource): string {
     return `    ${name.padEnd(20)} ${field.to === null ? field.kind : `reference to ${field.to}`}${values}${keys}`
   })
   const embeds = Object.entries({ ...resource.holds, ...resource.embeds }).map(([key, table]) => `${key} -> ${table}`)
-  return [
-    resource.name,
-    `  entity       ${resource.entity}`,
-    `  list         ${resource.path}${resource.detail ? `, detail ${resource.path}/{id}` : ', no detail'}`,
-    `  filters      ${resource.filters.join(', ')}`,
-    `  embeds       ${embeds.join(', ') || 'nothing'}`,
-    `  from         ${resource.source}`,
-    '  fields',
-    ...fields,
-    '',
-  ].join('\n')
+  const detail = resource.detail ? `, detail ${resource.path}/{id}` : ', no detail'
+  const rows = [
+    ['entity', resource.entity],
+    ['list', `${resource.path}${detail}`],
+    ['filters', resource.filters.join(', ')],
+    ['embeds', embeds.join(', ') || 'nothing'],
+    ['from', resource.source],
+  ] as const
+  return `${resource.name}\n${indented(rows)}  fields\n${fields.map((line) => `${line}\n`).join('')}`
 }
 
 /** One line per distinct rule, with the intervals that it holds for. */

@@ -7,7 +7,7 @@ import { formatDate, formatInstant, type Instant } from '../time.ts'
 import { type DueBy, type NextPoint, nextPoints, registryDue } from '../watch/due.ts'
 import { lagsNow, lakeNow } from '../watch/lake.ts'
 import { bytes, span, whole } from '../words/figures.ts'
-import { table, wrapped } from '../words/table.ts'
+import { labelled, type LabelledRow, table, wrapped } from '../words/table.ts'
 import { boundingOptions, selectionOptions, selectionsOf } from './context.ts'
 import { type CommandAnswer, answering, type CommandContext, type Deps, type Input } from './spec.ts'
 import { besideWorld, lakeWorld } from './world.ts'
@@ -77,7 +77,7 @@ export async function answerPlan(
   const words = (): string => {
     for (const note of notesOn(plan, most)) deps.stderr(`note: ${note}\n`)
     const list = requests ? `${requestTable(plan)}\n` : ''
-    return `${list}${inWords(plan)}${'metadata'.padEnd(10)} of ${paths} paths, ${asked} asked for now\n`
+    return `${list}${inWords(plan, `of ${paths} paths, ${asked} asked for now`)}`
   }
   return { document, words }
 }
@@ -91,15 +91,16 @@ function requestTable({ asks }: Plan): string {
   return table(['endpoint', 'asset', 'interval', 'dimensions', 'range', 'points', 'credits'], rows)
 }
 
-function inWords({ totals, blocked }: Plan): string {
-  const lines = [
-    ...(['series', 'windows', 'requests', 'credits'] as const).map((name) => [name, whole(totals[name])]),
+function inWords({ totals, blocked }: Plan, metadata: string): string {
+  const rows: readonly LabelledRow[] = [
+    ...(['series', 'windows', 'requests', 'credits'] as const).map((name) => [name, whole(totals[name])] as const),
     ['points', `about ${whole(totals.points)}`],
     ['bytes', `about ${bytes(totals.bytes)}`],
     ['duration', `about ${span(totals.seconds)}`],
-    ...(blocked.length > 0 ? [['not asked', `${whole(blocked.length)} windows`]] : []),
+    blocked.length > 0 && ['not asked', `${whole(blocked.length)} windows`],
+    ['metadata', metadata],
   ]
-  return lines.map(([name = '', value]) => `${name.padEnd(10)} ${value}\n`).join('')
+  return labelled(rows, 11)
 }
 
 function notesOn({ totals, blocked, notes }: Plan, most: number | undefined): string[] {

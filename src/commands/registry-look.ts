@@ -144,7 +144,7 @@ function recordText(address: string, { mark, differences, held, offered }: Besid
   return `${[cut(`${address}: ${what}`, width), line(' ', 'member', 'held', 'provider now'), ...rows].join('\n')}\n`
 }
 
-function listText(address: string, counts: object, records: readonly Beside[]): string {
+function listText(address: string, counts: Readonly<Record<string, number>>, records: readonly Beside[]): string {
   const first = Math.min(40, Math.max(2, ...records.map(({ id }) => id.length)))
   const some = Object.entries(counts).filter(([, count]) => count > 0)
   const lines = records.map(({ id, mark, differences }) => {

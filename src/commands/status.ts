@@ -12,7 +12,7 @@ import { inLake, places } from '../store/layout.ts'
 import { putOut } from '../store/output.ts'
 import { statusPage } from '../report/page/page.ts'
 import { brief, bytes, moment, percent, several, span, whole } from '../words/figures.ts'
-import { wrapped } from '../words/table.ts'
+import { labelled, type LabelledRow, wrapped } from '../words/table.ts'
 import { kinds } from '../kinds.ts'
 import { listen, listenAt } from '../door/listen.ts'
 import { showsOf } from './shows.ts'
@@ -104,17 +104,15 @@ function stampsFrom(page: string, data: string): string {
 
 const verdicts = { look: 'look first', no: 'NO' } as const
 
-const labelled = 13
-
 /** The status for people, at most 80 columns wide. */
 export function statusInWords(standing: LakeStanding, data: string): string {
   const { coverage, freshness, windows, requests, verified, committed_at } = standing
   const { against, looked } = restsOn(standing)
   const version =
     committed_at === null ? 'none yet' : `${whole(standing.version)} of ${moment(instantOf(committed_at))}`
-  const lines: (readonly [string, string])[] = [
+  const rows: readonly LabelledRow[] = [
     ['lake', `${data}${standing.synthetic ? '   SYNTHETIC DATA' : ''}`],
-    ...(standing.mirror_of === null ? [] : [['mirror of', standing.mirror_of] as const]),
+    standing.mirror_of !== null && ['mirror of', standing.mirror_of],
     ['provider', standing.provider ?? 'none yet'],
     ['version', version],
     ['trust', standing.trust === 'yes' ? `yes: ${against}; ${looked}` : verdicts[standing.trust]],
@@ -131,9 +129,10 @@ export function statusInWords(standing: LakeStanding, data: string): string {
       `${whole(windows.covered)} covered, ${whole(windows.empty)} empty, ${whole(windows.unsupported)} unsupported, ${whole(windows.failed)} failed, ${whole(windows.not_asked)} not asked`,
     ],
     ['violations', accepted(standing)],
-    ...(standing.schema_changes === 0
-      ? []
-      : [['schema', `${several(standing.schema_changes, 'change')} of values (view schema_changes)`] as const]),
+    standing.schema_changes !== 0 && [
+      'schema',
+      `${several(standing.schema_changes, 'change')} of values (view schema_changes)`,
+    ],
     [
       'verified',
       verified.windows === 0 ? 'nothing yet' : `${percent(coverage.verified, coverage.held)} of what is held`,
@@ -148,12 +147,10 @@ export function statusInWords(standing: LakeStanding, data: string): string {
       'stored',
       `${brief(standing.points)} points, ${several(standing.series, 'series', 'series')}, ${several(standing.files, 'file')}, ${bytes(standing.bytes)}`,
     ],
-    ...(standing.running.length === 0 ? [] : [['at work', standing.running.join(', ')] as const]),
+    standing.running.length > 0 && ['at work', standing.running.join(', ')],
   ]
-  return lines
-    .flatMap(([label, text]) => wrapped(`${label.padEnd(labelled)}${text}`, label === '' ? labelled + 2 : labelled))
-    .join('\n')
-    .concat('\n')
+  const lines = labelled(rows).trimEnd().split('\n')
+  return lines.flatMap((line) => wrapped(line, line.startsWith(' ') ? 15 : 13).map((part) => `${part}\n`)).join('')
 }
 
 function accepted({ violations, incidents, accepted: known, passed }: LakeStanding): string {

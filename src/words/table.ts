@@ -83,6 +83,14 @@ function linesOf(block: readonly Laid[]): readonly string[] {
   return [line(block.map(({ name }) => name)), line(block.map((column) => '-'.repeat(column.width))), ...rows.map(line)]
 }
 
+/** A label and its text; what is false is left out. */
+export type LabelledRow = readonly [label: string, text: string] | false
+
+/** A line for each label and its text, the texts one below the other. */
+export function labelled(rows: readonly LabelledRow[], wide = 13): string {
+  return rows.flatMap((row) => (row === false ? [] : [`${row[0].padEnd(wide)}${row[1]}\n`])).join('')
+}
+
 /** A label and its text as lines of at most 80 columns, broken between words; what follows stands under the text. */
 export function wrapped(line: string, indent = 13): string[] {
   const lines: string[] = []
