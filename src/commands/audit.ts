@@ -1,14 +1,13 @@
 import { LakeError } from '../errors.ts'
-import { auditAvailability, type AuditReport, type AuditRow, isBroken, type RuleChange } from '../report/audit.ts'
+import { auditAvailability, type AuditReport, type AuditedRule, isBroken, type RuleChange } from '../report/audit.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { kinds } from '../kinds.ts'
-import { readContext } from './context.ts'
 import { span } from '../words/figures.ts'
 import { table } from '../words/table.ts'
 import { answering } from './spec.ts'
 
 /** `audit availability`: rule against observation. */
-export const audit = answering({
+export const auditCommand = answering({
   name: 'audit availability',
   ends: [4],
   options: {
@@ -21,8 +20,7 @@ came less than five minutes after its instant; one without any known arrival is 
 Points computed long after their interval, or with the history of a series before it began (backfilled), do not count.
 The proposed block holds a rule for each disproved or imprecise interval; below it stands what it would change. There is none where
 late points were only seen by a top-up long after: that they were late is known then, but not by how much.`,
-  answer: async (input, deps) => {
-    const { settings, catalogue } = await readContext(input, deps)
+  answer: async (input, { settings, catalogue }, deps) => {
     using ledger = await Ledger.openToRead(settings.data)
     const { paths, all } = input.options
     const report = await auditAvailability(ledger, {
@@ -75,7 +73,7 @@ function effect({ metric, interval, lag, redated, newest_before: before, newest_
 
 const header = ['verdict', 'metric', 'interval', 'known', 'late', 'p50', 'p95', 'p99', 'max', 'rule']
 
-function cells(row: AuditRow): (string | number | null)[] {
+function cells(row: AuditedRule): (string | number | null)[] {
   const { verdict, metric, interval, observations, late, rule } = row
   return [verdict, metric, interval, observations, late, ...[row.p50, row.p95, row.p99, row.max].map(duration), rule]
 }

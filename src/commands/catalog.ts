@@ -12,9 +12,9 @@ import { didYouMean, nearPaths, suggestion } from '../suggestion.ts'
 import { formatDuration, formatInstant, type Interval, intervals, unshownInterval } from '../time.ts'
 import { dbtSources } from '../views/dbt.ts'
 import { kinds } from '../kinds.ts'
-import { checkedCatalogue, type Context, readContext } from './context.ts'
-import { table } from '../words/table.ts'
-import { answering, type Input, json, talking } from './spec.ts'
+import { checkedCatalogue, readContext } from './context.ts'
+import { labelled, type LabelledRow, table } from '../words/table.ts'
+import { answering, type CommandContext, type Input, documentText, talking } from './spec.ts'
 
 const listOptions = {
   '--group LIST': 'first part of the path, by comma',
@@ -25,13 +25,12 @@ const listOptions = {
 } as const
 
 /** `catalog list`: one line per endpoint. */
-export const list = answering({
+export const listEndpointsCommand = answering({
   name: 'catalog list',
   ends: [],
   args: [{ name: 'glob', kind: kinds.list('metrics'), about: 'paths, `*` as a glob: `indicators/*`', many: true }],
   options: listOptions,
-  answer: async (input, deps) => {
-    const { catalogue } = await readContext(input, deps)
+  answer: async (input, { catalogue }, deps) => {
     const found = filtered(catalogue, input)
     const words = (): string => {
       deps.stderr(`${found.length} of ${catalogue.endpoints.size} endpoints\n`)
@@ -44,7 +43,7 @@ export const list = answering({
 })
 
 /** `catalog show PATH`: everything, with an example request. */
-export const show = answering({
+export const showEndpointCommand = answering({
   name: 'catalog show',
   ends: [],
   args: [
@@ -56,8 +55,7 @@ export const show = answering({
     },
   ],
   options: {},
-  answer: async (input, deps) => {
-    const { catalogue } = await readContext(input, deps)
+  answer: async (input, { catalogue }) => {
     const resource = catalogue.resources.get(input.args[0] ?? '')
     if (resource) return { document: resource, words: () => describeResource(resource) }
     const endpoint = pick(catalogue, input.args[0] ?? '')
@@ -68,7 +66,7 @@ export const show = answering({
 })
 
 /** `catalog export`: every endpoint in full. */
-export const exportAll = talking({
+export const exportCatalogueCommand = talking({
   name: 'catalog export',
   ends: [6],
   options: {
@@ -84,13 +82,13 @@ The profile attaches lake.duckdb as lake: docs/orchestration.md.`,
     const { dbt, out: file } = input.options
     if (dbt && input.options.json)
       throw usage('--dbt', { expected: 'no --json beside it', got: 'both', next: 'leave one out' })
-    const text = dbt ? await dbtText({ settings, catalogue }) : json(exportCatalogue(catalogue))
+    const text = dbt ? await dbtText({ settings, catalogue }) : documentText(exportCatalogue(catalogue))
     if (file === undefined) deps.stdout(text)
     else await putOut(resolve(deps.cwd, file), text, settings.data, '--out')
   },
 })
 
-async function dbtText({ settings, catalogue }: Context): Promise<string> {
+async function dbtText({ settings, catalogue }: CommandContext): Promise<string> {
   const selections = settings.select.length > 0 ? settings.select : await heldSelections(settings, catalogue)
   const sources = await dbtSources(catalogue, expand(catalogue, selections))
   const head = ' Made by `pitlake catalog export --dbt`; make it anew rather than change it.'
@@ -100,13 +98,12 @@ async function dbtText({ settings, catalogue }: Context): Promise<string> {
 }
 
 /** `catalog check`: the whole catalogue and config, all problems at once. */
-export const check = answering({
+export const checkCatalogueCommand = answering({
   name: 'catalog check',
   ends: [],
   args: [{ name: 'file', about: 'further catalogue files to check', many: true }],
   options: {},
-  answer: async (input, deps) => {
-    const { settings } = await readContext(input, deps)
+  answer: async (input, { settings }, deps) => {
     const files = input.args.map((file) => resolve(deps.cwd, file))
     const catalogue = await checkedCatalogue([...new Set([...settings.catalogs, ...files])])
     expand(catalogue, settings.select)
@@ -171,44 +168,43 @@ function extras(endpoint: Endpoint): string {
 }
 
 function description(catalogue: Catalogue, endpoint: Endpoint): string {
-  const { defaults } = endpoint
+  const { defaults, intervals: own, placeholders, exchanges, tolerance } = endpoint
   const takes = [
     endpoint.since && 'since',
     endpoint.until && 'until',
     endpoint.format && 'format',
     endpoint.timestampFormat && 'timestamp format',
   ]
-  const rows: (readonly [string, string])[] = [
+  const unnamed = 'map the path in pitlake.yaml (metrics.paths) before a real provider is asked'
+  const rows: readonly LabelledRow[] = [
     ['about', endpoint.about],
-    ...(endpoint.intervals.length === 0 ? [['intervals', 'none; the whole series comes each time'] as const] : []),
+    own.length === 0 && ['intervals', 'none; the whole series comes each time'],
     ...dimensions
       .filter(({ many }) => endpoint[many].length > 0)
       .map(({ one, many }) => [many, `${endpoint[many].join(', ')}  (default ${defaults[one]})`] as const),
     ['takes', takes.filter((name) => name !== false).join(', ')],
     ...Object.entries(endpoint.params).map(([key, value]) => ['param', `${key}=${value}`] as const),
     ...ruleLines(endpoint),
-    ...(endpoint.placeholders.length > 0
-      ? [
-          [
-            'placeholder',
-            `${endpoint.placeholders.join(', ')}: map the path in pitlake.yaml (metrics.paths) before a real provider is asked`,
-          ] as const,
-        ]
-      : []),
-    ...(endpoint.exchanges.some((id) => catalogue.placeholderExchanges.has(id))
-      ? [['placeholder', 'exchange ids: map them in pitlake.yaml (metrics.exchanges)'] as const]
-      : []),
-    ['overlap', endpoint.overlap],
-    [
-      'tolerance',
-      endpoint.tolerance === null ? 'the larger of 2 days and 3 intervals' : formatDuration(endpoint.tolerance),
+    placeholders.length > 0 && ['placeholder', `${placeholders.join(', ')}: ${unnamed}`],
+    exchanges.some((id) => catalogue.placeholderExchanges.has(id)) && [
+      'placeholder',
+      'exchange ids: map them in pitlake.yaml (metrics.exchanges)',
     ],
+    ['overlap', endpoint.overlap],
+    ['tolerance', tolerance === null ? 'the larger of 2 days and 3 intervals' : formatDuration(tolerance)],
     ...Object.entries(endpoint.extra).map(([key, value]) => [key, JSON.stringify(value)] as const),
     ['series', exampleSeries(endpoint)],
     ['request', exampleRequest(catalogue, endpoint)],
     ['from', endpoint.source],
   ]
-  return `${endpoint.path}\n${rows.map(([name, text]) => `  ${name.padEnd(12)} ${text}\n`).join('')}`
+  return `${endpoint.path}\n${indented(rows)}`
+}
+
+function indented(rows: readonly LabelledRow[]): string {
+  return labelled(
+    rows.map((row) => row && [`  ${row[0]}`, row[1]]),
+    15,
+  )
 }
 
 /** A registry resource as people read it. */
@@ -219,17 +215,15 @@ function describeResource(resource: Resource): string {
     return `    ${name.padEnd(20)} ${field.to === null ? field.kind : `reference to ${field.to}`}${values}${keys}`
   })
   const embeds = Object.entries({ ...resource.holds, ...resource.embeds }).map(([key, table]) => `${key} -> ${table}`)
-  return [
-    resource.name,
-    `  entity       ${resource.entity}`,
-    `  list         ${resource.path}${resource.detail ? `, detail ${resource.path}/{id}` : ', no detail'}`,
-    `  filters      ${resource.filters.join(', ')}`,
-    `  embeds       ${embeds.join(', ') || 'nothing'}`,
-    `  from         ${resource.source}`,
-    '  fields',
-    ...fields,
-    '',
-  ].join('\n')
+  const detail = resource.detail ? `, detail ${resource.path}/{id}` : ', no detail'
+  const rows = [
+    ['entity', resource.entity],
+    ['list', `${resource.path}${detail}`],
+    ['filters', resource.filters.join(', ')],
+    ['embeds', embeds.join(', ') || 'nothing'],
+    ['from', resource.source],
+  ] as const
+  return `${resource.name}\n${indented(rows)}  fields\n${fields.map((line) => `${line}\n`).join('')}`
 }
 
 /** One line per distinct rule, with the intervals that it holds for. */

@@ -5,7 +5,7 @@ import { hint } from '../suggestion.ts'
 import { visible, visibleLines } from '../visible.ts'
 import { leave } from './leave.ts'
 import { programVersion } from './program.ts'
-import { type CommandSpec, type Deps, type Input, json, type Tell } from './spec.ts'
+import { type CommandSpec, type Deps, type Input, documentText, type Tell } from './spec.ts'
 import { commandTable, type CommandEntry } from './table.ts'
 
 /** Runs one command line with the real world behind it; returns the exit code. */
@@ -105,16 +105,17 @@ async function perform(command: CommandSpec, input: Input, deps: Deps): Promise<
     return await withHooks(command.name, input, deps, async (tell) => await answered(command, input, deps, tell))
   } catch (error) {
     if (exitCode(error) !== 1 && !(error instanceof NotWhereNamed)) throw error
-    const [{ explained }, { readSettings }] = await Promise.all([import('./explained.ts'), import('./context.ts')])
-    throw await explained(error, command.name, readSettings(input, deps).data)
+    const [{ explained }, { settingsOf }] = await Promise.all([import('./explained.ts'), import('./context.ts')])
+    throw await explained(error, command.name, settingsOf(input, deps).data)
   }
 }
 
 async function answered(command: CommandSpec, input: Input, deps: Deps, tell: Tell): Promise<number | void> {
   if ('run' in command) return command.run(input, deps, tell)
-  const { document, words, error = null, code } = await command.answer(input, deps)
+  const { readContext } = await import('./context.ts')
+  const { document, words, error = null, code } = await command.answer(input, await readContext(input, deps), deps)
   tell(document)
-  deps.stdout('json' in input.options && input.options.json === true ? json(document) : words())
+  deps.stdout('json' in input.options && input.options.json === true ? documentText(document) : words())
   if (error !== null) throw error
   return code
 }
@@ -169,7 +170,7 @@ function failure(error: unknown): string {
   const { kind, complaints } =
     error instanceof LakeError ? error : { kind: 'unexpected', complaints: [{ subject: said }] }
   const told = complaints.map(({ subject, expected, got, next }: Complaint) => ({ subject, expected, got, next }))
-  return json({ error: { kind, exit_code: exitCode(error), complaints: told } })
+  return documentText({ error: { kind, exit_code: exitCode(error), complaints: told } })
 }
 
 /** Takes every key out of a text; loaded only where there is something to tell. */

@@ -1,6 +1,5 @@
 import { compact, type MergeSummary, mergeVerdict, type MetricSize, metricSizes } from '../upkeep/compact.ts'
 import { redate, type RedateSummary } from '../upkeep/redate.ts'
-import { readContext } from './context.ts'
 import { lakeWorld, openedLake, viewingWorld } from './world.ts'
 import { bytes, whole } from '../words/figures.ts'
 import { table } from '../words/table.ts'
@@ -17,8 +16,7 @@ export const compactCommand = answering({
   },
   details:
     'Rows and content digest of old and new files are compared before they are exchanged; the old files stay on\ndisk until vacuum. Waits for no job: fetches and readers go on meanwhile. docs/compaction.md tells more.',
-  answer: async (input, deps) => {
-    const { settings, catalogue } = await readContext(input, deps)
+  answer: async (input, { settings, catalogue }, deps) => {
     const root = settings.data
     await openedLake(deps, root)
     const redated = input.options.redate ? await redate(root, catalogue, lakeWorld(deps, 'compact')) : null

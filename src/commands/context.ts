@@ -7,7 +7,7 @@ import { refuseSlips } from '../metrics/assets.ts'
 import { heldSelections } from '../metrics/prepare.ts'
 import { kinds } from '../kinds.ts'
 import { formatInstant, intervals } from '../time.ts'
-import type { Deps, Input, OptionValues } from './spec.ts'
+import type { CommandContext, Deps, Input, OptionValues } from './spec.ts'
 
 /** The flags that select series; the same for `plan` and `fetch`. */
 export const selectionOptions = {
@@ -32,14 +32,8 @@ export const boundingOptions = {
 
 type Selecting = OptionValues<typeof selectionOptions>
 
-/** Settings and catalogue of a call. */
-export interface Context {
-  readonly settings: Settings
-  readonly catalogue: Catalogue
-}
-
 /** What flags, environment and config file say together. */
-export function readSettings(input: Input, { env, cwd }: Pick<Deps, 'env' | 'cwd'>): Settings {
+export function settingsOf(input: Input, { env, cwd }: Pick<Deps, 'env' | 'cwd'>): Settings {
   const flags = { config: input.options.config, data: input.options.data }
   return resolveSettings({ flags, env, cwd })
 }
@@ -50,8 +44,8 @@ export function isVerbose(input: Input, { env }: Pick<Deps, 'env'>): boolean {
 }
 
 /** Settings and catalogue of this call. */
-export async function readContext(input: Input, deps: Pick<Deps, 'env' | 'cwd'>): Promise<Context> {
-  const settings = readSettings(input, deps)
+export async function readContext(input: Input, deps: Pick<Deps, 'env' | 'cwd'>): Promise<CommandContext> {
+  const settings = settingsOf(input, deps)
   return { settings, catalogue: applySettings(await checkedCatalogue(settings.catalogs), settings) }
 }
 
@@ -70,7 +64,7 @@ export function rangeOf({ since, until }: Pick<Selecting, 'since' | 'until'>): P
 }
 
 /** What ends a run: a signal, or `--timeout`, in seconds. */
-export function runOf(
+export function withinTime(
   { options: { timeout } }: Input<typeof timeoutOption>,
   { signal, sleep }: Deps,
 ): Pick<Deps, 'signal' | 'sleep'> {
@@ -86,7 +80,7 @@ export const timeoutOption = { '--timeout SECONDS': { about: 'give up after so l
  */
 export async function selectionsOf(
   { options }: Input<typeof selectionOptions>,
-  { settings, catalogue }: Context,
+  { settings, catalogue }: CommandContext,
 ): Promise<readonly Selection[]> {
   const { since, until } = rangeOf(options)
   const { assets } = options

@@ -8,13 +8,22 @@ import { buildViews } from '../views/build.ts'
 import { redact } from '../secrets/secrets.ts'
 import { refuseMirror } from '../store/marker.ts'
 import { givenKeys } from '../config/settings.ts'
-import { type Context, readContext } from './context.ts'
+import { readContext } from './context.ts'
 import { fetchCommand } from './fetch.ts'
 import { parseCommand } from './parse.ts'
 import { answerPlan, planCommand } from './plan.ts'
 import { bytes, whole } from '../words/figures.ts'
 import { syncCommand } from './registry.ts'
-import { type Answer, type AnsweringSpec, type Deps, type Input, json, type OptionTable, talking } from './spec.ts'
+import {
+  type CommandAnswer,
+  type AnsweringSpec,
+  type CommandContext,
+  type Deps,
+  type Input,
+  documentText,
+  type OptionTable,
+  talking,
+} from './spec.ts'
 import { statusCommand } from './status.ts'
 import { vacuumCommand } from './vacuum.ts'
 import { usualBudget, verifyCommand } from './verify.ts'
@@ -34,7 +43,7 @@ interface Day {
   readonly input: Input
   readonly deps: Deps
   readonly dry: boolean
-  readonly context: Context
+  readonly context: CommandContext
   /** APIs that are neither set up nor in the lake, with the variable that is missing. */
   readonly absent: ReadonlyMap<'metrics' | 'registry', string>
 }
@@ -70,7 +79,7 @@ pitlake.yaml; it keeps 30 days. Of several exit codes the first in the order 4, 
     const list = told.map((one) => ({ step: one.step, exit_code: one.code, line: one.line, report: one.report }))
     const document = { exit_code: code, steps: list }
     tell(document)
-    if (scripted) deps.stdout(json(document))
+    if (scripted) deps.stdout(documentText(document))
     return code
   },
 })
@@ -141,7 +150,7 @@ async function take({ absent, dry }: Day, [, api, would, work]: Step): Promise<S
 }
 
 /** Has a command answer as if it had been typed with these flags; its document, or its complaint, becomes the line. */
-async function command<Table extends OptionTable, Said extends Answer>(
+async function command<Table extends OptionTable, Said extends CommandAnswer>(
   day: Day,
   spec: AnsweringSpec<Table, Said>,
   flags: readonly string[],
@@ -159,7 +168,7 @@ async function command<Table extends OptionTable, Said extends Answer>(
   let report: unknown = null
   const told = await attempt(day, async () => {
     const typed = parseCommand(spec, [...same, ...(verbose ? ['--verbose'] : []), ...flags])
-    const { document, error = null, code = 0 } = await spec.answer(typed, own)
+    const { document, error = null, code = 0 } = await spec.answer(typed, day.context, own)
     // Also a run that ends with a complaint has its document by then.
     report = document
     if (error !== null) throw error

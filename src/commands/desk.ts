@@ -15,11 +15,10 @@ import { check, readStanding } from '../report/status.ts'
 import { realDisk } from '../store/disk.ts'
 import { formatDuration } from '../time.ts'
 import type { Beginning, DoorQuestion, MadeAnswer } from './answering.ts'
-import type { Context } from './context.ts'
 import { keylessOf } from './hooks.ts'
 import { beforeLeaving } from './leave.ts'
 import { memoryBound } from './query.ts'
-import type { Deps, Input } from './spec.ts'
+import type { CommandContext, Deps, Input } from './spec.ts'
 
 /** The options of every command that answers many questions. */
 export const deskOptions = (timeout: string) =>
@@ -47,7 +46,7 @@ export const deskOptions = (timeout: string) =>
 export type Answers = Answerer<DoorQuestion, DoorAnswer>
 
 /** What a command answers with. */
-export interface AnswersInput {
+interface AnswersInput {
   readonly settings: Pick<Settings, 'data' | 'secrets'>
   /** A folder for answers on their way. */
   readonly scratch: string
@@ -70,7 +69,7 @@ export function openAnswers(
 }
 
 /** The standing of the lake now, with the line of `status --check`. */
-export async function standingNow({ settings, catalogue }: Context, deps: Deps): Promise<object> {
+export async function standingNow({ settings, catalogue }: CommandContext, deps: Deps): Promise<object> {
   using ledger = await Ledger.openToRead(settings.data)
   const now = Math.floor(deps.now() / 1000)
   const { standing } = await readStanding(ledger, { settings, catalogue, now, arrivals: false })
@@ -82,7 +81,7 @@ const { url } = import.meta
 const program = fileURLToPath(new URL(url.endsWith('.ts') ? './answering.ts' : './answering.js', url))
 
 /** What is answered: as it is shown at a path, or what a tool gives. */
-export type DoorAnswer = Shown | Awaited<ReturnType<Tool['call']>>
+type DoorAnswer = Shown | Awaited<ReturnType<Tool['call']>>
 
 /** What a process of answers is started with. */
 interface Starting extends Beginning {

@@ -4,12 +4,11 @@ import { type Diagnosis, type DoctorDeps, examine } from '../upkeep/doctor.ts'
 import { againInWords, type ObservedAgain } from '../ledger/lost.ts'
 import { isLoopback, type Settings } from '../config/settings.ts'
 import { gravestOf, LakeError, usage } from '../errors.ts'
-import { checkProvider, type JudgedRow, type Preflight } from '../preflight/check.ts'
+import { checkProvider, type Preflight } from '../preflight/check.ts'
 import { spaceAt } from '../store/disk.ts'
 import { buildViews } from '../views/build.ts'
-import { type Context, readContext } from './context.ts'
 import { bytes, several, whole } from '../words/figures.ts'
-import { type Answer, answering, type Deps } from './spec.ts'
+import { type CommandAnswer, answering, type CommandContext, type Deps } from './spec.ts'
 import { besideWorld, lakeWorld } from './world.ts'
 
 /** `doctor`: what is wrong with a lake, and the remedy. */
@@ -27,8 +26,7 @@ export const doctorCommand = answering({
   },
   details:
     'Without a flag it only looks. Exit code 4: something is lost or unreadable; notices alone (orphans, stale\nlocks, little room) leave it at 0. Nothing is ever lost unless --forget-lost says so.\n--provider needs no lake and stores nothing: every row of docs/assumptions.md holds, is contradicted (exit code 4)\nor cannot be told; it ends with 3 where a key is refused, 5 where a limit is spent, 6 where nobody answers.',
-  answer: async (input, deps) => {
-    const { settings, catalogue } = await readContext(input, deps)
+  answer: async (input, { settings, catalogue }, deps) => {
     const { quick, rebuildLedger, repair, forgetLost, adopt, provider } = input.options
     if (provider) {
       if (quick || rebuildLedger || repair || forgetLost || adopt)
@@ -53,14 +51,14 @@ export const doctorCommand = answering({
 })
 
 /** The other doctor: of a provider, not of a lake. */
-async function askProvider(provider: Context, deps: Deps): Promise<Answer> {
+async function askProvider(provider: CommandContext, deps: Deps): Promise<CommandAnswer> {
   const { error, ...found } = await checkProvider(provider, besideWorld(deps))
   const against = found.rows.filter(({ verdict }) => verdict === 'contradicted')
   const document = { ok: against.length === 0 && error === null, ...found }
   return { document, words: () => providerInWords(found), error: gravestOf([contradiction(against), error]) }
 }
 
-function contradiction(against: readonly JudgedRow[]): LakeError | null {
+function contradiction(against: Preflight['rows']): LakeError | null {
   if (against.length === 0) return null
   const helps = against.some(({ yaml }) => yaml !== null)
   return new LakeError('integrity', {

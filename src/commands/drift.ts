@@ -1,7 +1,6 @@
 import type { Drift } from '../catalog/drift.ts'
 import { LakeError } from '../errors.ts'
 import { findDrift } from '../metrics/drift.ts'
-import { readContext } from './context.ts'
 import { several } from '../words/figures.ts'
 import { readGiven } from './given.ts'
 import { answering } from './spec.ts'
@@ -19,8 +18,7 @@ export const driftCommand = answering({
   },
   details:
     'One request. A parameter of which the listing says nothing has not changed; placeholders without a real\nname are reported apart. `catalog import` turns a saved listing into catalogue rows.',
-  answer: async (input, deps) => {
-    const { settings, catalogue } = await readContext(input, deps)
+  answer: async (input, { settings, catalogue }, deps) => {
     const file = input.options.file
     const drift = await findDrift(
       {

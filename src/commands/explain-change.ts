@@ -2,7 +2,7 @@ import { kinds } from '../kinds.ts'
 import { LakeError } from '../errors.ts'
 import { type ChangedPoint, type ChangedRecord, type Explained, explainChange } from '../results/explain-change.ts'
 import { formatInstant } from '../time.ts'
-import { readContext, runOf, timeoutOption } from './context.ts'
+import { withinTime, timeoutOption } from './context.ts'
 import { stampedPath } from './given.ts'
 import { answering, showLive } from './spec.ts'
 import { programName } from './program.ts'
@@ -25,8 +25,7 @@ gives the earlier rows and after which it does not. Then as few of the points an
 row are named, each with both values and when it came. Where views or catalogue differ, and change rows of the same data,
 they are named, too. Exit 0: the same, or explained: a result may change as a lake grows. Exit 4: it differs, and nothing
 that the lake holds says why. Exit 6: results of two different queries.`,
-  answer: async (input, deps) => {
-    const { settings } = await readContext(input, deps)
+  answer: async (input, { settings }, deps) => {
     const [from = '', to = null] = input.args
     const path = (file: string): string => stampedPath(deps.cwd, file)
     const found = await explainChange(
@@ -38,7 +37,7 @@ that the lake holds says why. Exit 6: results of two different queries.`,
         program: programName(),
         onRun: ({ runs, about }) => showLive(deps, `run ${runs}: ${about}`),
       },
-      runOf(input, deps),
+      withinTime(input, deps),
     )
     showLive(deps, '')
     return { document: found, words: () => inWords(found), error: judged(found) }

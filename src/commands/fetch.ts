@@ -1,10 +1,11 @@
 import { fetchSeries } from '../metrics/fetch.ts'
 import { beginsInWords, type IngestSummary, verdict } from '../metrics/tally.ts'
-import { isVerbose, readContext, selectionOptions, selectionsOf, boundingOptions } from './context.ts'
+import { boundingOptions, isVerbose, selectionOptions, selectionsOf } from './context.ts'
 import { fetchProgress } from './progress.ts'
 import { answering } from './spec.ts'
 import { askingWorld } from './world.ts'
 import { whole } from '../words/figures.ts'
+import { labelled } from '../words/table.ts'
 
 /** `fetch`: brings the selected metrics up to date. */
 export const fetchCommand = answering({
@@ -19,8 +20,7 @@ export const fetchCommand = answering({
   },
   details:
     'The first Ctrl-C finishes what is in flight and commits; the second stops at once. Either way the same\ncommand goes on later: stored points never change, an upstream difference is a violation (exit 4).',
-  answer: async (input, deps) => {
-    const { settings, catalogue } = await readContext(input, deps)
+  answer: async (input, { settings, catalogue }, deps) => {
     const { gaps: gapsOnly, maxRequests = null, providerMoved } = input.options
     const verbose = isVerbose(input, deps)
     const progress = fetchProgress(deps, verbose)
@@ -43,26 +43,26 @@ export const fetchCommand = answering({
 const shown = 3
 
 /** Where history begins later than it was asked for. */
-function begins({ begins_later: later }: IngestSummary): string[] {
-  const lines = later.slice(0, shown).map((one) => `begins later ${beginsInWords(one)}`)
-  return later.length <= shown
-    ? lines
-    : [...lines, `begins later ${whole(later.length - shown)} more series: see --json`]
+function begins({ begins_later: later }: IngestSummary): (readonly [string, string])[] {
+  const lines = later.slice(0, shown).map((one) => ['begins later', beginsInWords(one)] as const)
+  const more = later.length - shown
+  return more <= 0 ? lines : [...lines, ['begins later', `${whole(more)} more series: see --json`]]
 }
 
 function inWords(summary: IngestSummary): string {
-  const { windows, incidents } = summary
+  const { windows, incidents, gaps, accepted, violations, points_added: points } = summary
+  const unasked = windows.not_asked === 0 ? '' : `, ${windows.not_asked} not asked`
   const among = incidents === 0 ? '' : `, ${incidents === 1 ? 'an incident' : `${incidents} incidents`} among them`
-  return [
-    `version      ${summary.version}`,
-    `requests     ${whole(summary.requests)}`,
-    `points       ${whole(summary.points_added)} added in ${summary.files_added} files`,
-    `windows      ${windows.covered} covered, ${windows.empty} empty, ${windows.unsupported} unsupported, ${windows.failed} failed${windows.not_asked === 0 ? '' : `, ${windows.not_asked} not asked`}`,
-    ...(summary.gaps === 0
-      ? []
-      : [`gaps         ${whole(summary.gaps)} windows in which points are missing: pitlake sql "FROM gaps"`]),
+  return labelled([
+    ['version', String(summary.version)],
+    ['requests', whole(summary.requests)],
+    ['points', `${whole(points)} added in ${summary.files_added} files`],
+    [
+      'windows',
+      `${windows.covered} covered, ${windows.empty} empty, ${windows.unsupported} unsupported, ${windows.failed} failed${unasked}`,
+    ],
+    gaps !== 0 && ['gaps', `${whole(gaps)} windows in which points are missing: pitlake sql "FROM gaps"`],
     ...begins(summary),
-    `violations   ${summary.violations}${among}${summary.accepted === 0 ? '' : `, and ${summary.accepted} accepted`}`,
-    '',
-  ].join('\n')
+    ['violations', `${violations}${among}${accepted === 0 ? '' : `, and ${accepted} accepted`}`],
+  ])
 }

@@ -2,7 +2,7 @@ import { givenKeys } from '../config/settings.ts'
 import type { HookName } from '../config/health.ts'
 import { LakeError } from '../errors.ts'
 import { Ledger } from '../ledger/ledger.ts'
-import { type Alarms, alarmsOf, type Differing, newAlarms } from '../report/alarms.ts'
+import { type Alarms, alarmsOf, type UpstreamDifference, newAlarms } from '../report/alarms.ts'
 import { patience } from '../report/freshness.ts'
 import { judgedReasons, readStanding } from '../report/status.ts'
 import type { Reason } from '../report/trust.ts'
@@ -10,9 +10,8 @@ import { isBegun } from '../store/begin.ts'
 import { waitForLock } from '../store/lock.ts'
 import { redact } from '../secrets/secrets.ts'
 import { formatInstant } from '../time.ts'
-import type { Context } from './context.ts'
 import { runHook } from './run-hook.ts'
-import type { Deps } from './spec.ts'
+import type { CommandContext, Deps } from './spec.ts'
 import { scripted } from './violations.ts'
 import { lakeWorld } from './world.ts'
 
@@ -33,7 +32,7 @@ const mostTold = 100
 
 /** The hooks of the config for one command. `say` is told of one that failed. */
 export async function openHooks(
-  context: Context,
+  context: CommandContext,
   job: string,
   deps: Deps,
   say: (words: string) => void,
@@ -90,7 +89,7 @@ const nowOf = (deps: Deps): string => formatInstant(Math.floor(deps.now() / 1000
 const longestLook = 60
 
 /** What is new, which only one of several jobs tells. */
-async function newsNow(context: Context, deps: Deps, before: readonly Differing[]) {
+async function newsNow(context: CommandContext, deps: Deps, before: readonly UpstreamDifference[]) {
   const root = context.settings.data
   if (!isBegun(root)) return null
   const { holder, sleep, random, nowMicros } = lakeWorld(deps, 'hooks')
@@ -100,7 +99,12 @@ async function newsNow(context: Context, deps: Deps, before: readonly Differing[
   return alarms && { alarms, ...(await newAlarms(root, alarms, before)) }
 }
 
-async function tellNews(context: Context, deps: Deps, before: readonly Differing[], call: Fire): Promise<void> {
+async function tellNews(
+  context: CommandContext,
+  deps: Deps,
+  before: readonly UpstreamDifference[],
+  call: Fire,
+): Promise<void> {
   const news = await newsNow(context, deps, before)
   if (news === null) return
   const { alarms, violations, stale } = news
@@ -113,7 +117,7 @@ async function tellNews(context: Context, deps: Deps, before: readonly Differing
 }
 
 /** Everything that `status --check` has to say now, the gravest first. */
-async function reasonsNow({ settings, catalogue }: Context, deps: Deps): Promise<readonly Reason[]> {
+async function reasonsNow({ settings, catalogue }: CommandContext, deps: Deps): Promise<readonly Reason[]> {
   using ledger = await Ledger.openToRead(settings.data)
   const now = Math.floor(deps.now() / 1000)
   const { standing } = await readStanding(ledger, { settings, catalogue, now, arrivals: false, patience })
@@ -121,7 +125,7 @@ async function reasonsNow({ settings, catalogue }: Context, deps: Deps): Promise
 }
 
 /** A lake that is not there or cannot be read alarms nobody: the job itself says so. */
-async function alarmsNow({ settings, catalogue }: Context, deps: Deps): Promise<Alarms | null> {
+async function alarmsNow({ settings, catalogue }: CommandContext, deps: Deps): Promise<Alarms | null> {
   const { check, data } = settings
   try {
     using ledger = await Ledger.openToRead(data)

@@ -5,12 +5,12 @@ import { readListing } from '../catalog/listing.ts'
 import { loadCatalogue } from '../catalog/load.ts'
 import { usage } from '../errors.ts'
 import { putOut } from '../store/output.ts'
-import { readSettings } from './context.ts'
+import { settingsOf } from './context.ts'
 import { readGiven } from './given.ts'
-import { answering } from './spec.ts'
+import { documentText, talking } from './spec.ts'
 
 /** `catalog import FILE`: a provider's own listing becomes a user catalogue file. */
-export const importListing = answering({
+export const importCommand = talking({
   name: 'catalog import',
   ends: [6],
   args: [{ name: 'file', about: 'the listing', required: true }],
@@ -18,20 +18,22 @@ export const importListing = answering({
     '--out FILE': { about: 'the user catalogue file to write', default: 'my-endpoints.yaml' },
     '--all': 'also paths that do not end in _pit',
     '--force': 'overwrite the file',
+    // Not an answer: the file that it overwrites may be one that the config names, and broken.
+    '--json': 'one JSON document on stdout',
   },
   details:
     'Endpoints that the catalogue has already are left out; unknown keys are kept under `extra`.\nName the written file in pitlake.yaml: `catalogs: [my-endpoints.yaml]`.',
-  answer: async (input, deps) => {
-    const file = input.args[0] ?? ''
-    const out = input.options.out ?? 'my-endpoints.yaml'
+  run: async (input, deps) => {
+    const [file = ''] = input.args
+    const { out, all, force, json: scripted } = input.options
     const target = resolve(deps.cwd, out)
-    if (existsSync(target) && !input.options.force)
+    if (existsSync(target) && !force)
       throw usage(out, { expected: 'no such file yet', got: 'one', next: 'use --force to overwrite' })
-    const settings = readSettings(input, deps)
+    const settings = settingsOf(input, deps)
     const others = settings.catalogs.filter((path) => path !== target)
     const catalogue = loadCatalogue(others)
     const listed = readListing(file, readGiven(deps.cwd, file, 'a readable listing'))
-    const pit = listed.filter((row) => input.options.all || row.path.endsWith('_pit'))
+    const pit = listed.filter((row) => all || row.path.endsWith('_pit'))
     const fresh = pit.filter((row) => !catalogue.endpoints.has(row.path))
     const facts = {
       listed: listed.length,
@@ -46,8 +48,8 @@ export const importListing = answering({
       loadCatalogue(others, undefined, [{ name: out, text }])
       await putOut(target, text, settings.data, '--out')
     }
-    const words = () =>
-      `${facts.listed} listed, ${facts.known} known already, ${facts.skipped} not point-in-time, ${facts.added} added${facts.file === null ? '' : ` to ${out}`}\n`
-    return { document: facts, words }
+    const { known, skipped, added } = facts
+    const words = `${facts.listed} listed, ${known} known already, ${skipped} not point-in-time, ${added} added`
+    deps.stdout(scripted ? documentText(facts) : `${words}${fresh.length > 0 ? ` to ${out}` : ''}\n`)
   },
 })

@@ -3,10 +3,10 @@ import { resolve } from 'node:path'
 import { configJsonSchema } from '../config/config.ts'
 import { usage } from '../errors.ts'
 import { putOut } from '../store/output.ts'
-import { json, talking } from './spec.ts'
+import { documentText, talking } from './spec.ts'
 
 /** `init`: the two files a new lake starts from; never overwrites. */
-export const init = talking({
+export const initCommand = talking({
   name: 'init',
   ends: [6],
   options: {
@@ -14,7 +14,7 @@ export const init = talking({
     '--force': 'overwrite files that are there',
   },
   run: async (input, deps) => {
-    if (input.options.schema) return deps.stdout(json(configJsonSchema()))
+    if (input.options.schema) return deps.stdout(documentText(configJsonSchema()))
     if (deps.cwd.includes('?'))
       throw usage('init', { expected: 'a folder without ? in its path', got: deps.cwd, next: 'rename it' })
     const files = ['pitlake.yaml', '.env.example'].map((name) => ({ name, path: resolve(deps.cwd, name) }))

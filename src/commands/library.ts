@@ -5,7 +5,7 @@ import { dispatch } from './cli.ts'
 import type { Deps } from './spec.ts'
 
 /** What a program says to a command. */
-export interface Asking {
+interface Asking {
   readonly folder: string
   /** Ends that are answers, too, beside 0. */
   readonly ends?: readonly number[]

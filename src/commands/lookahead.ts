@@ -18,14 +18,14 @@ import type { StampNote } from '../results/stamped.ts'
 import { realDisk } from '../store/disk.ts'
 import type { Engine } from '../store/engine.ts'
 import { temporaryFolder } from '../store/files.ts'
-import { readContext, runOf, timeoutOption } from './context.ts'
+import { withinTime, timeoutOption } from './context.ts'
 import { setOption } from './flags.ts'
 import { judged, readGiven, stampedPath } from './given.ts'
 import { variablesOf } from './query.ts'
 import { answering, type Deps, showLive } from './spec.ts'
 
 /** `lookahead FILE.sql`: proves or disproves that a query looks ahead. */
-export const lookahead = answering({
+export const lookaheadCommand = answering({
   name: 'lookahead',
   ends: [4, 5, 6],
   args: [
@@ -61,10 +61,9 @@ deterministic.
 
 With --function a program of another language runs a function of its own in the same worlds; pitlake.lookahead in Python
 and lookahead in TypeScript do.`,
-  answer: async (input, deps) => {
-    const { settings } = await readContext(input, deps)
+  answer: async (input, { settings }, deps) => {
     const file = input.args[0] ?? ''
-    const { signal } = runOf(input, deps)
+    const { signal } = withinTime(input, deps)
     const trial: TrialInput = {
       ts: input.options.ts,
       labels: input.options.labels ?? [],

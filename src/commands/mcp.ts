@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { serveMcp } from '../door/mcp.ts'
 import type { Tool } from '../door/tools.ts'
 import type { ToolHead } from './answering.ts'
-import { type Context, readContext } from './context.ts'
+import { readContext } from './context.ts'
 import { type Answers, deskOptions, openAnswers, standingNow } from './desk.ts'
-import { type Deps, talking } from './spec.ts'
+import { type CommandContext, type Deps, talking } from './spec.ts'
 import { programVersion } from './program.ts'
 import { withScratch } from './query.ts'
 import { untilStopped } from './world.ts'
@@ -52,7 +52,7 @@ export const mcpCommand = talking({
 })
 
 /** Has a tool called; how the lake stands is read here, where the settings are. */
-function calling(tool: string, answers: Answers, context: Context, deps: Deps): Tool['call'] {
+function calling(tool: string, answers: Answers, context: CommandContext, deps: Deps): Tool['call'] {
   return async (args, gone) => {
     const standing = tool === 'status' ? await standingNow(context, deps) : {}
     const answer = await answers.ask({ tool, args, standing }, gone)

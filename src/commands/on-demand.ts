@@ -2,8 +2,8 @@ import { loadCatalogue } from '../catalog/load.ts'
 import { LakeError } from '../errors.ts'
 import { isBegun } from '../store/begin.ts'
 import { Ledger } from '../ledger/ledger.ts'
-import { readSettings } from './context.ts'
-import type { World } from './sandbox.ts'
+import { settingsOf } from './context.ts'
+import type { SandboxWorld } from './sandbox.ts'
 import type { Deps, Input } from './spec.ts'
 
 /** Whatever of these is set, the user has a provider in mind. */
@@ -27,15 +27,15 @@ export async function withProvider<T>(input: Input, deps: Deps, work: (deps: Dep
 }
 
 /** The world that the ledger has on record; undefined where a provider is named or the lake is not a sandbox's. */
-async function worldFor(input: Input, deps: Deps): Promise<World | undefined> {
+async function worldFor(input: Input, deps: Deps): Promise<SandboxWorld | undefined> {
   if (providerVariables.some((name) => (deps.env[name] ?? '').trim() !== '')) return undefined
-  const { data, metrics, registry } = readSettings(input, deps)
+  const { data, metrics, registry } = settingsOf(input, deps)
   if (metrics.url !== null || registry.url !== null || !isBegun(data)) return undefined
   return readWorld(data, deps)
 }
 
 /** A lake that cannot be read says so to the command itself. */
-async function readWorld(data: string, deps: Deps): Promise<World | undefined> {
+async function readWorld(data: string, deps: Deps): Promise<SandboxWorld | undefined> {
   try {
     using ledger = await Ledger.openToRead(data)
     const { provider } = ledger.head()
@@ -51,7 +51,7 @@ async function readWorld(data: string, deps: Deps): Promise<World | undefined> {
 }
 
 /** Nobody wrote down how large the registry was that filled the lake, but the two sizes are far apart. */
-async function scaleOf(ledger: Ledger, deps: Deps): Promise<World['scale']> {
+async function scaleOf(ledger: Ledger, deps: Deps): Promise<SandboxWorld['scale']> {
   if (ledger.head().provider?.registry === undefined) return 'demo'
   const { registryStatus } = await import('../registry/status.ts')
   const { records } = await registryStatus(ledger, loadCatalogue(), deps.now(), null)

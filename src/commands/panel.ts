@@ -4,7 +4,7 @@ import { usage } from '../errors.ts'
 import { gridOptions, panelOptions } from '../query/options.ts'
 import { type Decisions, panelSpec, panelSql } from '../query/panel.ts'
 import { flagsOf, givenOptions } from './flags.ts'
-import { lakeFolder, queryOptions } from './query.ts'
+import { dataFolder, queryOptions } from './query.ts'
 import { writeAnswer } from './sql.ts'
 import { type Deps, talking } from './spec.ts'
 
@@ -31,7 +31,7 @@ export const panelCommand = talking({
     const panel = panelSpec(givenOptions(describedOptions, input.options), 'terminal', decisionsIn(decisions, deps))
     const sql = panelSql(panel)
     if (explain) return deps.stdout(`${sql.decisions};\n${sql.query};\n`)
-    await writeAnswer(input, deps, lakeFolder(input, deps), { panel })
+    await writeAnswer(input, deps, dataFolder(input, deps), { panel })
   },
 })
 

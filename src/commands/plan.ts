@@ -1,5 +1,4 @@
 import { ruleFor } from '../catalog/availability.ts'
-import type { SeriesName } from '../catalog/series.ts'
 import { usage } from '../errors.ts'
 import { kinds } from '../kinds.ts'
 import type { Plan, Totals } from '../metrics/plan.ts'
@@ -8,9 +7,9 @@ import { formatDate, formatInstant, type Instant } from '../time.ts'
 import { type DueBy, type NextPoint, nextPoints, registryDue } from '../watch/due.ts'
 import { lagsNow, lakeNow } from '../watch/lake.ts'
 import { bytes, span, whole } from '../words/figures.ts'
-import { table, wrapped } from '../words/table.ts'
-import { boundingOptions, readContext, selectionOptions, selectionsOf } from './context.ts'
-import { type Answer, answering, type Deps, type Input } from './spec.ts'
+import { labelled, type LabelledRow, table, wrapped } from '../words/table.ts'
+import { boundingOptions, selectionOptions, selectionsOf } from './context.ts'
+import { type CommandAnswer, answering, type CommandContext, type Deps, type Input } from './spec.ts'
 import { besideWorld, lakeWorld } from './world.ts'
 
 const planOptions = {
@@ -33,23 +32,26 @@ export const planCommand = answering({
     "Asks the provider for its metadata of the selected paths where the lake's are older than 7 days (free, and no part\nof the counts), as `fetch` does, and keeps them in a lake that it may write to. What they leave out is not asked.\n\n" +
     'Flags for paths, assets or dimensions make a selection of their own; without them `select` of the\nconfig holds, without that what the lake holds already. -v shows where each setting comes from.\n\n' +
     '--due lists the next point of each series by the instant at which it should be there: by the lag that its endpoint\nhas shown (what `audit availability` measures, after ten arrivals), else by its availability rule. It asks nobody.',
-  answer: async (input, deps) => {
+  answer: async (input, context, deps) => {
     const { due, at = Math.floor(deps.now() / 1000), requests, offline, gaps, maxRequests } = input.options
     if (due) {
       // What speaks of requests has no say in what is due.
       const beside = Object.entries({ requests, offline, gaps, 'max-requests': maxRequests }).find(([, value]) => value)
       if (beside !== undefined)
         throw usage('--due', { expected: 'no flag that is about requests', got: `--${beside[0]}` })
-      return await answerDue(input, deps, at)
+      return await answerDue(input, context, at)
     }
     if (input.options.at !== undefined) throw usage('--at', { expected: '--due with it', got: 'no --due' })
-    return await answerPlan(input, deps)
+    return await answerPlan(input, context, deps)
   },
 })
 
 /** What a fetch would ask, as `plan` says it. */
-export async function answerPlan(input: Input<typeof planOptions>, deps: Deps): Promise<Answer<Totals>> {
-  const { settings, catalogue } = await readContext(input, deps)
+export async function answerPlan(
+  input: Input<typeof planOptions>,
+  { settings, catalogue }: CommandContext,
+  deps: Deps,
+): Promise<CommandAnswer<Totals>> {
   const { maxRequests: most, offline, gaps: gapsOnly, requests } = input.options
   const selections = await selectionsOf(input, { settings, catalogue })
   const now = Math.floor(deps.now() / 1000)
@@ -75,7 +77,7 @@ export async function answerPlan(input: Input<typeof planOptions>, deps: Deps): 
   const words = (): string => {
     for (const note of notesOn(plan, most)) deps.stderr(`note: ${note}\n`)
     const list = requests ? `${requestTable(plan)}\n` : ''
-    return `${list}${inWords(plan)}${'metadata'.padEnd(10)} of ${paths} paths, ${asked} asked for now\n`
+    return `${list}${inWords(plan, `of ${paths} paths, ${asked} asked for now`)}`
   }
   return { document, words }
 }
@@ -89,15 +91,16 @@ function requestTable({ asks }: Plan): string {
   return table(['endpoint', 'asset', 'interval', 'dimensions', 'range', 'points', 'credits'], rows)
 }
 
-function inWords({ totals, blocked }: Plan): string {
-  const lines = [
-    ...(['series', 'windows', 'requests', 'credits'] as const).map((name) => [name, whole(totals[name])]),
+function inWords({ totals, blocked }: Plan, metadata: string): string {
+  const rows: readonly LabelledRow[] = [
+    ...(['series', 'windows', 'requests', 'credits'] as const).map((name) => [name, whole(totals[name])] as const),
     ['points', `about ${whole(totals.points)}`],
     ['bytes', `about ${bytes(totals.bytes)}`],
     ['duration', `about ${span(totals.seconds)}`],
-    ...(blocked.length > 0 ? [['not asked', `${whole(blocked.length)} windows`]] : []),
+    blocked.length > 0 && ['not asked', `${whole(blocked.length)} windows`],
+    ['metadata', metadata],
   ]
-  return lines.map(([name = '', value]) => `${name.padEnd(10)} ${value}\n`).join('')
+  return labelled(rows, 11)
 }
 
 function notesOn({ totals, blocked, notes }: Plan, most: number | undefined): string[] {
@@ -120,48 +123,27 @@ function listed(plan: Plan): readonly object[] {
   }))
 }
 
-/** One series of the list, as scripts read it; instants are ISO text. */
-interface DueRow extends SeriesName {
-  readonly due: string
-  readonly overdue: boolean
-  readonly t: string | null
-  readonly by: DueBy
-  /** Of the rule in force for the point. */
-  readonly basis: string
-  readonly observations: number
-  /** When `watch` asks for it. */
-  readonly poll: string
-}
-
-/** What comes next, and when: names are relied on by scripts. */
-interface DueList {
-  readonly at: string
-  readonly series: number
-  readonly overdue: number
-  readonly due: readonly DueRow[]
-  /** When the registry is to be polled next; null where the lake has none of it. */
-  readonly registry: string | null
-}
-
 /** `plan --due`: the next point of each series, by its rule or by the lag learnt so far; asks nobody. */
-async function answerDue(input: Input<typeof selectionOptions>, deps: Deps, at: Instant): Promise<Answer<DueList>> {
-  const { settings, catalogue } = await readContext(input, deps)
+async function answerDue(input: Input<typeof selectionOptions>, { settings, catalogue }: CommandContext, at: Instant) {
   const selections = await selectionsOf(input, { settings, catalogue })
   const { wanted, held, registryPolled } = await lakeNow(settings.data, catalogue, selections, at)
   const learnt = await lagsNow(settings.data, catalogue, wanted)
   const points = nextPoints(wanted, { held, learnt, weekStart: settings.metrics.weekStart, at })
   const registry = registryPolled === null ? null : registryDue(registryPolled, at)
-  const document: DueList = {
+  // What comes next, and when: names are relied on by scripts.
+  const document = {
     at: formatInstant(at),
     series: wanted.length,
     overdue: points.filter(({ due }) => due < at).length,
     due: points.map((point) => rowOf(point, at)),
+    /** When the registry is to be polled next; null where the lake has none of it. */
     registry: registry === null ? null : formatInstant(registry),
   }
   return { document, words: () => dueInWords(points, registry, at) }
 }
 
-function rowOf({ series, endpoint, interval, t, due, by, observations, poll }: NextPoint, at: Instant): DueRow {
+/** One series of the list: instants as ISO text, the basis of the rule in force, and when `watch` asks for it. */
+function rowOf({ series, endpoint, interval, t, due, by, observations, poll }: NextPoint, at: Instant) {
   const { metric, asset, currency, exchange, network } = series
   const { basis } = ruleFor(endpoint.rules[interval], t ?? Infinity)
   const instants = { due: formatInstant(due), t: t === null ? null : formatInstant(t), poll: formatInstant(poll) }

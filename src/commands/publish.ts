@@ -7,7 +7,6 @@ import { bytes, several, whole } from '../words/figures.ts'
 import { table } from '../words/table.ts'
 import { realDisk } from '../store/disk.ts'
 import { formatDuration } from '../time.ts'
-import { readContext } from './context.ts'
 import { answering, type Deps } from './spec.ts'
 import { besideWorld, lakeWorld, openedLake } from './world.ts'
 
@@ -29,8 +28,7 @@ export const publishCommand = answering({
   },
   details:
     'Each table becomes visible by one commit, `versions` last: it says which version of each table belongs to which\nversion of the lake. Killed at any instant, the same command goes on. docs/publish.md has the tables and who reads them.',
-  answer: async (input, deps) => {
-    const { settings, catalogue } = await readContext(input, deps)
+  answer: async (input, { settings, catalogue }, deps) => {
     await openedLake(deps, settings.data)
     const to = destinationNamed(input.args[0], deps)
     const what = { root: settings.data, catalogue, to }

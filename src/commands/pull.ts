@@ -3,9 +3,8 @@ import { type BackedUp, backup } from '../publish/publish-lake.ts'
 import type { CopyDeps } from '../publish/lake-copy.ts'
 import { pull, type Pulled } from '../publish/pull.ts'
 import { bytes, several } from '../words/figures.ts'
-import { readContext } from './context.ts'
 import { destinationNamed, webOf } from './publish.ts'
-import { type Answer, answering, type Deps, type Input, showLive } from './spec.ts'
+import { type CommandAnswer, answering, type CommandContext, type Deps, type Input, showLive } from './spec.ts'
 import { lakeWorld, openedLake } from './world.ts'
 
 /** `pull SRC`: a mirror of another lake, brought up to date. */
@@ -24,7 +23,8 @@ export const pullCommand = answering({
   details: `Asks no provider. The mirror stands in --data, which must be empty or a mirror of the same lake. Every file is checked
 against the digest that the journal holds for it; killed at any instant, the same command goes on. Results that were
 stamped where the lake is replay here. A mirror is read-only: every command that writes, but pull and views, refuses it.`,
-  answer: async (input, deps) => await brought(input, deps, { own: false, thorough: input.options.thorough }),
+  answer: async (input, context, deps) =>
+    await brought(input, context, deps, { own: false, thorough: input.options.thorough }),
 })
 
 /** `restore SRC`: a lake of its own from a backup. */
@@ -44,15 +44,15 @@ export const restoreCommand = answering({
 its own. Every file is checked against the digest that the journal holds for it; what does not fit is named (exit 4).
 Killed at any instant, the same command goes on; until all of it is there the folder is a mirror, which nothing writes to.
 Let one lake alone go on: what two copies of it bring apart cannot be joined again.`,
-  answer: async (input, deps) => await brought(input, deps, { own: true, thorough: true }),
+  answer: async (input, context, deps) => await brought(input, context, deps, { own: true, thorough: true }),
 })
 
 async function brought(
   input: Input,
+  { settings, catalogue }: CommandContext,
   deps: Deps,
   how: { readonly own: boolean; readonly thorough: boolean },
-): Promise<Answer<Pulled>> {
-  const { settings, catalogue } = await readContext(input, deps)
+): Promise<CommandAnswer<Pulled>> {
   const world = lakeWorld(deps, how.own ? 'restore' : 'pull')
   const pulled = await pull(
     { root: settings.data, source: input.args[0] ?? '', cwd: deps.cwd, catalogue, ...how },
@@ -62,7 +62,7 @@ async function brought(
 }
 
 /** How many files have come. */
-export function fileProgress(deps: Deps): Required<Pick<CopyDeps, 'onFile'>> {
+function fileProgress(deps: Deps): Required<Pick<CopyDeps, 'onFile'>> {
   return { onFile: (done, of) => showLive(deps, done === of ? '' : `${done} of ${of} files`) }
 }
 
@@ -90,8 +90,7 @@ export const backupCommand = answering({
 that the journal holds for it, and takes away there what that version and the stamped results do not need. One copy answers
 for every instant: observed_as_of is a filter on rows. What publish --lake wrote goes on as a backup, and pull mirrors it.
 The configuration and the user's own catalogue are not part of a lake.`,
-  answer: async (input, deps) => {
-    const { settings } = await readContext(input, deps)
+  answer: async (input, { settings }, deps) => {
     await openedLake(deps, settings.data)
     const what = { root: settings.data, to: destinationNamed(input.args[0], deps), thorough: input.options.thorough }
     const done = await backup(what, { ...lakeWorld(deps, 'backup'), ...fileProgress(deps) })

@@ -11,7 +11,7 @@ import { endings, formatOf, formats, type Sink, type WriteOptions } from '../que
 import { formatDuration } from '../time.ts'
 import { visibleLines } from '../visible.ts'
 import { kinds } from '../kinds.ts'
-import { readSettings } from './context.ts'
+import { settingsOf } from './context.ts'
 import { knowledgeFlags, knowledgeOf, type setOption } from './flags.ts'
 import { beforeLeaving, leave } from './leave.ts'
 import type { Deps, Input } from './spec.ts'
@@ -41,8 +41,8 @@ export const queryOptions = {
 export type Querying = Input<typeof queryOptions>
 
 /** The lake's folder of this call. */
-export function lakeFolder(input: Input, deps: Deps): string {
-  return resolve(deps.cwd, readSettings(input, deps).data)
+export function dataFolder(input: Input, deps: Deps): string {
+  return resolve(deps.cwd, settingsOf(input, deps).data)
 }
 
 /** The state of knowledge and the means that the options ask for. */
@@ -65,7 +65,7 @@ function settingOf(text: string): Setting {
 }
 
 /** How the result is to be written. */
-export interface Output extends WriteOptions {
+interface Output extends WriteOptions {
   readonly out: string | undefined
 }
 

@@ -1,9 +1,9 @@
 import { hookNames } from '../config/health.ts'
 import type { Settings } from '../config/settings.ts'
 import { exitCode, LakeError } from '../errors.ts'
-import { type Context, readContext, readSettings } from './context.ts'
+import { readContext, settingsOf } from './context.ts'
 import type { OpenHooks } from './hooks.ts'
-import type { Deps, Input, Tell } from './spec.ts'
+import type { CommandContext, Deps, Input, Tell } from './spec.ts'
 
 /** Does the work of a recorded job, then has the hooks run; a call that was refused before it began has no end. */
 export async function withHooks<T>(
@@ -36,9 +36,9 @@ export async function withHooks<T>(
 /** A mistake of the configuration is told by the command itself. */
 async function hooksOf(command: string, input: Input, deps: Deps): Promise<OpenHooks | null> {
   if ('dryRun' in input.options && input.options.dryRun === true) return null
-  let context: Context
+  let context: CommandContext
   try {
-    if (!hasHooks(readSettings(input, deps))) return null
+    if (!hasHooks(settingsOf(input, deps))) return null
     context = await readContext(input, deps)
   } catch (error) {
     if (error instanceof LakeError) return null

@@ -5,29 +5,13 @@ import { Ledger } from '../ledger/ledger.ts'
 import type { Filters, Stopped } from '../registry/reading.ts'
 import { endedBy } from '../ledger/requests.ts'
 import type { Value } from '../registry/json.ts'
-import { askLook, type RecordBeside, withHeldSide } from '../registry/look.ts'
+import { askLook, withHeldSide } from '../registry/look.ts'
 import { type RegistryInput, verdictOf } from '../registry/run.ts'
 import { hint } from '../suggestion.ts'
-import { readContext } from './context.ts'
 import { whole } from '../words/figures.ts'
-import { answering, type Deps, type Input } from './spec.ts'
+import { answering, type Deps } from './spec.ts'
 import { isBegun } from '../store/begin.ts'
 import { besideWorld } from './world.ts'
-
-/** What scripts read of `registry get`; names are relied on. */
-interface Got extends RecordBeside {
-  readonly resource: string
-  readonly address: string
-}
-
-/** What scripts read of `registry list`; names are relied on. */
-interface ListGot {
-  readonly resource: string
-  readonly filters: Filters
-  readonly address: string
-  readonly counts: Readonly<Record<RecordBeside['mark'], number>>
-  readonly records: readonly RecordBeside[]
-}
 
 const resourceArg = {
   name: 'RESOURCE',
@@ -37,15 +21,15 @@ const resourceArg = {
 } as const
 
 /** `registry get`: one record, here and there. */
-export const getCommand = answering({
+export const getRecordCommand = answering({
   name: 'registry get',
   ends: [3, 4, 5, 6],
   asks: true,
   args: [resourceArg, { name: 'ID', about: 'id of the record', required: true }],
   options: {},
   details: 'Stores nothing. A * marks each member that differs; new keys and another order of keys are no difference.',
-  answer: async (input, deps) => {
-    const job = await jobOf(input, deps)
+  answer: async (input, context, deps) => {
+    const job = { ...context, ...noJob }
     const resource = resourceOf(job, input.args[0] ?? '')
     const id = input.args[1] ?? ''
     const shown = await asked(job, deps, resource, { id })
@@ -59,13 +43,13 @@ export const getCommand = answering({
           next: hint(id, [...entities.keys()]),
         })
       const document = { resource: resource.name, address: shown.address, ...record }
-      return { document, words: () => recordText(document) }
+      return { document, words: () => recordText(shown.address, record) }
     })
   },
 })
 
 /** `registry list`: a list, here and there. */
-export const listCommand = answering({
+export const listRecordsCommand = answering({
   name: 'registry list',
   ends: [3, 4, 5, 6],
   asks: true,
@@ -79,8 +63,8 @@ export const listCommand = answering({
   },
   details: `Stores nothing. Marks: * differs, + only upstream, - only in the lake. The list of deployments shows verified ones
 only, and so does what is laid beside it.`,
-  answer: async (input, deps) => {
-    const job = await jobOf(input, deps)
+  answer: async (input, context, deps) => {
+    const job = { ...context, ...noJob }
     const resource = resourceOf(job, input.args[0] ?? '')
     const filters = filtersOf(input.options.filter, resource)
     const shown = await asked(job, deps, resource, { filters })
@@ -88,22 +72,15 @@ only, and so does what is laid beside it.`,
     return await withHeldSide(ledger, resource, async ({ fitting, beside }) => {
       const ids = [...new Set([...shown.records.keys(), ...fitting(filters)])].toSorted()
       const records = await beside(new Map(ids.map((id) => [id, shown.records.get(id) ?? null])))
-      const count = (mark: RecordBeside['mark']): number => records.filter((record) => record.mark === mark).length
-      const counts = {
-        same: count('same'),
-        differs: count('differs'),
-        only_held: count('only_held'),
-        only_upstream: count('only_upstream'),
-      }
+      const count = (mark: string): number => records.filter((record) => record.mark === mark).length
+      const counts = Object.fromEntries(Object.keys(marks).map((mark) => [mark, count(mark)]))
       const document = { resource: resource.name, filters, address: shown.address, counts, records }
-      return { document, words: () => listText(document) }
+      return { document, words: () => listText(shown.address, counts, records) }
     })
   },
 })
 
-async function jobOf(input: Input, deps: Deps): Promise<RegistryInput> {
-  return { ...(await readContext(input, deps)), acceptShrink: false, maxRequests: null, providerMoved: false }
-}
+const noJob = { acceptShrink: false, maxRequests: null, providerMoved: false } as const
 
 function resourceOf({ catalogue }: RegistryInput, name: string): Resource {
   const found = catalogue.resources.get(name)
@@ -145,18 +122,16 @@ async function heldLake(root: string): Promise<Ledger | null> {
   return isBegun(root) ? await Ledger.openToRead(root) : null
 }
 
-const markWords = {
-  same: 'the same on both sides',
-  differs: 'differs',
-  only_held: 'only in the lake',
-  only_upstream: 'only upstream',
+const marks = {
+  same: [' ', 'the same on both sides'],
+  differs: ['*', 'differs'],
+  only_held: ['-', 'only in the lake'],
+  only_upstream: ['+', 'only upstream'],
 } as const
-
-const signs = { same: ' ', differs: '*', only_held: '-', only_upstream: '+' } as const
 
 const width = 80
 
-function recordText({ address, mark, differences, held, offered }: Got): string {
+function recordText(address: string, { mark, differences, held, offered }: Beside): string {
   const names = [...new Set([...Object.keys(held ?? {}), ...Object.keys(offered ?? {})])]
   const first = Math.min(24, Math.max(6, ...names.map((name) => name.length)))
   const each = Math.floor((width - 2 - first - 4) / 2)
@@ -165,16 +140,16 @@ function recordText({ address, mark, differences, held, offered }: Got): string 
   const rows = names.map((name) =>
     line(differences.includes(name) ? '*' : ' ', name, textOf(held?.[name]), textOf(offered?.[name])),
   )
-  const what = mark === 'differs' ? `differs in ${differences.length} of ${names.length} members` : markWords[mark]
+  const what = mark === 'differs' ? `differs in ${differences.length} of ${names.length} members` : marks[mark][1]
   return `${[cut(`${address}: ${what}`, width), line(' ', 'member', 'held', 'provider now'), ...rows].join('\n')}\n`
 }
 
-function listText({ address, counts, records }: ListGot): string {
+function listText(address: string, counts: Readonly<Record<string, number>>, records: readonly Beside[]): string {
   const first = Math.min(40, Math.max(2, ...records.map(({ id }) => id.length)))
   const some = Object.entries(counts).filter(([, count]) => count > 0)
   const lines = records.map(({ id, mark, differences }) => {
-    const what = mark === 'differs' ? `differs in ${differences.join(', ')}` : markWords[mark]
-    return cut(`${signs[mark]} ${cut(id, first).padEnd(first)}  ${what}`, width)
+    const what = mark === 'differs' ? `differs in ${differences.join(', ')}` : marks[mark][1]
+    return cut(`${marks[mark][0]} ${cut(id, first).padEnd(first)}  ${what}`, width)
   })
   const counted = some.map(([name, count]) => `${whole(count)} ${name.replaceAll('_', ' ')}`).join(', ')
   return `${[cut(`${address}: ${whole(records.length)} records, ${counted || 'none'}`, width), ...lines].join('\n')}\n`

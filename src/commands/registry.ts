@@ -11,10 +11,10 @@ import {
 import { registryState } from '../registry/state.ts'
 import { isBegun } from '../store/begin.ts'
 import { Ledger } from '../ledger/ledger.ts'
-import { isVerbose, readContext } from './context.ts'
+import { isVerbose } from './context.ts'
 import { span } from '../words/figures.ts'
-import { table } from '../words/table.ts'
-import { type Answer, answering, type Deps, type Input } from './spec.ts'
+import { labelled, table } from '../words/table.ts'
+import { type CommandAnswer, answering, type CommandContext, type Deps, type Input } from './spec.ts'
 import { askingWorld, besideWorld, spareHeap } from './world.ts'
 
 const jobOptions = {
@@ -32,7 +32,7 @@ export const snapshotCommand = answering({
   options: jobOptions,
   details:
     'One request; where the provider refuses it by its own limit, the lists are read instead. What differs from the\nheld state becomes history. A snapshot that loses too much is held back (exit 4) until --accept-shrink.',
-  answer: async (input, deps) => await asked(input, deps, 'snapshot', registrySnapshot),
+  answer: async (input, context, deps) => await asked(input, context, deps, 'snapshot', registrySnapshot),
 })
 
 /** `registry sync`: the change feed up to its tail. */
@@ -44,20 +44,20 @@ export const syncCommand = answering({
   options: jobOptions,
   details:
     'Begins with a snapshot where the lake has none yet, or where the feed has begun a new epoch. All pages of one\nsync and the cursor are one version; polling hourly is enough.',
-  answer: async (input, deps) => {
+  answer: async (input, context, deps) => {
     spareHeap()
-    return await asked(input, deps, 'sync', registrySync)
+    return await asked(input, context, deps, 'sync', registrySync)
   },
 })
 
 /** `registry status`: where the feed stands. */
-export const statusCommand = answering({
+export const registryStatusCommand = answering({
   name: 'registry status',
   ends: [4],
   options: { '--offline': 'do not ask the provider how far its feed has gone' },
   details: 'With the registry in the environment one request tells whether its feed has gone on since the last sync.',
-  answer: async (input, deps) => {
-    const job = { ...(await readContext(input, deps)), acceptShrink: false, maxRequests: null, providerMoved: false }
+  answer: async (input, context, deps) => {
+    const job = { ...context, acceptShrink: false, maxRequests: null, providerMoved: false }
     using ledger = await Ledger.openToRead(job.settings.data)
     const { cursor } = registryState(ledger)
     const behind = input.options.offline || cursor === null ? null : await isBehind(job, deps, cursor)
@@ -66,19 +66,16 @@ export const statusCommand = answering({
   },
 })
 
-async function inputOf(input: Input<typeof jobOptions>, deps: Deps): Promise<RegistryInput> {
-  const { acceptShrink, maxRequests = null, providerMoved } = input.options
-  return { ...(await readContext(input, deps)), acceptShrink, maxRequests, providerMoved }
-}
-
 /** Has a job done with the real world behind it. */
 async function asked(
   input: Input<typeof jobOptions>,
+  context: CommandContext,
   deps: Deps,
   job: string,
   run: (input: RegistryInput, deps: RegistryDeps) => Promise<RegistrySummary>,
-): Promise<Answer<RegistrySummary>> {
-  const own = await inputOf(input, deps)
+): Promise<CommandAnswer<RegistrySummary>> {
+  const { acceptShrink, maxRequests = null, providerMoved } = input.options
+  const own = { ...context, acceptShrink, maxRequests, providerMoved }
   const world = askingWorld(deps, `registry ${job}`, own.catalogue)
   const summary = await run(own, { ...world, onEvent: registryProgress(deps, isVerbose(input, deps)) })
   return { document: summary, words: () => summaryText(summary), error: verdictOf(summary) }
@@ -105,45 +102,56 @@ async function isBehind(job: RegistryInput, deps: Deps, cursor: string): Promise
 }
 
 function summaryText(summary: RegistrySummary): string {
-  const { records, unknown } = summary
+  const { records, unknown, findings, schema_changes: changes } = summary
   const all = Object.values(unknown).reduce((sum, count) => sum + count, 0)
-  const dated = summary.snapshot_date === null ? 'none added' : `${summary.snapshot_date}, from the ${summary.source}`
-  return [
-    `version      ${summary.version}`,
-    `requests     ${summary.requests}`,
-    `snapshot     ${dated}`,
-    `feed         ${summary.events} events in ${summary.pages} pages${all === 0 ? '' : `, ${all} of unknown types`}`,
-    `history      ${summary.opened} opened, ${summary.updated} updated, ${summary.closed} closed`,
-    `records      ${Object.entries(records)
-      .map(([name, count]) => `${count} ${name}`)
-      .join(', ')}`,
-    ...(summary.findings === 0 ? [] : [`findings     ${summary.findings} (table registry_findings)`]),
-    ...(summary.schema_changes === 0 ? [] : [`schema       ${summary.schema_changes} changes (view schema_changes)`]),
-    '',
-  ].join('\n')
+  const odd = all === 0 ? '' : `, ${all} of unknown types`
+  const counts = Object.entries(records).map(([name, count]) => `${count} ${name}`)
+  return labelled([
+    ['version', String(summary.version)],
+    ['requests', String(summary.requests)],
+    [
+      'snapshot',
+      summary.snapshot_date === null ? 'none added' : `${summary.snapshot_date}, from the ${summary.source}`,
+    ],
+    ['feed', `${summary.events} events in ${summary.pages} pages${odd}`],
+    ['history', `${summary.opened} opened, ${summary.updated} updated, ${summary.closed} closed`],
+    ['records', counts.join(', ')],
+    findings !== 0 && ['findings', `${findings} (table registry_findings)`],
+    changes !== 0 && ['schema', `${changes} changes (view schema_changes)`],
+  ])
 }
 
 function inWords(status: RegistryStatus): string {
-  const { limits } = status
+  const { limits, feed_at, behind, first_snapshot: first, last_snapshot: last } = status
   const none = '-'
-  const lines = [
-    `snapshots    first ${status.first_snapshot ?? none}, last ${status.last_snapshot ?? none}${status.last_snapshot_source === 'lists' ? ' (from the lists)' : ''}`,
-    `epoch        ${status.epoch}`,
-    `feed         ${status.feed_at === null ? 'never read to its tail' : `read to its tail at ${status.feed_at}, ${span(status.cursor_age ?? 0)} ago`}`,
-    `behind       ${status.behind === null ? 'not known' : status.behind ? 'yes: run pitlake registry sync' : 'no, at the head of the feed'}`,
-    `limits       ${limits.per_minute ?? none} a minute (${limits.per_minute_remaining ?? none} left), ${limits.daily ?? none} a day (${limits.daily_remaining ?? none} left)`,
-    ...(limits.snapshots_from === null ? [] : [`             snapshots are refused until ${limits.snapshots_from}`]),
-    `schema       ${status.schema_changes} changes since the first snapshot (view schema_changes)`,
-    `304          ${status.not_modified} answers`,
-    '',
-  ]
+  const lists = status.last_snapshot_source === 'lists' ? ' (from the lists)' : ''
+  const lines = labelled([
+    ['snapshots', `first ${first ?? none}, last ${last ?? none}${lists}`],
+    ['epoch', String(status.epoch)],
+    [
+      'feed',
+      feed_at === null
+        ? 'never read to its tail'
+        : `read to its tail at ${feed_at}, ${span(status.cursor_age ?? 0)} ago`,
+    ],
+    [
+      'behind',
+      behind === null ? 'not known' : behind ? 'yes: run pitlake registry sync' : 'no, at the head of the feed',
+    ],
+    [
+      'limits',
+      `${limits.per_minute ?? none} a minute (${limits.per_minute_remaining ?? none} left), ${limits.daily ?? none} a day (${limits.daily_remaining ?? none} left)`,
+    ],
+    limits.snapshots_from !== null && ['', `snapshots are refused until ${limits.snapshots_from}`],
+    ['schema', `${status.schema_changes} changes since the first snapshot (view schema_changes)`],
+    ['304', `${status.not_modified} answers`],
+  ])
   const rows = Object.entries(status.records).map(([name, open]) => [name, open, status.versions[name] ?? 0])
   const events = status.events.map(({ type, known, op, events: count }) => [
     known ? type : `${type} (unknown)`,
     op,
     count,
   ])
-  const parts = [lines.join('\n'), table(['table', 'records', 'versions'], rows)]
-  if (events.length > 0) parts.push('\n', table(['entity type', 'op', 'events'], events))
-  return parts.join('')
+  const more = events.length === 0 ? '' : `\n${table(['entity type', 'op', 'events'], events)}`
+  return `${lines}${table(['table', 'records', 'versions'], rows)}${more}`
 }

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { beforeLeaving } from './leave.ts'
 
 /** One hook as it is run. */
-export interface Call {
+interface Call {
   /** A line for the shell, or a program and its arguments. */
   readonly command: string | readonly string[]
   readonly folder: string

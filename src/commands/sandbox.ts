@@ -19,14 +19,14 @@ const sandboxKeys = { metrics: 'sandbox-metrics-key', registry: 'sandbox-registr
 const scales = ['demo', 'full'] as const
 
 /** Which of its worlds a sandbox shows. */
-export interface World {
+export interface SandboxWorld {
   readonly seed: number
   readonly scale: (typeof scales)[number]
 }
 
 /** Has a sandbox answer while the work lasts, which is told how to reach it. */
 export async function withSandbox<T>(
-  { seed, scale }: World,
+  { seed, scale }: SandboxWorld,
   deps: Deps,
   work: (env: Deps['env']) => Promise<T>,
 ): Promise<T> {
@@ -43,7 +43,7 @@ export async function withSandbox<T>(
 }
 
 /** `sandbox`: serves the local provider until it is told to stop. */
-export const command = talking({
+export const sandboxCommand = talking({
   name: 'sandbox',
   ends: [],
   options: {

@@ -2,16 +2,15 @@ import { Ledger } from '../ledger/ledger.ts'
 import { patience } from '../report/freshness.ts'
 import { metricsText } from '../report/metrics.ts'
 import { statusPage } from '../report/page/page.ts'
-import { readPage } from '../report/status-page.ts'
+import { readStatusPage } from '../report/status-page.ts'
 import type { StatusInput } from '../report/facts.ts'
 import { check, judgedReasons, readStanding } from '../report/status.ts'
-import type { Context } from './context.ts'
 import type { Shown, Shows } from '../door/listen.ts'
-import { type Deps, json } from './spec.ts'
+import { type CommandContext, type Deps, documentText } from './spec.ts'
 import { programName } from './program.ts'
 
 /** What a door shows of a lake. */
-export interface ShowsInput extends Context {
+interface ShowsInput extends CommandContext {
   /** What a watch may spend a UTC day; null: any number. */
   readonly creditsPerDay: number | null
 }
@@ -49,7 +48,7 @@ export function showsOf({ settings, catalogue, creditsPerDay }: ShowsInput, deps
   return {
     '/': shared(least.page, async (ledger, input) => {
       const asked = { ...input, arrivals: true }
-      const page = await readPage(ledger, asked, await readStanding(ledger, asked), programName())
+      const page = await readStatusPage(ledger, asked, await readStanding(ledger, asked), programName())
       return { status: 200, type: 'text/html', body: statusPage(page) }
     }),
     '/metrics': shared(least.metrics, async (ledger, input) => {
@@ -64,7 +63,7 @@ export function showsOf({ settings, catalogue, creditsPerDay }: ShowsInput, deps
       const [word = ''] = text.split(':')
       const reasons = judgedReasons(standing.reasons)
       const document = { ok: code === 0, word, text, version, committed_at, trust, synthetic, reasons }
-      return { status: code === 0 ? 200 : 503, type: 'application/json', body: json(document) }
+      return { status: code === 0 ? 200 : 503, type: 'application/json', body: documentText(document) }
     }),
   }
 }

@@ -1,4 +1,6 @@
 import type { ExitCode, LakeError } from '../errors.ts'
+import type { Catalogue } from '../catalog/catalogue.ts'
+import type { Settings } from '../config/settings.ts'
 import type { Kind, NamedKinds } from '../kinds.ts'
 
 /** A positional argument of a command. */
@@ -82,8 +84,14 @@ export interface Input<Table = unknown> {
   readonly options: OptionValues<typeof commonOptions> & OptionValues<Table>
 }
 
+/** Settings and catalogue of a call. */
+export interface CommandContext {
+  readonly settings: Settings
+  readonly catalogue: Catalogue
+}
+
 /** What a command has to say and how it ends: scripts read the document (`--json`), people the words. */
-export interface Answer<Document = unknown> {
+export interface CommandAnswer<Document = unknown> {
   readonly document: Document
   readonly words: () => string
   /** Thrown once that is said. */
@@ -111,8 +119,9 @@ interface CommandHead<Table> {
 }
 
 /** A command that ends in an answer; it has the option `--json`. */
-export interface AnsweringSpec<Table = OptionTable, Said extends Answer = Answer> extends CommandHead<Table> {
-  answer(input: Input<Table>, deps: Deps): Promise<Said>
+export interface AnsweringSpec<Table = OptionTable, Said extends CommandAnswer = CommandAnswer>
+  extends CommandHead<Table> {
+  answer(input: Input<Table>, context: CommandContext, deps: Deps): Promise<Said>
 }
 
 /** One that says what it has to say itself; an exit code where one is said without an error. */
@@ -124,7 +133,7 @@ export interface TalkingSpec<Table = OptionTable> extends CommandHead<Table> {
 export type CommandSpec = AnsweringSpec | TalkingSpec
 
 /** A command that answers; its table says of which type each option is. */
-export function answering<const Table extends OptionTable, Said extends Answer>(
+export function answering<const Table extends OptionTable, Said extends CommandAnswer>(
   spec: AnsweringSpec<Table, Said>,
 ): AnsweringSpec<Table, Said> {
   return spec
@@ -161,7 +170,7 @@ export function longOf(flags: string): string {
 }
 
 /** One JSON document on stdout; whole numbers beyond 2^53 are texts. */
-export function json(value: unknown): string {
+export function documentText(value: unknown): string {
   const plain = (_: string, held: unknown): unknown =>
     typeof held !== 'bigint' ? held : Number.isSafeInteger(Number(held)) ? Number(held) : String(held)
   return `${JSON.stringify(value, plain, 2)}\n`

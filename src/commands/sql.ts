@@ -9,7 +9,7 @@ import { type Asked, judge } from '../query/question.ts'
 import { type Answer, sendFile, type Written, writeFile, writeTo } from '../query/write.ts'
 import {
   type Querying,
-  lakeFolder,
+  dataFolder,
   outputOf,
   queryOptions,
   sessionOptions,
@@ -40,7 +40,7 @@ export const sqlCommand = talking({
     'Example: pitlake sql -f query.sql --out result.parquet',
   ].join('\n'),
   run: async (input, deps) => {
-    const folder = lakeFolder(input, deps)
+    const folder = dataFolder(input, deps)
     const sql = await scriptOf(input.args[0], input.options.file, deps)
     if (sql === undefined) return session(input, input.options.history, deps, folder)
     await writeAnswer(input, deps, folder, { sql })

@@ -5,7 +5,7 @@ import { noteTexts } from '../query/note.ts'
 import { replay, type Replayed, stamp } from '../results/stamp.ts'
 import { outFile } from '../store/output.ts'
 import type { StampNote } from '../results/stamped.ts'
-import { readContext, runOf, timeoutOption } from './context.ts'
+import { withinTime, timeoutOption } from './context.ts'
 import { knowledgeFlags, knowledgeOf } from './flags.ts'
 import { checkEnding, variablesOf } from './query.ts'
 import { readGiven, stampedPath } from './given.ts'
@@ -25,8 +25,7 @@ export const stampCommand = answering({
   details: `The footer of the file names the lake's version, the catalogue, the query, its variables and the digest of the result.
 The version's files are kept by vacuum; pitlake replay runs the query again over exactly them. Both run on one thread, so
 that sums repeat bit for bit.`,
-  answer: async (input, deps) => {
-    const { settings, catalogue } = await readContext(input, deps)
+  answer: async (input, { settings, catalogue }, deps) => {
     const file = input.args[0] ?? ''
     const out = input.options.out
     if (out === undefined) throw usage('--out', { expected: 'the Parquet file to write', got: 'nothing' })
@@ -41,7 +40,7 @@ that sums repeat bit for bit.`,
         out: resolve(deps.cwd, out),
         variables: allVariables(input),
       },
-      runOf(input, deps),
+      withinTime(input, deps),
       lakeWorld(deps, 'stamp'),
     )
     const { version, digest, noted = [] } = stamped
@@ -60,11 +59,10 @@ export const replayCommand = answering({
   args: [{ name: 'file', about: 'a Parquet file that pitlake stamp wrote', required: true }],
   options: { ...timeoutOption },
   details: 'Exit 0: every row is the same, bit for bit. Exit 4: the first difference, or a file that was changed.',
-  answer: async (input, deps) => {
-    const { settings } = await readContext(input, deps)
+  answer: async (input, { settings }, deps) => {
     const file = input.args[0] ?? ''
     const path = stampedPath(deps.cwd, file)
-    const done = await replay(settings.data, path, runOf(input, deps), programName())
+    const done = await replay(settings.data, path, withinTime(input, deps), programName())
     const { same, version, notes, noted = [] } = done
     for (const note of [...noteTexts(noted, 'terminal'), ...notes]) deps.stderr(`note: ${note}\n`)
     const words = () =>

@@ -4,20 +4,19 @@ import { dirname, relative, resolve, sep } from 'node:path'
 import type { Check } from '../config/health.ts'
 import { restsOn } from '../report/trust.ts'
 import type { StatusInput } from '../report/facts.ts'
-import { check, type Judged, readStanding, type Standing } from '../report/status.ts'
+import { check, type JudgedStanding, readStanding, type LakeStanding } from '../report/status.ts'
 import { metricsText } from '../report/metrics.ts'
-import { readPage } from '../report/status-page.ts'
+import { readStatusPage } from '../report/status-page.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { inLake, places } from '../store/layout.ts'
 import { putOut } from '../store/output.ts'
 import { statusPage } from '../report/page/page.ts'
 import { brief, bytes, moment, percent, several, span, whole } from '../words/figures.ts'
-import { wrapped } from '../words/table.ts'
+import { labelled, type LabelledRow, wrapped } from '../words/table.ts'
 import { kinds } from '../kinds.ts'
-import { type Context, readContext } from './context.ts'
 import { listen, listenAt } from '../door/listen.ts'
 import { showsOf } from './shows.ts'
-import { type Answer, answering, type Deps } from './spec.ts'
+import { type CommandAnswer, answering, type CommandContext, type Deps } from './spec.ts'
 import { programName } from './program.ts'
 import { untilStopped } from './world.ts'
 
@@ -42,8 +41,7 @@ export const statusCommand = answering({
   },
   details:
     'Only reads, also while a fetch runs. `fresh` means that every point that the availability rules make\ndue now is held. The exit code does not judge: scripts read `trust` (yes, look, no) of --json, or take\n--check: 0 trusted and fresh, 4 integrity, 6 stale or something to look at. What is tolerated stands in\n`check` of pitlake.yaml, and flags win: docs/health.md.',
-  answer: async (input, deps) => {
-    const { settings: written, catalogue } = await readContext(input, deps)
+  answer: async (input, { settings: written, catalogue }, deps) => {
     const { html: file, metrics, listen: address, check: checks, maxLate, ...limits } = input.options
     const settings = { ...written, check: checkOf(maxLate, limits, written.check) }
     if (address !== undefined) {
@@ -59,14 +57,15 @@ export const statusCommand = answering({
     const judged = await readStanding(ledger, asked)
     if (file !== undefined) {
       const path = resolve(deps.cwd, file)
-      const page = await readPage(ledger, asked, judged, programName(), stampsFrom(path, settings.data))
+      const page = await readStatusPage(ledger, asked, judged, programName(), stampsFrom(path, settings.data))
       await putOut(path, statusPage(page), settings.data, '--html')
     }
     if (metrics !== undefined)
       await putOut(resolve(deps.cwd, metrics), metricsText(judged, asked.now), settings.data, '--metrics')
     if (file !== undefined) deps.stderr(`page written to ${file}\n`)
     const checked = checks ? check(judged.standing) : null
-    const words = () => (checked === null ? inWords(judged.standing, settings.data) : `${checked.lines.join('\n')}\n`)
+    const words = () =>
+      checked === null ? statusInWords(judged.standing, settings.data) : `${checked.lines.join('\n')}\n`
     return { document: judged.standing, words, code: checked?.code ?? 0 }
   },
 })
@@ -74,8 +73,8 @@ export const statusCommand = answering({
 /** Shows the lake until it is told to stop; says nothing else. */
 async function listening(
   deps: Deps,
-  { settings, catalogue, address }: Context & { readonly address: string },
-): Promise<Answer<Standing>> {
+  { settings, catalogue, address }: CommandContext & { readonly address: string },
+): Promise<CommandAnswer<LakeStanding>> {
   const at = listenAt(address, settings)
   const now = Math.floor(deps.now() / 1000)
   const { standing } = await readNow(settings.data, { settings, catalogue, now, arrivals: false })
@@ -85,7 +84,7 @@ async function listening(
   return { document: standing, words: () => '' }
 }
 
-async function readNow(root: string, asked: StatusInput): Promise<Judged> {
+async function readNow(root: string, asked: StatusInput): Promise<JudgedStanding> {
   using ledger = await Ledger.openToRead(root)
   return await readStanding(ledger, asked)
 }
@@ -105,17 +104,15 @@ function stampsFrom(page: string, data: string): string {
 
 const verdicts = { look: 'look first', no: 'NO' } as const
 
-const labelled = 13
-
 /** The status for people, at most 80 columns wide. */
-export function inWords(standing: Standing, data: string): string {
+export function statusInWords(standing: LakeStanding, data: string): string {
   const { coverage, freshness, windows, requests, verified, committed_at } = standing
   const { against, looked } = restsOn(standing)
   const version =
     committed_at === null ? 'none yet' : `${whole(standing.version)} of ${moment(instantOf(committed_at))}`
-  const lines: (readonly [string, string])[] = [
+  const rows: readonly LabelledRow[] = [
     ['lake', `${data}${standing.synthetic ? '   SYNTHETIC DATA' : ''}`],
-    ...(standing.mirror_of === null ? [] : [['mirror of', standing.mirror_of] as const]),
+    standing.mirror_of !== null && ['mirror of', standing.mirror_of],
     ['provider', standing.provider ?? 'none yet'],
     ['version', version],
     ['trust', standing.trust === 'yes' ? `yes: ${against}; ${looked}` : verdicts[standing.trust]],
@@ -132,9 +129,10 @@ export function inWords(standing: Standing, data: string): string {
       `${whole(windows.covered)} covered, ${whole(windows.empty)} empty, ${whole(windows.unsupported)} unsupported, ${whole(windows.failed)} failed, ${whole(windows.not_asked)} not asked`,
     ],
     ['violations', accepted(standing)],
-    ...(standing.schema_changes === 0
-      ? []
-      : [['schema', `${several(standing.schema_changes, 'change')} of values (view schema_changes)`] as const]),
+    standing.schema_changes !== 0 && [
+      'schema',
+      `${several(standing.schema_changes, 'change')} of values (view schema_changes)`,
+    ],
     [
       'verified',
       verified.windows === 0 ? 'nothing yet' : `${percent(coverage.verified, coverage.held)} of what is held`,
@@ -149,15 +147,13 @@ export function inWords(standing: Standing, data: string): string {
       'stored',
       `${brief(standing.points)} points, ${several(standing.series, 'series', 'series')}, ${several(standing.files, 'file')}, ${bytes(standing.bytes)}`,
     ],
-    ...(standing.running.length === 0 ? [] : [['at work', standing.running.join(', ')] as const]),
+    standing.running.length > 0 && ['at work', standing.running.join(', ')],
   ]
-  return lines
-    .flatMap(([label, text]) => wrapped(`${label.padEnd(labelled)}${text}`, label === '' ? labelled + 2 : labelled))
-    .join('\n')
-    .concat('\n')
+  const lines = labelled(rows).trimEnd().split('\n')
+  return lines.flatMap((line) => wrapped(line, line.startsWith(' ') ? 15 : 13).map((part) => `${part}\n`)).join('')
 }
 
-function accepted({ violations, incidents, accepted: known, passed }: Standing): string {
+function accepted({ violations, incidents, accepted: known, passed }: LakeStanding): string {
   const of = incidents === 0 ? '' : `, ${several(incidents, 'incident')} among them`
   const more = [
     ...(known === 0 ? [] : [`${whole(known)} accepted`]),
@@ -166,11 +162,11 @@ function accepted({ violations, incidents, accepted: known, passed }: Standing):
   return [`${whole(violations)}${of}`, ...more].join(', and ')
 }
 
-function behind({ behind, overdue_seconds }: Standing['freshness']): string {
+function behind({ behind, overdue_seconds }: LakeStanding['freshness']): string {
   return behind === 0 ? '0 behind' : `${whole(behind)} behind by up to ${span(overdue_seconds)}`
 }
 
-function registryLine({ registry }: Standing): string {
+function registryLine({ registry }: LakeStanding): string {
   const { first_snapshot, last_snapshot, feed_at, records, schema_changes, findings } = registry
   const total = Object.values(records).reduce((a, b) => a + b, 0)
   if (first_snapshot === null && total === 0) return 'no snapshot yet'

@@ -15,7 +15,7 @@ import { outFile, putOut } from '../store/output.ts'
 import { formatDuration, parseDuration } from '../time.ts'
 import { whole } from '../words/figures.ts'
 import { table } from '../words/table.ts'
-import { readContext, runOf, timeoutOption } from './context.ts'
+import { withinTime, timeoutOption } from './context.ts'
 import { knowledgeFlags } from './flags.ts'
 import { judged, readGiven, stampedPath } from './given.ts'
 import { checkEnding } from './query.ts'
@@ -65,8 +65,7 @@ export const stressCommand = answering({
 is no number, or the query is not deterministic. Earlier versions are told and do not judge. Only --out writes: its file, and what pins the version beside the lake's stamps.
 
 Example: pitlake stress q.sql --lag 30m,1h,1d --figure 'avg(r) / stddev(r) * sqrt(365)'`,
-  answer: async (input, deps) => {
-    const { settings, catalogue } = await readContext(input, deps)
+  answer: async (input, { settings, catalogue }, deps) => {
     const file = input.args[0] ?? ''
     const { figure, lag: lags, latency: latencies = [], within, out, plot } = input.options
     if (figure === undefined || figure.trim() === '')
@@ -85,7 +84,7 @@ Example: pitlake stress q.sql --lag 30m,1h,1d --figure 'avg(r) / stddev(r) * sqr
       onRun: (done) => showLive(deps, `${done} runs`),
     }
     const done = await (out === undefined
-      ? stress(await sourceOf(input, deps, ledger, file), asked, { folder: settings.data, ...runOf(input, deps) })
+      ? stress(await sourceOf(input, deps, ledger, file), asked, { folder: settings.data, ...withinTime(input, deps) })
       : stamped(input, deps, { root: settings.data, catalogue, file, out: resolve(deps.cwd, out), stress: asked })
     ).finally(() => showLive(deps, ''))
     if (plot !== undefined) await putOut(resolve(deps.cwd, plot), stressPicture(done, file), settings.data, '--plot')
@@ -122,7 +121,7 @@ async function stamped(
   const variables = allVariables(input)
   const made = await stamp(
     { root, catalogue, query, out, variables, stress: { ...asked, vintages: input.options.vintages } },
-    runOf(input, deps),
+    withinTime(input, deps),
     lakeWorld(deps, 'stress'),
   )
   if (made.outcome === null) throw new RangeError('stamped without an outcome')

@@ -8,10 +8,10 @@ import { verifyRegistry } from '../registry/verify.ts'
 import { outFile, putOut } from '../store/output.ts'
 import { visibleLines } from '../visible.ts'
 import { kinds } from '../kinds.ts'
-import { type Context, isVerbose, rangeOf, readContext } from './context.ts'
+import { isVerbose, rangeOf } from './context.ts'
 import { fetchProgress } from './progress.ts'
 import { registryProgress } from './registry.ts'
-import { answering, type Deps } from './spec.ts'
+import { answering, type CommandContext, type Deps } from './spec.ts'
 import { reportOf, toldOf } from './verify-report.ts'
 import { askingWorld, providersOf, requireLake } from './world.ts'
 
@@ -44,8 +44,7 @@ export const verifyCommand = answering({
 applied. Records of the registry are asked by their own addresses, its lists by their filters: what differs though the
 feed has no word of it is a row of registry_findings. Flags of points alone leave the registry out, --resources the points.
 Exit code 4: something differs or is damaged; 5: stopped early, the same command goes on; 6: windows failed.`,
-  answer: async (input, deps) => {
-    const { settings, catalogue } = await readContext(input, deps)
+  answer: async (input, { settings, catalogue }, deps) => {
     requireLake(settings.data)
     const { all, budget: given, report, maxRequests = null } = input.options
     if (all && given !== undefined) throw usage('--all', { expected: 'no --budget beside it', next: 'leave one out' })
@@ -105,7 +104,7 @@ interface Wanted {
 function wantedOf(
   { paths, assets, resources: named, ...range }: Asked,
   deps: Deps,
-  { settings, catalogue }: Context,
+  { settings, catalogue }: CommandContext,
 ): Wanted {
   const { since = null, until = null } = rangeOf(range)
   const scope = { paths: paths ?? null, assets: assets ?? null, since, until }

@@ -1,7 +1,6 @@
 import { Ledger } from '../ledger/ledger.ts'
 import { type Change, type VersionChange, versionChanges } from '../ledger/held-runs.ts'
 import { formatMicros } from '../time.ts'
-import { readContext } from './context.ts'
 import { bytes, whole } from '../words/figures.ts'
 import { table } from '../words/table.ts'
 import { answering } from './spec.ts'
@@ -13,8 +12,7 @@ export const versionsCommand = answering({
   options: {},
   details:
     'Replaced files left the view for others with the same rows, removed ones were vacuumed. The time of a version\nis what observed_as_of goes by.',
-  answer: async (input, deps) => {
-    const { settings } = await readContext(input, deps)
+  answer: async (_, { settings }) => {
     using ledger = await Ledger.openToRead(settings.data)
     const versions = versionChanges(ledger)
     const document = versions.map((one) => ({ ...one, committed_at: formatMicros(one.committed_at) }))

@@ -1,7 +1,6 @@
 import { inLake, places } from '../store/layout.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { buildViews, type ViewsBuilt } from '../views/build.ts'
-import { readContext } from './context.ts'
 import { bytes, whole } from '../words/figures.ts'
 import { answering } from './spec.ts'
 import { lakeWorld, requireLake } from './world.ts'
@@ -13,8 +12,7 @@ export const viewsCommand = answering({
   options: {},
   details:
     'fetch, registry and compact do this at their end. Both files hold views and macros only and are replaced\nwhole: open sessions go on with what they opened. docs/views.md describes every object.',
-  answer: async (input, deps) => {
-    const { settings, catalogue } = await readContext(input, deps)
+  answer: async (_, { settings, catalogue }, deps) => {
     const root = settings.data
     requireLake(root)
     using ledger = await Ledger.open(root)

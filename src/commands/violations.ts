@@ -4,11 +4,10 @@ import { usage } from '../errors.ts'
 import { acceptViolations, isOpenViolation, listViolations } from '../ledger/violations.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { acceptedPrefix, isOpenFinding, listFindings } from '../registry/accepted.ts'
-import type { Differing } from '../report/alarms.ts'
+import type { UpstreamDifference } from '../report/alarms.ts'
 import { formatInstant, formatMillis, type Micros } from '../time.ts'
 import { buildViews } from '../views/build.ts'
 import { kinds } from '../kinds.ts'
-import { readContext } from './context.ts'
 import { whole } from '../words/figures.ts'
 import { table } from '../words/table.ts'
 import { answering, type Input } from './spec.ts'
@@ -27,14 +26,13 @@ const filterOptions = {
 }
 
 /** `violations list`: what differs upstream. */
-export const listCommand = answering({
+export const listViolationsCommand = answering({
   name: 'violations list',
   ends: [4],
   options: { '--all': 'also what was accepted, what passed, and what a snapshot has settled', ...filterOptions },
   details:
     'The stored value holds whatever is offered. Until it is accepted, each run that sees it ends with exit code 4\n(a refusal: 6). What a later answer no longer shows has passed. The id includes the offered value: a third value is a\nviolation of its own. Very many at once are one incident. Records of the registry are those that `pitlake verify` found; once\nthe lake has taken over what it offers they are settled.',
-  answer: async (input, deps) => {
-    const { settings, catalogue } = await readContext(input, deps)
+  answer: async (input, { settings, catalogue }) => {
     using ledger = await Ledger.openToRead(settings.data)
     const all = await differing(input, ledger, catalogue)
     const shown = input.options.all ? all : all.filter(isOpen)
@@ -52,7 +50,7 @@ export const listCommand = answering({
 })
 
 /** `violations accept ID…`: a person took note. */
-export const acceptCommand = answering({
+export const acceptViolationsCommand = answering({
   name: 'violations accept',
   ends: [4, 6, 7],
   args: [{ name: 'id', about: 'ids of `pitlake violations list`', many: true }],
@@ -63,8 +61,7 @@ export const acceptCommand = answering({
   },
   details:
     'With --paths, --assets, --resources, --kinds or --days instead of ids what they choose and nobody has accepted: without --yes\nit is only counted by kind and day. Of several kinds or days those are taken that --kinds and --days name. What is\naccepted is counted and no longer an alarm; a refused series becomes unsupported (withdrawn).',
-  answer: async (input, deps) => {
-    const { settings, catalogue } = await readContext(input, deps)
+  answer: async (input, { settings, catalogue }, deps) => {
     requireLake(settings.data)
     const why = input.options.why?.trim() ?? ''
     if (why === '') throw usage('--why', { expected: 'the reason', got: 'nothing' })
@@ -96,7 +93,7 @@ async function differing(
   ledger: Ledger,
   catalogue: Catalogue,
   whole = false,
-): Promise<Differing[]> {
+): Promise<UpstreamDifference[]> {
   const { paths = null, assets = null, resources: named, kinds: ofKinds, days } = options
   const filter = { paths, assets, whole }
   const ofPoints = filter.paths !== null || filter.assets !== null
@@ -114,14 +111,14 @@ const dayOf = (at: Micros): string => formatMillis(at).slice(0, 10)
 
 type Status = 'open' | 'accepted' | 'passed' | 'settled'
 
-function statusOf(one: Differing): Status {
+function statusOf(one: UpstreamDifference): Status {
   if (one.accepted_at !== null) return 'accepted'
   if ('settled' in one) return one.settled ? 'settled' : 'open'
   return one.passed_at === null ? 'open' : 'passed'
 }
 
 /** Whether there is something to look at. */
-function isOpen(one: Differing): boolean {
+function isOpen(one: UpstreamDifference): boolean {
   return 'settled' in one ? isOpenFinding(one) : isOpenViolation(one)
 }
 
@@ -130,7 +127,7 @@ async function chosenBy(
   input: Input<typeof filterOptions>,
   ledger: Ledger,
   catalogue: Catalogue,
-): Promise<readonly Differing[] | null> {
+): Promise<readonly UpstreamDifference[] | null> {
   const { paths, assets, resources, kinds: ofKinds, days } = input.options
   const filtered = [paths, assets, resources, ofKinds, days].some((list) => list !== undefined)
   if (filtered === input.args.length > 0) {
@@ -151,7 +148,7 @@ interface Group {
   readonly count: number
 }
 
-function groupsOf(chosen: readonly Differing[]): Group[] {
+function groupsOf(chosen: readonly UpstreamDifference[]): Group[] {
   const groups = Map.groupBy(chosen, (one) => `${dayOf(one.found_at)} ${one.kind}`)
   return [...groups]
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
@@ -186,7 +183,7 @@ function refuseMixed({ options }: Input<typeof filterOptions>, groups: readonly 
 }
 
 /** A violation under the names that scripts rely on; one of the registry has no series, and says which record it is. */
-export function scripted(one: Differing): object {
+export function scripted(one: UpstreamDifference): object {
   const { id, kind, accepted_at, why } = one
   const accepted = accepted_at === null ? null : formatMillis(accepted_at)
   const found_at = formatMillis(one.found_at)
@@ -208,7 +205,7 @@ const noSeries = { metric: null, asset: null, interval: null, currency: null, ex
 
 const header = ['id', 'kind', 'series', 't', 'stored', 'offered', 'status']
 
-function line(one: Differing): (string | null)[] {
+function line(one: UpstreamDifference): (string | null)[] {
   const { id, kind, why } = one
   const status = statusOf(one)
   const at = one.accepted_at ?? ('passed_at' in one ? one.passed_at : null) ?? one.found_at

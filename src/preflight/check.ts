@@ -5,30 +5,17 @@ import { type ErrorKind, gravestOf, LakeError } from '../errors.ts'
 import { accessTo, type BesideDeps } from '../ledger/connection.ts'
 import { describeOutcome, type Outcome } from '../net/outcome.ts'
 import { redact } from '../secrets/secrets.ts'
-import { type Finding, type Judges, mergeYaml, unknown } from './finding.ts'
+import { type Judges, mergeYaml, unknown } from './finding.ts'
 import type { Budget } from './hear.ts'
 import { hearMetrics } from './metrics.ts'
 import { metricsJudges } from './metrics-rows.ts'
 import { hearRegistry, registryRequests } from './registry.ts'
 import { registryJudges } from './registry-rows.ts'
 
-/** One assumption of docs/assumptions.md, and what this provider says of it. */
-export interface JudgedRow extends Omit<Finding, 'yaml'> {
-  readonly api: 'metrics' | 'registry'
-  readonly assumption: string
-  /** What to put into `pitlake.yaml`; null where nothing helps, or nothing is wrong. */
-  readonly yaml: string | null
-}
-
 /** What a handful of requests says of every assumption. */
-export interface Preflight {
-  readonly requests: number
-  readonly rows: readonly JudgedRow[]
-  /** All that is to be put into `pitlake.yaml`, together. */
-  readonly yaml: string | null
-  /** Why the rest could not be asked, gravest first; null where all was. */
-  readonly error: LakeError | null
-}
+export type Preflight = Awaited<ReturnType<typeof checkProvider>>
+
+type Api = 'metrics' | 'registry'
 
 /** What is asked at most, over both APIs together. */
 export const mostRequests = 10
@@ -37,9 +24,9 @@ export const mostRequests = 10
 export async function checkProvider(
   provider: { readonly settings: Settings; readonly catalogue: Catalogue },
   deps: BesideDeps,
-): Promise<Preflight> {
+) {
   const { settings } = provider
-  const set = (api: 'metrics' | 'registry'): boolean => settings[api].url !== null
+  const set = (api: Api): boolean => settings[api].url !== null
   if (!set('metrics') && !set('registry')) accessTo('metrics', settings)
   for (const api of ['metrics', 'registry'] as const) if (set(api)) accessTo(api, settings)
   const budget: Budget = { left: mostRequests, kept: set('registry') ? registryRequests : 0 }
@@ -51,17 +38,21 @@ export async function checkProvider(
   const show = (text: string): string => redact(text, settings.secrets)
   return {
     requests: mostRequests - budget.left,
+    /** Each assumption of docs/assumptions.md, and what this provider says of it. */
     rows: judged.map(({ yaml, evidence, ...row }) => ({
       ...row,
       evidence: show(evidence),
+      /** What to put into `pitlake.yaml`; null where nothing helps, or nothing is wrong. */
       yaml: yaml === null ? null : show(stringify(yaml)),
     })),
+    /** All of that together. */
     yaml: parts.length === 0 ? null : show(stringify(mergeYaml(parts))),
+    /** Why the rest could not be asked, gravest first; null where all was. */
     error: gravestOf([endOf('metrics', metrics?.ended ?? null), endOf('registry', registry?.ended ?? null)]),
   }
 }
 
-function judge<Seen>(api: JudgedRow['api'], judges: Judges<Seen>, seen: Seen | null) {
+function judge<Seen>(api: Api, judges: Judges<Seen>, seen: Seen | null) {
   return Object.entries(judges).map(([assumption, of]) => ({
     api,
     assumption,
@@ -69,7 +60,7 @@ function judge<Seen>(api: JudgedRow['api'], judges: Judges<Seen>, seen: Seen | n
   }))
 }
 
-function endOf(api: JudgedRow['api'], ended: Outcome | null): LakeError | null {
+function endOf(api: Api, ended: Outcome | null): LakeError | null {
   if (ended === null) return null
   const variable = `PITLAKE_${api.toUpperCase()}`
   const got = describeOutcome(ended)

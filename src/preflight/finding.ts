@@ -1,5 +1,5 @@
 /** What the answers say of one assumption; `yaml` is what to put into `pitlake.yaml` where that helps. */
-export interface Finding {
+export interface Assessment {
   readonly verdict: 'holds' | 'contradicted' | 'unknown'
   readonly evidence: string
   readonly yaml: Yaml | null
@@ -11,20 +11,20 @@ export interface Yaml {
 }
 
 /** A judge for each assumption, by the words that stand for it in docs/assumptions.md. */
-export type Judges<Seen> = Readonly<Record<string, (seen: Seen) => Finding>>
+export type Judges<Seen> = Readonly<Record<string, (seen: Seen) => Assessment>>
 
 /** The assumption holds, as far as these answers go. */
-export function holds(evidence: string): Finding {
+export function holds(evidence: string): Assessment {
   return { verdict: 'holds', evidence, yaml: null }
 }
 
 /** It does not hold; without `yaml` no setting mends it. */
-export function contradicted(evidence: string, yaml: Yaml | null = null): Finding {
+export function contradicted(evidence: string, yaml: Yaml | null = null): Assessment {
   return { verdict: 'contradicted', evidence: yaml === null ? `${evidence}; cannot be adapted` : evidence, yaml }
 }
 
 /** These answers do not tell, and why. */
-export function unknown(evidence: string): Finding {
+export function unknown(evidence: string): Assessment {
   return { verdict: 'unknown', evidence, yaml: null }
 }
 

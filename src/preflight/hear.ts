@@ -6,7 +6,7 @@ import { readBytes, temporaryFolder } from '../store/files.ts'
 import type { Instant } from '../time.ts'
 
 /** One answer with all that judges look at; no key is in it. */
-export interface Heard {
+export interface HeardAnswer {
   readonly outcome: Outcome
   /** By lower-case name. */
   readonly headers: Readonly<Record<string, string>>
@@ -30,7 +30,7 @@ export interface Listener {
   readonly hear: (
     url: string,
     about?: { readonly etag?: string; readonly parameters?: readonly QueryParameter[] },
-  ) => Promise<Heard | null>
+  ) => Promise<HeardAnswer | null>
   readonly left: () => number
   /** The answer that ended the listening: a refused key, a spent limit, silence. */
   readonly ended: () => Outcome | null
@@ -84,7 +84,7 @@ function endsAll(outcome: Outcome): boolean {
 }
 
 /** Why an answer tells nothing. */
-export function whyNot(heard: Heard | null): string {
+export function whyNot(heard: HeardAnswer | null): string {
   if (heard === null) return 'not asked: the requests had ended before'
   return heard.outcome.kind === 'body' ? 'the body is no JSON' : describeOutcome(heard.outcome)
 }

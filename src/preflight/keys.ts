@@ -2,7 +2,7 @@ import { dimensions, type Endpoint } from '../catalog/catalogue.ts'
 import { isObject } from '../json.ts'
 import { type QueryKey, queryKeys, type Wire } from '../catalog/wire.ts'
 import type { Window } from '../windows.ts'
-import type { Heard } from './hear.ts'
+import type { HeardAnswer } from './hear.ts'
 
 export type Keys = Wire['queryKeys']
 
@@ -61,7 +61,7 @@ export function keysFrom(
 }
 
 /** Which of the keys a request for daily points shows to be wrong: named in a refusal, or without any effect. */
-export function wrongKeys(heard: Heard, { since, until }: Window): readonly QueryKey[] {
+export function wrongKeys(heard: HeardAnswer, { since, until }: Window): readonly QueryKey[] {
   const { outcome, body } = heard
   if (outcome.kind === 'refused') {
     const about =
@@ -81,7 +81,7 @@ function timesOf(body: unknown): number[] {
 }
 
 /** Other names to try after an answer; those that the refusal itself speaks of come first. Null where none is left. */
-export function nextKeys(keys: Keys, heard: Heard, window: Window, tried: ReadonlySet<string>): Keys | null {
+export function nextKeys(keys: Keys, heard: HeardAnswer, window: Window, tried: ReadonlySet<string>): Keys | null {
   const [wrong] = wrongKeys(heard, window)
   if (wrong === undefined) return null
   const words = 'words' in heard.outcome ? heard.outcome.words : ''

@@ -5,8 +5,8 @@ import { readMetadata } from '../metrics/metadata-said.ts'
 import { readLimits } from '../net/limits.ts'
 import { describeRule, lagOf } from '../catalog/rule-kinds.ts'
 import { day, formatDate, formatInstant, hour, weekdayAt } from '../time.ts'
-import { contradicted, type Finding, holds, type Judges, unknown, type Yaml } from './finding.ts'
-import { type Heard, whyNot } from './hear.ts'
+import { contradicted, type Assessment, holds, type Judges, unknown, type Yaml } from './finding.ts'
+import { type HeardAnswer, whyNot } from './hear.ts'
 import { listsIn, wrongKeys } from './keys.ts'
 import type { MetricsSeen } from './metrics.ts'
 import { isComputed, meaningOf, type Point, pointsIn } from './timestamp.ts'
@@ -111,16 +111,19 @@ export const metricsJudges: Judges<MetricsSeen> = {
   },
 }
 
-function answers(seen: MetricsSeen): Heard[] {
+function answers(seen: MetricsSeen): HeardAnswer[] {
   return [...ofPoints(seen), seen.assets, seen.metadata].filter((heard) => heard !== null)
 }
 
 /** Metadata have a limit of their own. */
-function ofPoints({ days, first, weeks, hours }: MetricsSeen): Heard[] {
+function ofPoints({ days, first, weeks, hours }: MetricsSeen): HeardAnswer[] {
   return [days, first, weeks, hours].filter((heard) => heard !== null)
 }
 
-function withPoints(heard: Heard | null, judge: (points: readonly Point[], at: number) => Finding): Finding {
+function withPoints(
+  heard: HeardAnswer | null,
+  judge: (points: readonly Point[], at: number) => Assessment,
+): Assessment {
   const points = pointsIn(heard?.body)
   if (heard === null || points === null) return unknown(whyNot(heard))
   if (!points.some(({ t }) => typeof t === 'number'))
@@ -133,7 +136,7 @@ function timeOf({ t }: Point): number {
 }
 
 /** The body of a 200 as text. */
-export function text(heard: Heard): string {
+function text(heard: HeardAnswer): string {
   return new TextDecoder().decode(heard.bytes ?? new Uint8Array())
 }
 
@@ -141,7 +144,7 @@ function named(entries: readonly (readonly [string, string])[]): string {
   return entries.map(([name, value]) => `${name}: ${value.slice(0, 60)}`).join(', ')
 }
 
-function queryKeysHold({ first, days, keys, taken, wire, windows }: MetricsSeen): Finding {
+function queryKeysHold({ first, days, keys, taken, wire, windows }: MetricsSeen): Assessment {
   if (first === null || days === null) return unknown(whyNot(days))
   const changed = Object.entries(keys).filter(([name, key]) => wire.queryKeys[name as keyof typeof keys] !== key)
   const words = 'words' in first.outcome ? `: ${first.outcome.words}` : ''
@@ -158,7 +161,7 @@ function queryKeysHold({ first, days, keys, taken, wire, windows }: MetricsSeen)
 }
 
 /** One point may be missing by itself: only a `since` that no window shows is left out. */
-function windowHolds({ days, hours, windows }: MetricsSeen): Finding {
+function windowHolds({ days, hours, windows }: MetricsSeen): Assessment {
   return withPoints(days, (daily) => {
     const hourly = pointsIn(hours?.body) ?? []
     const looks = [
@@ -176,7 +179,7 @@ function windowHolds({ days, hours, windows }: MetricsSeen): Finding {
   })
 }
 
-function metadataHold({ metadata, wire, asset }: MetricsSeen): Finding {
+function metadataHold({ metadata, wire, asset }: MetricsSeen): Assessment {
   if (wire.metadata === null) return unknown('they are not asked for (metrics.metadata: false)')
   if (metadata === null || metadata.outcome.kind !== 'body')
     return metadata?.outcome.kind === 'gone'
@@ -205,7 +208,7 @@ function metadataHold({ metadata, wire, asset }: MetricsSeen): Finding {
       )
 }
 
-function lagHolds({ days, endpoint, settings }: MetricsSeen): Finding {
+function lagHolds({ days, endpoint, settings }: MetricsSeen): Assessment {
   return withPoints(days, (points, at) => {
     const { meaning } = meaningOf(points, at, 1800, null)
     const ends = (point: Point): number => timeOf(point) + (meaning === 'interval_end' ? 0 : day)
@@ -230,7 +233,7 @@ function lagHolds({ days, endpoint, settings }: MetricsSeen): Finding {
 }
 
 /** What the headers of answers say of the rate against what is configured. */
-export function rateHolds(heard: readonly Heard[], perMinute: number): Finding {
+export function rateHolds(heard: readonly HeardAnswer[], perMinute: number): Assessment {
   if (heard.length === 0) return unknown('nothing was answered')
   const limits = heard.flatMap(({ headers, at }) => readLimits(headers, at * 1000).limit ?? [])
   if (limits.length > 0) return holds(`headers say ${limits[0]} in their window, which is kept`)
@@ -250,7 +253,7 @@ export function rateHolds(heard: readonly Heard[], perMinute: number): Finding {
 }
 
 /** How the reset of a limit is spelt, and whether it can be read. */
-export function resetHolds(heard: readonly Heard[]): Finding {
+export function resetHolds(heard: readonly HeardAnswer[]): Assessment {
   for (const { headers, at } of heard) {
     const found = Object.entries(headers).find(([name]) => /limit.*reset|^retry-after$/.test(name))
     const { resetMs, retryAfterMs } = readLimits(headers, at * 1000)
@@ -264,7 +267,7 @@ export function resetHolds(heard: readonly Heard[]): Finding {
 }
 
 /** Whether errors say so in their status; `heard` in any order. */
-export function errorsHold(heard: readonly Heard[]): Finding {
+export function errorsHold(heard: readonly HeardAnswer[]): Assessment {
   const hidden = heard.find(({ outcome, body }) => outcome.kind === 'body' && isObject(body) && 'error' in body)
   if (hidden !== undefined) return contradicted('an error came with the status 200')
   const told = heard.flatMap(({ outcome }) =>
@@ -279,7 +282,7 @@ function furtherKeys(points: readonly Point[]): string[] {
   return [...new Set(points.flatMap((point) => Object.keys(point)))].filter((key) => !pointKeys.includes(key))
 }
 
-function bodyHolds(days: Heard | null): Finding {
+function bodyHolds(days: HeardAnswer | null): Assessment {
   if (days === null || days.outcome.kind !== 'body') return unknown(whyNot(days))
   const points = pointsIn(days.body)
   if (points === null)
@@ -299,7 +302,7 @@ function bodyHolds(days: Heard | null): Finding {
   return holds(`${points.length} points with ${keys.join(', ')}`)
 }
 
-function computedHolds(points: readonly Point[], path: string): Finding {
+function computedHolds(points: readonly Point[], path: string): Assessment {
   const told = points.map((point) => point['computed_at']).filter((value) => value !== undefined && value !== null)
   if (told.every(isComputed) && told.length > 0)
     return holds(`Unix seconds, as ${formatInstant(Math.floor(Number(told[0])))}`)
@@ -315,7 +318,7 @@ function computedHolds(points: readonly Point[], path: string): Finding {
     : unknown(`points of ${path} have none: rules date them`)
 }
 
-function valuesHold({ hours }: MetricsSeen): Finding {
+function valuesHold({ hours }: MetricsSeen): Assessment {
   return withPoints(hours, (points) => {
     const places = new Set(
       points.flatMap((point) =>
@@ -328,7 +331,7 @@ function valuesHold({ hours }: MetricsSeen): Finding {
   })
 }
 
-function assetsHold(assets: Heard | null): Finding {
+function assetsHold(assets: HeardAnswer | null): Assessment {
   if (assets === null) return unknown(whyNot(assets))
   if (assets.outcome.kind !== 'body')
     return assets.outcome.kind === 'gone' ? holds('there is none (404): name the assets') : unknown(whyNot(assets))

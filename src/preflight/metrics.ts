@@ -10,36 +10,14 @@ import {
   type MetricsProvider,
   metricsUrl,
 } from '../metrics/api.ts'
-import type { Settings } from '../config/settings.ts'
-import type { Outcome } from '../net/outcome.ts'
 import { day, floor, type Instant, type Interval } from '../time.ts'
 import type { Window } from '../windows.ts'
-import { type Budget, type Heard, type Listener, listening } from './hear.ts'
+import { type Budget, type HeardAnswer, type Listener, listening } from './hear.ts'
 import { type Keys, keysFrom, listsIn, nextKeys, spelling, wrongKeys } from './keys.ts'
-import { pointsIn, unfinished } from './timestamp.ts'
+import { pointsIn, isUnfinished } from './timestamp.ts'
 
 /** All that was heard of the metrics API. */
-export interface MetricsSeen {
-  readonly settings: Settings['metrics']
-  readonly wire: Catalogue['wire']
-  readonly endpoint: Endpoint
-  readonly asset: string
-  /** The query keys of the last request for `days`, and whether they were taken and had effect. */
-  readonly keys: Keys
-  readonly taken: boolean
-  readonly metadata: Heard | null
-  readonly assets: Heard | null
-  readonly days: Heard | null
-  /** The first answer to a request for `days`, with the configured keys or those that metadata name. */
-  readonly first: Heard | null
-  /** The same once more, where only that tells whether an interval is finished. */
-  readonly again: Heard | null
-  readonly hours: Heard | null
-  readonly weeks: Heard | null
-  readonly windows: { readonly days: Window; readonly hours: Window }
-  readonly placeholders: number
-  readonly ended: Outcome | null
-}
+export type MetricsSeen = Awaited<ReturnType<typeof conversation>>
 
 /** Asks the metrics API few cheap things, each for several judges. */
 export async function hearMetrics(provider: MetricsProvider, deps: BesideDeps, budget: Budget): Promise<MetricsSeen> {
@@ -47,11 +25,7 @@ export async function hearMetrics(provider: MetricsProvider, deps: BesideDeps, b
   return await listening(access, deps, budget, async (listener) => await conversation(provider, listener, deps.now()))
 }
 
-async function conversation(
-  { settings: all, catalogue }: MetricsProvider,
-  listener: Listener,
-  now: number,
-): Promise<MetricsSeen> {
+async function conversation({ settings: all, catalogue }: MetricsProvider, listener: Listener, now: number) {
   const { wire } = catalogue
   const { metrics: settings } = all
   const { base, hear } = listener
@@ -72,11 +46,12 @@ async function conversation(
   const metadata = template === undefined ? null : await hear(metadataUrl(base, template, real(plain)))
   const windows = windowsOf(metadata?.at ?? Math.floor(now / 1000))
   const lists = listsIn(metadata?.body, wire, asset)?.lists ?? {}
-  const asked = async (keys: Keys): Promise<Heard | null> => await ask(plain, '24h', windows.days, keys)
+  const asked = async (keys: Keys): Promise<HeardAnswer | null> => await ask(plain, '24h', windows.days, keys)
   const found = await keysOf(asked, keysFrom(lists, plain, asset, wire.queryKeys), windows.days, listener)
   const { days, keys, taken } = found
   // The dearest to be wrong about comes first.
-  const open = days !== null && unfinished(pointsIn(days.body) ?? [], days.at)
+  const open = days !== null && isUnfinished(pointsIn(days.body) ?? [], days.at)
+  // The same once more, where only that tells whether an interval is finished.
   const again = open ? await asked(keys) : null
   const weeks = taken ? await ask(plain, '1w', windows.weeks, keys) : null
   const hours = taken ? await ask(nested, '1h', windows.hours, keys) : null
@@ -88,7 +63,7 @@ async function conversation(
   return { settings, wire, endpoint: plain, asset, windows, placeholders, ended: listener.ended(), ...heard }
 }
 
-type AskPoints = (endpoint: Endpoint, interval: Interval, window: Window, keys: Keys) => Promise<Heard | null>
+type AskPoints = (endpoint: Endpoint, interval: Interval, window: Window, keys: Keys) => Promise<HeardAnswer | null>
 
 /** What is asked for: a day beyond the present, so that the newest point comes, and whole days of hours. */
 function windowsOf(now: Instant) {
@@ -100,13 +75,16 @@ function windowsOf(now: Instant) {
   }
 }
 
-/** Asks for days with these keys and then with other usual ones, until an answer shows no wrong one. */
+/**
+ * Asks for days with these keys and then with other usual ones, until an answer shows no wrong one: the first answer, the
+ * last with its keys, and whether those were taken and had effect.
+ */
 async function keysOf(
-  ask: (keys: Keys) => Promise<Heard | null>,
+  ask: (keys: Keys) => Promise<HeardAnswer | null>,
   begun: Keys,
   window: Window,
   { left }: Listener,
-): Promise<Pick<MetricsSeen, 'first' | 'days' | 'keys' | 'taken'>> {
+) {
   const tried = new Set([spelling(begun)])
   const first = await ask(begun)
   let [days, keys] = [first, begun]

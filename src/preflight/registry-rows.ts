@@ -4,8 +4,8 @@ import { readLimits } from '../net/limits.ts'
 import { readList, readPage, readSnapshot, type Snapshot } from '../registry/bodies.ts'
 import { type Fields, isFields, usually } from '../registry/json.ts'
 import { eventKeys, pageKeys, referenceKey, snapshotKeys, yamlOf } from './registry-keys.ts'
-import { contradicted, type Finding, holds, type Judges, mergeYaml, unknown, type Yaml } from './finding.ts'
-import { type Heard, whyNot } from './hear.ts'
+import { contradicted, type Assessment, holds, type Judges, mergeYaml, unknown, type Yaml } from './finding.ts'
+import { type HeardAnswer, whyNot } from './hear.ts'
 import { errorsHold, resetHolds } from './metrics-rows.ts'
 import type { RegistrySeen } from './registry.ts'
 
@@ -87,7 +87,7 @@ export const registryJudges: Judges<RegistrySeen> = {
   rhythm: () => unknown('only weeks of polls show it: pitlake watch, then registry status'),
 }
 
-function answers({ list, again, snapshot, changes, unlimited }: RegistrySeen): Heard[] {
+function answers({ list, again, snapshot, changes, unlimited }: RegistrySeen): HeardAnswer[] {
   return [list, again, snapshot, changes, unlimited].filter((heard) => heard !== null)
 }
 
@@ -95,8 +95,8 @@ type Body = Readonly<Record<string, unknown>>
 
 function withSnapshot(
   { snapshot, held, resources }: RegistrySeen,
-  judge: (read: Snapshot, body: Body) => Finding,
-): Finding {
+  judge: (read: Snapshot, body: Body) => Assessment,
+): Assessment {
   if (snapshot === null && held !== null) return holds(`the lake holds a snapshot of ${held}`)
   if (!snapshot?.bytes) return unknown(whyNot(snapshot))
   const read = readSnapshot(snapshot.bytes, resources)
@@ -109,8 +109,8 @@ function withSnapshot(
 
 function withPage(
   { changes, unlimited, resources }: RegistrySeen,
-  judge: (body: Fields, bytes: Uint8Array) => Finding,
-): Finding {
+  judge: (body: Fields, bytes: Uint8Array) => Assessment,
+): Assessment {
   const page = unlimited ?? changes
   if (!page?.bytes) return unknown(whyNot(page))
   return isFields(page.body)
@@ -119,7 +119,7 @@ function withPage(
 }
 
 /** The records of the list, or why there are none. */
-function recordsOf({ list, resources }: RegistrySeen): readonly Body[] | Finding {
+function recordsOf({ list, resources }: RegistrySeen): readonly Body[] | Assessment {
   const [resource] = resources.values()
   if (!list?.bytes || resource === undefined) return unknown(whyNot(list))
   const read = readList(list.bytes, resource)
@@ -133,10 +133,10 @@ function recordsOf({ list, resources }: RegistrySeen): readonly Body[] | Finding
   return records.length === 0 ? unknown('the list is empty') : records
 }
 
-function fieldsHold(seen: RegistrySeen): Finding {
+function fieldsHold(seen: RegistrySeen): Assessment {
   const records = recordsOf(seen)
   const [resource] = seen.resources.values()
-  if ('verdict' in records || resource === undefined) return records as Finding
+  if ('verdict' in records || resource === undefined) return records as Assessment
   const lacking = Object.entries(resource.fields).filter(
     ([, { keys }]) => !keys.some((key) => records.some((one) => key in one)),
   )
@@ -147,7 +147,7 @@ function fieldsHold(seen: RegistrySeen): Finding {
   )
 }
 
-function referencesHold(seen: RegistrySeen): Finding {
+function referencesHold(seen: RegistrySeen): Assessment {
   return withSnapshot(seen, ({ records }) => {
     const broken = [...seen.resources.values()].flatMap((resource) => lost(resource, records))
     const words = broken.map(({ words: said }) => said).join(', ')
@@ -171,7 +171,7 @@ function lost(resource: Resource, all: Snapshot['records']): { words: string; ya
   })
 }
 
-function eventsHold(seen: RegistrySeen): Finding {
+function eventsHold(seen: RegistrySeen): Assessment {
   const { resources } = seen
   return withPage(seen, (body, bytes) => {
     const arrays = Object.entries(body).filter(([, value]) => Array.isArray(value))
@@ -190,7 +190,7 @@ function eventsHold(seen: RegistrySeen): Finding {
   })
 }
 
-function limitHolds({ list, changes, unlimited, pageLimit }: RegistrySeen): Finding {
+function limitHolds({ list, changes, unlimited, pageLimit }: RegistrySeen): Assessment {
   const { outcome } = list ?? {}
   if (outcome?.kind === 'refused' && outcome.parameter === 'limit') {
     const [most] = (outcome.words.match(/\d+/g) ?? [])

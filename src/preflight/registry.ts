@@ -3,7 +3,6 @@ import { accessTo, type BesideDeps } from '../ledger/connection.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { providerAt } from '../ledger/provider.ts'
 import type { Settings } from '../config/settings.ts'
-import type { Outcome } from '../net/outcome.ts'
 import {
   changesAsk,
   headAsk,
@@ -18,23 +17,10 @@ import { canBeAsked } from '../registry/json.ts'
 import { registryState } from '../registry/state.ts'
 import { inLake, places } from '../store/layout.ts'
 import { isThere } from '../store/files.ts'
-import { type Budget, type Heard, type Listener, listening } from './hear.ts'
+import { type Budget, type HeardAnswer, type Listener, listening } from './hear.ts'
 
 /** All that was heard of the registry API. */
-export interface RegistrySeen {
-  readonly resources: Catalogue['resources']
-  readonly pageLimit: number
-  /** The date of the snapshot that the lake holds of this provider; then none is asked for. */
-  readonly held: string | null
-  readonly list: Heard | null
-  /** The same list by its entity tag. */
-  readonly again: Heard | null
-  readonly snapshot: Heard | null
-  readonly changes: Heard | null
-  /** The same page without a limit, where the provider refuses one. */
-  readonly unlimited: Heard | null
-  readonly ended: Outcome | null
-}
+export type RegistrySeen = Awaited<ReturnType<typeof hearRegistry>>
 
 /** Where the lake stands with this provider. */
 interface Standing {
@@ -50,7 +36,7 @@ export async function hearRegistry(
   { settings, catalogue }: { readonly settings: Settings; readonly catalogue: Catalogue },
   deps: BesideDeps,
   budget: Budget,
-): Promise<RegistrySeen> {
+) {
   const access = {
     name: 'registry',
     settings,
@@ -85,15 +71,17 @@ async function conversation(
   resources: Catalogue['resources'],
   pageLimit: number,
   standing: (sandbox: string | null) => Promise<Standing>,
-): Promise<Omit<RegistrySeen, 'resources' | 'pageLimit'>> {
-  const ask = async (request: RegistryAsk, etag?: string): Promise<Heard | null> =>
+) {
+  const ask = async (request: RegistryAsk, etag?: string): Promise<HeardAnswer | null> =>
     await hear(registryUrl(base, request), { parameters: registryParameters, ...(etag !== undefined && { etag }) })
   const [first] = resources.values()
   const request = listAsk(first?.path ?? '/issuers', null, pageLimit)
   const list = await ask(request)
   const tag = list?.outcome.kind === 'body' ? list.outcome.etag : null
+  // The same list by its entity tag.
   const again = tag === null ? null : await ask(request, tag)
   const sandbox = list !== null && 'sandbox' in list.outcome ? list.outcome.sandbox : null
+  // A lake that holds a snapshot of this provider spares asking for one.
   const { cursor: own, held } = await standing(sandbox)
   const snapshot = own === null ? await ask(snapshotAsk) : null
   const since = own ?? cursorOf(snapshot, resources) ?? (left() > 1 ? headOf(await ask(headAsk), resources) : null)
@@ -102,16 +90,17 @@ async function conversation(
     changes?.outcome.kind === 'refused' &&
     changes.outcome.parameter !== 'since' &&
     changes.outcome.code !== 'invalid_cursor'
+  // The same page without a limit, where the provider refuses one.
   const unlimited = refused && since !== null ? await ask(changesAsk(since, null)) : null
   return { held, list, again, snapshot, changes, unlimited, ended: ended() }
 }
 
-function cursorOf(snapshot: Heard | null, resources: Catalogue['resources']): string | null {
+function cursorOf(snapshot: HeardAnswer | null, resources: Catalogue['resources']): string | null {
   const read = snapshot?.bytes ? readSnapshot(snapshot.bytes, resources) : null
   return read?.ok ? read.value.cursor : null
 }
 
-function headOf(head: Heard | null, resources: Catalogue['resources']): string | null {
+function headOf(head: HeardAnswer | null, resources: Catalogue['resources']): string | null {
   const read = head?.bytes ? readHead(head.bytes, resources) : null
   return read?.ok ? read.value : null
 }

@@ -19,7 +19,7 @@ function timeOf({ t }: Point): Instant {
 }
 
 /** Whether only a second look tells what daily points name: no `computed_at`, and the newest day is not over if `t` is its start. */
-export function unfinished(points: readonly Point[], now: Instant): boolean {
+export function isUnfinished(points: readonly Point[], now: Instant): boolean {
   return points.length > 0 && !points.some((point) => isComputed(point['computed_at'])) && newest(points) + day > now
 }
 

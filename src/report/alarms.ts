@@ -19,14 +19,14 @@ export type Stale =
   | { readonly registry: true; readonly late_seconds: number }
 
 /** Something upstream that a person has to look at: in points, or in records of the registry. */
-export type Differing = Listed | ListedFinding
+export type UpstreamDifference = Listed | ListedFinding
 
 /** What a person may want to be woken for. */
 export interface Alarms {
   readonly version: number
   readonly synthetic: boolean
   /** What differs upstream or is refused, and nobody has accepted. */
-  readonly violations: readonly Differing[]
+  readonly violations: readonly UpstreamDifference[]
   readonly stale: readonly Stale[]
 }
 
@@ -62,7 +62,7 @@ export async function findingsIfReadable(ledger: Ledger): Promise<readonly Liste
 }
 
 /** What has been told and lasts. */
-export interface ToldAlarms {
+interface ToldAlarms {
   readonly violations: readonly string[]
   readonly stale: readonly string[]
 }
@@ -84,7 +84,7 @@ const nameOf = (stale: Stale): string => ('registry' in stale ? 'registry' : `${
 export async function newAlarms(
   root: string,
   { violations, stale }: Alarms,
-  before: readonly Differing[],
+  before: readonly UpstreamDifference[],
 ): Promise<Pick<Alarms, 'violations' | 'stale'>> {
   const told = await readTold(root)
   const known = new Set(told?.violations ?? before.map(({ id }) => id))

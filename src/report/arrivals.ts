@@ -54,7 +54,7 @@ export interface HeldArrivals {
 }
 
 /** A point that comes later than this after its rule's instant is no matter of precision. */
-export const soonSeconds = 300
+const soonSeconds = 300
 
 /** Above any lag: stands for points that were late by an unknown time. */
 const unknownLag = 4_000_000_000_000_000_000n

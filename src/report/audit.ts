@@ -47,10 +47,10 @@ export type AuditReport = Awaited<ReturnType<typeof auditAvailability>>
 export async function auditAvailability(ledger: Ledger, { catalogue, paths, overrides, now }: AuditInput) {
   const globs = paths?.map(globTest)
   const wanted = (path: string): boolean => globs === undefined || globs.some((matches) => matches(path))
-  const rows: AuditRow[] = []
+  const rows: AuditedRule[] = []
   const changes: RuleChange[] = []
   for (const { endpoint, interval, rules, arrivals } of await heldArrivals(ledger, catalogue, wanted)) {
-    const row = judge(endpoint.path, interval, rules, arrivals)
+    const row = judgeRule(endpoint.path, interval, rules, arrivals)
     rows.push(row)
     changes.push(...changeOf(row, rules, arrivals.ruled, { now, weekStart: heldWeekStart(ledger) }))
   }
@@ -79,14 +79,14 @@ export function isBroken({ verdict }: { readonly verdict: RuleVerdict }): boolea
 }
 
 /** One endpoint and interval under audit. Lags in seconds after the end of the interval. */
-export type AuditRow = ReturnType<typeof judge>
+export type AuditedRule = ReturnType<typeof judgeRule>
 
 /**
  * Two late arrivals in a hundred are late points, more break the rule: it is imprecise where at least 95 in a hundred came
  * less than five minutes after its instant, else disproved. Without any known arrival nothing is proved: the provider
  * tells no `computed_at`, and no top-up has caught a point being late.
  */
-export function judge(metric: string, interval: Interval, rules: readonly Rule[], arrivals: Arrivals) {
+export function judgeRule(metric: string, interval: Interval, rules: readonly Rule[], arrivals: Arrivals) {
   const rule = rules.at(-1)
   if (!rule) throw new RangeError(`${metric} has no rule`)
   const { points, computed, seenLate, backfilled, watched, late, soon, ruled, supported, worst } = arrivals
@@ -133,7 +133,7 @@ export type RuleChange = ReturnType<typeof changeOf>[number]
 
 /** What the proposed lag would change for the points of an interval; nothing where none is proposed. */
 function changeOf(
-  { metric, interval, proposed_lag: lag }: AuditRow,
+  { metric, interval, proposed_lag: lag }: AuditedRule,
   rules: readonly Rule[],
   /** Stored points that the rule dates: they would count as known later. The others keep the instants that they arrived at. */
   redated: number,
@@ -175,7 +175,7 @@ function lagText(seconds: number): string {
 }
 
 /** Ready to paste into `pitlake.yaml`: for each endpoint what its row says already, and a rule for each such interval. */
-export function proposalOf(rows: readonly AuditRow[], overrides: AuditInput['overrides']): string | null {
+export function proposalOf(rows: readonly AuditedRule[], overrides: AuditInput['overrides']): string | null {
   const proposed = rows.filter(({ proposed_lag }) => proposed_lag !== null)
   if (proposed.length === 0) return null
   const lines = [...Map.groupBy(proposed, ({ metric }) => metric)].map(([metric, own]) => {

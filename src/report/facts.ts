@@ -43,7 +43,7 @@ import { isOpenFinding, type ListedFinding } from '../registry/accepted.ts'
 import { findingsIfReadable } from './alarms.ts'
 import { registryFacts, schemaChanges } from '../registry/status.ts'
 import { type HeldArrivals, heldArrivals } from './arrivals.ts'
-import { judge } from './audit.ts'
+import { judgeRule } from './audit.ts'
 import { bytesProblem } from '../ledger/commit.ts'
 
 /** What a status is made of. */
@@ -61,10 +61,10 @@ export interface StatusInput {
 const fewPoints = 2_000_000
 
 /** What `status --json` prints of a lake beside the judgement; names are relied on by scripts. */
-export type Facts = Awaited<ReturnType<typeof readFacts>>['facts']
+export type StatusFacts = Awaited<ReturnType<typeof readStatusFacts>>['facts']
 
 /** Reads all that a status tells, with what it was told from. */
-export async function readFacts(ledger: Ledger, input: StatusInput, files_damaged: number) {
+export async function readStatusFacts(ledger: Ledger, input: StatusInput, files_damaged: number) {
   proveLive(ledger)
   const { settings, catalogue, now } = input
   const head = ledger.head()
@@ -140,7 +140,9 @@ async function arrivalsFor(
 }
 
 function rulesOf(held: readonly HeldArrivals[]) {
-  const rows = held.map(({ endpoint, interval, rules, arrivals }) => judge(endpoint.path, interval, rules, arrivals))
+  const rows = held.map(({ endpoint, interval, rules, arrivals }) =>
+    judgeRule(endpoint.path, interval, rules, arrivals),
+  )
   const imprecise = rows.filter(({ verdict }) => verdict === 'imprecise')
   return {
     disproved: rows.filter(({ verdict }) => verdict === 'disproved').length,

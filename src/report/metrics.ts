@@ -2,7 +2,7 @@ import { type Instant, instantOf } from '../time.ts'
 import type { HeldArrivals } from './arrivals.ts'
 import type { SeriesStanding } from './freshness.ts'
 import { jobLocks } from './facts.ts'
-import type { Judged, Standing } from './status.ts'
+import type { JudgedStanding, LakeStanding } from './status.ts'
 
 type Labels = Readonly<Record<string, string>>
 type Sample = readonly [labels: Labels, value: number | null]
@@ -19,7 +19,7 @@ interface Family {
  * may spend.
  */
 export function metricsText(
-  { standing, series, arrivals }: Judged,
+  { standing, series, arrivals }: JudgedStanding,
   now: Instant,
   creditsPerDay: number | null = null,
 ): string {
@@ -54,7 +54,7 @@ function by(name: string, help: string, label: string, values: Readonly<Record<s
 
 const instant = (text: string | null): number | null => (text === null ? null : instantOf(text))
 
-function ofLake(standing: Standing): Family[] {
+function ofLake(standing: LakeStanding): Family[] {
   const { windows, freshness, coverage, trust } = standing
   const { overdue_seconds, ...fresh } = freshness
   return [
@@ -92,7 +92,7 @@ function ofLake(standing: Standing): Family[] {
 }
 
 function ofAsking(
-  { requests, registry, running, verified }: Standing,
+  { requests, registry, running, verified }: LakeStanding,
   now: Instant,
   creditsPerDay: number | null,
 ): Family[] {

@@ -13,7 +13,7 @@ import { addByMonth, type SeriesStanding } from './freshness.ts'
 import { isOpenFinding, type ListedFinding } from '../registry/accepted.ts'
 import { universeSteps } from '../registry/held.ts'
 import { countFresh, runFact, type StatusInput } from './facts.ts'
-import type { Judged } from './status.ts'
+import type { JudgedStanding } from './status.ts'
 
 const stampVerdict = z.union([
   z.object({ kind: z.literal('lookahead'), verdict: z.enum(['proved', 'not proved']) }),
@@ -25,13 +25,13 @@ const shownStamps = 40
 const shownVersions = 400
 
 /** Everything that the page shows. */
-export type Page = Awaited<ReturnType<typeof readPage>>
+export type StatusPage = Awaited<ReturnType<typeof readStatusPage>>
 
 /** Everything that the status page shows, from the ledger and the live files. */
-export async function readPage(
+export async function readStatusPage(
   ledger: Ledger,
   input: StatusInput,
-  { standing, series, arrivals, findings }: Judged,
+  { standing, series, arrivals, findings }: JudgedStanding,
   program: string,
   stampsAt: string | null = null,
 ) {
@@ -76,7 +76,7 @@ export async function readPage(
 }
 
 /** What only the files tell. A damaged one takes these pictures away, not the page that has to say so. */
-async function readFiles(ledger: Ledger, input: StatusInput, held: Judged['arrivals']) {
+async function readFiles(ledger: Ledger, input: StatusInput, held: JudgedStanding['arrivals']) {
   try {
     const arrivals = held ?? (await heldArrivals(ledger, input.catalogue, () => true))
     return { ...lagsOf(arrivals, input.now), universe: await universeSteps(ledger), readable: true }

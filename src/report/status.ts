@@ -1,6 +1,6 @@
 import type { Ledger } from '../ledger/ledger.ts'
 import { atOneInstant } from '../ledger/row.ts'
-import { damagedFiles, type Facts, readFacts, type StatusInput } from './facts.ts'
+import { damagedFiles, type StatusFacts, readStatusFacts, type StatusInput } from './facts.ts'
 import { lateOf, type SeriesStanding } from './freshness.ts'
 import type { ListedFinding } from '../registry/accepted.ts'
 import type { HeldArrivals } from './arrivals.ts'
@@ -8,14 +8,14 @@ import { type Judging, reasonsOf, trustOf, type Reason, restsOn } from './trust.
 import { percent, whole } from '../words/figures.ts'
 
 /** What `status --json` prints; names are relied on by scripts. */
-export interface Standing extends Facts {
+export interface LakeStanding extends StatusFacts {
   readonly trust: 'yes' | 'look' | 'no'
   readonly reasons: readonly Reason[]
 }
 
 /** The standing of the lake together with the series it was judged from. */
-export interface Judged {
-  readonly standing: Standing
+export interface JudgedStanding {
+  readonly standing: LakeStanding
   readonly series: readonly SeriesStanding[]
   /** Null where they were not read. */
   readonly arrivals: readonly HeldArrivals[] | null
@@ -24,9 +24,9 @@ export interface Judged {
 }
 
 /** Whether the lake can be trusted now; only reads, also while a job writes. */
-export async function readStanding(ledger: Ledger, input: StatusInput): Promise<Judged> {
+export async function readStanding(ledger: Ledger, input: StatusInput): Promise<JudgedStanding> {
   const damaged = await damagedFiles(ledger)
-  const { facts, ...from } = await atOneInstant(ledger, async () => await readFacts(ledger, input, damaged))
+  const { facts, ...from } = await atOneInstant(ledger, async () => await readStatusFacts(ledger, input, damaged))
   const reasons = reasonsOf(facts, input.now, { check: input.settings.check, late: lateCount(from.series, input) })
   return { standing: { ...facts, trust: trustOf(reasons), reasons }, ...from }
 }
@@ -53,7 +53,7 @@ export function judgedReasons(reasons: readonly Reason[]): readonly Reason[] {
 const missing: readonly Reason['kind'][] = ['gaps', 'begins']
 
 /** The judgement: a line for each kind of reason, the gravest first, with the command to type; one where all is well. */
-export function check(standing: Standing): { readonly lines: readonly string[]; readonly code: number } {
+export function check(standing: LakeStanding): { readonly lines: readonly string[]; readonly code: number } {
   const judged = judgedReasons(standing.reasons)
   const notes = standing.reasons
     .filter(({ level, kind }) => level === 'note' && missing.includes(kind))

@@ -1,5 +1,5 @@
 import { beginsInWords } from '../metrics/tally.ts'
-import type { Facts } from './facts.ts'
+import type { StatusFacts } from './facts.ts'
 import type { Check } from '../config/health.ts'
 import { percent, several } from '../words/figures.ts'
 import { silenceOf } from './freshness.ts'
@@ -50,7 +50,7 @@ export interface Judging {
 }
 
 /** Why the lake should not be trusted blindly now, the weightiest first. */
-export function reasonsOf(facts: Facts, now: Instant, { check, late }: Judging): Reason[] {
+export function reasonsOf(facts: StatusFacts, now: Instant, { check, late }: Judging): Reason[] {
   if (facts.version === 0)
     return [
       {
@@ -91,7 +91,7 @@ export function restsOn({
   coverage,
   rules,
   gaps,
-}: Pick<Facts, 'violations' | 'coverage' | 'rules' | 'gaps'>) {
+}: Pick<StatusFacts, 'violations' | 'coverage' | 'rules' | 'gaps'>) {
   const { disproved = 0 } = rules ?? {}
   const looked = [
     `${percent(coverage.verified, coverage.held)} was asked again`,
@@ -111,7 +111,7 @@ function reasonAbout(
   return { kind, count, since }
 }
 
-function damage({ files_damaged }: Facts): Reason[] {
+function damage({ files_damaged }: StatusFacts): Reason[] {
   if (files_damaged === 0) return []
   const text = `${several(files_damaged, 'file of the lake is', 'files of the lake are')} lost or cut`
   return [{ ...reasonAbout('damage', files_damaged), level: 'no', word: 'integrity', text, next: 'pitlake doctor' }]
@@ -131,7 +131,7 @@ function note(about: About, text: string, next: string | null): Reason {
 const list = 'pitlake violations list'
 
 function upstream(
-  { violations, incidents, windows, refused, registry, oldest, not_asked: unasked }: Facts,
+  { violations, incidents, windows, refused, registry, oldest, not_asked: unasked }: StatusFacts,
   { maxViolations, maxFindings, maxFailed }: Check,
 ): Reason[] {
   const found: Reason[] = []
@@ -192,7 +192,7 @@ function freshness({ series, seconds, stopped }: Judging['late'], { maxLate }: C
 /** Holes of so many points are told where any number of them is tolerated. */
 const longHole = 10
 
-function holes({ gaps, oldest, holes: { longest, later, begins } }: Facts, { maxGaps }: Check): Reason[] {
+function holes({ gaps, oldest, holes: { longest, later, begins } }: StatusFacts, { maxGaps }: Check): Reason[] {
   const told: Reason[] = []
   if (begins !== null) {
     const series = several(later, 'series begins', 'series begin')
@@ -211,7 +211,7 @@ function holes({ gaps, oldest, holes: { longest, later, begins } }: Facts, { max
 }
 
 /** A registry that was followed once and is no longer. */
-function polled(facts: Facts, now: Instant, maxFeedAge: number): Reason[] {
+function polled(facts: StatusFacts, now: Instant, maxFeedAge: number): Reason[] {
   const silent = silenceOf(facts.registry, now)
   if (silent <= Math.min(day, maxFeedAge)) return []
   const text = `the registry was last polled ${roughly(silent)} ago`
@@ -220,7 +220,7 @@ function polled(facts: Facts, now: Instant, maxFeedAge: number): Reason[] {
 }
 
 /** Destinations that did not get, or did not keep, what was published there last. */
-function kept({ published }: Facts): Reason[] {
+function kept({ published }: StatusFacts): Reason[] {
   return published.flatMap(({ destination, at, exit_code, missing, changed }) => {
     const lost = missing + changed
     if (exit_code === 0 && lost === 0) return []
@@ -232,7 +232,7 @@ function kept({ published }: Facts): Reason[] {
   })
 }
 
-function remarks(facts: Facts): Reason[] {
+function remarks(facts: StatusFacts): Reason[] {
   const found: Reason[] = []
   const say = (kind: Reason['kind'], count: number, text: string, next: string | null) =>
     found.push(note(reasonAbout(kind, count), text, next))

@@ -2,7 +2,7 @@ import { type Instant, longestSeconds } from '../time.ts'
 import type { NextPoint } from './due.ts'
 
 /** What may still be spent, and until when. */
-export interface Budget {
+export interface CreditBudget {
   readonly credits: number
   readonly until: Instant
 }
@@ -16,7 +16,7 @@ export interface Budget {
 export function paced(
   points: readonly NextPoint[],
   price: (point: NextPoint) => number,
-  budget: Budget | null,
+  budget: CreditBudget | null,
   at: Instant,
 ): readonly NextPoint[] {
   if (budget === null) return points
@@ -48,7 +48,7 @@ export function paced(
 }
 
 /** How often a point and those after it are asked for until the budget is renewed. */
-function pollsUntil({ by, poll }: NextPoint, seconds: number, { until }: Budget, at: Instant): number {
+function pollsUntil({ by, poll }: NextPoint, seconds: number, { until }: CreditBudget, at: Instant): number {
   if (by !== 'rule' && by !== 'told' && by !== 'learnt') return 1
   return 1 + Math.floor((until - 1 - Math.max(poll, at)) / seconds)
 }

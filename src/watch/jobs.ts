@@ -17,7 +17,7 @@ import { enough, type Learnt } from './due.ts'
 import { type LakeNow, lagsNow, lakeNow } from './lake.ts'
 
 /** What came of asking an API. */
-export interface Asked {
+export interface PollOutcome {
   readonly version: number
   readonly requests: number
   /** New points, or events of the registry's feed. */
@@ -41,8 +41,8 @@ export interface WatchJobs {
   /** The lake as it is now, and what was spent since the day began. */
   look(dayBegin: Instant): Promise<Look>
   lags(wanted: readonly Wanted[]): Promise<ReadonlyMap<string, Learnt>>
-  fetch(series: ReadonlySet<string>, credits: number | null): Promise<Asked>
-  sync(): Promise<Asked>
+  fetch(series: ReadonlySet<string>, credits: number | null): Promise<PollOutcome>
+  sync(): Promise<PollOutcome>
   /** Merges what is due, makes the views and publishes; gives the version that they tell of. */
   tidy(): Promise<number>
 }
@@ -58,10 +58,10 @@ export interface JobsInput {
 }
 
 /** The world behind one job, made anew for each: its clock begins with the wall clock of that moment. */
-export type World = (command: string) => Omit<AskingDeps & RewriteDeps & BesideDeps, 'atEnd'>
+type JobWorld = (command: string) => Omit<AskingDeps & RewriteDeps & BesideDeps, 'atEnd'>
 
 /** The jobs on a real lake. */
-export function jobsOn(input: JobsInput, world: World): WatchJobs {
+export function jobsOn(input: JobsInput, world: JobWorld): WatchJobs {
   const { settings, catalogue, selections, watches } = input
   const root = settings.data
   const own = watches.metrics ? selections : []
@@ -102,7 +102,7 @@ export function jobsOn(input: JobsInput, world: World): WatchJobs {
 /** What the provider tells of the lags of these series; asked for once a day. */
 function hintsOf(
   provider: Pick<JobsInput, 'settings' | 'catalogue'>,
-  world: World,
+  world: JobWorld,
 ): (wanted: readonly Wanted[]) => Promise<ReadonlyMap<string, LagHint>> {
   let known: ReadonlyMap<string, LagHint> = new Map()
   let askedAt = Number.NEGATIVE_INFINITY

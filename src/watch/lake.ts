@@ -7,7 +7,7 @@ import { withListedAssets } from '../metrics/assets.ts'
 import type { Held } from '../metrics/plan.ts'
 import { registryFacts } from '../registry/status.ts'
 import { type HeldArrivals, heldArrivals } from '../report/arrivals.ts'
-import { judge } from '../report/audit.ts'
+import { judgeRule } from '../report/audit.ts'
 import { isBegun } from '../store/begin.ts'
 import { day, type Instant, parseDuration, parseInstant } from '../time.ts'
 import { readManifest } from '../views/manifest.ts'
@@ -83,7 +83,7 @@ async function learntLags(
  * where the arrivals disprove it. Points that were always there in time say nothing beyond the rule.
  */
 export function learntOf({ endpoint, interval, rules, arrivals }: HeldArrivals): Learnt {
-  const { observations, watched, proposed_lag } = judge(endpoint.path, interval, rules, arrivals)
+  const { observations, watched, proposed_lag } = judgeRule(endpoint.path, interval, rules, arrivals)
   const { p05, p50, p95 } = arrivals
   const all = observations + watched
   if (observations >= watched && p05 !== null && p50 !== null && p95 !== null)

@@ -18,7 +18,7 @@ export interface WatchState {
 }
 
 /** What a watch does next. */
-export type Action =
+export type WatchAction =
   | { readonly kind: 'metrics'; readonly series: ReadonlySet<string> }
   | { readonly kind: 'registry' }
   | { readonly kind: 'tidy' }
@@ -32,7 +32,7 @@ const longestUntidy = 15 * minute
 const longestWait = hour
 
 /** From state and instant to the next action; pure. What has been due for longest comes first. */
-export function nextAction({ points, registry, untidy, rests, tried, free }: WatchState, now: Instant): Action {
+export function nextAction({ points, registry, untidy, rests, tried, free }: WatchState, now: Instant): WatchAction {
   const fetchAt = Math.max(rests.metrics, firstPoll(points))
   const registryAt = Math.max(rests.registry, registry ?? Infinity)
   const asking = Math.min(fetchAt, registryAt)

@@ -1,12 +1,12 @@
 import { exitCode, gravest, LakeError } from '../errors.ts'
 import { day, hour, type Instant, minute, type Weekday } from '../time.ts'
-import { type Budget, paced } from './budget.ts'
+import { type CreditBudget, paced } from './budget.ts'
 import { type Learnt, type NextPoint, nextPoints, registryDue } from './due.ts'
 import type { Look, WatchJobs } from './jobs.ts'
-import { type Action, nextAction, restAfter, type WatchState } from './next.ts'
+import { type WatchAction, nextAction, restAfter, type WatchState } from './next.ts'
 
 /** What a watch is told. */
-export interface WatchInput {
+interface WatchInput {
   readonly weekStart: Weekday
   readonly price: (point: NextPoint) => number
   /** Credits a UTC day that it and all other jobs on the lake may spend together before it stops asking; null: any number. */
@@ -144,7 +144,7 @@ function stateOf(input: WatchInput, look: Look, memory: Memory, at: Instant): Wa
 
 const dayBegin = (at: Instant): Instant => Math.floor(at / day) * day
 
-function budgetOf(creditsPerDay: number | null, { spentToday }: Look, at: Instant): Budget | null {
+function budgetOf(creditsPerDay: number | null, { spentToday }: Look, at: Instant): CreditBudget | null {
   if (creditsPerDay === null) return null
   return { credits: Math.max(0, creditsPerDay - spentToday), until: dayBegin(at) + day }
 }
@@ -164,7 +164,7 @@ interface Acting {
   readonly now: () => Instant
 }
 
-type Doing = Exclude<Action, { kind: 'wait' }>
+type Doing = Exclude<WatchAction, { kind: 'wait' }>
 
 /** Has one job done; whatever becomes of it, the watch goes on, unless nobody but a person can help. */
 async function act(action: Doing, acting: Acting): Promise<void> {

@@ -2,7 +2,7 @@ import { number } from './figures.ts'
 import { visible } from '../visible.ts'
 
 /** A column ready to be laid out: texts that move no cursor, and whether they stand to the right. */
-export interface TextColumn {
+interface TextColumn {
   readonly name: string
   readonly cells: readonly string[]
   readonly right: boolean
@@ -81,6 +81,14 @@ function linesOf(block: readonly Laid[]): readonly string[] {
   }
   const rows = Array.from({ length: block[0]?.cells.length ?? 0 }, (_, i) => block.map(({ cells }) => cells[i] ?? ''))
   return [line(block.map(({ name }) => name)), line(block.map((column) => '-'.repeat(column.width))), ...rows.map(line)]
+}
+
+/** A label and its text; what is false is left out. */
+export type LabelledRow = readonly [label: string, text: string] | false
+
+/** A line for each label and its text, the texts one below the other. */
+export function labelled(rows: readonly LabelledRow[], wide = 13): string {
+  return rows.flatMap((row) => (row === false ? [] : [`${row[0].padEnd(wide)}${row[1]}\n`])).join('')
 }
 
 /** A label and its text as lines of at most 80 columns, broken between words; what follows stands under the text. */

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { applySettings, resolveSettings } from '../../src/config/settings.ts'
 import { auditAvailability } from '../../src/report/audit.ts'
 import { judgeSeries } from '../../src/report/freshness.ts'
-import { readPage } from '../../src/report/status-page.ts'
+import { readStatusPage } from '../../src/report/status-page.ts'
 import { readStanding } from '../../src/report/status.ts'
 import { verdict } from '../../src/metrics/tally.ts'
 import { Engine, quoteList } from '../../src/store/engine.ts'
@@ -128,7 +128,7 @@ test('Sunday weeks are due on Sundays, and what is resampled to weeks begins wit
       expect(judged(Date.UTC(2026, 2, 15, 12) / 1000)).toEqual(['behind'])
       const at = own.clock.now
       const input = { settings: resolveSettings({ flags: { data: own.root }, env: {}, cwd: '/' }), catalogue, now: at }
-      const { endpoints } = await readPage(ledger, input, await readStanding(ledger, input), 'pitlake test')
+      const { endpoints } = await readStatusPage(ledger, input, await readStanding(ledger, input), 'pitlake test')
       // Of November there are a week and a day: both begin on its last Sunday.
       expect(endpoints.map(({ due, held }) => [due[0], held[0]])).toEqual([[2, 2]])
       writeFileSync(join(own.root, 'pitlake.yaml'), `metrics: { availability: { ${count}: { 1w: { lag: 1m } } } }`)

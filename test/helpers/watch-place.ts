@@ -4,7 +4,7 @@ import { LakeError } from '../../src/errors.ts'
 import type { WindowAnswer } from '../../src/ledger/entry.ts'
 import { day, end, floor, formatInstant, type Instant, type Interval, step } from '../../src/time.ts'
 import type { Learnt } from '../../src/watch/due.ts'
-import type { Asked, Look, WatchJobs } from '../../src/watch/jobs.ts'
+import type { PollOutcome, Look, WatchJobs } from '../../src/watch/jobs.ts'
 import { watch, type WatchEvent } from '../../src/watch/watch.ts'
 import { cataloguedRule } from './hand-rules.ts'
 import { endOf, ruleInstant, spellOf, startAfter, startAt } from './time-twin.ts'
@@ -88,7 +88,7 @@ export class Place implements WatchJobs {
     return new Map(lag ? this.wanted.map((one) => [`${one.endpoint.path} ${one.series.interval}`, lag]) : [])
   }
 
-  #stands(): Asked | null {
+  #stands(): PollOutcome | null {
     this.actions.push(this.now)
     const fault = this.fault(this.now)
     if (fault === null) return null
@@ -106,7 +106,7 @@ export class Place implements WatchJobs {
     }
   }
 
-  async fetch(series: ReadonlySet<string>, credits: number | null): Promise<Asked> {
+  async fetch(series: ReadonlySet<string>, credits: number | null): Promise<PollOutcome> {
     const stopped = this.#stands()
     for (const id of series) if (stopped !== null) this.vain.push({ id, at: this.now, brought: 0 })
     if (stopped !== null) return stopped
@@ -163,7 +163,7 @@ export class Place implements WatchJobs {
     return t
   }
 
-  async sync(): Promise<Asked> {
+  async sync(): Promise<PollOutcome> {
     const stopped = this.#stands()
     if (stopped !== null) return stopped
     this.syncs.push(this.now)

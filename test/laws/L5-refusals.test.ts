@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { heldCoverage, heldVersions, liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { type Judged, readStanding } from '../../src/report/status.ts'
+import { type JudgedStanding, readStanding } from '../../src/report/status.ts'
 import { acceptViolations, listViolations } from '../../src/ledger/violations.ts'
 import { verdict } from '../../src/metrics/tally.ts'
 import { inLake } from '../../src/store/layout.ts'
@@ -58,7 +58,7 @@ async function coverage(own: OwnProvider): Promise<string[]> {
   )
 }
 
-async function standing(own: OwnProvider): Promise<Judged['standing']> {
+async function standing(own: OwnProvider): Promise<JudgedStanding['standing']> {
   const ledger = await Ledger.openToRead(own.root)
   const settings = settingsAt({ root: own.root, url: own.url, now: () => own.clock.now })
   try {

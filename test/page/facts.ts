@@ -1,5 +1,5 @@
-import type { EndpointFacts, Page } from '../../src/report/status-page.ts'
-import type { Standing } from '../../src/report/status.ts'
+import type { EndpointFacts, StatusPage } from '../../src/report/status-page.ts'
+import type { LakeStanding } from '../../src/report/status.ts'
 
 const day = 86_400
 
@@ -10,7 +10,7 @@ export const hostile = `"><script>window.hurt = true</script><img src=x onerror=
 export const madeAt = Date.UTC(2024, 5, 5, 12) / 1000
 
 /** A standing in which all is well, with changes. */
-export function standing(changes: Partial<Standing> = {}): Standing {
+export function standing(changes: Partial<LakeStanding> = {}): LakeStanding {
   return {
     provider: 'sandbox:7',
     providers: { metrics: 'sandbox:7', registry: null },
@@ -90,7 +90,7 @@ export function endpoint(metric: string, changes: Partial<EndpointFacts> = {}): 
 }
 
 /** A page with everything on it; hostile text in every place that comes from outside. */
-export function page(changes: Partial<Page> = {}): Page {
+export function page(changes: Partial<StatusPage> = {}): StatusPage {
   const one = endpoint('supply/current_pit')
   const failed = one.due.map((count, month) => (month === 12 ? count : 0))
   return {
@@ -191,7 +191,7 @@ function violation(stored: string, offered: string) {
 }
 
 /** A page of a lake without anything in it. */
-export function emptyPage(): Page {
+export function emptyPage(): StatusPage {
   const nothing = { due: 0, held: 0, verified: 0, share: null, verified_share: null }
   const none = {
     endpoints: [],

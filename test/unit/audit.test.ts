@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { backfillAfter, type Rule } from '../../src/catalog/availability.ts'
 import type { Catalogue } from '../../src/catalog/catalogue.ts'
 import { parseConfig } from '../../src/config/config.ts'
-import { auditAvailability, type AuditRow, judge, proposalOf } from '../../src/report/audit.ts'
+import { auditAvailability, type AuditedRule, judgeRule, proposalOf } from '../../src/report/audit.ts'
 import { arrivalsOf } from '../../src/report/arrivals.ts'
 import { Engine, quote } from '../../src/store/engine.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
@@ -40,7 +40,7 @@ interface Point {
 let files = 0
 
 /** Daily points of one series; `observed` makes one that was seen to be late, `rule` one that was backfilled. */
-async function audited(points: readonly Point[], interval: Interval = '24h'): Promise<AuditRow> {
+async function audited(points: readonly Point[], interval: Interval = '24h'): Promise<AuditedRule> {
   const file = join(folder, `${++files}.parquet`)
   const rows = points.map(({ t, computed, observed, rule, stored }) => {
     const available = computed ?? observed ?? t
@@ -55,7 +55,7 @@ async function audited(points: readonly Point[], interval: Interval = '24h'): Pr
     FROM (VALUES ${rows.join(', ')}) AS told (${instants.join(', ')}, basis)) TO ${quote(file)} (FORMAT parquet)`)
   const arrivals = (await arrivalsOf(engine, `read_parquet(${quote(file)})`, interval, rules)).get('m')
   if (!arrivals) throw new Error('no arrivals')
-  return judge('m', interval, rules, arrivals)
+  return judgeRule('m', interval, rules, arrivals)
 }
 
 /** Points of 100 days, each computed so many seconds after its day. */
@@ -161,11 +161,11 @@ describe('availability rules against arrivals', () => {
   })
 
   test('imprecise: 95 in a hundred come less than five minutes after the rule, to the point and to the second', async () => {
-    const late = async (lag: number): Promise<AuditRow> => await audited(days(() => 600 + lag))
+    const late = async (lag: number): Promise<AuditedRule> => await audited(days(() => 600 + lag))
     expect(await late(299)).toMatchObject({ verdict: 'imprecise', late: 100, soon: 100, proposed_lag: '15m' })
     expect(await late(300)).toMatchObject({ verdict: 'disproved', late: 100, soon: 0, proposed_lag: '15m' })
     expect(await late(301)).toMatchObject({ verdict: 'disproved', late: 100, soon: 0, proposed_lag: '20m' })
-    const share = async (later: number, others: number): Promise<AuditRow> =>
+    const share = async (later: number, others: number): Promise<AuditedRule> =>
       await audited(days((i) => (i % 19 === 0 && i / 19 < later ? 600 + 300 : others), 1000))
     expect(await share(50, 600)).toMatchObject({ verdict: 'imprecise', late: 50, soon: 0 })
     expect(await share(50, 601)).toMatchObject({ verdict: 'imprecise', late: 1000, soon: 950 })
@@ -281,7 +281,7 @@ describe('availability rules against arrivals', () => {
 
   test('a proposal names its intervals, keeps what the row says already, and reads as configuration', () => {
     const row = (metric: string, interval: Interval, lag: string | null) =>
-      ({ metric, interval, proposed_lag: lag }) as unknown as AuditRow
+      ({ metric, interval, proposed_lag: lag }) as unknown as AuditedRule
     const rows = [row('a/b', '1w', '2h'), row('c', '24h', '3h'), row('a/b', '10m', '20m'), row('d', '24h', null)]
     const yaml =
       'metrics: { availability: { a/b: { lag: 7m, until: 2024-03-01, 1w: { lag: 5m }, 1h: { daily_at: "10:15", days: 2 } } } }'

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { mergeYaml } from '../../src/preflight/finding.ts'
-import type { Heard } from '../../src/preflight/hear.ts'
+import type { HeardAnswer } from '../../src/preflight/hear.ts'
 import { type Keys, keysFrom, nextKeys, spelling, wrongKeys } from '../../src/preflight/keys.ts'
 import { metricsJudges, rateHolds, resetHolds } from '../../src/preflight/metrics-rows.ts'
 import { registryJudges } from '../../src/preflight/registry-rows.ts'
-import { meaningOf, unfinished } from '../../src/preflight/timestamp.ts'
+import { meaningOf, isUnfinished } from '../../src/preflight/timestamp.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 
 const page = readFileSync(new URL('../../docs/assumptions.md', import.meta.url), 'utf8')
@@ -71,10 +71,10 @@ test('without computed_at the newest point tells a start from the instant on at 
 test('without computed_at only a second look tells an end from a day that is not over', () => {
   const now = midnight + day / 2
   const points = daysTo(midnight)
-  expect(unfinished(points, now)).toBe(true)
-  expect(unfinished(daysTo(midnight - day), now)).toBe(false)
+  expect(isUnfinished(points, now)).toBe(true)
+  expect(isUnfinished(daysTo(midnight - day), now)).toBe(false)
   expect(
-    unfinished(
+    isUnfinished(
       daysTo(midnight, (t) => t + 300),
       now,
     ),
@@ -89,12 +89,12 @@ const keys: Keys = catalogue.wire.queryKeys
 const window = { since: midnight - 10 * day, until: midnight + day }
 const frame = { headers: {}, bytes: null, at: midnight } as const
 
-function refusal(words: string, parameter: string | null): Heard {
+function refusal(words: string, parameter: string | null): HeardAnswer {
   const answer = { status: 400, at: 0, date: null, age: 0, requestMs: 1, etag: null, requestId: null, sandbox: null }
   return { ...frame, body: undefined, outcome: { kind: 'refused', parameter, words, code: null, ...answer } }
 }
 
-function bodyOf(body: unknown, headers: Readonly<Record<string, string>> = {}): Heard {
+function bodyOf(body: unknown, headers: Readonly<Record<string, string>> = {}): HeardAnswer {
   const answer = { status: 200, at: 0, date: null, age: 0, requestMs: 1, etag: null, requestId: null, sandbox: null }
   return { ...frame, headers, body, outcome: { kind: 'body', file: '', bytes: 1, ...answer } }
 }

@@ -2,14 +2,14 @@ import { expect, test } from 'vitest'
 import { type Check, usualCheck } from '../../src/config/health.ts'
 import { lateOf, type SeriesStanding } from '../../src/report/freshness.ts'
 import { reasonsOf, trustOf } from '../../src/report/trust.ts'
-import { check, type Standing } from '../../src/report/status.ts'
+import { check, type LakeStanding } from '../../src/report/status.ts'
 import { madeAt as now, standing } from '../page/facts.ts'
 
 const quiet = standing()
 const day = 86_400
 
 function judged(
-  changes: Partial<Standing>,
+  changes: Partial<LakeStanding>,
   limits: Partial<Check> = {},
 ): { line: string; lines: readonly string[]; code: number; trust: string } {
   const facts = { ...quiet, ...changes }
@@ -20,10 +20,10 @@ function judged(
   return { ...judgement, line: judgement.lines[0] ?? '', trust: trustOf(reasons) }
 }
 
-const contradicted = (findings: number | null, known = 0): Partial<Standing> => ({
+const contradicted = (findings: number | null, known = 0): Partial<LakeStanding> => ({
   registry: { ...quiet.registry, findings, findings_accepted: known },
 })
-const polled = (days: number): Partial<Standing> => ({
+const polled = (days: number): Partial<LakeStanding> => ({
   registry: { ...quiet.registry, feed_at: new Date((now - days * day) * 1000).toISOString() },
 })
 
@@ -33,7 +33,7 @@ test('one line with the word, the reason and the command; the exit code judges',
   expect(sound.lines).toEqual([
     'trusted: version 12, 99.17 % of what is due; nothing contradicts it; 50.0 % was asked again, 2 windows have gaps',
   ])
-  const wrong: readonly (readonly [Partial<Standing>, string, number])[] = [
+  const wrong: readonly (readonly [Partial<LakeStanding>, string, number])[] = [
     [{ version: 0 }, 'stale: nothing has been committed yet; pitlake fetch', 6],
     [{ files_damaged: 1 }, 'integrity: 1 file of the lake is lost or cut; pitlake doctor', 4],
     [{ violations: 2 }, 'integrity: 2 stored values differ upstream', 4],
@@ -117,7 +117,7 @@ test('a registry that was only ever snapshotted counts from its last snapshot; n
 
 test('limits move what is told: up to them it is a note, beyond them it judges', () => {
   const failed = { windows: { ...quiet.windows, failed: 3 } }
-  const cases: readonly (readonly [Partial<Standing>, Partial<Check>, string, number])[] = [
+  const cases: readonly (readonly [Partial<LakeStanding>, Partial<Check>, string, number])[] = [
     [{ violations: 2 }, { maxViolations: 2 }, 'trusted: ', 0],
     [{ violations: 3 }, { maxViolations: 2 }, 'integrity: 3 stored values differ upstream', 4],
     [contradicted(2), { maxFindings: 2 }, 'trusted: ', 0],
@@ -139,7 +139,7 @@ test('limits move what is told: up to them it is a note, beyond them it judges',
 })
 
 /** What is told of these facts, word for word. */
-function told(changes: Partial<Standing>, limits: Partial<Check> = {}) {
+function told(changes: Partial<LakeStanding>, limits: Partial<Check> = {}) {
   const late = { series: 0, seconds: 0, stopped: 0 }
   return reasonsOf({ ...quiet, ...changes }, now, { check: { ...usualCheck, ...limits }, late })
 }

@@ -1,17 +1,17 @@
 import { rmSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { inWords } from '../../src/commands/status.ts'
+import { statusInWords } from '../../src/commands/status.ts'
 import { registrySnapshot, registrySync } from '../../src/registry/snapshot-and-sync.ts'
 import { auditAvailability } from '../../src/report/audit.ts'
 import { readStanding } from '../../src/report/status.ts'
-import { readPage } from '../../src/report/status-page.ts'
+import { readStatusPage } from '../../src/report/status-page.ts'
 import { commit } from '../../src/ledger/commit.ts'
 import { heldCoverage, liveFiles, summary } from '../../src/ledger/held.ts'
 import { inLake } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import type { Page } from '../../src/report/status-page.ts'
-import type { Standing } from '../../src/report/status.ts'
+import type { StatusPage } from '../../src/report/status-page.ts'
+import type { LakeStanding } from '../../src/report/status.ts'
 import { statusPage } from '../../src/report/page/page.ts'
 import { resolveSettings } from '../../src/config/settings.ts'
 import { withRig } from '../helpers/fetching.ts'
@@ -33,11 +33,11 @@ const inputOf = (data: string, now: number) => ({
   now,
 })
 
-async function looked(root: string, now: number): Promise<{ standing: Standing; page: Page }> {
+async function looked(root: string, now: number): Promise<{ standing: LakeStanding; page: StatusPage }> {
   const ledger = await Ledger.openToRead(root)
   try {
     const judged = await readStanding(ledger, inputOf(root, now))
-    return { standing: judged.standing, page: await readPage(ledger, inputOf(root, now), judged, 'pitlake test') }
+    return { standing: judged.standing, page: await readStatusPage(ledger, inputOf(root, now), judged, 'pitlake test') }
   } finally {
     ledger.close()
   }
@@ -239,14 +239,14 @@ test('a lake without a version is not to be trusted; no lake is a slip of the us
       coverage: { due: 0, share: null },
     })
     expect(statusPage(page)).not.toMatch(/NaN|undefined/)
-    expect(inWords(standing, root)).toMatch(/^trust {8}NO$/m)
+    expect(statusInWords(standing, root)).toMatch(/^trust {8}NO$/m)
   }))
 
 test('the text fits into 80 columns, however long the names are', async () =>
   withRig(noon, async (rig) => {
     await rig.fetch(selection)
     const { standing } = await looked(rig.root, noon + 5 * day)
-    const text = inWords({ ...standing, synthetic: true, violations: 1234 }, 'data')
+    const text = statusInWords({ ...standing, synthetic: true, violations: 1234 }, 'data')
     expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80)
     for (const label of [
       'trust',

@@ -1,4 +1,4 @@
-import type { EndpointFacts, Lag, Page } from '../status-page.ts'
+import type { EndpointFacts, Lag, StatusPage } from '../status-page.ts'
 import { type Html, html, inlineJson } from './html.ts'
 import { instant, monthName, percent, several, span, whole } from '../../words/figures.ts'
 
@@ -14,7 +14,7 @@ export function toneOf(due: number, held: number, failed: number): string | unde
 }
 
 /** The map of all endpoints by month, with freshness and arrival beside each. */
-export function endpointSection(page: Page): Html {
+export function endpointSection(page: StatusPage): Html {
   if (page.endpoints.length === 0) return html`<p class="none">No points are stored yet.</p>`
   const families = Map.groupBy(page.endpoints, ({ metric }) => metric.split('/')[0] ?? '')
   const first = page.endpoints[0]
@@ -44,7 +44,7 @@ ${rows.map((row) => endpointRow(page, row, row === first))}`,
   })}</script>`
 }
 
-function endpointRow(page: Page, row: EndpointFacts, first: boolean): Html {
+function endpointRow(page: StatusPage, row: EndpointFacts, first: boolean): Html {
   const family = row.metric.split('/')[0] ?? ''
   const own = row.metric.slice(family.length + 1)
   const stem = own.endsWith('_pit') ? own.slice(0, -4) : own
@@ -58,7 +58,7 @@ function endpointRow(page: Page, row: EndpointFacts, first: boolean): Html {
 }
 
 /** The months of one endpoint as one picture; neighbours of one tone are one shape. */
-function heat(page: Page, row: EndpointFacts): Html {
+function heat(page: StatusPage, row: EndpointFacts): Html {
   const shapes = new Map<string, string>()
   let from = 0
   for (let month = 1; month <= page.months; month++) {
@@ -77,7 +77,7 @@ function toneAt(row: EndpointFacts, month: number): string | undefined {
 }
 
 /** The row in a sentence, for those who do not see it. */
-function describeMonths(page: Page, row: EndpointFacts): string {
+function describeMonths(page: StatusPage, row: EndpointFacts): string {
   const sum = (counts: readonly number[]) => counts.reduce((a, b) => a + b, 0)
   const due = sum(row.due)
   const start = row.due.findIndex((n) => n > 0)
@@ -88,7 +88,7 @@ function describeMonths(page: Page, row: EndpointFacts): string {
 }
 
 /** The years over the columns. */
-function years(page: Page): Html[] {
+function years(page: StatusPage): Html[] {
   const marks: Html[] = []
   for (let month = 0; month < page.months; month++) {
     const index = page.firstMonth + month

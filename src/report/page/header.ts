@@ -1,17 +1,17 @@
 import { instantOf } from '../../time.ts'
-import type { Standing } from '../status.ts'
+import type { LakeStanding } from '../status.ts'
 import { type Reason, restsOn } from '../trust.ts'
-import type { Page } from '../status-page.ts'
+import type { StatusPage } from '../status-page.ts'
 import { type Html, html } from './html.ts'
 import { brief, bytes, moment, percent, several, span, whole } from '../../words/figures.ts'
 
-const verdicts: Readonly<Record<Exclude<Standing['trust'], 'yes'>, string>> = {
+const verdicts: Readonly<Record<Exclude<LakeStanding['trust'], 'yes'>, string>> = {
   look: 'Look at this before you trust it.',
   no: 'It cannot be trusted as it is.',
 }
 
 /** Who, which version, and whether to trust it. */
-export function masthead({ standing, madeAt, program }: Page): Html {
+export function masthead({ standing, madeAt, program }: StatusPage): Html {
   const { committed_at } = standing
   const { against, looked } = restsOn(standing)
   const since = committed_at === null ? null : madeAt - instantOf(committed_at)
@@ -36,14 +36,14 @@ function reason({ level, text, next }: Reason): Html {
 }
 
 /** Whether a stored value was contradicted, and whether somebody took note. */
-function contradictions({ violations, accepted, registry }: Standing): Html {
+function contradictions({ violations, accepted, registry }: LakeStanding): Html {
   const open = violations + (registry.findings ?? 0)
   const known = accepted + (registry.findings_accepted ?? 0)
   const quiet = known === 0 ? 'no stored value was contradicted' : `${whole(known)} accepted`
   return gauge('violations', whole(open), open > 0 ? 'both values are kept' : quiet, null, open > 0)
 }
 
-function gauges(standing: Standing): Html[] {
+function gauges(standing: LakeStanding): Html[] {
   const { coverage, freshness, windows, requests, verified, registry } = standing
   const judged = freshness.fresh + freshness.awaited + freshness.behind + freshness.stopped
   const records = Object.values(registry.records).reduce((a, b) => a + b, 0)

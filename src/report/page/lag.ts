@@ -1,4 +1,4 @@
-import type { Page } from '../status-page.ts'
+import type { StatusPage } from '../status-page.ts'
 import { type Html, html } from './html.ts'
 import { brief, percent, several, whole } from '../../words/figures.ts'
 
@@ -7,7 +7,7 @@ const height = 180
 const floor = 150
 
 /** All arrivals by how much of their rule's lag they took; what stands right of 1 the rule did not foresee. */
-export function lagSection({ lagBins: bins, readable }: Page): Html {
+export function lagSection({ lagBins: bins, readable }: StatusPage): Html {
   if (!readable) return html`<p class="bad">A data file cannot be read. <code>pitlake doctor</code> names it.</p>`
   const total = bins.reduce((sum, bin) => sum + bin.points, 0)
   if (total === 0)

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { textsIn } from '../../store/sql.ts'
 import { endpointSection } from './endpoints.ts'
-import type { Page } from '../status-page.ts'
+import type { StatusPage } from '../status-page.ts'
 import { masthead } from './header.ts'
 import { type Html, html, trusted } from './html.ts'
 import { lagSection } from './lag.ts'
@@ -19,7 +19,7 @@ function own(ending: '.css' | '.js'): string {
  * The status of a lake as one file that needs nothing else: its policy forbids every connection, and of scripts it
  * lets only its own run.
  */
-export function statusPage(page: Page): string {
+export function statusPage(page: StatusPage): string {
   const { standing } = page
   const script = own('.js')
   const title = `${standing.trust === 'yes' ? '' : '! '}pitlake ${standing.provider ?? ''} version ${standing.version}`

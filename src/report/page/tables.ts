@@ -1,11 +1,11 @@
 import { instantOf } from '../../time.ts'
-import type { Page, StampFact, ViolationFact } from '../status-page.ts'
+import type { StatusPage, StampFact, ViolationFact } from '../status-page.ts'
 import { type Html, html } from './html.ts'
 import type { RunFact } from '../facts.ts'
 import { brief, instant, moment, several, span, whole } from '../../words/figures.ts'
 
 /** Every contradiction with both values; the stored one holds. */
-export function violationSection({ violations, standing }: Page): Html {
+export function violationSection({ violations, standing }: StatusPage): Html {
   if (violations.length === 0)
     return html`<p class="none">None: whatever was asked again came back as it is stored.</p>`
   const { findings, findings_accepted: known } = standing.registry
@@ -27,7 +27,7 @@ function shortened(value: string | null): Html | string {
 }
 
 /** The last runs: what was planned and what was done. */
-export function runSection({ runs }: Page): Html {
+export function runSection({ runs }: StatusPage): Html {
   if (runs.length === 0) return html`<p class="none">No run is on record.</p>`
   return html`<div class="scroll" tabindex="0"><table class="runs">
 <thead><tr><th scope="col">begun</th><th scope="col">job</th><th scope="col" class="n">took</th><th scope="col">requests</th><th scope="col">credits</th><th scope="col">points</th><th scope="col">ended</th></tr></thead>
@@ -51,7 +51,7 @@ function pair(planned: number | null, done: number | null): Html {
 const newest = 12
 
 /** What every commit brought, and the newest ones by name. */
-export function versionSection({ versions }: Page): Html {
+export function versionSection({ versions }: StatusPage): Html {
   if (versions.length === 0) return html`<p class="none">Nothing has been committed.</p>`
   const most = versions.reduce((top, v) => Math.max(top, Math.abs(v.points_added)), 1)
   const bars = versions.map((v, index) => {
@@ -72,7 +72,7 @@ ${versions
 }
 
 /** The results that are kept so that they can be made again, and what is known of each. */
-export function stampSection({ stamps, stampsAt, standing }: Page): Html {
+export function stampSection({ stamps, stampsAt, standing }: StatusPage): Html {
   if (stamps.length === 0) return html`<p class="none">No result is stamped. <code>pitlake stamp</code> pins one.</p>`
   const more = standing.stamps - stamps.length
   return html`${more > 0 && html`<p>The newest ${whole(stamps.length)} of ${whole(standing.stamps)}.</p>`}<div class="scroll" tabindex="0"><table>
@@ -90,7 +90,7 @@ function stamped({ id, file, version, at, rows, verdict }: StampFact, place: str
 }
 
 /** What the page's colours and words mean. */
-export function notesSection({ silent }: Page): Html {
+export function notesSection({ silent }: StatusPage): Html {
   return html`${silent.length > 0 && html`<details><summary>${several(silent.length, 'endpoint')} asked without a single point</summary><div class="scroll" tabindex="0"><table><tbody>${silent.map((s) => html`<tr><td class="id">${s.metric}</td><td>${s.state}</td><td>${s.reason}</td></tr>`)}</tbody></table></div></details>`}
 <dl class="notes">
 <dt>coverage</dt><dd>Intervals held, of all that the availability rules make due now, from the first point of each series on.</dd>

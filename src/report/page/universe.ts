@@ -1,4 +1,4 @@
-import type { Page } from '../status-page.ts'
+import type { StatusPage } from '../status-page.ts'
 import type { UniverseStep } from '../../registry/held.ts'
 import { day } from '../../time.ts'
 import { type Html, html } from './html.ts'
@@ -11,7 +11,7 @@ const floor = 122
 const middle = 166
 
 /** Products as the lake knew them over time: active and retired stacked, and below what came and went. */
-export function universeSection(page: Page): Html {
+export function universeSection(page: StatusPage): Html {
   const { universe, standing } = page
   const first = universe[0]
   const last = universe.at(-1)
