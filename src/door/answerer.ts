@@ -16,7 +16,7 @@ export type Said<Answer> =
   | { readonly id: number; readonly refused: Refusal }
 
 /** A process as whoever keeps it sees it. */
-export interface Process<Question> {
+interface Process<Question> {
   readonly send: (told: Call<Question>) => void
   /** Ends it, whatever it is at. */
   readonly kill: () => void
@@ -29,13 +29,13 @@ export type Start<Question, Answer> = (
 ) => Process<Question>
 
 /** How long the turn of a question may take, in seconds and as that was said. */
-export interface TurnLimit {
+interface TurnLimit {
   readonly seconds: number
   readonly told: string
 }
 
 /** What reaches an answerer from the outside world. */
-export interface AnswererDeps<Question, Answer> {
+interface AnswererDeps<Question, Answer> {
   readonly start: Start<Question, Answer>
   /** Ends early, without an error, when the signal is aborted. */
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>

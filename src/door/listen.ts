@@ -14,7 +14,7 @@ import { redact } from '../secrets/secrets.ts'
 import { readStream } from '../store/files.ts'
 
 /** Where to listen: a host as the system takes it, and a port (0: a free one). */
-export interface ListenAt {
+interface ListenAt {
   readonly host: string
   readonly port: number
 }
@@ -49,7 +49,7 @@ export interface Asked {
 export type Shows = Readonly<Record<string, (asked: Asked) => Promise<Shown>>>
 
 /** How readers are let in. */
-export interface Manner {
+interface Manner {
   /** So many at once; what comes beside is hung up on. */
   readonly readers: number
   /** The paths that also take a POST; where there are some, an answer may be long in the making. */
@@ -57,7 +57,7 @@ export interface Manner {
 }
 
 /** A door that is open. */
-export interface Door extends AsyncDisposable {
+interface Door extends AsyncDisposable {
   readonly url: string
 }
 

@@ -9,7 +9,7 @@ import { judge, type Judged, type Question } from '../query/question.ts'
 import type { Desk, LakeFacts, Seat } from './desk.ts'
 
 /** How much of an answer is told at once. */
-export interface PageLimits {
+interface PageLimits {
   readonly rows: number
   /** How many bytes the text of the rows may have beside what else the page tells. */
   readonly room: (page: Page) => number
@@ -46,7 +46,7 @@ interface Open {
 }
 
 /** What reaches pages from the outside world. */
-export interface PagesDeps {
+interface PagesDeps {
   /** Milliseconds that only go on. */
   readonly elapsed: () => number
   /** A name that nobody guesses. */

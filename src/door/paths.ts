@@ -14,7 +14,7 @@ import type { Desk, LakeFacts } from './desk.ts'
 import type { Asked, Shown } from './listen.ts'
 
 /** What the paths answer from. */
-export interface PathsInput {
+interface PathsInput {
   readonly desk: Desk
   /** A folder for answers on their way. */
   readonly scratch: string
@@ -23,7 +23,7 @@ export interface PathsInput {
 }
 
 /** A whole answer in a file. */
-export interface Written {
+interface Written {
   readonly path: string
   readonly bytes: number
 }

@@ -22,7 +22,7 @@ export interface Tool {
 }
 
 /** What tools answer from. */
-export interface ToolsInput {
+interface ToolsInput {
   readonly desk: Desk
   readonly pages: Pages
   /** The standing of the lake now, as `status --json` tells it. */
@@ -30,7 +30,7 @@ export interface ToolsInput {
 }
 
 /** Rows of a page: as many as are told where nothing is said, and at most. */
-export const pageRows = { usual: 200, most: 2000 }
+const pageRows = { usual: 200, most: 2000 }
 /** Bytes of a page that its notes may take, and those that what stands before its rows may take without them. */
 const noteBytes = 4000
 const headBytes = 10_000

@@ -102,13 +102,13 @@ export async function unmovedStates(session: Engine, count: number): Promise<Set
  */
 
 /** A run in a world that is the whole lake up to a cut-off. */
-export interface Run {
+interface Run {
   readonly cutoff: string
   readonly world: World
 }
 
 /** Sessions beside a first one; closed with this. */
-export interface Hands extends Disposable {
+interface Hands extends Disposable {
   readonly sessions: readonly Engine[]
 }
 

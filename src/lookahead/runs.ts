@@ -35,7 +35,7 @@ export interface Difference {
 }
 
 /** What was done to the future in a run. */
-export type Future = 'cut' | 'other values' | 'other points'
+type Future = 'cut' | 'other values' | 'other points'
 
 const shown = 20
 const shownEach = 5
@@ -138,7 +138,7 @@ export interface ColumnSpec {
 }
 
 /** Rows that only one side has, each as often as it has it more: the latest of them, how many there are, the earliest instant. */
-export interface Bags {
+interface Bags {
   readonly missing: readonly Row[]
   readonly extra: readonly Row[]
   readonly counts: { readonly missing: number; readonly extra: number }
@@ -146,7 +146,7 @@ export interface Bags {
 }
 
 /** One row or value that differs. */
-export interface Mismatch {
+interface Mismatch {
   readonly key: Row
   readonly column: string | null
   readonly full: Cell

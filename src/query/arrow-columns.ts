@@ -92,7 +92,7 @@ export function arrowType(type: DuckDBType): DataType {
 }
 
 /** Values that stand side by side in a vector; so many NULLs where there is none. */
-export interface Run {
+interface Run {
   readonly vector: DuckDBVector | null
   readonly from: number
   readonly count: number

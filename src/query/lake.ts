@@ -132,7 +132,7 @@ export async function versionOf(engine: Engine): Promise<number> {
 }
 
 /** The value as an SQL literal. */
-export function literal(value: Setting): string {
+function literal(value: Setting): string {
   if (value === null) return 'NULL'
   if (typeof value === 'string') return quote(value)
   if (typeof value === 'number' && !Number.isInteger(value)) return `CAST(${quote(String(value))} AS DOUBLE)`

@@ -83,7 +83,7 @@ export const knowledgeOptions = {
 } as const satisfies Options
 
 /** What can be told of the point behind a cell of a panel. */
-export const panelFields = ['v', 'o', 't', 'available_at', 'age'] as const
+const panelFields = ['v', 'o', 't', 'available_at', 'age'] as const
 
 const intervalNames: readonly string[] = intervals
 

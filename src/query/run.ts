@@ -95,7 +95,7 @@ export function isCancel(error: unknown): boolean {
 }
 
 /** How long work may take, and how that is waited for. */
-export interface Limit {
+interface Limit {
   /** Undefined: as long as it likes. */
   readonly seconds: number | undefined
   /** The same as it was given: `90s`. */

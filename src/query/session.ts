@@ -23,7 +23,7 @@ import { formatFacts, formatOf, givesRows, layResult, type Sink, watched, writeF
 import type { Filled } from './filled.ts'
 
 /** What an interactive session talks to. */
-export interface SessionDeps {
+interface SessionDeps {
   readonly input: Readable
   readonly output: Writable
   /** Whether output is a terminal: line editing, completion, history, paging. */
@@ -324,7 +324,7 @@ async function readHistory(file: string | undefined): Promise<string[]> {
 }
 
 /** A part of a result laid out for a screen. */
-export interface Page {
+interface Page {
   readonly lines: readonly string[]
   readonly rows: number
   /** Watches all pages until this one. */
@@ -335,7 +335,7 @@ export interface Page {
 const pageRows = 500
 
 /** Runs a statement and lays its result out part by part; the next part is computed when it is asked for. */
-export async function* pages(engine: Engine, ready: Ready, width: number, deps: RunDeps): AsyncGenerator<Page> {
+async function* pages(engine: Engine, ready: Ready, width: number, deps: RunDeps): AsyncGenerator<Page> {
   const stream = await guarded(engine, ready.text, deps, async () => engine.stream(ready.text))
   const { names, types, chunks, filled } = watched(stream, undefined)
   const source = chunks[Symbol.asyncIterator]()

@@ -5,7 +5,7 @@ export interface Statement {
 }
 
 /** A script cut at its semicolons: the whole statements, and what follows the last `;` (blank when nothing does). */
-export interface Script {
+interface Script {
   readonly statements: readonly Statement[]
   readonly rest: Statement
 }
@@ -162,7 +162,7 @@ function endOfDollar(sql: string, at: number): number {
 }
 
 /** What a statement must prove before it may run. */
-export interface Form {
+interface Form {
   /** SELECTs of the same words: what stands in the statement and may call functions, for the engine's parser. */
   readonly probes: readonly string[]
   /** What the engine must take the statement for. */

@@ -6,12 +6,12 @@ import { Ledger } from '../ledger/ledger.ts'
 import { ownScript } from '../query/altered.ts'
 import { refuseOthers } from '../query/changed.ts'
 import { type Between, type ChangedPoint, type ChangedRecord, type Makers, makersOf } from './explain-makers.ts'
-import { firstRow, type FirstRow, isSame, openStandpoint, type Outcome, type Standpoint } from './explain-runs.ts'
+import { isSame, openStandpoint, type Outcome, type Standpoint } from './explain-runs.ts'
 import { type ChangedText, changedText } from './explain-text.ts'
 import { strangeViews } from '../query/lake.ts'
 import type { RunDeps } from '../query/run.ts'
 import { changes, provedStamp, refuseOutcome } from './stamp.ts'
-import { bringStamped, engineVersion, sameRows, type StampNote } from './stamped.ts'
+import { bringKept, bringStamped, engineVersion, firstRow, type FirstRow, sameRows, type StampNote } from './stamped.ts'
 import { fileReadIn } from '../query/tree.ts'
 
 /** Two results of one query, of which it is asked why they differ. */
@@ -29,14 +29,14 @@ export interface ExplainInput {
 }
 
 /** One of the two results. */
-export interface Side {
+interface Side {
   /** As it was named; null: the lake as it stands. */
   readonly file: string | null
   readonly version: number
 }
 
 /** The commit after which the result was another one. */
-export interface GuiltyCommit {
+interface GuiltyCommit {
   readonly version: number
   /** Microseconds. */
   readonly committed_at: number
@@ -180,7 +180,8 @@ async function searched(search: Search): Promise<Found> {
   const { before, after, place } = await bisected(search, versions, start, end)
   const [earlier, guilty] = [versions[place - 1], versions[place]]
   if (earlier === undefined || guilty === undefined) throw new RangeError('a bisection between no two versions')
-  const row = await firstRow(before, after)
+  await bringKept(before.session, after.session)
+  const row = await firstRow(after.session)
   const made =
     row && (await narrowed(search, { earlier: earlier.committed_at, guilty: guilty.committed_at, after, row }))
   if (made === undefined)

@@ -12,7 +12,7 @@ export interface ChangedField {
 }
 
 /** One fact of the catalogue that the views of two results tell otherwise. */
-export interface ChangedFact extends ChangedField {
+interface ChangedFact extends ChangedField {
   readonly path: string
 }
 
@@ -25,7 +25,7 @@ export interface ChangedText {
 }
 
 /** Two texts of views over the same data. */
-export interface Texts {
+interface Texts {
   readonly own: Standpoint
   readonly later: Standpoint
   /** The text of the earlier ones, and of the later ones. */
@@ -135,7 +135,7 @@ async function endpointsOf(engine: Engine): Promise<Map<string, Record<string, u
 }
 
 /** A part of a list that does what the whole list does. */
-export interface Smallest<T> {
+interface Smallest<T> {
   readonly part: readonly T[]
   /** Whether no single one of it can be left out: false where the tries did not suffice to tell. */
   readonly minimal: boolean

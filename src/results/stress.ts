@@ -270,7 +270,7 @@ const own = 'result'
 const other = 'result_before'
 
 /** Keeps the rows of a script's last statement for figures; gives their number. */
-export async function keepRows(session: Engine, script: string, run: RunDeps): Promise<number> {
+async function keepRows(session: Engine, script: string, run: RunDeps): Promise<number> {
   const ready = await runScript(session, script, run)
   if (ready.kind !== 'SELECT') throw usage('SQL', { expected: 'a query, which gives rows', got: ready.kind })
   await guarded(session, ready.text, run, async () =>
@@ -281,7 +281,7 @@ export async function keepRows(session: Engine, script: string, run: RunDeps): P
 }
 
 /** The figure over the kept rows: a SELECT of one number, or an expression over them. Null where it is no finite number. */
-export async function figureOf(session: Engine, figure: string, run: RunDeps): Promise<number | null> {
+async function figureOf(session: Engine, figure: string, run: RunDeps): Promise<number | null> {
   const tree = await parsed(session, figure)
   const sql = 'error' in tree && tree.error === 'parser' ? `SELECT ${figure}\nFROM ${own}` : figure
   const { text, kind, columns } = await guarded(session, sql, run, async () => admit(session, sql))
@@ -300,7 +300,7 @@ export async function figureOf(session: Engine, figure: string, run: RunDeps): P
 }
 
 /** How many rows of either run the other does not have, whichever are more. */
-export async function rowsApart(before: Engine, session: Engine): Promise<number> {
+async function rowsApart(before: Engine, session: Engine): Promise<number> {
   await carry(before, `FROM ${own}`, session, other)
   const beside = await rowsBeside(session, own, other)
   return beside === undefined ? Infinity : Math.max(...beside)

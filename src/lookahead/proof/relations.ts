@@ -14,7 +14,7 @@ import {
 } from './values.ts'
 
 /** By what rows are ordered first. */
-export interface Order {
+interface Order {
   readonly ids: readonly Id[]
   /** Later rows behind earlier ones, those without an instant last. */
   readonly forward: boolean
