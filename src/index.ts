@@ -29,12 +29,11 @@ import { knowledgeOptions, type Moment, pointsOptions } from './query/options.ts
 import { type Panel, specOf } from './query/panel.ts'
 import type { PointsFilter } from './query/points.ts'
 import { type Asked, judge } from './query/question.ts'
-import { readOptions } from './query/read-options.ts'
+import { ownNames, readOptions, refuseStrange, unasked } from './query/read-options.ts'
 import { guarded, type RunDeps } from './query/run.ts'
 import { stress as stressQuery, type Stressed } from './results/stress.ts'
 import { type Borne, quantiles, type SeenLags } from './results/stress-delays.ts'
 import { sourceOfQuery, sourceOfStamp } from './results/stress-source.ts'
-import { ownNames, refuseStrange, unasked } from './query/variables.ts'
 import { withVintages } from './results/stress-stamp.ts'
 import { seenLags } from './report/arrivals.ts'
 

@@ -93,7 +93,7 @@ async function put(answer: Answer, out: string | undefined, target: OutFile | un
 }
 
 async function session(input: Querying, history: string | undefined, deps: Deps, folder: string): Promise<void> {
-  const { runSession } = await import('../query/session.ts')
+  const { runSession } = await import('../door/session.ts')
   using engine = await openQuery(folder, sessionOptions(input))
   await runSession(engine, folder, {
     input: process.stdin,

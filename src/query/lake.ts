@@ -10,11 +10,10 @@ import { literalPath, plainPath } from '../views/relations.ts'
 import { admit, refused } from './gate.ts'
 import { optionAt } from './note.ts'
 import { type GivenOptions, knowledgeOptions, type Moment } from './options.ts'
-import { readOption } from './read-options.ts'
+import { ownNames, readOption, readSettings, refuseSlips, refuseStrange, unasked } from './read-options.ts'
 import { refusal } from './refusal.ts'
 import { refuseChanged } from './changed.ts'
 import { openingWords, statementsOf } from './statements.ts'
-import { ownNames, readSettings, refuseSlips, refuseStrange, unasked } from './variables.ts'
 
 /** The value of a session variable. */
 export type Setting = string | number | boolean | null

@@ -4,8 +4,10 @@ import { didYouMean, hint, suggestion } from '../suggestion.ts'
 import { isObject } from '../json.ts'
 import { parseDuration, parseMicros } from '../time.ts'
 import { type Door, optionAt } from './note.ts'
-import { camel, type Column, type OptionFact, type Options, type ReadOptions } from './options.ts'
+import { camel, type Column, knowledgeOptions, type OptionFact, type Options, type ReadOptions } from './options.ts'
 import { calendarOf } from './panel-calendar.ts'
+import type { Engine } from '../store/engine.ts'
+import { variablesIn } from './tree.ts'
 
 /**
  * What was said with a question, read by the table that describes it; the same words are refused at every door, where the
@@ -168,4 +170,42 @@ function readMetrics(subject: string, value: unknown, fact: OptionFact): readonl
 function columnOf(text: string): Column {
   const [, name = text, metric = text] = /^([A-Za-z_]\w*)=(.+)$/.exec(text) ?? []
   return { name, metric }
+}
+
+/** The variables that views and macros obey. */
+const knownVariables: readonly string[] = Object.keys(knowledgeOptions)
+
+/** Refuses a value that says nothing to the views: in silence it would change nothing. */
+export function readSettings(set: Readonly<Record<string, unknown>>): void {
+  for (const name of ['backfill', 'registry_backfill'] as const)
+    if (set[name] !== undefined && set[name] !== null)
+      readOption(knowledgeOptions[name], optionAt('terminal', name), set[name])
+}
+
+/** The names among these that the lake itself does not know. */
+export function ownNames(names: readonly string[]): readonly string[] {
+  return names.filter((name) => !knownVariables.includes(name.toLowerCase()))
+}
+
+/** The names among these for which a script asks with `getvariable` nowhere. */
+export async function unasked(engine: Engine, names: readonly string[], script: string): Promise<readonly string[]> {
+  if (names.length === 0) return []
+  const asked = await variablesIn(engine, script)
+  return names.filter((name) => !asked.has(name.toLowerCase()))
+}
+
+/** A misspelt name would change nothing, in silence. */
+export function refuseStrange(names: readonly string[]): void {
+  const [first] = names
+  if (first === undefined) return
+  const near = suggestion(first, knownVariables)
+  throw usage(`--set ${first}`, {
+    expected: `${knownVariables.join(', ')}, or a name that the query asks for with getvariable`,
+    ...(near !== undefined && { next: `did you mean ${near}?` }),
+  })
+}
+
+/** Refuses the names that are those of the lake but for a slip: all that can be said before a query is known. */
+export function refuseSlips(names: readonly string[]): void {
+  refuseStrange(names.filter((name) => suggestion(name, knownVariables) !== undefined))
 }

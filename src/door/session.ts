@@ -13,14 +13,14 @@ import {
   type SessionState,
   type Vocabulary,
 } from './session-commands.ts'
-import type { Ready } from './gate.ts'
+import type { Ready } from '../query/gate.ts'
 import { visibleLines } from '../visible.ts'
-import { type Note, noteTexts } from './note.ts'
-import { type Extent, judge } from './question.ts'
-import { guarded, type RunDeps } from './run.ts'
-import { cutScript, isOpen } from './statements.ts'
-import { formatFacts, formatOf, givesRows, layResult, type Sink, watched, writeFile, writeTo } from './write.ts'
-import type { Filled } from './filled.ts'
+import { type Note, noteTexts } from '../query/note.ts'
+import { type Extent, judge } from '../query/question.ts'
+import { guarded, type RunDeps } from '../query/run.ts'
+import { cutScript, isOpen } from '../query/statements.ts'
+import { formatFacts, formatOf, givesRows, layResult, type Sink, watched, writeFile, writeTo } from '../query/write.ts'
+import type { Filled } from '../query/filled.ts'
 
 /** What an interactive session talks to. */
 interface SessionDeps {
