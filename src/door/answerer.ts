@@ -1,23 +1,23 @@
 import { LakeError } from '../errors.ts'
-import { type Refusal, thrownBy } from './refusal.ts'
+import { type ToldRefusal, thrownBy } from './refusal.ts'
 
 /** What a process is told: a question, or that nobody waits for its answer any more. */
-export type Call<Question> =
+export type AnswererCall<Question> =
   | { readonly id: number; readonly question: Question }
   | { readonly id: number; readonly gone: true }
 
 /** What it says: of itself, or of a question, the turn of which begins before it has an answer. */
 export type Said<Answer> =
   | { readonly ready: unknown }
-  | { readonly failed: Refusal }
+  | { readonly failed: ToldRefusal }
   | { readonly full: true }
   | { readonly id: number; readonly begun: true }
   | { readonly id: number; readonly answer: Answer }
-  | { readonly id: number; readonly refused: Refusal }
+  | { readonly id: number; readonly refused: ToldRefusal }
 
 /** A process as whoever keeps it sees it. */
 interface Process<Question> {
-  readonly send: (told: Call<Question>) => void
+  readonly send: (told: AnswererCall<Question>) => void
   /** Ends it, whatever it is at. */
   readonly kill: () => void
 }

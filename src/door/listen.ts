@@ -35,7 +35,7 @@ export interface Shown {
 }
 
 /** What a reader asks for. */
-export interface Asked {
+export interface HttpQuestion {
   readonly method: string
   readonly query: URLSearchParams
   readonly headers: IncomingHttpHeaders
@@ -46,7 +46,7 @@ export interface Asked {
 }
 
 /** What is shown at which path. */
-export type Shows = Readonly<Record<string, (asked: Asked) => Promise<Shown>>>
+export type Shows = Readonly<Record<string, (asked: HttpQuestion) => Promise<Shown>>>
 
 /** How readers are let in. */
 interface Manner {

@@ -16,7 +16,7 @@ import {
 import type { Ready } from '../query/gate.ts'
 import { visibleLines } from '../visible.ts'
 import { type Note, noteTexts } from '../query/note.ts'
-import { type Extent, judge } from '../query/question.ts'
+import { type Extent, judgeQuestion } from '../query/question.ts'
 import { guarded, type RunDeps } from '../query/run.ts'
 import { cutScript, isOpen } from '../query/statements.ts'
 import { formatFacts, formatOf, givesRows, layResult, type Sink, watched, writeFile, writeTo } from '../query/write.ts'
@@ -113,7 +113,7 @@ async function answer(state: SessionState, desk: Desk, deps: SessionDeps, sql: s
   const begun = deps.now()
   const run: RunDeps = { folder: state.folder, signal: desk.working(), sleep: deps.sleep }
   try {
-    const { ready, notes, doubts } = await judge({ sql }, state.engine, run)
+    const { ready, notes, doubts } = await judgeQuestion({ sql }, state.engine, run)
     tell(desk, notes)
     const { told, extent } =
       state.out !== undefined && givesRows(ready)

@@ -2,7 +2,7 @@ import { type Engine, quote, quoteList, quoteName } from '../store/engine.ts'
 import type { Subject } from './world.ts'
 import { pointColumns } from '../views/columns.ts'
 import { priced } from '../query/points.ts'
-import { ctesIn, historyTables, nodesOf, parsed, readsRegistry, tablesIn } from '../query/tree.ts'
+import { ctesIn, historyTables, nodesOf, parsedSql, readsRegistry, tablesIn } from '../query/tree.ts'
 
 /**
  * The temporary table of the states: `instant` (each of the result), `n`, and `last`, the end of its state: right before
@@ -153,7 +153,7 @@ async function pollsOf({ session, text, kind }: Subject): Promise<string | null>
     const words = [...tables, 'universe', 'pit_universe', 'history', 'snapshots']
     return words.some((word) => new RegExp(`\\b${word}\\b`, 'i').test(text)) ? all(tables) : null
   }
-  const tree = await parsed(session, text)
+  const tree = await parsedSql(session, text)
   const trees = 'error' in tree ? [] : tree.statements
   const ctes = new Set(ctesIn(trees))
   const read = tablesIn(trees).filter((name) => !ctes.has(name))

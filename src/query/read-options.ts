@@ -4,7 +4,14 @@ import { didYouMean, hint, suggestion } from '../suggestion.ts'
 import { isObject } from '../json.ts'
 import { parseDuration, parseMicros } from '../time.ts'
 import { type Door, optionAt } from './note.ts'
-import { camel, type Column, knowledgeOptions, type OptionFact, type Options, type ReadOptions } from './options.ts'
+import {
+  camel,
+  type PanelColumn,
+  knowledgeOptions,
+  type OptionFact,
+  type Options,
+  type ReadOptions,
+} from './options.ts'
 import { calendarOf } from './panel-calendar.ts'
 import type { Engine } from '../store/engine.ts'
 import { variablesIn } from './tree.ts'
@@ -156,7 +163,7 @@ function chosen(subject: string, value: unknown, fact: OptionFact): string {
   return fact.choices?.find((one) => one === value) ?? refuse(subject, value, fact)
 }
 
-function readMetrics(subject: string, value: unknown, fact: OptionFact): readonly Column[] {
+function readMetrics(subject: string, value: unknown, fact: OptionFact): readonly PanelColumn[] {
   const mapping = typeof value === 'object' && value !== null && !Array.isArray(value)
   const columns = mapping
     ? Object.entries(value).map(([name, metric]) => (isText(metric) ? { name, metric } : refuse(subject, value, fact)))
@@ -167,7 +174,7 @@ function readMetrics(subject: string, value: unknown, fact: OptionFact): readonl
 }
 
 /** `price=price_usd` names the column; a pointer may hold such a sign, too, but stands behind a path. */
-function columnOf(text: string): Column {
+function columnOf(text: string): PanelColumn {
   const [, name = text, metric = text] = /^([A-Za-z_]\w*)=(.+)$/.exec(text) ?? []
   return { name, metric }
 }
@@ -183,7 +190,7 @@ export function readSettings(set: Readonly<Record<string, unknown>>): void {
 }
 
 /** The names among these that the lake itself does not know. */
-export function ownNames(names: readonly string[]): readonly string[] {
+export function unknownVariables(names: readonly string[]): readonly string[] {
   return names.filter((name) => !knownVariables.includes(name.toLowerCase()))
 }
 
@@ -206,6 +213,6 @@ export function refuseStrange(names: readonly string[]): void {
 }
 
 /** Refuses the names that are those of the lake but for a slip: all that can be said before a query is known. */
-export function refuseSlips(names: readonly string[]): void {
+export function refuseNearNames(names: readonly string[]): void {
   refuseStrange(names.filter((name) => suggestion(name, knownVariables) !== undefined))
 }

@@ -6,7 +6,7 @@ import type { Micros } from '../time.ts'
 import { alteredScript, realPoints, relationOfPoints } from '../views/altered.ts'
 import { tableOf } from '../views/columns.ts'
 import { filesSql } from '../views/relations.ts'
-import { openStandpoint, type Outcome, type Standpoint } from './explain-runs.ts'
+import { openStandpoint, type KeptRun, type Standpoint } from './explain-runs.ts'
 import { type ChangedField, changedFields, smallestPart, textsOf } from './explain-text.ts'
 import { price, priced } from '../query/points.ts'
 import { instantText } from '../query/projection.ts'
@@ -60,7 +60,7 @@ export interface Between {
   /** The instants of both commits. */
   readonly earlier: Micros
   readonly guilty: Micros
-  readonly after: Outcome
+  readonly after: KeptRun
   readonly row: FirstRow
   /** So many runs at most. */
   readonly tries: number

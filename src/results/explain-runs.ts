@@ -12,7 +12,7 @@ interface Asked extends Pick<PinnedQuery, 'root' | 'script' | 'query' | 'variabl
 }
 
 /** The rows that one run gave; they are there until it is disposed of. */
-export interface Outcome extends Disposable {
+export interface KeptRun extends Disposable {
   readonly session: Engine
   readonly rows: number
   /** Digest of the rows in their order. */
@@ -23,7 +23,7 @@ export interface Outcome extends Disposable {
 export interface Standpoint extends Disposable {
   readonly engine: Engine
   /** Runs the query on what the lake held at the instant; what the query itself sets reaches no further. */
-  readonly at: (instant: Micros) => Promise<Outcome>
+  readonly at: (instant: Micros) => Promise<KeptRun>
 }
 
 /** Opens a text of the views on one thread, so that sums repeat. */
@@ -32,7 +32,7 @@ export async function openStandpoint(
   run: Omit<RunDeps, 'folder'>,
 ): Promise<Standpoint> {
   const engine = await openQuery(root, { script, threads: 1, anyVariable: true, query, ...(before && { before }) })
-  const at = async (instant: Micros): Promise<Outcome> => {
+  const at = async (instant: Micros): Promise<KeptRun> => {
     const session = await engine.session()
     return closing(session, async () => {
       await setVariables(session, { set: variables })
@@ -53,7 +53,7 @@ async function holdTo(session: Engine, instant: Micros): Promise<void> {
 }
 
 /** Whether two runs gave the same rows; those that an ORDER BY leaves equal may stand in another order. */
-export async function isSame(a: Outcome, b: Outcome): Promise<boolean> {
+export async function isSameRun(a: KeptRun, b: KeptRun): Promise<boolean> {
   if (a.result === b.result) return true
   if (a.rows !== b.rows) return false
   await bringKept(a.session, b.session)

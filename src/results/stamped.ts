@@ -8,8 +8,8 @@ import { guarded, type RunDeps, runScript } from '../query/run.ts'
 import type { Assumed } from '../lookahead/assumed.ts'
 import type { Note } from '../query/note.ts'
 import type { StressAgain } from './stress-delays.ts'
-import { parsed } from '../query/tree.ts'
-import type { SessionOptions, Setting } from '../query/lake.ts'
+import { parsedSql } from '../query/tree.ts'
+import type { SessionOptions, VariableValue } from '../query/lake.ts'
 
 /** What every note says. */
 const noteShape = z.object({
@@ -66,7 +66,7 @@ export async function runStamped(
 
 /** Whether the query itself asks for an order of its rows. */
 async function hasOrder(session: Engine, sql: string): Promise<boolean> {
-  const tree = await parsed(session, sql)
+  const tree = await parsedSql(session, sql)
   if ('error' in tree) return false
   const { modifiers = [] } = (tree.statements[0]?.['node'] ?? {}) as { modifiers?: readonly { type?: string }[] }
   return modifiers.some(({ type }) => type === 'ORDER_MODIFIER')
@@ -209,7 +209,7 @@ export interface PinnedQuery {
   /** The text of the views. */
   readonly script: string
   readonly query: string
-  readonly variables: Readonly<Record<string, Setting>>
+  readonly variables: Readonly<Record<string, VariableValue>>
   /** Whether any variable may be set: those of a stamped result. */
   readonly anyVariable: boolean
 }
