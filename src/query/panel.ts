@@ -331,7 +331,7 @@ const memberColumns: readonly string[] = [
  * The decisions about a universe: at each moment of a relation its members, each with the metric assets that it was linked
  * to then. A member without any is there, too: that nothing is measured of it does not make it disappear.
  */
-function membersSql(moments: string, condition: string, key: string): string {
+export function membersSql(moments: string, condition: string, key: string): string {
   return `WITH _pit_moments AS (${moments}),
 _pit_met AS (
   SELECT DISTINCT member.*, link.metric_asset
