@@ -8,7 +8,7 @@ import type { Parameters } from './store/sql.ts'
 import { loadCatalogue } from './catalog/load.ts'
 import { Ledger } from './ledger/ledger.ts'
 import { arrowTable, look } from './query/arrow.ts'
-import type { Proof } from './lookahead/lookahead.ts'
+import type { LookaheadProof } from './lookahead/lookahead.ts'
 import type { Replayed, Stamped } from './results/stamp.ts'
 import { type Explained, explainChange as explain, type ExplainInput } from './results/explain-change.ts'
 import {
@@ -22,31 +22,30 @@ import {
   type Windowed,
 } from './query/joined.ts'
 import { Filled } from './query/filled.ts'
-import { openQuery, type QueryOptions, type Setting, versionOf, withAsOf } from './query/lake.ts'
-import { clipped, type FunctionOptions, proveAnswering, type Rows } from './lookahead/function.ts'
+import { openQuery, type QueryOptions, type VariableValue, versionOf, withAsOf } from './query/lake.ts'
+import { clipped, type FunctionOptions, proveAnswering, type GivenRows } from './lookahead/function.ts'
 import { type Note, noteTexts } from './query/note.ts'
 import { knowledgeOptions, type Moment, pointsOptions } from './query/options.ts'
 import { type Panel, specOf } from './query/panel.ts'
 import type { PointsFilter } from './query/points.ts'
-import { type Asked, judge } from './query/question.ts'
-import { readOptions } from './query/read-options.ts'
+import { type AskedQuestion, judgeQuestion } from './query/question.ts'
+import { unknownVariables, readOptions, refuseStrange, unasked } from './query/read-options.ts'
 import { guarded, type RunDeps } from './query/run.ts'
 import { stress as stressQuery, type Stressed } from './results/stress.ts'
 import { type Borne, quantiles, type SeenLags } from './results/stress-delays.ts'
 import { sourceOfQuery, sourceOfStamp } from './results/stress-source.ts'
-import { ownNames, refuseStrange, unasked } from './query/variables.ts'
 import { withVintages } from './results/stress-stamp.ts'
 import { seenLags } from './report/arrivals.ts'
 
 export { LakeError } from './errors.ts'
 export { rows } from './query/rows.ts'
-export type { FunctionOptions, Given, Rows } from './lookahead/function.ts'
+export type { FunctionOptions, Given, GivenRows as Rows } from './lookahead/function.ts'
 export type { Parameters } from './store/sql.ts'
 export type { Explained } from './results/explain-change.ts'
 export type { Calendar, Join, Windowed } from './query/joined.ts'
-export type { Proof } from './lookahead/lookahead.ts'
+export type { LookaheadProof as Proof } from './lookahead/lookahead.ts'
 export type { Replayed, Stamped } from './results/stamp.ts'
-export type { QueryOptions, Setting } from './query/lake.ts'
+export type { QueryOptions, VariableValue as Setting } from './query/lake.ts'
 export type { Note } from './query/note.ts'
 export type { Decision, Instant, Moment } from './query/options.ts'
 export type { Panel } from './query/panel.ts'
@@ -84,7 +83,7 @@ export interface Lake {
   /** Runs a stamped result again, and says whether it is the same bit for bit. */
   replay(file: string, options?: CallOptions): Promise<Replayed>
   /** Proves or disproves that a query looks ahead. */
-  lookahead(query: string, options?: CallOptions & LookaheadOptions): Promise<Proof>
+  lookahead(query: string, options?: CallOptions & LookaheadOptions): Promise<LookaheadProof>
   /** Where the lake is. */
   readonly folder: string
   /** The version at which every answer stands. */
@@ -118,7 +117,7 @@ export async function openLake(folder: string, given: QueryOptions = {}): Promis
   const { set, threads, memoryLimit, ...knowledge } = given
   const options = { ...readOptions(knowledgeOptions, knowledge, 'typescript'), set, threads, memoryLimit }
   const engine = await openQuery(path, options)
-  return lakeOn({ path, options, engine, notes: [], waiting: ownNames(Object.keys(set ?? {})) })
+  return lakeOn({ path, options, engine, notes: [], waiting: unknownVariables(Object.keys(set ?? {})) })
 }
 
 const seats = new WeakMap<Lake, Seat>()
@@ -166,14 +165,14 @@ type Call = <T>(work: (run: RunDeps) => Promise<T>, options?: CallOptions) => Pr
 
 /** What is answered on the session. */
 function questions(seat: Seat, call: Call) {
-  const asked = (what: () => Asked, own?: CallOptions, at?: Moment) =>
+  const asked = (what: () => AskedQuestion, own?: CallOptions, at?: Moment) =>
     call(async (run) => {
       const question = what()
       return at === undefined
         ? ask(seat, question, run)
         : withAsOf(seat.engine, at, async () => ask(seat, question, run), 'at')
     }, own)
-  const sql = (text: string): Asked => ({ sql: text, generated: true })
+  const sql = (text: string): AskedQuestion => ({ sql: text, generated: true })
   return {
     sql: async (query, parameters, own) => asked(() => ({ sql: query, parameters }), own),
     points: async (points, own) => asked(() => ({ points: readOptions(pointsOptions, points, 'typescript') }), own),
@@ -215,7 +214,7 @@ function commands(seat: Seat): Pick<Lake, 'stamp' | 'replay' | 'lookahead'> {
         ...(labels.length > 0 ? ['--labels', labels.join(',')] : []),
         ...flagsOf({ ...options, asOf: undefined, observedAsOf: undefined }),
       ]
-      return (await library()).askAbout<Proof>(['lookahead', ...own], query, asking(signal, 4, 6))
+      return (await library()).askAbout<LookaheadProof>(['lookahead', ...own], query, asking(signal, 4, 6))
     },
   }
 }
@@ -256,7 +255,7 @@ export interface StressOptions extends Partial<Borne>, CallOptions {
   /** SQL of one number over the table `result`, which holds the rows of the query. */
   readonly figure: string
   /** Session variables; `as_of` and `observed_as_of` among them. */
-  readonly set?: Readonly<Record<string, Setting>> | undefined
+  readonly set?: Readonly<Record<string, VariableValue>> | undefined
   /** How many earlier versions to try (3). */
   readonly vintages?: number | undefined
   /** Catalogue files beside the built-in one. */
@@ -284,10 +283,10 @@ export async function stress(folder: string, query: string | URL, options: Stres
  * an instant each, an Arrow table or objects.
  */
 export async function lookahead(
-  work: (lake: Lake) => Promise<Rows> | Rows,
+  work: (lake: Lake) => Promise<GivenRows> | GivenRows,
   folder: string,
   options: FunctionOptions & CallOptions = {},
-): Promise<Proof> {
+): Promise<LookaheadProof> {
   const path = resolve(folder)
   return await proveAnswering(path, work.toString(), options, async (session, world) => {
     const lake = lakeOn({ path, options: {}, engine: session, notes: [], waiting: [] })
@@ -308,11 +307,11 @@ interface Seat {
 }
 
 /** Judges a question, holds its answer as a table and keeps what there is to note. */
-async function ask(seat: Seat, asked: Asked, run: RunDeps): Promise<Table> {
+async function ask(seat: Seat, asked: AskedQuestion, run: RunDeps): Promise<Table> {
   const { engine } = seat
   seat.waiting = await unasked(engine, seat.waiting, 'sql' in asked ? asked.sql : '')
   refuseStrange(seat.waiting)
-  const { ready, parameters, by, notes, doubts, drop } = await judge(asked, engine, run)
+  const { ready, parameters, by, notes, doubts, drop } = await judgeQuestion(asked, engine, run)
   try {
     const table = await guarded(engine, ready.text, run, async () => arrowTable(engine, ready.text, parameters))
     const filled = new Filled(

@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { flushCompileCache } from 'node:module'
 import { tmpdir } from 'node:os'
 import { setTimeout } from 'node:timers/promises'
-import type { Said, Call } from '../door/answerer.ts'
+import type { Said, AnswererCall } from '../door/answerer.ts'
 import { Desk, type DeskMeans } from '../door/desk.ts'
 import { Pages } from '../door/pages.ts'
 import { type PathAnswer, pathsOf } from '../door/paths.ts'
-import { refusalOf } from '../door/refusal.ts'
+import { toldRefusal } from '../door/refusal.ts'
 import { type Tool, toolsOf } from '../door/tools.ts'
 import { explained } from './explained.ts'
 import { leave } from './leave.ts'
@@ -71,7 +71,7 @@ async function begin({ means, bound }: Beginning): Promise<void> {
     if (show === undefined) throw new RangeError(`no path ${path}`)
     return await show({ ...asked, query: new URLSearchParams(query), body: async () => body, gone })
   }
-  const heard = async (told: Call<DoorQuestion>): Promise<void> => {
+  const heard = async (told: AnswererCall<DoorQuestion>): Promise<void> => {
     const { id } = told
     if ('gone' in told) return askers.get(id)?.abort()
     const asker = new AbortController()
@@ -79,12 +79,12 @@ async function begin({ means, bound }: Beginning): Promise<void> {
     try {
       tell({ id, answer: await answerTo(told.question, asker.signal) })
     } catch (error) {
-      tell({ id, refused: refusalOf(error) })
+      tell({ id, refused: toldRefusal(error) })
     } finally {
       askers.delete(id)
     }
   }
-  process.on('message', (told: Call<DoorQuestion>) => void heard(told))
+  process.on('message', (told: AnswererCall<DoorQuestion>) => void heard(told))
   watchMemory(bound, () => tell({ full: true }))
   const heads: readonly ToolHead[] = toolsWith({}).map(({ name, about, input }) => ({ name, about, input }))
   tell({ ready: heads })
@@ -97,6 +97,6 @@ for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => undefined)
 process.on('disconnect', () => leave(0))
 process.once('message', (beginning: Beginning) => {
   begin(beginning).catch(async (error: unknown) => {
-    tell({ failed: refusalOf(await explained(error, 'serve', beginning.means.folder)) })
+    tell({ failed: toldRefusal(await explained(error, 'serve', beginning.means.folder)) })
   })
 })

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import type { Settings } from '../config/settings.ts'
 import { Answerer, type Said, type Start } from '../door/answerer.ts'
 import type { SentFile, Shown } from '../door/listen.ts'
-import { refusalOf } from '../door/refusal.ts'
+import { toldRefusal } from '../door/refusal.ts'
 import type { Tool } from '../door/tools.ts'
 import { kinds } from '../kinds.ts'
 import { Ledger } from '../ledger/ledger.ts'
@@ -138,7 +138,7 @@ function broughtUp(said: Said<MadeAnswer>, scratch: string): Said<DoorAnswer> {
     const { path, bytes } = answer.body
     return { id, answer: { ...answer, body: bytes > small ? sentFile(path, bytes, scratch) : smallFile(path) } }
   } catch (error) {
-    return { id, refused: refusalOf(error) }
+    return { id, refused: toldRefusal(error) }
   }
 }
 

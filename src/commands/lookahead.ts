@@ -9,7 +9,7 @@ import type { TrialInput } from '../lookahead/runs.ts'
 import { openWorlds, changedPoints } from '../lookahead/world.ts'
 import { kinds } from '../kinds.ts'
 import { gone, proveFunction, Raised } from '../lookahead/function.ts'
-import { type Difference, type Proof, proveNoLookahead } from '../lookahead/lookahead.ts'
+import { type Difference, type LookaheadProof, proveNoLookahead } from '../lookahead/lookahead.ts'
 import { openAltered } from '../query/altered.ts'
 import { carryFile } from '../query/beside.ts'
 import { guarded, type RunDeps, runScript } from '../query/run.ts'
@@ -87,7 +87,7 @@ async function proveFile(
   { text, set }: Awaited<ReturnType<typeof givenQuery>>,
   trial: TrialInput,
   { signal, sleep }: Pick<Deps, 'signal' | 'sleep'>,
-): Promise<Proof> {
+): Promise<LookaheadProof> {
   const run = { folder, signal, sleep }
   using first = await openWorlds(folder, { set })
   const { sql, sets } = await singleQuery(first, text, run)
@@ -164,13 +164,13 @@ const sides: Readonly<Record<Difference['future'], string>> = {
   'other points': 'had other points come  ',
 }
 
-const turns: Readonly<Record<Proof['depends_on'][number], string>> = {
+const turns: Readonly<Record<LookaheadProof['depends_on'][number], string>> = {
   values: 'the values of later points',
   existence: 'whether later points are there',
   registry: 'what the registry said later',
 }
 
-function inWords(proof: Proof, file: string, whole: boolean): string {
+function inWords(proof: LookaheadProof, file: string, whole: boolean): string {
   const { verdict, reason, cutoffs, changed, rows, differing, differences, notes, proved } = proof
   const { assumes } = proof
   const given = givenThat(assumes, rows)
@@ -194,7 +194,7 @@ function inWords(proof: Proof, file: string, whole: boolean): string {
   return `${lines.join('\n')}\n`
 }
 
-function argued({ verdict, proved, chain, unproved }: Proof, whole: boolean): readonly string[] {
+function argued({ verdict, proved, chain, unproved }: LookaheadProof, whole: boolean): readonly string[] {
   if (!proved)
     return verdict === 'clean' && unproved ? [`tested, not proved: ${placed(unproved)}: ${unproved.why}`] : []
   const left = whole ? 0 : Math.max(0, chain.length - short)
@@ -203,7 +203,7 @@ function argued({ verdict, proved, chain, unproved }: Proof, whole: boolean): re
 }
 
 /** What stands in the way, with its place where it is known. */
-function placed({ what, line, column }: NonNullable<Proof['unproved']>): string {
+function placed({ what, line, column }: NonNullable<LookaheadProof['unproved']>): string {
   return line === null ? what : `line ${line} column ${column}, ${what}`
 }
 
@@ -222,7 +222,7 @@ const opening = z.object({ text: z.string() })
 const reply = z.union([z.object({ done: z.literal(true) }), z.object({ raised: z.string() })])
 
 /** Tries a function whose program is on the other side of standard input and output. */
-async function proveTold(folder: string, input: TrialInput, deps: Deps, signal: AbortSignal): Promise<Proof> {
+async function proveTold(folder: string, input: TrialInput, deps: Deps, signal: AbortSignal): Promise<LookaheadProof> {
   const lines = createInterface({ input: process.stdin, signal })[Symbol.asyncIterator]()
   const heard = async <T>(shape: z.ZodType<T>): Promise<T> => {
     const line = await lines.next()

@@ -5,7 +5,7 @@ import { tmpdir, totalmem } from 'node:os'
 import { join, resolve } from 'node:path'
 import { usage } from '../errors.ts'
 import { type OutFile, outFile } from '../store/output.ts'
-import type { SessionOptions, Setting } from '../query/lake.ts'
+import type { SessionOptions, VariableValue } from '../query/lake.ts'
 import { limited, type RunDeps } from '../query/run.ts'
 import { endings, formatOf, formats, type Sink, type WriteOptions } from '../query/write.ts'
 import { formatDuration } from '../time.ts'
@@ -52,11 +52,11 @@ export function sessionOptions(input: Querying): SessionOptions {
 }
 
 /** The session variables that `--set` names. */
-export function variablesOf({ options: { set } }: Input<typeof setOption>): Record<string, Setting> {
+export function variablesOf({ options: { set } }: Input<typeof setOption>): Record<string, VariableValue> {
   return Object.fromEntries(set.map(([name, text]) => [name, settingOf(text)]))
 }
 
-function settingOf(text: string): Setting {
+function settingOf(text: string): VariableValue {
   if (text === 'true' || text === 'false') return text === 'true'
   if (text === 'null') return null
   const number = Number(text)

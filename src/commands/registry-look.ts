@@ -131,7 +131,7 @@ const marks = {
 
 const width = 80
 
-function recordText(address: string, { mark, differences, held, offered }: Beside): string {
+function recordText(address: string, { mark, differences, held, offered }: RecordBeside): string {
   const names = [...new Set([...Object.keys(held ?? {}), ...Object.keys(offered ?? {})])]
   const first = Math.min(24, Math.max(6, ...names.map((name) => name.length)))
   const each = Math.floor((width - 2 - first - 4) / 2)
@@ -144,7 +144,7 @@ function recordText(address: string, { mark, differences, held, offered }: Besid
   return `${[cut(`${address}: ${what}`, width), line(' ', 'member', 'held', 'provider now'), ...rows].join('\n')}\n`
 }
 
-function listText(address: string, counts: Readonly<Record<string, number>>, records: readonly Beside[]): string {
+function listText(address: string, counts: Readonly<Record<string, number>>, records: readonly RecordBeside[]): string {
   const first = Math.min(40, Math.max(2, ...records.map(({ id }) => id.length)))
   const some = Object.entries(counts).filter(([, count]) => count > 0)
   const lines = records.map(({ id, mark, differences }) => {

@@ -1,6 +1,6 @@
 import { listen, listenAt, type Shows } from '../door/listen.ts'
 import { pathNames, posts, writerMemory } from '../door/paths.ts'
-import { refused } from '../door/refusal.ts'
+import { refusedOverHttp } from '../door/refusal.ts'
 import { usage } from '../errors.ts'
 import { readContext } from './context.ts'
 import { type Answers, deskOptions, openAnswers } from './desk.ts'
@@ -64,7 +64,7 @@ function showing(path: string, answers: Answers): Shows[string] {
       if (typeof answer === 'string') throw new RangeError(`${path} was answered as a tool`)
       return answer
     } catch (error) {
-      return refused(error)
+      return refusedOverHttp(error)
     }
   }
 }

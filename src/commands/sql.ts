@@ -5,8 +5,8 @@ import { usage } from '../errors.ts'
 import type { OutFile } from '../store/output.ts'
 import { openQuery } from '../query/lake.ts'
 import { type Note, noteTexts } from '../query/note.ts'
-import { type Asked, judge } from '../query/question.ts'
-import { type Answer, sendFile, type Written, writeFile, writeTo } from '../query/write.ts'
+import { type AskedQuestion, judgeQuestion } from '../query/question.ts'
+import { type ResultWriting, sendFile, type WrittenResult, writeFile, writeTo } from '../query/write.ts'
 import {
   type Querying,
   dataFolder,
@@ -61,7 +61,7 @@ async function scriptOf(query: string | undefined, file: string | undefined, dep
 }
 
 /** Judges what is asked and writes its answer as the options say; used by all commands that end in a result. */
-export async function writeAnswer(input: Querying, deps: Deps, folder: string, asked: Asked): Promise<void> {
+export async function writeAnswer(input: Querying, deps: Deps, folder: string, asked: AskedQuestion): Promise<void> {
   const output = outputOf(input, deps)
   const tell = (notes: readonly Note[]): void => {
     for (const text of noteTexts(notes, 'terminal')) deps.stderr(`note: ${text}\n`)
@@ -71,7 +71,7 @@ export async function writeAnswer(input: Querying, deps: Deps, folder: string, a
       const target = targetOf(output, folder, scratch)
       if (target !== undefined) beforeLeaving(target.discard)
       using engine = await openQuery(folder, { ...sessionOptions(input), query: 'sql' in asked ? asked.sql : '' })
-      const { ready, by, notes, doubts } = await judge(asked, engine, run)
+      const { ready, by, notes, doubts } = await judgeQuestion(asked, engine, run)
       tell(notes)
       const written = await put({ engine, ready, options: { ...output, by }, deps: run }, output.out, target, deps)
       tell(await doubts(written))
@@ -79,7 +79,12 @@ export async function writeAnswer(input: Querying, deps: Deps, folder: string, a
   )
 }
 
-async function put(answer: Answer, out: string | undefined, target: OutFile | undefined, deps: Deps): Promise<Written> {
+async function put(
+  answer: ResultWriting,
+  out: string | undefined,
+  target: OutFile | undefined,
+  deps: Deps,
+): Promise<WrittenResult> {
   const sink = standardOutput()
   if (target !== undefined) {
     const written = await writeFile(answer, target, out ?? target.path)
@@ -93,7 +98,7 @@ async function put(answer: Answer, out: string | undefined, target: OutFile | un
 }
 
 async function session(input: Querying, history: string | undefined, deps: Deps, folder: string): Promise<void> {
-  const { runSession } = await import('../query/session.ts')
+  const { runSession } = await import('../door/session.ts')
   using engine = await openQuery(folder, sessionOptions(input))
   await runSession(engine, folder, {
     input: process.stdin,

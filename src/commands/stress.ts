@@ -9,7 +9,7 @@ import { stamp } from '../results/stamp.ts'
 import { type Quantile, quantiles } from '../results/stress-delays.ts'
 import { sourceOfQuery, sourceOfStamp } from '../results/stress-source.ts'
 import { withVintages } from '../results/stress-stamp.ts'
-import { brief, inWords as condition, type StressRun } from '../results/stress-verdict.ts'
+import { briefFigure, inWords as condition, type StressRun } from '../results/stress-verdict.ts'
 import { stress, type Stressed, type StressInput, type StressSource } from '../results/stress.ts'
 import { outFile, putOut } from '../store/output.ts'
 import { formatDuration, parseDuration } from '../time.ts'
@@ -216,7 +216,7 @@ function label({ kind, name }: StressRun): string {
 }
 
 function text(figure: number | null): string {
-  return figure === null ? 'none' : brief(figure)
+  return figure === null ? 'none' : briefFigure(figure)
 }
 
 function share(moved: number | null): string {

@@ -1,23 +1,23 @@
 import { LakeError } from '../errors.ts'
-import { type Refusal, thrownBy } from './refusal.ts'
+import { type ToldRefusal, thrownBy } from './refusal.ts'
 
 /** What a process is told: a question, or that nobody waits for its answer any more. */
-export type Call<Question> =
+export type AnswererCall<Question> =
   | { readonly id: number; readonly question: Question }
   | { readonly id: number; readonly gone: true }
 
 /** What it says: of itself, or of a question, the turn of which begins before it has an answer. */
 export type Said<Answer> =
   | { readonly ready: unknown }
-  | { readonly failed: Refusal }
+  | { readonly failed: ToldRefusal }
   | { readonly full: true }
   | { readonly id: number; readonly begun: true }
   | { readonly id: number; readonly answer: Answer }
-  | { readonly id: number; readonly refused: Refusal }
+  | { readonly id: number; readonly refused: ToldRefusal }
 
 /** A process as whoever keeps it sees it. */
-export interface Process<Question> {
-  readonly send: (told: Call<Question>) => void
+interface Process<Question> {
+  readonly send: (told: AnswererCall<Question>) => void
   /** Ends it, whatever it is at. */
   readonly kill: () => void
 }
@@ -29,13 +29,13 @@ export type Start<Question, Answer> = (
 ) => Process<Question>
 
 /** How long the turn of a question may take, in seconds and as that was said. */
-export interface TurnLimit {
+interface TurnLimit {
   readonly seconds: number
   readonly told: string
 }
 
 /** What reaches an answerer from the outside world. */
-export interface AnswererDeps<Question, Answer> {
+interface AnswererDeps<Question, Answer> {
   readonly start: Start<Question, Answer>
   /** Ends early, without an error, when the signal is aborted. */
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>

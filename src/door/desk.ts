@@ -35,7 +35,7 @@ export interface DeskMeans {
 }
 
 /** What reaches a desk from the outside world. */
-export interface DeskDeps {
+interface DeskDeps {
   readonly sleep: (ms: number) => Promise<unknown>
   /** A name that nobody guesses. */
   readonly draw: () => string

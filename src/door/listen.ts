@@ -14,7 +14,7 @@ import { redact } from '../secrets/secrets.ts'
 import { readStream } from '../store/files.ts'
 
 /** Where to listen: a host as the system takes it, and a port (0: a free one). */
-export interface ListenAt {
+interface ListenAt {
   readonly host: string
   readonly port: number
 }
@@ -35,7 +35,7 @@ export interface Shown {
 }
 
 /** What a reader asks for. */
-export interface Asked {
+export interface HttpQuestion {
   readonly method: string
   readonly query: URLSearchParams
   readonly headers: IncomingHttpHeaders
@@ -46,10 +46,10 @@ export interface Asked {
 }
 
 /** What is shown at which path. */
-export type Shows = Readonly<Record<string, (asked: Asked) => Promise<Shown>>>
+export type Shows = Readonly<Record<string, (asked: HttpQuestion) => Promise<Shown>>>
 
 /** How readers are let in. */
-export interface Manner {
+interface Manner {
   /** So many at once; what comes beside is hung up on. */
   readonly readers: number
   /** The paths that also take a POST; where there are some, an answer may be long in the making. */
@@ -57,7 +57,7 @@ export interface Manner {
 }
 
 /** A door that is open. */
-export interface Door extends AsyncDisposable {
+interface Door extends AsyncDisposable {
   readonly url: string
 }
 

@@ -10,7 +10,7 @@ import { isObject } from '../json.ts'
 import type { OptionFact, Options } from '../query/options.ts'
 
 /** What an agent finds behind the door. */
-export interface McpInput {
+interface McpInput {
   readonly tools: readonly Tool[]
   readonly version: string
   readonly secrets: readonly string[]
@@ -87,7 +87,7 @@ async function pagesIn(folder: string): Promise<readonly DocPage[]> {
  * A table of options as a schema for agents. It lets everything through: what does not fit is refused by whoever reads the
  * options, in the words of every other door.
  */
-export function schemaOf(table: Options) {
+function schemaOf(table: Options) {
   const properties = Object.entries(table).map(([name, fact]) => [
     name,
     { ...shapes[fact.kind](fact), description: fact.about },

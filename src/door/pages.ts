@@ -1,22 +1,22 @@
 import { usage } from '../errors.ts'
 import { quoteName } from '../store/engine.ts'
 import type { Ready } from '../query/gate.ts'
-import { jsonLines, type Lines } from '../query/json-lines.ts'
+import { jsonLines, type JsonLines } from '../query/json-lines.ts'
 import { typesOf } from '../query/projection.ts'
 import { guarded, type RunDeps } from '../query/run.ts'
 import type { Note } from '../query/note.ts'
-import { judge, type Judged, type Question } from '../query/question.ts'
+import { judgeQuestion, type JudgedQuestion, type Question } from '../query/question.ts'
 import type { Desk, LakeFacts, Seat } from './desk.ts'
 
 /** How much of an answer is told at once. */
-export interface PageLimits {
+interface PageLimits {
   readonly rows: number
   /** How many bytes the text of the rows may have beside what else the page tells. */
-  readonly room: (page: Page) => number
+  readonly room: (page: AnswerPage) => number
 }
 
 /** A part of an answer: rows as JSON objects, a text each. */
-export interface Page {
+export interface AnswerPage {
   readonly facts: LakeFacts
   readonly sql: string
   readonly columns: readonly { readonly name: string; readonly type: string }[]
@@ -35,9 +35,9 @@ const patience = 600_000
 /** An answer of which a part was told. */
 interface Open {
   readonly question: string
-  readonly judged: Judged
+  readonly judged: JudgedQuestion
   readonly seat: Seat
-  readonly answer: Lines
+  readonly answer: JsonLines
   /** Rows that were read and not told yet. */
   waiting: readonly string[]
   told: number
@@ -46,7 +46,7 @@ interface Open {
 }
 
 /** What reaches pages from the outside world. */
-export interface PagesDeps {
+interface PagesDeps {
   /** Milliseconds that only go on. */
   readonly elapsed: () => number
   /** A name that nobody guesses. */
@@ -68,7 +68,7 @@ export class Pages implements Disposable {
   }
 
   /** The first page of an answer. */
-  async first(question: Question, limits: PageLimits, gone: AbortSignal): Promise<Page> {
+  async first(question: Question, limits: PageLimits, gone: AbortSignal): Promise<AnswerPage> {
     return await this.#desk.turn(gone, async (run) => {
       const seat = await this.#desk.sit(question.knowledge)
       try {
@@ -81,7 +81,7 @@ export class Pages implements Disposable {
   }
 
   /** What follows, for whoever asks the same question with the cursor that came last. */
-  async next(question: Question, cursor: string, limits: PageLimits, gone: AbortSignal): Promise<Page> {
+  async next(question: Question, cursor: string, limits: PageLimits, gone: AbortSignal): Promise<AnswerPage> {
     const [id = '', page = ''] = cursor.split('.')
     const open = this.#open.get(id)
     const over = { next: 'ask again without a cursor' }
@@ -110,7 +110,7 @@ export class Pages implements Disposable {
     for (const id of this.#open.keys()) this.#drop(id)
   }
 
-  async #tell(open: Open, limits: PageLimits, run: RunDeps): Promise<Page> {
+  async #tell(open: Open, limits: PageLimits, run: RunDeps): Promise<AnswerPage> {
     const { seat, judged, answer } = open
     const { sql, ready } = judged
     const columns = ready.columns.map(({ type }, k) => ({
@@ -118,7 +118,7 @@ export class Pages implements Disposable {
       type: type.alias ?? String(type),
     }))
     const notes = open.told === 0 ? judged.notes : []
-    const head: Page = { facts: seat.facts, sql, columns, rows: [], cursor: null, notes }
+    const head: AnswerPage = { facts: seat.facts, sql, columns, rows: [], cursor: null, notes }
     const most = { rows: limits.rows, bytes: limits.room(head) }
     const rows = await guarded(seat.engine, sql, run, async () => await take(open, most))
     open.told += rows.length
@@ -153,7 +153,7 @@ export class Pages implements Disposable {
 }
 
 async function begin(question: Question, seat: Seat, run: RunDeps): Promise<Open> {
-  const judged = await judge(question, seat.engine, run)
+  const judged = await judgeQuestion(question, seat.engine, run)
   const { ready } = judged
   const answer = await guarded(seat.engine, judged.sql, run, async () =>
     jsonLines(seat.engine, { ...ready, text: boundedRows(ready) }, judged.by),

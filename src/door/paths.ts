@@ -4,17 +4,17 @@ import { isObject, jsonOf, jsonText, repeatedKey } from '../json.ts'
 import { noteTexts, type Note } from '../query/note.ts'
 import { knowledgeOptions, type Options } from '../query/options.ts'
 import { panelSpec, panelSql, panelTable } from '../query/panel.ts'
-import { judge, type Question } from '../query/question.ts'
+import { judgeQuestion, type Question } from '../query/question.ts'
 import { apart, readOptions, saysSame } from '../query/read-options.ts'
 import { type Format, formatFacts, formats, writeFile } from '../query/write.ts'
 import { realDisk } from '../store/disk.ts'
 import { sizeOf } from '../store/files.ts'
 import { outFile } from '../store/output.ts'
 import type { Desk, LakeFacts } from './desk.ts'
-import type { Asked, Shown } from './listen.ts'
+import type { HttpQuestion, Shown } from './listen.ts'
 
 /** What the paths answer from. */
-export interface PathsInput {
+interface PathsInput {
   readonly desk: Desk
   /** A folder for answers on their way. */
   readonly scratch: string
@@ -23,7 +23,7 @@ export interface PathsInput {
 }
 
 /** A whole answer in a file. */
-export interface Written {
+interface Written {
   readonly path: string
   readonly bytes: number
 }
@@ -32,7 +32,7 @@ export interface Written {
 export type PathAnswer = Omit<Shown, 'body'> & { readonly body: string | Written }
 
 /** What answers at which path. */
-type Paths = Readonly<Record<string, (asked: Asked) => Promise<PathAnswer>>>
+type Paths = Readonly<Record<string, (asked: HttpQuestion) => Promise<PathAnswer>>>
 
 /** The paths that there are. */
 export const pathNames: readonly string[] = ['/query', '/panel', '/metrics']
@@ -85,7 +85,7 @@ export function pathsOf(input: PathsInput): Paths {
 }
 
 /** What was asked as one record: the address, and a body that is a JSON object, or SQL. */
-async function given(asked: Asked, table: Options): Promise<Readonly<Record<string, unknown>>> {
+async function given(asked: HttpQuestion, table: Options): Promise<Readonly<Record<string, unknown>>> {
   const named = fromAddress(asked.query)
   if (asked.method !== 'POST') return named
   const body = await asked.body()
@@ -118,7 +118,7 @@ function fromAddress(query: URLSearchParams): Readonly<Record<string, unknown>> 
 }
 
 /** The form that is named, else the one that is liked best of those that there are. */
-function formOf({ headers }: Asked, named: Format | undefined): Format {
+function formOf({ headers }: HttpQuestion, named: Format | undefined): Format {
   if (named !== undefined) return named
   const liked = (headers.accept ?? '*/*')
     .split(',')
@@ -152,7 +152,7 @@ async function shown(
   try {
     const { facts, sql, rows, notes } = await desk.turn(gone, async (run) => {
       using seat = await desk.sit(question.knowledge)
-      const { sql, ready, by, notes, doubts } = await judge(question, seat.engine, run)
+      const { sql, ready, by, notes, doubts } = await judgeQuestion(question, seat.engine, run)
       const options = { format, width: 80, rows: Infinity, by, memory: writerMemory.told }
       const written = await writeFile({ engine: seat.engine, ready, options, deps: run }, outFile(path, null), path)
       return { facts: seat.facts, sql, rows: written.rows, notes: [...notes, ...(await doubts(written))] }

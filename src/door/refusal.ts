@@ -3,13 +3,13 @@ import { isTooLarge } from '../query/refusal.ts'
 import type { Shown } from './listen.ts'
 
 /** A refusal on its way from one process to another. */
-export interface Refusal {
+export interface ToldRefusal {
   readonly kind: ErrorKind
   readonly complaints: readonly Complaint[]
 }
 
 /** What was thrown, in the words for whoever asked; no room in memory or on the disk is a kind of its own. */
-export function refusalOf(error: unknown): Refusal {
+export function toldRefusal(error: unknown): ToldRefusal {
   const full = isTooLarge(error) || ['ENOSPC', 'EDQUOT'].includes(String((error as NodeJS.ErrnoException).code))
   const { kind, complaints } =
     error instanceof LakeError
@@ -21,7 +21,7 @@ export function refusalOf(error: unknown): Refusal {
 }
 
 /** The same, to be thrown where it is told. */
-export function thrownBy({ kind, complaints }: Refusal): LakeError {
+export function thrownBy({ kind, complaints }: ToldRefusal): LakeError {
   return new LakeError(kind as 'usage', complaints)
 }
 
@@ -36,7 +36,7 @@ const statuses = {
 }
 
 /** A refusal over HTTP. */
-export function refused(error: unknown): Shown {
-  const { message, kind } = thrownBy(refusalOf(error))
+export function refusedOverHttp(error: unknown): Shown {
+  const { message, kind } = thrownBy(toldRefusal(error))
   return { status: statuses[kind], type: 'text/plain', body: `${message}\n` }
 }

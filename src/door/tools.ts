@@ -5,12 +5,12 @@ import { type Note, noteText } from '../query/note.ts'
 import { knowledgeOptions, type Options, type ReadOptions } from '../query/options.ts'
 import { panelSpec, panelTable } from '../query/panel.ts'
 import { metricsOf } from '../query/points.ts'
-import { judge, type Question } from '../query/question.ts'
+import { judgeQuestion, type Question } from '../query/question.ts'
 import { apart, readOptions } from '../query/read-options.ts'
 import { quote } from '../store/engine.ts'
 import { didYouMean, nearPaths } from '../suggestion.ts'
 import type { Desk } from './desk.ts'
-import { type Page, pageBytes, type Pages } from './pages.ts'
+import { type AnswerPage, pageBytes, type Pages } from './pages.ts'
 
 /** One tool for agents. */
 export interface Tool {
@@ -22,7 +22,7 @@ export interface Tool {
 }
 
 /** What tools answer from. */
-export interface ToolsInput {
+interface ToolsInput {
   readonly desk: Desk
   readonly pages: Pages
   /** The standing of the lake now, as `status --json` tells it. */
@@ -30,7 +30,7 @@ export interface ToolsInput {
 }
 
 /** Rows of a page: as many as are told where nothing is said, and at most. */
-export const pageRows = { usual: 200, most: 2000 }
+const pageRows = { usual: 200, most: 2000 }
 /** Bytes of a page that its notes may take, and those that what stands before its rows may take without them. */
 const noteBytes = 4000
 const headBytes = 10_000
@@ -54,8 +54,8 @@ type Paged = ReadOptions<typeof paging>
 /** The tools of a lake. Where rows are told an instant is mandatory: `as_of`, or `ts` in the decisions. */
 export function toolsOf({ desk, pages, standing }: ToolsInput): readonly Tool[] {
   const page: AskPage = async (question, { rows = pageRows.usual, cursor, showSql = false }, gone, beside) => {
-    const head = (page: Page): string => headOf(question, page, { ...beside, ...(showSql && { sql: page.sql }) })
-    const limits = { rows, room: (page: Page): number => roomBeside(head(page)) }
+    const head = (page: AnswerPage): string => headOf(question, page, { ...beside, ...(showSql && { sql: page.sql }) })
+    const limits = { rows, room: (page: AnswerPage): number => roomBeside(head(page)) }
     const told = cursor === undefined ? pages.first(question, limits, gone) : pages.next(question, cursor, limits, gone)
     return documentOf(head(await told), await told)
   }
@@ -187,7 +187,7 @@ function recordOf(args: unknown): Readonly<Record<string, unknown>> {
 }
 
 /** What a page tells beside its notes and rows. */
-function headOf({ knowledge }: Question, { facts, columns }: Page, beside: object): string {
+function headOf({ knowledge }: Question, { facts, columns }: AnswerPage, beside: object): string {
   const { asOf: as_of = null, observedAsOf: observed_as_of = null, ...settings } = knowledge
   return jsonText({ lake: facts, as_of, observed_as_of, ...settings, ...beside, columns }).slice(0, -1)
 }
@@ -201,7 +201,7 @@ function roomBeside(head: string): number {
 }
 
 /** A page as one JSON document; its rows stand at the end, a line each. */
-function documentOf(head: string, { rows, cursor, notes }: Page): string {
+function documentOf(head: string, { rows, cursor, notes }: AnswerPage): string {
   const tail = jsonText({ ...notesIn(notes), row_count: rows.length, cursor }).slice(1, -1)
   return `${head},${tail},"rows":[${rows.map((row) => `\n${row}`).join(',')}]}`
 }
@@ -268,7 +268,7 @@ async function lookahead(desk: Desk, asked: LookaheadAsked, gone: AbortSignal): 
   return await desk.turn(gone, async (run) => {
     using seat = await desk.sit({})
     const { ts = 'ts', labels = [], cutoffs = 20 } = asked
-    const { sql } = await judge({ sql: asked.sql }, seat.engine, run)
+    const { sql } = await judgeQuestion({ sql: asked.sql }, seat.engine, run)
     const proof = await proveNoLookahead(
       // The settings of a seat are fixed: who asks for a number of threads gets an engine of its own.
       async (threads) => (threads === undefined ? await seat.engine.session() : await desk.open(threads)),

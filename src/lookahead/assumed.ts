@@ -1,9 +1,9 @@
 import type { Engine } from '../store/engine.ts'
 import { isCancel } from '../query/run.ts'
-import { asksFor, parsed } from '../query/tree.ts'
+import { asksFor, parsedSql } from '../query/tree.ts'
 import { rowsBeside } from '../query/beside.ts'
 
-const values: Readonly<Record<Setting, string>> = { backfill: `'rule'`, registry_backfill: 'true' }
+const values: Readonly<Record<Assumption, string>> = { backfill: `'rule'`, registry_backfill: 'true' }
 
 /**
  * What the rows of a SELECT rest on, which stand in a table of the session: it runs again without each setting in force.
@@ -13,7 +13,7 @@ export async function assumedBy(session: Engine, sql: string | undefined, table:
   const found: Assumed[] = []
   for (const what of await settingsIn(session)) {
     const [rows, others] = await withoutIt(session, what, sql, table)
-    const tree = sql === undefined ? { error: 'none' } : await parsed(session, sql)
+    const tree = sql === undefined ? { error: 'none' } : await parsedSql(session, sql)
     const absent = Math.max(0, others - rows)
     const heeds = 'error' in tree || (await asksFor(session, tree.statements, what))
     if (heeds || rows > 0 || absent > 0) found.push({ what, rows, absent })
@@ -24,7 +24,7 @@ export async function assumedBy(session: Engine, sql: string | undefined, table:
 /** How many rows only the one and only the other answer has; all and none where it does not run without the setting. */
 async function withoutIt(
   session: Engine,
-  what: Setting,
+  what: Assumption,
   sql: string | undefined,
   table: string,
 ): Promise<readonly [number, number]> {
@@ -45,11 +45,11 @@ async function withoutIt(
 }
 
 /** A setting that lets something count as known before anybody could know it. */
-export type Setting = 'backfill' | 'registry_backfill'
+export type Assumption = 'backfill' | 'registry_backfill'
 
 /** What an answer rests on beside what was known. */
 export interface Assumed {
-  readonly what: Setting
+  readonly what: Assumption
   /** How many of its rows are others, or not there at all, without it. */
   readonly rows: number
   /** How many more rows there would be without it. */
@@ -57,7 +57,7 @@ export interface Assumed {
 }
 
 /** The settings of a session that assume something. */
-export async function settingsIn(session: Engine): Promise<ReadonlySet<Setting>> {
+export async function settingsIn(session: Engine): Promise<ReadonlySet<Assumption>> {
   const [row] = await session.rows(
     `SELECT coalesce(CAST(getvariable('backfill') AS VARCHAR) = 'rule', false) AS backfill,
        coalesce(TRY_CAST(getvariable('registry_backfill') AS BOOLEAN), false) AS registry_backfill`,
@@ -65,7 +65,7 @@ export async function settingsIn(session: Engine): Promise<ReadonlySet<Setting>>
   return new Set((['backfill', 'registry_backfill'] as const).filter((name) => row?.[name] === true))
 }
 
-const words: Readonly<Record<Setting, string>> = {
+const words: Readonly<Record<Assumption, string>> = {
   backfill: 'backfilled points were known by their rule (backfill)',
   registry_backfill: 'the first snapshot of the registry held before it was taken (registry_backfill)',
 }

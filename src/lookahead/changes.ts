@@ -1,8 +1,8 @@
 import { microsOf } from '../time.ts'
 import { measureMemory, otherRuns, prepareHoles, runHoles, suspectStates } from './holes.ts'
 import { chooseStates, instantsOf, type States } from './states.ts'
-import { isSame, runAt, type Trial, whereItRuns } from './runs.ts'
-import { type Change, changedWorld, seesWorlds, type World } from './world.ts'
+import { isSameUpTo, runAt, type Trial, whereItRuns } from './runs.ts'
+import { type FutureChange, changedWorld, seesWorlds, type World } from './world.ts'
 
 /*
  * The future changed instead of cut. A cut takes later points away with all that follows from it, and does not tell two
@@ -54,7 +54,7 @@ async function combsFor(trial: Trial, { count, polls }: States, most: number): P
   return memory + 2 > all / 2 ? 0 : Math.min(Math.floor(all / 2) + 2, Math.max(2 * memory + 2, Math.floor(all / 2)))
 }
 
-async function changeAt(trial: Trial, chosen: readonly number[], change: Change): Promise<void> {
+async function changeAt(trial: Trial, chosen: readonly number[], change: FutureChange): Promise<void> {
   const cutoffs = await instantsOf(trial.subject.session, chosen)
   const runs = cutoffs.map((cutoff) => ({ cutoff, world: changedWorld(edgeAt(cutoff), change) }))
   const future = change === 'half' ? 'other points' : 'other values'
@@ -83,20 +83,20 @@ export async function dependsOn(trial: Trial): Promise<readonly Dependence[]> {
   const cutoffs = trial.stories.filter(({ rounding }) => !rounding).map(({ at }) => at)
   const found = new Set<Dependence>()
   for (const cutoff of new Set([cutoffs[0] ?? '', cutoffs.at(-1) ?? ''])) {
-    const fill = async (table: string, change: Change): Promise<void> =>
+    const fill = async (table: string, change: FutureChange): Promise<void> =>
       trial.subject.fill(table, changedWorld(edgeAt(cutoff), change))
     await changedRun(trial, async () => {
       for (const change of ['up', 'down'] as const) {
         if (found.has('values')) break
         await fill('proof_cut', change)
-        if (!(await isSame(trial, cutoff, 'proof_full', 'proof_cut'))) found.add('values')
+        if (!(await isSameUpTo(trial, cutoff, 'proof_full', 'proof_cut'))) found.add('values')
       }
     })
     await changedRun(trial, async () => {
       if (found.has('existence')) return
       await fill('proof_empty', 'empty')
       await fill('proof_cut', 'gone')
-      if (!(await isSame(trial, cutoff, 'proof_empty', 'proof_cut'))) found.add('existence')
+      if (!(await isSameUpTo(trial, cutoff, 'proof_empty', 'proof_cut'))) found.add('existence')
     })
   }
   if (found.size === 0 && trial.complaints.length === 0) found.add('registry')

@@ -4,7 +4,7 @@ import { jsonText } from '../json.ts'
 import { formatMicros, microsOf, parseMicros } from '../time.ts'
 import { type Engine, quoteName } from '../store/engine.ts'
 import type { Moment } from '../query/options.ts'
-import type { Proof } from './lookahead.ts'
+import type { LookaheadProof } from './lookahead.ts'
 import type { TrialInput } from './runs.ts'
 import { tryFutures, undecided } from './trial.ts'
 import { changedWorld, enter, openWorlds, type Subject, type World, wholeLake } from './world.ts'
@@ -43,7 +43,12 @@ type Answer = (table: string, world: World) => Promise<void>
  * Tries a function as a query is tried: on the whole lake, twice, on the lake cut at many instants, and with other futures.
  * Of a function there is no plan. One that raises, or whose rows are no result, is undecided, with the reason.
  */
-export async function proveFunction(session: Engine, text: string, input: TrialInput, answer: Answer): Promise<Proof> {
+export async function proveFunction(
+  session: Engine,
+  text: string,
+  input: TrialInput,
+  answer: Answer,
+): Promise<LookaheadProof> {
   const subject: Subject = { session, text, kind: 'function', hands: [], fill: answer }
   const none = {
     proved: false,
@@ -72,8 +77,8 @@ export async function proveAnswering(
   folder: string,
   text: string,
   { signal, ts = 'ts', labels = [], cutoffs = 50, tolerance = 0, onCutoff }: FunctionOptions,
-  ask: (session: Engine, world: World) => Promise<Rows>,
-): Promise<Proof> {
+  ask: (session: Engine, world: World) => Promise<GivenRows>,
+): Promise<LookaheadProof> {
   using engine = await openWorlds(folder)
   const input = { ts, labels, cutoffs, tolerance, ...(onCutoff && { onCutoff }) }
   return await proveFunction(engine, text, input, async (table, world) => {
@@ -95,13 +100,13 @@ export function clipped(at: Moment | undefined, { as_of: end }: World): Moment |
 /** A row that a function gives, by the names of its columns. */
 export type Given = Readonly<Record<string, unknown>>
 /** What a function may give: an Arrow table, or rows. */
-export type Rows = Table | readonly Given[]
+export type GivenRows = Table | readonly Given[]
 
 /**
  * Puts rows into a temporary table: numbers are DOUBLE, bigints HUGEINT, Dates, Arrow's timestamps and the texts of `ts`
  * instants; lists and objects are compared as JSON.
  */
-async function bringRows(session: Engine, table: string, given: Rows, ts: string): Promise<void> {
+async function bringRows(session: Engine, table: string, given: GivenRows, ts: string): Promise<void> {
   const { rows, names, instants } = isTable(given) ? ofTable(given) : ofObjects(given)
   const columns = names.map((name) => {
     const kinds = new Set(rows.map((row) => kindOf(row[name])).filter((kind) => kind !== 'null'))
@@ -125,7 +130,7 @@ interface Brought {
   readonly instants: ReadonlySet<string>
 }
 
-function isTable(given: Rows): given is Table {
+function isTable(given: GivenRows): given is Table {
   return 'schema' in given
 }
 

@@ -1,5 +1,5 @@
 import { type Engine, quote, quoteName } from '../store/engine.ts'
-import { type ColumnSpec, digestSql, digestUpTo, type Probe } from './runs.ts'
+import { type ColumnSpec, rowsDigestSql, digestUpTo, type Probe } from './runs.ts'
 import { enter, type Subject, wholeLake, type World } from './world.ts'
 
 /*
@@ -28,7 +28,7 @@ export async function prepareHoles({ subject: { session }, columns, at }: Probe)
 }
 
 function sumsSql(table: string, columns: readonly ColumnSpec[], at: string): string {
-  return `SELECT ${at} AS instant, ${digestSql(columns)} FROM ${table} WHERE ${at} IS NOT NULL GROUP BY 1`
+  return `SELECT ${at} AS instant, ${rowsDigestSql(columns)} FROM ${table} WHERE ${at} IS NOT NULL GROUP BY 1`
 }
 
 /**
@@ -102,13 +102,13 @@ export async function unmovedStates(session: Engine, count: number): Promise<Set
  */
 
 /** A run in a world that is the whole lake up to a cut-off. */
-export interface Run {
+interface Run {
   readonly cutoff: string
   readonly world: World
 }
 
 /** Sessions beside a first one; closed with this. */
-export interface Hands extends Disposable {
+interface Hands extends Disposable {
   readonly sessions: readonly Engine[]
 }
 

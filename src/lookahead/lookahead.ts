@@ -9,9 +9,9 @@ import { type Tested, tryFutures, undecided } from './trial.ts'
 import { querySubject } from './world.ts'
 import { placeOf } from './proof/place.ts'
 import { argueFromPlan, type Placed } from './proof/prove.ts'
-import { fileRead, type Parsed, parsed, tablesIn } from '../query/tree.ts'
+import { fileRead, type Parsed, parsedSql, tablesIn } from '../query/tree.ts'
 
-export type { Difference } from './runs.ts'
+export type { LookaheadDifference as Difference } from './runs.ts'
 
 /** What is to be proved about a query. */
 export interface ProofInput extends TrialInput {
@@ -22,7 +22,7 @@ export interface ProofInput extends TrialInput {
 }
 
 /** What came of it: what running it tells, and what the plan says. */
-export interface Proof extends Tested {
+export interface LookaheadProof extends Tested {
   /** Whether the plan says that no row differs on any lake at any cut-off; only beside `clean`. */
   readonly proved: boolean
   /** The reasons of the plan, a line each. */
@@ -42,7 +42,7 @@ interface Unproved {
 }
 
 /** What the plan says, and where in the text of the query's author. */
-type Argued = Pick<Proof, 'proved' | 'chain' | 'unproved'>
+type Argued = Pick<LookaheadProof, 'proved' | 'chain' | 'unproved'>
 
 /** Views that obey only observed_as_of. */
 const ledgerViews: ReadonlySet<string> = new Set([
@@ -64,8 +64,8 @@ export async function proveNoLookahead(
   open: (threads: number | undefined) => Promise<Engine>,
   input: ProofInput,
   run: RunDeps,
-): Promise<Proof> {
-  const prove = async (threads: number | undefined, notes: readonly string[]): Promise<Proof | 'unsteady'> => {
+): Promise<LookaheadProof> {
+  const prove = async (threads: number | undefined, notes: readonly string[]): Promise<LookaheadProof | 'unsteady'> => {
     using session = await open(threads)
     return await guarded(
       session,
@@ -88,9 +88,9 @@ async function proveWith(
   input: ProofInput,
   notes: readonly string[],
   { alone, run }: { readonly alone: boolean; readonly run: RunDeps },
-): Promise<Proof | 'unsteady'> {
+): Promise<LookaheadProof | 'unsteady'> {
   using hands = await handsOf(session)
-  const tree = await parsed(session, input.sql)
+  const tree = await parsedSql(session, input.sql)
   let argument: Argued | undefined
   const argued = async (): Promise<Argued> => (argument ??= await argue(session, input))
   const past = await beyondAsOf(session, tree)

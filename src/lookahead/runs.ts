@@ -20,7 +20,7 @@ export interface TrialInput {
 }
 
 /** One value that was not knowable, or one row that was not. */
-export interface Difference {
+export interface LookaheadDifference {
   readonly as_of: string
   /** The columns by which the row is known: its instant and everything that is not a double. */
   readonly row: Row
@@ -35,7 +35,7 @@ export interface Difference {
 }
 
 /** What was done to the future in a run. */
-export type Future = 'cut' | 'other values' | 'other points'
+type Future = 'cut' | 'other values' | 'other points'
 
 const shown = 20
 const shownEach = 5
@@ -52,7 +52,7 @@ export interface Probe {
 /** What the runs of a proof share. */
 export interface Trial extends Probe {
   readonly input: TrialInput
-  readonly differences: Difference[]
+  readonly differences: LookaheadDifference[]
   readonly stories: CutStory[]
   /** The states that were tried at their own last instant. */
   readonly tried: Set<number>
@@ -69,7 +69,7 @@ export async function runAt(trial: Trial, cutoff: string, world: World, future: 
   const { subject, columns, at, differences, stories } = trial
   await subject.fill('proof_cut', world)
   const upTo = upToSql(at, cutoff)
-  if (await isSame(trial, cutoff, 'proof_full', 'proof_cut')) return
+  if (await isSameUpTo(trial, cutoff, 'proof_full', 'proof_cut')) return
   const bags = await bagDifference(subject.session, columns, upTo, fetched)
   const found = matchRows(columns, bags, trial.input.tolerance)
   if (found.length === 0) return
@@ -90,20 +90,20 @@ export async function whereItRuns(trial: Trial, work: () => Promise<void>): Prom
 }
 
 /** Whether two tables hold the same rows up to an instant, as far as digests tell. */
-export async function isSame(trial: Probe, cutoff: string, one: string, other: string): Promise<boolean> {
+export async function isSameUpTo(trial: Probe, cutoff: string, one: string, other: string): Promise<boolean> {
   const [first, second] = [one, other].map((table) => digestUpTo(trial, table, cutoff))
   return (await trial.subject.session.rows(`${first} EXCEPT ${second}`)).length === 0
 }
 
 /** The digest of the rows of a table that are compared, as SQL; the same for the same rows in any order. */
-export function digestSql(columns: readonly ColumnSpec[]): string {
+export function rowsDigestSql(columns: readonly ColumnSpec[]): string {
   const names = columns.filter(({ label }) => !label).map(({ name }) => quoteName(name))
   return `count(*) AS rows, sum(hash(${names.join(', ')})) AS digest`
 }
 
 /** The query for one text, the digest of the rows of a relation up to an instant. */
 export function digestUpTo({ columns, at }: Probe, from: string, cutoff: string): string {
-  return `SELECT concat_ws(' ', rows, digest) AS told FROM (SELECT ${digestSql(columns)} FROM ${from} WHERE ${upToSql(at, cutoff)})`
+  return `SELECT concat_ws(' ', rows, digest) AS told FROM (SELECT ${rowsDigestSql(columns)} FROM ${from} WHERE ${upToSql(at, cutoff)})`
 }
 
 function upToSql(at: string, cutoff: string): string {
@@ -138,7 +138,7 @@ export interface ColumnSpec {
 }
 
 /** Rows that only one side has, each as often as it has it more: the latest of them, how many there are, the earliest instant. */
-export interface Bags {
+interface Bags {
   readonly missing: readonly Row[]
   readonly extra: readonly Row[]
   readonly counts: { readonly missing: number; readonly extra: number }
@@ -146,7 +146,7 @@ export interface Bags {
 }
 
 /** One row or value that differs. */
-export interface Mismatch {
+interface Mismatch {
   readonly key: Row
   readonly column: string | null
   readonly full: Cell

@@ -2,7 +2,7 @@ import { type Engine, quote, quoteList, quoteName } from '../store/engine.ts'
 import type { Subject } from './world.ts'
 import { pointColumns } from '../views/relations.ts'
 import { priced } from '../query/points.ts'
-import { ctesIn, historyTables, nodesOf, parsed, readsRegistry, tablesIn } from '../query/tree.ts'
+import { ctesIn, historyTables, nodesOf, parsedSql, readsRegistry, tablesIn } from '../query/tree.ts'
 
 /**
  * The temporary table of the states: `instant` (each of the result), `n`, and `last`, the end of its state: right before
@@ -145,7 +145,7 @@ const ofPoints: ReadonlySet<string> = new Set(['points', 'components', 'series',
  * The polls that changed what is read of the registry, as SQL: of the tables that the query names, else all; null where it
  * reads none. Of a function its words are all that is known.
  */
-export async function pollsOf({ session, text, kind }: Subject): Promise<string | null> {
+async function pollsOf({ session, text, kind }: Subject): Promise<string | null> {
   const tables = await historyTables(session)
   const all = (of: readonly string[]): string =>
     of.map((table) => `SELECT valid_from AS moment FROM history.${quoteName(table)}`).join(' UNION ')
@@ -153,7 +153,7 @@ export async function pollsOf({ session, text, kind }: Subject): Promise<string 
     const words = [...tables, 'universe', 'pit_universe', 'history', 'snapshots']
     return words.some((word) => new RegExp(`\\b${word}\\b`, 'i').test(text)) ? all(tables) : null
   }
-  const tree = await parsed(session, text)
+  const tree = await parsedSql(session, text)
   const trees = 'error' in tree ? [] : tree.statements
   const ctes = new Set(ctesIn(trees))
   const read = tablesIn(trees).filter((name) => !ctes.has(name))
@@ -166,7 +166,7 @@ export async function pollsOf({ session, text, kind }: Subject): Promise<string 
 const namesPoints = /\b(?:points|components|series|price_usd|resample|pit_(?!universe)\w+|query_table)\b/i
 
 /** The FROM and WHERE of the points that are read, as far as the text and the plan tell: at least all that are. */
-export async function pointsRead(subject: Subject): Promise<string> {
+async function pointsRead(subject: Subject): Promise<string> {
   const metrics = await namedMetrics(subject.session, subject.text)
   const { kind, text } = subject
   if (kind === 'SQL' && metrics.length === 0 && !namesPoints.test(text)) return 'FROM points WHERE false'
@@ -223,7 +223,7 @@ function scanOf(step: { readonly [name: string]: unknown }): readonly (readonly 
 }
 
 /** The instants at which a point arrived after a newer one. */
-export function lateArrivals(known: string): string {
+function lateArrivals(known: string): string {
   return `SELECT available_at AS moment FROM (
     SELECT available_at, t < max(t) OVER (PARTITION BY metric, asset, interval, currency, exchange, network
       ORDER BY available_at, t ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS late ${known})
@@ -231,6 +231,6 @@ export function lateArrivals(known: string): string {
 }
 
 /** The instants at which points without a value arrive. */
-export function emptyArrivals(known: string): string {
+function emptyArrivals(known: string): string {
   return `SELECT available_at AS moment ${known} AND v IS NULL AND o IS NULL`
 }

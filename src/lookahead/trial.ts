@@ -14,7 +14,7 @@ import {
 import {
   bagDifference,
   type ColumnSpec,
-  type Difference,
+  type LookaheadDifference,
   fetched,
   isRounding,
   matchRows,
@@ -37,7 +37,7 @@ export interface Tested {
   /** How many times it ran with another future. */
   readonly changed: number
   readonly rows: number
-  readonly differences: readonly Difference[]
+  readonly differences: readonly LookaheadDifference[]
   /** Rows that differ, over all cut-offs. */
   readonly differing: number
   /** Of a leak: whether it turns on the values of later points, on whether they are there, on the registry. */

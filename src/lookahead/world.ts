@@ -19,7 +19,7 @@ export const wholeLake: World = {}
  * What becomes of the points behind a cut-off. Of values: `up` and `down` make all of them larger or smaller, by factors of
  * their own. Of existence: `half` takes every other point away, `gone` all. `empty` keeps them, without a value.
  */
-export type Change = 'up' | 'down' | 'half' | 'empty' | 'gone'
+export type FutureChange = 'up' | 'down' | 'half' | 'empty' | 'gone'
 
 /** The lake as it was knowable at an instant, ISO text. */
 export function cutWorld(cutoff: string): World {
@@ -32,7 +32,7 @@ export function hiddenWorld(edges: string): World {
 }
 
 /** The lake with that changed which arrived behind an odd number of edges. */
-export function changedWorld(edges: string, change: Change): World {
+export function changedWorld(edges: string, change: FutureChange): World {
   return { proof_changed: edges, proof_change: change }
 }
 
@@ -42,7 +42,7 @@ const later = `CASE WHEN ${edges} IS NULL THEN false
     ELSE len(list_filter(${edges}, lambda proof_edge: proof_edge < epoch_us(${known}))) % 2 = 1 END`
 const own = 'hash(real.metric, real.asset, real."interval", real.currency, real.exchange, real.network, real.t)'
 const factor = `CASE ${own} % 4 WHEN 0 THEN 1.25 WHEN 1 THEN 2 WHEN 2 THEN 7 ELSE 1000 END`
-const isChange = (...changes: Change[]): string =>
+const isChange = (...changes: FutureChange[]): string =>
   `CAST(getvariable('proof_change') AS VARCHAR) IN (${changes.map(quote).join(', ')})`
 
 /**

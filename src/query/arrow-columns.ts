@@ -37,7 +37,7 @@ import {
   Utf8,
 } from 'apache-arrow'
 import { typeIds } from '../store/engine.ts'
-import { type Numbers, partOf, presenceIn } from './vectors.ts'
+import { type Numbers, insideOf, presenceIn } from './vectors.ts'
 
 /** Types of one width that both sides lay out alike. */
 const fixed: Readonly<Record<number, readonly [arrow: DataType, store: new (length: number) => Numbers]>> = {
@@ -92,7 +92,7 @@ export function arrowType(type: DuckDBType): DataType {
 }
 
 /** Values that stand side by side in a vector; so many NULLs where there is none. */
-export interface Run {
+interface Run {
   readonly vector: DuckDBVector | null
   readonly from: number
   readonly count: number
@@ -113,7 +113,7 @@ export function dataOf(type: DuckDBType, runs: readonly Run[]): Data {
     }
     case typeIds.MAP: {
       // A map is a list of pairs inside.
-      const lists = runs.map((run) => ({ ...run, vector: run.vector && partOf(run.vector, 'listVector') }))
+      const lists = runs.map((run) => ({ ...run, vector: run.vector && insideOf(run.vector, 'listVector') }))
       const { valueOffsets, items } = listed(lists)
       const [pair] = arrow.children as readonly Field[]
       const child = structs(pair?.type as DataType, [type.keyType, type.valueType], items)
@@ -126,7 +126,7 @@ export function dataOf(type: DuckDBType, runs: readonly Run[]): Data {
         (vector, i): Run =>
           vector === null
             ? { vector, from: 0, count: length }
-            : { vector: partOf(vector, 'childData'), from: i * length, count: length },
+            : { vector: insideOf(vector, 'childData'), from: i * length, count: length },
       )
       return made(arrow, runs, { child: dataOf(valueType, items) })
     }
@@ -183,7 +183,7 @@ function numbers(runs: readonly Run[], Store: new (length: number) => Numbers): 
   const data = new Store(lengthOf(runs))
   let at = 0
   for (const { vector, from, count } of runs) {
-    if (vector !== null) data.set(partOf(vector, 'items').subarray(from, from + count) as never, at)
+    if (vector !== null) data.set(insideOf(vector, 'items').subarray(from, from + count) as never, at)
     at += count
   }
   return data
@@ -243,7 +243,7 @@ function bytesReader(vector: DuckDBVector, typeId: DuckDBType['typeId']): (index
 
 /** Sixteen bytes stand for each text: its length, then itself if it is short, else its beginning and its address. */
 function textReader(vector: DuckDBVector): (index: number) => Uint8Array {
-  const view = partOf(vector, 'dataView')
+  const view = insideOf(vector, 'dataView')
   let [low, high] = [-1n, -1n]
   let last: Uint8Array = new Uint8Array(0)
   return (i) => {

@@ -27,7 +27,7 @@ interface ArrowStream {
 }
 
 /** Runs a statement and gives its result as Arrow batches, each built from DuckDB's column chunks. */
-export async function arrowStream(engine: Engine, sql: string, parameters?: Parameters): Promise<ArrowStream> {
+async function arrowStream(engine: Engine, sql: string, parameters?: Parameters): Promise<ArrowStream> {
   const { columns, chunks } = await engine.vectors(sql, parameters)
   const names = distinctNames(columns.map(({ name }) => name))
   const schema = new Schema(columns.map(({ type }, i) => new Field(names[i] ?? '', arrowType(type), true)))

@@ -8,7 +8,7 @@ import { isThere } from '../store/files.ts'
 import { inLake } from '../store/layout.ts'
 
 /** So much is read on opening of files that nobody proved where they stand: a second's work. */
-export const mostRead = 500_000_000
+const mostRead = 500_000_000
 
 /**
  * Refuses a lake in which a file that the views read is not as it was committed, or as it was made for them. Files that

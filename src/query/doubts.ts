@@ -13,7 +13,7 @@ import { Remembered } from './tree.ts'
 import { statementsOf } from './statements.ts'
 
 /** What was asked of a metric, as `question_notes` takes it; `*` is any metric. */
-export interface AskedMetric {
+interface AskedMetric {
   /** Path, with a pointer behind `#` where one was named. */
   readonly name: string
   readonly interval: readonly string[]
@@ -33,7 +33,7 @@ export interface AskedMetric {
 }
 
 /** Decisions later than what is settled of a metric: how many, and the first of them. */
-export interface Beyond {
+interface Beyond {
   readonly metric: string
   readonly decisions: number
   readonly since: string
@@ -53,7 +53,7 @@ export interface AskedNotes {
 }
 
 /** What was asked of a metric, all of it where nothing else is said. */
-export function askedMetric(name: string, rest: Partial<AskedMetric>): AskedMetric {
+function askedMetric(name: string, rest: Partial<AskedMetric>): AskedMetric {
   const any = { interval: [], asset: [], currency: [], exchange: [], network: [], component: null, last: null }
   return { name, ...any, defaults: true, everywhere: false, times: false, ...rest }
 }
@@ -103,7 +103,7 @@ export async function asOfText(engine: Engine): Promise<string | null> {
 }
 
 /** What is asked beside a question never stands in its way: a lake of another program, for one, may not know how to answer. */
-export async function aside<T>(work: () => Promise<T>): Promise<T | undefined> {
+async function aside<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work()
   } catch (error) {
@@ -135,7 +135,7 @@ function noteOf({ code, subject, figures, near, there, words }: NoteRow): Note {
 }
 
 /** What statements ask, as `question_asked` of the lake tells it. */
-export interface AskedSql {
+interface AskedSql {
   readonly tables: readonly string[]
   readonly texts: readonly string[]
   /** The ends of each calendar, as far as they are constants; the views of an older program do not tell. */

@@ -16,7 +16,7 @@ import {
   fileRead,
   filesNamed,
   nodesOf,
-  parsed,
+  parsedSql,
 } from './tree.ts'
 
 /** A statement that was read and may run, with the columns that it gives. */
@@ -76,9 +76,9 @@ async function judgeWords(
   probe: string,
   { mark, macro }: { readonly mark: string | undefined; readonly macro: boolean },
 ): Promise<void> {
-  const tree = await parsed(engine, probe)
+  const tree = await parsedSql(engine, probe)
   if ('error' in tree) {
-    const whole = probe === statement ? tree : await parsed(engine, statement)
+    const whole = probe === statement ? tree : await parsedSql(engine, statement)
     // No SQL at all: the engine says so in its own words, with the place.
     if ('error' in whole && whole.error === 'parser') await engine.parse(statement)
     throw refused(openingWords(statement, 1)[0] ?? tree.error)

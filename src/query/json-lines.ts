@@ -6,7 +6,7 @@ import { distinctNames, jsonForm } from './projection.ts'
 import { presenceIn } from './vectors.ts'
 
 /** Rows as JSON objects, a text each, those of a chunk together; what they hold is seen as they go by. */
-export interface Lines {
+export interface JsonLines {
   readonly names: readonly string[]
   readonly filled: Filled
   readonly lines: AsyncGenerator<readonly string[]>
@@ -20,7 +20,7 @@ export async function jsonLines(
   engine: Engine,
   { text: statement, kind, columns }: Ready,
   by: string | undefined,
-): Promise<Lines> {
+): Promise<JsonLines> {
   const called = distinctNames(columns.map(({ name }) => name))
   const keys = called.map((name) => JSON.stringify(name))
   const filled = new Filled(called, by)

@@ -10,19 +10,18 @@ import { literalPath, plainPath } from '../views/relations.ts'
 import { admit, refused } from './gate.ts'
 import { optionAt } from './note.ts'
 import { type GivenOptions, knowledgeOptions, type Moment } from './options.ts'
-import { readOption } from './read-options.ts'
+import { unknownVariables, readOption, readSettings, refuseNearNames, refuseStrange, unasked } from './read-options.ts'
 import { refusal } from './refusal.ts'
 import { refuseChanged } from './changed.ts'
 import { openingWords, statementsOf } from './statements.ts'
-import { ownNames, readSettings, refuseSlips, refuseStrange, unasked } from './variables.ts'
 
 /** The value of a session variable. */
-export type Setting = string | number | boolean | null
+export type VariableValue = string | number | boolean | null
 
 /** The state of knowledge in which a lake is opened, and what its session may use. */
 export interface QueryOptions extends GivenOptions<typeof knowledgeOptions> {
   /** Further session variables. */
-  readonly set?: Readonly<Record<string, Setting>> | undefined
+  readonly set?: Readonly<Record<string, VariableValue>> | undefined
   readonly threads?: number | undefined
   /** As DuckDB spells it: `2GB`. */
   readonly memoryLimit?: string | undefined
@@ -88,8 +87,8 @@ export async function closing<T>(engine: Engine, work: () => Promise<T>): Promis
 async function prepared(engine: Engine, options: SessionOptions): Promise<Engine> {
   if (options.anyVariable !== true) {
     readSettings(options.set ?? {})
-    const names = ownNames(Object.keys(options.set ?? {}))
-    if (options.query === undefined) refuseSlips(names)
+    const names = unknownVariables(Object.keys(options.set ?? {}))
+    if (options.query === undefined) refuseNearNames(names)
     else refuseStrange(await unasked(engine, names, options.query))
   }
   await setVariables(engine, options)
@@ -132,7 +131,7 @@ export async function versionOf(engine: Engine): Promise<number> {
 }
 
 /** The value as an SQL literal. */
-export function literal(value: Setting): string {
+function literal(value: VariableValue): string {
   if (value === null) return 'NULL'
   if (typeof value === 'string') return quote(value)
   if (typeof value === 'number' && !Number.isInteger(value)) return `CAST(${quote(String(value))} AS DOUBLE)`
@@ -271,7 +270,7 @@ export async function setVariables(engine: Engine, options: QueryOptions): Promi
   for (const [name, value] of Object.entries(options.set ?? {})) await setVariable(engine, name, value)
 }
 
-async function setVariable(engine: Engine, name: string, value: Setting): Promise<void> {
+async function setVariable(engine: Engine, name: string, value: VariableValue): Promise<void> {
   if (!/^[A-Za-z_]\w*$/.test(name)) {
     throw usage('--set', { expected: 'the name of a variable, letters, digits and _', got: `"${name}"` })
   }

@@ -26,7 +26,7 @@ interface Read<Choice extends string> extends Omit<Given<Choice>, 'instant' | 's
   readonly instant: string
   readonly span: number
   readonly list: readonly string[]
-  readonly metrics: readonly Column[]
+  readonly metrics: readonly PanelColumn[]
   readonly grid: Grid
 }
 
@@ -42,7 +42,7 @@ export interface Decision extends Instant {
 }
 
 /** A column of a panel, and the metric that it holds. */
-export interface Column {
+export interface PanelColumn {
   readonly name: string
   /** A path, with a JSON pointer behind `#` where one leaf of an object is meant. */
   readonly metric: string
@@ -83,7 +83,7 @@ export const knowledgeOptions = {
 } as const satisfies Options
 
 /** What can be told of the point behind a cell of a panel. */
-export const panelFields = ['v', 'o', 't', 'available_at', 'age'] as const
+const panelFields = ['v', 'o', 't', 'available_at', 'age'] as const
 
 const intervalNames: readonly string[] = intervals
 

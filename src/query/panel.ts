@@ -17,11 +17,9 @@ import {
   type ReadOptions,
 } from './options.ts'
 import { type Grid, gridSql } from './panel-calendar.ts'
-import { checkMembers, memberColumns, membersSql } from './panel-members.ts'
-import { type Cell, wideSql } from './panel-wide.ts'
 import { readOption, readOptions } from './read-options.ts'
 import { refusal, unreadInstant } from './refusal.ts'
-import { guarded, runScript, type RunDeps } from './run.ts'
+import { guarded, type RunDeps, runScript } from './run.ts'
 
 /** Where the decisions of a panel come from. */
 export type Decisions =
@@ -255,4 +253,124 @@ async function checkFile(engine: Engine, path: string, spec: PanelSpec): Promise
     throw usage(`--decisions ${path}`, { expected: `columns ${keys.join(' and ')}`, got: names.join(', ') || 'none' })
   }
   checkNames(`--decisions ${path}`, names, spec)
+}
+
+/** One column that a panel adds: a field of a metric's answer. */
+interface Cell {
+  readonly metric: string
+  readonly field: string
+  readonly name: string
+}
+
+/** So many metrics are told apart at once: each costs every row a comparison, so that many take two steps. */
+const few = 16
+const together = 8
+
+/**
+ * The CTE `wide`, and what it needs: of answers, a row for each decision and metric, a row for each decision and a column
+ * for each cell.
+ */
+function wideSql(cells: readonly Cell[], metrics: readonly string[], answers: string, key: string): string {
+  // A decision has one instant: with it among the keys the plan tells that nothing of a group is known later.
+  if (metrics.length <= few)
+    return table(
+      'wide',
+      [key, 'ts'],
+      cells.map(({ metric, field, name }) => cell(`metric = ${quote(metric)}`, field, quoteName(name))),
+      answers,
+    )
+  const place = new Map(metrics.map((metric, n) => [metric, n]))
+  const names = metrics.map((metric, n) => `(${quote(metric)}, ${n})`).join(', ')
+  const fields = [...new Set(cells.map(({ field }) => field))]
+  const parts = fields.flatMap((field) =>
+    Array.from({ length: together }, (_, n) => cell(`place % ${together} = ${n}`, field, `${field}_${n}`)),
+  )
+  const whole = cells.map(({ metric, field, name }) => {
+    const n = place.get(metric) ?? 0
+    return cell(`part = ${Math.floor(n / together)}`, `${field}_${n % together}`, quoteName(name))
+  })
+  const named = `${answers} JOIN (VALUES ${names}) AS places (name, place) ON metric = name`
+  return [
+    table('parts', [key, 'ts', `place // ${together} AS part`], parts, named),
+    table('wide', [key, 'ts'], whole, 'parts'),
+  ].join(',\n')
+}
+
+/** The one answer that meets a condition; not by FILTER, which makes rows of its own for each column. */
+function cell(condition: string, field: string, name: string): string {
+  return `max(CASE WHEN ${condition} THEN ${field} END) AS ${name}`
+}
+
+function table(name: string, keys: readonly string[], cells: readonly string[], from: string): string {
+  const by = keys.map((_, n) => n + 1).join(', ')
+  return [
+    `${name} AS (`,
+    `  SELECT ${keys.join(', ')},`,
+    cells.map((one) => `    ${one}`).join(',\n'),
+    `  FROM ${from}`,
+    `  GROUP BY ${by}`,
+    ')',
+  ].join('\n')
+}
+
+/** The columns that the members of a universe add to decisions. */
+const memberColumns: readonly string[] = [
+  'asset',
+  'product_id',
+  'name',
+  'symbol',
+  'isin',
+  'status',
+  'issuer_id',
+  'asset_id',
+  'valid_from',
+  'assumed',
+]
+
+/**
+ * The decisions about a universe: at each moment of a relation its members, each with the metric assets that it was linked
+ * to then. A member without any is there, too: that nothing is measured of it does not make it disappear.
+ */
+export function membersSql(moments: string, condition: string, key: string): string {
+  return `WITH _pit_moments AS (${moments}),
+_pit_met AS (
+  SELECT DISTINCT member.*, link.metric_asset
+  FROM pit_universe('_pit_moments', (
+${condition}
+)) AS member
+  LEFT JOIN links AS link
+    ON link.product_id = member.product_id AND link.valid_from <= member.ts AND member.ts < link.valid_to
+)
+SELECT row_number() OVER (ORDER BY ${key}, product_id, metric_asset) AS ${key}, metric_asset AS asset,
+  * EXCLUDE (${key}, metric_asset)
+FROM _pit_met`
+}
+
+/** Refuses a condition that is none, and moments at which the registry was not known. */
+async function checkMembers(engine: Engine, moments: string, condition: string, deps: RunDeps): Promise<void> {
+  await runScript(engine, `SELECT product_id FROM universe WHERE (\n${condition}\n)`, {
+    ...deps,
+    generated: false,
+    above: 1,
+  })
+  const [row] = await engine.rows<{ first: string; start: string | null }>(
+    `SELECT CAST(min(ts) AS VARCHAR) AS "first", (SELECT CAST(known_since AS VARCHAR) FROM registry_start) AS start
+     FROM (${moments})
+     HAVING NOT coalesce(CAST(getvariable('registry_backfill') AS BOOLEAN), false)
+       AND NOT coalesce(min(ts) >= (SELECT known_since FROM registry_start), count(ts) = 0)`,
+  )
+  if (row === undefined) return
+  const { first, start } = row
+  const { door = 'terminal' } = deps
+  throw usage(optionAt(door, 'universe'), {
+    expected:
+      start === null
+        ? 'a registry: it is not known yet'
+        : `instants from ${start} on, when the registry was first known`,
+    got: first,
+    next:
+      start === null
+        ? 'run `pitlake registry snapshot`'
+        : `or let the first snapshot stand in: ${optionAt(door, 'registry_backfill', 'true')}`,
+  })
 }

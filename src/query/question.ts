@@ -20,14 +20,14 @@ import type { knowledgeOptions, ReadOptions } from './options.ts'
 import { bringDecisions, type PanelSpec, type PanelSql, panelSql } from './panel.ts'
 import { type PointsFilter, pointsSql, standardsOf } from './points.ts'
 import { guarded, runScript, type RunDeps } from './run.ts'
-import { parsed, readsRegistry } from './tree.ts'
+import { parsedSql, readsRegistry } from './tree.ts'
 import { openingWords, statementsOf } from './statements.ts'
 
 /** The state of knowledge in which something is asked. */
 export type Knowledge = ReadOptions<typeof knowledgeOptions>
 
 /** What somebody asks, as a plain value: the same at every door. */
-export type Asked =
+export type AskedQuestion =
   | {
       readonly sql: string
       readonly parameters?: Parameters | undefined /** Written by the program. */
@@ -39,7 +39,7 @@ export type Asked =
   | { readonly points: PointsFilter }
 
 /** What is asked, and what may be known for the answer. */
-export type Question = Asked & { readonly knowledge: Knowledge }
+export type Question = AskedQuestion & { readonly knowledge: Knowledge }
 
 /** How much an answer told. */
 export interface Extent {
@@ -48,7 +48,7 @@ export interface Extent {
 }
 
 /** A question that was judged: it may run, and its answer is what its statement gives and what its notes tell. */
-export interface Judged {
+export interface JudgedQuestion {
   /** The SQL that runs: in any session on the lake it gives the same. */
   readonly sql: string
   readonly ready: Ready
@@ -64,11 +64,11 @@ export interface Judged {
 }
 
 /** Judges a question in a session that stands in its state of knowledge; `run` says how far its words may reach. */
-export async function judge(
-  asked: Asked & { readonly knowledge?: Knowledge },
+export async function judgeQuestion(
+  asked: AskedQuestion & { readonly knowledge?: Knowledge },
   engine: Engine,
   run: RunDeps,
-): Promise<Judged> {
+): Promise<JudgedQuestion> {
   const notices = { engine, run, cut: run.mark !== undefined && asked.knowledge?.asOf !== undefined }
   if ('panel' in asked) return await judgeDecided(asked.panel, (table) => panelSql(asked.panel, table), notices)
   if ('join' in asked) return await judgeJoin(asked, notices)
@@ -130,7 +130,7 @@ async function noticingSql(
 }
 
 async function treesOf(engine: Engine, sql: string): Promise<readonly unknown[]> {
-  const tree = await parsed(engine, statementsOf(sql).at(-1)?.text ?? '')
+  const tree = await parsedSql(engine, statementsOf(sql).at(-1)?.text ?? '')
   return 'error' in tree ? [] : tree.statements
 }
 
@@ -143,7 +143,10 @@ export async function notesOfSql(engine: Engine, sql: string, run: RunDeps, tabl
 }
 
 /** A join: what is empty is told as that of its metric. */
-async function judgeJoin({ join, n }: Extract<Asked, { join: PanelSpec }>, notices: Notices): Promise<Judged> {
+async function judgeJoin(
+  { join, n }: Extract<AskedQuestion, { join: PanelSpec }>,
+  notices: Notices,
+): Promise<JudgedQuestion> {
   const made = await judgeDecided(join, (table) => joinSql(join, n, table), notices)
   return {
     ...made,
@@ -158,7 +161,11 @@ async function judgeJoin({ join, n }: Extract<Asked, { join: PanelSpec }>, notic
 }
 
 /** What is asked about decisions: a table of them is made under a name that nobody took, and the query stands over it. */
-async function judgeDecided(spec: PanelSpec, sqlOver: (table: string) => PanelSql, notices: Notices): Promise<Judged> {
+async function judgeDecided(
+  spec: PanelSpec,
+  sqlOver: (table: string) => PanelSql,
+  notices: Notices,
+): Promise<JudgedQuestion> {
   const { engine, run } = notices
   const table = await freeName(engine, 'decisions')
   const { decisions, query } = sqlOver(table)
@@ -186,10 +193,10 @@ async function judgeDecided(spec: PanelSpec, sqlOver: (table: string) => PanelSq
 
 /** A question with what is to be noted of it. */
 async function noticing(
-  what: Pick<Judged, 'sql' | 'ready' | 'parameters' | 'by'>,
+  what: Pick<JudgedQuestion, 'sql' | 'ready' | 'parameters' | 'by'>,
   { engine, run, cut }: Notices,
   { notes: early, doubts }: Noticing,
-): Promise<Judged> {
+): Promise<JudgedQuestion> {
   const ask = async (asked: AskedNotes): Promise<readonly Note[]> => distinctNotes(await notesOf(engine, asked, cut))
   const notes = await guarded(engine, what.sql, run, async () => ask(early))
   const late = async (told: Extent): Promise<readonly Note[]> => {
@@ -202,7 +209,7 @@ async function noticing(
 
 /** Whoever may name nothing but views asks one SELECT. */
 async function refuseScript(engine: Engine, sql: string): Promise<void> {
-  const tree = await parsed(engine, sql)
+  const tree = await parsedSql(engine, sql)
   if ('error' in tree && tree.error !== 'parser')
     throw usage('SQL', { expected: 'one SELECT', got: openingWords(sql, 1)[0] ?? 'nothing' })
 }

@@ -4,8 +4,17 @@ import { didYouMean, hint, suggestion } from '../suggestion.ts'
 import { isObject } from '../json.ts'
 import { parseDuration, parseMicros } from '../time.ts'
 import { type Door, optionAt } from './note.ts'
-import { camel, type Column, type OptionFact, type Options, type ReadOptions } from './options.ts'
+import {
+  camel,
+  type PanelColumn,
+  knowledgeOptions,
+  type OptionFact,
+  type Options,
+  type ReadOptions,
+} from './options.ts'
 import { calendarOf } from './panel-calendar.ts'
+import type { Engine } from '../store/engine.ts'
+import { variablesIn } from './tree.ts'
 
 /**
  * What was said with a question, read by the table that describes it; the same words are refused at every door, where the
@@ -154,7 +163,7 @@ function chosen(subject: string, value: unknown, fact: OptionFact): string {
   return fact.choices?.find((one) => one === value) ?? refuse(subject, value, fact)
 }
 
-function readMetrics(subject: string, value: unknown, fact: OptionFact): readonly Column[] {
+function readMetrics(subject: string, value: unknown, fact: OptionFact): readonly PanelColumn[] {
   const mapping = typeof value === 'object' && value !== null && !Array.isArray(value)
   const columns = mapping
     ? Object.entries(value).map(([name, metric]) => (isText(metric) ? { name, metric } : refuse(subject, value, fact)))
@@ -165,7 +174,45 @@ function readMetrics(subject: string, value: unknown, fact: OptionFact): readonl
 }
 
 /** `price=price_usd` names the column; a pointer may hold such a sign, too, but stands behind a path. */
-function columnOf(text: string): Column {
+function columnOf(text: string): PanelColumn {
   const [, name = text, metric = text] = /^([A-Za-z_]\w*)=(.+)$/.exec(text) ?? []
   return { name, metric }
+}
+
+/** The variables that views and macros obey. */
+const knownVariables: readonly string[] = Object.keys(knowledgeOptions)
+
+/** Refuses a value that says nothing to the views: in silence it would change nothing. */
+export function readSettings(set: Readonly<Record<string, unknown>>): void {
+  for (const name of ['backfill', 'registry_backfill'] as const)
+    if (set[name] !== undefined && set[name] !== null)
+      readOption(knowledgeOptions[name], optionAt('terminal', name), set[name])
+}
+
+/** The names among these that the lake itself does not know. */
+export function unknownVariables(names: readonly string[]): readonly string[] {
+  return names.filter((name) => !knownVariables.includes(name.toLowerCase()))
+}
+
+/** The names among these for which a script asks with `getvariable` nowhere. */
+export async function unasked(engine: Engine, names: readonly string[], script: string): Promise<readonly string[]> {
+  if (names.length === 0) return []
+  const asked = await variablesIn(engine, script)
+  return names.filter((name) => !asked.has(name.toLowerCase()))
+}
+
+/** A misspelt name would change nothing, in silence. */
+export function refuseStrange(names: readonly string[]): void {
+  const [first] = names
+  if (first === undefined) return
+  const near = suggestion(first, knownVariables)
+  throw usage(`--set ${first}`, {
+    expected: `${knownVariables.join(', ')}, or a name that the query asks for with getvariable`,
+    ...(near !== undefined && { next: `did you mean ${near}?` }),
+  })
+}
+
+/** Refuses the names that are those of the lake but for a slip: all that can be said before a query is known. */
+export function refuseNearNames(names: readonly string[]): void {
+  refuseStrange(names.filter((name) => suggestion(name, knownVariables) !== undefined))
 }

@@ -6,7 +6,7 @@ export const temporaryOnly = 'the lake is read-only; CREATE TEMP TABLE is allowe
 export const settingsFixed = 'the settings of a session are fixed, its zone is UTC'
 
 /** What is known about the statement that failed. */
-export interface Failure {
+interface Failure {
   /** The statement as it was given to DuckDB. */
   readonly statement: string
   /** The script that it stands in, and where it begins there. */

@@ -5,7 +5,7 @@ import { admit, type Ready } from './gate.ts'
 import type { Door } from './note.ts'
 import { metricsOf } from './points.ts'
 import { hushed, refusal, unknownMetricIn } from './refusal.ts'
-import { type Statement, statementsOf } from './statements.ts'
+import { type ScriptStatement, statementsOf } from './statements.ts'
 
 /** What a script is run with. */
 export interface RunDeps {
@@ -47,7 +47,7 @@ export async function guarded<T>(
   text: string,
   deps: RunDeps,
   work: () => Promise<T>,
-  origin?: { readonly script: string; readonly statement: Statement },
+  origin?: { readonly script: string; readonly statement: ScriptStatement },
 ): Promise<T> {
   const { signal } = deps
   let busy = true
@@ -79,7 +79,7 @@ function cancelled(cause?: unknown): LakeError {
 
 async function checked(
   engine: Engine,
-  statement: Statement,
+  statement: ScriptStatement,
   script: string,
   deps: RunDeps,
   parameters?: Parameters,
@@ -95,7 +95,7 @@ export function isCancel(error: unknown): boolean {
 }
 
 /** How long work may take, and how that is waited for. */
-export interface Limit {
+interface Limit {
   /** Undefined: as long as it likes. */
   readonly seconds: number | undefined
   /** The same as it was given: `90s`. */

@@ -1,13 +1,13 @@
 /** One statement of a script: its text without the closing `;`, and where that text begins. */
-export interface Statement {
+export interface ScriptStatement {
   readonly text: string
   readonly offset: number
 }
 
 /** A script cut at its semicolons: the whole statements, and what follows the last `;` (blank when nothing does). */
-export interface Script {
-  readonly statements: readonly Statement[]
-  readonly rest: Statement
+interface Script {
+  readonly statements: readonly ScriptStatement[]
+  readonly rest: ScriptStatement
 }
 
 /** One word, text or sign of SQL that is no comment and no space. */
@@ -18,7 +18,7 @@ interface Token {
 
 /** Cuts SQL into statements; semicolons in texts, names and comments do not count. Comments alone are no statement. */
 export function cutScript(sql: string): Script {
-  const statements: Statement[] = []
+  const statements: ScriptStatement[] = []
   let begin = 0
   let filled = false
   for (const { text, start } of tokens(sql)) {
@@ -34,7 +34,7 @@ export function cutScript(sql: string): Script {
 }
 
 /** Every statement of a script, the last one with or without its `;`. */
-export function statementsOf(sql: string): readonly Statement[] {
+export function statementsOf(sql: string): readonly ScriptStatement[] {
   const { statements, rest } = cutScript(sql)
   return rest.text === '' ? statements : [...statements, rest]
 }
@@ -98,7 +98,7 @@ export function isOpen(sql: string): boolean {
   return false
 }
 
-function piece(sql: string, begin: number, end: number): Statement {
+function piece(sql: string, begin: number, end: number): ScriptStatement {
   const raw = sql.slice(begin, end)
   return { text: raw.trim(), offset: begin + (raw.length - raw.trimStart().length) }
 }
@@ -162,7 +162,7 @@ function endOfDollar(sql: string, at: number): number {
 }
 
 /** What a statement must prove before it may run. */
-export interface Form {
+interface Form {
   /** SELECTs of the same words: what stands in the statement and may call functions, for the engine's parser. */
   readonly probes: readonly string[]
   /** What the engine must take the statement for. */

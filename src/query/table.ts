@@ -4,7 +4,7 @@ import { jsonForm } from './projection.ts'
 import { cut, layColumns } from '../words/table.ts'
 
 /** How wide a table may be, and what stands for NULL. */
-export interface TableOptions {
+interface TableOptions {
   readonly width: number
   /** Texts longer than this are cut with `…`; the other formats never cut. */
   readonly longest?: number

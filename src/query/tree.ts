@@ -11,7 +11,7 @@ export type Parsed =
   | { readonly error: string }
 
 /** Reads a text with the engine's own parser; nothing is bound and nothing runs. */
-export async function parsed(engine: Engine, sql: string): Promise<Parsed> {
+export async function parsedSql(engine: Engine, sql: string): Promise<Parsed> {
   // Qualified: a database from elsewhere may hold a macro of that name.
   const [row] = await engine.rows<{ tree: string }>(
     `SELECT CAST(system.main.json_serialize_sql(CAST(${quote(sql)} AS VARCHAR)) AS VARCHAR) AS tree`,
@@ -42,7 +42,7 @@ export async function boundPlan(
 
 /** The SELECTs that a statement describes. */
 export async function describedIn(engine: Engine, sql: string): Promise<readonly string[]> {
-  const tree = await parsed(engine, sql)
+  const tree = await parsedSql(engine, sql)
   const shown = 'error' in tree ? [] : [...nodesOf(tree.statements)].filter(({ type }) => type === 'SHOW_REF')
   const texts: string[] = []
   for (const { query: node } of shown) {
@@ -140,7 +140,7 @@ export async function fileReadIn(engine: Engine, script: string): Promise<string
 async function* treesOf(engine: Engine, script: string): AsyncGenerator<readonly Node[]> {
   for (const { text } of statementsOf(script))
     for (const probe of formOf(text.slice(opening(text) ?? 0)).probes) {
-      const tree = await parsed(engine, probe)
+      const tree = await parsedSql(engine, probe)
       if (!('error' in tree)) yield tree.statements
     }
 }
@@ -199,7 +199,7 @@ export function filesNamed(
     // In a macro a name may stand for what its caller gives.
     return macro ? !isWritten(relationOf(call)) : !named(relationOf(call))
   })
-  return { names: [...wholeNames(root), ...textsIn(root)], computed }
+  return { names: [...wholeNames(root), ...constantTexts(root)], computed }
 }
 
 /** Whether a name of a file, or a list of some, stands there as it is. */
@@ -230,7 +230,7 @@ export function constantText(node: unknown): string | undefined {
 }
 
 /** Every constant text of a tree, each once. */
-export function textsIn(root: unknown): readonly string[] {
+export function constantTexts(root: unknown): readonly string[] {
   return [...new Set([...nodesOf(root)].map(constantText).filter((text) => text !== undefined))]
 }
 

@@ -27,13 +27,13 @@ interface Inside {
 }
 
 /** The part of that name inside a vector whose type has it. */
-export function partOf<P extends keyof Inside>(vector: DuckDBVector, part: P): Inside[P] {
+export function insideOf<P extends keyof Inside>(vector: DuckDBVector, part: P): Inside[P] {
   return (vector as unknown as Inside)[part]
 }
 
 /** Tells which values of a vector are there, without making them. */
 export function presenceIn(vector: DuckDBVector): (index: number) => boolean {
-  const validity = partOf(vector, 'validity')
+  const validity = insideOf(vector, 'validity')
   if (validity === undefined) return (index) => vector.getItem(index) !== null
   const { data } = validity
   if (data === null) return () => true

@@ -22,7 +22,7 @@ interface FormatFact {
   /** What it is called over HTTP, and the ending of the file that is sent there. */
   readonly served?: { readonly types: readonly [string, ...string[]]; readonly ending: string }
   /** Writes it chunk by chunk; one without needs a file. */
-  readonly write?: (answer: Answer, sink: Sink, form: 'file' | 'stream') => Promise<Written>
+  readonly write?: (answer: ResultWriting, sink: Sink, form: 'file' | 'stream') => Promise<WrittenResult>
 }
 
 /** All forms of a result. */
@@ -76,7 +76,7 @@ export interface WriteOptions {
 export type Sink = (data: string | Uint8Array) => Promise<void>
 
 /** What was written. */
-export interface Written {
+export interface WrittenResult {
   /** Rows written; of a cut table those that are shown. */
   readonly rows: number
   /** Whether more rows follow that are not shown. */
@@ -104,7 +104,7 @@ export function formatOf(file: string): Format | undefined {
 }
 
 /** A checked statement, and how its rows are to be written. */
-export interface Answer {
+export interface ResultWriting {
   readonly engine: Engine
   readonly ready: Ready
   readonly options: WriteOptions
@@ -112,7 +112,7 @@ export interface Answer {
 }
 
 /** Writes an answer to a file that `outFile` prepared. */
-export async function writeFile(answer: Answer, file: OutFile, name: string): Promise<Written> {
+export async function writeFile(answer: ResultWriting, file: OutFile, name: string): Promise<WrittenResult> {
   const { engine, ready, options, deps } = answer
   try {
     const written =
@@ -131,8 +131,8 @@ export async function writeFile(answer: Answer, file: OutFile, name: string): Pr
 async function toStream(
   file: OutFile,
   name: string,
-  fill: (sink: Sink, form: 'file' | 'stream') => Promise<Written>,
-): Promise<Written> {
+  fill: (sink: Sink, form: 'file' | 'stream') => Promise<WrittenResult>,
+): Promise<WrittenResult> {
   const place = streamTo(file)
   const gzip = isCompressed(name) ? createGzip() : undefined
   const stream = gzip ?? place
@@ -156,7 +156,11 @@ async function toStream(
 }
 
 /** Writes an answer to a sink, chunk by chunk; Parquet needs a file. */
-export async function writeTo(answer: Answer, sink: Sink, form: 'file' | 'stream' = 'stream'): Promise<Written> {
+export async function writeTo(
+  answer: ResultWriting,
+  sink: Sink,
+  form: 'file' | 'stream' = 'stream',
+): Promise<WrittenResult> {
   const { engine, ready, options, deps } = answer
   if (options.format !== 'table' && !givesRows(ready)) wrappable(ready)
   return guarded(engine, ready.text, deps, async () => {
@@ -179,7 +183,7 @@ const parquetForms = {
 }
 
 /** A session can write no file: an engine that runs no SQL of anybody else's writes it. */
-async function toParquet({ engine, ready, options }: Answer, { path }: OutFile): Promise<Written> {
+async function toParquet({ engine, ready, options }: ResultWriting, { path }: OutFile): Promise<WrittenResult> {
   const form = options.compat === true ? 'compat' : 'parquet'
   const sql = projected(wrappable(ready), ready.columns, form)
   const [means] = await engine.rows<{ memory: string; threads: bigint }>(
@@ -211,7 +215,7 @@ function wrappable(ready: Ready): string {
   throw usage('SQL', { expected: 'a SELECT to write', got: ready.kind, next: 'use --format table' })
 }
 
-async function writeCsv({ engine, ready, options: { safe, by } }: Answer, sink: Sink): Promise<Written> {
+async function writeCsv({ engine, ready, options: { safe, by } }: ResultWriting, sink: Sink): Promise<WrittenResult> {
   const sql = `SELECT CAST(COLUMNS(*) AS VARCHAR) FROM (${projected(wrappable(ready), ready.columns, safe === true ? 'safe csv' : 'csv')})`
   const { names, chunks, filled } = watched(await engine.stream(sql), by)
   await sink(`${names.map(csvField).join(',')}\n`)
@@ -225,7 +229,10 @@ async function writeCsv({ engine, ready, options: { safe, by } }: Answer, sink: 
   return { rows: filled.rows, more: false, empty: filled.empty() }
 }
 
-async function writeJson({ engine, ready, options: { format, by } }: Answer, sink: Sink): Promise<Written> {
+async function writeJson(
+  { engine, ready, options: { format, by } }: ResultWriting,
+  sink: Sink,
+): Promise<WrittenResult> {
   const { lines, filled } = await jsonLines(engine, ready, by)
   const [before, between, after] = format === 'jsonl' ? ['', '\n', '\n'] : ['[\n', ',\n', '\n]\n']
   for await (const some of lines) {
@@ -236,7 +243,11 @@ async function writeJson({ engine, ready, options: { format, by } }: Answer, sin
   return { rows: filled.rows, more: false, empty: filled.empty() }
 }
 
-async function writeArrow({ engine, ready, options }: Answer, sink: Sink, form: 'file' | 'stream'): Promise<Written> {
+async function writeArrow(
+  { engine, ready, options }: ResultWriting,
+  sink: Sink,
+  form: 'file' | 'stream',
+): Promise<WrittenResult> {
   const { arrowBytes, look } = await import('./arrow.ts')
   const filled = new Filled(distinctNames(ready.columns.map(({ name }) => name)), options.by)
   for await (const part of arrowBytes(engine, ready.text, form, (batch) => look(filled, batch))) await sink(part)
@@ -244,7 +255,7 @@ async function writeArrow({ engine, ready, options }: Answer, sink: Sink, form: 
 }
 
 /** The first rows of a result, all columns of them. */
-async function writeTable({ engine, ready, options }: Answer, sink: Sink): Promise<Written> {
+async function writeTable({ engine, ready, options }: ResultWriting, sink: Sink): Promise<WrittenResult> {
   const { names, types, chunks, filled } = watched(await engine.stream(ready.text), options.by)
   const columns: Cell[][] = names.map(() => [])
   let rows = 0

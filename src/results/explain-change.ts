@@ -6,12 +6,12 @@ import { Ledger } from '../ledger/ledger.ts'
 import { ownScript } from '../query/altered.ts'
 import { refuseOthers } from '../query/changed.ts'
 import { type Between, type ChangedPoint, type ChangedRecord, type Makers, makersOf } from './explain-makers.ts'
-import { firstRow, type FirstRow, isSame, openStandpoint, type Outcome, type Standpoint } from './explain-runs.ts'
+import { isSameRun, openStandpoint, type KeptRun, type Standpoint } from './explain-runs.ts'
 import { type ChangedText, changedText } from './explain-text.ts'
 import { strangeViews } from '../query/lake.ts'
 import type { RunDeps } from '../query/run.ts'
 import { changes, provedStamp, refuseOutcome } from './stamp.ts'
-import { bringStamped, engineVersion, sameRows, type StampNote } from './stamped.ts'
+import { bringKept, bringStamped, engineVersion, firstRow, type FirstRow, sameRows, type StampNote } from './stamped.ts'
 import { fileReadIn } from '../query/tree.ts'
 
 /** Two results of one query, of which it is asked why they differ. */
@@ -29,14 +29,14 @@ export interface ExplainInput {
 }
 
 /** One of the two results. */
-export interface Side {
+interface Side {
   /** As it was named; null: the lake as it stands. */
   readonly file: string | null
   readonly version: number
 }
 
 /** The commit after which the result was another one. */
-export interface GuiltyCommit {
+interface GuiltyCommit {
   readonly version: number
   /** Microseconds. */
   readonly committed_at: number
@@ -173,19 +173,20 @@ async function searched(search: Search): Promise<Found> {
   const { text, lost } = await differingText(search, start)
   const found = { text, commit: null, row: null, ...nothing }
   using end = oldest === newest ? null : await ran(search, newest)
-  if (end === null || (await isSame(start, end))) {
+  if (end === null || (await isSameRun(start, end))) {
     if (lost !== null) return { ...found, verdict: 'unexplained', reason: lost }
     return { ...found, verdict: text === null ? 'same' : 'explained', reason: null }
   }
   const { before, after, place } = await bisected(search, versions, start, end)
   const [earlier, guilty] = [versions[place - 1], versions[place]]
   if (earlier === undefined || guilty === undefined) throw new RangeError('a bisection between no two versions')
-  const row = await firstRow(before, after)
+  await bringKept(before.session, after.session)
+  const row = await firstRow(after.session)
   const made =
     row && (await narrowed(search, { earlier: earlier.committed_at, guilty: guilty.committed_at, after, row }))
   if (made === undefined)
     search.notes.push('no point and no record by itself makes that row: it tells something else of the commit')
-  const further = after !== end && !(await isSame(after, end))
+  const further = after !== end && !(await isSameRun(after, end))
   const told = row === undefined ? null : { row: row.row, column: row.column, from: row.from, to: row.to }
   const commit = commitOf(ledger, earlier, guilty, further)
   return { ...found, ...made, verdict: 'explained', reason: lost, commit, row: told }
@@ -207,7 +208,7 @@ async function narrowed(
   return await makersOf({ ...own, ledger, root, script, version, note: { query, variables }, tries: most, onTry }, run)
 }
 
-async function ran(search: Search, { version, committed_at }: HeldVersion): Promise<Outcome> {
+async function ran(search: Search, { version, committed_at }: HeldVersion): Promise<KeptRun> {
   const outcome = await search.later.at(committed_at)
   count(search, `version ${version}`)
   return outcome
@@ -224,7 +225,7 @@ function count(search: Search, about: string): void {
  */
 async function differingText(
   search: Search,
-  start: Outcome,
+  start: KeptRun,
 ): Promise<{ text: ChangedText | null; lost: string | null }> {
   const { from, to, input, run, ledger } = search
   if (start.result === from.note.result) return { text: null, lost: null }
@@ -240,7 +241,7 @@ async function differingText(
         lost: `${from.file ?? 'the result'} does not come again from its own version: run pitlake replay`,
       }
     }
-    if (await isSame(again, start)) return { text: null, lost: null }
+    if (await isSameRun(again, start)) return { text: null, lost: null }
     const text = await changedText({ own, later: search.later, from: from.script, to: to.script, query, at, again })
     search.runs += text.runs
     return { text: text.found, lost: null }
@@ -250,7 +251,7 @@ async function differingText(
   }
 }
 
-async function isStamped({ session }: Outcome, { file }: Result): Promise<boolean> {
+async function isStamped({ session }: KeptRun, { file }: Result): Promise<boolean> {
   if (file === null) return false
   await bringStamped(session, resolve(file))
   return await sameRows(session)
@@ -260,9 +261,9 @@ async function isStamped({ session }: Outcome, { file }: Result): Promise<boolea
 async function bisected(
   search: Search,
   versions: readonly HeldVersion[],
-  start: Outcome,
-  end: Outcome,
-): Promise<{ before: Outcome; after: Outcome; place: number }> {
+  start: KeptRun,
+  end: KeptRun,
+): Promise<{ before: KeptRun; after: KeptRun; place: number }> {
   let [low, high] = [
     { at: 0, rows: start },
     { at: versions.length - 1, rows: end },
@@ -272,7 +273,7 @@ async function bisected(
     const middle = versions[at]
     if (middle === undefined) throw new RangeError('no such version')
     const rows = await ran(search, middle)
-    const before = await isSame(start, rows)
+    const before = await isSameRun(start, rows)
     const left = before ? low : high
     if (left.rows !== start && left.rows !== end) left.rows[Symbol.dispose]()
     if (before) low = { at, rows }

@@ -1,8 +1,8 @@
 import type { Engine } from '../store/engine.ts'
 import type { Micros } from '../time.ts'
-import { isSame, type Outcome, type Standpoint } from './explain-runs.ts'
+import { isSameRun, type KeptRun, type Standpoint } from './explain-runs.ts'
 import { opening, statementsOf } from '../query/statements.ts'
-import { callsIn, parsed, tablesIn, textsIn } from '../query/tree.ts'
+import { callsIn, parsedSql, tablesIn, constantTexts } from '../query/tree.ts'
 
 /** A field of a record with both of its values. */
 export interface ChangedField {
@@ -12,7 +12,7 @@ export interface ChangedField {
 }
 
 /** One fact of the catalogue that the views of two results tell otherwise. */
-export interface ChangedFact extends ChangedField {
+interface ChangedFact extends ChangedField {
   readonly path: string
 }
 
@@ -25,7 +25,7 @@ export interface ChangedText {
 }
 
 /** Two texts of views over the same data. */
-export interface Texts {
+interface Texts {
   readonly own: Standpoint
   readonly later: Standpoint
   /** The text of the earlier ones, and of the later ones. */
@@ -34,7 +34,7 @@ export interface Texts {
   readonly query: string
   readonly at: Micros
   /** What the earlier text gives. */
-  readonly again: Outcome
+  readonly again: KeptRun
 }
 
 const created = /^CREATE (?:OR REPLACE )?(?:VIEW|MACRO)(?: IF NOT EXISTS)? ([\w."]+)/i
@@ -53,7 +53,7 @@ export async function changedText(texts: Texts): Promise<{ found: ChangedText; r
     try {
       runs++
       using rows = await later.at(at)
-      return await isSame(again, rows)
+      return await isSameRun(again, rows)
     } finally {
       for (const name of names) await later.engine.run(to.get(name) ?? '')
     }
@@ -88,7 +88,7 @@ function lastOf(name: string): string {
 async function namesIn(engine: Engine, query: string): Promise<ReadonlySet<string>> {
   const names = new Set<string>()
   for (const { text } of statementsOf(query)) {
-    const tree = await parsed(engine, text)
+    const tree = await parsedSql(engine, text)
     if ('error' in tree) for (const word of text.toLowerCase().match(/\w+/g) ?? []) names.add(word)
     else
       for (const name of [...tablesIn(tree.statements), ...[...callsIn(tree.statements)].map((call) => call.name)])
@@ -101,8 +101,8 @@ async function namesIn(engine: Engine, query: string): Promise<ReadonlySet<strin
 export async function textsOf(engine: Engine, query: string): Promise<ReadonlySet<string>> {
   const texts = new Set<string>()
   for (const { text } of statementsOf(query)) {
-    const tree = await parsed(engine, text)
-    if (!('error' in tree)) for (const one of textsIn(tree.statements)) texts.add(one.split('#')[0] ?? one)
+    const tree = await parsedSql(engine, text)
+    if (!('error' in tree)) for (const one of constantTexts(tree.statements)) texts.add(one.split('#')[0] ?? one)
   }
   return texts
 }
@@ -135,7 +135,7 @@ async function endpointsOf(engine: Engine): Promise<Map<string, Record<string, u
 }
 
 /** A part of a list that does what the whole list does. */
-export interface Smallest<T> {
+interface Smallest<T> {
   readonly part: readonly T[]
   /** Whether no single one of it can be left out: false where the tries did not suffice to tell. */
   readonly minimal: boolean

@@ -1,7 +1,7 @@
 import { opening as startOf, openingWords, statementsOf } from '../query/statements.ts'
 
 /** A script as one SELECT in its own places, and the variables that are set before it. */
-export interface Folded {
+interface Folded {
   /** Every word stands at the place that it has in the script. */
   readonly sql: string
   /** The statements that set variables. */

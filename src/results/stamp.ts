@@ -25,8 +25,7 @@ import { argueFromPlan } from '../lookahead/proof/prove.ts'
 import {
   bringStamped,
   engineVersion,
-  firstDifference,
-  type FirstDifference,
+  firstRow,
   keptRows,
   pinnedOptions,
   type PinnedQuery,
@@ -42,7 +41,7 @@ import type { Engine } from '../store/engine.ts'
 import { refuseOthers } from '../query/changed.ts'
 
 /** What is to be stamped. */
-export interface StampInput {
+interface StampInput {
   readonly root: string
   readonly catalogue: Catalogue
   /** The query's text as its author wrote it; or a stamped result, whose query, variables and version are taken. */
@@ -253,7 +252,13 @@ async function record(
 /** What running a stamped result again came to. */
 export interface Replayed extends StampNote {
   readonly same: boolean
-  readonly difference: FirstDifference | null
+  /** The first row that differs, counted from 1; of a whole row no column is told. */
+  readonly difference: {
+    readonly row: number
+    readonly column: string | null
+    readonly stamped: string | null
+    readonly replayed: string | null
+  } | null
   /** What is not as it was, though it should not matter. */
   readonly notes: readonly string[]
 }
@@ -276,7 +281,9 @@ export async function replay(
   if (again.result === note.result) return { ...note, same: true, difference: null, notes }
   await bringStamped(session, path)
   if (await sameRows(session)) return { ...note, same: true, difference: null, notes: [...notes, tiesMoved] }
-  return { ...note, same: false, difference: (await firstDifference(session)) ?? null, notes }
+  const first = await firstRow(session)
+  const difference = first ? { row: first.row, column: first.column, stamped: first.from, replayed: first.to } : null
+  return { ...note, same: false, difference, notes }
 }
 
 /** The note of a stamped result that nobody changed since, and its query over the views that it was made by. */

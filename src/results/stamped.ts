@@ -8,8 +8,8 @@ import { guarded, type RunDeps, runScript } from '../query/run.ts'
 import type { Assumed } from '../lookahead/assumed.ts'
 import type { Note } from '../query/note.ts'
 import type { StressAgain } from './stress-delays.ts'
-import { parsed } from '../query/tree.ts'
-import type { SessionOptions, Setting } from '../query/lake.ts'
+import { parsedSql } from '../query/tree.ts'
+import type { SessionOptions, VariableValue } from '../query/lake.ts'
 
 /** What every note says. */
 const noteShape = z.object({
@@ -66,7 +66,7 @@ export async function runStamped(
 
 /** Whether the query itself asks for an order of its rows. */
 async function hasOrder(session: Engine, sql: string): Promise<boolean> {
-  const tree = await parsed(session, sql)
+  const tree = await parsedSql(session, sql)
   if ('error' in tree) return false
   const { modifiers = [] } = (tree.statements[0]?.['node'] ?? {}) as { modifiers?: readonly { type?: string }[] }
   return modifiers.some(({ type }) => type === 'ORDER_MODIFIER')
@@ -114,42 +114,78 @@ export async function readNote(path: string): Promise<StampNote | undefined> {
   return typeof note === 'string' ? noteShape.loose().parse(JSON.parse(note)) : undefined
 }
 
-/** The first row and column in which the kept rows differ from a file's. */
-export interface FirstDifference {
+/** A row as texts that tell every bit of its values. */
+type Line = readonly (string | null)[]
+
+/** The first row in which two results differ. */
+export interface FirstRow {
   /** Counted from 1. */
   readonly row: number
-  /** Null where one side has no such row. */
+  /** The column that differs first; null where one side has no such row. */
   readonly column: string | null
-  readonly stamped: string | null
-  readonly replayed: string | null
+  /** The value of that column before and after, or the whole row. */
+  readonly from: string | null
+  readonly to: string | null
+  readonly lines: { readonly before: Line | null; readonly after: Line | null }
 }
 
-/** Compares the kept rows with those of the file brought along, by position; undefined where all are the same. */
-export async function firstDifference(session: Engine): Promise<FirstDifference | undefined> {
-  const file = stampedTable
-  const columns = await columnNames(session, resultTable)
-  const others = await columnNames(session, file)
-  if (columns.join('\n') !== others.join('\n'))
-    return { row: 0, column: null, stamped: others.join(', '), replayed: columns.join(', ') }
-  const numbered = (from: string): string => `(SELECT row_number() OVER () AS place, * FROM ${from})`
-  const [row] = await session.rows(
-    `SELECT coalesce(a.place, b.place) AS place, a.place IS NULL AS lost, b.place IS NULL AS more,
-       ${columns.map((name) => `${bitsText(`b.${quoteName(name)}`)} AS ${quoteName(`b.${name}`)}, ${bitsText(`a.${quoteName(name)}`)} AS ${quoteName(`a.${name}`)}`).join(', ')}
-     FROM ${numbered(resultTable)} a FULL JOIN ${numbered(file)} b ON a.place = b.place
-     WHERE a.place IS NULL OR b.place IS NULL
-       OR ${columns.map((name) => `${bitsText(`a.${quoteName(name)}`)} IS DISTINCT FROM ${bitsText(`b.${quoteName(name)}`)}`).join(' OR ')}
-     ORDER BY 1 LIMIT 1`,
-  )
-  if (!row) return undefined
-  const place = Number(row['place'])
-  if (row['lost'] === true) return { row: place, column: null, stamped: 'a row', replayed: null }
-  if (row['more'] === true) return { row: place, column: null, stamped: null, replayed: 'a row' }
-  const column = columns.find((name) => row[`a.${name}`] !== row[`b.${name}`]) ?? null
-  const shown = (side: string): string | null => {
-    const value = row[`${side}.${column}`]
-    return typeof value === 'string' ? value : null
+/** The first row that the kept rows hold more often than those brought along, or less often; undefined where there is none. */
+export async function firstRow(session: Engine): Promise<FirstRow | undefined> {
+  const names = await columnNames(session, keptRows.own)
+  const others = await columnNames(session, keptRows.brought)
+  if (names.join('\n') !== others.join('\n')) {
+    const columns = { from: others.join(', '), to: names.join(', ') }
+    return { row: 0, column: null, ...columns, lines: { before: null, after: null } }
   }
-  return { row: place, column, stamped: shown('b'), replayed: shown('a') }
+  const [found] = await session.rows<{ place: bigint; was: Line | null; now: Line | null }>(
+    `WITH own AS (${linesOf(keptRows.own, names)}), other AS (${linesOf(keptRows.brought, names)}),
+     more AS (SELECT line FROM (SELECT line, 1 AS n FROM own UNION ALL SELECT line, -1 FROM other) GROUP BY line HAVING sum(n) <> 0)
+     SELECT place, was.line AS was, now.line AS now
+     FROM (SELECT own.place, own.line FROM own SEMI JOIN more USING (line)) AS now
+     FULL JOIN (SELECT other.place, other.line FROM other SEMI JOIN more USING (line)) AS was USING (place)
+     ORDER BY place LIMIT 1`,
+  )
+  if (found === undefined) return undefined
+  const { was, now } = found
+  const at = was && now ? names.findIndex((_, n) => was[n] !== now[n]) : -1
+  const differingText = (line: Line | null): string | null =>
+    line === null
+      ? null
+      : at === -1
+        ? names.map((name, n) => `${name}=${line[n] ?? 'NULL'}`).join(' ')
+        : (line[at] ?? null)
+  return {
+    row: Number(found.place),
+    column: names[at] ?? null,
+    from: differingText(was),
+    to: differingText(now),
+    lines: { before: was, after: now },
+  }
+}
+
+function linesOf(table: string, names: readonly string[]): string {
+  return `SELECT row_number() OVER () AS place, ${lineSql(names)} AS line FROM ${table}`
+}
+
+/** A row as one list of texts. */
+function lineSql(names: readonly string[]): string {
+  return `[${names.map((name) => `CAST(${quoteName(name)} AS VARCHAR)`).join(', ')}]`
+}
+
+/** How often the rows of a difference are kept, as one text. */
+export async function countOf(session: Engine, { lines }: FirstRow): Promise<string> {
+  const names = await columnNames(session, keptRows.own)
+  const counts = [lines.before, lines.after].map((line) =>
+    line === null ? '0' : `count(*) FILTER (line = ${literalOf(line)})`,
+  )
+  const [row] = await session.rows<{ told: string }>(
+    `SELECT concat_ws(' ', ${counts.join(', ')}) AS told FROM (SELECT ${lineSql(names)} AS line FROM ${keptRows.own})`,
+  )
+  return row?.told ?? ''
+}
+
+function literalOf(line: Line): string {
+  return `CAST([${line.map((value) => (value === null ? 'NULL' : quote(value))).join(', ')}] AS VARCHAR[])`
 }
 
 /** SHA-256 over the rows of a relation in their order; every bit of a double counts. */
@@ -173,7 +209,7 @@ export interface PinnedQuery {
   /** The text of the views. */
   readonly script: string
   readonly query: string
-  readonly variables: Readonly<Record<string, Setting>>
+  readonly variables: Readonly<Record<string, VariableValue>>
   /** Whether any variable may be set: those of a stamped result. */
   readonly anyVariable: boolean
 }

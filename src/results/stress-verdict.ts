@@ -31,13 +31,13 @@ export interface MetricShare {
 }
 
 /** Whether the figure bears what was tried. */
-export interface Verdict {
+export interface StressVerdict {
   readonly verdict: 'holds' | 'falls' | 'undecided'
   readonly reason: string | null
 }
 
 /** The part of itself by which a figure moved. */
-export function shareOf(figure: number | null, before: number | null): number | null {
+export function movedShare(figure: number | null, before: number | null): number | null {
   if (figure === null || before === null) return null
   if (figure === before) return 0
   return before === 0 ? null : (figure - before) / Math.abs(before)
@@ -50,20 +50,23 @@ export function isFallen(figure: number | null, before: number | null, within: n
 }
 
 /** Delays judge a figure; earlier versions, which may only have held less, are told. */
-export function judge(
+export function stressVerdict(
   runs: readonly StressRun[],
   figure: number,
   borne: number | null,
   shares: readonly MetricShare[],
-): Verdict {
+): StressVerdict {
   const fallen = runs.find(({ kind, falls }) => falls && kind !== 'version')
   if (fallen === undefined) return { verdict: 'holds', reason: null }
-  const gone = fallen.figure === null ? 'nothing' : brief(fallen.figure)
+  const gone = fallen.figure === null ? 'nothing' : briefFigure(fallen.figure)
   const [first] = shares
   const lag = borne === null ? [] : [borne === 0 ? 'less than a minute' : formatDuration(borne)]
   const whose = first === undefined || first.share === 0 ? [] : [first.metric]
   const lives = lag.length + whose.length === 0 ? '' : `; it lives on ${[...lag, ...whose].join(' of ')}`
-  return { verdict: 'falls', reason: `the figure goes from ${brief(figure)} to ${gone} ${inWords(fallen)}${lives}` }
+  return {
+    verdict: 'falls',
+    reason: `the figure goes from ${briefFigure(figure)} to ${gone} ${inWords(fallen)}${lives}`,
+  }
 }
 
 /** What a run tries, in words. */
@@ -75,7 +78,7 @@ export function inWords({ kind, name }: Pick<StressRun, 'kind' | 'name'>): strin
 }
 
 /** Four digits that count. */
-export function brief(value: number): string {
+export function briefFigure(value: number): string {
   return String(Number(value.toPrecision(4)))
 }
 

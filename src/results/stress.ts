@@ -15,15 +15,15 @@ import {
   type SeenLags,
   type Vintage,
 } from './stress-delays.ts'
-import { fileReadIn, parsed } from '../query/tree.ts'
+import { fileReadIn, parsedSql } from '../query/tree.ts'
 import {
   isFallen,
-  judge,
+  stressVerdict,
   longestBorne,
   type MetricShare,
-  shareOf,
+  movedShare,
   type StressRun,
-  type Verdict,
+  type StressVerdict,
 } from './stress-verdict.ts'
 import { usage } from '../errors.ts'
 import { carry, rowsBeside } from '../query/beside.ts'
@@ -42,7 +42,7 @@ export interface StressInput extends Borne {
 }
 
 /** What came of it. */
-export interface Stressed extends Verdict {
+export interface Stressed extends StressVerdict {
   readonly figure: number | null
   readonly rows: number
   readonly runs: readonly StressRun[]
@@ -110,7 +110,7 @@ export async function stress(source: StressSource, input: StressInput, run: RunD
   if (worst !== undefined && read.length > mostMetrics)
     notes.push(`the query names no metric, and there are ${read.length}: none was tried alone`)
   return {
-    ...judge(runs, base.figure, borne, shares),
+    ...stressVerdict(runs, base.figure, borne, shares),
     ...known,
     runs,
     delay: shares.length > 0 && worst !== undefined ? { kind: worst.kind, name: worst.name } : null,
@@ -123,7 +123,7 @@ export async function stress(source: StressSource, input: StressInput, run: RunD
 const unmoved =
   'no delay changes a row: the query decides later than these after its points are known, or does not ask when they were (pitlake lookahead tells)'
 
-function undecided(reason: string): Verdict {
+function undecided(reason: string): StressVerdict {
   return { verdict: 'undecided', reason }
 }
 
@@ -230,7 +230,7 @@ function fate(
   figure: number | null,
   before: number | null,
 ): Pick<StressRun, 'figure' | 'before' | 'moved' | 'falls'> {
-  return { figure, before, moved: shareOf(figure, before), falls: isFallen(figure, before, trial.input.within) }
+  return { figure, before, moved: movedShare(figure, before), falls: isFallen(figure, before, trial.input.within) }
 }
 
 /** The delay to look into: the first under which the figure falls, else the one that moves it most; undefined where none does. */
@@ -259,7 +259,7 @@ async function alone(trial: Trial, base: Ran, delay: Delay, metrics: readonly st
     .map(({ metric, figure, far }) => ({
       metric,
       figure,
-      moved: shareOf(figure, base.figure),
+      moved: movedShare(figure, base.figure),
       share: all === 0 ? 0 : far / all,
     }))
     .toSorted((a, b) => b.share - a.share)
@@ -270,7 +270,7 @@ const own = 'result'
 const other = 'result_before'
 
 /** Keeps the rows of a script's last statement for figures; gives their number. */
-export async function keepRows(session: Engine, script: string, run: RunDeps): Promise<number> {
+async function keepRows(session: Engine, script: string, run: RunDeps): Promise<number> {
   const ready = await runScript(session, script, run)
   if (ready.kind !== 'SELECT') throw usage('SQL', { expected: 'a query, which gives rows', got: ready.kind })
   await guarded(session, ready.text, run, async () =>
@@ -281,8 +281,8 @@ export async function keepRows(session: Engine, script: string, run: RunDeps): P
 }
 
 /** The figure over the kept rows: a SELECT of one number, or an expression over them. Null where it is no finite number. */
-export async function figureOf(session: Engine, figure: string, run: RunDeps): Promise<number | null> {
-  const tree = await parsed(session, figure)
+async function figureOf(session: Engine, figure: string, run: RunDeps): Promise<number | null> {
+  const tree = await parsedSql(session, figure)
   const sql = 'error' in tree && tree.error === 'parser' ? `SELECT ${figure}\nFROM ${own}` : figure
   const { text, kind, columns } = await guarded(session, sql, run, async () => admit(session, sql))
   const [column] = columns
@@ -300,7 +300,7 @@ export async function figureOf(session: Engine, figure: string, run: RunDeps): P
 }
 
 /** How many rows of either run the other does not have, whichever are more. */
-export async function rowsApart(before: Engine, session: Engine): Promise<number> {
+async function rowsApart(before: Engine, session: Engine): Promise<number> {
   await carry(before, `FROM ${own}`, session, other)
   const beside = await rowsBeside(session, own, other)
   return beside === undefined ? Infinity : Math.max(...beside)

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Proof } from '../../src/lookahead/lookahead.ts'
+import type { LookaheadProof } from '../../src/lookahead/lookahead.ts'
 import { openLake } from '../../src/index.ts'
 import { bareLake } from '../helpers/bare-lake.ts'
 import { argueFromPlan } from '../../src/lookahead/proof/prove.ts'
@@ -52,7 +52,7 @@ const always = 'proved for every lake and every instant'
 async function said(
   sql: string,
   ...options: readonly string[]
-): Promise<{ readonly words: string; readonly proof: Proof }> {
+): Promise<{ readonly words: string; readonly proof: LookaheadProof }> {
   const file = join(home, 'query.sql')
   writeFileSync(file, sql)
   const words = (await pitlake(root, ['lookahead', file, '--data', root, ...options])).out

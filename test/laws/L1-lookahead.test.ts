@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openWorlds } from '../../src/lookahead/world.ts'
-import { type Proof, type ProofInput, proveNoLookahead } from '../../src/lookahead/lookahead.ts'
+import { type LookaheadProof, type ProofInput, proveNoLookahead } from '../../src/lookahead/lookahead.ts'
 import { shareOf } from '../helpers/shares.ts'
 import { makeTrustLake, trustMetric } from '../helpers/trust-lake.ts'
 
@@ -13,7 +13,7 @@ beforeAll(async () => {
 
 afterAll(() => lake.remove())
 
-async function prove(sql: string, more: Partial<ProofInput> = {}): Promise<Proof> {
+async function prove(sql: string, more: Partial<ProofInput> = {}): Promise<LookaheadProof> {
   return await proveNoLookahead(
     async (threads) => await openWorlds(lake.root, { threads }),
     { sql, ts: 'ts', labels: [], cutoffs: 14, tolerance: 0, ...more },

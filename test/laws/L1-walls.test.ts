@@ -5,7 +5,7 @@ import { LakeError } from '../../src/errors.ts'
 import { refused } from '../../src/query/gate.ts'
 import { judgeScans } from '../../src/query/gate-plan.ts'
 import { openQuery, setMoment, setVariables } from '../../src/query/lake.ts'
-import { judge, type Knowledge } from '../../src/query/question.ts'
+import { judgeQuestion, type Knowledge } from '../../src/query/question.ts'
 import { guarded } from '../../src/query/run.ts'
 import type { Engine } from '../../src/store/engine.ts'
 import { arrivals, type FullLake, withFullLake } from '../helpers/full-lake.ts'
@@ -45,7 +45,7 @@ async function askDoor({ door, folder, knowledge }: Sides, sql: string, whole: b
   const run = { folder, sleep: setTimeout, mark }
   let judged = sql
   try {
-    if (whole) judged = (await judge({ sql, knowledge }, door, run)).ready.text
+    if (whole) judged = (await judgeQuestion({ sql, knowledge }, door, run)).ready.text
     else await judgeScans(door, sql, mark, refused)
   } catch (error) {
     if (!(error instanceof LakeError)) {

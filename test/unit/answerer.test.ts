@@ -1,10 +1,10 @@
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { Answerer, type Said, type Call } from '../../src/door/answerer.ts'
+import { Answerer, type Said, type AnswererCall } from '../../src/door/answerer.ts'
 
 /** A process that does what a test says. */
 class Actor {
-  readonly told: Call<string>[] = []
+  readonly told: AnswererCall<string>[] = []
   killed = false
   readonly say: (said: Said<string>) => void
   readonly end: (how: string) => void

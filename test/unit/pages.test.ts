@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Desk } from '../../src/door/desk.ts'
-import { type Page, pageBytes, Pages } from '../../src/door/pages.ts'
+import { type AnswerPage, pageBytes, Pages } from '../../src/door/pages.ts'
 import { Engine } from '../../src/store/engine.ts'
 
 let engine: Engine
@@ -14,7 +14,7 @@ const facts = { lake: 'l', version: 1, digest: 'd', synthetic: true }
 const never = new AbortController().signal
 
 /** All pages of a query, each of at most so many rows and bytes. */
-async function paged(sql: string, rows: number, bytes: number): Promise<readonly Page[]> {
+async function paged(sql: string, rows: number, bytes: number): Promise<readonly AnswerPage[]> {
   const run = { folder: 'lake', sleep: setTimeout }
   const desk: Pick<Desk, 'sit' | 'turn'> = {
     sit: async () => ({ engine, facts, [Symbol.dispose]: () => undefined }),
@@ -30,7 +30,7 @@ async function paged(sql: string, rows: number, bytes: number): Promise<readonly
   return all
 }
 
-const sizes = (pages: readonly Page[]): number[] => pages.map(({ rows }) => rows.length)
+const sizes = (pages: readonly AnswerPage[]): number[] => pages.map(({ rows }) => rows.length)
 
 test('a page holds as many rows as are wanted, and is the last where nothing follows', async () => {
   const sql = 'SELECT n FROM range(6) AS r(n)'

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { membersSql } from '../../src/query/panel-members.ts'
-import { key, tableSql } from '../../src/query/panel.ts'
+import { key, membersSql, tableSql } from '../../src/query/panel.ts'
 import { Engine } from '../../src/store/engine.ts'
 
 let engine: Engine

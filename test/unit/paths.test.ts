@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Desk } from '../../src/door/desk.ts'
-import type { Asked } from '../../src/door/listen.ts'
+import type { HttpQuestion } from '../../src/door/listen.ts'
 import { pathsOf } from '../../src/door/paths.ts'
 
 let scratch = ''
@@ -17,7 +17,7 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 async function told(accept: string | undefined, query = ''): Promise<string> {
   const answer = { facts: { lake: 'l', version: 1, digest: 'd', synthetic: true }, sql: '', rows: 0, notes: [] }
   const desk = { turn: async () => await Promise.resolve(answer) } as unknown as Desk
-  const asked: Asked = {
+  const asked: HttpQuestion = {
     method: 'GET',
     query: new URLSearchParams(query),
     headers: accept === undefined ? {} : { accept },

@@ -7,7 +7,7 @@ import { admit, refused } from '../../src/query/gate.ts'
 import { judgeScans } from '../../src/query/gate-plan.ts'
 import { openQuery } from '../../src/query/lake.ts'
 import { guarded, runScript } from '../../src/query/run.ts'
-import { fileRead, parsed } from '../../src/query/tree.ts'
+import { fileRead, parsedSql } from '../../src/query/tree.ts'
 import type { Column, Engine } from '../../src/store/engine.ts'
 import { makeQueryLake } from '../helpers/query-lake.ts'
 
@@ -142,7 +142,7 @@ describe('what gets past as_of', () => {
 
   test('the first wall alone sees every file that a statement names, as look-ahead proofs ask it', async () => {
     for (const [what, sql] of attacks.slice(0, 25)) {
-      const tree = await parsed(plain as Engine, filled(sql))
+      const tree = await parsedSql(plain as Engine, filled(sql))
       expect(await fileRead(plain as Engine, tree), what).toBeTypeOf('string')
     }
   })

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import {
-  brief,
+  briefFigure,
   inWords,
   isFallen,
-  judge,
+  stressVerdict,
   longestBorne,
-  shareOf,
+  movedShare,
   type StressRun,
 } from '../../src/results/stress-verdict.ts'
 
@@ -34,14 +34,14 @@ test('a figure falls when it moves either way by more than its part of itself, o
 })
 
 test('how far it moved is a part of its size, whatever its sign', () => {
-  expect([shareOf(1, 2), shareOf(-3, -2), shareOf(0, 0), shareOf(1, 0), shareOf(null, 1)]).toEqual([
+  expect([movedShare(1, 2), movedShare(-3, -2), movedShare(0, 0), movedShare(1, 0), movedShare(null, 1)]).toEqual([
     -0.5,
     -0.5,
     0,
     null,
     null,
   ])
-  expect([brief(0.123456), brief(-12345.6), brief(0)]).toEqual(['0.1235', '-12350', '0'])
+  expect([briefFigure(0.123456), briefFigure(-12345.6), briefFigure(0)]).toEqual(['0.1235', '-12350', '0'])
 })
 
 test.each([
@@ -76,14 +76,15 @@ test('it lies between those that were tried; none of them fallen: no limit is kn
 
 test('delays judge, versions do not; the metric that moves it is named', () => {
   const version: StressRun = { ...lag(0, true), kind: 'version', name: '3', seconds: null }
-  expect(judge([lag(60, false), version], 2, null, [])).toEqual({ verdict: 'holds', reason: null })
+  expect(stressVerdict([lag(60, false), version], 2, null, [])).toEqual({ verdict: 'holds', reason: null })
   const shares = [{ metric: 'a/b', figure: 0, moved: -1, share: 0.9 }]
-  const words = (borne: number | null, own = shares): unknown => judge([version, lag(90, true)], 2, borne, own).reason
+  const words = (borne: number | null, own = shares): unknown =>
+    stressVerdict([version, lag(90, true)], 2, borne, own).reason
   expect(words(1200)).toBe('the figure goes from 2 to 0 with points 90s later; it lives on 20m of a/b')
   expect(words(0)).toMatch(/; it lives on less than a minute of a\/b$/)
   expect(words(null)).toMatch(/; it lives on a\/b$/)
   expect(words(null, [])).toMatch(/ later$/)
-  expect(judge([{ ...lag(90, true), figure: null }], 2, null, []).reason).toMatch(/ from 2 to nothing /)
+  expect(stressVerdict([{ ...lag(90, true), figure: null }], 2, null, []).reason).toMatch(/ from 2 to nothing /)
 })
 
 test('what a run tries is told in words', () => {

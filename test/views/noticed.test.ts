@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { seriesId } from '../../src/catalog/series.ts'
 import { type Lake, noted, openLake } from '../../src/index.ts'
-import { judge } from '../../src/query/question.ts'
+import { judgeQuestion } from '../../src/query/question.ts'
 import { openQuery } from '../../src/query/lake.ts'
 import { pitlake } from '../helpers/command.ts'
 import { plain, point, supply, threeDays } from '../helpers/three-days.ts'
@@ -134,7 +134,7 @@ test('where an instant is mandatory notes tell what was known then, and no more'
   try {
     const run = { folder: root, mark: 'mark_of_a_test', sleep: async () => undefined }
     const ask = async (sql: string) => {
-      const { notes, doubts } = await judge({ sql, knowledge: { asOf: '2024-01-02' } }, engine, run)
+      const { notes, doubts } = await judgeQuestion({ sql, knowledge: { asOf: '2024-01-02' } }, engine, run)
       return [...notes, ...(await doubts({ rows: 0, empty: [] }))]
     }
     expect(await ask(`FROM points WHERE metric = 'supply/curent_pit'`)).toMatchObject([

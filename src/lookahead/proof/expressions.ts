@@ -2,7 +2,7 @@ import { isObject } from '../../json.ts'
 import {
   boundText,
   constantMicros,
-  count,
+  numberIn,
   directionOf,
   floorOf,
   isUnit,
@@ -32,7 +32,7 @@ export function scopeOf({ columns, present, facts }: Relation): Scope {
 /** The value of an expression over the columns of a row. */
 export function valueIn(reading: Reading, node: Node, scope: Scope): Id {
   if (word(node, 'expression_class') === 'BOUND_REF') {
-    const column = scope.columns[count(node, 'index')]
+    const column = scope.columns[numberIn(node, 'index')]
     if (column !== undefined) return calledAs(reading, column, word(node, 'alias'))
   }
   const { values } = reading

@@ -23,7 +23,7 @@ export function word(node: Node, name: string): string {
 }
 
 /** A number of a node, NaN where it is none. */
-export function count(node: Node, name: string): number {
+export function numberIn(node: Node, name: string): number {
   const held = node[name]
   return typeof held === 'number' ? held : Number.NaN
 }
@@ -60,7 +60,7 @@ export function numberOf(node: Node): number {
     case 'BOUND_CAST':
       return numberOf(part(node, 'child'))
     case 'BOUND_CONSTANT':
-      return part(node, 'value')['is_null'] === true ? Number.NaN : count(part(node, 'value'), 'value')
+      return part(node, 'value')['is_null'] === true ? Number.NaN : numberIn(part(node, 'value'), 'value')
     case 'BOUND_FUNCTION': {
       const [one, other] = parts(node, 'children')
       if (one === undefined || other !== undefined) return Number.NaN
@@ -88,7 +88,7 @@ export function directionOf(node: Node): -1 | 0 | 1 {
 
 function ofInterval(node: Node): -1 | 0 | 1 {
   const held = part(part(node, 'value'), 'value')
-  const each = ['months', 'days', 'micros'].map((name) => count(held, name))
+  const each = ['months', 'days', 'micros'].map((name) => numberIn(held, name))
   if (each.every((size) => size >= 0)) return 1
   return each.every((size) => size <= 0) ? -1 : 0
 }

@@ -1,4 +1,4 @@
-import { count, isSaid, type Node, part, parts, says, typeOf, word } from './nodes.ts'
+import { numberIn, isSaid, type Node, part, parts, says, typeOf, word } from './nodes.ts'
 import { factsIf, scopeOf, valueIn } from './expressions.ts'
 import { distinct, grouped, isForward, windowed } from './groups.ts'
 import { compared, joined, lost, product, united } from './joins.ts'
@@ -18,7 +18,7 @@ export function relationOf(reading: Reading, node: Node): Relation {
   if (kind === 'LOGICAL_MATERIALIZED_CTE') {
     const [definition, body] = parts(node, 'children')
     if (definition === undefined || body === undefined) return lost(unknown(kind), [])
-    reading.ctes.set(count(node, 'table_index'), definition)
+    reading.ctes.set(numberIn(node, 'table_index'), definition)
     return relationOf(reading, body)
   }
   const below = parts(node, 'children').map((child) => relationOf(reading, child))
@@ -54,7 +54,7 @@ function leaf(reading: Reading, node: Node): Relation {
     case 'LOGICAL_GET':
       return scanned(reading, node)
     case 'LOGICAL_CTE_REF': {
-      const definition = reading.ctes.get(count(node, 'cte_index'))
+      const definition = reading.ctes.get(numberIn(node, 'cte_index'))
       if (definition === undefined || node['is_recurring'] === true) return lost(unknown('LOGICAL_RECURSIVE_CTE'), [])
       return { ...relationOf(reading, definition), order: undefined }
     }

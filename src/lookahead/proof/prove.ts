@@ -1,6 +1,6 @@
 import type { Engine } from '../../store/engine.ts'
-import { type Setting, settingsIn } from '../assumed.ts'
-import { boundPlan, callsIn, parsed } from '../../query/tree.ts'
+import { type Assumption, settingsIn } from '../assumed.ts'
+import { boundPlan, callsIn, parsedSql } from '../../query/tree.ts'
 import { isPure } from './functions.ts'
 import type { Node } from './nodes.ts'
 import { relationOf } from './operators.ts'
@@ -30,12 +30,12 @@ interface Claim {
   readonly ts: string
   readonly labels: readonly string[]
   /** What the views and macros are told to assume: nothing unless said. */
-  readonly settings?: ReadonlySet<Setting>
+  readonly settings?: ReadonlySet<Assumption>
 }
 
 /** Proves from the plan of a query that it looks ahead on no lake, or says what stands in the way. Nothing runs. */
 export async function argueFromPlan(session: Engine, claim: Claim): Promise<Argument> {
-  const tree = await parsed(session, claim.sql)
+  const tree = await parsedSql(session, claim.sql)
   if ('error' in tree) return stopped({ what: 'the query', why: 'its text is not one SELECT' })
   const { proved, chain, unproved } = await argueParsed(session, claim, tree.statements)
   const at = unproved && placeOf(claim.sql, tree.statements, unproved, claim.ts)

@@ -1,4 +1,4 @@
-import type { Setting } from '../assumed.ts'
+import type { Assumption } from '../assumed.ts'
 import type { Node } from './nodes.ts'
 import {
   allOf,
@@ -14,7 +14,7 @@ import {
 } from './values.ts'
 
 /** By what rows are ordered first. */
-export interface Order {
+interface Order {
   readonly ids: readonly Id[]
   /** Later rows behind earlier ones, those without an instant last. */
   readonly forward: boolean
@@ -43,7 +43,7 @@ export function steady(columns: readonly Id[]): Relation {
 /** What a proof reads and writes down while it goes through a plan. */
 export interface Reading {
   /** What the views and macros are told to assume. */
-  readonly settings: ReadonlySet<Setting>
+  readonly settings: ReadonlySet<Assumption>
   readonly values: Values
   readonly ctes: Map<number, Node>
   /** The reasons, each once, in the order in which they were met. */

@@ -3,7 +3,7 @@ import { type Node, part, parts, says, word } from './nodes.ts'
 import { type Reading, type Relation, steady } from './relations.ts'
 import { addValue, always, type Bound, type Obstacle } from './values.ts'
 import { Engine, quoteName } from '../../store/engine.ts'
-import type { Setting } from '../assumed.ts'
+import type { Assumption } from '../assumed.ts'
 import { closing } from '../../query/lake.ts'
 
 /** What is known of the rows of a view of the lake. */
@@ -169,13 +169,13 @@ function joinOf(metric: string): string {
  * The products of a decision. While the first snapshot stands in for the time before it a version may be older than the
  * poll that brought it: then nothing is said of its `valid_from`.
  */
-function membersOf(from: string, settings: ReadonlySet<Setting>): string {
+function membersOf(from: string, settings: ReadonlySet<Assumption>): string {
   const known = settings.has('registry_backfill') ? '' : 'p.valid_from <= yours.ts AND '
   return `SELECT yours.*, ${product.replaceAll(/\w+/g, 'p.$&')}, p.valid_from, false AS assumed
     FROM query_table(decisions) AS yours JOIN ${from} AS p ON ${known}p._pit_since <= yours.ts AND yours.ts < p._pit_ended`
 }
 
-const macrosUnder = (settings: ReadonlySet<Setting>): readonly string[] => [
+const macrosUnder = (settings: ReadonlySet<Assumption>): readonly string[] => [
   `CREATE TABLE proof_calendar (ts TIMESTAMPTZ, step VARCHAR)`,
   `CREATE TABLE proof_points (metric VARCHAR, asset VARCHAR, asked VARCHAR, ${clocks}, v DOUBLE, o VARCHAR, age INTERVAL, place BIGINT)`,
   `CREATE TABLE proof_coarse (${series}, ${clocks}, parts BIGINT, complete BOOLEAN, v DOUBLE, asked VARCHAR)`,
@@ -202,7 +202,7 @@ const macrosUnder = (settings: ReadonlySet<Setting>): readonly string[] => [
 ]
 
 /** Opens the shadow catalogue of the lake that a session reads, under these settings; close it when done. */
-export async function openShadow(session: Engine, settings: ReadonlySet<Setting> = new Set()): Promise<Engine> {
+export async function openShadow(session: Engine, settings: ReadonlySet<Assumption> = new Set()): Promise<Engine> {
   const columns = await session.rows<{ schema: string; view: string; name: string; type: string }>(
     `SELECT c.schema_name AS schema, c.table_name AS view, c.column_name AS name, c.data_type AS type
      FROM system.main.duckdb_columns() AS c WHERE NOT c.internal AND c.database_name = current_database()

@@ -14,7 +14,7 @@ export type Bound = ReadonlySet<Id> | Obstacle
 export const always: ReadonlySet<Id> = new Set()
 
 /** What is known of a value. */
-export interface Value {
+interface Value {
   readonly text: string
   readonly type: string
   readonly bound: Bound

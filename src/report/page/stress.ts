@@ -1,5 +1,5 @@
 import type { Stressed } from '../../results/stress.ts'
-import { brief, inWords } from '../../results/stress-verdict.ts'
+import { briefFigure, inWords } from '../../results/stress-verdict.ts'
 import { type Html, html } from './html.ts'
 
 const width = 760
@@ -26,7 +26,7 @@ export function stressPicture({ figure, runs, verdict, reason }: Stressed, file:
     if (value === null) return html`${name}<text x="${left}" y="${y + 15}">none</text>`
     const [from, to] = [Math.min(x(0), x(value)), Math.max(x(0), x(value))]
     return html`${name}<rect x="${from.toFixed(1)}" y="${y + 3}" width="${Math.max(1, to - from).toFixed(1)}" height="${row - 7}" fill="${falls ? '#bf4f3a' : '#2b6491'}"/>
-<text x="${(to + 6).toFixed(1)}" y="${y + 15}">${brief(value)}</text>`
+<text x="${(to + 6).toFixed(1)}" y="${y + 15}">${briefFigure(value)}</text>`
   }
   const height = 56 + bars.length * row
   const title = `${file}: ${verdict}${reason === null ? '' : `, ${reason}`}`

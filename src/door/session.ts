@@ -13,17 +13,17 @@ import {
   type SessionState,
   type Vocabulary,
 } from './session-commands.ts'
-import type { Ready } from './gate.ts'
+import type { Ready } from '../query/gate.ts'
 import { visibleLines } from '../visible.ts'
-import { type Note, noteTexts } from './note.ts'
-import { type Extent, judge } from './question.ts'
-import { guarded, type RunDeps } from './run.ts'
-import { cutScript, isOpen } from './statements.ts'
-import { formatFacts, formatOf, givesRows, layResult, type Sink, watched, writeFile, writeTo } from './write.ts'
-import type { Filled } from './filled.ts'
+import { type Note, noteTexts } from '../query/note.ts'
+import { type Extent, judgeQuestion } from '../query/question.ts'
+import { guarded, type RunDeps } from '../query/run.ts'
+import { cutScript, isOpen } from '../query/statements.ts'
+import { formatFacts, formatOf, givesRows, layResult, type Sink, watched, writeFile, writeTo } from '../query/write.ts'
+import type { Filled } from '../query/filled.ts'
 
 /** What an interactive session talks to. */
-export interface SessionDeps {
+interface SessionDeps {
   readonly input: Readable
   readonly output: Writable
   /** Whether output is a terminal: line editing, completion, history, paging. */
@@ -113,7 +113,7 @@ async function answer(state: SessionState, desk: Desk, deps: SessionDeps, sql: s
   const begun = deps.now()
   const run: RunDeps = { folder: state.folder, signal: desk.working(), sleep: deps.sleep }
   try {
-    const { ready, notes, doubts } = await judge({ sql }, state.engine, run)
+    const { ready, notes, doubts } = await judgeQuestion({ sql }, state.engine, run)
     tell(desk, notes)
     const { told, extent } =
       state.out !== undefined && givesRows(ready)
@@ -324,7 +324,7 @@ async function readHistory(file: string | undefined): Promise<string[]> {
 }
 
 /** A part of a result laid out for a screen. */
-export interface Page {
+interface Page {
   readonly lines: readonly string[]
   readonly rows: number
   /** Watches all pages until this one. */
@@ -335,7 +335,7 @@ export interface Page {
 const pageRows = 500
 
 /** Runs a statement and lays its result out part by part; the next part is computed when it is asked for. */
-export async function* pages(engine: Engine, ready: Ready, width: number, deps: RunDeps): AsyncGenerator<Page> {
+async function* pages(engine: Engine, ready: Ready, width: number, deps: RunDeps): AsyncGenerator<Page> {
   const stream = await guarded(engine, ready.text, deps, async () => engine.stream(ready.text))
   const { names, types, chunks, filled } = watched(stream, undefined)
   const source = chunks[Symbol.asyncIterator]()

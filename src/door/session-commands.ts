@@ -1,9 +1,9 @@
 import { usage } from '../errors.ts'
 import { type Cell, type Engine, quote } from '../store/engine.ts'
 import { hint } from '../suggestion.ts'
-import { setMoment } from './lake.ts'
-import { layTable } from './table.ts'
-import { endings, type Format, formatOf, formats } from './write.ts'
+import { setMoment } from '../query/lake.ts'
+import { layTable } from '../query/table.ts'
+import { endings, type Format, formatOf, formats } from '../query/write.ts'
 
 /** The state that the dot commands change. */
 export interface SessionState {
