@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, statfsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
+import { matchesGlob } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
 /** Where the lakes of the tests lie: in memory where there is plenty, since forcing files to a disk takes long. */
@@ -41,34 +42,42 @@ const files = readdirSync('test', { recursive: true, encoding: 'utf8' })
 /** The test files whose text holds something. */
 const holding = (text: string): string[] => files.filter((file) => readFileSync(file, 'utf8').includes(text))
 
-/** What `make test-long` runs: that, and whatever takes but a share of something in `make test`. */
-const longer = [...whole, ...holding("from '../helpers/shares.ts'")]
+const matching = (patterns: readonly string[]): string[] =>
+  files.filter((file) => patterns.some((pattern) => matchesGlob(file, pattern)))
 
-const all = ['test/**/*.test.ts']
-const long = process.env['PITLAKE_LONG']
+/** What `make test-long` runs: that, and whatever takes but a share of something in `make test`. */
+const longer = new Set([...matching(whole), ...holding("from '../helpers/shares.ts'")])
 
 /**
- * Tests that leave nothing behind in their process, so that the next file may have it. Those that measure it have their
- * own, and so has whoever puts a module of its own in a module's place: it comes too late where a file before has loaded it.
+ * Which share of them: `0` what `make test` tries, `1` what `make test-long` tries whole, `rest` what that leaves of the
+ * first, for whoever runs both. By itself all of them, so that each can be named, and each in a process of its own.
+ */
+const share = process.env['PITLAKE_LONG']
+const later = new Set([...matching([...whole, ...apart]), ...(share === 'rest' ? longer : [])])
+const chosen = share === '1' ? [...longer] : files.filter((file) => !later.has(file))
+
+/**
+ * Tests leave nothing behind in their process, so that the next file may have it, with all that it has loaded. Those that
+ * measure it have their own, and so has whoever puts a module of its own in a module's place: it comes too late where a
+ * file before has loaded it.
  */
 const own = new Set([
   ...['http', 'sandbox-metrics-streaming', 'scripts'].map((name) => `test/unit/${name}.test.ts`),
   ...holding('vi.mock('),
 ])
-const light = files.filter((file) => /^test\/(?:api|page|unit)\//.test(file) && !own.has(file))
 
 export default defineConfig({
   test: {
-    // By itself all of them, so that each can be named; `make` says which of both it wants.
-    ...(long !== '0' && { include: long === '1' ? longer : all }),
-    ...(long === '0' && {
-      projects: [
-        { extends: true, test: { name: 'light', include: light, exclude: whole, isolate: false } },
-        { extends: true, test: { name: 'alone', include: all, exclude: [...whole, ...apart, ...light] } },
-      ],
-    }),
+    ...(share === undefined
+      ? { include: files }
+      : {
+          projects: [
+            { extends: true, test: { name: 'shared', include: chosen.filter((file) => !own.has(file)), isolate: false } },
+            { extends: true, test: { name: 'alone', include: chosen.filter((file) => own.has(file)) } },
+          ],
+        }),
     // Far above what any of them takes: the limit is for what hangs, not for machines that are slow.
-    // Tests start servers, kill processes and open databases: each file has a process of its own.
+    // Tests start servers, kill processes and open databases: no threads of one process.
     pool: 'forks',
     // One more than there are cores: tests also wait for processes and answers.
     maxWorkers: availableParallelism() + 1,
