@@ -14,7 +14,7 @@ LONG := .cache/tests-long.json
 
 LINKED := node_modules/.bin/pitlake
 
-.PHONY: audit fuzz lake shell daily watch fetch registry views status publish sql notebooks test test-long test-spark test-recipes test-s3-race test-watch test-years test-python test-engines bench-python wheel torture powercuts mutants mutants-sample check pack bench bench-quick nightly sandbox clean help
+.PHONY: audit fuzz lake shell daily watch fetch registry views status publish sql notebooks test test-long test-spark test-recipes test-s3-race test-watch test-years test-python test-engines bench-python wheel torture powercuts cuts mutants mutants-sample check pack bench bench-quick nightly sandbox clean help
 
 lake: $(LINKED) ## brings the lake up to date; without a provider in the environment from the sandbox
 	@scripts/lake.sh
@@ -82,6 +82,9 @@ torture: $(INSTALLED) ## kills a fetch N times (1000) at random instants and com
 
 powercuts: $(INSTALLED) ## makes N states (1000) that a power cut may leave of a job, and goes on from each; PITLAKE_POWERCUTS_SEED draws others
 	@PITLAKE_POWERCUTS=$(or $(N),1000) vitest run test/laws/L3-powercuts.test.ts
+
+cuts: $(INSTALLED) ## holds a lake that looks back against a shorter one at N instants (500); PITLAKE_CUTS_SEED draws others
+	@PITLAKE_CUTS=$(or $(N),500) vitest run test/laws/L1-L6-views.test.ts
 
 fuzz: $(INSTALLED) ## runs N rounds (1000) of a lake against a provider that means harm; PITLAKE_SEED picks others
 	@PITLAKE_FUZZ=$(or $(N),1000) vitest run test/laws/fuzz.test.ts
