@@ -18,7 +18,8 @@ for name in "${chosen[@]}"; do
   start=$SECONDS how=good
   echo "=== make ${line[*]}"
   make --no-print-directory "${line[@]}" >"$logs/$name.log" 2>&1 || { how=failed && failed+=("$name"); }
-  last=$(sed 's/\x1b\[[0-9;]*m//g' "$logs/$name.log" | grep -v '^[[:space:]]*$' | tail -1 | tr '|' '/' | sed 's/^ *//')
+  said=$(sed 's/\x1b\[[0-9;]*m//g' "$logs/$name.log" | grep -v '^[[:space:]]*$' | tr '|' '/' | sed 's/^ *//' || true)
+  last=$(grep -E 'passed|noticed|within|ABOVE' <<<"$said" | tail -1 || tail -1 <<<"$said")
   rows+=("| \`make ${line[*]}\` | $how | $(((SECONDS - start + 59) / 60)) | ${last:0:100} |")
   echo "${rows[-1]}"
 done
