@@ -14,7 +14,7 @@ LONG := .cache/tests-long.json
 
 LINKED := node_modules/.bin/pitlake
 
-.PHONY: audit fuzz lake shell daily watch fetch registry views status publish sql notebooks test test-long test-spark test-recipes test-s3-race test-watch test-years test-python test-engines bench-python wheel torture powercuts mutants check pack bench sandbox clean help
+.PHONY: audit fuzz lake shell daily watch fetch registry views status publish sql notebooks test test-long test-spark test-recipes test-s3-race test-watch test-years test-python test-engines bench-python wheel torture powercuts cuts mutants mutants-sample check pack bench bench-quick nightly sandbox clean help
 
 lake: $(LINKED) ## brings the lake up to date; without a provider in the environment from the sandbox
 	@scripts/lake.sh
@@ -49,9 +49,9 @@ sql: $(INSTALLED) ## opens an SQL session in the lake
 notebooks: $(INSTALLED) ## runs every notebook into HTML, on a lake made for them
 	@scripts/notebooks.sh
 
-test: $(INSTALLED) ## tries every law, offline, and prints how many tests passed
+test: $(INSTALLED) ## tries every law, offline, and prints how many tests passed; SHARE=rest only what `make test-long` leaves
 	@mkdir -p .cache && rm -f $(TESTS)
-	@status=0; PITLAKE_LONG=0 vitest run --reporter=default --reporter=json --outputFile.json=$(TESTS) || status=$$?; \
+	@status=0; PITLAKE_LONG=$(or $(SHARE),0) vitest run --reporter=default --reporter=json --outputFile.json=$(TESTS) || status=$$?; \
 	node scripts/counts.ts $(TESTS) || status=1; exit $$status
 
 test-long: $(INSTALLED) ## runs whole what `make test` tries a share of (cuts, kills, fuzz, years), and peers and pages
@@ -74,14 +74,17 @@ test-engines: $(INSTALLED) ## runs backtesting engines on the Python package (EN
 bench-python: $(INSTALLED) ## measures the Python package beside the same SQL in DuckDB and a loop of polars, equal answers
 	@scripts/python.sh figures
 
-test-recipes: $(INSTALLED) ## runs the recipes for dbt, Dagster and Airflow on small lakes, each where its packages can be had
-	@scripts/recipes.sh
+test-recipes: $(INSTALLED) ## runs the recipes for dbt, Dagster and Airflow (RECIPES="dbt …") on small lakes, each where its packages can be had
+	@scripts/recipes.sh $(RECIPES)
 
 torture: $(INSTALLED) ## kills a fetch N times (1000) at random instants and compares the lake
 	@PITLAKE_KILLS=$(or $(N),1000) vitest run test/laws/L3-fetch.test.ts -t 'kills at random'
 
 powercuts: $(INSTALLED) ## makes N states (1000) that a power cut may leave of a job, and goes on from each; PITLAKE_POWERCUTS_SEED draws others
 	@PITLAKE_POWERCUTS=$(or $(N),1000) vitest run test/laws/L3-powercuts.test.ts
+
+cuts: $(INSTALLED) ## holds a lake that looks back against a shorter one at N instants (500); PITLAKE_CUTS_SEED draws others
+	@PITLAKE_CUTS=$(or $(N),500) vitest run test/laws/L1-L6-views.test.ts
 
 fuzz: $(INSTALLED) ## runs N rounds (1000) of a lake against a provider that means harm; PITLAKE_SEED picks others
 	@PITLAKE_FUZZ=$(or $(N),1000) vitest run test/laws/fuzz.test.ts
@@ -92,6 +95,9 @@ ifneq ($(filter sql sql:%,$(ROOM)),)
 else
 	@node scripts/mutants.ts "$(ROOM)" "$(N)" "$(SEED)" "$(QUICK)"
 endif
+
+mutants-sample: $(INSTALLED) ## changes three places of each room, others with each commit, and asks its unit tests alone
+	@node scripts/mutants.ts "" 3 "$$(git rev-list --count HEAD)" unit
 
 test-s3-race: $(INSTALLED) ## thirty publishers race for one bucket of versitygw, which Go builds
 	@scripts/s3-race.sh
@@ -119,6 +125,12 @@ pack: $(INSTALLED) ## packs the package, installs it in an empty folder and runs
 bench: $(INSTALLED) ## measures against named baselines and prints ratios
 	npm run -s bench
 
+bench-quick: $(INSTALLED) ## runs the benches on a fiftieth of what they measure: errors and results that differ count, no figure
+	PITLAKE_BENCH_SHARE=0.02 npm run -s bench
+
+nightly: $(INSTALLED) ## runs for hours what .ci/run leaves out, and writes what it found into docs/nightly.md
+	@scripts/nightly.sh
+
 sandbox: $(INSTALLED) ## starts the local provider and prints its addresses and keys
 	@$(PITLAKE) sandbox
 
@@ -126,7 +138,7 @@ clean: ## removes everything that can be made again; the lake in data/ stays
 	rm -rf node_modules dist coverage .cache
 
 help: ## lists the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # npm 10 may delete the link to the pinned Node again (several packages bring a `node`): then it is linked anew.
 $(INSTALLED): package-lock.json

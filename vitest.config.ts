@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, statfsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
+import { matchesGlob } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
 /** Where the lakes of the tests lie: in memory where there is plenty, since forcing files to a disk takes long. */
@@ -21,13 +22,13 @@ const whole = [
   'test/cli/{findings,first-hour,hooks,publish,service}.test.ts',
   // Days of a watch, whole catalogues, every variant of a provider, and calls that nothing ends.
   'test/api/{catalogue-walk,preflight}.test.ts',
-  'test/cli/{answers,heedless,mcp,own-resource,serve}.test.ts',
+  'test/cli/{answers,daily,heedless,lookahead,mcp,own-resource,serve}.test.ts',
   'test/laws/{L5-calendar,L5-estimate,watch,watch-days}.test.ts',
   // A law at one job more: kills and full disks, a clock that was wrong, old layouts, what is adopted or mended.
   'test/laws/{L1-clock-ledger,L1-clock-registry,L1-L6-views,L1-labels,L1-lookahead,L1-value-types}.test.ts',
-  'test/laws/{L1-clock-ahead,L1-publish,L1-recall,L2-accepted,L2-adopt,L2-adopt-registry,L2-registry-raw,L2-registry-verify,L2-remedies}.test.ts',
-  'test/laws/{L3-backup,L3-compact,L3-copy,L3-full,L3-power,L3-publish,L3-rsync,L5-metadata,L6-explain,L6-layouts,L6-publish,L6-published-vacuum,L6-pull}.test.ts',
-  'test/views/{altered,changed,dbt,links-oracle,lookahead-function,lookahead-python,manifest,registry-merged,stress-delays}.test.ts',
+  'test/laws/{L1-clock-ahead,L1-publish,L1-recall,L2-accepted,L2-adopt,L2-adopt-registry,L2-incidents,L2-registry-raw,L2-registry-verify,L2-remedies}.test.ts',
+  'test/laws/{L4-registry,L3-backup,L3-compact,L3-copy,L3-full,L3-power,L3-publish,L3-rsync,L5-metadata,L6-explain,L6-layouts,L6-publish,L6-published-vacuum,L6-pull}.test.ts',
+  'test/views/{altered,changed,dbt,links-oracle,lookahead-function,lookahead-python,manifest,recent,registry-merged,stress-delays}.test.ts',
   'test/cli/stress.test.ts',
 ]
 
@@ -41,34 +42,42 @@ const files = readdirSync('test', { recursive: true, encoding: 'utf8' })
 /** The test files whose text holds something. */
 const holding = (text: string): string[] => files.filter((file) => readFileSync(file, 'utf8').includes(text))
 
-/** What `make test-long` runs: that, and whatever takes but a share of something in `make test`. */
-const longer = [...whole, ...holding("from '../helpers/shares.ts'")]
+const matching = (patterns: readonly string[]): string[] =>
+  files.filter((file) => patterns.some((pattern) => matchesGlob(file, pattern)))
 
-const all = ['test/**/*.test.ts']
-const long = process.env['PITLAKE_LONG']
+/** What `make test-long` runs: that, and whatever takes but a share of something in `make test`. */
+const longer = new Set([...matching(whole), ...holding("from '../helpers/shares.ts'")])
 
 /**
- * Tests that leave nothing behind in their process, so that the next file may have it. Those that measure it have their
- * own, and so has whoever puts a module of its own in a module's place: it comes too late where a file before has loaded it.
+ * Which share of them: `0` what `make test` tries, `1` what `make test-long` tries whole, `rest` what that leaves of the
+ * first, for whoever runs both. By itself all of them, so that each can be named, and each in a process of its own.
+ */
+const share = process.env['PITLAKE_LONG']
+const later = new Set([...matching([...whole, ...apart]), ...(share === 'rest' ? longer : [])])
+const chosen = share === '1' ? [...longer] : files.filter((file) => !later.has(file))
+
+/**
+ * Tests leave nothing behind in their process, so that the next file may have it, with all that it has loaded. Those that
+ * measure it have their own, and so has whoever puts a module of its own in a module's place: it comes too late where a
+ * file before has loaded it.
  */
 const own = new Set([
   ...['http', 'sandbox-metrics-streaming', 'scripts'].map((name) => `test/unit/${name}.test.ts`),
   ...holding('vi.mock('),
 ])
-const light = files.filter((file) => /^test\/(?:api|page|unit)\//.test(file) && !own.has(file))
 
 export default defineConfig({
   test: {
-    // By itself all of them, so that each can be named; `make` says which of both it wants.
-    ...(long !== '0' && { include: long === '1' ? longer : all }),
-    ...(long === '0' && {
-      projects: [
-        { extends: true, test: { name: 'light', include: light, exclude: whole, isolate: false } },
-        { extends: true, test: { name: 'alone', include: all, exclude: [...whole, ...apart, ...light] } },
-      ],
-    }),
+    ...(share === undefined
+      ? { include: files }
+      : {
+          projects: [
+            { extends: true, test: { name: 'shared', include: chosen.filter((file) => !own.has(file)), isolate: false } },
+            { extends: true, test: { name: 'alone', include: chosen.filter((file) => own.has(file)) } },
+          ],
+        }),
     // Far above what any of them takes: the limit is for what hangs, not for machines that are slow.
-    // Tests start servers, kill processes and open databases: each file has a process of its own.
+    // Tests start servers, kill processes and open databases: no threads of one process.
     pool: 'forks',
     // One more than there are cores: tests also wait for processes and answers.
     maxWorkers: availableParallelism() + 1,

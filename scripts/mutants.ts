@@ -164,8 +164,9 @@ async function main([which = '', count = '', seed = '', quick = '']: readonly st
       console.error(`no room ${name}; there are ${Object.keys(rooms).join(', ')} and sql`)
       return 2
     }
-    const { dear, ...own } = room
-    const tried = quick === '' && dear ? { ...own, dear } : own
+    const { dear: _, ...own } = room
+    const unit = quick === 'unit' ? listed(own.tests).filter((file) => file.startsWith('test/unit/')) : []
+    const tried = quick === '' ? room : unit.length > 0 ? { ...own, tests: unit } : own
     reports.push(await judgeRoom(name, tried, Number(count || 150), Number(seed || 22)))
   }
   for (const { mutants } of reports) {
@@ -181,7 +182,10 @@ async function main([which = '', count = '', seed = '', quick = '']: readonly st
     const share = ((100 * killed) / Math.max(1, sampled - equivalent)).toFixed(1)
     say(`| ${room} | ${sampled} | ${killed} | ${survived} | ${only} | ${equivalent} | ${timeouts} | ${share} |`)
   }
-  return 0
+  const sum = (count: (report: Report) => number): number => reports.reduce((all, report) => all + count(report), 0)
+  const [noticed, all] = [sum(({ killed }) => killed), sum(({ sampled, equivalent }) => sampled - equivalent)]
+  say(`${noticed} of ${all} changes were noticed`)
+  return noticed < all / 2 ? 1 : 0
 }
 
 process.exitCode = await main(process.argv.slice(2))

@@ -32,7 +32,7 @@ export function concernOf(lines: readonly Line[]): Concern {
   }
   for (const line of lines) {
     if (!('ids' in line)) continue
-    const key = 'child' in line ? `test ${line.file} ${line.test}` : line.test === '' ? `file ${line.file}` : ''
+    const key = line.test === '' ? `file ${line.file}` : 'child' in line ? `test ${line.file} ${line.test}` : ''
     for (const test of known.get(key) ?? []) put(beside, line.ids, test)
   }
   return { direct: sorted(direct), beside: sorted(beside) }

@@ -51,9 +51,17 @@ function look(): void {
   state.seen = outside
   let file = ''
   let begun = process.cpuUsage()
+  const tellChildren = (test: string): void => {
+    process.env['PITLAKE_MUTANTS_TEST'] = JSON.stringify({ file, test })
+  }
+  // oxlint-disable-next-line no-empty-pattern
+  beforeAll(({}, suite) => {
+    file = suite.file.name
+    tellChildren('')
+  })
   beforeEach(({ task }) => {
     file = fileOf(task)
-    process.env['PITLAKE_MUTANTS_TEST'] = JSON.stringify({ file, test: nameOf(task) })
+    tellChildren(nameOf(task))
     state.seen = new Set()
     begun = process.cpuUsage()
   })

@@ -30,8 +30,14 @@ const silent: Readonly<Record<string, () => void>> = Object.fromEntries(
 const header = `var stryS: any = (globalThis as any).mutants ??= (() => {
   const { __STRYKER_ACTIVE_MUTANT__: active, PITLAKE_MUTANTS_SEEN: file, PITLAKE_MUTANTS_TEST: test } = process.env
   const seen = file === undefined ? undefined : new Set()
-  if (seen && file) process.on('exit', () =>
-    process.getBuiltinModule('node:fs').appendFileSync(file, JSON.stringify({ ...JSON.parse(test ?? '{}'), ids: [...seen], child: true }) + '\\n'))
+  const told = new Set()
+  const tell = () => {
+    const ids = [...seen].filter((id) => !told.has(id))
+    for (const id of ids) told.add(id)
+    if (ids.length > 0) process.getBuiltinModule('node:fs').appendFileSync(file, JSON.stringify({ ...JSON.parse(test ?? '{}'), ids, child: true }) + '\\n')
+  }
+  // What is killed has no end: it tells on its way, too.
+  if (seen && file) process.on('exit', tell) && setInterval(tell, 100).unref()
   return { active, hits: 0, seen }
 })();
 function stryMutAct_9fa48(id: string) {

@@ -75,9 +75,11 @@ const tests: readonly (readonly [pattern: RegExp, quick: string, dear?: string])
     'unit/proven unit/ledger unit/migrate unit/status laws/L5-again laws/L5-refusals',
   ],
   [/report\/arrivals/, 'unit/audit', 'page/static unit/status'],
-  [/query\/(?:lookahead|registry-objects)/, 'unit/lookahead-states', 'views/notes cli/lookahead laws/L1-lookahead'],
+  [/lookahead\/|query\/registry-objects/, 'unit/lookahead-states', 'views/notes cli/lookahead laws/L1-lookahead'],
   [/query\/panel/, 'views/panel views/universe', 'unit/query-api laws/L1-lookahead'],
-  [/query\/stamped/, 'unit/merge-plan', 'laws/L6-stamp laws/L6-compact'],
+  [/results\/explain/, 'laws/L6-stamp', 'laws/L6-explain'],
+  [/results\/stress/, 'unit/stress-verdict', 'cli/stress views/stress-delays'],
+  [/results\//, 'unit/merge-plan', 'laws/L6-stamp laws/L6-compact'],
   [/query\/json-lines/, 'unit/json-lines', 'unit/query-output'],
   [
     /query\//,

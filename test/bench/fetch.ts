@@ -19,7 +19,7 @@ import { fetchKey, withRig } from '../helpers/fetching.ts'
 import { commitDeps } from '../helpers/lakes.ts'
 import { withProvider } from '../helpers/provider.ts'
 import { fixedWindow, type Limiter, slidingWindow, tokenBucket } from '../unit/limiters.ts'
-import type { Measured } from './measured.ts'
+import { type Measured, scaled } from './measured.ts'
 
 const day = 86_400
 const now = Date.UTC(2026, 0, 1, 12) / 1000
@@ -187,8 +187,8 @@ async function memory(): Promise<Measured> {
   let line = ''
   let within = false
   await withRig(now, async (rig) => {
-    const small = await peakOf(rig.url, 150 * day)
-    const large = await peakOf(rig.url, 1500 * day)
+    const small = await peakOf(rig.url, scaled(150) * day)
+    const large = await peakOf(rig.url, scaled(1500) * day)
     const ratio = large.megabytes / small.megabytes
     const points = (count: number): string => `${count.toLocaleString('en-US')} points`
     line = `peak memory of a fetch of ${points(large.points)}: ${large.megabytes} MB, of ${points(small.points)}: ${small.megabytes} MB, ratio ${ratio.toFixed(2)} (1.3, 700 MB)`

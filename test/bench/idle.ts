@@ -10,7 +10,7 @@ import { foldJournal } from '../../src/ledger/fold.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { horizonOf } from '../../src/metrics/plan.ts'
 import { commitDeps } from '../helpers/lakes.ts'
-import { judged, type Measured, median } from './measured.ts'
+import { judged, type Measured, median, scaled } from './measured.ts'
 import { runScript } from './programs.ts'
 import { benchConfig, root, withDailyProvider } from './provider.ts'
 
@@ -19,8 +19,8 @@ import { benchConfig, root, withDailyProvider } from './provider.ts'
  * `pitlake fetch` that finds nothing to do.
  */
 
-const versions = 5000
-const rounds = 5
+const versions = scaled(5000)
+const rounds = scaled(5)
 /** Processor seconds, start included. */
 const bound = 1
 const catalogue = loadCatalogue()

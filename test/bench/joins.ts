@@ -151,7 +151,7 @@ async function planning(engine: Engine, sql: string, rounds: number): Promise<nu
 const million = 'a million random'
 
 /** The joins against bare ASOF JOINs (wrong with late points) and the strict window form, equal results asserted. */
-export async function benchJoins(tell: (measured: readonly Measured[]) => void, rounds = 5): Promise<void> {
+export async function benchJoins(tell: (measured: readonly Measured[]) => void, rounds = scaled(5)): Promise<void> {
   const root = mkdtempSync(join(tmpdir(), 'pitlake-bench-'))
   const engine = await Engine.open(':memory:', { threads: 2 })
   const metrics = dailyMetrics()

@@ -17,7 +17,7 @@ import { pitlake } from '../helpers/command.ts'
 import { commitDeps } from '../helpers/lakes.ts'
 import { metrics, pointsAt } from '../helpers/merging.ts'
 import { benchConfig, type Provider, since, withDailyProvider } from './provider.ts'
-import { byTurns, judged, type Measured, median, told } from './measured.ts'
+import { byTurns, judged, type Measured, median, scaled, told } from './measured.ts'
 
 /*
  * A lake as it is lived with: every endpoint of the catalogue for so many assets, a history, then a `pitlake fetch` a day,
@@ -26,11 +26,11 @@ import { byTurns, judged, type Measured, median, told } from './measured.ts'
 
 const number = (name: string, usual: number): number => Number(process.env[name] ?? usual)
 const assets = Array.from({ length: number('PITLAKE_BENCH_ASSETS', 2) }, (_, n) => `A${n}`)
-const days = number('PITLAKE_BENCH_DAYS', 120)
+const days = number('PITLAKE_BENCH_DAYS', scaled(120))
 const endpoints = loadCatalogue().endpoints.size
-const history = 1050
+const history = scaled(1050)
 const day = 86_400
-const rounds = 15
+const rounds = scaled(15)
 /** A run of a year may leave so many files. */
 const most = { partition: 8, recent: 10, rewrites: 8, bytesARequest: 150, slower: 1.3 }
 /** The growth of the ledger is told by the last of these runs. */

@@ -17,10 +17,10 @@ export function told(line: string): Measured {
   return { line, within: true }
 }
 
-/** The whole, or what `PITLAKE_BENCH_SHARE=0.01` names: to see that a bench runs, not for figures. */
+/** The whole, or what `PITLAKE_BENCH_SHARE=0.01` names: then only errors and results that differ count, no figure. */
 export const share = Number(process.env['PITLAKE_BENCH_SHARE'] ?? 1)
 
-/** A size, or the share of it. */
+/** A size or a number of rounds, or the share of it. */
 export function scaled(whole: number): number {
   return Math.max(1, Math.round(whole * share))
 }

@@ -7,7 +7,7 @@ import { Engine, quote } from '../../src/store/engine.ts'
 import { inLake } from '../../src/store/layout.ts'
 import { joinObjects } from '../helpers/joins.ts'
 import { dailyMetrics, decisions, makeLake } from './joins.ts'
-import { judged, type Measured, median } from './measured.ts'
+import { judged, type Measured, median, scaled } from './measured.ts'
 
 const project = fileURLToPath(new URL('../..', import.meta.url))
 const python = join(project, 'test/python')
@@ -16,7 +16,7 @@ const python = join(project, 'test/python')
  * `pit_long` of twenty metrics against polars, in one join and sorted once and joined metric by metric, and against
  * pandas, all with the same exact rule on two threads, equal answers asserted in each round.
  */
-export async function benchPolars(rounds = 5): Promise<Measured[]> {
+export async function benchPolars(rounds = scaled(5)): Promise<Measured[]> {
   const interpreter = environment()
   const root = mkdtempSync(join(tmpdir(), 'pitlake-bench-polars-'))
   const engine = await Engine.open(':memory:', { threads: 2 })

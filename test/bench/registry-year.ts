@@ -9,7 +9,7 @@ import { commitDeps } from '../helpers/lakes.ts'
 import { type RegistryRig, withRegistryRig } from '../helpers/registry-rig.ts'
 import { makeViews } from '../helpers/views.ts'
 import { changed, start, type World } from './registry-bodies.ts'
-import { byTurns, judged, type Measured, median, told } from './measured.ts'
+import { byTurns, judged, type Measured, median, scaled, told } from './measured.ts'
 
 const day = 86_400
 
@@ -101,7 +101,7 @@ function questions(days: number): readonly Question[] {
 }
 
 /** A year of daily snapshots against one snapshot of its last day, over the views, equal answers asserted. */
-export async function benchYear(world: World, days: number, rounds = 9): Promise<Measured[]> {
+export async function benchYear(world: World, days: number, rounds = scaled(9)): Promise<Measured[]> {
   const lines: Measured[] = []
   await daily(world, days, async (year) => {
     const instead = (): Response => new Response(JSON.stringify(world))
@@ -128,7 +128,7 @@ const open = async (root: string): Promise<Engine> =>
   await Engine.open(inLake(root, places.database), { readOnly: true, keepFiles: true })
 
 /** What a first question costs in a session of its own, which has to open every file: the others are asked of open ones. */
-async function opening(roots: readonly string[], days: number, rounds = 5): Promise<Measured> {
+async function opening(roots: readonly string[], days: number, rounds = scaled(5)): Promise<Measured> {
   const times: (readonly number[])[] = []
   for (let round = -1; round < rounds; round++) {
     const taken = await byTurns(

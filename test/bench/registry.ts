@@ -51,7 +51,7 @@ async function measured<T>(work: () => Promise<T> | T): Promise<Cost & { readonl
 
 const told = ({ seconds, cpu }: Cost): string => `${seconds.toFixed(2)} s (${cpu.toFixed(2)} s CPU)`
 
-async function snapshotAgainstBare(text: string, rounds = 5): Promise<Measured[]> {
+async function snapshotAgainstBare(text: string, rounds = scaled(5)): Promise<Measured[]> {
   const world = JSON.parse(text) as World
   const pairs: (readonly [Alone, Cost])[] = []
   await withProvider({ snapshot: text }, async (run) => {
@@ -128,7 +128,7 @@ async function bareCopy(text: string, world?: World): Promise<void> {
 }
 
 /** A feed of 100,000 events over the deployments, in pages of 500: the whole job, and the fold alone. */
-async function manyEvents(text: string, rounds = 5): Promise<Measured[]> {
+async function manyEvents(text: string, rounds = scaled(5)): Promise<Measured[]> {
   const [total, size] = [500 * scaled(200), 500]
   const pages = pagesOf(text, total, size)
   const versions = (JSON.parse(text) as World)['deployments']?.length
@@ -198,7 +198,7 @@ function heldOf(records: Records): HeldEntities {
 }
 
 /** A snapshot a day, 0.2 % of the deployments and their products changed. */
-async function dailyChanges(text: string, days = 20): Promise<Measured> {
+async function dailyChanges(text: string, days = scaled(20)): Promise<Measured> {
   const sizes: Bytes[] = []
   const each = async (_: number, bytes: () => Promise<Bytes>): Promise<void> => void sizes.push(await bytes())
   await daily(JSON.parse(text) as World, days, async () => undefined, each)

@@ -89,7 +89,7 @@ async function ask(url: string, sql: string): Promise<Answer> {
 
 async function manyAtOnce(lake: string, url: string): Promise<Measured> {
   const [ours, theirs]: [number[], number[]] = [[], []]
-  for (let round = 0; round < 5; round++) {
+  for (let round = 0; round < scaled(5); round++) {
     const begun = performance.now()
     const answers = await Promise.all(Array.from({ length: together }, async (_, n) => ask(url, questionOf(n))))
     ours.push((performance.now() - begun) / 1000)

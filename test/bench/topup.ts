@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { loadCatalogue } from '../../src/catalog/load.ts'
-import { judged, type Measured, median } from './measured.ts'
+import { judged, type Measured, median, scaled } from './measured.ts'
 import {
   cache,
   download,
@@ -24,8 +24,8 @@ import { benchConfig, type Provider, root, since, withDailyProvider } from './pr
 
 const day = 86_400
 /** Days that the first fetch brings, and the intervals of the series of ten minutes. */
-const history = 1050
-const rounds = 5
+const history = scaled(1050)
+const rounds = scaled(5)
 /** Seconds of whole runs, and parts of the time of the earlier program. */
 const bounds = { few: 2, share: 1 / 5, many: 5, tens: 1.5, cpu: 1.5, long: 1, memory: 1.1 }
 /** The first fetch is at least so many times as fast as dlt's. */

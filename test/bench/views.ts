@@ -185,7 +185,7 @@ async function compare(
   theirs: () => Promise<string>,
 ): Promise<Measured> {
   const times: [number, number][] = []
-  for (let round = -1; round < rounds; round++) {
+  for (let round = -1; round < scaled(rounds); round++) {
     const [[a, mine] = nothing, [b, other] = nothing] = await byTurns(round, [
       async () => await timed(ours),
       async () => await timed(theirs),

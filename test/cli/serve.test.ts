@@ -11,6 +11,7 @@ import type { Deps } from '../../src/commands/spec.ts'
 import { Engine, quote } from '../../src/store/engine.ts'
 import { type Ended, pitlake } from '../helpers/command.ts'
 import { until } from '../helpers/processes.ts'
+import { mutantEnv } from '../helpers/program.ts'
 import { makeQueryLake } from '../helpers/query-lake.ts'
 
 const token = 'a-token-of-the-server'
@@ -28,12 +29,17 @@ interface Open {
 async function serve(env: Deps['env'] = {}, flags: readonly string[] = [], world: Partial<Deps> = {}): Promise<Open> {
   const halt = new AbortController()
   let said = ''
-  const ended = pitlake(folder, ['serve', '--data', folder, '--listen', '127.0.0.1:0', ...flags], env, {
-    sleep: async (ms, signal) => setTimeout(ms, undefined, signal ? { signal } : {}).catch(() => undefined),
-    signal: halt.signal,
-    stderr: (text) => void (said += text),
-    ...world,
-  })
+  const ended = pitlake(
+    folder,
+    ['serve', '--data', folder, '--listen', '127.0.0.1:0', ...flags],
+    { ...mutantEnv(), ...env },
+    {
+      sleep: async (ms, signal) => setTimeout(ms, undefined, signal ? { signal } : {}).catch(() => undefined),
+      signal: halt.signal,
+      stderr: (text) => void (said += text),
+      ...world,
+    },
+  )
   await until(() => said.includes('http://'), 'where it listens')
   const url = /http:\/\/[\d.:]+/.exec(said)?.[0] ?? ''
   const stop = async (): Promise<Ended> => {

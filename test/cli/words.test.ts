@@ -72,6 +72,79 @@ const said = (out: string, { notes = '', message = '', code = 0 } = {}) => ({
 const oneCurrency =
   'note: supply/current_pit is selected in native only; price_usd also needs usd (--currencies native,usd)'
 
+/** What a report of two changed values says. */
+function expectReport(report: readonly string[]): void {
+  const section = (asset: string, n: number, stored: string, offered: string): string => `
+      ## supply/current_pit ${asset} 24h native
+
+      - address: \`URL/v1/metrics/supply/current_pit?a=${asset}&s=1771545600&u=1772582400&i=24h&c=native&f=json\`
+      - asked at 2026-03-05T12:03, request \`RUN-verify-00000${n}\`
+
+      | t | what | stored | offered | stored at | stored by request |
+      | --- | --- | --- | --- | --- | --- |
+      | 2026-02-28T00:00:00Z | changed | \`${stored}\` | \`${offered}\` | 2026-03-04T12:02 | RUN-00000${n} |
+`
+  expect(report).toEqual([
+    ...text(`
+      # Verification of stored history
+
+      - provider: sandbox:7
+      - run: RUN-verify, lake version 4
+      - windows compared: 2 of 2
+      - changed: 2
+      - vanished: 0
+      - null filled: 0
+      - computed_at changed: 0
+      - appended: 0
+      - identical: 0
+
+      All times are UTC. Values are compared bit for bit. \`stored\` is what an earlier answer said, \`offered\` what the
+      same address says now; nothing stored was changed.
+${section('BTC', 1, '20004321.875', '7.0')}${section('ETH', 2, '121155771.90311731', '8.0')}`),
+    '',
+  ])
+}
+
+/** A window that was answered by no JSON is told with its series and its range. */
+async function expectFailure(run: Desk['run'], faults: Desk['faults']): Promise<void> {
+  faults('html@supply/*:asset=BTC', ...rewritten)
+  const failing = JSON.parse((await run('verify --all --json')).out.join('')) as { failures: unknown }
+  const window = { since: '2026-02-20T00:00:00Z', until: '2026-03-04T00:00:00Z' }
+  const series = 'supply/current_pit|BTC|24h|native'
+  expect(failing.failures).toEqual([
+    {
+      series: expect.stringContaining(series) as string,
+      ...window,
+      reason: expect.stringMatching(/html/i) as string,
+    },
+  ])
+}
+
+/** The two of them are listed, and accepted one after the other. */
+async function expectAccepted(run: Desk['run']): Promise<void> {
+  const header = `
+      id            kind     series                             t                     stored              offered  status`
+  const btc = `0e9cf76fc5b2  changed  supply/current_pit BTC 24h native  2026-02-28T00:00:00Z  20004321.875        7.0`
+  const eth = `c310d3c5122b  changed  supply/current_pit ETH 24h native  2026-02-28T00:00:00Z  121155771.90311731  8.0`
+  const rule =
+    '------------  -------  ---------------------------------  --------------------  ------------------  -------'
+  expect(await run('violations list')).toEqual(
+    said(
+      `${header}\n${rule}  ---------------------\n${btc}      open since 2026-03-05\n${eth}      open since 2026-03-05\n2 not accepted, 0 accepted`,
+    ),
+  )
+  expect(await run('violations accept 0e9cf76fc5b2 --why mended')).toEqual(said('1 accepted (version 5)'))
+  const both = 'violations accept 0e9cf76fc5b2 c310d3c5122b --why both'
+  expect(await run(both)).toEqual(said('1 accepted (version 6), 1 had been before'))
+  expect(await run(both)).toEqual(said('0 accepted (version 6), 2 had been before'))
+  expect(await run('violations list')).toEqual(said('0 not accepted, 2 accepted'))
+  expect(await run('violations list --all')).toEqual(
+    said(
+      `${header}\n${rule}  ---------------------------\n${btc}      accepted 2026-03-05: mended\n${eth}      accepted 2026-03-05: both\n0 not accepted, 2 accepted`,
+    ),
+  )
+}
+
 test('plan, fetch, verify and violations say what they found, line by line', async () =>
   atDesk(async ({ clock, faults, run, file }) => {
     expect(await run(`plan ${select} --requests --max-requests 1`)).toEqual(
@@ -139,46 +212,8 @@ test('plan, fetch, verify and violations say what they found, line by line', asy
         },
       ),
     )
-    const section = (asset: string, n: number, stored: string, offered: string): string => `
-      ## supply/current_pit ${asset} 24h native
-
-      - address: \`URL/v1/metrics/supply/current_pit?a=${asset}&s=1771545600&u=1772582400&i=24h&c=native&f=json\`
-      - asked at 2026-03-05T12:03, request \`RUN-verify-00000${n}\`
-
-      | t | what | stored | offered | stored at | stored by request |
-      | --- | --- | --- | --- | --- | --- |
-      | 2026-02-28T00:00:00Z | changed | \`${stored}\` | \`${offered}\` | 2026-03-04T12:02 | RUN-00000${n} |
-`
-    expect(file('report.md')).toEqual([
-      ...text(`
-      # Verification of stored history
-
-      - provider: sandbox:7
-      - run: RUN-verify, lake version 4
-      - windows compared: 2 of 2
-      - changed: 2
-      - vanished: 0
-      - null filled: 0
-      - computed_at changed: 0
-      - appended: 0
-      - identical: 0
-
-      All times are UTC. Values are compared bit for bit. \`stored\` is what an earlier answer said, \`offered\` what the
-      same address says now; nothing stored was changed.
-${section('BTC', 1, '20004321.875', '7.0')}${section('ETH', 2, '121155771.90311731', '8.0')}`),
-      '',
-    ])
-    faults('html@supply/*:asset=BTC', ...rewritten)
-    const failing = JSON.parse((await run('verify --all --json')).out.join('')) as { failures: unknown }
-    const window = { since: '2026-02-20T00:00:00Z', until: '2026-03-04T00:00:00Z' }
-    const series = 'supply/current_pit|BTC|24h|native'
-    expect(failing.failures).toEqual([
-      {
-        series: expect.stringContaining(series) as string,
-        ...window,
-        reason: expect.stringMatching(/html/i) as string,
-      },
-    ])
+    expectReport(file('report.md'))
+    await expectFailure(run, faults)
     faults(...rewritten)
     // Whatever is selected; metadata are known of one path, and are old after a week.
     const last = async (line: string) => (await run(line)).out.at(-2)
@@ -187,28 +222,42 @@ ${section('BTC', 1, '20004321.875', '7.0')}${section('ETH', 2, '121155771.903117
     expect(await last(`plan ${select}`)).toBe('metadata   of 1 paths, 1 asked for now')
     expect(await last('plan')).toBe('metadata   of 1 paths, 0 asked for now')
     clock.now -= 7 * day
-    const header = `
-      id            kind     series                             t                     stored              offered  status`
-    const btc = `0e9cf76fc5b2  changed  supply/current_pit BTC 24h native  2026-02-28T00:00:00Z  20004321.875        7.0`
-    const eth = `c310d3c5122b  changed  supply/current_pit ETH 24h native  2026-02-28T00:00:00Z  121155771.90311731  8.0`
-    const rule =
-      '------------  -------  ---------------------------------  --------------------  ------------------  -------'
-    expect(await run('violations list')).toEqual(
-      said(
-        `${header}\n${rule}  ---------------------\n${btc}      open since 2026-03-05\n${eth}      open since 2026-03-05\n2 not accepted, 0 accepted`,
-      ),
-    )
-    expect(await run('violations accept 0e9cf76fc5b2 --why mended')).toEqual(said('1 accepted (version 5)'))
-    const both = 'violations accept 0e9cf76fc5b2 c310d3c5122b --why both'
-    expect(await run(both)).toEqual(said('1 accepted (version 6), 1 had been before'))
-    expect(await run(both)).toEqual(said('0 accepted (version 6), 2 had been before'))
-    expect(await run('violations list')).toEqual(said('0 not accepted, 2 accepted'))
-    expect(await run('violations list --all')).toEqual(
-      said(
-        `${header}\n${rule}  ---------------------------\n${btc}      accepted 2026-03-05: mended\n${eth}      accepted 2026-03-05: both\n0 not accepted, 2 accepted`,
-      ),
-    )
+    await expectAccepted(run)
   }))
+
+/** What is said of a lake in which one value differs. */
+async function expectChecks(run: Desk['run']): Promise<void> {
+  const differs = 'integrity: 1 stored value differs upstream; both are kept, the stored one holds'
+  expect(await run('status --check')).toEqual(
+    said(
+      `${differs} (since 2026-03-05T12:03Z); pitlake violations list
+stale: 1 series has points due that nobody asked for, for up to 12 h (since 2026-03-05T00:30Z); pitlake fetch
+look: 1 series has windows that a run planned and did not ask (since 2026-03-04T12:01Z); pitlake fetch`,
+      { code: 4 },
+    ),
+  )
+  expect((await run('vacuum --keep 0s')).out.slice(0, 2)).toEqual(
+    text(`
+      superseded data files   0 files, 0 B
+      folded journal entries  0 files, 0 B`).map((line) => line.replaceAll('0 B', 'SIZE')),
+  )
+  const rules = '1 rules: 0 disproved, 0 imprecise, 0 unproven'
+  expect(await run('audit availability')).toEqual(said(rules))
+  expect(await run('audit availability --all')).toEqual(
+    said(`
+      ${rules}
+
+      verdict  metric              interval  known  late  p50         p95         p99         max         rule
+      -------  ------------------  --------  -----  ----  ----------  ----------  ----------  ----------  ---------------------
+      kept     supply/current_pit  24h          12     0  5 min 32 s  9 min 50 s  9 min 50 s  9 min 50 s  end of interval + 30m`),
+  )
+  expect((await run('audit availability --all --paths indicators/*')).out[0]).toBe(rules.replace('1', '0'))
+  expect(await run('doctor')).toEqual(
+    said(`
+      checked   version 4, 1 files, SIZE, every byte read
+      healthy   nothing is wrong`),
+  )
+}
 
 test('status, audit, vacuum and doctor say how the lake stands, line by line', async () =>
   atDesk(async ({ clock, faults, run }) => {
@@ -266,34 +315,5 @@ test('status, audit, vacuum and doctor say how the lake stands, line by line', a
       registry     no snapshot yet
       stored       12 points, 2 series, 1 file, SIZE`),
     )
-    const differs = 'integrity: 1 stored value differs upstream; both are kept, the stored one holds'
-    expect(await run('status --check')).toEqual(
-      said(
-        `${differs} (since 2026-03-05T12:03Z); pitlake violations list
-stale: 1 series has points due that nobody asked for, for up to 12 h (since 2026-03-05T00:30Z); pitlake fetch
-look: 1 series has windows that a run planned and did not ask (since 2026-03-04T12:01Z); pitlake fetch`,
-        { code: 4 },
-      ),
-    )
-    expect((await run('vacuum --keep 0s')).out.slice(0, 2)).toEqual(
-      text(`
-      superseded data files   0 files, 0 B
-      folded journal entries  0 files, 0 B`).map((line) => line.replaceAll('0 B', 'SIZE')),
-    )
-    const rules = '1 rules: 0 disproved, 0 imprecise, 0 unproven'
-    expect(await run('audit availability')).toEqual(said(rules))
-    expect(await run('audit availability --all')).toEqual(
-      said(`
-      ${rules}
-
-      verdict  metric              interval  known  late  p50         p95         p99         max         rule
-      -------  ------------------  --------  -----  ----  ----------  ----------  ----------  ----------  ---------------------
-      kept     supply/current_pit  24h          12     0  5 min 32 s  9 min 50 s  9 min 50 s  9 min 50 s  end of interval + 30m`),
-    )
-    expect((await run('audit availability --all --paths indicators/*')).out[0]).toBe(rules.replace('1', '0'))
-    expect(await run('doctor')).toEqual(
-      said(`
-      checked   version 4, 1 files, SIZE, every byte read
-      healthy   nothing is wrong`),
-    )
+    await expectChecks(run)
   }))

@@ -1,7 +1,8 @@
 import { fileURLToPath } from 'node:url'
 import { isDeepStrictEqual } from 'node:util'
 import { Client } from '@modelcontextprotocol/client'
-import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { getDefaultEnvironment, StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { mutantEnv } from './program.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
@@ -26,7 +27,8 @@ export class Agent implements AsyncDisposable {
   static async at(folder: string, ...flags: readonly string[]): Promise<Agent> {
     const agent = new Agent()
     const args = [main, 'mcp', '--data', folder, ...flags]
-    const transport = new StdioClientTransport({ command: process.execPath, args, stderr: 'pipe' })
+    const env = { ...getDefaultEnvironment(), ...mutantEnv() }
+    const transport = new StdioClientTransport({ command: process.execPath, args, env, stderr: 'pipe' })
     transport.stderr?.on('data', (part: Buffer) => (agent.said += part.toString()))
     await agent.client.connect(transport)
     agent.pid = transport.pid ?? 0

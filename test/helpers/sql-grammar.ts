@@ -19,31 +19,31 @@ export interface Prey {
   readonly inside: string
 }
 
+const text = (sql: string): string => `'${sql.replaceAll("'", "''")}'`
+const gaps = [' ', '\n', '\t', '/**/', '/* ; */', ' --\r', ' --\n', '\r', '\u00A0', ' -- ;\n']
+const readers = ['read_text', 'read_csv', 'read_blob', 'glob', 'read_json', 'sniff_csv', 'read_parquet']
 /** Statements of honest and of hostile parts, hidden in comments, texts, names, macros, views and one another. */
 export function statementFrom(random: () => number, prey: Prey): string {
   const one = <T>(...choices: readonly T[]): T => choices[Math.floor(random() * choices.length)] as T
-  const text = (sql: string): string => `'${sql.replaceAll("'", "''")}'`
   const path = (): string => one(prey.outside, prey.inside, `${prey.inside}/../../x`, prey.secret)
+  const to = (): string => text(path())
   const cased = (word: string): string => one(word, word.toUpperCase(), `"${word}"`, `system.main.${word}`)
-  const gap = (): string => one(' ', '\n', '\t', '/**/', '/* ; */', ' --\r', ' --\n', '\r', '\u00A0', ' -- ;\n')
-  const log = (): string => `${cased('enable_logging')}(storage = 'file', storage_config = {'path': ${text(path())}})`
-  const read = (): string =>
-    `${cased(one('read_text', 'read_csv', 'read_blob', 'glob', 'read_json', 'sniff_csv', 'read_parquet'))}(${text(path())})`
-
+  const gap = (): string => one(...gaps)
+  const log = (): string => `${cased('enable_logging')}(storage = 'file', storage_config = {'path': ${to()}})`
+  const read = (): string => `${cased(one(...readers))}(${to()})`
   function table(depth: number): string {
     if (depth > 3) return one('points', 'range(3)', 'series')
-    const inner = (): string => query(depth + 1)
     return one(
       () => one('points', 'series', 'products', 'range(3)', 'universe', 'duckdb_views()', `query_table('series')`),
       () => one('points', '(SELECT 1 AS a)', `pit_long('ask', ['indicators/one'], '24h')`, 'mine', 'seen', 'trap()'),
       () => log(),
       () => read(),
       () => text(path()),
-      () => `${cased('query')}(${text(inner())})`,
-      () => `query_table(${text(one('points', path(), log(), inner()))})`,
-      () => `(${inner()})`,
-      () => `json_execute_serialized_sql(json_serialize_sql(${text(inner())}))`,
-      () => `(${one('DESCRIBE', 'SUMMARIZE', 'EXPLAIN', 'EXPLAIN ANALYZE')} ${inner()})`,
+      () => `${cased('query')}(${text(query(depth + 1))})`,
+      () => `query_table(${text(one('points', path(), log(), query(depth + 1)))})`,
+      () => `(${query(depth + 1)})`,
+      () => `json_execute_serialized_sql(json_serialize_sql(${text(query(depth + 1))}))`,
+      () => `(${one('DESCRIBE', 'SUMMARIZE', 'EXPLAIN', 'EXPLAIN ANALYZE')} ${query(depth + 1)})`,
       () => `(${statement(depth + 1)})`,
       () => one('duckdb_settings()', 'duckdb_temporary_files()', 'truncate_duckdb_logs()', 'force_checkpoint()'),
     )()
@@ -71,15 +71,16 @@ export function statementFrom(random: () => number, prey: Prey): string {
   }
   function statement(depth: number): string {
     const g = gap()
+    const another = (): string => (depth > 2 ? 'SELECT 1' : statement(depth + 1))
     return one(
       () => query(depth),
       () => `FROM${g}${one(log(), read(), text(path()), `query(${text(`FROM ${one(log(), read())}`)})`)}`,
       () => `SELECT (SELECT count(*) FROM ${one(log(), read())}) AS a FROM points`,
-      () => `COPY (${query(depth + 1)}) TO ${text(path())}`,
-      () => `COPY${g}points TO ${text(path())} (FORMAT parquet)`,
-      () => `ATTACH ${text(path())} AS other`,
-      () => `EXPORT DATABASE ${text(path())}`,
-      () => `IMPORT DATABASE ${text(path())}`,
+      () => `COPY (${query(depth + 1)}) TO ${to()}`,
+      () => `COPY${g}points TO ${to()} (FORMAT parquet)`,
+      () => `ATTACH ${to()} AS other`,
+      () => `EXPORT DATABASE ${to()}`,
+      () => `IMPORT DATABASE ${to()}`,
       () => `CREATE OR REPLACE TEMP TABLE mine${g}AS ${query(depth + 1)}`,
       () => `CREATE OR REPLACE TEMP TABLE mine (a INTEGER DEFAULT (${value(depth)}))`,
       () => `CREATE TABLE mine AS ${query(depth + 1)}`,
@@ -90,17 +91,14 @@ export function statementFrom(random: () => number, prey: Prey): string {
       () => `UPDATE mine SET a = ${value(depth)} WHERE ${value(depth)} IS NULL`,
       () => `DELETE FROM mine WHERE a = ${value(depth)}`,
       () => `SET VARIABLE x${g}=${g}${value(depth)}`,
-      () =>
-        one('SET enable_external_access = true', `SET temp_directory = ${text(path())}`, 'RESET lock_configuration'),
-      () =>
-        one('PRAGMA enable_logging', `PRAGMA profile_output = ${text(path())}`, 'CHECKPOINT', 'VACUUM', 'LOAD httpfs'),
+      () => one('SET enable_external_access = true', `SET temp_directory = ${to()}`, 'RESET lock_configuration'),
+      () => one('PRAGMA enable_logging', `PRAGMA profile_output = ${to()}`, 'CHECKPOINT', 'VACUUM', 'LOAD httpfs'),
       () => `CALL ${log()}`,
-      () => `PREPARE p AS ${depth > 2 ? 'SELECT 1' : statement(depth + 1)}; EXECUTE p`,
-      () =>
-        `EXPLAIN ${one('', 'ANALYZE ', '(ANALYZE) ', '(FORMAT json) ')}${depth > 2 ? 'SELECT 1' : statement(depth + 1)}`,
-      () => `SELECT 1${g}; ${depth > 2 ? 'SELECT 1' : statement(depth + 1)}${g}; SELECT 2${g}`,
-      () => `SELECT 1 --${one('\r', '\n', '\u2028', '\0', '')}; COPY (SELECT 1) TO ${text(path())}; SELECT 2 --`,
-      () => `BEGIN; ${depth > 2 ? 'SELECT 1' : statement(depth + 1)}; ROLLBACK`,
+      () => `PREPARE p AS ${another()}; EXECUTE p`,
+      () => `EXPLAIN ${one('', 'ANALYZE ', '(ANALYZE) ', '(FORMAT json) ')}${another()}`,
+      () => `SELECT 1${g}; ${another()}${g}; SELECT 2${g}`,
+      () => `SELECT 1 --${one('\r', '\n', '\u2028', '\0', '')}; COPY (SELECT 1) TO ${to()}; SELECT 2 --`,
+      () => `BEGIN; ${another()}; ROLLBACK`,
     )()
   }
   return statement(0)

@@ -51,7 +51,32 @@ export interface TimedLake {
   run(argv: readonly string[], local: number): Promise<Ended>
 }
 
+/** The program's clock, and what the provider's answers are dated by. */
+interface Stage {
+  readonly local: number
+  readonly date: number | null
+}
+
 const keyOf = (path: string, asset: string, interval: string | null): string => `${path} ${asset} ${interval}`
+
+/** What a provider says to a question of a line, and how that is remembered. */
+function answerTo(line: Line, query: URLSearchParams, marks: 'start' | 'end', stage: Stage) {
+  const clock = stage.date ?? stage.local
+  const interval = line.interval ?? '24h'
+  const mark = (t: number): number => (marks === 'end' ? endOf(t, interval) : t)
+  const [since, until] = [Number(query.get('s') ?? -1e12), Number(query.get('u') ?? 1e12)]
+  const shown = line.points.filter(({ t, shown }) => shown <= clock && since <= mark(t) && mark(t) < until)
+  const back = (at: number): number => (marks === 'end' && Math.abs(at) < 1e12 ? startAfter(at, interval, -1) : at)
+  const starts = new Set(shown.map(({ t }) => t))
+  const given: Given = { since: back(since), until: back(until), asked: stage.local, date: stage.date, starts }
+  const body = shown.map(({ t, v, computed }) => ({
+    t: mark(t),
+    // What has not ended is not final.
+    v: endOf(t, interval) <= clock ? v : -1,
+    ...(typeof computed === 'number' ? { computed_at: computed } : {}),
+  }))
+  return { given, body }
+}
 
 /** Runs the work; the clock of the program stands still but for its own waits, so that every instant is exact. */
 export async function withTimedLake(
@@ -63,7 +88,7 @@ export async function withTimedLake(
   const byKey = new Map(lines.map((line) => [keyOf(line.path, line.asset, line.interval), line]))
   const given = new Map<Line, Given[]>()
   const queries: URLSearchParams[] = []
-  let stage: { local: number; date: number | null } = { local: 0, date: null }
+  let stage: Stage = { local: 0, date: null }
   const server = createServer((request, response) => {
     const address = new URL(request.url ?? '/', 'http://localhost')
     const query = address.searchParams
@@ -75,22 +100,8 @@ export async function withTimedLake(
     const line = byKey.get(keyOf(path, query.get('a') ?? '', query.get('i')))
     if (line === undefined) return void response.writeHead(path === 'assets' ? 404 : 400).end('{"error":"unknown"}')
     queries.push(query)
-    const clock = stage.date ?? stage.local
-    const interval = line.interval ?? '24h'
-    const mark = (t: number): number => (marks === 'end' ? endOf(t, interval) : t)
-    const [since, until] = [Number(query.get('s') ?? -1e12), Number(query.get('u') ?? 1e12)]
-    const shown = line.points.filter(({ t, shown }) => shown <= clock && since <= mark(t) && mark(t) < until)
-    const back = (at: number): number => (marks === 'end' && Math.abs(at) < 1e12 ? startAfter(at, interval, -1) : at)
-    const answers = given.get(line) ?? []
-    given.set(line, answers)
-    const starts = new Set(shown.map(({ t }) => t))
-    answers.push({ since: back(since), until: back(until), asked: stage.local, date: stage.date, starts })
-    const body = shown.map(({ t, v, computed }) => ({
-      t: mark(t),
-      // What has not ended is not final.
-      v: endOf(t, interval) <= clock ? v : -1,
-      ...(typeof computed === 'number' ? { computed_at: computed } : {}),
-    }))
+    const { given: one, body } = answerTo(line, query, marks, stage)
+    given.set(line, [...(given.get(line) ?? []), one])
     response.setHeader('content-type', 'application/json').end(JSON.stringify(body))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

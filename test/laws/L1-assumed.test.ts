@@ -49,17 +49,17 @@ const members = `${days} SELECT ts, product_id FROM pit_universe(d)`
 const joined = `${days} SELECT ts, v FROM pit_join(d, '${metric}', '24h')`
 const always = 'proved for every lake and every instant'
 
-async function said(
-  sql: string,
-  ...options: readonly string[]
-): Promise<{ readonly words: string; readonly proof: LookaheadProof }> {
+async function lookahead(sql: string, options: readonly string[]): Promise<string> {
   const file = join(home, 'query.sql')
   writeFileSync(file, sql)
-  const words = (await pitlake(root, ['lookahead', file, '--data', root, ...options])).out
-  return {
-    words,
-    proof: JSON.parse((await pitlake(root, ['lookahead', file, '--data', root, '--json', ...options])).out),
-  }
+  return (await pitlake(root, ['lookahead', file, '--data', root, ...options])).out
+}
+
+const proofOf = async (sql: string, ...options: readonly string[]): Promise<LookaheadProof> =>
+  JSON.parse(await lookahead(sql, ['--json', ...options])) as LookaheadProof
+
+async function said(sql: string, ...options: readonly string[]): Promise<{ words: string; proof: LookaheadProof }> {
+  return { words: await lookahead(sql, options), proof: await proofOf(sql, ...options) }
 }
 
 describe('an assumption in force', () => {
@@ -89,14 +89,14 @@ describe('an assumption in force', () => {
   test('counts rows that it takes away, and is not named where nothing heeds it', async () => {
     const gone = `${days} SELECT ts FROM d ANTI JOIN (SELECT ts FROM pit_universe('d')) USING (ts)`
     const both = `${gone.replace('SELECT ts FROM d', 'SELECT ts, 1 AS side FROM d')} UNION ALL SELECT ts, 2 FROM d`
-    expect((await said(both, '--set', 'registry_backfill=true')).proof).toMatchObject({
+    expect(await proofOf(both, '--set', 'registry_backfill=true')).toMatchObject({
       assumes: [{ what: 'registry_backfill', rows: 0, absent: 19 }],
     })
     const { words, proof } = await said(joined, '--set', 'registry_backfill=true')
     expect(proof.assumes).toEqual([])
     expect(words).toContain(always)
     const other = `${days} SELECT ts, status FROM d, products`
-    expect((await said(other, '--set', 'registry_backfill=true')).proof).toMatchObject({
+    expect(await proofOf(other, '--set', 'registry_backfill=true')).toMatchObject({
       proved: false,
       assumes: [{ what: 'registry_backfill' }],
     })
@@ -112,7 +112,7 @@ describe('an assumption in force', () => {
     const again = await pitlake(root, ['replay', out, '--data', root, '--json'])
     expect([again.code, JSON.parse(again.out)]).toMatchObject([0, { same: true, assumes }])
     expect((await pitlake(root, ['replay', out, '--data', root])).out).toMatch(/380 of 800 rows are assumed/)
-    expect((await said(members)).proof.assumes).toEqual([])
+    expect((await proofOf(members)).assumes).toEqual([])
     const lake = await openLake(root, { registryBackfill: true })
     try {
       expect(await lake.lookahead(members)).toMatchObject({ proved: true, assumes })

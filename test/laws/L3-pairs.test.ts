@@ -118,7 +118,7 @@ const beyondHelp = (harm: string, { message }: Ended): boolean =>
   !harm.includes('nothing else') &&
   message.includes('from a copy of the lake: registry/raw cannot make it')
 
-test.each([...circles, ...shareOf([...alone, ...pairs], 18)])('L3: %s, %s: doctor leads out', async (one, two) => {
+test.each([...circles, ...shareOf([...alone, ...pairs], 10)])('L3: %s, %s: doctor leads out', async (one, two) => {
   const root = fresh()
   const all: typeof harms = { ...harms, ...others }
   for (const name of [one, two]) all[name]?.(root, lakes)

@@ -89,6 +89,26 @@ export function endpoint(metric: string, changes: Partial<EndpointFacts> = {}): 
   }
 }
 
+const stamps: Page['stamps'] = [
+  {
+    id: 'abcdef0123456789',
+    file: hostile,
+    version: 12,
+    at: madeAt - day,
+    rows: 9,
+    verdict: { kind: 'stress', verdict: 'falls' },
+  },
+  {
+    id: 'fedcba9876543210',
+    file: 'r.parquet',
+    version: 11,
+    at: madeAt - day,
+    rows: 1000,
+    verdict: { kind: 'lookahead', verdict: 'proved' },
+  },
+  { id: '0123456789abcdef', file: 'old.parquet', version: 3, at: madeAt - day, rows: null, verdict: null },
+]
+
 /** A page with everything on it; hostile text in every place that comes from outside. */
 export function page(changes: Partial<StatusPage> = {}): StatusPage {
   const one = endpoint('supply/current_pit')
@@ -153,25 +173,7 @@ export function page(changes: Partial<StatusPage> = {}): StatusPage {
       { version: 11, committed_at: (madeAt - day) * 1e6, job: 'fetch', points_added: 1000, files_added: 3 },
       { version: 12, committed_at: (madeAt - 3600) * 1e6, job: hostile, points_added: -200, files_added: 0 },
     ],
-    stamps: [
-      {
-        id: 'abcdef0123456789',
-        file: hostile,
-        version: 12,
-        at: madeAt - day,
-        rows: 9,
-        verdict: { kind: 'stress', verdict: 'falls' },
-      },
-      {
-        id: 'fedcba9876543210',
-        file: 'r.parquet',
-        version: 11,
-        at: madeAt - day,
-        rows: 1000,
-        verdict: { kind: 'lookahead', verdict: 'proved' },
-      },
-      { id: '0123456789abcdef', file: 'old.parquet', version: 3, at: madeAt - day, rows: null, verdict: null },
-    ],
+    stamps,
     stampsAt: 'stamps',
     ...changes,
   }

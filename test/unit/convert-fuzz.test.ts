@@ -237,6 +237,23 @@ function hasKeyTwice(text: string, parsed: unknown): boolean {
   return colons !== count(parsed)
 }
 
+const rule = {
+  kind: 'lag' as const,
+  seconds: 60,
+  basis: 'assumed' as const,
+  quote: null,
+  reason: null,
+  until: null,
+  trust: 'provider' as const,
+}
+const shared = {
+  metric: 'm',
+  interval: '1h' as const,
+  rules: [rule],
+  timestamp: 'interval_start' as const,
+  overlap: 'exact' as const,
+}
+
 test(`${batches * perBatch} random bodies are stored as JSON.parse reads them, or not at all`, {
   timeout: 3_600_000,
 }, async () => {
@@ -262,22 +279,6 @@ test(`${batches * perBatch} random bodies are stored as JSON.parse reads them, o
       bodies.push({ file, request: asset, series, since: null, until: null, prior: [], askedAt: 2e9, horizon: 1e11 })
     }
     const out = join(folder, `${batch}.parquet`)
-    const rule = {
-      kind: 'lag' as const,
-      seconds: 60,
-      basis: 'assumed' as const,
-      quote: null,
-      reason: null,
-      until: null,
-      trust: 'provider' as const,
-    }
-    const shared = {
-      metric: 'm',
-      interval: '1h' as const,
-      rules: [rule],
-      timestamp: 'interval_start' as const,
-      overlap: 'exact' as const,
-    }
     const result = await convert(engine, {
       ...shared,
       bodies,
