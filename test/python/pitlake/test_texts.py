@@ -1,5 +1,6 @@
 """What is written into SQL: instants, names, members and the columns of a wide panel, without a lake."""
 
+import time
 from datetime import date, datetime, timedelta, timezone
 
 import duckdb
@@ -11,8 +12,18 @@ from pitlake.queries import FEW, KEY, Options, members_sql, panel_sql
 from pitlake.text import listed, moment_text, quote, quote_name
 
 
-def test_an_instant_without_a_zone_is_utc_whatever_the_zone_of_the_machine(monkeypatch):
-    monkeypatch.setenv("TZ", "Asia/Kolkata")
+@pytest.fixture
+def elsewhere(monkeypatch):
+    """A machine in another zone."""
+    with monkeypatch.context() as own:
+        own.setenv("TZ", "Asia/Kolkata")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_an_instant_without_a_zone_is_utc_whatever_the_zone_of_the_machine():
     assert moment_text(datetime(2024, 3, 1, 12, 0, 0, 42)) == "2024-03-01T12:00:00.000042Z"
     assert moment_text(datetime(2024, 3, 1, 12, tzinfo=timezone(timedelta(hours=2)))) == "2024-03-01T10:00:00.000000Z"
     assert moment_text(date(2024, 3, 1)) == "2024-03-01"
