@@ -337,8 +337,14 @@ function applyRun(index: Index, { id, job, command, started_at, ended_at, ...run
   const { stopped_by, exit_code, plan, actual } = run
   const instant = (at: Micros | undefined): Cell | undefined => (at === undefined ? undefined : within(at))
   const facts: Readonly<Record<string, Cell | undefined>> = {
-    ...{ job, command, started_at: instant(started_at), ended_at: instant(ended_at), stopped_by, exit_code },
-    ...{ plan: JSON.stringify(plan), actual: JSON.stringify(actual) },
+    job,
+    command,
+    started_at: instant(started_at),
+    ended_at: instant(ended_at),
+    stopped_by,
+    exit_code,
+    plan: JSON.stringify(plan),
+    actual: JSON.stringify(actual),
   }
   index.statement('INSERT OR IGNORE INTO runs (id) VALUES (?)').run(id)
   for (const [column, value] of Object.entries(facts))

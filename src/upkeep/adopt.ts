@@ -288,7 +288,7 @@ async function recordIn(
     series.map(({ id }) => id),
   )
   const accepted = heldAcceptances(index).filter((one) => standing.some(({ accepted: id }) => id === one.id))
-  return { ...packed(standing.map(({ accepted: _, ...one }) => one)), ...(accepted.length > 0 && { accepted }) }
+  return { ...packed(standing.map(({ accepted: _accepted, ...one }) => one)), ...(accepted.length > 0 && { accepted }) }
 }
 
 /** The checkpoint commits in one step; the entry that it holds is kept beside it until that can follow. */

@@ -1,4 +1,4 @@
-import { gravestOf, LakeError } from '../errors.ts'
+import { gravestOf, type LakeError } from '../errors.ts'
 import { type Damage, damageVerdict, finding } from './damage.ts'
 import {
   heldCoverage,

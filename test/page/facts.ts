@@ -89,7 +89,7 @@ export function endpoint(metric: string, changes: Partial<EndpointFacts> = {}): 
   }
 }
 
-const stamps: Page['stamps'] = [
+const stamps: StatusPage['stamps'] = [
   {
     id: 'abcdef0123456789',
     file: hostile,

@@ -130,9 +130,11 @@ test('violations that entries still tell stay on record, but for those that late
     const ledger = await Ledger.open(root)
     for (const metric of [metrics[0], metrics[1]]) await topUp(ledger, deps, { metric, since: 0, days: 5 })
     // The ids that the files tell.
-    const named = [...heldSeries(ledger).values()].map(({ points: _, first_t: __, last_t: ___, id, ...own }) => {
-      return { ...own, id: `${id}|||` }
-    })
+    const named = [...heldSeries(ledger).values()].map(
+      ({ points: _points, first_t: _first, last_t: _last, id, ...own }) => {
+        return { ...own, id: `${id}|||` }
+      },
+    )
     const [{ id: one } = { id: '' }, { id: other } = { id: '' }] = named
     const { provider, lake } = ledger.head()
     if (provider === null) throw new Error('no provider')
@@ -160,5 +162,5 @@ test('violations that entries still tell stay on record, but for those that late
     deps.clock.now += 86_400
     await adoptLost(root, { catalogue, synthetic: true }, deps)
     using adopted = await Ledger.open(root)
-    expect(told(adopted).toSorted()).toEqual(before.toSorted())
+    expect(new Set(told(adopted))).toEqual(new Set(before))
   }))
