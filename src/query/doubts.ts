@@ -1,5 +1,5 @@
 import { type Engine, quote, quoteList, type Row } from '../store/engine.ts'
-import type { NoteCode } from '../views/note-words.ts'
+import type { NoteCode } from '../views/asked.ts'
 import { instantSql } from '../views/template.ts'
 import type { Empty } from './filled.ts'
 import { isCancel } from './run.ts'

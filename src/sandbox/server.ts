@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
 import { constants, createGzip } from 'node:zlib'
 import { usage } from '../errors.ts'
 import type { Sandbox } from './sandbox.ts'
@@ -120,7 +121,11 @@ async function send(
     delete headers['content-length']
   }
   outgoing.writeHead(response.status, headers)
-  await pump(first, reader, outgoing, packed)
+  const source = Readable.from(chunksOf(first, reader))
+  source.once('error', () => breakOff(outgoing))
+  outgoing.once('close', () => source.destroy())
+  if (packed) source.pipe(createGzip({ level: constants.Z_BEST_SPEED })).pipe(outgoing)
+  else source.pipe(outgoing)
 }
 
 interface Start {
@@ -130,52 +135,26 @@ interface Start {
 
 /** The first chunk, and whether it was all. */
 async function start(reader: ReadableStreamDefaultReader<Uint8Array>, exact: boolean): Promise<Start> {
-  if (exact) return { chunks: [], done: false }
-  const one = await reader.read()
-  if (one.done) return { chunks: [], done: true }
-  if (one.value.length > 4 * smallBody) return { chunks: [one.value], done: false }
-  const two = await reader.read()
-  return two.done ? { chunks: [one.value], done: true } : { chunks: [one.value, two.value], done: false }
+  const chunks: Uint8Array[] = []
+  while (!exact && chunks.length < 2 && (chunks[0]?.length ?? 0) <= 4 * smallBody) {
+    const next = await reader.read()
+    if (next.done) return { chunks, done: true }
+    chunks.push(next.value)
+  }
+  return { chunks, done: false }
+}
+
+async function* chunksOf({ chunks, done }: Start, reader: ReadableStreamDefaultReader<Uint8Array>) {
+  yield* chunks
+  while (!done) {
+    const next = await reader.read()
+    if (next.done) return
+    yield next.value
+  }
 }
 
 function acceptsGzip(incoming: IncomingMessage): boolean {
   return /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i.test(incoming.headers['accept-encoding'] ?? '')
-}
-
-async function pump(
-  first: Start,
-  reader: ReadableStreamDefaultReader<Uint8Array>,
-  outgoing: ServerResponse,
-  packed: boolean,
-): Promise<void> {
-  const gzip = packed ? createGzip({ level: constants.Z_BEST_SPEED }) : null
-  gzip?.pipe(outgoing)
-  const sink = gzip ?? outgoing
-  let wake = () => {}
-  sink.on('drain', () => wake())
-  outgoing.once('close', () => {
-    gzip?.destroy()
-    wake()
-  })
-  const write = async (chunk: Uint8Array) => {
-    if (outgoing.destroyed || sink.write(chunk)) return
-    await new Promise<void>((resolve) => {
-      wake = resolve
-    })
-  }
-  for (const chunk of first.chunks) await write(chunk)
-  for (;;) {
-    let next: Awaited<ReturnType<typeof reader.read>>
-    try {
-      next = first.done ? { done: true, value: undefined } : await reader.read()
-    } catch {
-      breakOff(outgoing)
-      return
-    }
-    if (next.done || outgoing.destroyed) break
-    await write(next.value)
-  }
-  sink.end()
 }
 
 /** Lets what was written reach the other side, then destroys the connection. */

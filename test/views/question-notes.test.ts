@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { noteWords } from '../../src/views/note-words.ts'
+import { noteWords } from '../../src/views/asked.ts'
 import { nearPaths, suggestion } from '../../src/suggestion.ts'
 import { nested, plain, point, supply, threeDays } from '../helpers/three-days.ts'
 import { ways, withViews } from '../helpers/views.ts'

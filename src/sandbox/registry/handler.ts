@@ -1,10 +1,8 @@
 import { formatInstant } from '../../time.ts'
-import type { RegistryScale } from './calendar.ts'
+import { type RegistryScale, type RegistryView, type Table, tables, viewAt } from './state.ts'
 import { hashText } from '../world/noise.ts'
-import { type FeedFaults, feedPage, writeCursor } from './feed.ts'
-import { detail, listPage, snapshotBody } from './lists.ts'
+import { type FeedFaults, feedPage, writeCursor, detail, listPage, snapshotBody } from './lists.ts'
 import { Refusal, notFound, readQuery } from '../refusal.ts'
-import { type RegistryView, type Table, tables, viewAt } from './state.ts'
 import type { EntityType, Row } from './store.ts'
 
 /** What the registry side of the sandbox answers from: seed, keys, clock, size, epochs and faults. */
