@@ -1,7 +1,7 @@
 import { LakeError, usage } from '../errors.ts'
 import { formatInstant, parseDuration, parseInstant } from '../time.ts'
 import { type Fault, readFault } from './faults.ts'
-import { type Limits, parseLimit } from './limits.ts'
+import { type SandboxLimits, parseLimit } from './limits.ts'
 
 /** One answered request, as tests count them; it holds no key. */
 export interface RequestRecord {
@@ -21,7 +21,7 @@ export interface RequestRecord {
 export interface ControlPanel {
   now(): number
   setNow(instant: number): void
-  limits: Limits
+  limits: SandboxLimits
   setFaults(faults: readonly Fault[]): void
   readonly script: { readonly faults: readonly Fault[] }
   readonly records: RequestRecord[]

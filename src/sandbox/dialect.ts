@@ -13,7 +13,7 @@ const open = {
 type Open = typeof open
 
 /** How a provider may speak otherwise than the usual one: names, and what the documents leave open. */
-export interface Dialect extends Readonly<{ [K in keyof Open]: Open[K][number] }> {
+export interface ProviderDialect extends Readonly<{ [K in keyof Open]: Open[K][number] }> {
   /** Query keys by the usual one. */
   readonly query: Readonly<Record<string, string>>
   /** Keys in all bodies by the usual one. */
@@ -24,7 +24,7 @@ export interface Dialect extends Readonly<{ [K in keyof Open]: Open[K][number] }
   readonly wrap: string
 }
 
-const usual: Dialect = {
+const usual: ProviderDialect = {
   unknown: 'refused',
   timestamp: 'interval_start',
   week: 'monday',
@@ -42,9 +42,9 @@ export const dialectSyntax =
   'week=DAY, computed_at=milliseconds|text|none, assets=ids|symbols|data|map|none, wrap=KEY'
 
 /** Reads `query:s=start` and the like, one after the other; undefined for none. */
-export function parseDialect(texts: readonly string[]): Dialect | undefined {
+export function parseDialect(texts: readonly string[]): ProviderDialect | undefined {
   if (texts.length === 0) return undefined
-  return texts.reduce<Dialect>((dialect, text) => {
+  return texts.reduce<ProviderDialect>((dialect, text) => {
     const [, map, name = '', value = ''] = /^(?:(query|body|header):)?([\w-]+)=([\w-]*)$/.exec(text.trim()) ?? []
     if (map === 'query' || map === 'body' || map === 'header')
       return { ...dialect, [map]: { ...dialect[map], [name]: value } }
@@ -65,7 +65,7 @@ interface Spoken {
 /** Answers in the dialect by asking the usual provider. */
 export async function speak(
   request: Request,
-  dialect: Dialect,
+  dialect: ProviderDialect,
   spoken: Spoken,
   handle: (request: Request) => Promise<Response>,
 ): Promise<Response> {
@@ -102,7 +102,7 @@ async function refused(
 }
 
 /** Puts the usual query keys into the address; a key that this dialect does not know, where it refuses such. */
-function translate(url: URL, { query, unknown }: Dialect): string | null {
+function translate(url: URL, { query, unknown }: ProviderDialect): string | null {
   const back = new Map(Object.entries(query).map(([key, name]) => [name, key]))
   const kept: [string, string][] = []
   for (const [key, value] of url.searchParams) {
@@ -130,7 +130,7 @@ interface Wished {
 const wide = 70 * 86_400
 
 /** Asks for more than is wished where this dialect dates points otherwise; what was wished. */
-function widen(url: URL, { timestamp, week }: Dialect, keys: Spoken['keys']): Wished | null {
+function widen(url: URL, { timestamp, week }: ProviderDialect, keys: Spoken['keys']): Wished | null {
   if (timestamp === usual.timestamp && week === usual.week) return null
   const at = (key: string, otherwise: number, by: number): number => {
     const wished = url.searchParams.get(key)
@@ -145,7 +145,7 @@ function widen(url: URL, { timestamp, week }: Dialect, keys: Spoken['keys']): Wi
 
 function points(
   body: readonly { t: number; computed_at?: unknown }[],
-  dialect: Dialect,
+  dialect: ProviderDialect,
   wished: Wished | null,
 ): unknown[] {
   const dated =
@@ -158,16 +158,16 @@ function points(
   )
 }
 
-function spelt(t: Instant, interval: Interval, { timestamp, week }: Dialect): Instant {
+function spelt(t: Instant, interval: Interval, { timestamp, week }: ProviderDialect): Instant {
   const early = interval === '1w' ? ((7 - weekdays.indexOf(week)) % 7) * 86_400 : 0
   return (timestamp === 'interval_end' ? end(t, interval) : t) - early
 }
 
-function computedAs(at: number, { computed_at: form }: Dialect): number | string {
+function computedAs(at: number, { computed_at: form }: ProviderDialect): number | string {
   return form === 'seconds' ? at : form === 'milliseconds' ? at * 1000 : formatInstant(Math.floor(at))
 }
 
-function other(body: unknown, { place }: Spoken, { assets, wrap }: Dialect): unknown {
+function other(body: unknown, { place }: Spoken, { assets, wrap }: ProviderDialect): unknown {
   if (place === 'snapshot' && wrap !== '') return { [wrap]: body }
   if (place !== 'assets' || !Array.isArray(body)) return body
   const rows = body as readonly { id: string; symbol: string }[]

@@ -253,7 +253,7 @@ export function describeFaults(): string {
 }
 
 /** What a fault's selectors look at. */
-export interface Asked {
+export interface FaultTarget {
   readonly side: 'metrics' | 'metadata' | 'registry'
   /** `/v1/metrics/indicators/sopr_pit` */
   readonly path: string
@@ -272,7 +272,7 @@ interface Counts {
 }
 
 /** A list of faults together with how often each one was met; the same requests give the same strikes. */
-export interface Script {
+export interface FaultScript {
   readonly faults: readonly Fault[]
   /** The instant at which the list was set. */
   readonly setAt: number
@@ -281,7 +281,7 @@ export interface Script {
 }
 
 /** A script at its beginning. */
-export function createScript(faults: readonly Fault[], seed: number, setAt: number): Script {
+export function createScript(faults: readonly Fault[], seed: number, setAt: number): FaultScript {
   return { faults: faults.map(withDefaults), setAt, counts: new Map(), seed }
 }
 
@@ -294,11 +294,11 @@ function withDefaults(fault: Fault): Fault {
 }
 
 /** The faults that strike this request, in the order of the list; counts the request. */
-export function strike(script: Script, asked: Asked): Fault[] {
+export function strike(script: FaultScript, asked: FaultTarget): Fault[] {
   return script.faults.filter((fault, index) => strikes(script, fault, index, asked))
 }
 
-function strikes(script: Script, fault: Fault, index: number, asked: Asked): boolean {
+function strikes(script: FaultScript, fault: Fault, index: number, asked: FaultTarget): boolean {
   const side = faultTable[fault.kind].side
   if (side !== 'any' && side !== asked.side) return false
   const match = fault.match ?? {}
@@ -323,7 +323,7 @@ function strikes(script: Script, fault: Fault, index: number, asked: Asked): boo
   return true
 }
 
-function fitsPath(glob: string, asked: Asked): boolean {
+function fitsPath(glob: string, asked: FaultTarget): boolean {
   if (glob === asked.side) return true
   const fits = globTest(glob)
   return fits(asked.shortPath) || fits(asked.path)

@@ -24,7 +24,7 @@ export interface ApiLimit {
 }
 
 /** The limits of both APIs. */
-export interface Limits {
+export interface SandboxLimits {
   readonly metrics: ApiLimit
   /** The bucket of the metrics API's metadata. */
   readonly metadata: ApiLimit
@@ -40,7 +40,7 @@ const wide: ApiLimit = {
 }
 
 /** Wide enough that a demo never waits, with the headers that each API is known for. */
-export const defaultLimits: Limits = {
+export const defaultLimits: SandboxLimits = {
   metrics: wide,
   metadata: wide,
   registry: { ...wide, daily: 1_000_000, snapshots: 10_000, headers: 'unix' },
@@ -63,10 +63,10 @@ export interface Usage {
 export const unused: Usage = { mark: 0, used: 0, recent: [], dayStart: 0, today: 0, snapshots: 0 }
 
 /** The answer to one request: whether it may pass, and what the headers say about what is left. */
-export type Verdict = ReturnType<typeof admit>['verdict']
+export type Admission = ReturnType<typeof admitRequest>['verdict']
 
 /** Judges one request at the instant `at` (Unix seconds, fractional); a refused request is not counted. */
-export function admit(limit: ApiLimit, before: Usage, at: number, isSnapshot: boolean) {
+export function admitRequest(limit: ApiLimit, before: Usage, at: number, isSnapshot: boolean) {
   const { rate } = limit
   const now = settle(limit, before, at)
   const free = rate === null ? Infinity : rate.requests - Math.ceil(now.used - 1e-9)
@@ -141,7 +141,7 @@ const countings: Readonly<
 }
 
 /** The limit headers of one answer; `at` is the instant of its `Date` header. */
-export function limitHeaders(limit: ApiLimit, verdict: Verdict, at: number): [string, string][] {
+export function limitHeaders(limit: ApiLimit, verdict: Admission, at: number): [string, string][] {
   const headers: [string, string][] = []
   if (limit.headers !== 'none' && limit.rate !== null) {
     const prefix = limit.headers === 'seconds' ? 'x-rate-limit-' : 'x-ratelimit-'
@@ -180,7 +180,7 @@ export const limitSyntax =
   'daily=N, snapshots=N, headers=seconds|unix|date|none, retry-after=seconds|date|none'
 
 /** Reads `metrics=fixed:600/60s,headers=seconds` onto the limits given; unnamed parts stay. */
-export function parseLimit(text: string, onto: Limits): Limits {
+export function parseLimit(text: string, onto: SandboxLimits): SandboxLimits {
   const match = /^(metrics|metadata|registry)=(.+)$/.exec(text.trim())
   const api = match?.[1]
   if ((api !== 'metrics' && api !== 'metadata' && api !== 'registry') || match?.[2] === undefined) {

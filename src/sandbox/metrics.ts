@@ -14,7 +14,7 @@ import { type Catalogue, dimensions, type Endpoint } from '../catalog/catalogue.
 import { parametersOf } from '../catalog/export.ts'
 import { count, day, end, formatInstant, type Interval, longestSeconds } from '../time.ts'
 import { streamPoints, type WirePoint } from './metrics-body.ts'
-import { notFound, Refusal, invalidParameter } from './refusal.ts'
+import { notFound, RefusedRequest, invalidParameter } from './refusal.ts'
 import {
   assetHas,
   unfinishedPoint,
@@ -58,7 +58,7 @@ export function answerMetrics(request: Request, env: MetricsEnv): Response {
   try {
     return answered(request, new URL(request.url), env)
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error
+    if (!(error instanceof RefusedRequest)) throw error
     return json(env, { error: error.message }, error.status)
   }
 }
@@ -67,9 +67,11 @@ function answered(request: Request, url: URL, env: MetricsEnv): Response {
   const { metricsPrefix, assetsPath, metadata: told } = env.catalogue.wire
   const described = env.metadata !== false ? describedPath(url, env.catalogue) : undefined
   if (!url.pathname.startsWith(metricsPrefix) && described === undefined) throw notFound('not found')
-  if (request.method !== 'GET') throw new Refusal(405, 'method_not_allowed', `method ${request.method} is not allowed`)
+  if (request.method !== 'GET')
+    throw new RefusedRequest(405, 'method_not_allowed', `method ${request.method} is not allowed`)
   const key = request.headers.get('x-api-key') ?? url.searchParams.get('api_key')
-  if (key !== env.key) throw new Refusal(401, 'unauthorized', key === null ? 'missing API key' : 'invalid API key')
+  if (key !== env.key)
+    throw new RefusedRequest(401, 'unauthorized', key === null ? 'missing API key' : 'invalid API key')
   if (described !== undefined) {
     const isStats = pathIn(url, told?.stats) !== undefined
     return json(env, isStats ? lagStats(described, url, env) : describePath(described, env))
@@ -101,7 +103,7 @@ function asked({ catalogue }: MetricsEnv, path: string, { searchParams }: URL): 
 
 function dataAnswer(ask: MetricsAsk, now: number, env: MetricsEnv): Response {
   if (env.maxPoints !== undefined && rangeSize(ask, now) > env.maxPoints)
-    throw new Refusal(413, 'too_large', `more than ${env.maxPoints} points in the range; ask for less`)
+    throw new RefusedRequest(413, 'too_large', `more than ${env.maxPoints} points in the range; ask for less`)
   const plain = wirePoints(ask, now, env)
   const points = env.edit ? env.edit(plain, now) : plain
   const type = ask.csv ? 'text/csv; charset=utf-8' : 'application/json'

@@ -1,5 +1,5 @@
 /** An answer other than 200 that the document names: status, code and a sentence. */
-export class Refusal extends Error {
+export class RefusedRequest extends Error {
   readonly status: number
   readonly code: string
 
@@ -11,18 +11,18 @@ export class Refusal extends Error {
 }
 
 /** A parameter that is unknown, repeated, or has a value that is not supported. */
-export function invalidParameter(message: string): Refusal {
-  return new Refusal(400, 'invalid_parameter', message)
+export function invalidParameter(message: string): RefusedRequest {
+  return new RefusedRequest(400, 'invalid_parameter', message)
 }
 
 /** A cursor that is malformed, from an earlier epoch, or beyond the head. */
-export function invalidCursor(message: string): Refusal {
-  return new Refusal(400, 'invalid_cursor', message)
+export function invalidCursor(message: string): RefusedRequest {
+  return new RefusedRequest(400, 'invalid_cursor', message)
 }
 
 /** Nothing under that path or id. */
-export function notFound(message: string): Refusal {
-  return new Refusal(404, 'not_found', message)
+export function notFound(message: string): RefusedRequest {
+  return new RefusedRequest(404, 'not_found', message)
 }
 
 /** Reads the query of a request: only the named parameters, each at most once and never empty. */

@@ -1,21 +1,21 @@
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { answerControl, type ControlPanel, type RequestRecord } from './control.ts'
-import { type Dialect, speak } from './dialect.ts'
-import { type Fault, createScript, fraction, pick, type Script, strike } from './faults.ts'
+import { type ProviderDialect, speak } from './dialect.ts'
+import { type Fault, createScript, fraction, pick, type FaultScript, strike } from './faults.ts'
 import {
   type ApiLimit,
-  admit,
+  admitRequest,
   defaultLimits,
   httpDate,
-  type Limits,
+  type SandboxLimits,
   limitHeaders,
   unused,
-  type Verdict,
+  type Admission,
 } from './limits.ts'
 import { answerMetrics, describedPath, type MetricsEnv } from './metrics.ts'
 import { editPoints, editsPoints, poison, poisons } from './point-faults.ts'
 import { answerRegistry, type Lie, type RegistryFaults, registryPrefix } from './registry/handler.ts'
-import { disturb, insteadOf, refusal, type Scene } from './transport.ts'
+import { disturb, insteadOf, refusalAnswer, type Scene } from './transport.ts'
 
 export type { RequestRecord }
 
@@ -27,8 +27,8 @@ export interface SandboxOptions
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>
   readonly scale: 'demo' | 'full'
   /** How it speaks otherwise than the usual provider (default: not at all). */
-  readonly dialect?: Dialect | undefined
-  readonly limits?: Limits
+  readonly dialect?: ProviderDialect | undefined
+  readonly limits?: SandboxLimits
   readonly faults?: readonly Fault[]
   /** Whether `/control` answers (default false). */
   readonly control?: boolean
@@ -61,7 +61,7 @@ const revokedPrefix = 'revoked-'
 type Side = 'metrics' | 'metadata' | 'registry'
 
 interface State extends ControlPanel {
-  script: Script
+  script: FaultScript
   readonly usage: Record<Side, typeof unused>
   count: number
 }
@@ -154,7 +154,7 @@ async function answerApi(
   state.count++
   const requestId = uuid(`${options.seed} ${state.count}`)
   const side = asks === 'registry' ? asks : 'metrics'
-  const { usage, verdict } = admit(
+  const { usage, verdict } = admitRequest(
     state.limits[asks],
     state.usage[asks],
     (options.pace ?? state.now)(),
@@ -171,7 +171,7 @@ async function answerApi(
   }
   const finish = (answer: Response) => withLimits(stamped(answer, options, now), state.limits[asks], verdict, scene)
   if (verdict.refused !== null) {
-    return finish(refusal(scene, 429, verdict.refused, verdict.refused.replaceAll('_', ' ')))
+    return finish(refusalAnswer(scene, 429, verdict.refused, verdict.refused.replaceAll('_', ' ')))
   }
   const struck = strike(state.script, asked(url, asks, options, now))
   for (const fault of struck) struckNames.push(fault.kind)
@@ -268,7 +268,7 @@ function stamped(answer: Response, options: SandboxOptions, now: number): Respon
   return answer
 }
 
-function withLimits(answer: Response, limit: ApiLimit, verdict: Verdict, scene: Scene): Response {
+function withLimits(answer: Response, limit: ApiLimit, verdict: Admission, scene: Scene): Response {
   for (const [name, value] of limitHeaders(limit, verdict, scene.now)) answer.headers.set(name, value)
   if (scene.side === 'registry') answer.headers.set('x-request-id', scene.requestId)
   return answer

@@ -30,7 +30,7 @@ function instead(fault: Fault, scene: Scene): Response | undefined {
   const { instead: answers }: FaultEntry = faultTable[fault.kind]
   if (answers === undefined || (fault.kind === 'too-large-413' && fault.points !== undefined)) return undefined
   const [status, code, message] = answers
-  const answer = refusal(scene, status, fault.code ?? code, message)
+  const answer = refusalAnswer(scene, status, fault.code ?? code, message)
   const retry = fault.retry ?? (fault.kind === 'status-429' ? 1 : undefined)
   if (retry !== undefined) {
     answer.headers.set('retry-after', retryAfterText(fault.date === true ? 'date' : 'seconds', scene.now, retry))
@@ -39,7 +39,7 @@ function instead(fault: Fault, scene: Scene): Response | undefined {
 }
 
 /** An error in the words of the API that was asked. */
-export function refusal(
+export function refusalAnswer(
   scene: Pick<Scene, 'side' | 'requestId'>,
   status: number,
   code: string,

@@ -143,12 +143,12 @@ export interface Redactor {
 }
 
 /** `data`: what may be a number of JSON stays as it is; `text`: every place that reads like a key is replaced. */
-export type Kind = 'data' | 'text'
+export type RedactionKind = 'data' | 'text'
 
 const nothing = Buffer.alloc(0)
 
 /** Replaces the keys, each of at least eight characters, in whatever form they come. */
-export function createRedactor(keys: readonly string[], kind: Kind): Redactor {
+export function createRedactor(keys: readonly string[], kind: RedactionKind): Redactor {
   const wanted = wantedOf(keys)
   if (wanted === null) return { push: (chunk) => chunk, end: () => nothing }
   const span = wanted.longest * longestCharacter
@@ -222,7 +222,7 @@ function read(reading: Reading, bytes: Buffer, from: number, to: number): void {
 }
 
 /** All at once what a redactor does to a stream. */
-export function redactBytes(bytes: Buffer, keys: readonly string[], kind: Kind): Buffer {
+export function redactBytes(bytes: Buffer, keys: readonly string[], kind: RedactionKind): Buffer {
   const wanted = wantedOf(keys)
   if (wanted === null) return bytes
   return replaced(wanted, bytes, bytes.length, kind === 'data' && wanted.numeric ? newReading() : null)[0]
@@ -232,7 +232,7 @@ const hiddenParameters = /([?&;](?:api[_-]?key|key|token)=)[^&\s"'<>]+/gi
 const hiddenHeaders = /((?:x-api-key|authorization)["']?\s*[:=]\s*["']?(?:bearer\s+)?)[^\s"',}]+/gi
 
 /** The text with every given secret, key parameter and key header replaced by `[key]`. */
-export function redact(text: string, secrets: readonly string[] = [], kind: Kind = 'text'): string {
+export function redact(text: string, secrets: readonly string[] = [], kind: RedactionKind = 'text'): string {
   const bytes = Buffer.from(text)
   const safe = redactBytes(bytes, secrets, kind)
   let clean = safe === bytes || safe.equals(bytes) ? text : safe.toString('utf8')

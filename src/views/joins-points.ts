@@ -38,7 +38,7 @@ const priced = 'supply/current_pit'
  * What is known of each metric, as texts of lines `key TAB value`. Binding a macro costs time for every node of its
  * expressions: a text is cheaper than a map, and a split that gives NULL is cheaper than `nullif`, which doubles its argument.
  */
-export interface Facts {
+export interface JoinFacts {
   /** metric -> its intervals by comma, then for each dimension that it takes `name=,default,others`; by tab. */
   readonly metrics: Sql
   /** `metric|interval` -> the files, by tab. */
@@ -50,7 +50,7 @@ export interface Facts {
 }
 
 /** The facts of these sources. */
-export function factsOf({ catalogue, files }: JoinSources): Facts {
+export function factsOf({ catalogue, files }: JoinSources): JoinFacts {
   const shares = files.flatMap((file) => sharesOf(file).map((share) => ({ ...share, path: file.path })))
   const held = Map.groupBy(shares, ({ metric, interval }) => `${metric}|${interval}`)
   const lags = [...held].map(([key, own]): [string, string] => [key, String(smallestLag(own))])
@@ -123,7 +123,13 @@ function intervalsOf(catalogue: Catalogue, files: readonly HeldFile[]): Map<stri
  * available_at, v, o`. The text of the query is put together while the macro is bound, so that only what is needed is
  * parsed and only the files of these metrics are opened; a mistake is an error even where no row is read.
  */
-export function pointsOf(sources: JoinSources, facts: Facts, names: string, interval: Sql, alone = false): Sql {
+export function joinPointsSql(
+  sources: JoinSources,
+  facts: JoinFacts,
+  names: string,
+  interval: Sql,
+  alone = false,
+): Sql {
   if (names === 'metric')
     return `query(list_transform(${factsFor(facts, names)}, lambda fact: CASE
       ${mistakes(names, interval)}
@@ -142,7 +148,7 @@ export function pointsOf(sources: JoinSources, facts: Facts, names: string, inte
       ELSE ${withHoles(sources, all(rulesOf(facts, interval)), interval, `${text}, ${prices}`, alone)} END)[1])`
 }
 
-function rulesOf(facts: Facts, interval: Sql): Sql {
+function rulesOf(facts: JoinFacts, interval: Sql): Sql {
   return lookUp(facts.rules, `fact['name'], '|', CAST(${interval} AS VARCHAR)`)
 }
 
@@ -160,7 +166,7 @@ function withHoles(sources: JoinSources, rules: Sql, interval: Sql, text: Sql, a
 }
 
 /** The text for the one metric that `fact` is about. */
-function textOfOne(sources: JoinSources, facts: Facts, interval: Sql): Sql {
+function textOfOne(sources: JoinSources, facts: JoinFacts, interval: Sql): Sql {
   const own = { names: "fact['name']", interval }
   const files = filesText(sources, filesOf(sources, facts, interval))
   return `CASE WHEN fact['name'] = '${price}' THEN ${said(priceText(sources), own)}
@@ -173,7 +179,7 @@ function textOfOne(sources: JoinSources, facts: Facts, interval: Sql): Sql {
  */
 export function seriesOf(
   sources: JoinSources,
-  facts: Facts,
+  facts: JoinFacts,
   pointer: Sql,
   leaf: (column: string, at: Sql) => Sql,
 ): Sql {
@@ -214,7 +220,7 @@ export function pathOf(name: Sql): Sql {
 }
 
 /** Name and line of each metric, as a list; in the arguments of a table function `fact.name` would be the text of that name. */
-function factsFor(facts: Facts, names: string): Sql {
+function factsFor(facts: JoinFacts, names: string): Sql {
   const fact = (name: Sql): Sql => `{'name': ${name}, 'line': ${lookUp(facts.metrics, name)}}`
   if (names === 'metric') return `[${fact(pathOf(names))}]`
   const list = `list_transform(CAST(metrics AS VARCHAR[]), lambda name: split_part(name, '#', 1))`
@@ -244,7 +250,7 @@ function badPointer(names: string): Sql {
 }
 
 /** A metric without files names any file of the lake, whose rows the filter then drops. */
-function filesOf(sources: JoinSources, facts: Facts, interval: Sql): Sql {
+function filesOf(sources: JoinSources, facts: JoinFacts, interval: Sql): Sql {
   return `coalesce(${lookUp(facts.files, `fact['name'], '|', CAST(${interval} AS VARCHAR)`)}, ${quote(fallback(sources))})`
 }
 

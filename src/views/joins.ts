@@ -1,13 +1,13 @@
 import { countSql, endSql, fitsSql, lengthSql, micros, type Sql, startSql } from '../intervals-sql.ts'
 import {
   type JoinDimension,
-  type Facts,
+  type JoinFacts,
   factsOf,
   type JoinSources,
   lookUp,
   metricName,
   pathOf,
-  pointsOf,
+  joinPointsSql,
   seriesOf,
   wantedOf,
 } from './joins-points.ts'
@@ -46,8 +46,8 @@ export function joinWords(sources: JoinSources): Readonly<Record<string, (argume
   const facts = factsOf(sources)
   const { weekStart } = sources
   const words: Readonly<Record<string, (...parts: string[]) => string>> = {
-    points_of: (names = '', interval = '"interval"') => pointsOf(sources, facts, names, interval),
-    unsettled_of: (names = '') => pointsOf(sources, facts, names, '"interval"', true),
+    points_of: (names = '', interval = '"interval"') => joinPointsSql(sources, facts, names, interval),
+    unsettled_of: (names = '') => joinPointsSql(sources, facts, names, '"interval"', true),
     wanted: (dimension = '', line = '') => wantedOf(dimension as JoinDimension, line),
     line: (name = '') => lookUp(facts.metrics, name),
     series: () => seriesOf(sources, facts, pointerSql(metricName), leafSql),
@@ -80,7 +80,7 @@ export function joinWords(sources: JoinSources): Readonly<Record<string, (argume
 }
 
 /** With other clocks than those of the files in view the end of the interval is the only safe bound. */
-function lagSql(facts: Facts, metric: Sql): Sql {
+function lagSql(facts: JoinFacts, metric: Sql): Sql {
   const own = lookUp(facts.lags, `${metric}, '|', CAST("interval" AS VARCHAR)`)
   return `least(coalesce(CAST(${own} AS BIGINT), 0), CASE WHEN ${backfillSql} OR NOT ${unsetSql('observed_as_of')} OR ${beyondAsked} THEN 0 END)`
 }

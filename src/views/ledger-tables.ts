@@ -4,7 +4,7 @@ import { archivable, type Archived } from '../ledger/archive.ts'
 import { acceptedToo, ofPassed } from '../ledger/differences.ts'
 import { archivedState } from '../ledger/held.ts'
 import { acceptedPrefix } from '../registry/accepted.ts'
-import { type Columns, declared } from './relations.ts'
+import { type TypedColumns, declared } from './relations.ts'
 import { footerSql } from '../store/parquet.ts'
 import { writeStream } from '../store/files.ts'
 import { createHash } from 'node:crypto'
@@ -17,7 +17,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 
 /** A table of the lake's own knowledge: its columns and its rows, each as one JSON object in one line. */
 interface Exported {
-  readonly columns: Columns
+  readonly columns: TypedColumns
   readonly lines: (ledger: Ledger) => Iterable<string>
 }
 

@@ -79,13 +79,13 @@ export function readPoints(root: string, files: readonly Pick<Listed, 'path'>[])
 }
 
 /** Columns that a file of an earlier time lacks are NULL; the types are those of the table whatever its files say. */
-function readSql(root: string, columns: Columns, files: readonly Listed[], options: string): string {
+function readSql(root: string, columns: TypedColumns, files: readonly Listed[], options: string): string {
   const read = `read_parquet(${pathList(root, files)}, union_by_name = true, ${bare}${options})`
   return `(FROM ${emptySql(columns)} UNION ALL BY NAME FROM ${read})`
 }
 
 /** One file may stand for several dates: the label, not the path, is the date. */
-function datedSql(root: string, columns: Columns, files: readonly Listed[]): string {
+function datedSql(root: string, columns: TypedColumns, files: readonly Listed[]): string {
   if (files.length === 0) return emptySql([['snapshot_date', 'DATE'], ...columns])
   // One text instead of a literal for each: it is bound faster, and `range` tells the optimizer that the list is short.
   const lines = files.map((file) => `${file.label} ${file.path}`).join('\n')
@@ -100,7 +100,7 @@ function datedSql(root: string, columns: Columns, files: readonly Listed[]): str
  * Files whose columns are those of the table are read bare: only then are they opened no sooner than they are needed,
  * and not at all where the join asks for the files of other dates.
  */
-function readDated(root: string, columns: Columns, files: readonly Listed[]): string {
+function readDated(root: string, columns: TypedColumns, files: readonly Listed[]): string {
   const mark = columnsMark(columns)
   if (files.every(({ meta }) => meta['columns'] === mark))
     return `read_parquet(${pathList(root, files)}, hive_partitioning = false, filename = true)`
@@ -108,7 +108,7 @@ function readDated(root: string, columns: Columns, files: readonly Listed[]): st
 }
 
 /** A relation of these columns without a row. */
-export function emptySql(columns: Columns): string {
+export function emptySql(columns: TypedColumns): string {
   const typed = columns.map(([name, type]) => `CAST(NULL AS ${type}) AS ${quoteName(name)}`)
   return `(SELECT ${typed.join(', ')} WHERE false)`
 }
@@ -141,10 +141,10 @@ export function ledgerSql(root: string, path: string, files: readonly Pick<Liste
 }
 
 /** Names and DuckDB types of the columns of a table, in their order. */
-export type Columns = readonly RegistryColumn[]
+export type TypedColumns = readonly RegistryColumn[]
 
 /** Columns as SQL declares them: `id VARCHAR, since TIMESTAMPTZ`. */
-export function declared(text: string): Columns {
+export function declared(text: string): TypedColumns {
   return text.split(',').map((one) => {
     const [name = '', type = ''] = one.trim().split(' ')
     return [name, type]
@@ -157,14 +157,14 @@ export const pointColumns = declared(`asset VARCHAR, currency VARCHAR, exchange 
   computed_at TIMESTAMPTZ, available_rule_at TIMESTAMPTZ, params VARCHAR, metric VARCHAR, interval VARCHAR`)
 
 /** The tables that are not of the registry. */
-const otherTables: Readonly<Record<string, Columns>> = {
+const otherTables: Readonly<Record<string, TypedColumns>> = {
   points: pointColumns,
   metric_assets: declared('id VARCHAR, symbol VARCHAR, addresses VARCHAR, record VARCHAR, observed_at TIMESTAMPTZ'),
 }
 
 /** The columns of a table's files, and whether these are whole states, each of a date. */
 interface Table {
-  readonly columns: Columns
+  readonly columns: TypedColumns
   readonly dated: boolean
 }
 

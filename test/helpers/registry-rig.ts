@@ -12,7 +12,7 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import { recordTables, relation } from '../../src/registry/columns.ts'
 import { tableFiles } from '../../src/registry/held.ts'
 import { parseFault } from '../../src/sandbox/faults.ts'
-import { type ApiLimit, defaultLimits, type Limits } from '../../src/sandbox/limits.ts'
+import { type ApiLimit, defaultLimits, type SandboxLimits } from '../../src/sandbox/limits.ts'
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { serve } from '../../src/sandbox/server.ts'
 import { resolveSettings } from '../../src/config/settings.ts'
@@ -62,7 +62,7 @@ export async function withRegistryRig(
 ): Promise<void> {
   const root = mkdtempSync(join(tmpdir(), 'pitlake-registry-'))
   const clock = { now }
-  const limits: Limits = { ...defaultLimits, registry: { ...defaultLimits.registry, ...provider.registry } }
+  const limits: SandboxLimits = { ...defaultLimits, registry: { ...defaultLimits.registry, ...provider.registry } }
   const sandbox = createSandbox({
     catalogue,
     seed: 5,

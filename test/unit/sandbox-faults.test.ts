@@ -5,7 +5,7 @@ import {
   faultTable,
   parseFault,
   readFault,
-  type Asked,
+  type FaultTarget,
   createScript,
   strike,
 } from '../../src/sandbox/faults.ts'
@@ -56,7 +56,7 @@ describe('the text form', () => {
 })
 
 describe('which requests are struck', () => {
-  const asked = (over: Partial<Asked> = {}): Asked => ({
+  const asked = (over: Partial<FaultTarget> = {}): FaultTarget => ({
     side: 'metrics',
     path: '/v1/metrics/indicators/a_pit',
     shortPath: 'indicators/a_pit',
@@ -65,7 +65,7 @@ describe('which requests are struck', () => {
     now: 1000,
     ...over,
   })
-  const strikes = (text: string, requests: readonly Asked[], seed = 1): boolean[] => {
+  const strikes = (text: string, requests: readonly FaultTarget[], seed = 1): boolean[] => {
     const script = createScript([parseFault(text)], seed, 0)
     return requests.map((request) => strike(script, request).length > 0)
   }

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { LakeError } from '../../src/errors.ts'
 import {
-  admit,
+  admitRequest,
   type ApiLimit,
   defaultLimits,
   httpDate,
@@ -23,7 +23,7 @@ const rated = (kind: RateRule['kind'], requests: number, seconds: number): ApiLi
 function run(limit: ApiLimit, instants: readonly number[], isSnapshot = false) {
   let usage: Usage = unused
   return instants.map((at) => {
-    const judged = admit(limit, usage, at, isSnapshot)
+    const judged = admitRequest(limit, usage, at, isSnapshot)
     usage = judged.usage
     return { at, ...judged.verdict }
   })
@@ -70,11 +70,11 @@ describe('rate rules', () => {
         const passed: number[] = []
         for (const gap of gaps) {
           at += gap
-          const judged = admit(limit, usage, at, false)
+          const judged = admitRequest(limit, usage, at, false)
           if (judged.verdict.refused === null) passed.push(at)
           else {
             expect(judged.verdict.wait).toBeGreaterThan(0)
-            expect(admit(limit, judged.usage, at + judged.verdict.wait + 1e-6, false).verdict.refused).toBeNull()
+            expect(admitRequest(limit, judged.usage, at + judged.verdict.wait + 1e-6, false).verdict.refused).toBeNull()
           }
           usage = judged.usage
         }
@@ -98,17 +98,17 @@ describe('quotas', () => {
 
   test('the snapshot limit refuses snapshots only', () => {
     const limit = { ...plain, snapshots: 1 }
-    const first = admit(limit, unused, 10, true)
-    expect(admit(limit, first.usage, 11, true).verdict.refused).toBe('snapshot_limit')
-    expect(admit(limit, first.usage, 11, false).verdict.refused).toBeNull()
-    expect(admit(limit, first.usage, 86_400, true).verdict.refused).toBeNull()
+    const first = admitRequest(limit, unused, 10, true)
+    expect(admitRequest(limit, first.usage, 11, true).verdict.refused).toBe('snapshot_limit')
+    expect(admitRequest(limit, first.usage, 11, false).verdict.refused).toBeNull()
+    expect(admitRequest(limit, first.usage, 86_400, true).verdict.refused).toBeNull()
   })
 })
 
 describe('headers', () => {
   const at = 1_717_200_000.25
   const headersOf = (limit: ApiLimit) =>
-    Object.fromEntries(limitHeaders(limit, admit(limit, unused, at, false).verdict, at))
+    Object.fromEntries(limitHeaders(limit, admitRequest(limit, unused, at, false).verdict, at))
   const base = rated('fixed', 600, 60)
 
   test('in three dialects, rounded so that nobody comes too early', () => {

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   createRedactor,
-  type Kind,
+  type RedactionKind,
   redact,
   redactBytes,
   shortestKey,
@@ -33,7 +33,12 @@ const spelling = fc.oneof(
 const filler = fc.string({ unit: fc.constantFrom('a', '1', ' ', '\\n', '\\"', '\\\\', '%', '%41', 'é', 'sk-Zq', '{}') })
 
 /** The text through a redactor in pieces of these sizes. */
-function inPieces(text: string, sizes: readonly number[], kind: Kind, secrets: readonly string[] = keys): string {
+function inPieces(
+  text: string,
+  sizes: readonly number[],
+  kind: RedactionKind,
+  secrets: readonly string[] = keys,
+): string {
   const bytes = Buffer.from(text)
   const redactor = createRedactor(secrets, kind)
   const parts: Buffer[] = []
@@ -89,7 +94,7 @@ describe('every form of a key', () => {
 
 describe('a key of digits', () => {
   const digits = '1234567890'
-  const redacted = (text: string, kind: Kind): string[] =>
+  const redacted = (text: string, kind: RedactionKind): string[] =>
     [[1], [7, 3], [10_000]].map((sizes) => inPieces(text, sizes, kind, [digits]))
 
   test('is replaced inside strings and left alone in numbers', () => {

@@ -1,5 +1,5 @@
 import { formatDate, formatInstant, hour } from '../../time.ts'
-import type { Row } from './store.ts'
+import type { EntityRow } from './store.ts'
 import { assetClasses, type Chain, disclosures, firstWords, jurisdictions, secondWords } from './vocabulary.ts'
 import { hashText, unit } from '../world/noise.ts'
 
@@ -18,14 +18,14 @@ export function disclosure(field: string, source: Chance): string | null {
 }
 
 /** One published document of an issuer or product. */
-export function publishedDocument(owner: string, at: number, source: Chance): Row {
+export function publishedDocument(owner: string, at: number, source: Chance): EntityRow {
   const title = source.pick(['Prospectus', 'Final Terms', 'Key Information Document', 'Attestation', 'Annual Report'])
   const published = formatDate(at - source.int(200) * 24 * hour)
   return { title, url: `https://docs.example.org/${owner}/${slug(title)}-${published}.pdf`, published }
 }
 
 /** One source that an issuer published about a deployment; some are known by their digest alone. */
-export function provenance(at: number, source: Chance): Row {
+export function provenance(at: number, source: Chance): EntityRow {
   const kind = source.pick(['issuer_site', 'prospectus', 'explorer', 'api'])
   const observed = { document_hash: documentHash(source), observed_at: formatInstant(at), kind }
   return source.yes(0.15)
@@ -46,7 +46,7 @@ export function assetName(kind: string, source: Chance): string {
 }
 
 /** A new asset. */
-export function assetRow(id: string, name: string, kind: string, source: Chance, fixedTicker?: string): Row {
+export function assetRow(id: string, name: string, kind: string, source: Chance, fixedTicker?: string): EntityRow {
   const hasIsin = !['stablecoins', 'commodities', 'pe-vc', 'carbon-credits'].includes(kind) && source.yes(0.8)
   return {
     id,

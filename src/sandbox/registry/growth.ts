@@ -12,7 +12,16 @@ import {
   slug,
   wordPair,
 } from './entities.ts'
-import { type EntityType, type Ref, type Row, type Store, createdSeq, rowNow, write, type Change } from './store.ts'
+import {
+  type EntityType,
+  type Ref,
+  type EntityRow,
+  type Store,
+  createdSeq,
+  rowNow,
+  write,
+  type RowChange,
+} from './store.ts'
 import {
   type Chain,
   chains,
@@ -28,7 +37,7 @@ import {
 import { dateAt } from '../world/assets.ts'
 
 /** The registry while it is being written: the log, the ids to choose from, the choices and the instant of writing. */
-export interface Draft {
+export interface RegistryDraft {
   readonly store: Store
   readonly pools: ReadonlyMap<EntityType, string[]>
   source: Chance
@@ -36,14 +45,14 @@ export interface Draft {
 }
 
 /** An id that no entity of the type ever had: the wanted one, or that with the next free number. */
-export function freshId(draft: Draft, type: EntityType, wanted: string): string {
+export function freshId(draft: RegistryDraft, type: EntityType, wanted: string): string {
   let id = wanted
   for (let n = 2; createdSeq(draft.store, type, id) !== undefined; n++) id = `${wanted}-${n}`
   return id
 }
 
 /** Writes a new entity and makes it one to choose from. */
-export function create(draft: Draft, type: EntityType, row: Row, also: readonly Ref[] = []): string {
+export function create(draft: RegistryDraft, type: EntityType, row: EntityRow, also: readonly Ref[] = []): string {
   const id = row['id'] as string
   write(draft.store, draft.at, [{ type, id, row }], also)
   draft.pools.get(type)?.push(id)
@@ -51,12 +60,12 @@ export function create(draft: Draft, type: EntityType, row: Row, also: readonly 
 }
 
 /** Writes a changed row of an entity that is there. */
-function change(draft: Draft, type: EntityType, row: Row, fields: Row): void {
+function change(draft: RegistryDraft, type: EntityType, row: EntityRow, fields: EntityRow): void {
   write(draft.store, draft.at, [{ type, id: row['id'] as string, row: { ...row, ...fields } }])
 }
 
 /** A random entity of the type whose row passes; undefined when a few draws find none. */
-function choose(draft: Draft, type: EntityType, passes: (row: Row) => boolean): Row | undefined {
+function choose(draft: RegistryDraft, type: EntityType, passes: (row: EntityRow) => boolean): EntityRow | undefined {
   const pool = draft.pools.get(type) ?? []
   for (let draw = 0; draw < 12 && pool.length > 0; draw++) {
     const row = rowNow(draft.store, type, draft.source.pick(pool))
@@ -66,12 +75,12 @@ function choose(draft: Draft, type: EntityType, passes: (row: Row) => boolean): 
 }
 
 /** Whether the status is active. */
-function isActive(row: Row): boolean {
+function isActive(row: EntityRow): boolean {
   return row['status'] === 'active'
 }
 
 /** A new issuer without listings. */
-export function newIssuer(draft: Draft): Row {
+export function newIssuer(draft: RegistryDraft): EntityRow {
   const { source, at } = draft
   const name = `${wordPair(source)} ${source.pick(issuerForms)}`
   const id = freshId(draft, 'issuer', slug(name))
@@ -93,7 +102,7 @@ export function newIssuer(draft: Draft): Row {
 }
 
 /** A new asset, of the class when one is given. */
-export function newAsset(draft: Draft, kind = assetClass(draft.source)): Row {
+export function newAsset(draft: RegistryDraft, kind = assetClass(draft.source)): EntityRow {
   const name = assetName(kind, draft.source)
   const row = assetRow(freshId(draft, 'asset', slug(name)), name, kind, draft.source)
   create(draft, 'asset', row)
@@ -101,7 +110,7 @@ export function newAsset(draft: Draft, kind = assetClass(draft.source)): Row {
 }
 
 /** A new venue without listings, of the type when one is given. */
-export function newVenue(draft: Draft, type: string = draft.source.pick(venueTypes)): Row {
+export function newVenue(draft: RegistryDraft, type: string = draft.source.pick(venueTypes)): EntityRow {
   const name = `${wordPair(draft.source)} ${type === 'perp-dex' ? 'Perps' : 'Exchange'}`
   const id = freshId(draft, 'venue', slug(name))
   const row = { id, name, venue_type: type, url: `https://${id}.example.org`, listings: [] }
@@ -110,7 +119,7 @@ export function newVenue(draft: Draft, type: string = draft.source.pick(venueTyp
 }
 
 /** A new perpetual or future on an asset that has a ticker. */
-export function newDerivative(draft: Draft): void {
+export function newDerivative(draft: RegistryDraft): void {
   const asset = choose(draft, 'asset', (row) => row['ticker'] !== null)
   const venue = choose(draft, 'venue', () => true)
   if (!asset || !venue) return
@@ -124,14 +133,14 @@ export function newDerivative(draft: Draft): void {
 
 /** What a caller may fix about a new product. */
 interface ProductWish {
-  readonly asset?: Row | undefined
+  readonly asset?: EntityRow | undefined
   readonly symbol?: string
   readonly notIssuer?: string
   readonly deployments?: number
 }
 
 /** A new product of an active issuer with its first deployments; its id. */
-export function newProduct(draft: Draft, wish: ProductWish = {}): string {
+export function newProduct(draft: RegistryDraft, wish: ProductWish = {}): string {
   const { source } = draft
   const issuer = choose(draft, 'issuer', (row) => isActive(row) && row['id'] !== wish.notIssuer) ?? newIssuer(draft)
   const known = source.yes(0.55) ? choose(draft, 'asset', () => true) : undefined
@@ -156,7 +165,11 @@ export function newProduct(draft: Draft, wish: ProductWish = {}): string {
 }
 
 /** A new deployment of the product, on the chain and at the address when they are given; its id. */
-export function newDeployment(draft: Draft, product: string, fixed: { chain?: string; address?: string } = {}): string {
+export function newDeployment(
+  draft: RegistryDraft,
+  product: string,
+  fixed: { chain?: string; address?: string } = {},
+): string {
   const { source } = draft
   const chain = chainOf(fixed.chain) ?? chainByUse(source)
   const id = freshId(draft, 'deployment', `${product}-${chain.name}`)
@@ -183,7 +196,7 @@ function chainOf(id: string | undefined): Chain | undefined {
   return chains.find(({ ids }) => id !== undefined && ids.includes(id))
 }
 
-function productSymbol(asset: Row, issuer: Row): string {
+function productSymbol(asset: EntityRow, issuer: EntityRow): string {
   const base = (asset['ticker'] as string | null) ?? initials(String(asset['name']))
   const style = String(issuer['id']).length % 4
   return [`${base}x`, `b${base}`, `${base}on`, base][style] as string
@@ -198,12 +211,16 @@ function initials(name: string): string {
 }
 
 /** Something that the ingestion may find on a morning. */
-export type Finding = (draft: Draft) => void
+export type Happening = (draft: RegistryDraft) => void
 
 const any = (): boolean => true
 
 /** What happens to an entity of the type whose row passes, where one is found. */
-function on(type: EntityType, passes: (row: Row) => boolean, act: (draft: Draft, row: Row) => void): Finding {
+function on(
+  type: EntityType,
+  passes: (row: EntityRow) => boolean,
+  act: (draft: RegistryDraft, row: EntityRow) => void,
+): Happening {
   return (draft) => {
     const row = choose(draft, type, passes)
     if (row) act(draft, row)
@@ -211,16 +228,16 @@ function on(type: EntityType, passes: (row: Row) => boolean, act: (draft: Draft,
 }
 
 /** Such an entity gets these fields. */
-function turn(type: EntityType, passes: (row: Row) => boolean, fields: Row): Finding {
+function turn(type: EntityType, passes: (row: EntityRow) => boolean, fields: EntityRow): Happening {
   return on(type, passes, (draft, row) => change(draft, type, row, fields))
 }
 
 const inactive = { status: 'inactive' }
-const is = (field: string, value: string) => (row: Row) => row[field] === value
+const is = (field: string, value: string) => (row: EntityRow) => row[field] === value
 
 /** An issuer with few products closes: it and all it issued become inactive. */
-const retireIssuer: Finding = (draft) => {
-  const few = (row: Row): boolean => isActive(row) && productsOf(draft, row).length <= 4
+const retireIssuer: Happening = (draft) => {
+  const few = (row: EntityRow): boolean => isActive(row) && productsOf(draft, row).length <= 4
   const close = on('issuer', few, (_, issuer) => {
     for (const product of productsOf(draft, issuer)) if (isActive(product)) windDown(draft, product)
     change(draft, 'issuer', issuer, inactive)
@@ -238,7 +255,7 @@ const correctAddress = on('deployment', isActive, (draft, old) => {
 /** The sources of a deployment were read again: one is added or dated anew. */
 const readSources = on('deployment', isActive, (draft, row) => {
   const fresh = provenance(draft.at, draft.source)
-  const held = row['provenance'] as Row[]
+  const held = row['provenance'] as EntityRow[]
   change(draft, 'deployment', row, { provenance: held.length > 2 ? [fresh, ...held.slice(0, 2)] : [...held, fresh] })
 })
 
@@ -246,7 +263,7 @@ const readSources = on('deployment', isActive, (draft, row) => {
 const removeProduct = on('product', any, (draft, product) => {
   const id = product['id'] as string
   const gone = liveDeployments(draft, id).map(
-    (row): Change => ({ type: 'deployment', id: row['id'] as string, row: null }),
+    (row): RowChange => ({ type: 'deployment', id: row['id'] as string, row: null }),
   )
   write(draft.store, draft.at, [...gone, { type: 'product', id, row: null }])
 })
@@ -259,23 +276,23 @@ const readDisclosure = on('issuer', isActive, (draft, issuer) => {
 })
 
 /** An issuer or a product publishes a document. */
-const publishDocument: Finding = (draft) => {
+const publishDocument: Happening = (draft) => {
   const type = draft.source.yes(0.3) ? 'issuer' : 'product'
   const publish = on(type, isActive, (_, row) => {
     const fresh = publishedDocument(row['id'] as string, draft.at, draft.source)
-    change(draft, type, row, { documents: [...(row['documents'] as Row[]), fresh].slice(-6) })
+    change(draft, type, row, { documents: [...(row['documents'] as EntityRow[]), fresh].slice(-6) })
   })
   publish(draft)
 }
 
 /** A venue lists an issuer or drops it: both records change in one entry of the log. */
-export const listIssuer: Finding = (draft) => {
+export const listIssuer: Happening = (draft) => {
   const issuer = choose(draft, 'issuer', isActive)
   const venue = choose(draft, 'venue', any)
   if (!issuer || !venue) return
   const since = formatDate(draft.at)
-  const toggle = (row: Row, key: string, other: Row): Row => {
-    const held = row['listings'] as Row[]
+  const toggle = (row: EntityRow, key: string, other: EntityRow): EntityRow => {
+    const held = row['listings'] as EntityRow[]
     const rest = held.filter((listing) => listing[key] !== other['id'])
     return { ...row, listings: rest.length < held.length ? rest : [...held, { [key]: other['id'], since }] }
   }
@@ -286,12 +303,12 @@ export const listIssuer: Finding = (draft) => {
 }
 
 /** A venue opens a market in a product. */
-const listProduct: Finding = (draft) => {
+const listProduct: Happening = (draft) => {
   const product = choose(draft, 'product', isActive)
   const venue = choose(draft, 'venue', any)
   if (!product || !venue) return
   const pair = `${String(product['symbol'])}/${draft.source.pick(['USD', 'USDT', 'USDC', 'EUR'])}`
-  const held = product['listings'] as Row[]
+  const held = product['listings'] as EntityRow[]
   if (held.some((listing) => listing['venue_id'] === venue['id'])) return
   const fresh = { venue_id: venue['id'], pair, since: formatDate(draft.at) }
   change(draft, 'product', product, { listings: [...held, fresh].slice(-5) })
@@ -308,7 +325,7 @@ const addDeployment = on('product', isActive, (draft, product) => {
 })
 
 /** An entity of a kind that no document lists, new or changed. */
-const meetCommittee: Finding = (draft) => {
+const meetCommittee: Happening = (draft) => {
   const known = draft.source.yes(0.5) ? choose(draft, 'committee', any) : undefined
   const last_meeting = formatInstant(draft.at)
   if (known) return change(draft, 'committee', known, { last_meeting })
@@ -317,17 +334,17 @@ const meetCommittee: Finding = (draft) => {
 }
 
 /** An entry of the log that no reader is told of. */
-export const noteRunFacts: Finding = (draft) => {
+export const noteUnseen: Happening = (draft) => {
   write(draft.store, draft.at, [])
 }
 
 /** A sweep over records that changed nothing a reader sees: many such entries in a row. */
-export const noteSweep: Finding = (draft) => {
-  for (let n = 20 + draft.source.int(220); n > 0; n--) noteRunFacts(draft)
+export const noteSweep: Happening = (draft) => {
+  for (let n = 20 + draft.source.int(220); n > 0; n--) noteUnseen(draft)
 }
 
 /** What a weekday morning brings on average at demo size; rates with a date begin on it, once for certain. */
-export const rates: readonly (readonly [mean: number, find: Finding, from?: number])[] = [
+export const rates: readonly (readonly [mean: number, find: Happening, from?: number])[] = [
   [0.36, (draft) => void newProduct(draft)],
   [0.03, (draft) => void newIssuer(draft)],
   [0.06, (draft) => void newAsset(draft)],
@@ -357,20 +374,20 @@ export const rates: readonly (readonly [mean: number, find: Finding, from?: numb
 ]
 
 /** An issuer winds a product down: the product and its live deployments become inactive. */
-function windDown(draft: Draft, product: Row): void {
+function windDown(draft: RegistryDraft, product: EntityRow): void {
   for (const row of liveDeployments(draft, product['id'] as string)) {
     if (row['status'] !== 'inactive') change(draft, 'deployment', row, inactive)
   }
   change(draft, 'product', product, inactive)
 }
 
-function liveDeployments(draft: Draft, product: string): Row[] {
+function liveDeployments(draft: RegistryDraft, product: string): EntityRow[] {
   const ids = draft.store.deploymentsOf.get(product) ?? []
   return ids.map((id) => rowNow(draft.store, 'deployment', id)).filter((row) => row !== undefined)
 }
 
-function productsOf(draft: Draft, issuer: Row): Row[] {
+function productsOf(draft: RegistryDraft, issuer: EntityRow): EntityRow[] {
   const ids = draft.pools.get('product') ?? []
   const rows = ids.map((id) => rowNow(draft.store, 'product', id))
-  return rows.filter((row) => row !== undefined && row['issuer_id'] === issuer['id']) as Row[]
+  return rows.filter((row) => row !== undefined && row['issuer_id'] === issuer['id']) as EntityRow[]
 }

@@ -1,9 +1,9 @@
 import { formatInstant } from '../../time.ts'
-import { type RegistryScale, type RegistryView, type Table, tables, viewAt } from './state.ts'
+import { type RegistryScale, type RegistryView, type EntityTable, tables, viewAt } from './state.ts'
 import { hashText } from '../world/noise.ts'
 import { type FeedFaults, feedPage, writeCursor, detail, listPage, snapshotBody } from './lists.ts'
-import { Refusal, notFound, readQuery } from '../refusal.ts'
-import type { EntityType, Row } from './store.ts'
+import { RefusedRequest, notFound, readQuery } from '../refusal.ts'
+import type { EntityType, EntityRow } from './store.ts'
 
 /** What the registry side of the sandbox answers from: seed, keys, clock, size, epochs and faults. */
 export interface RegistryEnv {
@@ -62,7 +62,7 @@ export function answerRegistry(request: Request, env: RegistryEnv): Response {
     if (response.body === null) response.headers.delete('content-type')
     return response
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error
+    if (!(error instanceof RefusedRequest)) throw error
     const body = { error: { code: error.code, message: error.message }, request_id: id }
     const allow = error.status === 405 ? { allow: 'GET' } : {}
     return new Response(JSON.stringify(body), { status: error.status, headers: { ...headers, ...allow } })
@@ -71,7 +71,7 @@ export function answerRegistry(request: Request, env: RegistryEnv): Response {
 
 function route(request: Request, env: RegistryEnv, now: number): Response {
   const url = new URL(request.url)
-  if (request.method !== 'GET') throw new Refusal(405, 'method_not_allowed', 'only GET is answered')
+  if (request.method !== 'GET') throw new RefusedRequest(405, 'method_not_allowed', 'only GET is answered')
   authorize(request, url.searchParams, env)
   const inside = url.pathname.startsWith(`${registryPrefix}/`)
   const [segment = '', ...rest] = inside ? url.pathname.slice(registryPrefix.length + 1).split('/') : ['']
@@ -87,8 +87,8 @@ function route(request: Request, env: RegistryEnv, now: number): Response {
     return Response.json({ cursor: headCursor(view, env), as_of })
   }
   if (!Object.hasOwn(tables, segment) || rest.length > 1) throw notFound('no such path')
-  const table = segment as Table
-  const omits = (own: Table, id: string): boolean => isLied(lies, 'filter-omits', tables[own], id)
+  const table = segment as EntityTable
+  const omits = (own: EntityTable, id: string): boolean => isLied(lies, 'filter-omits', tables[own], id)
   if (rest[0] === undefined) return tagged(request, listPage(view, table, url.searchParams, omits), as_of)
   return tagged(request, { data: detail(view, table, decoded(rest[0]), url.searchParams) }, as_of)
 }
@@ -100,12 +100,12 @@ function authorize(request: Request, query: URLSearchParams, env: RegistryEnv): 
   }
   const key = /^Bearer ([^\s]+)$/i.exec(request.headers.get('authorization') ?? '')?.[1]
   if (key === undefined) throw unauthorized('missing or malformed key')
-  if (env.revokedKey !== undefined && key === env.revokedKey) throw new Refusal(403, 'forbidden', 'key revoked')
+  if (env.revokedKey !== undefined && key === env.revokedKey) throw new RefusedRequest(403, 'forbidden', 'key revoked')
   if (key !== env.key) throw unauthorized('unknown key')
 }
 
-function unauthorized(message: string): Refusal {
-  return new Refusal(401, 'unauthorized', message)
+function unauthorized(message: string): RefusedRequest {
+  return new RefusedRequest(401, 'unauthorized', message)
 }
 
 function snapshot(view: RegistryView, env: RegistryEnv, query: URLSearchParams, as_of: string): Response {
@@ -155,7 +155,7 @@ function decoded(segment: string): string {
 function liedTo(view: RegistryView, lies: readonly Lie[], told: boolean): RegistryView {
   const own = lies.filter(({ kind }) => kind === 'silent-change' || (told && kind === 'wrong-retirement'))
   if (own.length === 0) return view
-  const edit = (type: EntityType, id: string, row: Row): Row =>
+  const edit = (type: EntityType, id: string, row: EntityRow): EntityRow =>
     own.filter((lie) => isAbout(lie, type, id)).reduce((shown, lie) => ({ ...shown, ...changed(lie, shown) }), row)
   return { ...view, edit }
 }
@@ -167,10 +167,10 @@ function isLied(lies: readonly Lie[], kind: Lie['kind'], type: EntityType, id: s
 
 function isAbout({ record }: Lie, type: EntityType, id: string): boolean {
   const [table = '', ...rest] = record.split('/')
-  return Object.hasOwn(tables, table) && tables[table as Table] === type && rest.join('/') === id
+  return Object.hasOwn(tables, table) && tables[table as EntityTable] === type && rest.join('/') === id
 }
 
-function changed({ kind, field = 'name', value }: Lie, row: Row): Row {
+function changed({ kind, field = 'name', value }: Lie, row: EntityRow): EntityRow {
   if (kind === 'wrong-retirement') return { status: 'inactive' }
   if (value === undefined) {
     const before = row[field]

@@ -1,7 +1,7 @@
 import { textStream } from '../metrics-body.ts'
 import { invalidCursor, invalidParameter, notFound, readLimit, readQuery } from '../refusal.ts'
-import { type RegistryView, type Table, recordOf, recordsOf, rowOf, tables } from './state.ts'
-import { type Row, firstFrom, idsOf, type AuditRow, type EntityType, createdSeq, lastRow } from './store.ts'
+import { type RegistryView, type EntityTable, recordOf, recordsOf, shownRow, tables } from './state.ts'
+import { type EntityRow, firstFrom, idsOf, type LogEntry, type EntityType, createdSeq, lastRow } from './store.ts'
 import { assetClasses, laterVenueType, venueTypes } from './vocabulary.ts'
 import { formatInstant } from '../../time.ts'
 import { hashText } from '../world/noise.ts'
@@ -19,7 +19,7 @@ const plainHex = /^0x[0-9a-fA-F]+$/
 const status: Filter = { values: ['active', 'inactive'] }
 const loose: Filter = { compare: 'any-case' }
 
-const filters: Readonly<Record<Table, Readonly<Record<string, Filter>>>> = {
+const filters: Readonly<Record<EntityTable, Readonly<Record<string, Filter>>>> = {
   issuers: { jurisdiction: { form: /^[A-Z]{2}$/ }, status, custodian: {} },
   assets: { asset_class: { values: assetClasses.map(([name]) => name) }, ticker: loose, isin: loose },
   products: { issuer: { field: 'issuer_id' }, asset: { field: 'asset_id' }, status, symbol: loose, isin: loose },
@@ -37,9 +37,9 @@ const filters: Readonly<Record<Table, Readonly<Record<string, Filter>>>> = {
 /** One page of a list in id order, after the filters, without `as_of`; the deployment list holds verified rows only. */
 export function listPage(
   view: RegistryView,
-  table: Table,
+  table: EntityTable,
   query: URLSearchParams,
-  omits: (table: Table, id: string) => boolean,
+  omits: (table: EntityTable, id: string) => boolean,
 ) {
   const own = filters[table]
   const given = readQuery(query, ['limit', 'cursor', ...Object.keys(own)])
@@ -47,21 +47,21 @@ export function listPage(
   const passes = readFilters(own, given, table)
   const filtered = Object.keys(own).some((name) => given.has(name))
   const ids = idsOf(view.store, tables[table])
-  const data: Row[] = []
+  const data: EntityRow[] = []
   let more = false
   for (let i = firstAfter(ids, given.get('cursor')); i < ids.length && !more; i++) {
     const id = ids[i] as string
-    const row = rowOf(view, tables[table], id)
+    const row = shownRow(view, tables[table], id)
     if (!row || !passes(row) || (filtered && omits(table, id))) continue
     if (data.length === limit) more = true
-    else data.push(recordOf(view, tables[table], id) as Row)
+    else data.push(recordOf(view, tables[table], id) as EntityRow)
   }
   const last = data.at(-1)?.['id'] as string | undefined
   return { data, next_cursor: more && last !== undefined ? last : null, has_more: more }
 }
 
 /** The record behind a detail path; derivatives have none. */
-export function detail(view: RegistryView, table: Table, id: string, query: URLSearchParams): Row {
+export function detail(view: RegistryView, table: EntityTable, id: string, query: URLSearchParams): EntityRow {
   readQuery(query, [])
   const record = table === 'derivatives' ? undefined : recordOf(view, tables[table], id)
   if (!record) throw notFound(`no entity with that id in ${table}`)
@@ -71,8 +71,8 @@ export function detail(view: RegistryView, table: Table, id: string, query: URLS
 function readFilters(
   own: Readonly<Record<string, Filter>>,
   given: ReadonlyMap<string, string>,
-  table: Table,
-): (row: Row) => boolean {
+  table: EntityTable,
+): (row: EntityRow) => boolean {
   const tests = [...given].flatMap(([name, value]) => {
     const filter = own[name]
     if (!filter) return []
@@ -84,7 +84,7 @@ function readFilters(
   return (row) => tests.every((test) => test(row))
 }
 
-function matcher({ field, compare }: Filter & { readonly field: string }, value: string): (row: Row) => boolean {
+function matcher({ field, compare }: Filter & { readonly field: string }, value: string): (row: EntityRow) => boolean {
   const anyCase = compare === 'any-case' || (compare === 'address' && plainHex.test(value))
   if (!anyCase) return (row) => row[field] === value
   const wanted = value.toLowerCase()
@@ -111,7 +111,7 @@ export function snapshotBody(view: RegistryView, form: SnapshotForm): ReadableSt
 }
 
 function* snapshotPieces(view: RegistryView, form: SnapshotForm): Generator<string> {
-  const shown = (Object.keys(tables) as Table[]).filter(
+  const shown = (Object.keys(tables) as EntityTable[]).filter(
     (table) => table !== 'deployments' || form.embedded !== 'products',
   )
   yield form.layout === 'data' ? '{"data":{' : '{'
@@ -197,7 +197,7 @@ export function feedPage(view: RegistryView, query: URLSearchParams, settings: F
   return { events, next_cursor: !more && settings.nullCursorAtTail ? null : cursor(until, false), has_more: more }
 }
 
-function eventsOf(view: RegistryView, rows: readonly AuditRow[], embed: boolean, cursor: (seq: number) => string) {
+function eventsOf(view: RegistryView, rows: readonly LogEntry[], embed: boolean, cursor: (seq: number) => string) {
   const events = new Map<string, ReturnType<typeof eventOf>>()
   for (const row of rows) {
     for (const [type, id] of row.touched) {
@@ -231,7 +231,7 @@ function eventOf(
 }
 
 /** The top-level fields that a removed record last had; for one in two the registry has forgotten them. */
-function lastKnown(view: RegistryView, type: EntityType, id: string): Row | null {
+function lastKnown(view: RegistryView, type: EntityType, id: string): EntityRow | null {
   const row = lastRow(view.store, type, id)
   if (!row || hashText(id) % 2 === 0) return null
   return Object.fromEntries(Object.entries(row).filter(([, value]) => !Array.isArray(value)))

@@ -1,9 +1,9 @@
 import { hashText } from '../world/noise.ts'
 import {
-  type Draft,
-  type Finding,
+  type RegistryDraft,
+  type Happening,
   listIssuer,
-  noteRunFacts,
+  noteUnseen,
   noteSweep,
   rates,
   create,
@@ -17,7 +17,7 @@ import {
 } from './growth.ts'
 import {
   type EntityType,
-  type Row,
+  type EntityRow,
   type Store,
   createStore,
   entityTypes,
@@ -37,7 +37,7 @@ export interface RegistryView {
   readonly seq: number
   readonly at: number
   /** What is shown of a row instead of it. */
-  readonly edit?: (type: EntityType, id: string, row: Row) => Row
+  readonly edit?: (type: EntityType, id: string, row: EntityRow) => EntityRow
 }
 
 /** The plural words of the document, which are the path segments and the arrays of a snapshot. */
@@ -49,10 +49,10 @@ export const tables = {
   venues: 'venue',
   derivatives: 'derivative',
 } as const satisfies Readonly<Record<string, EntityType>>
-export type Table = keyof typeof tables
+export type EntityTable = keyof typeof tables
 
 interface World {
-  readonly draft: Draft
+  readonly draft: RegistryDraft
   nextMidnight: number
 }
 
@@ -88,14 +88,14 @@ export function addedFields(type: EntityType, at: number): readonly string[] {
 }
 
 /** The row of an entity as this reader is shown it. */
-export function rowOf({ store, seq, edit }: RegistryView, type: EntityType, id: string): Row | undefined {
+export function shownRow({ store, seq, edit }: RegistryView, type: EntityType, id: string): EntityRow | undefined {
   const row = rowAt(store, type, id, seq)
   return row && edit ? edit(type, id, row) : row
 }
 
 /** The full record of an entity, deployments embedded in products unless told otherwise; undefined when it is not there. */
-export function recordOf(view: RegistryView, type: EntityType, id: string, embed = true): Row | undefined {
-  const row = rowOf(view, type, id)
+export function recordOf(view: RegistryView, type: EntityType, id: string, embed = true): EntityRow | undefined {
+  const row = shownRow(view, type, id)
   if (!row) return undefined
   const record: Record<string, unknown> = { ...row }
   for (const { type: owner, from, field, of } of additions)
@@ -105,7 +105,7 @@ export function recordOf(view: RegistryView, type: EntityType, id: string, embed
 }
 
 /** The records of a type in id order. */
-export function* recordsOf(view: RegistryView, type: EntityType, embed = true): Generator<Row> {
+export function* recordsOf(view: RegistryView, type: EntityType, embed = true): Generator<EntityRow> {
   for (const id of idsOf(view.store, type)) {
     const record = recordOf(view, type, id, embed)
     if (record) yield record
@@ -127,13 +127,13 @@ export function registryStateAt(
   )
 }
 
-function deploymentsOf(view: RegistryView, product: string): Row[] {
+function deploymentsOf(view: RegistryView, product: string): EntityRow[] {
   const ids = view.store.deploymentsOf.get(product) ?? []
   return ids.map((id) => recordOf(view, 'deployment', id)).filter((record) => record !== undefined)
 }
 
 function startWorld(env: { seed: number; scale: RegistryScale }): World {
-  const draft: Draft = {
+  const draft: RegistryDraft = {
     store: createStore(),
     pools: new Map(entityTypes.map((type) => [type, []])),
     source: chance(env.seed),
@@ -169,7 +169,7 @@ const linked = worldAssets.filter(({ family, address }) => address !== undefined
 const namesakes = ['COMP', 'UNI', 'LINK', 'ARB']
 
 /** Writes the first population: one entry of the log per entity, all at the start. */
-function populate(draft: Draft, scale: RegistryScale, seed: number): void {
+function populate(draft: RegistryDraft, scale: RegistryScale, seed: number): void {
   draft.at = registryStart
   draft.source = chance('registry', seed, scale, 'start')
   const f = size[scale]
@@ -184,24 +184,24 @@ function populate(draft: Draft, scale: RegistryScale, seed: number): void {
 }
 
 /** Writes what the ingestion finds on the morning of the day (its midnight is given), between 06:00 and 09:00; nothing on weekends. */
-function ingest(draft: Draft, scale: RegistryScale, seed: number, midnight: number): void {
+function ingest(draft: RegistryDraft, scale: RegistryScale, seed: number, midnight: number): void {
   if (!isWeekday(midnight)) return
   const source = chance('registry', seed, scale, midnight)
   draft.source = source
   const found = findings(draft, scale, midnight)
   const offsets = found.map(() => 120 + source.int(3 * hour - 240)).sort((a, b) => a - b)
   draft.at = midnight + 6 * hour + source.int(120)
-  noteRunFacts(draft)
+  noteUnseen(draft)
   for (const [index, find] of shuffled(found, source.next).entries()) {
     draft.at = midnight + 6 * hour + (offsets[index] as number)
     find(draft)
   }
   draft.at = midnight + 9 * hour - 1 - source.int(100)
-  noteRunFacts(draft)
+  noteUnseen(draft)
 }
 
-function findings(draft: Draft, scale: RegistryScale, midnight: number): Finding[] {
-  const found: Finding[] = []
+function findings(draft: RegistryDraft, scale: RegistryScale, midnight: number): Happening[] {
+  const found: Happening[] = []
   for (const [mean, find, from] of rates) {
     const certain = from === midnight ? 1 : 0
     const count = (from ?? 0) <= midnight ? certain + draft.source.times(mean * size[scale]) : 0
@@ -218,7 +218,7 @@ function findings(draft: Draft, scale: RegistryScale, midnight: number): Finding
  * Writes the products that lead to a metric asset, in one of four ways: by address and symbol, by symbol alone,
  * by a symbol that two issuers use, by address under another symbol.
  */
-function linkProducts(draft: Draft, asset: WorldAsset): void {
+function linkProducts(draft: RegistryDraft, asset: WorldAsset): void {
   const way = linked.indexOf(asset) % 4
   const kind = productFamilies.get(asset.family) as string
   const id = freshId(draft, 'asset', slug(asset.name))
@@ -233,7 +233,7 @@ function linkProducts(draft: Draft, asset: WorldAsset): void {
 }
 
 function contract(
-  draft: Draft,
+  draft: RegistryDraft,
   { chain_id = 'eip155:1', address = '' }: WorldAsset,
 ): { chain: string; address: string } {
   const upper = (digit: string): string => (draft.source.yes(0.5) ? digit : digit.toUpperCase())

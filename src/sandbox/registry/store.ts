@@ -3,25 +3,25 @@ export const entityTypes = ['issuer', 'asset', 'product', 'deployment', 'venue',
 export type EntityType = (typeof entityTypes)[number]
 
 /** A record as the registry keeps it, without what is embedded on reading. */
-export type Row = Readonly<Record<string, unknown>>
+export type EntityRow = Readonly<Record<string, unknown>>
 
 /** Names one entity: its type and its id. */
 export type Ref = readonly [type: EntityType, id: string]
 
 /** One change of an audit row: the new row, or null for a removal. */
-export interface Change {
+export interface RowChange {
   readonly type: EntityType
   readonly id: string
-  readonly row: Row | null
+  readonly row: EntityRow | null
 }
 
 interface Version {
   readonly seq: number
-  readonly row: Row | null
+  readonly row: EntityRow | null
 }
 
 /** One entry of the audit log: when, and which entities a reader must be told of (none: an internal entry). */
-export interface AuditRow {
+export interface LogEntry {
   readonly seq: number
   readonly at: number
   readonly touched: readonly Ref[]
@@ -29,7 +29,7 @@ export interface AuditRow {
 
 /** The audit log and every version of every entity; readable as of any entry of the log. */
 export interface Store {
-  readonly audit: AuditRow[]
+  readonly audit: LogEntry[]
   readonly entities: ReadonlyMap<EntityType, Map<string, Version[]>>
   /** Ids of the deployments that a product ever had, in id order. */
   readonly deploymentsOf: Map<string, string[]>
@@ -50,7 +50,7 @@ export function createStore(): Store {
  * Appends one audit row with its changes; `also` names entities whose embedded data they change.
  * A changed deployment always touches its product.
  */
-export function write(store: Store, at: number, changes: readonly Change[], also: readonly Ref[] = []): void {
+export function write(store: Store, at: number, changes: readonly RowChange[], also: readonly Ref[] = []): void {
   const seq = store.audit.length + 1
   const touched: Ref[] = []
   const touch = (ref: Ref): void => {
@@ -72,7 +72,7 @@ export function write(store: Store, at: number, changes: readonly Change[], also
 }
 
 /** The row of an entity as of an entry of the log; undefined before its creation and after its removal. */
-export function rowAt(store: Store, type: EntityType, id: string, seq: number): Row | undefined {
+export function rowAt(store: Store, type: EntityType, id: string, seq: number): EntityRow | undefined {
   const versions = table(store, type).get(id)
   if (!versions) return undefined
   for (let i = versions.length - 1; i >= 0; i--) {
@@ -83,12 +83,12 @@ export function rowAt(store: Store, type: EntityType, id: string, seq: number): 
 }
 
 /** The newest row of an entity. */
-export function rowNow(store: Store, type: EntityType, id: string): Row | undefined {
+export function rowNow(store: Store, type: EntityType, id: string): EntityRow | undefined {
   return rowAt(store, type, id, Number.POSITIVE_INFINITY)
 }
 
 /** The last row that an entity had before its removal. */
-export function lastRow(store: Store, type: EntityType, id: string): Row | undefined {
+export function lastRow(store: Store, type: EntityType, id: string): EntityRow | undefined {
   const version = table(store, type)
     .get(id)
     ?.findLast(({ row }) => row !== null)
@@ -112,7 +112,7 @@ export function idsOf(store: Store, type: EntityType): readonly string[] {
 
 /** The number of the last entry at or before the instant; 0 when there is none. */
 export function seqAt(store: Store, at: number): number {
-  return firstFrom(store.audit.length, (n) => (store.audit[n] as AuditRow).at > at)
+  return firstFrom(store.audit.length, (n) => (store.audit[n] as LogEntry).at > at)
 }
 
 /** The first of so many numbers for which it holds, once it holds it does for all that follow; their count where it never does. */
@@ -130,7 +130,7 @@ function table(store: Store, type: EntityType): Map<string, Version[]> {
   return store.entities.get(type) as Map<string, Version[]>
 }
 
-function productOf(store: Store, id: string, row: Row | null): string | undefined {
+function productOf(store: Store, id: string, row: EntityRow | null): string | undefined {
   const known = row ?? lastRow(store, 'deployment', id)
   return known?.['product_id'] as string | undefined
 }

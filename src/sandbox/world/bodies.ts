@@ -4,10 +4,10 @@ import { hashAt, hashText, octaves, unit } from './noise.ts'
 import { coinDigits, type Ground, type Scalar, scalarOf, usdDigits } from './values.ts'
 
 /** The keys of a point beside `t`, in order. */
-export type Body = Readonly<Record<string, unknown>>
+export type PointBody = Readonly<Record<string, unknown>>
 
 /** The body of the interval `[t, close)`. */
-export type Bodies = (t: number, close: number) => Body
+export type Bodies = (t: number, close: number) => PointBody
 
 const noShare = (): number => 1
 /** About 0.4 % of the leaves of nested values are null. */
@@ -24,7 +24,7 @@ export function bodiesOf(ground: Ground): Bodies {
 }
 
 /** The body that a null point of this series has. */
-export function nullBody(body: Body): Body {
+export function nullBody(body: PointBody): PointBody {
   const [key] = Object.keys(body)
   return key === 'o' ? { o: null } : { v: null }
 }

@@ -1,7 +1,7 @@
 import type { Endpoint } from '../../catalog/catalogue.ts'
 import { ceil, day, end, floor, type Interval, hour, minute } from '../../time.ts'
 import { dateAt, type WorldAsset } from './assets.ts'
-import { type Bodies, type Body, bodiesOf, nullBody } from './bodies.ts'
+import { type Bodies, type PointBody, bodiesOf, nullBody } from './bodies.ts'
 import { familyOf } from './families.ts'
 import { type AssetMarket, marketOf } from './market.ts'
 import { type Curve, hashAt, hashText, mix, octave, unit } from './noise.ts'
@@ -20,7 +20,7 @@ export interface WorldSeries {
 /** One point of the truth: `body` are the keys beside `t`, in order; instants are whole Unix seconds. */
 export interface WorldPoint {
   readonly t: number
-  readonly body: Body
+  readonly body: PointBody
   readonly computedAt: number
   /** From when the API shows it. */
   readonly visibleAt: number
@@ -69,7 +69,7 @@ export function unfinishedPoint(series: WorldSeries, now: number): WorldPoint | 
   if (!source || !worldPoint(series, t)) return undefined
   const factor = 0.9 + 0.09 * unit(hashAt(source.points, at))
   const settled = source.bodies(t, end(t, source.interval))
-  return { t, body: unsettled(settled, factor) as Body, computedAt: at, visibleAt: at }
+  return { t, body: unsettled(settled, factor) as PointBody, computedAt: at, visibleAt: at }
 }
 
 /** The first interval start of the series; undefined where the asset has no such metric. */
