@@ -1,7 +1,7 @@
 -- pit_join: every row of a relation with asset and ts, with the newest point of a metric that was knowable at ts.
 -- columns: those of the caller, then t, available_at, v, o, age.
 -- law: L1. Knowable is available_at <= ts - latency; of the knowable the largest t. Exact with late points: the expected
---   start is looked up by hash, and where that is not known yet the tail decides (src/views/joins-grid.ts).
+--   start is looked up by hash, and where that is not known yet the tail decides (src/views/joins.ts).
 -- Two semi-joins stand for one filter: they tell the optimiser that few rows are missed, so that the points, not the
 --   misses, pass by the small side of the joins that follow.
 CREATE OR REPLACE MACRO pit_join(decisions, metric, "interval", currency := NULL, exchange := NULL, network := NULL,
