@@ -29,7 +29,7 @@ export function resourcesOf(files: readonly SourceFile[], complain: Complain): C
   const resources = new Map<string, Resource>()
   const taken = new Map(ownPaths.map((path) => [path, 'the registry itself']))
   for (const { name, row, at } of rows) {
-    const { entity, path, detail, embeds, filters } = row
+    const { entity, path, embeds } = row
     const { source } = at()
     // A snapshot names an array by either word, and events go by the singular one.
     for (const word of new Set([name, entity, path])) {
@@ -47,15 +47,12 @@ export function resourcesOf(files: readonly SourceFile[], complain: Complain): C
       fieldOf(field, spec, at('fields', field), sets, names, complain),
     ])
     resources.set(name, {
+      ...row,
       name,
-      entity,
-      path,
-      detail,
+      source,
       fields: Object.fromEntries(fields),
       embeds: Object.fromEntries(own),
       holds: Object.fromEntries(held),
-      filters,
-      source,
     })
   }
   return resources

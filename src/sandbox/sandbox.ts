@@ -13,7 +13,7 @@ import {
   type Admission,
 } from './limits.ts'
 import { answerMetrics, describedPath, type MetricsEnv } from './metrics.ts'
-import { editPoints, editsPoints, poison, poisons } from './point-faults.ts'
+import { editPoints, editsPoints, poison, poisons } from './body-faults.ts'
 import { answerRegistry, type Lie, type RegistryFaults, registryPrefix } from './registry/handler.ts'
 import { disturb, insteadOf, refusalAnswer, type Scene } from './transport.ts'
 

@@ -10,7 +10,7 @@ import {
   strike,
 } from '../../src/sandbox/faults.ts'
 import type { WirePoint } from '../../src/sandbox/metrics-body.ts'
-import { editPoints, poison } from '../../src/sandbox/point-faults.ts'
+import { editPoints, poison } from '../../src/sandbox/body-faults.ts'
 
 describe('the text form', () => {
   test('kind, path and parameters', () => {

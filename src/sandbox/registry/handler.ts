@@ -1,7 +1,7 @@
 import { formatInstant } from '../../time.ts'
 import { type RegistryScale, type RegistryView, type EntityTable, tables, viewAt } from './state.ts'
 import { hashText } from '../world/noise.ts'
-import { type FeedFaults, feedPage, writeCursor, detail, listPage, snapshotBody } from './lists.ts'
+import { type FeedFaults, feedPage, writeCursor, detail, listPage, snapshotBody } from './pages.ts'
 import { RefusedRequest, notFound, readQuery } from '../refusal.ts'
 import type { EntityType, EntityRow } from './store.ts'
 
