@@ -32,12 +32,12 @@ import {
   seriesIn,
   type FoundFile,
   readFound,
-  type Unfit,
+  type LeftOut,
   type LostFolder,
 } from './adopt-files.ts'
 import { sortPoints, sortRows } from './adopt-points.ts'
 import { adoptRegistry } from './adopt-registry.ts'
-import { foundFolder, isLost, whatIsLeft } from './judgement.ts'
+import { foundFolder, isLakeLost, whatIsLeft } from './judgement.ts'
 
 /** What taking up a lost lake needs beside its files. */
 export interface Adopting {
@@ -51,7 +51,7 @@ interface Plan {
   readonly folder: string
   /** The newest version that any found file speaks of. */
   readonly version: number
-  readonly moves: readonly Unfit[]
+  readonly moves: readonly LeftOut[]
 }
 
 const planFile = 'adopting.json'
@@ -82,7 +82,7 @@ export async function adoptLost(root: string, adopting: Adopting, deps: CommitDe
   await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
   using engine = await Engine.open(':memory:', { lean: true, privateSpill: true })
   const opened: LostFolder = { engine, root }
-  if (!(await isLost(root))) return []
+  if (!(await isLakeLost(root))) return []
   const lake = await lakeOf(root, (await whatIsLeft(root)).lakes)
   const synthetic = (await markedSynthetic(root)) ?? adopting.synthetic
   if (synthetic === null) throw unknownProvider(root)
@@ -122,7 +122,7 @@ async function lakeOf(root: string, lakes: readonly string[]): Promise<string> {
 
 interface Stock {
   readonly listed: readonly FileEntry[]
-  readonly others: readonly Unfit[]
+  readonly others: readonly LeftOut[]
   readonly state: { readonly [key: string]: Json }
   readonly registry: string | null
   readonly version: number
@@ -135,7 +135,7 @@ interface Stock {
 async function takeStock(folder: LostFolder, lake: string): Promise<Stock> {
   const { root } = folder
   const sound: FoundFile[] = []
-  const unfit: Unfit[] = []
+  const unfit: LeftOut[] = []
   let version = 0
   for await (const path of ownData(root)) {
     const one = await readFound(folder, path, lake)

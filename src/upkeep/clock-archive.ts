@@ -3,7 +3,7 @@ import { type Archived, archived, isKept, toState } from '../ledger/archive.ts'
 import type { Draft, StagedFile, Ticket } from '../ledger/draft.ts'
 import { archivedState, type HeldFile, type HeldVersion, liveFiles } from '../ledger/held.ts'
 import { type Engine, quoteList, quoteName } from '../store/engine.ts'
-import { recordRows, type Rewriting, usualEncoding, writeParquet } from './rewrite.ts'
+import { recordRows, type Rewriting, usualEncoding, writeEncoded } from './rewrite.ts'
 import {
   rewriteFiles,
   holdsPoints,
@@ -134,7 +134,7 @@ async function mendFile(
       .filter(({ name, type }) => type === 'TIMESTAMP WITH TIME ZONE' && !foreign.has(name))
       .map(({ name }) => `${trueInstantSql(name, { now, known, otherwise: now })} AS "${name}"`)
     const rest = `(SELECT * REPLACE (${mended.join(', ')}) FROM ${source} WHERE ${staysSql(rewriting, mending, table)})`
-    await writeParquet(session, { source: rest, order: '' }, out, usualEncoding(false, file.rows), metadata)
+    await writeEncoded(session, { source: rest, order: '' }, out, usualEncoding(false, file.rows), metadata)
     const { rows, digest } = await prove(session, parquet([out]), columns, table)
     if (!isKept(table) && rows !== file.rows) throw new RangeError(`${file.rows} rows of ${file.path} became ${rows}`)
     return rows === 0 ? null : { rows, digest, ...range, meta: file.meta }

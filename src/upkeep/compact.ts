@@ -10,7 +10,7 @@ import { tryLock } from '../store/lock.ts'
 import { isHistory, mergeFiles, Unmergeable } from './merge.ts'
 import { mergeRecentFiles } from './merge-recent.ts'
 import { isRecent, portionRows } from '../points/files.ts'
-import { measuredEncoding, type Rewriting, statement, withRewriting } from './rewrite.ts'
+import { measuredEncoding, type Rewriting, upkeepSql, withRewriting } from './rewrite.ts'
 import { historyMerge, tieredMerge, wholeMerge } from './merge-plan.ts'
 import { archiveRows } from './archive.ts'
 import { providerOf } from '../ledger/provider.ts'
@@ -311,7 +311,7 @@ export async function metricSizes(root: string): Promise<MetricSize[]> {
   const sizes: MetricSize[] = []
   for (const [metric, own] of Map.groupBy(files, (file) => file.metric ?? recent)) {
     const paths = own.map((file) => inLake(root, file.path))
-    const rows = await rowsAs(engine, { column: text, bytes: count }, statement('sizes', { files: quoteList(paths) }))
+    const rows = await rowsAs(engine, { column: text, bytes: count }, upkeepSql('sizes', { files: quoteList(paths) }))
     const points = own.reduce((sum, file) => sum + file.rows, 0)
     const bytes = own.reduce((sum, file) => sum + file.bytes, 0)
     const footers = { column: 'footers', bytes: bytes - rows.reduce((sum, one) => sum + one.bytes, 0) }

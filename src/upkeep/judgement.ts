@@ -42,7 +42,7 @@ function remedyOf(way: Way, { reach, newest }: JournalHealth): string | undefine
 }
 
 /** Holds journal, index and the names of the data files against each other. */
-export async function judge(root: string): Promise<Judgement> {
+export async function judgeLake(root: string): Promise<Judgement> {
   const journal = await checkJournal(root)
   if (journal.newer) return { way: 'newer', journal, findings: journal.findings }
   const unfit = await unfitEntry(root)
@@ -193,8 +193,8 @@ export async function whatIsLeft(root: string): Promise<Found> {
 }
 
 /** Whether neither journal nor ledger explain the data in a folder. */
-export async function isLost(root: string): Promise<boolean> {
-  return (await judge(root)).way === 'adopt'
+export async function isLakeLost(root: string): Promise<boolean> {
+  return (await judgeLake(root)).way === 'adopt'
 }
 
 /** The finding of a lost lake. */
@@ -224,7 +224,7 @@ export function foundFolder(now: Micros): string {
 export async function moveFound(root: string, deps: CommitDeps): Promise<string[]> {
   const disk = deps.disk ?? realDisk
   await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
-  if (!(await isLost(root))) return []
+  if (!(await isLakeLost(root))) return []
   const folder = foundFolder(deps.nowMicros())
   await makeFolder(disk, inLake(root, folder))
   // The data go last: until then the folder is known for what it is, and the same command goes on.

@@ -17,9 +17,9 @@ import {
   replacement,
   type Rewriting,
   type Rows,
-  statement,
+  upkeepSql,
   usualEncoding,
-  writeParquet,
+  writeEncoded,
   writeSmallest,
 } from './rewrite.ts'
 import type { HeldFile } from '../ledger/held.ts'
@@ -159,7 +159,7 @@ async function write(session: Engine, job: MergeJob, rows: Rows, proof: Proof): 
   }
   const known = largest === undefined ? undefined : measuredEncoding(largest)
   const kept = known !== undefined && !(minusZero && known.dictionary > 0) ? quickEncoding(known) : undefined
-  await writeParquet(session, rows, job.out, kept ?? usualEncoding(minusZero, count), metadata)
+  await writeEncoded(session, rows, job.out, kept ?? usualEncoding(minusZero, count), metadata)
   // A file that is less dense than was measured counts as not measured: the next compact writes it anew.
   return kept && kept.level === known?.level ? encodingText(kept) : null
 }
@@ -193,7 +193,7 @@ export async function prove(session: Engine, source: string, columns: Columns, t
   const zeroes = doubles.map((name) => `(${quoteName(name)} = 0 AND signbit(${quoteName(name)}))`)
   const minus_zero = zeroes.length === 0 ? 'false' : zeroes.join(' OR ')
   const [row] = await session.rows<{ rows: bigint; digest: string; minus_zero: boolean }>(
-    statement('proof', { source, digest, minus_zero }),
+    upkeepSql('proof', { source, digest, minus_zero }),
   )
   if (!row) throw new RangeError('a count without a row')
   return { rows: Number(row.rows), digest: row.digest, minusZero: row.minus_zero }
@@ -241,7 +241,7 @@ async function refuseDifference(session: Engine, exchange: Exchange): Promise<vo
 async function rangeOf(session: Engine, source: string, replaced: readonly FileEntry[]) {
   const [first] = replaced
   if (!first || !holdsPoints(first.table) || first.interval === null) return undefined
-  const [row] = await session.rows(statement('points', { end: endSql('mark', first.interval), source }))
+  const [row] = await session.rows(upkeepSql('points', { end: endSql('mark', first.interval), source }))
   const lags = replaced.map(({ meta }) => meta['min_lag']).filter((lag) => typeof lag === 'number')
   const number = (name: string): number => Number(row?.[name])
   return {
@@ -307,7 +307,7 @@ export async function writeChanged(session: Engine, job: ChangeJob): Promise<Mer
   const known = largest && !before.minusZero ? measuredEncoding(largest) : undefined
   const { digest } = await prove(session, rows.source, compared, table)
   const metadata = { ...job.metadata, pitlake_digest: digest }
-  await writeParquet(session, rows, out, known ?? usualEncoding(before.minusZero, before.rows), metadata)
+  await writeEncoded(session, rows, out, known ?? usualEncoding(before.minusZero, before.rows), metadata)
   const written = parquet([out])
   const after = await prove(session, written, compared, table)
   const rest = digestOf(columns.filter(({ name }) => !changing.has(name)))
@@ -330,11 +330,11 @@ export function isHistory(table: string): boolean {
 /** The steps of a relation, for FROM, with what is known of their end: what a question about later need not read. */
 export function withSuperseded(source: string, columns: readonly { readonly name: string }[]): string {
   const names = columns.map(({ name }) => `steps.${quoteName(name)}`).join(', ')
-  return `(${statement('superseded', { columns: names, source })})`
+  return `(${upkeepSql('superseded', { columns: names, source })})`
 }
 
 /** How many steps of written files claim an end that is not there. */
 export async function unproved(session: Engine, source: string): Promise<number> {
-  const [row] = await session.rows<{ rows: bigint }>(statement('unproved', { source }))
+  const [row] = await session.rows<{ rows: bigint }>(upkeepSql('unproved', { source }))
   return Number(row?.rows)
 }

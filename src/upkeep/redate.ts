@@ -9,7 +9,7 @@ import { computedSql, isRecent, ruledSql } from '../points/files.ts'
 import { valueTypesAnew } from '../points/value-types.ts'
 import type { Interval, Micros } from '../time.ts'
 import { dissolveRecent } from './compact.ts'
-import { type Rewriting, statement, withRewriting } from './rewrite.ts'
+import { type Rewriting, upkeepSql, withRewriting } from './rewrite.ts'
 import { providerOf } from '../ledger/provider.ts'
 import { listedAs } from '../ledger/draft.ts'
 import { backfillAfter, type Rule } from '../catalog/availability.ts'
@@ -167,7 +167,7 @@ async function redateFiles(
   let changed = 0
   const staged = await rewriteFiles(rewriting, n, files, async ({ session, source, columns, out, ...footer }) => {
     await session.run(
-      statement('redated', {
+      upkeepSql('redated', {
         source,
         available: availableSql(rules, 'mark', interval),
         floor: floorSql(rules, 'mark', interval),
@@ -177,7 +177,7 @@ async function redateFiles(
         backfill: backfillAfter(interval) * 1_000_000,
       }),
     )
-    const [row] = await session.rows(statement('changed', { ruled: ruledSql() }))
+    const [row] = await session.rows(upkeepSql('changed', { ruled: ruledSql() }))
     changed = Number(row?.['rows'])
     if (changed === 0) return null
     const dated = `(SELECT * EXCLUDE (new_at, new_basis, new_rule_at, new_computed)

@@ -120,7 +120,7 @@ export function encodingText(encoding: Encoding): string {
 }
 
 /** Writes one file; a -0.0 anywhere forbids dictionaries. */
-export async function writeParquet(
+export async function writeEncoded(
   session: Engine,
   rows: Rows,
   out: string,
@@ -128,7 +128,7 @@ export async function writeParquet(
   metadata: Readonly<Record<string, string>>,
 ): Promise<number> {
   await session.run(
-    statement('write', {
+    upkeepSql('write', {
       source: rows.source,
       order: rows.order,
       version: encoding.version,
@@ -164,7 +164,7 @@ export async function writeSmallest(session: Engine, what: Measuring): Promise<E
   const trials: Trial[] = []
   const attempt = async (encoding: Encoding): Promise<void> => {
     const path = `${out}.${trials.length}`
-    const bytes = await writeParquet(session, { ...rows, source: 'trial', order: '' }, path, encoding, metadata)
+    const bytes = await writeEncoded(session, { ...rows, source: 'trial', order: '' }, path, encoding, metadata)
     trials.push({ encoding, path, bytes })
   }
   for (const one of tried) {
@@ -180,7 +180,7 @@ export async function writeSmallest(session: Engine, what: Measuring): Promise<E
   await session.run('DROP TABLE trial')
   if (whole) await realDisk.move(best.path, out)
   for (const { path } of trials) await realDisk.remove(path)
-  if (!whole) await writeParquet(session, rows, out, best.encoding, metadata)
+  if (!whole) await writeEncoded(session, rows, out, best.encoding, metadata)
   return best.encoding
 }
 
@@ -216,4 +216,4 @@ export function usualEncoding(minusZero: boolean, rows: number): Encoding {
 }
 
 /** The statements of this room. */
-export const statement = statementsIn(new URL('sql/', import.meta.url))
+export const upkeepSql = statementsIn(new URL('sql/', import.meta.url))

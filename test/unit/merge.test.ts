@@ -12,7 +12,7 @@ import {
   encodingText,
   measuredEncoding,
   usualEncoding,
-  writeParquet,
+  writeEncoded,
   writeSmallest,
 } from '../../src/upkeep/rewrite.ts'
 import { unproved, withSuperseded } from '../../src/upkeep/merge.ts'
@@ -213,7 +213,7 @@ describe('texts and numbers', () => {
       const metadata = { pitlake_schema: '1' }
       const what = { rows, count: 4000, minusZero: false, sample: 'made', out, metadata }
       const encoding = await writeSmallest(engine, what)
-      const usual = await writeParquet(engine, rows, other, usualEncoding(false, 4000), metadata)
+      const usual = await writeEncoded(engine, rows, other, usualEncoding(false, 4000), metadata)
       return { encoding, bytes: statSync(out).size, usual }
     } finally {
       engine.close()
