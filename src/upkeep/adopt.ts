@@ -94,18 +94,31 @@ export async function adoptLost(root: string, adopting: Adopting, deps: CommitDe
   await moveAside(disk, root, { ...plan, moves: [...plan.moves, ...found.others] })
   await setMarker(disk, root, lake, synthetic)
   const { series, progress } = await seriesIn(opened, found.listed, adopting.catalogue)
-  const committed_at = Math.max(Math.floor(deps.nowMicros()), found.observed + 1)
-  const frame = {
+  const version = Math.max(plan.version, found.version) + 1
+  const entry: Entry = {
+    schema_version: journalSchema,
     lake,
-    version: Math.max(plan.version, found.version) + 1,
-    committed_at,
+    version,
+    committed_at: Math.max(Math.floor(deps.nowMicros()), found.observed + 1),
     program: deps.program,
-    synthetic,
+    previous: null,
+    job: 'adopt',
+    run: `adopt-${version}`,
+    provider: { synthetic },
+    files: { add: found.listed, remove: [], drop: [] },
+    series,
+    progress,
+    ...emptyEntry,
+    state: found.state,
+    adopted: { moved: plan.moves.length, folder: plan.folder },
+    ...(await recordIn(inLake(root, plan.folder), lake, series)),
   }
-  const record = await recordIn(inLake(root, plan.folder), lake, series)
-  await publish(disk, root, plan.folder, { ...entryFor({ ...frame, found, series, progress, plan }), ...record })
-  return inWords(found, series, progress, frame.version, plan)
+  await publish(disk, root, plan.folder, entry)
+  return inWords(found, series, progress, version, plan)
 }
+
+/** What an entry has no word of. */
+const emptyEntry = { coverage: [], violations: [], findings: [], requests: [], verified: [], stamps: [], rules: null }
 
 /** The marker's id; without one that which all footers agree on. */
 async function lakeOf(root: string, lakes: readonly string[]): Promise<string> {
@@ -224,33 +237,6 @@ async function moveAside(disk: Disk, root: string, { folder, moves }: Plan): Pro
     for (const one of [posix.dirname(path), posix.dirname(`${folder}/${path}`)]) touched.add(one)
   }
   for (const place of touched) await disk.syncFolder(inLake(root, place))
-}
-
-interface Parts extends Pick<Entry, 'lake' | 'version' | 'committed_at' | 'program'> {
-  readonly synthetic: boolean
-  readonly found: Stock
-  readonly series: readonly SeriesRow[]
-  readonly progress: readonly Progress[]
-  readonly plan: Plan
-}
-
-const emptyEntry = { coverage: [], violations: [], findings: [], requests: [], verified: [], stamps: [], rules: null }
-
-function entryFor({ synthetic, found, series, progress, plan, ...frame }: Parts): Entry {
-  return {
-    schema_version: journalSchema,
-    ...frame,
-    previous: null,
-    job: 'adopt',
-    run: `adopt-${frame.version}`,
-    provider: { synthetic },
-    files: { add: found.listed, remove: [], drop: [] },
-    series,
-    progress,
-    ...emptyEntry,
-    state: found.state,
-    adopted: { moved: plan.moves.length, folder: plan.folder },
-  }
 }
 
 /** What the newest sound checkpoint and the entries that can be read of a lost journal have on record of these series. */

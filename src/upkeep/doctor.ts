@@ -1,18 +1,21 @@
 import { resolve } from 'node:path'
 import { LakeError } from '../errors.ts'
 import type { CommitDeps } from '../ledger/commit.ts'
-import { type Damage, finding, inOrder, instead } from './damage.ts'
 import {
   checkFiles,
   checkLocks,
   checkMarker,
   checkOrphans,
   checkViews,
+  type Damage,
   type DamagedFile,
   type FilesHealth,
-  stampsHealth,
+  finding,
+  inOrder,
+  instead,
   isGone,
-} from './damage-files.ts'
+  stampsHealth,
+} from './findings.ts'
 import { isBegun, refuseHalfMirror } from '../store/begin.ts'
 import { isWritable } from '../store/disk.ts'
 import { places } from '../store/layout.ts'

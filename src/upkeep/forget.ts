@@ -1,7 +1,7 @@
 import { Engine, quote } from '../store/engine.ts'
 import { type Identity, identityColumns } from '../store/parquet.ts'
 import { type CommitDeps, type Draft, commit } from '../ledger/commit.ts'
-import { type DamagedFile, isForgettable } from './damage-files.ts'
+import { type DamagedFile, isForgettable } from './findings.ts'
 import { isPlain, lostReason } from '../ledger/coverage.ts'
 import { seriesNumber } from '../ledger/apply.ts'
 import { asDigests, heldMonths, type MonthDigest, type Months, monthsBetween } from '../ledger/month-digests.ts'

@@ -11,7 +11,7 @@ import { isThere } from '../store/files.ts'
 import { dataFooters } from '../store/parquet.ts'
 import { dataVersion, entryFile, inLake, instantName, ownFolders, places } from '../store/layout.ts'
 import { mirrorOf, readMarker } from '../store/marker.ts'
-import { type Damage, finding, instead } from './damage.ts'
+import { type Damage, finding, instead } from './findings.ts'
 import { lockCommit } from '../store/lock.ts'
 import type { Micros } from '../time.ts'
 

@@ -1,7 +1,7 @@
 import { writeCheckpoint } from '../ledger/checkpoint.ts'
 import { bytesProblem, commit, type CommitDeps, sha256File, type StagedFile } from '../ledger/commit.ts'
 import { checkJournal, checkRuns, moveStray, setAside, strayFolders, unfitEntry } from './damage-journal.ts'
-import { checkMarker, type DamagedFile, staleLocks, stampsHealth } from './damage-files.ts'
+import { checkMarker, type DamagedFile, staleLocks, stampsHealth } from './findings.ts'
 import { exists, realDisk } from '../store/disk.ts'
 import { filesOnDisk, type HeldFile, listInstead, liveFiles, mergedFrom } from '../ledger/held.ts'
 import { Engine } from '../store/engine.ts'

@@ -1,5 +1,5 @@
 import { gravestOf, type LakeError } from '../errors.ts'
-import { type Damage, damageVerdict, finding } from './damage.ts'
+import { type Damage, damageVerdict, finding } from './findings.ts'
 import {
   heldCoverage,
   type HeldFile,
