@@ -20,7 +20,7 @@ import {
   upkeepSql,
   usualEncoding,
   writeEncoded,
-  writeSmallest,
+  writeForGood,
 } from './rewrite.ts'
 import type { HeldFile } from '../ledger/held.ts'
 import type { StagedFile } from '../ledger/draft.ts'
@@ -89,7 +89,7 @@ export async function rewriteFiles(
 
 /**
  * Writes the rows of several files of one partition into one, sorted, and proves that it holds exactly them. The
- * encodings are tried on these rows if `measure`; else what was measured before holds.
+ * file is written for good if `measure`; else as the largest of them was.
  */
 export async function mergeFiles(
   rewriting: Rewriting,
@@ -97,10 +97,8 @@ export async function mergeFiles(
   files: readonly HeldFile[],
   measure: boolean,
 ): Promise<StagedFile> {
-  const { engine, ledger } = rewriting
-  const { root } = ledger
   const { table = '' } = files[0] ?? {}
-  await refuseUnsound(engine, root, files)
+  await refuseUnsound(rewriting.engine, rewriting.ledger.root, files)
   const merged = await rewriteFiles(rewriting, n, files, async ({ session, source, columns: all, out, metadata }) => {
     const history = isHistory(table)
     const columns = all.filter(({ name }) => name !== supersededColumn)
@@ -108,7 +106,7 @@ export async function mergeFiles(
     const group = holdsPoints(table) ? {} : { group: recordRows }
     const shaped = history ? withSuperseded(source, columns) : source
     const rows: Rows = { source: shaped, order: orderOf(table, columns), ...group }
-    const encoding = await write(session, { root, files, out, measure, metadata }, rows, before)
+    const encoding = await write(session, { files, out, measure, metadata }, rows, before)
     const written = parquet([out])
     const after = await prove(session, written, columns, table)
     if (history && (await unproved(session, written)) > 0) throw new Unmergeable('the merged file hides records')
@@ -137,31 +135,26 @@ export function rowsOf(files: readonly FileEntry[]): number {
   return files.reduce((sum, { rows }) => sum + rows, 0)
 }
 
-interface MergeJob {
-  readonly root: string
-  readonly files: readonly FileEntry[]
-  /** Absolute path of the file to write; trials stand beside it. */
-  readonly out: string
-  readonly measure: boolean
-  /** Key-value pairs for the footer. */
-  readonly metadata: Readonly<Record<string, string>>
-}
-
-/** Writes the file and says what of its encoding is worth remembering: null where nobody measured. */
-async function write(session: Engine, job: MergeJob, rows: Rows, proof: Proof): Promise<string | null> {
-  const { minusZero, rows: count } = proof
-  const metadata = { ...job.metadata, pitlake_digest: proof.digest }
-  const largest = job.files.toSorted((a, b) => b.rows - a.rows)[0]
-  if (job.measure) {
-    const sample = parquet(largest === undefined ? [] : [inLake(job.root, largest.path)])
-    const { out } = job
-    return encodingText(await writeSmallest(session, { rows, count, minusZero, sample, out, metadata }))
-  }
+/** Writes the file and says what of its encoding is worth remembering: null where it was not written for good. */
+async function write(
+  session: Engine,
+  { out, metadata: own, measure, files }: Pick<Rewritten, 'out' | 'metadata'> & Merged,
+  rows: Rows,
+  { minusZero, rows: count, digest }: Proof,
+): Promise<string | null> {
+  const metadata = { ...own, pitlake_digest: digest }
+  if (measure) return encodingText(await writeForGood(session, rows, { out, minusZero, metadata }))
+  const largest = files.toSorted((a, b) => b.rows - a.rows)[0]
   const known = largest === undefined ? undefined : measuredEncoding(largest)
   const kept = known !== undefined && !(minusZero && known.dictionary > 0) ? quickEncoding(known) : undefined
-  await writeEncoded(session, rows, job.out, kept ?? usualEncoding(minusZero, count), metadata)
-  // A file that is less dense than was measured counts as not measured: the next compact writes it anew.
+  await writeEncoded(session, rows, out, kept ?? usualEncoding(minusZero, count), metadata)
+  // A file that is less dense than it could be is written anew by the next compact.
   return kept && kept.level === known?.level ? encodingText(kept) : null
+}
+
+interface Merged {
+  readonly files: readonly FileEntry[]
+  readonly measure: boolean
 }
 
 /**
