@@ -37,7 +37,8 @@ import {
 } from './adopt-files.ts'
 import { sortPoints, sortRows } from './adopt-points.ts'
 import { adoptRegistry } from './adopt-registry.ts'
-import { foundFolder, isLakeLost, whatIsLeft } from './judgement.ts'
+import { foundFolder, isLakeLost } from './judgement.ts'
+import { whatIsLeft } from '../store/parquet.ts'
 
 /** What taking up a lost lake needs beside its files. */
 export interface Adopting {

@@ -38,7 +38,7 @@ export interface Mending {
 export type Mended = Required<Pick<Draft, 'add' | 'remove'>>
 
 /** Instants of before and after a mending. */
-export interface TrueInstants {
+interface TrueInstants {
   /** What is later than this never was. */
   readonly now: Micros
   /** The wrong instants in their order; the true ones are in the same order, so that steps stay one after the other. */
@@ -56,7 +56,7 @@ export function trueInstantSql(name: string, { now, known, otherwise }: TrueInst
 }
 
 /** The columns that say when something was seen; no other instant of a file can be that of a wrong clock by itself. */
-export const seenColumns: ReadonlySet<string> = new Set(['at', 'observed_at', supersededColumn])
+const seenColumns: ReadonlySet<string> = new Set(['at', 'observed_at', supersededColumn])
 
 /**
  * Writes a file as the nth of the spool with true instants, `mended` by column; null where none of it lies in the future.

@@ -28,7 +28,8 @@ import { isFromNote } from '../ledger/stamps.ts'
 import type { Resources } from '../registry/bodies.ts'
 import { adoptLost, type Adopting, endAdoption, isHalfAdopted } from './adopt.ts'
 import { type ForgottenLoss, forgetLost } from './forget.ts'
-import { judgeLake, type Judgement, lostDamage, moveFound, type Way, whatIsLeft } from './judgement.ts'
+import { judgeLake, type Judgement, lostDamage, moveFound, type Way } from './judgement.ts'
+import { whatIsLeft } from '../store/parquet.ts'
 import {
   clearJournal,
   clearViews,

@@ -4,12 +4,12 @@ import { filesOnDisk } from '../ledger/held.ts'
 import { listJournal } from '../ledger/journal.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { listsAll } from '../ledger/live.ts'
-import { dataPlaces, newestData, ownData } from '../store/begin.ts'
+import { dataPlaces, newestData } from '../store/begin.ts'
 import { metaLeft } from '../store/database.ts'
-import { codeOf, isWritable, makeFolder, realDisk, statOf } from '../store/disk.ts'
+import { codeOf, isWritable, makeFolder, realDisk } from '../store/disk.ts'
 import { isThere } from '../store/files.ts'
-import { dataFooters } from '../store/parquet.ts'
-import { dataVersion, entryFile, inLake, instantName, ownFolders, places } from '../store/layout.ts'
+import { dataFooters, type Found } from '../store/parquet.ts'
+import { entryFile, inLake, instantName, ownFolders, places } from '../store/layout.ts'
 import { mirrorOf, readMarker } from '../store/marker.ts'
 import { type Damage, finding, instead } from './findings.ts'
 import { lockCommit } from '../store/lock.ts'
@@ -161,35 +161,6 @@ export async function lostBeyond(ledger: Ledger, newest: number): Promise<{ name
   for (const file of late)
     if ((await bytesProblem(ledger.root, file, false))?.kind === 'file_lost') paths.push(file.path)
   return { named: late.length, paths }
-}
-
-/** Data files without the journal and the ledger that explain them. */
-interface Found {
-  readonly files: number
-  readonly bytes: number
-  /** The lakes that their footers name; more than one where folders were mixed. */
-  readonly lakes: readonly string[]
-  /** The newest version that they speak of. */
-  readonly version: number
-}
-
-/** Counts the data files in a folder whose journal and ledger do not explain them. */
-export async function whatIsLeft(root: string): Promise<Found> {
-  const paths: string[] = []
-  for await (const path of ownData(root)) paths.push(path)
-  const sizes = await Promise.all(paths.map(async (path) => (await statOf(inLake(root, path)))?.size ?? 0))
-  const footers = await dataFooters(root)
-  const marker = await readMarker(root)
-  const named = [...footers.flatMap(({ lake }) => lake ?? []), ...(marker === null ? [] : [marker])]
-  return {
-    files: paths.length,
-    bytes: sizes.reduce((sum, size) => sum + size, 0),
-    lakes: [...new Set(named)].toSorted(),
-    version: Math.max(
-      ...paths.map((path) => dataVersion(path) ?? 0),
-      ...footers.map((one) => Number(one.version ?? 0)),
-    ),
-  }
 }
 
 /** Whether neither journal nor ledger explain the data in a folder. */

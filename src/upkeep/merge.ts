@@ -138,7 +138,12 @@ export function rowsOf(files: readonly FileEntry[]): number {
 /** Writes the file and says what of its encoding is worth remembering: null where it was not written for good. */
 async function write(
   session: Engine,
-  { out, metadata: own, measure, files }: Pick<Rewritten, 'out' | 'metadata'> & Merged,
+  {
+    out,
+    metadata: own,
+    measure,
+    files,
+  }: Pick<Rewritten, 'out' | 'metadata'> & { files: readonly FileEntry[]; measure: boolean },
   rows: Rows,
   { minusZero, rows: count, digest }: Proof,
 ): Promise<string | null> {
@@ -150,11 +155,6 @@ async function write(
   await writeEncoded(session, rows, out, kept ?? usualEncoding(minusZero, count), metadata)
   // A file that is less dense than it could be is written anew by the next compact.
   return kept && kept.level === known?.level ? encodingText(kept) : null
-}
-
-interface Merged {
-  readonly files: readonly FileEntry[]
-  readonly measure: boolean
 }
 
 /**

@@ -333,12 +333,7 @@ async function put(rebuilding: Rebuilding, file: HeldFile, temporary: string | n
   if ((await sha256File(made)) !== file.sha256) return
   const disk = deps.disk ?? realDisk
   const full = inLake(root, file.path)
-  if (await exists(full)) {
-    const taken = await exists(`${full}.damaged`)
-    const aside = taken ? `${file.path}.${deps.nowMicros()}.damaged` : `${file.path}.damaged`
-    await disk.move(full, inLake(root, aside))
-    done.push(`${file.path} was set aside as ${aside}`)
-  }
+  if (await exists(full)) done.push(await keepAside(root, file.path))
   await disk.sync(made)
   await makeLakeFolder(disk, root, dirname(file.path))
   await disk.move(made, full)

@@ -1,6 +1,7 @@
 import { appendFileSync, rmSync, statSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { compact, mergeSmallFiles, metricSizes } from '../../src/upkeep/compact.ts'
+import { metricSizes } from '../../src/points/files.ts'
+import { compact, mergeSmallFiles } from '../../src/upkeep/compact.ts'
 import { commit } from '../../src/ledger/commit.ts'
 import { realDisk } from '../../src/store/disk.ts'
 import { Engine, quote, quoteList } from '../../src/store/engine.ts'
