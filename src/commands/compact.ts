@@ -1,4 +1,5 @@
-import { compact, type MergeSummary, mergeVerdict, type MetricSize, metricSizes } from '../upkeep/compact.ts'
+import { type MetricSize, metricSizes } from '../points/files.ts'
+import { compact, type MergeSummary, mergeVerdict } from '../upkeep/compact.ts'
 import { redate, type RedateSummary } from '../upkeep/redate.ts'
 import { lakeWorld, openedLake, viewingWorld } from './world.ts'
 import { bytes, whole } from '../words/figures.ts'

@@ -1,5 +1,5 @@
 import type { Catalogue } from '../catalog/catalogue.ts'
-import { damageVerdict } from '../upkeep/damage.ts'
+import { damageVerdict } from '../upkeep/findings.ts'
 import { type Diagnosis, type DoctorDeps, examine } from '../upkeep/doctor.ts'
 import { againInWords, type ObservedAgain } from '../ledger/lost.ts'
 import { isLoopback, type Settings } from '../config/settings.ts'

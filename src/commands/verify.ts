@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { usage } from '../errors.ts'
 import { hint } from '../suggestion.ts'
-import type { Damage } from '../upkeep/damage.ts'
+import type { Damage } from '../upkeep/findings.ts'
 import { isUnreadable, verify, verifyVerdict, withRegistryVerified } from '../upkeep/verify.ts'
 import type { VerifyScope } from '../metrics/verify-plan.ts'
 import { verifyRegistry } from '../registry/verify.ts'

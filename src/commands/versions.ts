@@ -1,5 +1,5 @@
 import { Ledger } from '../ledger/ledger.ts'
-import { type Change, type VersionChange, versionChanges } from '../ledger/held-runs.ts'
+import { type FilesChange, type VersionChange, versionChanges } from '../ledger/held-runs.ts'
 import { formatMicros } from '../time.ts'
 import { bytes, whole } from '../words/figures.ts'
 import { table } from '../words/table.ts'
@@ -40,6 +40,6 @@ function line(version: VersionChange): (string | number)[] {
   ]
 }
 
-function changed({ files, bytes: size }: Change): string {
+function changed({ files, bytes: size }: FilesChange): string {
   return files === 0 ? '' : `${whole(files)} files, ${bytes(size)}`
 }

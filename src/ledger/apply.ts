@@ -18,7 +18,7 @@ import { applyDifferences } from './differences.ts'
 import { applyLost } from './lost.ts'
 import { applyDigests } from './month-digests.ts'
 import { liveKey, liveRows, toldLive, withRows } from './live.ts'
-import { type Cell, cellsOf, type Index, rowOf } from './row.ts'
+import { type IndexCell, cellsOf, type Index, rowOf } from './row.ts'
 import type { PlacedFacts, RunFacts } from './run-facts.ts'
 import type { Micros } from '../time.ts'
 
@@ -49,7 +49,7 @@ export function applyEntry(index: Index, sealed: Sealed): void {
 const insertions = new Map<string, string>()
 
 /** Adds a row. */
-function insert(index: Index, into: string, cells: Readonly<Record<string, Cell>>): void {
+function insert(index: Index, into: string, cells: Readonly<Record<string, IndexCell>>): void {
   let sql = insertions.get(into)
   if (sql === undefined) {
     const columns = Object.keys(cells)
@@ -196,7 +196,7 @@ function applyCoverage(index: Index, entry: Entry): void {
 }
 
 /** What is said of a window, without its series. */
-export const answerOf = rowOf(windowFields)
+export const windowAnswerOf = rowOf(windowFields)
 
 /** The live rows of a series that overlap or touch the window, sorted. */
 export function liveCoverage(index: Index, n: number, window: CoverageRow): CoverageRow[] {
@@ -206,7 +206,7 @@ export function liveCoverage(index: Index, n: number, window: CoverageRow): Cove
        WHERE series = ? AND removed_version IS NULL AND since <= ? AND until >= ? ORDER BY since`,
     )
     .all(n, window.until, window.since)
-    .map((row) => ({ series: window.series, ...answerOf(row) }))
+    .map((row) => ({ series: window.series, ...windowAnswerOf(row) }))
 }
 
 function changeCoverage(index: Index, n: number, change: CoverageChange, version: number): void {
@@ -335,8 +335,8 @@ const verifiedCells = cellsOf(verifiedFields)
 
 function applyRun(index: Index, { id, job, command, started_at, ended_at, ...run }: RunFacts): void {
   const { stopped_by, exit_code, plan, actual } = run
-  const instant = (at: Micros | undefined): Cell | undefined => (at === undefined ? undefined : within(at))
-  const facts: Readonly<Record<string, Cell | undefined>> = {
+  const instant = (at: Micros | undefined): IndexCell | undefined => (at === undefined ? undefined : within(at))
+  const facts: Readonly<Record<string, IndexCell | undefined>> = {
     job,
     command,
     started_at: instant(started_at),

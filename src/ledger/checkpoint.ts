@@ -4,7 +4,7 @@ import { StringDecoder } from 'node:string_decoder'
 import { pipeline } from 'node:stream/promises'
 import { createZstdCompress, createZstdDecompress } from 'node:zlib'
 import { LakeError } from '../errors.ts'
-import { atOneInstant, type Cell, type Index, type Row } from './row.ts'
+import { atOneInstant, type IndexCell, type Index, type IndexRow } from './row.ts'
 import { codeOf, type Disk, makeFolder } from '../store/disk.ts'
 import { journalSchema, putItBack, refuseNewer } from './entry.ts'
 import { checkpointFile, inLake, places } from '../store/layout.ts'
@@ -16,7 +16,7 @@ export interface Foldable extends Index {
   readonly root: string
   head(): { readonly lake: string | null; readonly version: number }
   tables(): string[]
-  rowsOf(table: string): Iterable<Row>
+  rowsOf(table: string): Iterable<IndexRow>
 }
 
 const flushBytes = 1 << 20
@@ -151,7 +151,7 @@ async function* unpacked(path: string): AsyncGenerator<Buffer> {
 function takeLine(index: Index, line: string, first: boolean, version: number): void {
   const read = JSON.parse(line) as
     | { schema_version?: unknown; version?: unknown; program?: unknown }
-    | [string, Record<string, Cell>]
+    | [string, Record<string, IndexCell>]
   const name = checkpointFile(version)
   if (first === Array.isArray(read)) throw torn(name)
   if (!Array.isArray(read)) {

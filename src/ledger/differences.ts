@@ -1,9 +1,9 @@
 import { type Accepted, acceptedFields, type Entry, type IncidentPart, type Violation } from './entry.ts'
-import { type Cell, type Index, rowOf } from './row.ts'
+import { type IndexCell, type Index, rowOf } from './row.ts'
 import { count, orNull, real, text } from './shape.ts'
 
 /** What tells a violation of a series apart from every other: of a window also its end. */
-export function keyOf({ series, t, kind, offered, incident, until }: Violation): readonly Cell[] {
+export function keyOf({ series, t, kind, offered, incident, until }: Violation): readonly IndexCell[] {
   return [series, t, kind, offered ?? '', incident ?? '', until ?? 0]
 }
 

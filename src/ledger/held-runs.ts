@@ -52,7 +52,7 @@ export function lastPublished(index: Index): ReturnType<typeof publishedOf>[] {
 const totalsOf = rowOf({ total: count, credits: real, day: count, day_credits: real, busiest_minute: count })
 
 /** What all requests cost together. */
-export type RequestTotals = ReturnType<typeof totalsOf>
+type RequestTotals = ReturnType<typeof totalsOf>
 
 /**
  * Requests and credits in all and in the 24 hours before an instant, with the busiest minute of those for points, whose
@@ -102,7 +102,7 @@ export function verifiedTotals(index: Index): ReturnType<typeof verifiedTotalsOf
 const change = shape({ files: count, rows: count, bytes: count })
 
 /** Files, rows and bytes of one kind of change. */
-export type Change = Proven<typeof change>
+export type FilesChange = Proven<typeof change>
 
 const changesOf = rowOf({
   version: count,

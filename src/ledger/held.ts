@@ -1,6 +1,6 @@
 import { type Interval, type Micros, unshownInterval, type Weekday, weekdayAt, weeklyIntervals } from '../time.ts'
 import { refusedOfHeld } from './refusals.ts'
-import { answerOf } from './apply.ts'
+import { windowAnswerOf } from './apply.ts'
 import { acceptedToo, passedToo } from './differences.ts'
 import {
   type CoverageRow,
@@ -17,8 +17,8 @@ import {
   violationFields,
   type WindowAnswer,
 } from './entry.ts'
-import { type Cell, type Index, parsed, proven, read, rowOf } from './row.ts'
-import { type Check, count, interval, orNull, real, shape, text } from './shape.ts'
+import { type IndexCell, type Index, parsed, proven, read, rowOf } from './row.ts'
+import { type ValueCheck, count, interval, orNull, real, shape, text } from './shape.ts'
 import { type ArchivedState, fromState } from './archive.ts'
 
 const heldFile = rowOf({
@@ -106,7 +106,7 @@ interface HeldAnswers extends Omit<ReturnType<typeof plannedOf>, 'id'> {
 
 /** The live coverage of every series by id, each list sorted and disjoint: in one pass, because planning waits for it. */
 export function heldAnswers(index: Index): Map<string, HeldAnswers> {
-  const byNumber = new Map<Cell | undefined, HeldAnswers>()
+  const byNumber = new Map<IndexCell | undefined, HeldAnswers>()
   const held = new Map<string, HeldAnswers>()
   for (const row of index.statement('SELECT n, id, metric, points, settled FROM series').iterate()) {
     const { id, ...plain } = plannedOf(row)
@@ -118,7 +118,7 @@ export function heldAnswers(index: Index): Map<string, HeldAnswers> {
     `SELECT series AS n, since, until, state, reason, asked_at, request FROM coverage
      WHERE removed_version IS NULL ORDER BY series, since`,
   )
-  for (const row of rows.iterate()) byNumber.get(row['n'])?.answers.push(answerOf(row))
+  for (const row of rows.iterate()) byNumber.get(row['n'])?.answers.push(windowAnswerOf(row))
   return held
 }
 
@@ -132,7 +132,9 @@ export function heldCoverage(index: Index, series?: readonly string[]): Map<stri
     `SELECT c.since, c.until, c.state, c.reason, c.asked_at, c.request FROM series s JOIN coverage c ON c.series = s.n
      WHERE s.id = ? AND c.removed_version IS NULL ORDER BY c.since`,
   )
-  return new Map(series.map((id) => [id, Array.from(one.iterate(id), (row) => ({ series: id, ...answerOf(row) }))]))
+  return new Map(
+    series.map((id) => [id, Array.from(one.iterate(id), (row) => ({ series: id, ...windowAnswerOf(row) }))]),
+  )
 }
 
 const violationOf = rowOf({
@@ -175,7 +177,11 @@ export function heldState(index: Index, key: string): Json | undefined {
 }
 
 /** Every piece of committed state whose name begins so, by the rest of its name, and when the commit was that set it. */
-export function heldStates<T>(index: Index, prefix: string, check: Check<T>): { key: string; value: T; at: Micros }[] {
+export function heldStates<T>(
+  index: Index,
+  prefix: string,
+  check: ValueCheck<T>,
+): { key: string; value: T; at: Micros }[] {
   const rows = index
     .statement(
       `SELECT key, value, committed_at FROM state JOIN versions USING (version) WHERE substr(key, 1, ?) = ? ORDER BY key`,

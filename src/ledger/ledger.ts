@@ -21,8 +21,8 @@ import { decodeEntry, type Provider, providerFields } from './entry.ts'
 import { entriesAfter, type Listing, listJournal, onJournal, readEntry, type Sealed } from './journal.ts'
 import { entryFile, inLake, places } from '../store/layout.ts'
 import { tellLive } from './live.ts'
-import { type Index, parsed, proven, type Row, type Statement } from './row.ts'
-import { type Check, real, shape, text, whole } from './shape.ts'
+import { type Index, parsed, proven, type IndexRow, type Statement } from './row.ts'
+import { type ValueCheck, real, shape, text, whole } from './shape.ts'
 import { forceFacts, type PlacedFacts, readFacts } from './run-facts.ts'
 import { textsIn } from '../store/sql.ts'
 import { takeStamps } from './stamps.ts'
@@ -283,7 +283,7 @@ export class Ledger implements Index {
   }
 
   /** The facts about the index itself, read at once: another process may bring it further at any time. */
-  #told(): <T>(key: string, check: Check<T>) => T | undefined {
+  #told(): <T>(key: string, check: ValueCheck<T>) => T | undefined {
     const cells = new Map(
       this.statement('SELECT key, value FROM meta')
         .all()
@@ -356,7 +356,7 @@ export class Ledger implements Index {
   }
 
   /** All rows of a table in the order of its key: equal lakes give equal rows. */
-  rowsOf(table: string): Iterable<Row> {
+  rowsOf(table: string): Iterable<IndexRow> {
     const columns = this.statement(`SELECT name, pk FROM pragma_table_info('${table}') ORDER BY pk, cid`).all()
     const key = columns.filter((column) => column['pk'] !== 0).map((column) => String(column['name']))
     return this.statement(`SELECT * FROM ${table} ORDER BY ${key.join(', ')}`).iterate()

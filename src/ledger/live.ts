@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { LakeError } from '../errors.ts'
 import { places } from '../store/layout.ts'
-import type { Cell, Index, Row } from './row.ts'
+import type { IndexCell, Index, IndexRow } from './row.ts'
 
 /*
  * The index keeps beside its version a digest over the files that are live in it: a sum of hashes, so that an entry adds
@@ -17,17 +17,17 @@ const columns =
   'path, label, tbl, metric, interval, rows, bytes, min_t, max_t, digest, sha256, meta, added_version' as const
 
 /** The digest with these rows of `files` added (or taken away). */
-export function withRows(sum: string, rows: Iterable<Row>, sign: 1n | -1n = 1n): string {
+export function withRows(sum: string, rows: Iterable<IndexRow>, sign: 1n | -1n = 1n): string {
   let total = BigInt(sum)
   for (const row of rows) {
-    const cells = columns.split(', ').map((column): Cell => row[column] ?? null)
+    const cells = columns.split(', ').map((column): IndexCell => row[column] ?? null)
     total += sign * BigInt(`0x${hash('sha256', JSON.stringify(cells)).slice(0, sumBits / 4)}`)
   }
   return BigInt.asUintN(sumBits, total).toString()
 }
 
 /** The rows of the live files, or of those of a path. */
-export function liveRows(index: Index, path?: string): Row[] {
+export function liveRows(index: Index, path?: string): IndexRow[] {
   const own = path === undefined ? '' : ' AND path = ?'
   const found = index.statement(`SELECT ${columns} FROM files WHERE removed_version IS NULL${own}`)
   return found.all(...(path === undefined ? [] : [path]))

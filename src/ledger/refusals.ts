@@ -84,7 +84,7 @@ export const refusalPatience = 30 * day
 export type RefusalAnswer = Omit<WindowAnswer, 'since' | 'until'>
 
 /** A refusal that no later answer has overtaken. */
-export interface Standing extends Refusal {
+export interface StandingRefusal extends Refusal {
   readonly state: 'unsupported' | 'failed'
   readonly reason: string
   readonly asked_at: Instant
@@ -92,8 +92,8 @@ export interface Standing extends Refusal {
 }
 
 /** The newest refusal of a series or path among its answers, unless the provider has answered since. */
-export function standingRefusal(answers: readonly RefusalAnswer[]): Standing | null {
-  let newest: Standing | null = null
+export function standingRefusal(answers: readonly RefusalAnswer[]): StandingRefusal | null {
+  let newest: StandingRefusal | null = null
   let answered = Number.NEGATIVE_INFINITY
   for (const { state, reason, asked_at, request } of answers) {
     if (state === 'covered' || state === 'empty') answered = Math.max(answered, asked_at)
@@ -109,7 +109,7 @@ export function standingRefusal(answers: readonly RefusalAnswer[]): Standing | n
 }
 
 /** Whether a standing refusal is to be tried again now. An instant of the future says nothing. */
-export function isTriedAgain({ scope, since, withdrawn, asked_at }: Standing, now: Instant): boolean {
+export function isTriedAgain({ scope, since, withdrawn, asked_at }: StandingRefusal, now: Instant): boolean {
   const ago = now - asked_at
   if (ago < -day) return true
   if (since === null || withdrawn) return ago >= (scope === 'path' ? dailyPatience : refusalPatience)

@@ -1,17 +1,17 @@
 import { damaged } from '../store/database.ts'
-import { type Check, type Json, shape, type Shaped } from './shape.ts'
+import { type ValueCheck, type Json, shape, type Shaped } from './shape.ts'
 import { LakeError } from '../errors.ts'
 import type { Engine } from '../store/engine.ts'
 
-export type Cell = null | number | bigint | string | Uint8Array
-export type Row = Record<string, Cell>
+export type IndexCell = null | number | bigint | string | Uint8Array
+export type IndexRow = Record<string, IndexCell>
 
 /** A prepared statement of the index. */
 export interface Statement {
-  run(...values: Cell[]): unknown
-  get(...values: Cell[]): Row | undefined
-  all(...values: Cell[]): Row[]
-  iterate(...values: Cell[]): Iterable<Row>
+  run(...values: IndexCell[]): unknown
+  get(...values: IndexCell[]): IndexRow | undefined
+  all(...values: IndexCell[]): IndexRow[]
+  iterate(...values: IndexCell[]): Iterable<IndexRow>
 }
 
 /** The index as its readers and writers see it; statements are prepared once. */
@@ -35,18 +35,18 @@ function refuse(column: string, wrong: string): never {
 }
 
 /** A cell as what the index keeps in its column, and nothing else. */
-export function read<T>(check: Check<T>, cell: Cell | undefined, column: string): T {
+export function read<T>(check: ValueCheck<T>, cell: IndexCell | undefined, column: string): T {
   return proven(check, check.nested === true && cell !== null ? parsed(cell, column) : cell, column)
 }
 
 /** A value of a column, if it is what the check wants. */
-export function proven<T>(check: Check<T>, value: unknown, column: string): T {
+export function proven<T>(check: ValueCheck<T>, value: unknown, column: string): T {
   const wrong = check(value)
   return wrong === undefined ? (value as T) : refuse(column, wrong)
 }
 
 /** The value of a cell of JSON text. */
-export function parsed(cell: Cell | undefined, column: string): Json {
+export function parsed(cell: IndexCell | undefined, column: string): Json {
   try {
     return JSON.parse(String(cell)) as Json
   } catch {
@@ -55,7 +55,9 @@ export function parsed(cell: Cell | undefined, column: string): Json {
 }
 
 /** Reads rows as records of these columns; further ones are left aside. */
-export function rowOf<S extends Readonly<Record<string, Check<unknown>>>>(columns: S): (row: Row) => Shaped<S> {
+export function rowOf<S extends Readonly<Record<string, ValueCheck<unknown>>>>(
+  columns: S,
+): (row: IndexRow) => Shaped<S> {
   const checks = Object.entries(columns)
   return (row) => {
     const record: Record<string, unknown> = {}
@@ -65,7 +67,7 @@ export function rowOf<S extends Readonly<Record<string, Check<unknown>>>>(column
 }
 
 /** Asks DuckDB and gives its rows as records of these columns, if they are what they should be: 64-bit integers as numbers. */
-export async function rowsAs<S extends Readonly<Record<string, Check<unknown>>>>(
+export async function rowsAs<S extends Readonly<Record<string, ValueCheck<unknown>>>>(
   engine: Engine,
   columns: S,
   sql: string,
@@ -93,13 +95,13 @@ function plain(value: unknown): unknown {
 }
 
 /** The cells of a record of these columns, as `rowOf` reads them: what is nested is JSON text. */
-export function cellsOf<S extends Readonly<Record<string, Check<unknown>>>>(columns: S) {
+export function cellsOf<S extends Readonly<Record<string, ValueCheck<unknown>>>>(columns: S) {
   const checks = Object.entries(columns)
-  return (record: Readonly<Record<keyof S, unknown>>): Record<string, Cell> => {
-    const cells: Record<string, Cell> = {}
+  return (record: Readonly<Record<keyof S, unknown>>): Record<string, IndexCell> => {
+    const cells: Record<string, IndexCell> = {}
     for (const [column, check] of checks) {
       const value = record[column] ?? null
-      cells[column] = check.nested === true ? JSON.stringify(value) : (value as Cell)
+      cells[column] = check.nested === true ? JSON.stringify(value) : (value as IndexCell)
     }
     return cells
   }

@@ -4,7 +4,7 @@ import { intervals } from '../time.ts'
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
 
 /** Says what is wrong with a value that should be a T, with the place inside it; undefined when it is one. */
-export interface Check<T> {
+export interface ValueCheck<T> {
   (value: unknown): string | undefined
   /** The index keeps such values as JSON text. */
   readonly nested?: boolean
@@ -12,10 +12,10 @@ export interface Check<T> {
   readonly type?: T
 }
 
-type Checks = Readonly<Record<string, Check<unknown>>>
+type Checks = Readonly<Record<string, ValueCheck<unknown>>>
 
 /** What a check proves a value to be. */
-export type Proven<C> = C extends Check<infer T> ? T : never
+export type Proven<C> = C extends ValueCheck<infer T> ? T : never
 type Missing<S> = { [K in keyof S]: undefined extends Proven<S[K]> ? K : never }[keyof S]
 type Plain<T> = { readonly [K in keyof T]: T[K] }
 
@@ -24,35 +24,35 @@ export type Shaped<S extends Checks> = Plain<
   { [K in Exclude<keyof S, Missing<S>>]: Proven<S[K]> } & { [K in Missing<S>]?: Proven<S[K]> }
 >
 
-function nested(check: (value: unknown) => string | undefined): Check<never> {
+function nested(check: (value: unknown) => string | undefined): ValueCheck<never> {
   return Object.assign(check, { nested: true })
 }
 
-export const text: Check<string> = (value) => (typeof value === 'string' ? undefined : 'no text')
-export const whole: Check<number> = (value) => (Number.isSafeInteger(value) ? undefined : 'no whole number')
-export const count: Check<number> = (value) =>
+export const text: ValueCheck<string> = (value) => (typeof value === 'string' ? undefined : 'no text')
+export const whole: ValueCheck<number> = (value) => (Number.isSafeInteger(value) ? undefined : 'no whole number')
+export const count: ValueCheck<number> = (value) =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? undefined : 'no count'
-export const real: Check<number> = (value) =>
+export const real: ValueCheck<number> = (value) =>
   typeof value === 'number' && Number.isFinite(value) ? undefined : 'no number'
-export const json: Check<Json> = nested((value) => (value === undefined ? 'nothing' : undefined))
-export const flag: Check<boolean> = (value) => (typeof value === 'boolean' ? undefined : 'neither true nor false')
+export const json: ValueCheck<Json> = nested((value) => (value === undefined ? 'nothing' : undefined))
+export const flag: ValueCheck<boolean> = (value) => (typeof value === 'boolean' ? undefined : 'neither true nor false')
 
 /** A count and a digest: `-3 0123456789abcdef`. */
-export const monthSum: Check<string> = (value) =>
+export const monthSum: ValueCheck<string> = (value) =>
   typeof value === 'string' && /^-?\d{1,15} [0-9a-f]{16}$/.test(value) ? undefined : 'no count and digest'
 
 /** Null where nothing is known. */
-export function orNull<T>(check: Check<T>): Check<T | null> {
+export function orNull<T>(check: ValueCheck<T>): ValueCheck<T | null> {
   const own = (value: unknown): string | undefined => (value === null ? undefined : check(value))
   return check.nested === true ? nested(own) : own
 }
 
 /** For keys that older entries lack. */
-export function maybe<T>(check: Check<T>): Check<T | undefined> {
+export function maybe<T>(check: ValueCheck<T>): ValueCheck<T | undefined> {
   return (value) => (value === undefined ? undefined : check(value))
 }
 
-export function oneOf<T extends string>(...allowed: readonly T[]): Check<T> {
+export function oneOf<T extends string>(...allowed: readonly T[]): ValueCheck<T> {
   const known = new Set<unknown>(allowed)
   return (value) => (known.has(value) ? undefined : `not one of ${allowed.join(', ')}`)
 }
@@ -60,7 +60,7 @@ export function oneOf<T extends string>(...allowed: readonly T[]): Check<T> {
 /** An interval, where there is one. */
 export const interval = orNull(oneOf(...intervals))
 
-export function listOf<T>(check: Check<T>): Check<readonly T[]> {
+export function listOf<T>(check: ValueCheck<T>): ValueCheck<readonly T[]> {
   return (value) => {
     if (!Array.isArray(value)) return 'no list'
     for (let at = 0; at < value.length; at++) {
@@ -72,7 +72,7 @@ export function listOf<T>(check: Check<T>): Check<readonly T[]> {
 }
 
 /** An object with these keys; further ones are left to whoever knows them. */
-export function shape<S extends Checks>(fields: S): Check<Shaped<S>> {
+export function shape<S extends Checks>(fields: S): ValueCheck<Shaped<S>> {
   const checks = Object.entries(fields)
   return nested((value) => {
     if (!isObject(value)) return 'no object'
@@ -84,7 +84,7 @@ export function shape<S extends Checks>(fields: S): Check<Shaped<S>> {
   })
 }
 
-export function mapOf<T>(check: Check<T>): Check<{ readonly [key: string]: T }> {
+export function mapOf<T>(check: ValueCheck<T>): ValueCheck<{ readonly [key: string]: T }> {
   return nested((value) => {
     if (!isObject(value)) return 'no object'
     for (const [key, held] of Object.entries(value)) {

@@ -42,7 +42,7 @@ interface IncidentFacts {
 }
 
 /** Which of them are meant; null for all. An incident is where one of its series is, `whole`: all of them. */
-export interface ListedFilter {
+interface ListedFilter {
   readonly paths: readonly string[] | null
   readonly assets: readonly string[] | null
   readonly whole?: boolean

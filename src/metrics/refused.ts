@@ -1,6 +1,6 @@
 import { isLost } from '../ledger/coverage.ts'
 import type { WindowAnswer } from '../ledger/entry.ts'
-import { isTriedAgain, type Standing, standingRefusal } from '../ledger/refusals.ts'
+import { isTriedAgain, type StandingRefusal, standingRefusal } from '../ledger/refusals.ts'
 import type { Instant } from '../time.ts'
 
 /** What of a series says whether it is refused. */
@@ -21,14 +21,14 @@ export function wasHeld(known: Known | undefined): boolean {
  */
 export function refusedPaths(held: ReadonlyMap<string, Known>) {
   const told = [...held.values()].filter(({ answers }) => answers.length > 0)
-  const byPath = (series: readonly Known[], standing: (own: readonly Known[]) => Standing | null) =>
+  const byPath = (series: readonly Known[], standing: (own: readonly Known[]) => StandingRefusal | null) =>
     new Map(
       [...Map.groupBy(series, ({ metric }) => metric)].flatMap(([path, own]) => {
         const one = standing(own)
         return one?.scope === 'path' ? [[path, one] as const] : []
       }),
     )
-  const newest = (own: readonly Known[]): Standing | null =>
+  const newest = (own: readonly Known[]): StandingRefusal | null =>
     own
       .flatMap(({ answers }) => standingRefusal(answers) ?? [])
       .filter(({ scope }) => scope === 'path')
@@ -54,7 +54,7 @@ export function refusalOf(
   known: Known | undefined,
   paths: ReturnType<typeof refusedPaths>,
   now: Instant,
-): { readonly refusal: Standing | null; readonly suspect: boolean } {
+): { readonly refusal: StandingRefusal | null; readonly suspect: boolean } {
   const shared = wasHeld(known) ? undefined : paths.fresh.get(path)
   const own = known === undefined ? null : standingRefusal(known.answers)
   // Told before it had points: nothing that an alarm may rest upon.

@@ -1,7 +1,7 @@
 import { availableAt } from '../catalog/availability.ts'
 import { beforeFirst, isPlain } from '../ledger/coverage.ts'
 import type { CoverageRow, CoverageState } from '../ledger/entry.ts'
-import { alarmPatience, alarmReason, type Standing, withdrawnReason } from '../ledger/refusals.ts'
+import { alarmPatience, alarmReason, type StandingRefusal, withdrawnReason } from '../ledger/refusals.ts'
 import type { BodyResult } from '../points/conversion.ts'
 import { count, day, end, floor, type Instant, longestSeconds, step, type Weekday } from '../time.ts'
 import { intersect, minus, union, type Window } from '../windows.ts'
@@ -68,7 +68,7 @@ export interface Known {
   readonly points: number
   readonly coverage: readonly CoverageRow[]
   /** The refusal that stands against it. */
-  readonly standing: Standing | null
+  readonly standing: StandingRefusal | null
 }
 
 /**

@@ -80,7 +80,9 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
     }),
   )
   await session.run(statement('known', { observed: `${good[0]?.part.observedAt ?? 0}::BIGINT` }))
-  const uncompared = (bare && !shared) || good.every(({ part }) => part.overlap === 'off')
+  // Where no point lies outside its window, and no window over another, no body speaks of another one's points.
+  const alone = !shared || (apart && good.every((one) => isInside(one, loaded)))
+  const uncompared = (bare && alone) || good.every(({ part }) => part.overlap === 'off')
   const contradictions = uncompared ? [] : await contradict(session)
   const heard = uncompared ? [] : await hear(session, ordered, contradictions)
   const priors = good.flatMap((one) => priorRows(one, good))
@@ -104,6 +106,12 @@ function minusZero(loaded: Loaded): boolean {
 }
 
 type Good = Ordered & { readonly i: number }
+
+/** Whether all that a body brought lies in the window that was asked. */
+function isInside({ i, body }: Good, { staged }: Loaded): boolean {
+  const { first, last } = staged.get(i) ?? { first: Infinity, last: -Infinity }
+  return first >= (body.since ?? -Infinity) && last < (body.until ?? Infinity)
+}
 
 /** Whether no two bodies of a series were asked for the same: none of their points comes twice. */
 function areApart(good: readonly Good[]): boolean {

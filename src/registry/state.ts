@@ -2,7 +2,7 @@ import type { Json } from '../ledger/entry.ts'
 import { heldPassing, heldState } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { proven } from '../ledger/row.ts'
-import { type Check, mapOf, oneOf, orNull, real, shape, text } from '../ledger/shape.ts'
+import { type ValueCheck, mapOf, oneOf, orNull, real, shape, text } from '../ledger/shape.ts'
 import { layersShape } from './layers.ts'
 
 /** What is kept of a snapshot: its date (`YYYY-MM-DD`, UTC), and the microsecond at which it was observed. */
@@ -17,7 +17,7 @@ export const lostCursor = '\uFFFD'
 
 const none: { readonly [key: string]: never } = {}
 
-type Reading = <T>(key: string, check: Check<T>) => T | null
+type Reading = <T>(key: string, check: ValueCheck<T>) => T | null
 
 /** The cursor of the last commit. */
 export function committedCursor(ledger: Ledger): string | null {
@@ -28,7 +28,7 @@ function stateOf(ledger: Ledger): Reading {
   return (key, check) => provenOr(check, heldState(ledger, `registry.${key}`), key)
 }
 
-function provenOr<T>(check: Check<T>, value: Json | undefined, key: string): T | null {
+function provenOr<T>(check: ValueCheck<T>, value: Json | undefined, key: string): T | null {
   return value === undefined || value === null ? null : proven(check, value, `registry.${key}`)
 }
 

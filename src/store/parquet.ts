@@ -1,6 +1,8 @@
 import { Engine, quote, quoteList } from './engine.ts'
 import { ownData } from './begin.ts'
-import { inLake } from './layout.ts'
+import { statOf } from './disk.ts'
+import { dataVersion, inLake } from './layout.ts'
+import { readMarker } from './marker.ts'
 
 /** The columns of a relation, with their DuckDB types. */
 export type Columns = readonly { readonly name: string; readonly type: string }[]
@@ -71,6 +73,35 @@ export async function dataFooters(root: string): Promise<Footer[]> {
   if (all) return all
   const one = await Promise.all(paths.map(async (path) => await read([path]).catch(() => [])))
   return one.flat()
+}
+
+/** Data files without the journal and the ledger that explain them. */
+export interface Found {
+  readonly files: number
+  readonly bytes: number
+  /** The lakes that their footers name; more than one where folders were mixed. */
+  readonly lakes: readonly string[]
+  /** The newest version that they speak of. */
+  readonly version: number
+}
+
+/** Counts the data files in a folder whose journal and ledger do not explain them. */
+export async function whatIsLeft(root: string): Promise<Found> {
+  const paths: string[] = []
+  for await (const path of ownData(root)) paths.push(path)
+  const sizes = await Promise.all(paths.map(async (path) => (await statOf(inLake(root, path)))?.size ?? 0))
+  const footers = await dataFooters(root)
+  const marker = await readMarker(root)
+  const named = [...footers.flatMap(({ lake }) => lake ?? []), ...(marker === null ? [] : [marker])]
+  return {
+    files: paths.length,
+    bytes: sizes.reduce((sum, size) => sum + size, 0),
+    lakes: [...new Set(named)].toSorted(),
+    version: Math.max(
+      ...paths.map((path) => dataVersion(path) ?? 0),
+      ...footers.map((one) => Number(one.version ?? 0)),
+    ),
+  }
 }
 
 /** What points files say of the series of a point beside metric and interval. */

@@ -42,14 +42,14 @@ export interface FoundFile extends Place {
 }
 
 /** A file as the journal is to list it. */
-export interface Listing {
+export interface TakenUp {
   readonly file: FoundFile
   readonly label: string
   readonly meta: { readonly [key: string]: Json }
 }
 
 /** A file that is not taken up, and why. */
-export interface Unfit {
+export interface LeftOut {
   readonly path: string
   readonly why: string
 }
@@ -65,7 +65,7 @@ function placeOf(path: string): Place | undefined {
 }
 
 /** Reads a file whole and holds it against its footer. A file of a newer program is refused with all the rest. */
-export async function readFound(folder: LostFolder, path: string, lake: string): Promise<FoundFile | Unfit> {
+export async function readFound(folder: LostFolder, path: string, lake: string): Promise<FoundFile | LeftOut> {
   const place = placeOf(path)
   if (!place) return { path, why: 'bodies as received and files of unknown tables are not taken up' }
   try {
@@ -76,7 +76,7 @@ export async function readFound(folder: LostFolder, path: string, lake: string):
   }
 }
 
-async function proveFound({ engine, root }: LostFolder, lake: string, place: Place): Promise<FoundFile | Unfit> {
+async function proveFound({ engine, root }: LostFolder, lake: string, place: Place): Promise<FoundFile | LeftOut> {
   const { path, table } = place
   const full = inLake(root, path)
   const footer = (await footersOf(engine, [full])).get(full)
@@ -112,7 +112,7 @@ export function byPreference(a: FoundFile, b: FoundFile): number {
 }
 
 /** A file under a label as the journal keeps it. */
-export async function entryOf(root: string, { file, label, meta }: Listing): Promise<FileEntry> {
+export async function entryOf(root: string, { file, label, meta }: TakenUp): Promise<FileEntry> {
   const { path, table, rows, digest } = file
   const full = inLake(root, path)
   const bytes = (await statOf(full))?.size ?? 0

@@ -2,12 +2,12 @@ import { quote, quoteList } from '../store/engine.ts'
 import { inLake } from '../store/layout.ts'
 import { computedSql } from '../points/files.ts'
 import type { Interval } from '../time.ts'
-import { byPreference, type FoundFile, type LostFolder, type Unfit, writtenBy } from './adopt-files.ts'
+import { byPreference, type FoundFile, type LostFolder, type LeftOut, writtenBy } from './adopt-files.ts'
 
 /** The files of which each row stands once, and the others with the reason. */
 interface Sorted {
   readonly kept: readonly FoundFile[]
-  readonly others: readonly Unfit[]
+  readonly others: readonly LeftOut[]
 }
 
 /** Rows that the same files hold in the same way. */
@@ -68,7 +68,7 @@ function sortFiles(files: readonly FoundFile[], overlaps: readonly Overlap[]): S
 }
 
 /** The files that cannot stay because of what others say of the same rows. */
-function judge({ files, dated, contradicts }: Overlap, byPath: ReadonlyMap<string, FoundFile>): Unfit[] {
+function judge({ files, dated, contradicts }: Overlap, byPath: ReadonlyMap<string, FoundFile>): LeftOut[] {
   const twice = files.filter((path, n) => files.indexOf(path) !== n)
   if (twice.length > 0) return twice.map((path) => ({ path, why: 'it holds a row twice' }))
   if (contradicts) {

@@ -3,7 +3,7 @@ import { inLake, parseRegistryFile } from '../store/layout.ts'
 import { isHistory } from './merge.ts'
 import { columnsMark, relation } from '../registry/columns.ts'
 import type { Layers } from '../registry/layers.ts'
-import type { Listing, FoundFile, Unfit, LostFolder } from './adopt-files.ts'
+import type { TakenUp, FoundFile, LeftOut, LostFolder } from './adopt-files.ts'
 import { sortRows } from './adopt-points.ts'
 import { lostCursor, stateDraft, snapshotFields } from '../registry/state.ts'
 import { text, real, orNull, type Shaped, count } from '../ledger/shape.ts'
@@ -13,9 +13,9 @@ import { rowsAs } from '../ledger/row.ts'
 
 /** What is taken up of the registry: all that its history needs, or nothing. */
 interface AdoptedRegistry {
-  readonly listings: readonly Listing[]
+  readonly listings: readonly TakenUp[]
   readonly state: { readonly [key: string]: Json }
-  readonly others: readonly Unfit[]
+  readonly others: readonly LeftOut[]
   /** Why nothing of it could be taken up; null where it was, or where there is none. */
   readonly refused: string | null
 }
@@ -32,7 +32,7 @@ class Refusal extends Error {}
 export async function adoptRegistry(
   folder: LostFolder,
   files: readonly FoundFile[],
-  unfit: readonly Unfit[],
+  unfit: readonly LeftOut[],
 ): Promise<AdoptedRegistry> {
   if (files.length === 0) return { listings: [], state: {}, others: unfit, refused: null }
   try {
@@ -51,13 +51,13 @@ type Steps = ReadonlyMap<string, readonly FoundFile[]>
 async function rebuild(
   folder: LostFolder,
   files: readonly FoundFile[],
-  unfit: readonly Unfit[],
+  unfit: readonly LeftOut[],
 ): Promise<AdoptedRegistry> {
   const isDated = ({ path }: { readonly path: string }): boolean => parseRegistryFile(path)?.date !== null
   const torn = unfit.find((one) => parseRegistryFile(one.path) !== undefined && !isDated(one))
   if (torn) throw new Refusal(`${torn.path}: ${torn.why}`)
   const steps = new Map<string, readonly FoundFile[]>()
-  const others: Unfit[] = [...unfit]
+  const others: LeftOut[] = [...unfit]
   for (const [table, own] of Map.groupBy(
     files.filter((file) => !isDated(file)),
     (file) => file.table,
@@ -70,7 +70,7 @@ async function rebuild(
   }
   const manifests = await manifestsOf(folder, steps.get('snapshots') ?? [])
   const dated = new Map(files.filter(isDated).map((file) => [`${file.table}/${nameOf(file)}`, file]))
-  const listings = [...steps.values()].flat().map((file): Listing => ({ file, label: '', meta: {} }))
+  const listings = [...steps.values()].flat().map((file): TakenUp => ({ file, label: '', meta: {} }))
   const shown = datedListings(manifests, dated)
   const used = new Set(shown.map(({ file }) => file.path))
   for (const file of dated.values()) {
@@ -116,8 +116,8 @@ function columnsOf({ columns }: FoundFile): readonly (readonly [string, string])
 }
 
 /** Each layer under every date that it shows. */
-function datedListings(manifests: readonly Manifest[], dated: ReadonlyMap<string, FoundFile>): Listing[] {
-  const found = new Map<string, Listing>()
+function datedListings(manifests: readonly Manifest[], dated: ReadonlyMap<string, FoundFile>): TakenUp[] {
+  const found = new Map<string, TakenUp>()
   for (const { resource, base, delta, date } of manifests)
     for (const [kind, name] of Object.entries({ base, delta })) {
       if (name === null) continue

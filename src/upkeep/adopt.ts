@@ -32,12 +32,13 @@ import {
   seriesIn,
   type FoundFile,
   readFound,
-  type Unfit,
+  type LeftOut,
   type LostFolder,
 } from './adopt-files.ts'
 import { sortPoints, sortRows } from './adopt-points.ts'
 import { adoptRegistry } from './adopt-registry.ts'
-import { foundFolder, isLost, whatIsLeft } from './judgement.ts'
+import { foundFolder, isLakeLost } from './judgement.ts'
+import { whatIsLeft } from '../store/parquet.ts'
 
 /** What taking up a lost lake needs beside its files. */
 export interface Adopting {
@@ -51,7 +52,7 @@ interface Plan {
   readonly folder: string
   /** The newest version that any found file speaks of. */
   readonly version: number
-  readonly moves: readonly Unfit[]
+  readonly moves: readonly LeftOut[]
 }
 
 const planFile = 'adopting.json'
@@ -82,7 +83,7 @@ export async function adoptLost(root: string, adopting: Adopting, deps: CommitDe
   await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
   using engine = await Engine.open(':memory:', { lean: true, privateSpill: true })
   const opened: LostFolder = { engine, root }
-  if (!(await isLost(root))) return []
+  if (!(await isLakeLost(root))) return []
   const lake = await lakeOf(root, (await whatIsLeft(root)).lakes)
   const synthetic = (await markedSynthetic(root)) ?? adopting.synthetic
   if (synthetic === null) throw unknownProvider(root)
@@ -94,18 +95,31 @@ export async function adoptLost(root: string, adopting: Adopting, deps: CommitDe
   await moveAside(disk, root, { ...plan, moves: [...plan.moves, ...found.others] })
   await setMarker(disk, root, lake, synthetic)
   const { series, progress } = await seriesIn(opened, found.listed, adopting.catalogue)
-  const committed_at = Math.max(Math.floor(deps.nowMicros()), found.observed + 1)
-  const frame = {
+  const version = Math.max(plan.version, found.version) + 1
+  const entry: Entry = {
+    schema_version: journalSchema,
     lake,
-    version: Math.max(plan.version, found.version) + 1,
-    committed_at,
+    version,
+    committed_at: Math.max(Math.floor(deps.nowMicros()), found.observed + 1),
     program: deps.program,
-    synthetic,
+    previous: null,
+    job: 'adopt',
+    run: `adopt-${version}`,
+    provider: { synthetic },
+    files: { add: found.listed, remove: [], drop: [] },
+    series,
+    progress,
+    ...emptyEntry,
+    state: found.state,
+    adopted: { moved: plan.moves.length, folder: plan.folder },
+    ...(await recordIn(inLake(root, plan.folder), lake, series)),
   }
-  const record = await recordIn(inLake(root, plan.folder), lake, series)
-  await publish(disk, root, plan.folder, { ...entryFor({ ...frame, found, series, progress, plan }), ...record })
-  return inWords(found, series, progress, frame.version, plan)
+  await publish(disk, root, plan.folder, entry)
+  return inWords(found, series, progress, version, plan)
 }
+
+/** What an entry has no word of. */
+const emptyEntry = { coverage: [], violations: [], findings: [], requests: [], verified: [], stamps: [], rules: null }
 
 /** The marker's id; without one that which all footers agree on. */
 async function lakeOf(root: string, lakes: readonly string[]): Promise<string> {
@@ -122,7 +136,7 @@ async function lakeOf(root: string, lakes: readonly string[]): Promise<string> {
 
 interface Stock {
   readonly listed: readonly FileEntry[]
-  readonly others: readonly Unfit[]
+  readonly others: readonly LeftOut[]
   readonly state: { readonly [key: string]: Json }
   readonly registry: string | null
   readonly version: number
@@ -135,7 +149,7 @@ interface Stock {
 async function takeStock(folder: LostFolder, lake: string): Promise<Stock> {
   const { root } = folder
   const sound: FoundFile[] = []
-  const unfit: Unfit[] = []
+  const unfit: LeftOut[] = []
   let version = 0
   for await (const path of ownData(root)) {
     const one = await readFound(folder, path, lake)
@@ -224,33 +238,6 @@ async function moveAside(disk: Disk, root: string, { folder, moves }: Plan): Pro
     for (const one of [posix.dirname(path), posix.dirname(`${folder}/${path}`)]) touched.add(one)
   }
   for (const place of touched) await disk.syncFolder(inLake(root, place))
-}
-
-interface Parts extends Pick<Entry, 'lake' | 'version' | 'committed_at' | 'program'> {
-  readonly synthetic: boolean
-  readonly found: Stock
-  readonly series: readonly SeriesRow[]
-  readonly progress: readonly Progress[]
-  readonly plan: Plan
-}
-
-const emptyEntry = { coverage: [], violations: [], findings: [], requests: [], verified: [], stamps: [], rules: null }
-
-function entryFor({ synthetic, found, series, progress, plan, ...frame }: Parts): Entry {
-  return {
-    schema_version: journalSchema,
-    ...frame,
-    previous: null,
-    job: 'adopt',
-    run: `adopt-${frame.version}`,
-    provider: { synthetic },
-    files: { add: found.listed, remove: [], drop: [] },
-    series,
-    progress,
-    ...emptyEntry,
-    state: found.state,
-    adopted: { moved: plan.moves.length, folder: plan.folder },
-  }
 }
 
 /** What the newest sound checkpoint and the entries that can be read of a lost journal have on record of these series. */

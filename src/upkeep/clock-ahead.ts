@@ -2,7 +2,7 @@ import { digestShift } from '../points/month-sums.ts'
 import { type LakeError, usage } from '../errors.ts'
 import { clocked } from '../ledger/apply.ts'
 import { commit, type CommitDeps, type StagedFile, type RewriteDeps } from '../ledger/commit.ts'
-import { type Damage, finding } from './damage.ts'
+import { type Damage, finding } from './findings.ts'
 import type { CoverageRow, Finding } from '../ledger/entry.ts'
 import { heldCoverage, heldSeries, heldVersions, liveFiles, storedInterval } from '../ledger/held.ts'
 import { places } from '../store/layout.ts'
@@ -11,9 +11,16 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { valueTypesAnew } from '../points/value-types.ts'
 import { asEarlier } from './redate.ts'
 import { end, formatInstant, type Micros } from '../time.ts'
-import { mendRegistry, pollInstants } from './clock-registry.ts'
+import {
+  mendArchive,
+  type Mended,
+  type Mending,
+  mendInstants,
+  mendRegistry,
+  pollInstants,
+  trueInstantSql,
+} from './clock-files.ts'
 import { dissolveRecent } from './compact.ts'
-import { mendArchive, type Mended, type Mending, mendInstants, trueInstantSql } from './clock-archive.ts'
 import { withRewriting, type Rewriting } from './rewrite.ts'
 import { providerOf } from '../ledger/provider.ts'
 

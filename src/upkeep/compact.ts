@@ -5,20 +5,16 @@ import { commit, type RewriteDeps, type StagedFile } from '../ledger/commit.ts'
 import { foldJournal } from '../ledger/fold.ts'
 import { type HeldFile, liveFiles } from '../ledger/held.ts'
 import { type Actual, type JobDeps, type Result, runName, withLake } from '../ledger/job.ts'
-import { Ledger } from '../ledger/ledger.ts'
+import type { Ledger } from '../ledger/ledger.ts'
 import { tryLock } from '../store/lock.ts'
 import { isHistory, mergeFiles, Unmergeable } from './merge.ts'
 import { mergeRecentFiles } from './merge-recent.ts'
 import { isRecent, portionRows } from '../points/files.ts'
-import { measuredEncoding, type Rewriting, statement, withRewriting } from './rewrite.ts'
+import { measuredEncoding, type Rewriting, withRewriting } from './rewrite.ts'
 import { historyMerge, tieredMerge, wholeMerge } from './merge-plan.ts'
-import { archiveRows } from './archive.ts'
+import { archiveRows } from './vacuum.ts'
 import { providerOf } from '../ledger/provider.ts'
 import { growingTables } from '../registry/columns.ts'
-import { Engine, quoteList } from '../store/engine.ts'
-import { inLake } from '../store/layout.ts'
-import { count, text } from '../ledger/shape.ts'
-import { rowsAs } from '../ledger/row.ts'
 
 /** A partition whose files were left as they are, and why. */
 interface Abandoned extends Pick<HeldFile, 'table' | 'metric' | 'interval'> {
@@ -139,19 +135,15 @@ interface Outcome {
 }
 
 /** Moves everything that recent files hold to its partitions, in one version of its own. */
-async function dissolve(
-  ledger: Ledger,
-  deps: RewriteDeps,
-  { run, job }: Pick<Choice, 'run' | 'job'>,
-  outcome: Outcome,
-): Promise<MergeSummary> {
+async function dissolve(ledger: Ledger, deps: RewriteDeps, by: Pick<Choice, 'run' | 'job'>, outcome: Outcome) {
   const chosen = [liveFiles(ledger, { table: 'points' }).filter(isRecent)]
-  return await mergeParts(ledger, deps, { run, job, measure: false, portion: 1, chosen }, outcome)
+  return await mergeParts(ledger, deps, { ...by, measure: false, portion: 1, chosen }, outcome)
 }
 
 /** The same for a job that needs every point in its partition; hold the lock of merges. */
 export async function dissolveRecent(ledger: Ledger, deps: RewriteDeps, run: string, job: string): Promise<void> {
-  judgeMerge(await dissolve(ledger, deps, { run, job }, newOutcome()))
+  const error = mergeVerdict(await dissolve(ledger, deps, { run, job }, newOutcome()))
+  if (error !== null) throw error
 }
 
 function newOutcome(): Outcome {
@@ -170,50 +162,36 @@ function resultOf(value: MergeSummary): Result<MergeSummary> {
 async function mergeParts(ledger: Ledger, deps: RewriteDeps, choice: Choice, outcome: Outcome): Promise<MergeSummary> {
   const chosen = choice.chosen.filter((files) => files.length > 0)
   if (chosen.length > 0)
-    await withRewriting(ledger, deps, choice.run, async (own) => await mergeAll(own, choice, chosen, outcome))
+    await withRewriting(ledger, deps, choice.run, async (own) => await mergeAll(own, { ...choice, chosen }, outcome))
   return summaryOf(ledger, outcome)
 }
 
-async function mergeAll(
-  rewriting: Rewriting,
-  choice: Choice,
-  chosen: readonly (readonly HeldFile[])[],
-  outcome: Outcome,
-): Promise<void> {
+async function mergeAll(rewriting: Rewriting, choice: Choice, outcome: Outcome): Promise<void> {
+  const { chosen, job, measure, portion } = choice
   let ready: Ready[] = []
   let waiting = 0
-  const exchange = async (): Promise<void> => {
-    const batch = ready
-    ready = []
-    waiting = 0
-    await exchangeFiles(rewriting, choice.job, batch, outcome)
-  }
-  for (const [n, files] of chosen.entries()) {
+  for (const [n, inputs] of chosen.entries()) {
     if (rewriting.deps.signal.aborted) {
       outcome.stopped = true
       break
     }
     try {
-      ready.push({ inputs: files, staged: await mergeOne(rewriting, choice, n, files) })
+      const staged = inputs.every(isRecent)
+        ? await mergeRecentFiles(rewriting, n, inputs, portion)
+        : [await mergeFiles(rewriting, n, inputs, measure)]
+      ready.push({ inputs, staged })
     } catch (error) {
       if (!(error instanceof Unmergeable)) throw error
-      const { table = '', metric = null, interval = null } = files[0] ?? {}
+      const { table = '', metric = null, interval = null } = inputs[0] ?? {}
       outcome.abandoned.push({ table, metric, interval, reason: error.message })
     }
-    waiting += files.reduce((sum, file) => sum + file.bytes, 0)
-    if (waiting >= batchBytes) await exchange()
+    waiting += inputs.reduce((sum, file) => sum + file.bytes, 0)
+    if (waiting < batchBytes) continue
+    await exchangeFiles(rewriting, job, ready, outcome)
+    ready = []
+    waiting = 0
   }
-  await exchange()
-}
-
-async function mergeOne(
-  rewriting: Rewriting,
-  { measure, portion }: Choice,
-  n: number,
-  files: readonly HeldFile[],
-): Promise<readonly StagedFile[]> {
-  if (files.every(isRecent)) return await mergeRecentFiles(rewriting, n, files, portion)
-  return [await mergeFiles(rewriting, n, files, measure)]
+  await exchangeFiles(rewriting, job, ready, outcome)
 }
 
 /** One version in which the merged files stand for the old ones; those that left the view meanwhile are let go. */
@@ -281,43 +259,4 @@ export function mergeVerdict({ abandoned, stopped }: MergeSummary): LakeError | 
       })),
     )
   return stopped ? new LakeError('stopped', { subject: 'stopped early', next: 'run the same command again' }) : null
-}
-
-/** Throws what a merge ends with, if it does not end well. */
-function judgeMerge(summary: MergeSummary): void {
-  const error = mergeVerdict(summary)
-  if (error !== null) throw error
-}
-
-/** What the points of one metric cost on disk. */
-export interface MetricSize {
-  readonly metric: string
-  readonly files: number
-  readonly points: number
-  readonly bytes: number
-  readonly bytes_per_point: number
-  /** Bytes a point by column, the dearest first; `footers` is what belongs to no column. */
-  readonly columns: Readonly<Record<string, number>>
-}
-
-/** What stands for the metric of files that hold all of them. */
-const recent = '(recent)'
-
-/** Bytes per point and column of every metric, from the footers of its files; the dearest metric first. */
-export async function metricSizes(root: string): Promise<MetricSize[]> {
-  using ledger = await Ledger.openToRead(root)
-  using engine = await Engine.open(':memory:', { threads: 1 })
-  const files = liveFiles(ledger, { table: 'points' })
-  const sizes: MetricSize[] = []
-  for (const [metric, own] of Map.groupBy(files, (file) => file.metric ?? recent)) {
-    const paths = own.map((file) => inLake(root, file.path))
-    const rows = await rowsAs(engine, { column: text, bytes: count }, statement('sizes', { files: quoteList(paths) }))
-    const points = own.reduce((sum, file) => sum + file.rows, 0)
-    const bytes = own.reduce((sum, file) => sum + file.bytes, 0)
-    const footers = { column: 'footers', bytes: bytes - rows.reduce((sum, one) => sum + one.bytes, 0) }
-    const sorted = [...rows, footers].toSorted((a, b) => b.bytes - a.bytes)
-    const each = Object.fromEntries(sorted.map((one) => [one.column, one.bytes / points]))
-    sizes.push({ metric, files: own.length, points, bytes, bytes_per_point: bytes / points, columns: each })
-  }
-  return sizes.toSorted((a, b) => b.bytes - a.bytes)
 }

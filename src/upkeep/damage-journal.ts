@@ -6,7 +6,7 @@ import { isFoldedSince, type Listing, listJournal, readEntry, type Sealed } from
 import { Ledger } from '../ledger/ledger.ts'
 import { type Disk, entriesIn, makeFolder, statOf } from '../store/disk.ts'
 import { asideFile, checkpointFile, entryFile, inLake, parseJournalName, places } from '../store/layout.ts'
-import { type Damage, finding } from './damage.ts'
+import { type Damage, finding } from './findings.ts'
 import { textOf } from '../store/files.ts'
 
 /** The journal as it can be read. */

@@ -1,18 +1,21 @@
 import { resolve } from 'node:path'
 import { LakeError } from '../errors.ts'
 import type { CommitDeps } from '../ledger/commit.ts'
-import { type Damage, finding, inOrder, instead } from './damage.ts'
 import {
   checkFiles,
   checkLocks,
   checkMarker,
   checkOrphans,
   checkViews,
+  type Damage,
   type DamagedFile,
   type FilesHealth,
-  stampsHealth,
+  finding,
+  inOrder,
+  instead,
   isGone,
-} from './damage-files.ts'
+  stampsHealth,
+} from './findings.ts'
 import { isBegun, refuseHalfMirror } from '../store/begin.ts'
 import { isWritable } from '../store/disk.ts'
 import { places } from '../store/layout.ts'
@@ -20,12 +23,13 @@ import type { Micros } from '../time.ts'
 import { refuseMirror } from '../store/marker.ts'
 import { Ledger, noLake } from '../ledger/ledger.ts'
 import { type ObservedAgain, observedAgain } from '../ledger/lost.ts'
-import type { Row } from '../ledger/row.ts'
+import type { IndexRow } from '../ledger/row.ts'
 import { isFromNote } from '../ledger/stamps.ts'
 import type { Resources } from '../registry/bodies.ts'
 import { adoptLost, type Adopting, endAdoption, isHalfAdopted } from './adopt.ts'
 import { type ForgottenLoss, forgetLost } from './forget.ts'
-import { judge, type Judgement, lostDamage, moveFound, type Way, whatIsLeft } from './judgement.ts'
+import { judgeLake, type Judgement, lostDamage, moveFound, type Way } from './judgement.ts'
+import { whatIsLeft } from '../store/parquet.ts'
 import {
   clearJournal,
   clearViews,
@@ -83,7 +87,7 @@ export interface Diagnosis {
 export async function examine(input: DoctorInput, deps: DoctorDeps): Promise<Diagnosis> {
   const { data: root, rebuildLedger, repair, forgetLost, adopt } = input
   if (rebuildLedger || repair || forgetLost || adopt) await refuseMirror(root)
-  const judged = await judge(root)
+  const judged = await judgeLake(root)
   if (judged.way === 'adopt') await refuseHalfMirror(root)
   if (judged.way === 'adopt' && adopt) return await adopted(input, adopt, deps)
   if (judged.way === 'adopt' && judged.journal.newest === 0) return await withoutJournal(input, deps)
@@ -124,12 +128,12 @@ async function mendIndex(
     fold: async () => await foldIndex(root, deps),
     back: async () => await goBack(root, deps),
   }
-  let judged = done.length > 0 ? await judge(root) : first
+  let judged = done.length > 0 ? await judgeLake(root) : first
   for (let step = 0; repair === true && step < Object.keys(steps).length; step++) {
     const now = (await steps[judged.way]?.()) ?? []
     if (now.length === 0) break
     done.push(...now)
-    judged = await judge(root)
+    judged = await judgeLake(root)
   }
   return rebuildLedger || half ? [...done, ...(await rebuilt())] : done
 }
@@ -234,7 +238,7 @@ function onePerWay(damages: readonly Damage[]): Damage[] {
 
 async function look(input: DoctorInput, deps: DoctorDeps, known?: Judgement): Promise<Diagnosis> {
   const { data: root, thorough } = input
-  const judged = known ?? (await judge(root))
+  const judged = known ?? (await judgeLake(root))
   const findings = [...judged.findings]
   let files: FilesHealth = { damaged: [], files: 0, bytes: 0 }
   const writable = isWritable(root)
@@ -280,7 +284,7 @@ async function differs(ledger: Ledger): Promise<boolean> {
 }
 
 /** The rows that the journal tells of; the notes of stamps are looked at one by one. */
-function* journalRows(ledger: Ledger, table: string): Iterable<Row> {
+function* journalRows(ledger: Ledger, table: string): Iterable<IndexRow> {
   for (const row of ledger.rowsOf(table)) if (table !== 'stamps' || !isFromNote(row)) yield row
 }
 

@@ -1,7 +1,7 @@
 import { Engine, quote } from '../store/engine.ts'
 import { type Identity, identityColumns } from '../store/parquet.ts'
 import { type CommitDeps, type Draft, commit } from '../ledger/commit.ts'
-import { type DamagedFile, isForgettable } from './damage-files.ts'
+import { type DamagedFile, isForgettable } from './findings.ts'
 import { isPlain, lostReason } from '../ledger/coverage.ts'
 import { seriesNumber } from '../ledger/apply.ts'
 import { asDigests, heldMonths, type MonthDigest, type Months, monthsBetween } from '../ledger/month-digests.ts'
@@ -59,7 +59,10 @@ export async function forgetLost(
       const points = lost
         .map(({ file }) => file)
         .filter((file) => file.table === 'points' && file.removed_version === null)
-      parts = await lostParts(ledger, new Set(paths), [...partitionsOf(points).values()])
+      using engine = await Engine.open()
+      parts = []
+      for (const partition of partitionsOf(points).values())
+        parts.push(...(await lostOf(ledger, engine, new Set(paths), partition)))
       const live = lost.filter(({ file }) => file.removed_version === null).map(({ file }) => file.path)
       const draft: Draft = {
         job: 'doctor',
@@ -79,22 +82,7 @@ export async function forgetLost(
     deps,
   )
   const points = parts.reduce((sum, part) => sum + part.points, 0)
-  return { version: version.version, files: paths, points, series: parts.map(partAlone) }
-}
-
-function partAlone({ series, points, windows }: Gone): LostPart {
-  return { series, points, windows }
-}
-
-async function lostParts(
-  ledger: Ledger,
-  lost: ReadonlySet<string>,
-  partitions: readonly Partition<HeldFile>[],
-): Promise<Gone[]> {
-  using engine = await Engine.open()
-  const parts: Gone[] = []
-  for (const partition of partitions) parts.push(...(await lostOf(ledger, engine, lost, partition)))
-  return parts
+  return { version: version.version, files: paths, points, series: parts.map(({ months: _months, ...part }) => part) }
 }
 
 /** What is left decides: whatever the journal counted and no remaining file holds is lost, however its file came about. */

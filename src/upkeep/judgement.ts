@@ -4,14 +4,14 @@ import { filesOnDisk } from '../ledger/held.ts'
 import { listJournal } from '../ledger/journal.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { listsAll } from '../ledger/live.ts'
-import { dataPlaces, newestData, ownData } from '../store/begin.ts'
+import { dataPlaces, newestData } from '../store/begin.ts'
 import { metaLeft } from '../store/database.ts'
-import { codeOf, isWritable, makeFolder, realDisk, statOf } from '../store/disk.ts'
+import { codeOf, isWritable, makeFolder, realDisk } from '../store/disk.ts'
 import { isThere } from '../store/files.ts'
-import { dataFooters } from '../store/parquet.ts'
-import { dataVersion, entryFile, inLake, instantName, ownFolders, places } from '../store/layout.ts'
+import { dataFooters, type Found } from '../store/parquet.ts'
+import { entryFile, inLake, instantName, ownFolders, places } from '../store/layout.ts'
 import { mirrorOf, readMarker } from '../store/marker.ts'
-import { type Damage, finding, instead } from './damage.ts'
+import { type Damage, finding, instead } from './findings.ts'
 import { lockCommit } from '../store/lock.ts'
 import type { Micros } from '../time.ts'
 
@@ -42,7 +42,7 @@ function remedyOf(way: Way, { reach, newest }: JournalHealth): string | undefine
 }
 
 /** Holds journal, index and the names of the data files against each other. */
-export async function judge(root: string): Promise<Judgement> {
+export async function judgeLake(root: string): Promise<Judgement> {
   const journal = await checkJournal(root)
   if (journal.newer) return { way: 'newer', journal, findings: journal.findings }
   const unfit = await unfitEntry(root)
@@ -163,38 +163,9 @@ export async function lostBeyond(ledger: Ledger, newest: number): Promise<{ name
   return { named: late.length, paths }
 }
 
-/** Data files without the journal and the ledger that explain them. */
-interface Found {
-  readonly files: number
-  readonly bytes: number
-  /** The lakes that their footers name; more than one where folders were mixed. */
-  readonly lakes: readonly string[]
-  /** The newest version that they speak of. */
-  readonly version: number
-}
-
-/** Counts the data files in a folder whose journal and ledger do not explain them. */
-export async function whatIsLeft(root: string): Promise<Found> {
-  const paths: string[] = []
-  for await (const path of ownData(root)) paths.push(path)
-  const sizes = await Promise.all(paths.map(async (path) => (await statOf(inLake(root, path)))?.size ?? 0))
-  const footers = await dataFooters(root)
-  const marker = await readMarker(root)
-  const named = [...footers.flatMap(({ lake }) => lake ?? []), ...(marker === null ? [] : [marker])]
-  return {
-    files: paths.length,
-    bytes: sizes.reduce((sum, size) => sum + size, 0),
-    lakes: [...new Set(named)].toSorted(),
-    version: Math.max(
-      ...paths.map((path) => dataVersion(path) ?? 0),
-      ...footers.map((one) => Number(one.version ?? 0)),
-    ),
-  }
-}
-
 /** Whether neither journal nor ledger explain the data in a folder. */
-export async function isLost(root: string): Promise<boolean> {
-  return (await judge(root)).way === 'adopt'
+export async function isLakeLost(root: string): Promise<boolean> {
+  return (await judgeLake(root)).way === 'adopt'
 }
 
 /** The finding of a lost lake. */
@@ -224,7 +195,7 @@ export function foundFolder(now: Micros): string {
 export async function moveFound(root: string, deps: CommitDeps): Promise<string[]> {
   const disk = deps.disk ?? realDisk
   await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
-  if (!(await isLost(root))) return []
+  if (!(await isLakeLost(root))) return []
   const folder = foundFolder(deps.nowMicros())
   await makeFolder(disk, inLake(root, folder))
   // The data go last: until then the folder is known for what it is, and the same command goes on.

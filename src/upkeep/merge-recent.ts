@@ -3,7 +3,7 @@ import { describe, readShares, shareOf, type ShareRow } from '../points/write.ts
 import { type Engine, quote } from '../store/engine.ts'
 import { inLake, pointsFile, recentFile, versioned } from '../store/layout.ts'
 import { inSession, orderOf, rowsOf, refuseUnsound, Unmergeable } from './merge.ts'
-import { mergedFooter, type Rewriting, usualEncoding, writeParquet } from './rewrite.ts'
+import { mergedFooter, type Rewriting, usualEncoding, writeEncoded } from './rewrite.ts'
 import { recentGroup, sharesMeta } from '../points/files.ts'
 import type { HeldFile } from '../ledger/held.ts'
 import type { StagedFile } from '../ledger/draft.ts'
@@ -81,7 +81,7 @@ async function writePlaced(
   const { rows: count, digest } = describe(shares)
   const minusZero = shares.some(({ minus_zeros }) => minus_zeros > 0)
   const encoding = { ...usualEncoding(minusZero, count), ...(own === null && { few: true }) }
-  await writeParquet(session, what, out, encoding, { ...metadata, pitlake_digest: digest })
+  await writeEncoded(session, what, out, encoding, { ...metadata, pitlake_digest: digest })
 }
 
 function writtenSql({ out, own }: Placed): string {

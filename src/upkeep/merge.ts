@@ -17,10 +17,10 @@ import {
   replacement,
   type Rewriting,
   type Rows,
-  statement,
+  upkeepSql,
   usualEncoding,
-  writeParquet,
-  writeSmallest,
+  writeEncoded,
+  writeForGood,
 } from './rewrite.ts'
 import type { HeldFile } from '../ledger/held.ts'
 import type { StagedFile } from '../ledger/draft.ts'
@@ -89,7 +89,7 @@ export async function rewriteFiles(
 
 /**
  * Writes the rows of several files of one partition into one, sorted, and proves that it holds exactly them. The
- * encodings are tried on these rows if `measure`; else what was measured before holds.
+ * file is written for good if `measure`; else as the largest of them was.
  */
 export async function mergeFiles(
   rewriting: Rewriting,
@@ -97,10 +97,8 @@ export async function mergeFiles(
   files: readonly HeldFile[],
   measure: boolean,
 ): Promise<StagedFile> {
-  const { engine, ledger } = rewriting
-  const { root } = ledger
   const { table = '' } = files[0] ?? {}
-  await refuseUnsound(engine, root, files)
+  await refuseUnsound(rewriting.engine, rewriting.ledger.root, files)
   const merged = await rewriteFiles(rewriting, n, files, async ({ session, source, columns: all, out, metadata }) => {
     const history = isHistory(table)
     const columns = all.filter(({ name }) => name !== supersededColumn)
@@ -108,7 +106,7 @@ export async function mergeFiles(
     const group = holdsPoints(table) ? {} : { group: recordRows }
     const shaped = history ? withSuperseded(source, columns) : source
     const rows: Rows = { source: shaped, order: orderOf(table, columns), ...group }
-    const encoding = await write(session, { root, files, out, measure, metadata }, rows, before)
+    const encoding = await write(session, { files, out, measure, metadata }, rows, before)
     const written = parquet([out])
     const after = await prove(session, written, columns, table)
     if (history && (await unproved(session, written)) > 0) throw new Unmergeable('the merged file hides records')
@@ -137,30 +135,25 @@ export function rowsOf(files: readonly FileEntry[]): number {
   return files.reduce((sum, { rows }) => sum + rows, 0)
 }
 
-interface MergeJob {
-  readonly root: string
-  readonly files: readonly FileEntry[]
-  /** Absolute path of the file to write; trials stand beside it. */
-  readonly out: string
-  readonly measure: boolean
-  /** Key-value pairs for the footer. */
-  readonly metadata: Readonly<Record<string, string>>
-}
-
-/** Writes the file and says what of its encoding is worth remembering: null where nobody measured. */
-async function write(session: Engine, job: MergeJob, rows: Rows, proof: Proof): Promise<string | null> {
-  const { minusZero, rows: count } = proof
-  const metadata = { ...job.metadata, pitlake_digest: proof.digest }
-  const largest = job.files.toSorted((a, b) => b.rows - a.rows)[0]
-  if (job.measure) {
-    const sample = parquet(largest === undefined ? [] : [inLake(job.root, largest.path)])
-    const { out } = job
-    return encodingText(await writeSmallest(session, { rows, count, minusZero, sample, out, metadata }))
-  }
+/** Writes the file and says what of its encoding is worth remembering: null where it was not written for good. */
+async function write(
+  session: Engine,
+  {
+    out,
+    metadata: own,
+    measure,
+    files,
+  }: Pick<Rewritten, 'out' | 'metadata'> & { files: readonly FileEntry[]; measure: boolean },
+  rows: Rows,
+  { minusZero, rows: count, digest }: Proof,
+): Promise<string | null> {
+  const metadata = { ...own, pitlake_digest: digest }
+  if (measure) return encodingText(await writeForGood(session, rows, { out, minusZero, metadata }))
+  const largest = files.toSorted((a, b) => b.rows - a.rows)[0]
   const known = largest === undefined ? undefined : measuredEncoding(largest)
   const kept = known !== undefined && !(minusZero && known.dictionary > 0) ? quickEncoding(known) : undefined
-  await writeParquet(session, rows, job.out, kept ?? usualEncoding(minusZero, count), metadata)
-  // A file that is less dense than was measured counts as not measured: the next compact writes it anew.
+  await writeEncoded(session, rows, out, kept ?? usualEncoding(minusZero, count), metadata)
+  // A file that is less dense than it could be is written anew by the next compact.
   return kept && kept.level === known?.level ? encodingText(kept) : null
 }
 
@@ -193,7 +186,7 @@ export async function prove(session: Engine, source: string, columns: Columns, t
   const zeroes = doubles.map((name) => `(${quoteName(name)} = 0 AND signbit(${quoteName(name)}))`)
   const minus_zero = zeroes.length === 0 ? 'false' : zeroes.join(' OR ')
   const [row] = await session.rows<{ rows: bigint; digest: string; minus_zero: boolean }>(
-    statement('proof', { source, digest, minus_zero }),
+    upkeepSql('proof', { source, digest, minus_zero }),
   )
   if (!row) throw new RangeError('a count without a row')
   return { rows: Number(row.rows), digest: row.digest, minusZero: row.minus_zero }
@@ -241,7 +234,7 @@ async function refuseDifference(session: Engine, exchange: Exchange): Promise<vo
 async function rangeOf(session: Engine, source: string, replaced: readonly FileEntry[]) {
   const [first] = replaced
   if (!first || !holdsPoints(first.table) || first.interval === null) return undefined
-  const [row] = await session.rows(statement('points', { end: endSql('mark', first.interval), source }))
+  const [row] = await session.rows(upkeepSql('points', { end: endSql('mark', first.interval), source }))
   const lags = replaced.map(({ meta }) => meta['min_lag']).filter((lag) => typeof lag === 'number')
   const number = (name: string): number => Number(row?.[name])
   return {
@@ -307,7 +300,7 @@ export async function writeChanged(session: Engine, job: ChangeJob): Promise<Mer
   const known = largest && !before.minusZero ? measuredEncoding(largest) : undefined
   const { digest } = await prove(session, rows.source, compared, table)
   const metadata = { ...job.metadata, pitlake_digest: digest }
-  await writeParquet(session, rows, out, known ?? usualEncoding(before.minusZero, before.rows), metadata)
+  await writeEncoded(session, rows, out, known ?? usualEncoding(before.minusZero, before.rows), metadata)
   const written = parquet([out])
   const after = await prove(session, written, compared, table)
   const rest = digestOf(columns.filter(({ name }) => !changing.has(name)))
@@ -330,11 +323,11 @@ export function isHistory(table: string): boolean {
 /** The steps of a relation, for FROM, with what is known of their end: what a question about later need not read. */
 export function withSuperseded(source: string, columns: readonly { readonly name: string }[]): string {
   const names = columns.map(({ name }) => `steps.${quoteName(name)}`).join(', ')
-  return `(${statement('superseded', { columns: names, source })})`
+  return `(${upkeepSql('superseded', { columns: names, source })})`
 }
 
 /** How many steps of written files claim an end that is not there. */
 export async function unproved(session: Engine, source: string): Promise<number> {
-  const [row] = await session.rows<{ rows: bigint }>(statement('unproved', { source }))
+  const [row] = await session.rows<{ rows: bigint }>(upkeepSql('unproved', { source }))
   return Number(row?.rows)
 }

@@ -9,10 +9,10 @@ import { computedSql, isRecent, ruledSql } from '../points/files.ts'
 import { valueTypesAnew } from '../points/value-types.ts'
 import type { Interval, Micros } from '../time.ts'
 import { dissolveRecent } from './compact.ts'
-import { type Rewriting, statement, withRewriting } from './rewrite.ts'
+import { type Rewriting, upkeepSql, withRewriting } from './rewrite.ts'
 import { providerOf } from '../ledger/provider.ts'
 import { listedAs } from '../ledger/draft.ts'
-import { backfillAfter, type Rule } from '../catalog/availability.ts'
+import { backfillAfter } from '../catalog/availability.ts'
 import { availableSql, basisSql, floorSql, trustedSql } from '../catalog/availability-sql.ts'
 import { orderOf, rewriteFiles, rowsOf, writeChanged } from './merge.ts'
 import { digestShift } from '../points/month-sums.ts'
@@ -139,6 +139,9 @@ function sameFiles(a: readonly HeldFile[], b: readonly HeldFile[]): boolean {
   return a.length === b.length && b.every((file) => paths.has(file.path))
 }
 
+const dates = new Set(['available_at', 'basis', 'available_rule_at'])
+
+/** Dates a partition by other rules and writes it into one file; null where the catalogue does not know it. */
 async function dateOne(
   rewriting: Rewriting,
   catalogue: Catalogue,
@@ -148,26 +151,12 @@ async function dateOne(
   const { metric = null, interval = null } = files[0] ?? {}
   const endpoint = metric === null ? undefined : catalogue.endpoints.get(metric)
   if (!endpoint || metric === null || interval === null) return null
-  const done = await redateFiles(rewriting, n, files, interval, endpoint.rules[interval])
-  const part = { metric, interval, points: rowsOf(files), redated: done?.changed ?? 0 }
-  return { inputs: files, staged: done?.staged ?? null, part }
-}
-
-const dates = new Set(['available_at', 'basis', 'available_rule_at'])
-
-/** Dates a partition by other rules and writes it into one file; null when every point has that date already. */
-async function redateFiles(
-  rewriting: Rewriting,
-  n: number,
-  files: readonly HeldFile[],
-  interval: Interval,
-  rules: readonly Rule[],
-): Promise<{ readonly staged: StagedFile; readonly changed: number } | null> {
+  const rules = endpoint.rules[interval]
   const dated_at = Math.floor(rewriting.deps.nowMicros())
-  let changed = 0
+  let redated = 0
   const staged = await rewriteFiles(rewriting, n, files, async ({ session, source, columns, out, ...footer }) => {
     await session.run(
-      statement('redated', {
+      upkeepSql('redated', {
         source,
         available: availableSql(rules, 'mark', interval),
         floor: floorSql(rules, 'mark', interval),
@@ -177,9 +166,9 @@ async function redateFiles(
         backfill: backfillAfter(interval) * 1_000_000,
       }),
     )
-    const [row] = await session.rows(statement('changed', { ruled: ruledSql() }))
-    changed = Number(row?.['rows'])
-    if (changed === 0) return null
+    const [row] = await session.rows(upkeepSql('changed', { ruled: ruledSql() }))
+    redated = Number(row?.['rows'])
+    if (redated === 0) return null
     const dated = `(SELECT * EXCLUDE (new_at, new_basis, new_rule_at, new_computed)
       REPLACE (new_at AS available_at, new_basis AS basis, new_rule_at AS available_rule_at, new_computed AS computed_at)
       FROM dated)`
@@ -190,5 +179,5 @@ async function redateFiles(
     const file = await writeChanged(session, { files, source, columns, rows, changing: dates, kept, out, metadata })
     return { ...file, meta: { ...file.meta, dated_at } }
   })
-  return staged && { changed, staged }
+  return { inputs: files, staged, part: { metric, interval, points: rowsOf(files), redated } }
 }

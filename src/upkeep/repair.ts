@@ -1,7 +1,7 @@
 import { writeCheckpoint } from '../ledger/checkpoint.ts'
 import { bytesProblem, commit, type CommitDeps, sha256File, type StagedFile } from '../ledger/commit.ts'
 import { checkJournal, checkRuns, moveStray, setAside, strayFolders, unfitEntry } from './damage-journal.ts'
-import { checkMarker, type DamagedFile, staleLocks, stampsHealth } from './damage-files.ts'
+import { checkMarker, type DamagedFile, staleLocks, stampsHealth } from './findings.ts'
 import { exists, realDisk } from '../store/disk.ts'
 import { filesOnDisk, type HeldFile, listInstead, liveFiles, mergedFrom } from '../ledger/held.ts'
 import { Engine } from '../store/engine.ts'
@@ -333,12 +333,7 @@ async function put(rebuilding: Rebuilding, file: HeldFile, temporary: string | n
   if ((await sha256File(made)) !== file.sha256) return
   const disk = deps.disk ?? realDisk
   const full = inLake(root, file.path)
-  if (await exists(full)) {
-    const taken = await exists(`${full}.damaged`)
-    const aside = taken ? `${file.path}.${deps.nowMicros()}.damaged` : `${file.path}.damaged`
-    await disk.move(full, inLake(root, aside))
-    done.push(`${file.path} was set aside as ${aside}`)
-  }
+  if (await exists(full)) done.push(await keepAside(root, file.path))
   await disk.sync(made)
   await makeLakeFolder(disk, root, dirname(file.path))
   await disk.move(made, full)

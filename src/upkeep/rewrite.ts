@@ -9,7 +9,6 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { openSpool, type Spool } from '../ledger/sweep.ts'
 import { compressionSql, fewRows, footerSql } from '../store/parquet.ts'
 import { realDisk } from '../store/disk.ts'
-import { sizeOf } from '../store/files.ts'
 import { statementsIn } from '../store/sql.ts'
 
 /** The facts of a written file that the journal keeps. */
@@ -68,7 +67,6 @@ export function replacement(
 
 /** How the columns of a file are written. */
 export interface Encoding {
-  readonly version: 'v1' | 'v2'
   /** The most distinct values of a column that get a dictionary; above a few, time columns lose their delta encoding. */
   readonly dictionary: number
   /** How hard zstd works. */
@@ -91,47 +89,37 @@ export interface Rows {
 const level = 9
 /** Objects and arrays as text shrink by another sixth here, and read faster; writing takes fifteen times as long. */
 const denseLevel = 16
-/** What the dense level has to save to be worth its time. */
-const worthwhile = 0.95
-const usual: Encoding = { version: 'v2', dictionary: 1000, level }
-const tried: readonly Encoding[] = [
-  usual,
-  { version: 'v2', dictionary: 0, level },
-  { version: 'v1', dictionary: 1000, level },
-]
+/** A longer dictionary costs time columns their delta encoding. */
+const dictionary = 1000
 /** Large enough to compress, small enough that reading one series skips most of a large file. */
 const groupRows = 65_536
 /** Whole records are long, and a row group is in memory while it is written. */
 export const recordRows = 4096
-const sampleRows = groupRows
 
-/** The encoding that a file says it was measured to be best in; undefined where nobody measured. */
+/** The encoding that a whole merge found best for a file; undefined where none wrote it. */
 export function measuredEncoding(file: Pick<FileEntry, 'meta'>): Encoding | undefined {
   const { encoding } = file.meta
-  const match = typeof encoding === 'string' ? /^(v[12])\/(\d+)(?:\/(\d+))?$/.exec(encoding) : null
-  if (!match) return undefined
-  return { version: match[1] as 'v1' | 'v2', dictionary: Number(match[2]), level: Number(match[3] ?? level) }
+  const match = typeof encoding === 'string' ? /^v[12]\/(\d+)(?:\/(\d+))?$/.exec(encoding) : null
+  return match ? { dictionary: Number(match[1]), level: Number(match[2] ?? level) } : undefined
 }
 
 /** The encoding as a file's meta keeps it. */
-export function encodingText(encoding: Encoding): string {
-  const { version, dictionary } = encoding
-  return encoding.level === level ? `${version}/${dictionary}` : `${version}/${dictionary}/${encoding.level}`
+export function encodingText({ dictionary: most, level: hard }: Encoding): string {
+  return hard === level ? `v2/${most}` : `v2/${most}/${hard}`
 }
 
 /** Writes one file; a -0.0 anywhere forbids dictionaries. */
-export async function writeParquet(
+export async function writeEncoded(
   session: Engine,
   rows: Rows,
   out: string,
   encoding: Encoding,
   metadata: Readonly<Record<string, string>>,
-): Promise<number> {
+): Promise<void> {
   await session.run(
-    statement('write', {
+    upkeepSql('write', {
       source: rows.source,
       order: rows.order,
-      version: encoding.version,
       dictionary: encoding.dictionary,
       compression: compressionSql(encoding.few === true, encoding.level),
       out: quote(out),
@@ -139,61 +127,22 @@ export async function writeParquet(
       metadata: footerSql(metadata),
     }),
   )
-  return await sizeOf(out)
 }
 
-/** What measuring needs to know of the rows. */
-interface Measuring {
-  readonly rows: Rows
-  readonly count: number
-  readonly minusZero: boolean
-  /** A relation of contiguous rows that stands for the whole where the whole is too large to be written often. */
-  readonly sample: string
-  readonly out: string
-  readonly metadata: Readonly<Record<string, string>>
-}
-
-/** Writes the rows in the smallest of the tried encodings, measured on all of them or on a long contiguous piece. */
-export async function writeSmallest(session: Engine, what: Measuring): Promise<Encoding> {
-  const { rows, count, minusZero, sample, out, metadata } = what
-  const whole = count <= sampleRows
-  const source = whole
-    ? `(SELECT * FROM ${rows.source} ${rows.order})`
-    : `(SELECT * FROM ${sample} LIMIT ${sampleRows})`
-  await session.run(`CREATE OR REPLACE TEMP TABLE trial AS FROM ${source}`)
-  const trials: Trial[] = []
-  const attempt = async (encoding: Encoding): Promise<void> => {
-    const path = `${out}.${trials.length}`
-    const bytes = await writeParquet(session, { ...rows, source: 'trial', order: '' }, path, encoding, metadata)
-    trials.push({ encoding, path, bytes })
-  }
-  for (const one of tried) {
-    const encoding = minusZero ? { ...one, dictionary: 0 } : one
-    if (!trials.some((trial) => encodingText(trial.encoding) === encodingText(encoding))) await attempt(encoding)
-  }
-  let best = smallest(trials)
-  if (await mostlyText(session, best.path)) {
-    await attempt({ ...best.encoding, level: denseLevel })
-    const dense = smallest(trials)
-    if (dense.bytes <= best.bytes * worthwhile) best = dense
-  }
-  await session.run('DROP TABLE trial')
-  if (whole) await realDisk.move(best.path, out)
-  for (const { path } of trials) await realDisk.remove(path)
-  if (!whole) await writeParquet(session, rows, out, best.encoding, metadata)
-  return best.encoding
-}
-
-interface Trial {
-  readonly encoding: Encoding
-  readonly path: string
-  readonly bytes: number
-}
-
-function smallest(trials: readonly Trial[]): Trial {
-  const [best] = trials.toSorted((a, b) => a.bytes - b.bytes)
-  if (!best) throw new RangeError('no encoding was tried')
-  return best
+/** Writes a file for good: as usual, and again as hard as zstd can where most of it turns out to be texts. */
+export async function writeForGood(
+  session: Engine,
+  rows: Rows,
+  { out, minusZero, metadata }: { out: string; minusZero: boolean; metadata: Readonly<Record<string, string>> },
+): Promise<Encoding> {
+  const encoding = { dictionary: minusZero ? 0 : dictionary, level }
+  await writeEncoded(session, rows, out, encoding, metadata)
+  if (!(await mostlyText(session, out))) return encoding
+  const dense = { ...encoding, level: denseLevel }
+  // A path of its own: DuckDB remembers files that it read.
+  await writeEncoded(session, rows, `${out}.dense`, dense, metadata)
+  await realDisk.move(`${out}.dense`, out)
+  return dense
 }
 
 /** Whether most bytes of a file are texts. */
@@ -205,15 +154,15 @@ async function mostlyText(session: Engine, path: string): Promise<boolean> {
   return row?.text === true
 }
 
-/** The encoding for merges that nobody measures: what was measured before, written at the usual speed. */
+/** The encoding for merges on the way: what was found before, written at the usual speed. */
 export function quickEncoding(known: Encoding): Encoding {
   return { ...known, level: Math.min(known.level, level) }
 }
 
-/** The encoding that wins most, for merges too small to be measured. */
+/** The encoding of whatever may soon be merged again. */
 export function usualEncoding(minusZero: boolean, rows: number): Encoding {
-  return { ...usual, dictionary: minusZero ? 0 : usual.dictionary, few: rows <= fewRows }
+  return { dictionary: minusZero ? 0 : dictionary, level, few: rows <= fewRows }
 }
 
 /** The statements of this room. */
-export const statement = statementsIn(new URL('sql/', import.meta.url))
+export const upkeepSql = statementsIn(new URL('sql/', import.meta.url))

@@ -1,5 +1,5 @@
 import { gravestOf, type LakeError } from '../errors.ts'
-import { type Damage, damageVerdict, finding } from './damage.ts'
+import { type Damage, damageVerdict, finding } from './findings.ts'
 import {
   heldCoverage,
   type HeldFile,
@@ -136,13 +136,10 @@ export function withRegistryVerified(summary: VerifySummary, registry: RegistryV
   return { ...whole, ok: summary.ok && registryVerdict(registry) === null, version: registry.version }
 }
 
-/** What is told of the points that are to be asked again. */
-type PointsInput = VerifyInput & { readonly scope: VerifyScope }
-
 /** Compares what the provider says now; `nothing` is what is told where nothing was asked. */
 async function compare(
   run: MetricsRun & { readonly deps: VerifyDeps },
-  input: PointsInput,
+  input: VerifyInput & { readonly scope: VerifyScope },
   nothing: VerifySummary,
   findings: Findings,
   url: string,
@@ -152,8 +149,9 @@ async function compare(
   const contents = await checkContents(ledger, damaged)
   deps.onDamage?.(contents.findings)
   const { paths, assets, since, until } = input.scope
+  const harmed = liveFiles(ledger, { table: 'points' }).filter(({ path }) => damaged.has(path))
   const round = roundOf(ledger, 'verify', [paths, assets, since, until, input.budget], deps.nowMicros())
-  const chosen = chooseWindows(ledger, { ...input, begun: round.begun, damaged: damagedPartitions(ledger, damaged) })
+  const chosen = chooseWindows(ledger, { ...input, begun: round.begun, damaged: new Set(partitionsOf(harmed).keys()) })
   if (chosen.plan.asks.length === 0) deps.onEvent({ kind: 'planned', plan: chosen.plan })
   else await execute(run, chosen.plan, round)
   await findings.readArchive(ledger)
@@ -185,11 +183,6 @@ async function compare(
     ...done,
   }
   return { value, stopped_by, error: verifyVerdict(value) }
-}
-
-function damagedPartitions(ledger: Ledger, paths: ReadonlySet<string>): Set<string> {
-  const damaged = liveFiles(ledger, { table: 'points' }).filter(({ path }) => paths.has(path))
-  return new Set(partitionsOf(damaged).keys())
 }
 
 /** The error that a verify ends with, the gravest first; null where every byte and every value is the same. */

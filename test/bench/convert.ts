@@ -79,8 +79,8 @@ export async function benchConvert(): Promise<Measured[]> {
     for (const kind of kinds) {
       const large = { folder, bodies: Math.max(4, scaled(60)), points: Math.max(500, scaled(25_000)), repeats }
       const small = { folder, bodies: Math.max(2, scaled(8)), points: Math.max(500, scaled(25_000)), repeats }
-      measured.push(await benchKind(engine, kind, large, bareOf(engine, kind, folder), 0.8, 'bare read_json -> COPY'))
-      measured.push(await benchKind(engine, kind, small, rowsOf(kind, folder), 20, 'JSON.parse and parquetjs-lite'))
+      measured.push(await benchKind(engine, kind, large, bareOf(engine, kind, folder), 0.3, 'bare read_json -> COPY'))
+      measured.push(await benchKind(engine, kind, small, rowsOf(kind, folder), 5, 'JSON.parse and parquetjs-lite'))
     }
     return [...measured, ...(await memory(folder))]
   } finally {

@@ -27,7 +27,7 @@ const day = 86_400
 const history = scaled(1050)
 const rounds = scaled(5)
 /** Seconds of whole runs, and parts of the time of the earlier program. */
-const bounds = { few: 2, share: 1 / 5, many: 5, tens: 1.5, cpu: 1.5, long: 1, memory: 1.1 }
+const bounds = { few: 2, share: 1 / 5, many: 5, tens: 1.5, cpu: 1.5, long: 1.5, memory: 1.1 }
 /** The first fetch is at least so many times as fast as dlt's. */
 const faster = 4
 

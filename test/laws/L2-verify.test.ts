@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { dispatch } from '../../src/commands/cli.ts'
 import { exitCode } from '../../src/errors.ts'
-import { archiveRows } from '../../src/upkeep/archive.ts'
+import { archiveRows } from '../../src/upkeep/vacuum.ts'
 import { compact } from '../../src/upkeep/compact.ts'
 import {
   verify,

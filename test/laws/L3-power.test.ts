@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { checkViews } from '../../src/upkeep/damage-files.ts'
+import { checkViews } from '../../src/upkeep/findings.ts'
 import { type Disk, realDisk } from '../../src/store/disk.ts'
 import { liveFiles } from '../../src/ledger/held.ts'
 import { entryFile, inLake } from '../../src/store/layout.ts'

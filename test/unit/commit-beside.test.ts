@@ -19,10 +19,10 @@ import type * as Marker from '../../src/store/marker.ts'
 import { mirrorMarker } from '../../src/store/marker.ts'
 import { buildViews } from '../../src/views/build.ts'
 import { readStanding } from '../../src/report/status.ts'
-import { checkFiles, checkLocks, checkOrphans, checkViews } from '../../src/upkeep/damage-files.ts'
+import { checkFiles, checkLocks, checkOrphans, checkViews } from '../../src/upkeep/findings.ts'
 import { checkJournal, checkRuns } from '../../src/upkeep/damage-journal.ts'
 import { examine } from '../../src/upkeep/doctor.ts'
-import { isLost } from '../../src/upkeep/judgement.ts'
+import { isLakeLost } from '../../src/upkeep/judgement.ts'
 import { commitDeps, draftOf, dump, inFolder } from '../helpers/lakes.ts'
 
 // Another job acts exactly between two looks of this one.
@@ -342,7 +342,7 @@ test('a lake that another job begins is not lost', () =>
       for (const n of [0, 1]) await add(beside, n)
     })
     mkdirSync(inLake(root, 'points/metric=m/interval=24h'), { recursive: true })
-    expect(await isLost(root)).toBe(false)
+    expect(await isLakeLost(root)).toBe(false)
   }))
 
 test('where nothing can be written the index is read with the log of whoever writes to it', () =>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isTriedAgain, type Standing } from '../../src/ledger/refusals.ts'
+import { isTriedAgain, type StandingRefusal } from '../../src/ledger/refusals.ts'
 import type { Ask } from '../../src/metrics/plan.ts'
 import { halve, settleRefusal } from '../../src/metrics/settle.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
@@ -9,7 +9,7 @@ const [hour, day] = [3600, 86_400]
 const now = Date.UTC(2026, 2, 4) / 1000
 
 /** A refusal that stands since so many seconds, last answered so many seconds ago. */
-const refusal = (since: number | null, asked: number, withdrawn = false): Standing => ({
+const refusal = (since: number | null, asked: number, withdrawn = false): StandingRefusal => ({
   scope: 'series',
   words: '400: no',
   since: since === null ? null : now - since,
@@ -20,7 +20,7 @@ const refusal = (since: number | null, asked: number, withdrawn = false): Standi
   request: null,
 })
 
-test.each<readonly [string, Standing, boolean]>([
+test.each<readonly [string, StandingRefusal, boolean]>([
   ['no alarm, a day less a second short of 30 days', refusal(null, 30 * day - 1), false],
   ['no alarm, 30 days ago', refusal(null, 30 * day), true],
   ['withdrawn, asked yesterday', refusal(60 * day, day, true), false],
@@ -79,11 +79,14 @@ test('a refusal takes nothing back that is proven: covered without a doubt, or e
 })
 
 test('an alarm keeps its first words and its beginning, and is withdrawn after 30 days', () => {
-  const reasons = (standing: Standing | null, scope: 'series' | 'path' = 'series'): (string | null)[] =>
+  const reasons = (standing: StandingRefusal | null, scope: 'series' | 'path' = 'series'): (string | null)[] =>
     settleRefusal(ask, { scope, words: 'new' }, { points: 5, coverage: [], standing }, asked).map(
       ({ state, reason }) => `${state} ${reason}`,
     )
-  const begun = (days: number, withdrawn = false): Standing => ({ ...refusal(days * day, 0, withdrawn), words: 'old' })
+  const begun = (days: number, withdrawn = false): StandingRefusal => ({
+    ...refusal(days * day, 0, withdrawn),
+    words: 'old',
+  })
   expect(reasons(null)).toEqual(['failed refused since 2026-03-04T00:00:00Z: new'])
   expect(reasons(begun(3))).toEqual(['failed refused since 2026-03-01T00:00:00Z: old'])
   expect(reasons(begun(3), 'path')).toEqual(['failed refused since 2026-03-01T00:00:00Z: new'])
