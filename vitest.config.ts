@@ -17,18 +17,19 @@ function roomy(): { TMPDIR?: string } {
 const whole = [
   // Other programs, which read what is tried without them already.
   'test/laws/L1-publish-python.test.ts',
-  'test/views/{panel-python,peers,readers}.test.ts',
+  'test/views/{panel-python,peers,readers,readers-trino}.test.ts',
   // What the pages tell to type, and what the system around runs.
   'test/cli/{findings,first-hour,hooks,publish,service}.test.ts',
   // Days of a watch, whole catalogues, every variant of a provider, and calls that nothing ends.
   'test/api/{catalogue-walk,preflight}.test.ts',
-  'test/cli/{answers,daily,heedless,lookahead,mcp,own-resource,serve}.test.ts',
+  'test/cli/{answers,daily,heedless,lookahead,mcp,mirror,own-resource,serve}.test.ts',
   'test/laws/{L5-calendar,L5-estimate,watch,watch-days}.test.ts',
   // A law at one job more: kills and full disks, a clock that was wrong, old layouts, what is adopted or mended.
   'test/laws/{L1-clock-ledger,L1-clock-registry,L1-L6-views,L1-labels,L1-lookahead,L1-value-types}.test.ts',
   'test/laws/{L1-clock-ahead,L1-publish,L1-recall,L2-accepted,L2-adopt,L2-adopt-registry,L2-incidents,L2-registry-raw,L2-registry-verify,L2-remedies}.test.ts',
-  'test/laws/{L4-registry,L3-backup,L3-compact,L3-copy,L3-full,L3-power,L3-publish,L3-rsync,L5-metadata,L6-explain,L6-layouts,L6-publish,L6-published-vacuum,L6-pull}.test.ts',
-  'test/views/{altered,changed,dbt,links-oracle,lookahead-function,lookahead-python,manifest,recent,registry-merged,stress-delays}.test.ts',
+  'test/laws/{L3-backup,L3-compact,L3-copy,L3-full,L3-index,L3-power,L3-publish,L3-rsync,L4-registry}.test.ts',
+  'test/laws/{L5-metadata,L5-stopped,L6-explain,L6-layouts,L6-publish,L6-published-vacuum,L6-pull}.test.ts',
+  'test/views/{altered,changed,dbt,links-oracle,lookahead-function,lookahead-python,manifest,notes,noticed,recent,registry-merged,stress-delays}.test.ts',
   'test/cli/stress.test.ts',
 ]
 

@@ -56,7 +56,7 @@ const namesAt = (door: DoorName): readonly string[] =>
 
 describe('one question, one answer', () => {
   // `make test` asks all that two doors can be asked, and of the others a share.
-  const some = (names: readonly string[]): readonly string[] => shareOf(names, 24)
+  const some = (names: readonly string[]): readonly string[] => shareOf(names, 12)
   test.each<readonly [DoorName, (place: Place) => Promise<Door>]>([
     ['command', commandLine],
     ['session', session],
