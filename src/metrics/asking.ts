@@ -7,7 +7,7 @@ import { isAnswer } from '../ledger/coverage.ts'
 import { heldCoverage, heldSeries } from '../ledger/held.ts'
 import { refusalWords, standingRefusal } from '../ledger/refusals.ts'
 import { type About, requestRow, type AnsweredRequest } from '../ledger/requests.ts'
-import { type Answered, unanswered } from './answered.ts'
+import { type Answered, withoutAnswer } from './answered.ts'
 import type { AskingState, RefusedAsk, StoppedBy } from './tally.ts'
 import { maxBodyBytes, type OpenRun } from './run.ts'
 import {
@@ -352,9 +352,9 @@ function unasked(asking: Asking, ask: Ask, refused: RefusedAsk): Answered {
   const requested = { ...whose, url: urlOf(asking, ask), at, attempts: 0 }
   const row = { ...requestRow(requested, outcome, aboutOf(ask)), outcome: 'not asked' }
   const told = settleRefusal(ask, refused, knownOf(asking, ask), askedOf(asking, { at, row, outcome }))
-  if (ask.refused === undefined) return unanswered(ask, told, row)
+  if (ask.refused === undefined) return withoutAnswer(ask, told, row)
   // A path that is tried daily would add as many rows of requests daily as it has assets.
-  return unanswered(
+  return withoutAnswer(
     ask,
     told.map((one) => ({ ...one, request: null })),
   )
