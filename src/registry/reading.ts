@@ -221,7 +221,7 @@ export interface RawBody {
 }
 
 /** What came of one request of the registry. */
-export type Got<T> =
+type Got<T> =
   | { readonly kind: 'read'; readonly value: T; readonly raw: RawBody; readonly bytes: number }
   | { readonly kind: 'invalid_cursor'; readonly words: string }
   /** Nothing is at that address. */
