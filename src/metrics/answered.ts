@@ -55,6 +55,6 @@ export interface Again {
 }
 
 /** What is told of a window that has no answer of its own. */
-export function unanswered(ask: Ask, coverage: Answered['coverage'], request: RequestRow | null = null): Answered {
+export function withoutAnswer(ask: Ask, coverage: Answered['coverage'], request: RequestRow | null = null): Answered {
   return { ask, request, body: null, coverage, again: false }
 }

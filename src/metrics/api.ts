@@ -3,6 +3,7 @@ import { queryKeys, type Wire } from '../catalog/wire.ts'
 import type { Series } from '../catalog/series.ts'
 import type { Settings } from '../config/settings.ts'
 import type { Access } from '../ledger/connection.ts'
+import { percentEncoded } from '../net/http.ts'
 import { redact } from '../secrets/secrets.ts'
 import type { Window } from '../windows.ts'
 
@@ -34,7 +35,7 @@ export function metricsUrl(base: string, wire: Wire, ask: MetricsAsk): string {
   for (const { one, many } of dimensions) add(endpoint[many].length > 0, keys[one], spelt[one])
   add(endpoint.format, keys.format, 'json')
   for (const [key, value] of Object.entries(series.params)) add(true, key, value)
-  const encoded = query.map((pair) => pair.map(encode).join('='))
+  const encoded = query.map((pair) => pair.map(percentEncoded).join('='))
   return `${pathUrl(base, wire, ask.wirePath ?? endpoint.ask)}?${encoded.join('&')}`
 }
 
@@ -75,9 +76,4 @@ function pathUrl(base: string, wire: Wire, path: string): string {
 
 function encodePath(path: string): string {
   return path.split('/').map(encodeURIComponent).join('/')
-}
-
-/** Percent-encodes everything but letters, digits and `- _ . ~`: `+` would be read as a space by some. */
-function encode(text: string): string {
-  return encodeURIComponent(text).replaceAll(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
 }

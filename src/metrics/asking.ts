@@ -7,7 +7,7 @@ import { isAnswer } from '../ledger/coverage.ts'
 import { heldCoverage, heldSeries } from '../ledger/held.ts'
 import { refusalWords, standingRefusal } from '../ledger/refusals.ts'
 import { type About, requestRow, type AnsweredRequest } from '../ledger/requests.ts'
-import { type Answered, unanswered } from './answered.ts'
+import { type Answered, withoutAnswer } from './answered.ts'
 import type { AskingState, RefusedAsk, StoppedBy } from './tally.ts'
 import { maxBodyBytes, type OpenRun } from './run.ts'
 import {
@@ -67,11 +67,12 @@ type Sending = Pick<Reply, 'ask' | 'again' | 'depth'>
 
 /** One request with its final outcome, in so many attempts at most; null where the run sends no more. */
 async function send(asking: Asking, sending: Sending, attempts?: number): Promise<Reply | null> {
-  const { state } = asking
+  const { state, purpose } = asking
   const { ask } = sending
-  if (state.stopped === null && !affords(asking, ask.credits))
-    state.stopped = { by: 'budget', until: null, words: null }
+  const dear = purpose.budget !== null && state.priced + ask.credits > purpose.budget
+  if (dear) state.stopped ??= { by: 'budget', until: null, words: null }
   if (state.stopped !== null) return null
+  state.priced += ask.credits
   const id = nextId(asking)
   const url = urlOf(asking, ask)
   const file = asking.connection.spool.file(`${id}.json`)
@@ -86,13 +87,6 @@ async function send(asking: Asking, sending: Sending, attempts?: number): Promis
 
 function nextId({ id, state }: Asking): string {
   return `${id}-${String(++state.asked).padStart(6, '0')}`
-}
-
-/** Whether a request of this price may still be sent. */
-function affords({ purpose: { budget }, state }: Asking, credits: number): boolean {
-  if (budget !== null && state.priced + credits > budget) return false
-  state.priced += credits
-  return true
 }
 
 /** Whether nothing at all is an answer to be compared with what is held. */
@@ -299,15 +293,11 @@ function firstLessons(
   const { first } = asking.state
   if (!('status' in outcome) || outcome.status === null || first.answers >= firstAnswers) return
   first.answers++
-  if (
-    first.answers === 1 &&
-    outcome.kind === 'refused' &&
-    outcome.parameter !== null &&
-    outcome.parameter !== 'asset'
-  ) {
+  const parameter = outcome.kind === 'refused' ? outcome.parameter : null
+  if (first.answers === 1 && outcome.kind === 'refused' && parameter !== null && parameter !== 'asset') {
     const mapping = Object.entries(asking.input.catalogue.wire.queryKeys).map(([name, key]) => `${name}: ${key}`)
     throw new LakeError('usage', {
-      subject: `the provider refuses the parameter ${outcome.parameter}`,
+      subject: `the provider refuses the parameter ${parameter}`,
       expected: 'query keys that it knows',
       got: mapping.join(', '),
       next: `set metrics.query_keys (it says: ${outcome.words})`,
@@ -362,9 +352,9 @@ function unasked(asking: Asking, ask: Ask, refused: RefusedAsk): Answered {
   const requested = { ...whose, url: urlOf(asking, ask), at, attempts: 0 }
   const row = { ...requestRow(requested, outcome, aboutOf(ask)), outcome: 'not asked' }
   const told = settleRefusal(ask, refused, knownOf(asking, ask), askedOf(asking, { at, row, outcome }))
-  if (ask.refused === undefined) return unanswered(ask, told, row)
+  if (ask.refused === undefined) return withoutAnswer(ask, told, row)
   // A path that is tried daily would add as many rows of requests daily as it has assets.
-  return unanswered(
+  return withoutAnswer(
     ask,
     told.map((one) => ({ ...one, request: null })),
   )

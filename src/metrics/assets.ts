@@ -191,7 +191,7 @@ async function writeAssets(
 }
 
 /** One asset of the metrics API's listing. */
-export interface ListedAsset {
+interface ListedAsset {
   readonly id: string
   readonly symbol: string | null
   /** Contracts of the asset, where the listing carries them. */

@@ -4,7 +4,7 @@ import { lostReason } from '../ledger/coverage.ts'
 import type { Json } from '../ledger/entry.ts'
 import { describeOutcome } from '../net/outcome.ts'
 import { day } from '../time.ts'
-import { type Again, type Answered, unanswered } from './answered.ts'
+import { type Again, type Answered, withoutAnswer } from './answered.ts'
 import { askAll, type AnswerSink } from './ask-all.ts'
 import type { Asking } from './asking.ts'
 import { commitBatch } from './batch.ts'
@@ -70,7 +70,7 @@ async function account(open: OpenRun, plan: Plan, state: AskingState, committing
   const at = Math.floor(deps.now() / 1000)
   const asks = [...plan.asks, ...(await pendingAsks(ledger, input, at, id))]
   const left = notAsked(ledger, asks, state.settled, { at, request: '', weekStart: input.settings.metrics.weekStart })
-  await committing.commitNow(left.map((one) => unanswered(one.ask, one.coverage)))
+  await committing.commitNow(left.map((one) => withoutAnswer(one.ask, one.coverage)))
   tally.account()
 }
 
@@ -150,7 +150,7 @@ function unasked({ id, deps, input }: MetricsRun, blocked: readonly Blocked[]): 
     const ask: Ask = { series, endpoint, interval, window, settles: window, points: 0, credits: 0 }
     const { state, asked_at, request } = told ?? { state: 'unsupported', asked_at: at, request: `${id}-b${i}` }
     const rows = settleWhole(ask, state, reason, { at, request: '', weekStart })
-    return unanswered(
+    return withoutAnswer(
       ask,
       rows.map((row) => ({ ...row, asked_at, request })),
     )

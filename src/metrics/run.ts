@@ -172,7 +172,7 @@ export type IngestEvent =
   | { readonly kind: 'beyond'; readonly series: string; readonly points: number }
 
 /** How an event of a run stands in its log; null where the connection notes it, or only a detailed log holds it. */
-export function logged(event: IngestEvent, detailed: boolean): readonly [name: string, facts: object] | null {
+function logged(event: IngestEvent, detailed: boolean): readonly [name: string, facts: object] | null {
   const { kind, ...facts } = event
   switch (event.kind) {
     case 'planned':

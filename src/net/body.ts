@@ -1,9 +1,9 @@
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
-import { type Readable, Transform, Writable } from 'node:stream'
+import { Duplex, type Readable, type Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
-import { createRedactor, type Redactor } from '../secrets/secrets.ts'
+import { createRedactor } from '../secrets/secrets.ts'
 import { header, type Headers } from './limits.ts'
 import { startBytes, type Vain } from './outcome.ts'
 
@@ -38,30 +38,39 @@ type Spooled =
  * disk that fails is thrown as it says it.
  */
 export async function spoolBody(body: Readable, headers: Headers, target: Target): Promise<Spooled> {
-  const { maxBytes, signal } = target
-  const sent = new Meter(target.pace)
-  let landing: Landing | undefined
+  const { maxBytes, signal, pace } = target
+  const landed: Landed = { sent: 0, bytes: 0, start: '', diskError: undefined }
   try {
-    landing = new Landing(target, sent)
     const decoders = decodersFor(headers)
     if (Number(header(headers, 'content-length') ?? 0) > maxBytes) throw new CeilingError()
-    const measured = decoders.length > 0 || target.pace !== undefined ? [sent, ...decoders] : []
-    await pipeline([body, ...measured, landing], { signal })
-    if (decoders.length > 0 && landing.bytes === 0) throw new DecodingError(emptyCompressed)
-    return { kind: 'whole', bytes: landing.bytes, vain: landing.vain() }
+    const metered = Duplex.from((source: AsyncIterable<Buffer>) => meter(source, landed, pace))
+    const measured = decoders.length > 0 || pace !== undefined ? [metered, ...decoders] : []
+    const land = Duplex.from(async (source: AsyncIterable<Buffer>) => await landIn(source, target, landed))
+    await pipeline([body, ...measured, land], { signal })
+    if (decoders.length > 0 && landed.bytes === 0) throw new DecodingError(emptyCompressed)
+    return { kind: 'whole', bytes: landed.bytes, vain: vainOf(landed) }
   } catch (error) {
     body.on('error', () => undefined).destroy()
-    landing?.destroy()
     const removed = rm(target.file, { force: true })
-    const diskError = landing === undefined ? (error as Error) : landing.diskError
-    if (diskError !== undefined) {
+    if (landed.diskError !== undefined) {
       await removed.catch(() => undefined)
-      throw diskError
+      throw landed.diskError
     }
     await removed
     if (error instanceof CeilingError) return { kind: error.bomb ? 'bomb' : 'ceiling' }
     return { kind: 'fault', error }
   }
+}
+
+/** What has come of a body so far. */
+interface Landed {
+  /** Bytes as they were sent, where those are counted. */
+  sent: number
+  bytes: number
+  /** What it begins with, from the first byte on that is no white space. */
+  start: string
+  /** What the disk said. */
+  diskError: Error | undefined
 }
 
 /** The body is larger than may be kept. */
@@ -83,32 +92,20 @@ export const emptyCompressed = 'empty compressed body'
 export class SlowError extends Error {}
 
 /** Counts what the provider really sent, and ends what drips; what does not come at all is not seen here. */
-class Meter extends Transform {
-  bytes = 0
-  readonly #pace: Pace | undefined
-  #stretch: { readonly at: number; readonly bytes: number }
-
-  constructor(pace?: Pace) {
-    super()
-    this.#pace = pace
-    this.#stretch = { at: pace?.now() ?? 0, bytes: 0 }
-  }
-
-  override _transform(chunk: Buffer, _encoding: string, done: (error: Error | null, chunk?: Buffer) => void): void {
-    this.bytes += chunk.length
-    done(this.#tooSlow(), chunk)
-  }
-
-  #tooSlow(): Error | null {
-    if (this.#pace === undefined) return null
-    const { bytesPerSecond, overMs, now } = this.#pace
-    const [at, { at: since, bytes: before }] = [now(), this.#stretch]
-    if (at - since < overMs) return null
-    this.#stretch = { at, bytes: this.bytes }
-    const least = (bytesPerSecond * (at - since)) / 1000
-    if (this.bytes - before >= least) return null
-    const seconds = Math.round((at - since) / 1000)
-    return new SlowError(`${this.bytes - before} bytes in ${seconds} s, less than ${bytesPerSecond} a second`)
+async function* meter(source: AsyncIterable<Buffer>, landed: Landed, pace: Pace | undefined): AsyncGenerator<Buffer> {
+  const { bytesPerSecond = 0, overMs = Infinity, now = () => 0 } = pace ?? {}
+  let [since, before] = [now(), 0]
+  for await (const chunk of source) {
+    landed.sent += chunk.length
+    const ms = now() - since
+    if (ms >= overMs) {
+      const came = landed.sent - before
+      if (came < (bytesPerSecond * ms) / 1000)
+        throw new SlowError(`${came} bytes in ${Math.round(ms / 1000)} s, less than ${bytesPerSecond} a second`)
+      since += ms
+      before = landed.sent
+    }
+    yield chunk
   }
 }
 
@@ -119,66 +116,46 @@ const bombBytes = 32_000_000
 /** So long is JSON without anything in it, with some white space around, at most. */
 const hollowBytes = 64
 
+/** What is wrong with all of a body, as far as its beginning shows. */
+function vainOf({ bytes, start }: Landed): Vain | undefined {
+  if (start.startsWith('<')) return 'a page'
+  return bytes <= hollowBytes && /^(?:\{\s*\}|null|"")?\s*$/.test(start) ? 'nothing' : undefined
+}
+
 /** Replaces keys, counts what comes, fails beyond the ceiling, and writes the rest. */
-class Landing extends Writable {
-  bytes = 0
-  /** What it begins with, from the first byte on that is no white space. */
-  #start = ''
-  /** What the disk said. */
-  diskError: Error | undefined
-  readonly #file: number
-  readonly #ceiling: number
-  readonly #sent: Meter
-  readonly #redactor: Redactor
-
-  constructor({ file, maxBytes, secrets }: Target, sent: Meter) {
-    super()
-    this.#file = openSync(file, 'w', 0o600)
-    this.#ceiling = maxBytes
-    this.#sent = sent
-    this.#redactor = createRedactor(secrets, 'data')
-  }
-
-  /** What is wrong with all of it, as far as its beginning shows. */
-  vain(): Vain | undefined {
-    if (this.#start.startsWith('<')) return 'a page'
-    return this.bytes <= hollowBytes && /^(?:\{\s*\}|null|"")?\s*$/.test(this.#start) ? 'nothing' : undefined
-  }
-
-  override _write(chunk: Buffer, _encoding: string, done: (error?: Error) => void): void {
-    this.bytes += chunk.length
-    if (this.#start.length < hollowBytes) this.#start = (this.#start + chunk.toString('latin1', 0, 4096)).trimStart()
-    const { bytes: sent } = this.#sent
-    if (sent > 0 && this.bytes > bombBytes && this.bytes > sent * bombShare) done(new CeilingError(true))
-    else if (this.bytes > this.#ceiling) done(new CeilingError())
-    else this.#disk(() => this.#put(this.#redactor.push(chunk)), done)
-  }
-
-  override _final(done: (error?: Error) => void): void {
-    this.#disk(() => this.#put(this.#redactor.end()), done)
-  }
-
-  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
-    this.#disk(
-      () => closeSync(this.#file),
-      (failed) => done(failed ?? error),
-    )
-  }
-
-  /** At once: a small write that waits for a thread costs ten times as much. */
-  #put(bytes: Buffer): void {
-    for (let at = 0; at < bytes.length; ) at += writeSync(this.#file, bytes, at)
-  }
-
-  #disk(step: () => void, done: (error?: Error) => void): void {
+async function landIn(
+  source: AsyncIterable<Buffer>,
+  { file, maxBytes, secrets }: Target,
+  landed: Landed,
+): Promise<void> {
+  const disk = <T>(step: () => T): T => {
     try {
-      step()
+      return step()
     } catch (error) {
-      this.diskError ??= error as Error
-      done(error as Error)
-      return
+      landed.diskError ??= error as Error
+      throw error
     }
-    done()
+  }
+  const handle = disk(() => openSync(file, 'w', 0o600))
+  /** At once: a small write that waits for a thread costs ten times as much. */
+  const put = (bytes: Buffer): void =>
+    disk(() => {
+      for (let at = 0; at < bytes.length; ) at += writeSync(handle, bytes, at)
+    })
+  const redactor = createRedactor(secrets, 'data')
+  try {
+    for await (const chunk of source) {
+      landed.bytes += chunk.length
+      if (landed.start.length < hollowBytes)
+        landed.start = (landed.start + chunk.toString('latin1', 0, 4096)).trimStart()
+      const { sent, bytes } = landed
+      if (sent > 0 && bytes > bombBytes && bytes > sent * bombShare) throw new CeilingError(true)
+      if (bytes > maxBytes) throw new CeilingError()
+      put(redactor.push(chunk))
+    }
+    put(redactor.end())
+  } finally {
+    disk(() => closeSync(handle))
   }
 }
 
@@ -204,13 +181,12 @@ const wordsMs = 5_000
 /** The beginning of an error body as text; whatever goes wrong with it, the status stands. */
 export async function readStart(body: Readable, headers: Headers, signal: AbortSignal): Promise<string> {
   const chunks: Buffer[] = []
-  let size = 0
-  const collector = new Writable({
-    write: (chunk: Buffer, _encoding, done) => {
+  const collector = Duplex.from(async (source: AsyncIterable<Buffer>) => {
+    let size = 0
+    for await (const chunk of source) {
       chunks.push(chunk)
-      size += chunk.length
-      done(size >= startBytes ? new CeilingError() : null)
-    },
+      if ((size += chunk.length) >= startBytes) return
+    }
   })
   try {
     const limit = AbortSignal.any([signal, AbortSignal.timeout(wordsMs)])

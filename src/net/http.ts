@@ -72,13 +72,10 @@ export interface Reply {
 }
 
 /** Sends single requests; must be closed. */
-export interface Http extends AsyncDisposable {
-  readonly get: (request: HttpRequest) => Promise<Reply>
-  readonly close: () => Promise<void>
-}
+export type Http = ReturnType<typeof createHttp>
 
 /** A pool of connections to one provider. What the provider does is an outcome; a disk that fails is thrown. */
-export function createHttp(options: HttpOptions): Http {
+export function createHttp(options: HttpOptions) {
   const origin = new URL(options.base).origin
   const all = [options.key.key, ...options.secrets, ...proxySecrets(options.proxy)]
   const secrets = [...new Set(all.filter((secret) => secret.length > 0))]
@@ -90,7 +87,7 @@ export function createHttp(options: HttpOptions): Http {
     await dispatcher.destroy()
   }
   return {
-    get: async (request) => {
+    get: async (request: HttpRequest): Promise<Reply> => {
       refuseForeign(request.url, origin, secrets)
       const signal = request.signal ? AbortSignal.any([request.signal, closing.signal]) : closing.signal
       return await send({ ...request, signal }, options, dispatcher, secrets)
@@ -288,4 +285,9 @@ function reasonOf(code: string, error: unknown, answered: boolean): AgainReason 
   if (code === 'UND_ERR_ABORTED') return 'connect'
   if (error instanceof errors.HTTPParserError) return 'protocol'
   return 'reset'
+}
+
+/** Every byte but letters, digits and `-._~` as `%XX`: some would read `+` as a space, and AWS wants all of it so. */
+export function percentEncoded(text: string): string {
+  return encodeURIComponent(text).replaceAll(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
 }

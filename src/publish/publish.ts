@@ -73,24 +73,15 @@ async function published(
   { ledger, begin, id, lake, spool }: PublishingRun,
 ): Promise<PublishSummary> {
   const { version } = await buildViews(ledger, { catalogue, deps, into: spool.file('.') })
-  using engine = await Engine.open(spool.file(places.database), {
-    readOnly: true,
-    lean: true,
-    tempDirectory: spool.file('duckdb'),
-  })
+  const frugal = { readOnly: true, lean: true, tempDirectory: spool.file('duckdb') }
+  using engine = await Engine.open(spool.file(places.database), frugal)
   const logs: Logs = { to, engine, local: spool.file }
   const tables = publishedTables({ root, catalogue, files: liveFiles(ledger, { version }) })
   const states = await readAll(logs, [...tables.map(({ name }) => name), versionsTable], lake)
   const held = heldVersions(ledger).find((one) => one.version === version)
   if (!held) throw new RangeError(`the index has no version ${version}`)
-  const at: At = {
-    lake,
-    version,
-    at: held.committed_at,
-    digest: held.digest,
-    program: deps.program,
-    now: () => Math.floor(deps.nowMicros() / 1000),
-  }
+  const now = (): number => Math.floor(deps.nowMicros() / 1000)
+  const at: At = { lake, version, at: held.committed_at, digest: held.digest, program: deps.program, now }
   const mended = await requireFit(engine, to, states, at)
   const mark = `${lake.slice(0, 8)}-${String(version).padStart(10, '0')}-${id}-${Math.floor(deps.random() * 36 ** 6).toString(36)}`
   const writing: Writing = { ...logs, mark, now: at.now, portions }

@@ -2,12 +2,13 @@ import { createHash } from 'node:crypto'
 import { LakeError, usage } from '../errors.ts'
 import { type Exchange, type Exchanged, exchangesWith, type FilePart } from '../net/exchange.ts'
 import { dateOf, header } from '../net/limits.ts'
+import { percentEncoded } from '../net/http.ts'
 import { afterTry, noTries, type RetryPolicy } from '../net/retry.ts'
 import { redact } from '../secrets/secrets.ts'
 import { readStream } from '../store/files.ts'
 import { stopAt, type Web } from './destination.ts'
 import { readS3, type S3Settings } from './s3-settings.ts'
-import { emptyPayload, percent, queryText, signed } from './s3-sign.ts'
+import { emptyPayload, queryText, signed } from './s3-sign.ts'
 
 /** What a bucket said, of whatever status. */
 export type S3Answer = Extract<Exchanged, { kind: 'answer' }>
@@ -103,7 +104,7 @@ function outcomeOf(got: Exchanged, requestMs: number): Parameters<typeof afterTr
 
 async function toSend(call: S3Call, { bucket, prefix, endpoint, region, credentials }: S3Settings, web: Web) {
   const { host, pathname } = new URL(endpoint)
-  const key = call.path === undefined ? '' : `/${(prefix + call.path).split('/').map(percent).join('/')}`
+  const key = call.path === undefined ? '' : `/${(prefix + call.path).split('/').map(percentEncoded).join('/')}`
   const path = `${pathname === '/' ? '' : pathname}/${bucket}${key}`
   const { method, query, body, into } = call
   const payload = body === undefined ? emptyPayload : await digestOf(body)

@@ -1,4 +1,5 @@
 import { createHash, createHmac } from 'node:crypto'
+import { percentEncoded } from '../net/http.ts'
 
 /** A key pair, with the token of a passing one. */
 export interface Credentials {
@@ -23,14 +24,9 @@ export interface Unsigned {
 /** Of nothing. */
 export const emptyPayload = createHash('sha256').digest('hex')
 
-/** Every byte but letters, digits and `-._~` as `%XX`: as AWS wants both names of objects and queries. */
-export function percent(text: string): string {
-  return encodeURIComponent(text).replaceAll(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
-}
-
 /** The query in the order in which it is signed and sent. */
 export function queryText(query: Unsigned['query'] = {}): string {
-  const pairs = Object.entries(query).map(([name, value]) => [percent(name), percent(value)] as const)
+  const pairs = Object.entries(query).map(([name, value]) => [percentEncoded(name), percentEncoded(value)] as const)
   const sorted = pairs.toSorted(([a], [b]) => (a < b ? -1 : 1))
   return sorted.map(([name, value]) => `${name}=${value}`).join('&')
 }

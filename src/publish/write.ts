@@ -59,7 +59,7 @@ export async function writeRows(
   return {
     local: file,
     rows: count,
-    stats: deltaStats(count, columns, facts satisfies ReadonlyMap<string, ColumnFacts>),
+    stats: deltaStats(count, columns, facts),
   }
 }
 
@@ -115,7 +115,7 @@ const plain: Readonly<Record<string, string>> = {
 const narrowed: Readonly<Record<string, string>> = { HUGEINT: 'BIGINT', UBIGINT: 'BIGINT', JSON: 'VARCHAR' }
 
 /** The columns of a table from those of its relation `published`. */
-export function publishedColumns(columns: Columns): readonly PublishedColumn[] {
+function publishedColumns(columns: Columns): readonly PublishedColumn[] {
   return columns.map(({ name, type }) => {
     const own = `published.${quoteName(name)}`
     if (type === 'TIMESTAMP WITH TIME ZONE') return { name, sql: upToMillis(own), type: 'timestamp' }
@@ -144,21 +144,21 @@ export function schemaString(columns: readonly PublishedColumn[]): string {
 }
 
 /** The SELECT list of what is written. */
-export function selectList(columns: readonly PublishedColumn[]): string {
+function selectList(columns: readonly PublishedColumn[]): string {
   return columns.map(({ name, sql }) => `${sql} AS ${quoteName(name)}`).join(', ')
 }
-
-/** What COPY … RETURN_STATS tells of a column: text by key. */
-export type ColumnFacts = ReadonlyMap<string, string>
 
 /** Longer texts are no bounds: the engine may have cut them. */
 const longestBound = 64
 
-/** The statistics of a file as the log tells them, JSON. Instants are whole milliseconds: nothing is cut off. */
-export function deltaStats(
+/**
+ * The statistics of a file as the log tells them, JSON, of what COPY … RETURN_STATS tells of each column, text by key.
+ * Instants are whole milliseconds: nothing is cut off.
+ */
+function deltaStats(
   rows: number,
   columns: readonly PublishedColumn[],
-  facts: ReadonlyMap<string, ColumnFacts>,
+  facts: ReadonlyMap<string, ReadonlyMap<string, string>>,
 ): string {
   const minValues: Record<string, unknown> = {}
   const maxValues: Record<string, unknown> = {}

@@ -221,7 +221,7 @@ export interface RawBody {
 }
 
 /** What came of one request of the registry. */
-export type Got<T> =
+type Got<T> =
   | { readonly kind: 'read'; readonly value: T; readonly raw: RawBody; readonly bytes: number }
   | { readonly kind: 'invalid_cursor'; readonly words: string }
   /** Nothing is at that address. */
@@ -254,43 +254,29 @@ export async function askRegistry<T>(
   ask: RegistryAsk,
   read: (bytes: Uint8Array) => BodyRead<T>,
 ): Promise<Got<T>> {
+  const { connection, requests } = asking
+  const url = registryUrl(connection.base, ask)
+  const address = `${ask.path}?${new URLSearchParams(ask.query).toString()}`
   for (let again = false; ; again = true) {
-    const { outcome, row, address, held } = await askOnce(asking, ask, again)
+    const id = asking.nextId()
+    const file = connection.spool.file(`${id}.json`)
+    // A body that could not be read is wanted anew, not by its tag.
+    const held = again ? undefined : asking.held(address)
+    const { outcome, row } = await connection.ask({ id, url, file, etag: held?.etag, parameters: registryParameters })
+    asking.onOutcome(ask, outcome)
+    requests.push(row)
     const known = outcome.kind === 'not_modified' && held !== undefined
     if (known && !held.read) return { kind: 'unchanged', etag: outcome.etag, words: describeOutcome(outcome) }
     if (outcome.kind !== 'body' && !known) return verdict(outcome)
-    const file = asking.connection.spool.file(`${row.id}.json`)
     const raw: RawBody = { file, request: row.id, etag: outcome.etag, address, known }
     const bytes = known && held.read ? await held.read() : await readBytes(file)
     const decoded = read(bytes)
     if (decoded.ok) return { kind: 'read', value: decoded.value, raw, bytes: bytes.length }
-    asking.requests[asking.requests.length - 1] = {
-      ...row,
-      outcome: 'poison',
-      detail: `${decoded.reason}${requestIdWords(outcome)}`,
-    }
+    requests[requests.length - 1] = { ...row, outcome: 'poison', detail: `${decoded.reason}${requestIdWords(outcome)}` }
     if (!again) continue
     await asking.quarantine(raw, row, decoded.reason)
     return stop('undecodable', `${ask.path}: ${decoded.reason} (the body is in quarantine/${row.id}.body)`)
   }
-}
-
-async function askOnce(
-  asking: RegistryAsking,
-  ask: RegistryAsk,
-  again: boolean,
-): Promise<{ outcome: Outcome; row: RequestRow; address: string; held: ReturnType<RegistryAsking['held']> }> {
-  const { connection } = asking
-  const id = asking.nextId()
-  const url = registryUrl(connection.base, ask)
-  const address = `${ask.path}?${new URLSearchParams(ask.query).toString()}`
-  // A body that could not be read is wanted anew, not by its tag.
-  const held = again ? undefined : asking.held(address)
-  const file = connection.spool.file(`${id}.json`)
-  const { outcome, row } = await connection.ask({ id, url, file, etag: held?.etag, parameters: registryParameters })
-  asking.onOutcome(ask, outcome)
-  asking.requests.push(row)
-  return { outcome, row, address, held }
 }
 
 function verdict(outcome: Exclude<Outcome, { kind: 'body' }>): Got<never> {

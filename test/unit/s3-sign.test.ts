@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { emptyPayload, percent, signed, type Unsigned } from '../../src/publish/s3-sign.ts'
+import { percentEncoded } from '../../src/net/http.ts'
+import { emptyPayload, signed, type Unsigned } from '../../src/publish/s3-sign.ts'
 
 // The four examples that Amazon's description of signature version 4 for S3 works out by hand.
 const id = 'AKIAIOSFODNN7EXAMPLE'
@@ -19,7 +20,7 @@ const examples: readonly [string, Unsigned, string][] = [
     {
       method: 'PUT',
       host,
-      path: `/${percent('test$file.text')}`,
+      path: `/${percentEncoded('test$file.text')}`,
       headers: { date: 'Fri, 24 May 2013 00:00:00 GMT', 'x-amz-storage-class': 'REDUCED_REDUNDANCY' },
       payload: sha256('Welcome to Amazon S3.'),
     },
@@ -48,5 +49,5 @@ test('the token of a passing key is signed, and no sign of a name is left to cha
   const headers = signed(request, { id, secret, token: 'of the hour' }, 'eu-west-1', Date.UTC(2026, 0, 2, 3, 4, 5, 678))
   expect(headers).toMatchObject({ 'x-amz-security-token': 'of the hour', 'x-amz-date': '20260102T030405Z' })
   expect(headers['authorization']).toContain('SignedHeaders=host;x-amz-content-sha256;x-amz-date;x-amz-security-token,')
-  expect(percent("a b/c=d+e%é*'()!~")).toBe('a%20b%2Fc%3Dd%2Be%25%C3%A9%2A%27%28%29%21~')
+  expect(percentEncoded("a b/c=d+e%é*'()!~")).toBe('a%20b%2Fc%3Dd%2Be%25%C3%A9%2A%27%28%29%21~')
 })
