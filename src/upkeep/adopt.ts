@@ -38,6 +38,7 @@ import {
 import { sortPoints, sortRows } from './adopt-points.ts'
 import { adoptRegistry } from './adopt-registry.ts'
 import { foundFolder, isLost, whatIsLeft } from './judgement.ts'
+import { whole } from '../words/figures.ts'
 
 /** What taking up a lost lake needs beside its files. */
 export interface Adopting {
@@ -314,7 +315,7 @@ function inWords(
   const reasons = Map.groupBy(moves, ({ why }) => why)
   const known = Object.keys(state).length > 0
   return [
-    `a journal was made anew: version ${version} lists ${paths.size} files with ${points.toLocaleString('en-US')} points of ${series.length} series`,
+    `a journal was made anew: version ${version} lists ${paths.size} files with ${whole(points)} points of ${series.length} series`,
     ...(unproved === 0
       ? []
       : [`${unproved} of these files were read whole, but their footers tell no digest to prove their rows by`]),
