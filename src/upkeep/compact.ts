@@ -21,7 +21,7 @@ import { count, text } from '../ledger/shape.ts'
 import { rowsAs } from '../ledger/row.ts'
 
 /** A partition whose files were left as they are, and why. */
-interface Abandoned extends Pick<HeldFile, 'table' | 'metric' | 'interval'> {
+export interface Abandoned extends Pick<HeldFile, 'table' | 'metric' | 'interval'> {
   readonly reason: string
 }
 
