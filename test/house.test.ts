@@ -12,6 +12,7 @@ import {
   longFiles,
   longFunctions,
   silentSkips,
+  strayScripts,
   vainAssertions,
   ownerBreaches,
   undocumentedCommands,
@@ -61,6 +62,10 @@ describe('this project', () => {
     const house = { 'src/a.ts': "import './b.ts'\nimport type { C } from './c.ts'\nawait import('./d.ts')" }
     const rest = { 'src/b.ts': "export * from './e.ts'", 'src/c.ts': '', 'src/d.ts': '', 'src/e.ts': '' }
     expect([...loadedBy(of({ ...house, ...rest }), 'src/a.ts')]).toEqual(['src/a.ts', 'src/b.ts', 'src/e.ts'])
+  })
+  test('copies no script into the package where compiled ones stand', () => {
+    expect(strayScripts(files)).toEqual([])
+    expect(strayScripts(of({ 'src/a/b.ts': '', 'src/a/c.js': '', 'src/a/d/e.js': '' }))).toEqual(['src/a/c.js'])
   })
   test('touches the world through its owners', () => expect(ownerBreaches(files)).toEqual([]))
   test('takes clock, chance and process as arguments', () => expect(ambientBreaches(files)).toEqual([]))
