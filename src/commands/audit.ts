@@ -75,9 +75,6 @@ const header = ['verdict', 'metric', 'interval', 'known', 'late', 'p50', 'p95', 
 
 function cells(row: AuditedRule): (string | number | null)[] {
   const { verdict, metric, interval, observations, late, rule } = row
-  return [verdict, metric, interval, observations, late, ...[row.p50, row.p95, row.p99, row.max].map(duration), rule]
-}
-
-function duration(seconds: number | null): string | null {
-  return seconds === null ? null : `${seconds < 0 ? '-' : ''}${span(seconds)}`
+  const lags = [row.p50, row.p95, row.p99, row.max].map((lag) => (lag === null ? null : span(lag)))
+  return [verdict, metric, interval, observations, late, ...lags, rule]
 }

@@ -10,15 +10,13 @@ import type { SentFile, Shown } from '../door/listen.ts'
 import { toldRefusal } from '../door/refusal.ts'
 import type { Tool } from '../door/tools.ts'
 import { kinds } from '../kinds.ts'
-import { Ledger } from '../ledger/ledger.ts'
-import { check, readStanding } from '../report/status.ts'
 import { realDisk } from '../store/disk.ts'
 import { formatDuration } from '../time.ts'
 import type { Beginning, DoorQuestion, MadeAnswer } from './answering.ts'
 import { keylessOf } from './hooks.ts'
 import { beforeLeaving } from './leave.ts'
 import { memoryBound } from './query.ts'
-import type { CommandContext, Deps, Input } from './spec.ts'
+import type { Deps, Input } from './spec.ts'
 
 /** The options of every command that answers many questions. */
 export const deskOptions = (timeout: string) =>
@@ -66,14 +64,6 @@ export function openAnswers(
   const start = startingAnswers({ means, bound, scratch, env: keylessOf(deps.env, settings.secrets) })
   const note = (words: string): void => deps.stderr(`note: ${words}\n`)
   return new Answerer({ seconds, told: formatDuration(seconds) }, { start, sleep: deps.sleep, note })
-}
-
-/** The standing of the lake now, with the line of `status --check`. */
-export async function standingNow({ settings, catalogue }: CommandContext, deps: Deps): Promise<object> {
-  using ledger = await Ledger.openToRead(settings.data)
-  const now = Math.floor(deps.now() / 1000)
-  const { standing } = await readStanding(ledger, { settings, catalogue, now, arrivals: false })
-  return { check: check(standing).lines.join('\n'), ...standing }
 }
 
 const { url } = import.meta

@@ -4,13 +4,13 @@ import { LakeError } from '../errors.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { type Alarms, alarmsOf, type UpstreamDifference, newAlarms } from '../report/alarms.ts'
 import { patience } from '../report/freshness.ts'
-import { judgedReasons, readStanding } from '../report/status.ts'
-import type { Reason } from '../report/trust.ts'
+import { judgedReasons } from '../report/status.ts'
 import { isBegun } from '../store/begin.ts'
 import { waitForLock } from '../store/lock.ts'
 import { redact } from '../secrets/secrets.ts'
 import { formatInstant } from '../time.ts'
 import { runHook } from './run-hook.ts'
+import { standingNow } from './shows.ts'
 import type { CommandContext, Deps } from './spec.ts'
 import { scripted } from './violations.ts'
 import { lakeWorld } from './world.ts'
@@ -109,19 +109,12 @@ async function tellNews(
   if (news === null) return
   const { alarms, violations, stale } = news
   if (violations.length + stale.length === 0) return
-  const reasons = await reasonsNow(context, deps)
+  // Everything that `status --check` has to say now, the gravest first.
+  const reasons = judgedReasons((await standingNow(context, deps, { patience })).reasons)
   const shown = violations.slice(0, mostTold).map(scripted)
   const open = alarms.violations.length
   if (violations.length > 0) await call('on_violation', { new: violations.length, open, violations: shown, reasons })
   if (stale.length > 0) await call('on_stale', { new: stale.length, open: alarms.stale.length, stale, reasons })
-}
-
-/** Everything that `status --check` has to say now, the gravest first. */
-async function reasonsNow({ settings, catalogue }: CommandContext, deps: Deps): Promise<readonly Reason[]> {
-  using ledger = await Ledger.openToRead(settings.data)
-  const now = Math.floor(deps.now() / 1000)
-  const { standing } = await readStanding(ledger, { settings, catalogue, now, arrivals: false, patience })
-  return judgedReasons(standing.reasons)
 }
 
 /** A lake that is not there or cannot be read alarms nobody: the job itself says so. */

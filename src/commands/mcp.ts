@@ -3,7 +3,9 @@ import { serveMcp } from '../door/mcp.ts'
 import type { Tool } from '../door/tools.ts'
 import type { ToolHead } from './answering.ts'
 import { readContext } from './context.ts'
-import { type Answers, deskOptions, openAnswers, standingNow } from './desk.ts'
+import { type Answers, deskOptions, openAnswers } from './desk.ts'
+import { standingNow } from './shows.ts'
+import { check } from '../report/status.ts'
 import { type CommandContext, type Deps, talking } from './spec.ts'
 import { programVersion } from './program.ts'
 import { withScratch } from './query.ts'
@@ -54,7 +56,8 @@ export const mcpCommand = talking({
 /** Has a tool called; how the lake stands is read here, where the settings are. */
 function calling(tool: string, answers: Answers, context: CommandContext, deps: Deps): Tool['call'] {
   return async (args, gone) => {
-    const standing = tool === 'status' ? await standingNow(context, deps) : {}
+    const now = tool === 'status' ? await standingNow(context, deps) : null
+    const standing = now === null ? {} : { check: check(now).lines.join('\n'), ...now }
     const answer = await answers.ask({ tool, args, standing }, gone)
     if (typeof answer !== 'string') throw new RangeError(`${tool} was answered as a path`)
     return answer

@@ -4,7 +4,7 @@ import { metricsText } from '../report/metrics.ts'
 import { statusPage } from '../report/page/page.ts'
 import { readStatusPage } from '../report/status-page.ts'
 import type { StatusInput } from '../report/facts.ts'
-import { check, judgedReasons, readStanding } from '../report/status.ts'
+import { check, judgedReasons, type LakeStanding, readStanding } from '../report/status.ts'
 import type { Shown, Shows } from '../door/listen.ts'
 import { type CommandContext, type Deps, documentText } from './spec.ts'
 import { programName } from './program.ts'
@@ -13,6 +13,17 @@ import { programName } from './program.ts'
 interface ShowsInput extends CommandContext {
   /** What a watch may spend a UTC day; null: any number. */
   readonly creditsPerDay: number | null
+}
+
+/** How the lake stands now, as a door tells it. */
+export async function standingNow(
+  context: CommandContext,
+  deps: Deps,
+  how: Pick<StatusInput, 'patience'> = {},
+): Promise<LakeStanding> {
+  using ledger = await Ledger.openToRead(context.settings.data)
+  const asked = { ...context, now: Math.floor(deps.now() / 1000), arrivals: false, ...how }
+  return (await readStanding(ledger, asked)).standing
 }
 
 /** An answer is shown again for so many times as long as it took to make, */

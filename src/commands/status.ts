@@ -3,8 +3,7 @@ import { instantOf } from '../time.ts'
 import { dirname, relative, resolve, sep } from 'node:path'
 import type { Check } from '../config/health.ts'
 import { restsOn } from '../report/trust.ts'
-import type { StatusInput } from '../report/facts.ts'
-import { check, type JudgedStanding, readStanding, type LakeStanding } from '../report/status.ts'
+import { check, readStanding, type LakeStanding } from '../report/status.ts'
 import { metricsText } from '../report/metrics.ts'
 import { readStatusPage } from '../report/status-page.ts'
 import { Ledger } from '../ledger/ledger.ts'
@@ -15,7 +14,7 @@ import { brief, bytes, moment, percent, several, span, whole } from '../words/fi
 import { labelled, type LabelledRow, wrapped } from '../words/table.ts'
 import { kinds } from '../kinds.ts'
 import { listen, listenAt } from '../door/listen.ts'
-import { showsOf } from './shows.ts'
+import { showsOf, standingNow } from './shows.ts'
 import { type CommandAnswer, answering, type CommandContext, type Deps } from './spec.ts'
 import { programName } from './program.ts'
 import { untilStopped } from './world.ts'
@@ -76,17 +75,11 @@ async function listening(
   { settings, catalogue, address }: CommandContext & { readonly address: string },
 ): Promise<CommandAnswer<LakeStanding>> {
   const at = listenAt(address, settings)
-  const now = Math.floor(deps.now() / 1000)
-  const { standing } = await readNow(settings.data, { settings, catalogue, now, arrivals: false })
+  const standing = await standingNow({ settings, catalogue }, deps)
   await using door = await listen(at, settings, showsOf({ settings, catalogue, creditsPerDay: null }, deps))
   deps.stderr(`listening at ${door.url}\n`)
   await untilStopped(deps)
   return { document: standing, words: () => '' }
-}
-
-async function readNow(root: string, asked: StatusInput): Promise<JudgedStanding> {
-  using ledger = await Ledger.openToRead(root)
-  return await readStanding(ledger, asked)
 }
 
 /** What is still well: flags win over the config file. */

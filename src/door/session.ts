@@ -21,6 +21,7 @@ import { guarded, type RunDeps } from '../query/run.ts'
 import { cutScript, isOpen } from '../query/statements.ts'
 import { formatFacts, formatOf, givesRows, layResult, type Sink, watched, writeFile, writeTo } from '../query/write.ts'
 import type { Filled } from '../query/filled.ts'
+import { several } from '../words/figures.ts'
 
 /** What an interactive session talks to. */
 interface SessionDeps {
@@ -145,7 +146,7 @@ async function toFile(state: SessionState, ready: Ready, run: RunDeps): Promise<
   const target = outFile(name, state.folder)
   const options = { format: formatOf(name) ?? state.format, width: 1000, rows: Infinity }
   const extent = await writeFile({ engine: state.engine, ready, options, deps: run }, target, name)
-  return { told: `${counted(extent.rows)} to ${name}`, extent }
+  return { told: `${several(extent.rows, 'row')} to ${name}`, extent }
 }
 
 async function asText(state: SessionState, desk: Desk, ready: Ready, run: RunDeps): Promise<Ended> {
@@ -155,7 +156,7 @@ async function asText(state: SessionState, desk: Desk, ready: Ready, run: RunDep
   const sink: Sink = async (data) => desk.write(data)
   const options = { format: state.format, width: 80, rows: Infinity }
   const extent = await writeTo({ engine: state.engine, ready, options, deps: run }, sink)
-  return { told: counted(extent.rows), extent }
+  return { told: several(extent.rows, 'row'), extent }
 }
 
 /** Shows a table page by page; whoever has seen enough stops it, and what was not shown is not computed. */
@@ -173,7 +174,7 @@ async function toScreen(
     for (const line of page.lines) {
       if (deps.terminal && room <= 0) {
         if (!(await desk.wantsMore()))
-          return { told: `stopped, ${counted(rows + page.rows)} fetched`, extent: undefined }
+          return { told: `stopped, ${several(rows + page.rows, 'row')} fetched`, extent: undefined }
         room = deps.size().height - 1
       }
       await desk.write(`${line}\n`)
@@ -181,13 +182,9 @@ async function toScreen(
     }
     rows += page.rows
     extent = { rows, empty: page.filled.empty() }
-    if (state.rows > 0 && rows >= state.rows) return { told: `first ${counted(rows)}`, extent }
+    if (state.rows > 0 && rows >= state.rows) return { told: `first ${several(rows, 'row')}`, extent }
   }
-  return { told: givesRows(ready) ? counted(rows) : 'done', extent }
-}
-
-function counted(rows: number): string {
-  return rows === 1 ? '1 row' : `${rows.toLocaleString('en-US')} rows`
+  return { told: givesRows(ready) ? several(rows, 'row') : 'done', extent }
 }
 
 function elapsed(ms: number): string {

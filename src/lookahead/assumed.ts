@@ -2,6 +2,7 @@ import type { Engine } from '../store/engine.ts'
 import { isCancel } from '../query/run.ts'
 import { asksFor, parsedSql } from '../query/tree.ts'
 import { rowsBeside } from '../query/beside.ts'
+import { whole } from '../words/figures.ts'
 
 const values: Readonly<Record<Assumption, string>> = { backfill: `'rule'`, registry_backfill: 'true' }
 
@@ -72,10 +73,9 @@ const words: Readonly<Record<Assumption, string>> = {
 
 /** What `rows` rows rest on, as the end of a sentence: `given that …: 5 of 7 rows are assumed`; empty for nothing. */
 export function givenThat(assumes: readonly Assumed[], rows: number): string {
-  const number = (count: number): string => count.toLocaleString('en-US')
   const said = assumes.map(
     ({ what, rows: own, absent }) =>
-      `${words[what]}: ${number(own)} of ${number(rows)} rows are assumed${absent === 0 ? '' : `, ${number(absent)} more would be there`}`,
+      `${words[what]}: ${whole(own)} of ${whole(rows)} rows are assumed${absent === 0 ? '' : `, ${whole(absent)} more would be there`}`,
   )
   return said.length === 0 ? '' : `given that ${said.join('; and that ')}`
 }

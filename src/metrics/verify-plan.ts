@@ -13,6 +13,7 @@ import type { Settings } from '../config/settings.ts'
 import { ceil, count, type Instant, type Micros } from '../time.ts'
 import { intersect, minus, type Window } from '../windows.ts'
 import { blockedFor } from './prepare.ts'
+import { whole } from '../words/figures.ts'
 
 /** Which part of what the lake holds is to be asked again. */
 export interface VerifyScope {
@@ -58,12 +59,11 @@ export function chooseWindows(ledger: Ledger, choice: Choice): Chosen {
   const endpoints = new Set(candidates.map(({ ask }) => ask.endpoint.path)).size
   const series = new Set(asks.map((ask) => ask.series.id)).size
   const totals = totalsOf(series, asks.length, asks, settings.metrics)
-  const number = (value: number) => value.toLocaleString('en-US')
-  const before = done === 0 ? '' : `, ${number(done)} done before the last run ended`
-  const limit = budget === null ? 'no budget (--all)' : `a budget of ${number(budget)} credits`
+  const before = done === 0 ? '' : `, ${whole(done)} done before the last run ended`
+  const limit = budget === null ? 'no budget (--all)' : `a budget of ${whole(budget)} credits`
   const notes = [
-    `asks ${number(asks.length)} of ${number(windows)} windows of ${endpoints} endpoints again within ${limit}${before}`,
-    ...[...left].map(([why, own]) => `${number(own)} series are left out: ${why}`),
+    `asks ${whole(asks.length)} of ${whole(windows)} windows of ${endpoints} endpoints again within ${limit}${before}`,
+    ...[...left].map(([why, own]) => `${whole(own)} series are left out: ${why}`),
   ]
   return { plan: { asks, blocked: [], totals, notes }, windows }
 }

@@ -19,7 +19,7 @@ export function holds(evidence: string): Assessment {
 }
 
 /** It does not hold; without `yaml` no setting mends it. */
-export function contradicted(evidence: string, yaml: Yaml | null = null): Assessment {
+export function speaksAgainst(evidence: string, yaml: Yaml | null = null): Assessment {
   return { verdict: 'contradicted', evidence: yaml === null ? `${evidence}; cannot be adapted` : evidence, yaml }
 }
 

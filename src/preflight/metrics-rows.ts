@@ -5,7 +5,7 @@ import { readMetadata } from '../metrics/metadata-said.ts'
 import { readLimits } from '../net/limits.ts'
 import { describeRule, lagOf } from '../catalog/rule-kinds.ts'
 import { day, formatDate, formatInstant, hour, weekdayAt } from '../time.ts'
-import { contradicted, type Assessment, holds, type Judges, unknown, type Yaml } from './finding.ts'
+import { speaksAgainst, type Assessment, holds, type Judges, unknown, type Yaml } from './finding.ts'
 import { type HeardAnswer, whyNot } from './hear.ts'
 import { listsIn, wrongKeys } from './keys.ts'
 import type { MetricsSeen } from './metrics.ts'
@@ -21,7 +21,7 @@ export const metricsJudges: Judges<MetricsSeen> = {
       if (meaning === null) return unknown(evidence)
       return meaning === settings.timestamp
         ? holds(evidence)
-        : contradicted(evidence, { metrics: { timestamp: meaning } })
+        : speaksAgainst(evidence, { metrics: { timestamp: meaning } })
     }),
   'first day of a week': ({ weeks, settings }) =>
     withPoints(weeks, (points) => {
@@ -29,7 +29,9 @@ export const metricsJudges: Judges<MetricsSeen> = {
       const [first] = found
       if (first === undefined || found.size > 1) return unknown(`weeks of ${found.size} days of the week`)
       const evidence = `${points.length} weeks begin on ${first}`
-      return first === settings.weekStart ? holds(evidence) : contradicted(evidence, { metrics: { week_start: first } })
+      return first === settings.weekStart
+        ? holds(evidence)
+        : speaksAgainst(evidence, { metrics: { week_start: first } })
     }),
   'metadata of a path': metadataHold,
   'statistics of the lag': () => unknown('only `pitlake watch` asks for them, and does without'),
@@ -72,7 +74,7 @@ export const metricsJudges: Judges<MetricsSeen> = {
       const twice = times.length - new Set(times).size
       const sorted = times.every((t, at) => at === 0 || t >= (times[at - 1] ?? t))
       const values = new Set(points.map((point) => JSON.stringify(point))).size
-      if (values > new Set(times).size) return contradicted('two values for one `t`')
+      if (values > new Set(times).size) return speaksAgainst('two values for one `t`')
       return holds(`${sorted ? 'ascending' : 'not in order'}, ${twice === 0 ? 'none' : twice} twice`)
     }),
   'a point that says `asset` or `metric`': ({ days, asset, endpoint }) =>
@@ -82,7 +84,7 @@ export const metricsJudges: Judges<MetricsSeen> = {
         .filter((name) => typeof name === 'string')
       const own = [asset, ...endpoint.path.split('/'), endpoint.path].map((name) => name.toLowerCase())
       const other = named.find((name) => !own.includes(name.toLowerCase()))
-      if (other !== undefined) return contradicted(`a point says ${other}: its body is put aside`)
+      if (other !== undefined) return speaksAgainst(`a point says ${other}: its body is put aside`)
       return named.length === 0 ? unknown('no point says either') : holds('points say what was asked')
     }),
   'integers beyond 2^53': ({ days, hours }) => {
@@ -151,7 +153,7 @@ function queryKeysHold({ first, days, keys, taken, wire, windows }: MetricsSeen)
   if (taken && changed.length === 0)
     return holds(`${Object.values(keys).slice(0, 6).join(' ')} were taken and have effect`)
   const instead = changed.map(([name, key]) => `${name} is ${key}`).join(', ')
-  if (taken) return contradicted(`${instead}${words}`, { metrics: { query_keys: Object.fromEntries(changed) } })
+  if (taken) return speaksAgainst(`${instead}${words}`, { metrics: { query_keys: Object.fromEntries(changed) } })
   const wrong = wrongKeys(days, windows.days)
   if (wrong.length === 0) return unknown(whyNot(days))
   const how = days.outcome.kind === 'body' ? 'has no effect' : 'is refused'
@@ -171,7 +173,7 @@ function windowHolds({ days, hours, windows }: MetricsSeen): Assessment {
       const times = new Set(points.map(timeOf))
       return { first: times.has(since), second: times.has(since + spacing) }
     })
-    if (looks.every(({ first, second }) => second && !first)) return contradicted('the point at `since` is left out')
+    if (looks.every(({ first, second }) => second && !first)) return speaksAgainst('the point at `since` is left out')
     if (!looks.some(({ first }) => first)) return unknown('no point lies at `since`')
     if (hourly.length === 0) return holds('the point at `since` came; of `until` nothing tells')
     const beyond = hourly.some((point) => timeOf(point) === windows.hours.until)
@@ -187,7 +189,7 @@ function metadataHold({ metadata, wire, asset }: MetricsSeen): Assessment {
       : unknown(whyNot(metadata))
   const found = listsIn(metadata.body, wire, asset)
   if (found === null || !isObject(metadata.body))
-    return contradicted('no lists of values by parameter in them', { metrics: { metadata: false } })
+    return speaksAgainst('no lists of values by parameter in them', { metrics: { metadata: false } })
   const renamed: Record<string, string> = found.name === wire.metadata.parameters ? {} : { parameters: found.name }
   const range = Object.entries(metadata.body).find(
     ([name, value]) =>
@@ -200,7 +202,7 @@ function metadataHold({ metadata, wire, asset }: MetricsSeen): Assessment {
   const what = `${Object.keys(found.lists).length} parameters under \`${found.name}\``
   return Object.keys(renamed).length === 0
     ? holds(what)
-    : contradicted(
+    : speaksAgainst(
         `${what}; ${Object.entries(renamed)
           .map(([key, name]) => `${key} is ${name}`)
           .join(', ')}`,
@@ -227,7 +229,7 @@ function lagHolds({ days, endpoint, settings }: MetricsSeen): Assessment {
     if (late * 5 <= past.length || rule.trust === 'rule') return holds(evidence)
     const lag: Yaml = { lag: `${Math.ceil((most * 1.5) / 600) * 10}m` }
     return settings.availability[endpoint.path] === undefined
-      ? contradicted(evidence, { metrics: { availability: { [endpoint.path]: lag } } })
+      ? speaksAgainst(evidence, { metrics: { availability: { [endpoint.path]: lag } } })
       : unknown(`${evidence}, which the configuration says itself`)
   })
 }
@@ -246,10 +248,10 @@ export function rateHolds(heard: readonly HeardAnswer[], perMinute: number): Ass
     .filter((n) => n > 0)
     .toSorted((a, b) => b - a)
   const evidence = `headers that nobody reads: ${named(odd)}`
-  if (most === undefined) return contradicted(evidence)
+  if (most === undefined) return speaksAgainst(evidence)
   return most >= perMinute
     ? holds(`${evidence}; ${perMinute} a minute are asked`)
-    : contradicted(evidence, { metrics: { requests_per_minute: most } })
+    : speaksAgainst(evidence, { metrics: { requests_per_minute: most } })
 }
 
 /** How the reset of a limit is spelt, and whether it can be read. */
@@ -260,7 +262,7 @@ export function resetHolds(heard: readonly HeardAnswer[]): Assessment {
     const wait = resetMs ?? retryAfterMs
     if (found !== undefined)
       return wait === null
-        ? contradicted(`nobody reads ${named([found])}`)
+        ? speaksAgainst(`nobody reads ${named([found])}`)
         : holds(`${named([found])} is in ${Math.round(wait / 1000)} s`)
   }
   return unknown('no answer carries one')
@@ -269,7 +271,7 @@ export function resetHolds(heard: readonly HeardAnswer[]): Assessment {
 /** Whether errors say so in their status; `heard` in any order. */
 export function errorsHold(heard: readonly HeardAnswer[]): Assessment {
   const hidden = heard.find(({ outcome, body }) => outcome.kind === 'body' && isObject(body) && 'error' in body)
-  if (hidden !== undefined) return contradicted('an error came with the status 200')
+  if (hidden !== undefined) return speaksAgainst('an error came with the status 200')
   const told = heard.flatMap(({ outcome }) =>
     'words' in outcome ? [`${'status' in outcome ? outcome.status : ''} ${outcome.words}`] : [],
   )
@@ -286,17 +288,17 @@ function bodyHolds(days: HeardAnswer | null): Assessment {
   if (days === null || days.outcome.kind !== 'body') return unknown(whyNot(days))
   const points = pointsIn(days.body)
   if (points === null)
-    return contradicted(
+    return speaksAgainst(
       isObject(days.body) ? `an object with ${Object.keys(days.body).join(', ')}` : 'no array of objects',
     )
   if (points.length === 0) return unknown('no points came')
   const further = furtherKeys(points)
   const keys = [...new Set(points.flatMap((point) => Object.keys(point)))]
-  if (!keys.includes('t')) return contradicted(`points without \`t\`: ${keys.join(', ')}`)
+  if (!keys.includes('t')) return speaksAgainst(`points without \`t\`: ${keys.join(', ')}`)
   if (points.some(({ t }) => typeof t !== 'number' || !Number.isInteger(t) || t > 1e11))
-    return contradicted('a `t` that is no Unix time in seconds')
+    return speaksAgainst('a `t` that is no Unix time in seconds')
   if (!keys.includes('v') && !keys.includes('o'))
-    return contradicted(
+    return speaksAgainst(
       `a plain value under ${further.join(', ')} instead of \`v\`: it is kept as a component, \`v\` stays empty`,
     )
   return holds(`${points.length} points with ${keys.join(', ')}`)
@@ -307,12 +309,12 @@ function computedHolds(points: readonly Point[], path: string): Assessment {
   if (told.every(isComputed) && told.length > 0)
     return holds(`Unix seconds, as ${formatInstant(Math.floor(Number(told[0])))}`)
   if (told.length > 0)
-    return contradicted(`it is ${JSON.stringify(told.find((value) => !isComputed(value)))}, no Unix time in seconds`)
+    return speaksAgainst(`it is ${JSON.stringify(told.find((value) => !isComputed(value)))}, no Unix time in seconds`)
   const like = furtherKeys(points).filter((key) =>
     points.every(({ [key]: value, ...point }) => isComputed(value) && value >= timeOf(point)),
   )
   return like.length > 0
-    ? contradicted(
+    ? speaksAgainst(
         `points have none, but \`${like.join('`, `')}\` looks like one and is not read: rules date the points`,
       )
     : unknown(`points of ${path} have none: rules date them`)
@@ -336,7 +338,7 @@ function assetsHold(assets: HeardAnswer | null): Assessment {
   if (assets.outcome.kind !== 'body')
     return assets.outcome.kind === 'gone' ? holds('there is none (404): name the assets') : unknown(whyNot(assets))
   const read = readAssets(text(assets))
-  if (read === null) return contradicted("nobody reads it: name the assets instead of '*'")
+  if (read === null) return speaksAgainst("nobody reads it: name the assets instead of '*'")
   const rows: unknown = Array.isArray(assets.body) ? assets.body[0] : null
   const form =
     rows === null

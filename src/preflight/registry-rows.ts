@@ -4,7 +4,7 @@ import { readLimits } from '../net/limits.ts'
 import { readList, readPage, readSnapshot, type Snapshot } from '../registry/bodies.ts'
 import { type Fields, isFields, usually } from '../registry/json.ts'
 import { eventKeys, pageKeys, referenceKey, snapshotKeys, yamlOf } from './registry-keys.ts'
-import { contradicted, type Assessment, holds, type Judges, mergeYaml, unknown, type Yaml } from './finding.ts'
+import { speaksAgainst, type Assessment, holds, type Judges, mergeYaml, unknown, type Yaml } from './finding.ts'
 import { type HeardAnswer, whyNot } from './hear.ts'
 import { errorsHold, resetHolds } from './metrics-rows.ts'
 import type { RegistrySeen } from './registry.ts'
@@ -41,11 +41,11 @@ export const registryJudges: Judges<RegistrySeen> = {
     withPage(seen, (body) => {
       const yaml = yamlOf(pageKeys(body), seen.resources)
       if (typeof body['has_more'] !== 'boolean')
-        return contradicted(`a page with ${Object.keys(body).join(', ')}, without \`has_more\``, yaml)
+        return speaksAgainst(`a page with ${Object.keys(body).join(', ')}, without \`has_more\``, yaml)
       if (body['has_more']) return unknown('the feed goes on: its tail was not reached')
       const cursor = body['next_cursor']
       if (cursor === undefined && Object.keys(body).some((key) => /cursor|next/i.test(key)))
-        return contradicted(
+        return speaksAgainst(
           `a cursor under ${Object.keys(body).find((key) => /cursor|next/i.test(key))} instead of \`next_cursor\``,
           yaml,
         )
@@ -100,11 +100,11 @@ function withSnapshot(
   if (snapshot === null && held !== null) return holds(`the lake holds a snapshot of ${held}`)
   if (!snapshot?.bytes) return unknown(whyNot(snapshot))
   const read = readSnapshot(snapshot.bytes, resources)
-  if (!isFields(snapshot.body)) return contradicted('no object')
+  if (!isFields(snapshot.body)) return speaksAgainst('no object')
   const body = usually(snapshot.body, resources)
   if (read.ok) return judge(read.value, body)
   const evidence = `${read.reason} (it has ${Object.keys(snapshot.body).slice(0, 10).join(', ')})`
-  return contradicted(evidence, yamlOf(snapshotKeys(body, resources), resources))
+  return speaksAgainst(evidence, yamlOf(snapshotKeys(body, resources), resources))
 }
 
 function withPage(
@@ -115,7 +115,7 @@ function withPage(
   if (!page?.bytes) return unknown(whyNot(page))
   return isFields(page.body)
     ? judge(usually(page.body, resources), page.bytes)
-    : contradicted('a page that is no object')
+    : speaksAgainst('a page that is no object')
 }
 
 /** The records of the list, or why there are none. */
@@ -124,10 +124,10 @@ function recordsOf({ list, resources }: RegistrySeen): readonly Body[] | Assessm
   if (!list?.bytes || resource === undefined) return unknown(whyNot(list))
   const read = readList(list.bytes, resource)
   if (!read.ok) {
-    if (!isFields(list.body)) return contradicted(read.reason)
+    if (!isFields(list.body)) return speaksAgainst(read.reason)
     const arrays = Object.entries(list.body).filter(([, value]) => Array.isArray(value))
     const yaml = yamlOf(arrays.length === 1 ? [['data', arrays[0]?.[0] ?? '']] : [], resources)
-    return contradicted(`${read.reason} (the list has ${Object.keys(list.body).join(', ')})`, yaml)
+    return speaksAgainst(`${read.reason} (the list has ${Object.keys(list.body).join(', ')})`, yaml)
   }
   const records = read.value.records.filter(isFields)
   return records.length === 0 ? unknown('the list is empty') : records
@@ -154,7 +154,7 @@ function referencesHold(seen: RegistrySeen): Assessment {
     const parts = broken.map(({ yaml }) => yaml).filter((yaml) => yaml !== null)
     return broken.length === 0
       ? holds('every reference is there under one of its names')
-      : contradicted(words, parts.length === 0 ? null : mergeYaml(parts))
+      : speaksAgainst(words, parts.length === 0 ? null : mergeYaml(parts))
   })
 }
 
@@ -179,11 +179,11 @@ function eventsHold(seen: RegistrySeen): Assessment {
     const read = readPage(bytes, resources)
     if (!read.ok) {
       const keys = [...pageKeys(body), ...eventKeys(body, resources)]
-      return contradicted(`${read.reason} (the page has ${Object.keys(body).join(', ')})`, yamlOf(keys, resources))
+      return speaksAgainst(`${read.reason} (the page has ${Object.keys(body).join(', ')})`, yamlOf(keys, resources))
     }
     if (read.value.events.length > 0) return holds(`${read.value.events.length} under ${names}`)
     const odd = Object.entries(body).find(([, value]) => isObject(value))
-    if (arrays.length === 0 && odd !== undefined) return contradicted(`no array, but an object under \`${odd[0]}\``)
+    if (arrays.length === 0 && odd !== undefined) return speaksAgainst(`no array, but an object under \`${odd[0]}\``)
     return unknown(
       `${arrays.length === 0 ? 'no array' : `an empty array under ${names}`}: an hour with events would tell`,
     )
@@ -198,7 +198,7 @@ function limitHolds({ list, changes, unlimited, pageLimit }: RegistrySeen): Asse
       .filter((n) => n > 0 && n < pageLimit)
       .toSorted((a, b) => b - a)
     const evidence = `a limit of ${pageLimit} is refused: ${outcome.words}`
-    return contradicted(evidence, { registry: { page_limit: most ?? 100 } })
+    return speaksAgainst(evidence, { registry: { page_limit: most ?? 100 } })
   }
   if (outcome?.kind !== 'body') return unknown(whyNot(list))
   if (unlimited !== null) return holds(`lists take ${pageLimit}, the feed refuses it and is read without`)

@@ -213,7 +213,7 @@ export interface RecordFinding {
 }
 
 /** A key that was never seen before, a value that no document lists, or a member of another type than before. */
-interface SchemaChange {
+export interface SchemaChange {
   readonly resource: string
   readonly path: string
   readonly initial: boolean

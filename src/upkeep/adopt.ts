@@ -1,5 +1,5 @@
-import { isThere, readText } from '../store/files.ts'
 import { posix } from 'node:path'
+import { isThere, readText } from '../store/files.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { LakeError, usage } from '../errors.ts'
 import { applyEntry } from '../ledger/apply.ts'
@@ -8,16 +8,7 @@ import { writeCheckpoint } from '../ledger/checkpoint.ts'
 import type { CommitDeps } from '../ledger/commit.ts'
 import { type Disk, entriesIn, makeFolder, realDisk } from '../store/disk.ts'
 import { Engine } from '../store/engine.ts'
-import {
-  decodeEntry,
-  encodeEntry,
-  type Entry,
-  type FileEntry,
-  journalSchema,
-  type Json,
-  type Progress,
-  type SeriesRow,
-} from '../ledger/entry.ts'
+import { decodeEntry, encodeEntry, type Entry, type FileEntry, journalSchema, type Json, type Progress, type SeriesRow } from '../ledger/entry.ts'
 import { heldAcceptances, packed, standingDifferences } from '../ledger/differences.ts'
 import { soundly } from '../ledger/fold.ts'
 import { appendEntry, listJournal, readEntry } from '../ledger/journal.ts'
@@ -25,20 +16,12 @@ import { dataVersion, entryFile, inLake, places } from '../store/layout.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { lockCommit } from '../store/lock.ts'
 import { markedSynthetic, readMarker, setMarker } from '../store/marker.ts'
-import {
-  entryOf,
-  observedIn,
-  pointsEntry,
-  seriesIn,
-  type FoundFile,
-  readFound,
-  type LeftOut,
-  type LostFolder,
-} from './adopt-files.ts'
+import { entryOf, observedIn, pointsEntry, seriesIn, type FoundFile, readFound, type LeftOut, type LostFolder } from './adopt-files.ts'
 import { sortPoints, sortRows } from './adopt-points.ts'
 import { adoptRegistry } from './adopt-registry.ts'
 import { foundFolder, isLakeLost } from './judgement.ts'
 import { whatIsLeft } from '../store/parquet.ts'
+import { whole } from '../words/figures.ts'
 
 /** What taking up a lost lake needs beside its files. */
 export interface Adopting {
@@ -301,7 +284,7 @@ function inWords(
   const reasons = Map.groupBy(moves, ({ why }) => why)
   const known = Object.keys(state).length > 0
   return [
-    `a journal was made anew: version ${version} lists ${paths.size} files with ${points.toLocaleString('en-US')} points of ${series.length} series`,
+    `a journal was made anew: version ${version} lists ${paths.size} files with ${whole(points)} points of ${series.length} series`,
     ...(unproved === 0
       ? []
       : [`${unproved} of these files were read whole, but their footers tell no digest to prove their rows by`]),

@@ -46,6 +46,7 @@ import {
 import { checkClock, mendClock } from './clock-ahead.ts'
 import { checkStrays, checkRuns } from './damage-journal.ts'
 import { readManifest } from '../views/manifest.ts'
+import { whole } from '../words/figures.ts'
 
 /** What the doctor is asked to look at and to mend. */
 export interface DoctorInput {
@@ -309,6 +310,6 @@ async function checkSpace(root: string, bytes: number, deps: DoctorDeps): Promis
   const { free = Infinity } = (await deps.space?.(root)) ?? {}
   const wanted = Math.max(leastFree, bytes / 10)
   if (free >= wanted) return []
-  const megabytes = (count: number) => `${Math.round(count / 1e6).toLocaleString('en-US')} MB`
+  const megabytes = (count: number) => `${whole(count / 1e6)} MB`
   return [finding('disk_full', '.', `${megabytes(free)} are left on the disk, less than ${megabytes(wanted)}`)]
 }

@@ -14,6 +14,7 @@ import { mirrorOf, readMarker } from '../store/marker.ts'
 import { type Damage, finding, instead } from './findings.ts'
 import { lockCommit } from '../store/lock.ts'
 import type { Micros } from '../time.ts'
+import { whole } from '../words/figures.ts'
 
 /*
  * Journal, index and data files each tell what the lake is. Where they do not agree this is the one place that says who
@@ -171,7 +172,7 @@ export async function isLakeLost(root: string): Promise<boolean> {
 /** The finding of a lost lake. */
 export function lostDamage({ files, bytes, lakes, version }: Found): Damage {
   const whose = lakes.length === 0 ? 'of an unknown lake' : `of the lake ${lakes.join(' and ')}`
-  const what = `${files} data files (${bytes.toLocaleString('en-US')} bytes) ${whose}, up to version ${version}`
+  const what = `${files} data files (${whole(bytes)} bytes) ${whose}, up to version ${version}`
   return finding('journal_lost', places.journal, `${what}, without journal and ledger`)
 }
 

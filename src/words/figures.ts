@@ -55,7 +55,8 @@ export function bytes(count: number): string {
 
 /** A span of time in its two largest units: `3 d 4 h`, `12 min`, `40 s`. */
 export function span(seconds: number): string {
-  const total = Math.round(Math.abs(seconds))
+  if (seconds < 0) return `-${span(-seconds)}`
+  const total = Math.round(seconds)
   const parts: [number, number, string, string][] = [
     [day, hour, 'd', 'h'],
     [hour, minute, 'h', 'min'],

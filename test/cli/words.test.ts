@@ -238,8 +238,8 @@ look: 1 series has windows that a run planned and did not ask (since 2026-03-04T
   )
   expect((await run('vacuum --keep 0s')).out.slice(0, 2)).toEqual(
     text(`
-      superseded data files   0 files, 0 B
-      folded journal entries  0 files, 0 B`).map((line) => line.replaceAll('0 B', 'SIZE')),
+      superseded data files     0 files, 0 B
+      folded journal entries    0 files, 0 B`).map((line) => line.replaceAll('0 B', 'SIZE')),
   )
   const rules = '1 rules: 0 disproved, 0 imprecise, 0 unproven'
   expect(await run('audit availability')).toEqual(said(rules))

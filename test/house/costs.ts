@@ -6,9 +6,10 @@ import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** What a kind of change costs in `src`: new files, and lines of TypeScript that were there before or join those that were. */
+/** What a kind of change costs in the TypeScript of `src`: new files, and files that were there with the lines that change. */
 export interface Cost {
   readonly files: number
+  readonly changed: number
   readonly lines: number
 }
 
@@ -66,7 +67,8 @@ export class Copy {
     const before = sourcesOf(root)
     const fresh = [...now.keys()].filter((path) => !before.has(path))
     const changed = [...before].map(([path, text]) => linesApart(text, now.get(path) ?? ''))
-    return { files: fresh.length, lines: changed.reduce((sum, count) => sum + count, 0) }
+    const lines = changed.reduce((sum, count) => sum + count, 0)
+    return { files: fresh.length, changed: changed.filter((count) => count > 0).length, lines }
   }
 
   [Symbol.dispose](): void {
@@ -91,10 +93,11 @@ function linesApart(one: string, other: string): number {
 }
 
 /** The words of a cost in the table. */
-export function costInWords({ files, lines }: Cost): string {
+export function costInWords({ files, changed, lines }: Cost): string {
+  const places = changed === 1 ? `${lines} lines of one file` : `${lines} lines of ${changed} files`
   const parts = [
     ...(files === 0 ? [] : [files === 1 ? 'a new file' : `${files} new files`]),
-    ...(lines === 0 ? [] : [lines === 1 ? 'a line' : `${lines} lines`]),
+    ...(lines === 0 ? [] : [lines === 1 ? 'a line' : places]),
   ]
   return parts.length === 0 ? 'nothing' : parts.join(' and ')
 }
@@ -112,6 +115,18 @@ export const helloCommand = answering({
     return await Promise.resolve({ document, words: () => \`hello \${whom}\\n\`.repeat(times) })
   },
 })
+`
+
+const afterStart = `  afterStart: {
+    keys: { after_start: duration.optional() },
+    read: ({ after_start: seconds = 0 }: { readonly after_start?: number }) => ({ seconds }),
+    seconds: ({ seconds }: { readonly seconds: number }) => seconds,
+    describe: ({ seconds }: { readonly seconds: number }) => \`start of interval + \${formatLag(seconds)}\`,
+    isLag: false,
+    at: (t, close, seconds) => Math.max(close, t + seconds),
+    sql: (t, close, seconds) => \`greatest(\${close}, \${t} + \${seconds})\`,
+    undue: (at, seconds, start, ceil) => \`least(\${start(at)}, \${ceil(\`(\${at} - \${seconds})\`)})\`,
+  },
 `
 
 /** Every kind of change whose cost is held; each room adds its own. */
@@ -168,6 +183,34 @@ export const changes: readonly Change[] = [
       sql: [true, true],
       offered: ['10m', '1h', '24h', '3d', '1w', '1month'],
     },
+  },
+  {
+    name: 'a kind of availability rule',
+    cost: '10 lines of one file',
+    make: (copy) => copy.behind('src/catalog/rule-kinds.ts', 'const table = {\n', afterStart),
+    proof: `
+      import { availableAt } from './src/catalog/availability.ts'
+      import { availableSql } from './src/catalog/availability-sql.ts'
+      import { describeRule, ruleTimeKeys, timeOf } from './src/catalog/rule-kinds.ts'
+      const rule = { ...timeOf({ after_start: 93600 }), basis: 'stated', until: null }
+      show({ words: describeRule(rule), key: 'after_start' in ruleTimeKeys(), at: availableAt([rule], 0, '24h') / 3600,
+        sql: availableSql([rule], 't', '24h').includes('93600') })`,
+    shows: { words: 'start of interval + 26h', key: true, at: 26, sql: true },
+  },
+  {
+    name: 'an output format',
+    cost: 'a line',
+    make: (copy) =>
+      copy.behind(
+        'src/query/write.ts',
+        'const facts = {\n',
+        "  lines: { endings: ['.lines'], text: true, write: writeJson },\n",
+      ),
+    proof: `
+      import { formatOf, formats } from './src/query/write.ts'
+      import { queryOptions } from './src/commands/query.ts'
+      show({ formats, named: formatOf('a.lines.gz'), offered: queryOptions['--format FORMAT'].kind.words.includes('lines') })`,
+    shows: { formats: ['lines', 'table', 'csv', 'json', 'jsonl', 'arrow', 'parquet'], named: 'lines', offered: true },
   },
   {
     name: 'an endpoint',

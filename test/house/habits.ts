@@ -164,6 +164,13 @@ export function vainAssertions(files: Files): readonly string[] {
   )
 }
 
+/** Scripts in a folder of TypeScript: the package has what that is compiled to there, maybe by the same name. */
+export function strayScripts(files: Files): readonly string[] {
+  const folderOf = (path: string): string => path.slice(0, path.lastIndexOf('/'))
+  const compiled = new Set(sources(files, 'src/').map(([path]) => folderOf(path)))
+  return [...files.keys()].filter((path) => /^src\/.*\.js$/.test(path) && compiled.has(folderOf(path)))
+}
+
 /** SQL files of the program whose first line is not a comment with words in it. */
 export function headlessSql(files: Files): readonly string[] {
   return [...files]

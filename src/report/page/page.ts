@@ -10,7 +10,7 @@ import { universeSection } from './universe.ts'
 
 /** The style sheet, or the only script: a cursor over the map of months, without which the page says everything, too. */
 function own(ending: '.css' | '.js'): string {
-  return textsIn(new URL('./', import.meta.url), ending)
+  return textsIn(new URL('browser/', import.meta.url), ending)
     .map(([, text]) => text)
     .join('')
 }
