@@ -84,17 +84,11 @@ export class Pages implements Disposable {
   async next(question: Question, cursor: string, limits: PageLimits, gone: AbortSignal): Promise<AnswerPage> {
     const [id = '', page = ''] = cursor.split('.')
     const open = this.#open.get(id)
-    const over = { next: 'ask again without a cursor' }
-    if (open === undefined)
-      throw usage('cursor', {
-        expected: 'one of an answer that is still open',
-        got: 'one that is over or unknown',
-        ...over,
-      })
-    if (open.question !== JSON.stringify(question))
-      throw usage('cursor', { expected: 'the question that it came with', got: 'another one', ...over })
-    if (page !== String(open.page))
-      throw usage('cursor', { expected: 'the one that came last', got: 'one that was used', ...over })
+    const wrong = (expected: string, got: string) =>
+      usage('cursor', { expected, got, next: 'ask again without a cursor' })
+    if (open === undefined) throw wrong('one of an answer that is still open', 'one that is over or unknown')
+    if (open.question !== JSON.stringify(question)) throw wrong('the question that it came with', 'another one')
+    if (page !== String(open.page)) throw wrong('the one that came last', 'one that was used')
     // Out of the others' reach while it is read: one that fails is over.
     this.#open.delete(id)
     try {

@@ -107,7 +107,11 @@ export type GivenRows = Table | readonly Given[]
  * instants; lists and objects are compared as JSON.
  */
 async function bringRows(session: Engine, table: string, given: GivenRows, ts: string): Promise<void> {
-  const { rows, names, instants } = isTable(given) ? ofTable(given) : ofObjects(given)
+  const fields = 'schema' in given ? given.schema.fields : undefined
+  const rows = 'schema' in given ? recordsOf(given) : given
+  const names = fields?.map(({ name }) => name) ?? [...new Set(rows.flatMap((row) => Object.keys(row)))]
+  // Columns whose numbers are milliseconds since 1970, with a fraction that holds microseconds.
+  const instants = new Set(fields?.filter(({ type }) => String(type).startsWith('Timestamp')).map(({ name }) => name))
   const columns = names.map((name) => {
     const kinds = new Set(rows.map((row) => kindOf(row[name])).filter((kind) => kind !== 'null'))
     const [kind = 'string'] = kinds
@@ -123,31 +127,11 @@ async function bringRows(session: Engine, table: string, given: GivenRows, ts: s
   )
 }
 
-interface Brought {
-  readonly rows: readonly Given[]
-  readonly names: readonly string[]
-  /** Columns whose numbers are milliseconds since 1970, with a fraction that holds microseconds. */
-  readonly instants: ReadonlySet<string>
-}
-
-function isTable(given: GivenRows): given is Table {
-  return 'schema' in given
-}
-
-function ofTable(table: Table): Brought {
-  const names = table.schema.fields.map(({ name }) => name)
-  const instants = table.schema.fields
-    .filter(({ type }) => String(type).startsWith('Timestamp'))
-    .map(({ name }) => name)
-  const columns = names.map((_, n) => table.getChildAt(n))
-  const rows = Array.from({ length: table.numRows }, (_, i) =>
-    Object.fromEntries(names.map((name, n): [string, unknown] => [name, columns[n]?.get(i)])),
+function recordsOf(table: Table): readonly Given[] {
+  const columns = table.schema.fields.map(({ name }, n) => [name, table.getChildAt(n)] as const)
+  return Array.from({ length: table.numRows }, (_, i) =>
+    Object.fromEntries(columns.map(([name, column]): [string, unknown] => [name, column?.get(i)])),
   )
-  return { rows, names, instants: new Set(instants) }
-}
-
-function ofObjects(rows: readonly Given[]): Brought {
-  return { rows, names: [...new Set(rows.flatMap((row) => Object.keys(row)))], instants: new Set() }
 }
 
 const types: Readonly<Record<string, string>> = {

@@ -241,11 +241,7 @@ export function doubtsOfFilter(filter: PointsFilter, standards: readonly Standar
 
 type Side = 'currency' | 'exchange' | 'network'
 
-function sides({
-  currency,
-  exchange,
-  network,
-}: { readonly [name in Side]?: string | undefined }): Pick<AskedMetric, Side> {
-  const list = (name: string | undefined): readonly string[] => (name === undefined ? [] : [name])
-  return { currency: list(currency), exchange: list(exchange), network: list(network) }
+function sides(given: { readonly [name in Side]?: string | undefined }): Pick<AskedMetric, Side> {
+  const list = (name: Side): readonly string[] => [given[name] ?? []].flat()
+  return { currency: list('currency'), exchange: list('exchange'), network: list('network') }
 }

@@ -52,13 +52,25 @@ export function instantText(place: string): string {
   return `CASE WHEN isfinite(${place}) THEN strftime(timezone('UTC', ${place}), '%Y-%m-%dT%H:%M:%S.%fZ') ELSE CAST(${place} AS VARCHAR) END`
 }
 
-/** The type that Parquet keeps whole where it would bend this one; undefined where it keeps it as it is. */
+/** The type that Parquet keeps whole where it would bend this one, or a part of it; undefined where it keeps it as it is. */
 function keptType(type: DuckDBType): string | undefined {
-  const bent = bentTypes[type.typeId]
-  if (bent !== undefined) return bent
-  return type.typeId === typeIds.LIST || type.typeId === typeIds.ARRAY
-    ? wrapped(type.valueType, (inner) => `${inner}[]`)
-    : nested(type)
+  const whole = (part: DuckDBType): string => keptType(part) ?? String(part)
+  const around = (text: string, ...parts: readonly DuckDBType[]): string | undefined =>
+    parts.some((part) => keptType(part) !== undefined) ? text : undefined
+  switch (type.typeId) {
+    case typeIds.LIST:
+    case typeIds.ARRAY:
+      return around(`${whole(type.valueType)}[]`, type.valueType)
+    case typeIds.STRUCT: {
+      const { entryNames, entryTypes } = type
+      const parts = entryTypes.map((entry, i) => `${quoteName(entryNames[i] ?? '')} ${whole(entry)}`)
+      return around(`STRUCT(${parts.join(', ')})`, ...entryTypes)
+    }
+    case typeIds.MAP:
+      return around(`MAP(${whole(type.keyType)}, ${whole(type.valueType)})`, type.keyType, type.valueType)
+    default:
+      return bentTypes[type.typeId]
+  }
 }
 
 /** Parquet would round the first two to doubles, the interval to milliseconds, and drop the zone of a time. */
@@ -71,29 +83,6 @@ const bentTypes: Readonly<Record<number, string>> = {
   [typeIds.BIGNUM]: 'VARCHAR',
   [typeIds.BIT]: 'VARCHAR',
   [typeIds.UNION]: 'VARCHAR',
-}
-
-function nested(type: DuckDBType): string | undefined {
-  if (type.typeId === typeIds.STRUCT) {
-    const { entryNames, entryTypes } = type
-    const kept = entryTypes.map(keptType)
-    if (kept.every((text) => text === undefined)) return undefined
-    const parts = entryTypes.map((entry, i) => `${quoteName(entryNames[i] ?? '')} ${kept[i] ?? String(entry)}`)
-    return `STRUCT(${parts.join(', ')})`
-  }
-  if (type.typeId === typeIds.MAP) {
-    const { keyType, valueType } = type
-    const [key, value] = [keptType(keyType), keptType(valueType)]
-    return key === undefined && value === undefined
-      ? undefined
-      : `MAP(${key ?? String(keyType)}, ${value ?? String(valueType)})`
-  }
-  return undefined
-}
-
-function wrapped(type: DuckDBType, around: (inner: string) => string): string | undefined {
-  const inner = keptType(type)
-  return inner === undefined ? undefined : around(inner)
 }
 
 /** Types that small Parquet readers know; everything else goes as text, nested values as JSON text. */

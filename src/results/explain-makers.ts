@@ -73,19 +73,23 @@ interface Table {
   readonly relation: string
   /** By which its rows are told apart. */
   readonly keys: readonly string[]
+  /** Those of them by which rows belong together, the widest first. */
+  readonly within: readonly string[]
   /** When a row came. */
   readonly clock: string
   /** What the relation is read with. */
   readonly read: string
 }
 
-/** One row that differs: the table, and its number there. */
+/** One row that differs: the table, its number there, and what it belongs to, the widest first. */
 interface Item {
   readonly table: Table
   readonly n: number
+  readonly within: readonly string[]
 }
 
 const none: Makers = { points: [], records: [], minimal: true }
+const pointsWithin = ['asset', 'metric', 't']
 const pointKeys = ['metric', 'interval', 'asset', 'currency', 'exchange', 'network', 'params', 't']
 
 /** What of a commit makes the row; undefined where it is made by none of its points and records. */
@@ -114,21 +118,40 @@ async function narrowedTo(mixed: Standpoint, tables: readonly Table[], between: 
     return (await countOf(rows.session, between.row)) === wanted
   }
   if (all.length === 0 || !(await does(all)) || (await does([]))) return undefined
-  const { part, minimal } = await smallestPart(all, does, between.tries)
+  const { part, minimal } = await narrowest(all, does, between.tries)
   return { ...(await madeBy(mixed.engine, part)), minimal }
+}
+
+/** Whole assets, metrics and instants are left out before single points: what makes a row often belongs together. */
+async function narrowest(all: readonly Item[], does: (part: readonly Item[]) => Promise<boolean>, most: number) {
+  let [part, left] = [all, most]
+  const counted = async (some: readonly Item[]): Promise<boolean> => {
+    left--
+    return await does(some)
+  }
+  for (const level of [0, 1, 2]) {
+    const groups = [...Map.groupBy(part, ({ within }) => within[level]).values()]
+    if (groups.length === part.length) continue
+    const kept = new Set((await smallestPart(groups, async (some) => await counted(some.flat()), left)).part.flat())
+    part = part.filter((item) => kept.has(item))
+  }
+  return await smallestPart(part, counted, left)
 }
 
 /** The points, and every table of the registry's history, as the text of the views reads them. */
 function tablesOf({ ledger, root, script, version }: Between): readonly Table[] {
   const points = relationOfPoints(script)
   const ofPoints =
-    points === undefined ? [] : [{ name: 'points', relation: points, keys: pointKeys, clock: 'observed_at' }]
+    points === undefined
+      ? []
+      : [{ name: 'points', relation: points, keys: pointKeys, within: pointsWithin, clock: 'observed_at' }]
   const records = [...script.matchAll(historyView)].map(([, name = '', relation = '']) => ({
     name: `history.${name}`,
     relation,
     // A step says by which later one it is superseded: with that one left out it must not.
     read: `(SELECT * REPLACE (CAST(NULL AS TIMESTAMPTZ) AS superseded_at) FROM ${relation})`,
     keys: ['id', 'at'],
+    within: ['id'],
     clock: 'at',
   }))
   const listed = liveFiles(ledger, { table: 'metric_assets', version })
@@ -137,6 +160,7 @@ function tablesOf({ ledger, root, script, version }: Between): readonly Table[] 
     name: 'metric_assets',
     relation: assets,
     keys: ['id', 'observed_at'],
+    within: ['id'],
     clock: 'observed_at',
   }
   const all = [...ofPoints, ...records, ...(script.includes(assets) ? [ofAssets] : [])]
@@ -208,12 +232,14 @@ async function gather(engine: Engine, tables: readonly Table[], between: Between
   await engine.run('SET VARIABLE observed_as_of = NULL')
 }
 
-/** The rows that differ, those that belong together side by side. */
 async function itemsOf(engine: Engine, tables: readonly Table[]): Promise<readonly Item[]> {
   const items: Item[] = []
   for (const table of tables) {
-    const rows = await engine.rows<{ n: bigint }>(`SELECT n FROM ${place(table, 'differing')} ORDER BY n`)
-    for (const { n } of rows) items.push({ table, n: Number(n) })
+    const within = table.within.map((key) => `CAST(${quoteName(key)} AS VARCHAR)`).join(', ')
+    const rows = await engine.rows<{ n: bigint; within: readonly string[] }>(
+      `SELECT n, [${within}] AS within FROM ${place(table, 'differing')} ORDER BY n`,
+    )
+    for (const row of rows) items.push({ table, n: Number(row.n), within: row.within })
   }
   return items
 }

@@ -55,7 +55,7 @@ interface StampInput {
 }
 
 /** What is known of a stamped query: whether its plan proves that it looks nowhere ahead, or what its figure bears. */
-export interface StampVerdict {
+interface StampVerdict {
   readonly kind: 'lookahead' | 'stress'
   readonly verdict: 'proved' | 'not proved' | Stressed['verdict']
 }

@@ -1,7 +1,7 @@
 import type { Ledger } from '../ledger/ledger.ts'
 import { quote } from '../store/engine.ts'
 import type { RunDeps } from '../query/run.ts'
-import type { SeenLags, StressAgain, Vintage } from './stress-delays.ts'
+import type { SeenLags, StressAgain } from './stress-delays.ts'
 import type { PinnedQuery } from './stamped.ts'
 import { stress, type Stressed, type StressInput, type StressSource } from './stress.ts'
 import { formatMicros, parseMicros } from '../time.ts'
@@ -74,28 +74,20 @@ function rowsSql({ verdict, figure, rows, runs, metrics, bears_seconds: borne }:
   return `SELECT ${names} FROM (VALUES ${lines.join(',\n ')}) AS told (place, ${names}) ORDER BY place`
 }
 
-/** A pinned query with so many earlier versions to try. */
-export function withVintages(ledger: Ledger, source: PinnedQuery, wanted: number): StressSource {
-  return { ...source, vintages: vintagesOf(ledger, source, wanted) }
-}
-
 /**
- * So many of the versions before this one, and before what the query sees at most, that brought something (merges and
- * redatings take files away): evenly among them, the last with them.
+ * A pinned query with so many earlier versions to try: of those before this one, and before what the query sees at most, that
+ * brought something (merges and redatings take files away), evenly among them, the last with them.
  */
-function vintagesOf(
-  ledger: Ledger,
-  { version, variables: { observed_as_of: seen } }: PinnedQuery,
-  wanted: number,
-): readonly Vintage[] {
+export function withVintages(ledger: Ledger, source: PinnedQuery, wanted: number): StressSource {
+  const { observed_as_of: seen } = source.variables
   const until = (typeof seen === 'string' ? parseMicros(seen) : undefined) ?? Infinity
   const told = heldVersions(ledger).filter(
-    (one) => one.version < version && one.files_added > 0 && one.files_removed === 0 && one.committed_at < until,
+    (one) => one.version < source.version && one.files_added > 0 && one.files_removed === 0 && one.committed_at < until,
   )
   const count = Math.min(wanted, told.length)
-  const places = Array.from({ length: count }, (_, i) => Math.floor(((i + 1) * told.length) / count) - 1)
-  return places.flatMap((place) => {
-    const one = told[place]
-    return one === undefined ? [] : [{ version: one.version, at: formatMicros(one.committed_at) }]
-  })
+  const some = Array.from({ length: count }, (_, i) => told[Math.floor(((i + 1) * told.length) / count) - 1])
+  const vintages = some.flatMap((one) =>
+    one === undefined ? [] : [{ version: one.version, at: formatMicros(one.committed_at) }],
+  )
+  return { ...source, vintages }
 }

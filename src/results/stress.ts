@@ -84,19 +84,13 @@ export async function stress(source: StressSource, input: StressInput, run: RunD
   const trial: Trial = { source, input, run, done: 0 }
   using base = await runUnder(trial, {})
   const known = { figure: base.figure, rows: base.rows }
-  if (base.figure === null)
-    return { ...undecided('the figure is no number on the lake as it is'), ...known, ...none, notes: [] }
+  const undecided = (reason: string): Stressed => ({ verdict: 'undecided', reason, ...known, ...none, notes: [] })
+  if (base.figure === null) return undecided('the figure is no number on the lake as it is')
   const file = await fileReadIn(base.session, [source.query, input.figure, `SELECT (${input.figure}\n)`].join(';\n'))
-  if (file !== undefined)
-    return {
-      ...undecided(`it reads files directly (${file}), which nothing delays; read the views`),
-      ...known,
-      ...none,
-      notes: [],
-    }
+  if (file !== undefined) return undecided(`it reads files directly (${file}), which nothing delays; read the views`)
   const control = await heldAgainst(trial, base, { delay: unchanged })
   if (control.changed > 0 || control.figure !== base.figure)
-    return { ...undecided('two runs on the same lake differ: it is not deterministic'), ...known, ...none, notes: [] }
+    return undecided('two runs on the same lake differ: it is not deterministic')
   const metrics = await namedMetrics(base.session, source.query)
   const { delays, notes } = await delaysOf(input, metrics)
   const runs: StressRun[] = []
@@ -122,10 +116,6 @@ export async function stress(source: StressSource, input: StressInput, run: RunD
 
 const unmoved =
   'no delay changes a row: the query decides later than these after its points are known, or does not ask when they were (pitlake lookahead tells)'
-
-function undecided(reason: string): StressVerdict {
-  return { verdict: 'undecided', reason }
-}
 
 /** What the runs share. */
 interface Trial {
@@ -214,15 +204,8 @@ async function vintage(trial: Trial, version: number, at: string): Promise<Stres
   const asOf = typeof own === 'string' && (parseMicros(own) ?? Infinity) < microsOf(at) ? own : at
   using now = await runUnder(trial, { asOf, delay: unchanged })
   const { figure, rows, changed } = await heldAgainst(trial, now, { asOf, observedAsOf: at, delay: unchanged })
-  return {
-    kind: 'version',
-    name: String(version),
-    seconds: null,
-    at,
-    rows,
-    changed,
-    ...fate(trial, figure, now.figure),
-  }
+  const told = { kind: 'version', name: String(version), seconds: null, at, rows, changed } as const
+  return { ...told, ...fate(trial, figure, now.figure) }
 }
 
 function fate(
@@ -248,11 +231,7 @@ async function alone(trial: Trial, base: Ran, delay: Delay, metrics: readonly st
   const tried: { metric: string; figure: number | null; far: number }[] = []
   for (const metric of metrics) {
     const { figure } = await heldAgainst(trial, base, { delay, metrics: [metric] })
-    tried.push({
-      metric,
-      figure,
-      far: figure === null ? Math.abs(base.figure ?? 0) : Math.abs(figure - (base.figure ?? 0)),
-    })
+    tried.push({ metric, figure, far: Math.abs((figure ?? 0) - (base.figure ?? 0)) })
   }
   const all = tried.reduce((sum, { far }) => sum + far, 0)
   return tried

@@ -66,7 +66,7 @@ def test_a_script_does_nothing_but_views(elsewhere, tmp_path):
 
 
 def test_a_link_is_the_same_folder(own, tmp_path, monkeypatch):
-    monkeypatch.setattr(pitlake.moved, "_renamed", lambda *_: pytest.fail("made anew"))
+    monkeypatch.setattr(pitlake.folder, "_renamed", lambda *_: pytest.fail("made anew"))
     (tmp_path / "link").symlink_to(own)
     with pitlake.open(tmp_path / "link") as lake:
         assert lake.points(SUPPLY).df()["v"].tolist() == [1, 2, 3]

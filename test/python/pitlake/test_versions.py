@@ -155,7 +155,7 @@ def test_a_file_of_another_size_is_refused(own):
 
 def test_what_was_proved_where_it_stands_is_not_read_again(tmp_path, monkeypatch):
     own, read = make_small(tmp_path / "lake"), []
-    monkeypatch.setattr(pitlake.changed, "_digest", lambda path: read.append(path) or "")
+    monkeypatch.setattr(pitlake.folder, "_digest", lambda path: read.append(path) or "")
     pitlake.open(own).close()
     assert read == []
     touched = next(own.glob("points/**/*.parquet"))
