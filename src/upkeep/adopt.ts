@@ -8,7 +8,16 @@ import { writeCheckpoint } from '../ledger/checkpoint.ts'
 import type { CommitDeps } from '../ledger/commit.ts'
 import { type Disk, entriesIn, makeFolder, realDisk } from '../store/disk.ts'
 import { Engine } from '../store/engine.ts'
-import { decodeEntry, encodeEntry, type Entry, type FileEntry, journalSchema, type Json, type Progress, type SeriesRow } from '../ledger/entry.ts'
+import {
+  decodeEntry,
+  encodeEntry,
+  type Entry,
+  type FileEntry,
+  journalSchema,
+  type Json,
+  type Progress,
+  type SeriesRow,
+} from '../ledger/entry.ts'
 import { heldAcceptances, packed, standingDifferences } from '../ledger/differences.ts'
 import { soundly } from '../ledger/fold.ts'
 import { appendEntry, listJournal, readEntry } from '../ledger/journal.ts'
@@ -16,7 +25,16 @@ import { dataVersion, entryFile, inLake, places } from '../store/layout.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { lockCommit } from '../store/lock.ts'
 import { markedSynthetic, readMarker, setMarker } from '../store/marker.ts'
-import { entryOf, observedIn, pointsEntry, seriesIn, type FoundFile, readFound, type LeftOut, type LostFolder } from './adopt-files.ts'
+import {
+  entryOf,
+  observedIn,
+  pointsEntry,
+  seriesIn,
+  type FoundFile,
+  readFound,
+  type LeftOut,
+  type LostFolder,
+} from './adopt-files.ts'
 import { sortPoints, sortRows } from './adopt-points.ts'
 import { adoptRegistry } from './adopt-registry.ts'
 import { foundFolder, isLakeLost } from './judgement.ts'
