@@ -1,6 +1,5 @@
 import { day, type Instant } from '../time.ts'
 import { isObject } from '../json.ts'
-import { span } from '../words/figures.ts'
 
 /** One point as it was sent. */
 export type Point = Readonly<Record<string, unknown>>
@@ -43,7 +42,7 @@ export function meaningOf(
   if (points.length === 0) return { meaning: null, evidence: 'no points came' }
   const last = points.find((point) => timeOf(point) === newest(points))
   const age = now - newest(points)
-  const aged = `the newest daily point is ${span(age)} old`
+  const aged = `the newest daily point is ${hours(age)} old`
   if (age < day) {
     const same = again?.find((point) => timeOf(point) === newest(points))
     if (again === null || same === undefined)
@@ -62,8 +61,13 @@ export function meaningOf(
 
 function byComputed(deltas: readonly number[]): ReturnType<typeof meaningOf> {
   const [least, most] = [Math.min(...deltas), Math.max(...deltas)]
-  const evidence = `computed_at is ${span(least)} to ${span(most)} after \`t\` of a day`
+  const evidence = `computed_at is ${hours(least)} to ${hours(most)} after \`t\` of a day`
   if (least >= day && least < 2 * day) return { meaning: 'interval_start', evidence }
   if (least >= 0 && most < day) return { meaning: 'interval_end', evidence }
   return { meaning: null, evidence: `${evidence}, which fits neither start nor end` }
+}
+
+/** To a tenth: by less nobody sees on which side of a day an instant lies. */
+function hours(seconds: number): string {
+  return `${(seconds / 3600).toFixed(1)} h`
 }
