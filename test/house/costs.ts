@@ -249,4 +249,41 @@ export const changes: readonly Change[] = [
       show({ path: catalogue.resources.get('funds').path, said })`,
     shows: { path: '/funds', said: 'funds\n' },
   },
+  {
+    name: 'a finding of doctor',
+    cost: '2 lines of 2 files',
+    make: (copy) => {
+      copy.behind('src/upkeep/findings.ts', 'const kinds = {\n', "  crumbs: notice('sweep the table'),\n")
+      copy.behind(
+        'src/upkeep/doctor.ts',
+        '  { look: ({ ledger }) => checkMarker(ledger) },\n',
+        "  { look: () => [finding('crumbs', 'table', 'a crumb')] },\n",
+      )
+    },
+    proof: `
+      import { Ledger } from './src/ledger/ledger.ts'
+      import { examine } from './src/upkeep/doctor.ts'
+      const data = process.env.HOME + '/lake'
+      using ledger = await Ledger.open(data)
+      const { findings } = await examine({ data, thorough: false }, { nowMicros: () => 1e15 })
+      show(findings.filter(({ kind }) => kind === 'crumbs'))`,
+    shows: [{ kind: 'crumbs', severity: 'notice', path: 'table', found: 'a crumb', remedy: 'sweep the table' }],
+  },
+  {
+    name: 'a tool for agents, or a path over HTTP',
+    cost: 'a line',
+    make: (copy) =>
+      copy.behind(
+        'src/door/tools.ts',
+        '    lookaheadTool(desk),\n',
+        "    tool('hello', 'Greets.', sqlOption, async ({ sql }) => await Promise.resolve(sql)),\n",
+      ),
+    proof: `
+      import { toolsOf } from './src/door/tools.ts'
+      const tools = toolsOf({ desk: {}, pages: {}, standing: async () => ({}) })
+      const { about, input, call } = tools.find(({ name }) => name === 'hello')
+      const refused = await call({ sql: 1 }).catch(({ message }) => message)
+      show({ about, keys: Object.keys(input), said: await call({ sql: 'you' }), refused: refused.includes('sql') })`,
+    shows: { about: 'Greets.', keys: ['sql'], said: 'you', refused: true },
+  },
 ]
