@@ -59,11 +59,11 @@ const chosen = share === '1' ? [...longer] : files.filter((file) => !later.has(f
 
 /**
  * Tests leave nothing behind in their process, so that the next file may have it, with all that it has loaded. Those that
- * measure it have their own, and so has whoever puts a module of its own in a module's place: it comes too late where a
- * file before has loaded it.
+ * measure it or add to a table of it have their own, and so has whoever puts a module of its own in a module's place: it
+ * comes too late where a file before has loaded it.
  */
 const own = new Set([
-  ...['http', 'sandbox-metrics-streaming', 'scripts'].map((name) => `test/unit/${name}.test.ts`),
+  ...['http', 'sandbox-metrics-streaming', 'scripts', 'rule-kinds'].map((name) => `test/unit/${name}.test.ts`),
   ...holding('vi.mock('),
 ])
 

@@ -1,7 +1,7 @@
 import type { CommandSpec } from './spec.ts'
 
 /** A command with what is said of it. */
-export type Command = CommandSpec & { readonly summary: string }
+type Command = CommandSpec & { readonly summary: string }
 
 /** One line of `pitlake --help`; the command itself is loaded only when it runs. */
 export interface CommandEntry {

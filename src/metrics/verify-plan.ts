@@ -24,7 +24,7 @@ export interface VerifyScope {
 }
 
 /** What windows are chosen by. */
-export interface Choice {
+interface Choice {
   readonly settings: Settings
   readonly catalogue: Catalogue
   readonly scope: VerifyScope
@@ -37,7 +37,7 @@ export interface Choice {
 }
 
 /** The plan, and how much of what could be asked it is. */
-export interface Chosen {
+interface Chosen {
   readonly plan: Plan
   /** Windows that the scope holds. */
   readonly windows: number

@@ -18,7 +18,7 @@ export type Preflight = Awaited<ReturnType<typeof checkProvider>>
 type Api = 'metrics' | 'registry'
 
 /** What is asked at most, over both APIs together. */
-export const mostRequests = 10
+const mostRequests = 10
 
 /** Asks both APIs as far as they are set, and judges every assumption by what they say; stores nothing. */
 export async function checkProvider(

@@ -16,17 +16,17 @@ import { fieldText, type Incoming, readRecord } from './record.ts'
 import { type Check, isShown, listAddress, type ListCheck, type Seen } from './verify-plan.ts'
 
 /** What an address says now; `unchanged` where that is what it said when it was last found as held. */
-export interface SaidNow<T> {
+interface SaidNow<T> {
   readonly kind: 'said'
   readonly value: T | 'unchanged'
   readonly etag: string | null
 }
 
 /** What a record's own address says; null: nothing is there. */
-export type OwnNow = SaidNow<Incoming | null> | Stopped
+type OwnNow = SaidNow<Incoming | null> | Stopped
 
 /** What a list shows, by id; `refused` where the provider does not take that filter or its value, `ignored` where it heeds none. */
-export type ListNow =
+type ListNow =
   | SaidNow<ReadonlyMap<string, Incoming>>
   | { readonly kind: 'refused' }
   | { readonly kind: 'ignored' }

@@ -18,7 +18,7 @@ export interface Suspect extends RecordFinding {
 }
 
 /** What a check came to: what its answer contradicts, and the entity tag of an answer that contradicts nothing. */
-export interface Compared {
+interface Compared {
   readonly kind: 'compared'
   readonly suspects: readonly Suspect[]
   readonly etag: string | null

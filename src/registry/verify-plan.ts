@@ -20,7 +20,7 @@ interface Common {
 }
 
 /** A record by its own address; one that is gone has to be gone there, too. */
-export interface RecordCheck extends Common {
+interface RecordCheck extends Common {
   readonly kind: 'record'
   readonly ask: RegistryAsk
   readonly id: string
@@ -52,7 +52,7 @@ export interface Holding {
 }
 
 /** What was chosen, of how much. */
-export interface ChosenChecks {
+interface ChosenChecks {
   readonly checks: readonly Check[]
   readonly held: number
 }

@@ -135,7 +135,7 @@ function searchView(wanted: Wanted, view: View): Match[] {
 }
 
 /** Replaces keys in a stream of bytes, also where they are cut between two chunks. */
-export interface Redactor {
+interface Redactor {
   /** What can be handed on of all that has come; the rest waits for the next chunk. */
   readonly push: (chunk: Buffer) => Buffer
   /** What still waited. */

@@ -53,7 +53,7 @@ test.each<[number, string]>([
   [3660, '1 h 1 min'],
   [86_399, '23 h'],
   [86_400, '1 d'],
-  [-90_000, '1 d 1 h'],
+  [-90_000, '-1 d 1 h'],
   [20 * 86_400 + 3600, '20 d'],
 ])('%d seconds are %s', (seconds, words) => {
   expect(span(seconds)).toBe(words)
