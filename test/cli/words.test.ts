@@ -42,6 +42,8 @@ async function atDesk(work: (desk: Desk) => Promise<void>): Promise<void> {
         .replaceAll(/\d{8}t\d{9}z-\d+/g, 'RUN')
         .replaceAll(/[\d.]+ k?B/g, 'SIZE')
         .replaceAll(/\d+\/min/g, 'RATE')
+        // Where a machine is slow, progress is told in between.
+        .replaceAll(/^\d+\/\d+ series (?!.* committed).*\n/gm, '')
         .split('\n')
         .map((line) => line.trimEnd())
     const run = async (line: string): Promise<Said> => {
