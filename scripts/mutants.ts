@@ -185,7 +185,8 @@ async function main([which = '', count = '', seed = '', quick = '']: readonly st
   const sum = (count: (report: Report) => number): number => reports.reduce((all, report) => all + count(report), 0)
   const [noticed, all] = [sum(({ killed }) => killed), sum(({ sampled, equivalent }) => sampled - equivalent)]
   say(`${noticed} of ${all} changes were noticed`)
-  return noticed < all / 2 ? 1 : 0
+  // Few places and quick tests: less than this is a defect of the tool, not chance.
+  return noticed < all / 4 ? 1 : 0
 }
 
 process.exitCode = await main(process.argv.slice(2))
