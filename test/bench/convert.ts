@@ -293,6 +293,8 @@ function jobOf(spool: readonly string[], out: string): ConvertJob {
   }
   return {
     parts: [part],
+    // However few there are, they get a file of their own.
+    portion: 1,
     recent: { existing: [], out: `${out}.recent` },
     timestamp: 'interval_start',
     observedAt: BigInt(observedAt),
