@@ -1,4 +1,4 @@
-import { type MetricSize, metricSizes } from '../points/files.ts'
+import { type MetricSize, metricSizes } from '../points/sizes.ts'
 import { compact, type MergeSummary, mergeVerdict } from '../upkeep/compact.ts'
 import { redate, type RedateSummary } from '../upkeep/redate.ts'
 import { lakeWorld, openedLake, viewingWorld } from './world.ts'

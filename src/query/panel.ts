@@ -1,7 +1,7 @@
 import { columnsOf } from '../store/parquet.ts'
 import { usage } from '../errors.ts'
 import { Engine, quote, quoteList, quoteName } from '../store/engine.ts'
-import { literalPath } from '../views/relations.ts'
+import { literalPath } from '../views/read-points.ts'
 import { utcSql } from '../views/template.ts'
 import { carry } from './beside.ts'
 import { type Door, optionAt } from './note.ts'

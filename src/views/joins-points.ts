@@ -5,7 +5,7 @@ import { quote } from '../store/engine.ts'
 import type { HeldFile } from '../ledger/held.ts'
 import { beyondAsked, beyondMistake, ruleLines, unsettledText } from './joins-beyond.ts'
 import { isRecent, type Share, sharesOf } from '../points/files.ts'
-import { literalPath, relationText } from './relations.ts'
+import { literalPath, relationText } from './read-points.ts'
 
 /** What the macros of the joins are made from. */
 export interface JoinSources {

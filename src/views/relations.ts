@@ -1,10 +1,10 @@
 import { quote, quoteName } from '../store/engine.ts'
 import type { FileEntry } from '../ledger/entry.ts'
 import { datedPointsSql, type EarlierDating } from '../ledger/datings.ts'
-import { places } from '../store/layout.ts'
 import { parquet } from '../store/parquet.ts'
 import { columnsMark, type RegistryColumn, recordTables, tableColumns } from '../registry/columns.ts'
 import { instantSql } from './template.ts'
+import { bareOptions, placedOptions, placedFolder, isPlain, placedSql, mixedSql, literalPath } from './read-points.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
 
 /** What of a file its relation needs. */
@@ -18,43 +18,6 @@ export function filesSql(root: string, { columns, dated }: Table, files: readonl
 }
 
 /** The engine takes partitions from the whole path, also from folders above the lake: it may do so nowhere but here. */
-const bare = 'hive_partitioning = false'
-const own = 'hive_partitioning = true, hive_types = {metric: VARCHAR, interval: VARCHAR}'
-const placed = `${places.points}/metric=`
-
-/** Whether no folder above the lake looks like a partition: then the engine finds ours alone, and opens no other file. */
-function isPlain(root: string): boolean {
-  return !root.includes('=')
-}
-
-/** The SELECT over files of partitions, told by their last two folders: a list of absolute paths, as SQL. */
-function placedSql(root: string, list: string): string {
-  if (isPlain(root)) return `SELECT * FROM read_parquet(${list}, ${own})`
-  const folder = (key: string, behind: string): string =>
-    `url_decode(regexp_extract(path_of_file, '/${key}=([^/]*)/${behind}[^/]*$', 1))`
-  return `SELECT * EXCLUDE (path_of_file), ${folder('metric', '[^/]*/')} AS metric, ${folder('interval', '')} AS "interval"
-    FROM read_parquet(${list}, ${bare}, filename = 'path_of_file')`
-}
-
-/** The SELECT over recent files, which hold both names as columns. */
-function mixedSql(list: string): string {
-  return `SELECT * FROM read_parquet(${list}, ${bare})`
-}
-
-/**
- * An SQL expression of the text of a relation over points files: `paths` is an SQL list of paths in the lake, and
- * `listed` makes of an SQL list the text of the list of their absolute paths. `mixed` says whether there are recent ones.
- */
-export function relationText(root: string, paths: string, listed: (list: string) => string, mixed: boolean): string {
-  if (isPlain(root) && !mixed) return `concat('read_parquet(', ${listed(paths)}, ', ${own})')`
-  const part = (sql: (list: string) => string, condition: string): string => {
-    const list = `list_filter(${paths}, lambda path_listed: ${condition}starts_with(path_listed, ${quote(placed)}))`
-    const [before = '', after = ''] = sql('\u0002').split('\u0002')
-    return `CASE WHEN len(${list}) > 0 THEN concat(${quote(before)}, ${listed(list)}, ${quote(after)}) END`
-  }
-  return `'(' || concat_ws(' UNION ALL BY NAME ', ${part((list) => placedSql(root, list), '')}, ${part(mixedSql, 'NOT ')}) || ')'`
-}
-
 /** The relation `newest` over points files; sessions with an `observed_as_of` before a redating read the earlier files. */
 export function datedPoints(root: string, newest: string, earlier: readonly EarlierDating[]): string {
   const read = (paths: readonly string[]): string =>
@@ -68,9 +31,9 @@ export function datedPoints(root: string, newest: string, earlier: readonly Earl
 /** The relation over points files alone, of both levels. */
 export function readPoints(root: string, files: readonly Pick<Listed, 'path'>[]): string {
   if (files.length === 0) return emptySql(pointColumns)
-  const placedOnes = files.filter(({ path }) => path.startsWith(placed))
-  const mixed = files.filter(({ path }) => !path.startsWith(placed))
-  if (isPlain(root) && mixed.length === 0) return `read_parquet(${pathList(root, files)}, ${own})`
+  const placedOnes = files.filter(({ path }) => path.startsWith(placedFolder))
+  const mixed = files.filter(({ path }) => !path.startsWith(placedFolder))
+  if (isPlain(root) && mixed.length === 0) return `read_parquet(${pathList(root, files)}, ${placedOptions})`
   const reads = [
     ...(placedOnes.length === 0 ? [] : [placedSql(root, pathList(root, placedOnes))]),
     ...(mixed.length === 0 ? [] : [mixedSql(pathList(root, mixed))]),
@@ -80,7 +43,7 @@ export function readPoints(root: string, files: readonly Pick<Listed, 'path'>[])
 
 /** Columns that a file of an earlier time lacks are NULL; the types are those of the table whatever its files say. */
 function readSql(root: string, columns: TypedColumns, files: readonly Listed[], options: string): string {
-  const read = `read_parquet(${pathList(root, files)}, union_by_name = true, ${bare}${options})`
+  const read = `read_parquet(${pathList(root, files)}, union_by_name = true, ${bareOptions}${options})`
   return `(FROM ${emptySql(columns)} UNION ALL BY NAME FROM ${read})`
 }
 
@@ -119,19 +82,9 @@ function pathList(root: string, files: readonly Pick<Listed, 'path'>[]): string 
   return `list_transform(string_split(${quote(paths.join('\n'))}, chr(10)), lambda file: ${quote(`${literalPath(root)}/`)} || file)`
 }
 
-/** The path with what DuckDB would take for a pattern made literal. */
-export function literalPath(path: string): string {
-  return path.replaceAll(/[*?[]/g, (character) => `[${character}]`)
-}
-
-/** The path that `literalPath` was given. */
-export function plainPath(literal: string): string {
-  return literal.replaceAll(/\[([*?[])\]/g, '$1')
-}
-
 /** The relation over one Parquet file, for FROM. */
 export function fileSql(path: string): string {
-  return `read_parquet(${quote(literalPath(path))}, ${bare})`
+  return `read_parquet(${quote(literalPath(path))}, ${bareOptions})`
 }
 
 /** The relation over an exported table and what of it stands in files of the lake. */

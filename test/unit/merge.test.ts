@@ -1,6 +1,6 @@
 import { appendFileSync, rmSync, statSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { metricSizes } from '../../src/points/files.ts'
+import { metricSizes } from '../../src/points/sizes.ts'
 import { compact, mergeSmallFiles } from '../../src/upkeep/compact.ts'
 import { commit } from '../../src/ledger/commit.ts'
 import { realDisk } from '../../src/store/disk.ts'
