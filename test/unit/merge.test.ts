@@ -20,7 +20,7 @@ import { unproved, withSuperseded } from '../../src/upkeep/merge.ts'
 import { findOrphans, openSpool } from '../../src/ledger/sweep.ts'
 import { versionChanges } from '../../src/ledger/held-runs.ts'
 import { inFolder } from '../helpers/lakes.ts'
-import { answers, day, metrics, provider, rewriteDeps, start, topUp } from '../helpers/merging.ts'
+import { answers, day, metrics, provider, rewriteDeps, start, topUp, topUps } from '../helpers/merging.ts'
 
 /** A lake of a few files a partition, with the job done to it. */
 async function withLake(tops: number, work: (root: string, ledger: Ledger) => Promise<void>): Promise<void> {
@@ -198,6 +198,16 @@ describe('encodings', () => {
         expect(sizes?.columns[column]).toBeLessThan(0.02)
       ledger.close()
     })
+  })
+})
+
+it('files that hold all metrics have a size of their own, beside that of each metric', async () => {
+  await withLake(1, async (root, ledger) => {
+    const more = metrics.map((metric) => ({ metric, since: 20, days: 20 }))
+    await topUps(ledger, rewriteDeps(), more, 'recent')
+    const sizes = (await metricSizes(root)).map(({ metric, files, points }) => [metric, files, points])
+    const each = metrics.map((metric) => [metric, 1, 40])
+    expect(new Set(sizes)).toEqual(new Set([...each, ['(recent)', 1, 80]]))
   })
 })
 
