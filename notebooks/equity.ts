@@ -12,7 +12,8 @@ import { type Lake, openLake } from '../src/index.ts'
 
 interface Desk {
   readonly name: string
-  readonly latencySeconds: number
+  /** Time needed to act. */
+  readonly latency: string
   readonly colour: string
 }
 
@@ -24,10 +25,10 @@ interface Curve {
 
 const day = 86_400
 const desks: readonly Desk[] = [
-  { name: 'at once', latencySeconds: 0, colour: '#2b6491' },
-  { name: 'a day later', latencySeconds: day, colour: '#3c8878' },
-  { name: 'three days later', latencySeconds: 3 * day, colour: '#c79a3b' },
-  { name: 'a week later', latencySeconds: 7 * day, colour: '#bf4f3a' },
+  { name: 'at once', latency: '0s', colour: '#2b6491' },
+  { name: 'a day later', latency: '1d', colour: '#3c8878' },
+  { name: 'three days later', latency: '3d', colour: '#c79a3b' },
+  { name: 'a week later', latency: '7d', colour: '#bf4f3a' },
 ]
 const assets = ['BTC', 'ETH', 'SOL']
 const since = '2022-01-03T06:00:00Z'
@@ -62,7 +63,7 @@ async function backtest(from: Lake, desk: Desk, prices: ReadonlyMap<string, numb
     decisions,
     metrics: ['price_usd'],
     interval: '24h',
-    latencySeconds: desk.latencySeconds,
+    latency: desk.latency,
   })
   const seen = new Map(assets.map((asset) => [asset, [] as number[]]))
   const held: string[][] = times.map(() => [])
@@ -198,16 +199,18 @@ function page(curves: readonly Curve[], [wealth = '', drawdown = '']: readonly s
     return `<tr><td>${desk.name}</td><td>${sharpe.toFixed(2)}</td><td>${grown.toFixed(2)}</td><td>${(100 * worst).toFixed(0)} %</td></tr>`
   })
   return `<!doctype html><html lang="en"><meta charset="utf-8"><title>What is a slower desk worth?</title>
-<style>body{font:16px/1.55 system-ui,sans-serif;color:#22303c;max-width:880px;margin:3em auto;padding:0 1em}
-td,th{padding:.2em 1.4em .2em 0;text-align:left}svg{max-width:100%;height:auto}</style>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<style>:root{color-scheme:light dark}body{font:16px/1.55 system-ui,sans-serif;color:#22303c;max-width:880px;margin:2em auto;padding:0 1em}
+td,th{padding:.2em 1.4em .2em 0;text-align:left}.wide{overflow-x:auto}svg{display:block;width:100%;min-width:640px;height:auto}
+@media(prefers-color-scheme:dark){body{color:#d8dee4;background:#14181d}svg{filter:invert(.91) hue-rotate(180deg)}}</style>
 <h1>What is a slower desk worth?</h1>
 <p>BTC, ETH and SOL, decided every Monday and Thursday at 06:00 UTC: hold, in equal parts, those whose latest knowable price
-stands above the mean of the last eight prices seen. The four desks read the same lake and differ in <code>latencySeconds</code>
+stands above the mean of the last eight prices seen. The four desks read the same lake and differ in <code>latency</code>
 alone, the time they need to act. The world is the sandbox's: synthetic, with trends smoother than real ones, so
 that the levels mean nothing; that the fastest desk leads is what to take along.</p>
-<h2>Value of one invested, and Sharpe ratio</h2>${wealth}
-<h2>Below the last peak</h2>${drawdown}
-<table><tr><th>desk acts</th><th>Sharpe</th><th>value of 1</th><th>worst drawdown</th></tr>${rows.join('')}</table></html>
+<h2>Value of one invested, and Sharpe ratio</h2><div class="wide">${wealth}</div>
+<h2>Below the last peak</h2><div class="wide">${drawdown}</div>
+<div class="wide"><table><tr><th>desk acts</th><th>Sharpe</th><th>value of 1</th><th>worst drawdown</th></tr>${rows.join('')}</table></div></html>
 `
 }
 
