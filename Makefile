@@ -14,7 +14,7 @@ LONG := .cache/tests-long.json
 
 LINKED := node_modules/.bin/pitlake
 
-.PHONY: audit fuzz lake shell daily watch fetch registry views status publish sql notebooks test test-long test-spark test-recipes test-s3-race test-watch test-years test-python test-engines bench-python wheel torture powercuts cuts mutants mutants-sample check pack bench bench-quick nightly sandbox clean help
+.PHONY: audit fuzz lake shell daily watch fetch registry views status publish sql notebooks pictures test test-long test-spark test-recipes test-s3-race test-watch test-years test-python test-engines bench-python wheel torture powercuts cuts mutants mutants-sample check pack bench bench-quick nightly sandbox clean help
 
 lake: $(LINKED) ## brings the lake up to date; without a provider in the environment from the sandbox
 	@scripts/lake.sh
@@ -48,6 +48,9 @@ sql: $(INSTALLED) ## opens an SQL session in the lake
 
 notebooks: $(INSTALLED) ## runs every notebook into HTML, on a lake made for them
 	@scripts/notebooks.sh
+
+pictures: notebooks ## makes the pictures of the README, and checks the figures that it tells of them
+	@scripts/pictures.sh
 
 test: $(INSTALLED) ## tries every law, offline, and prints how many tests passed; SHARE=rest only what `make test-long` leaves
 	@mkdir -p .cache && rm -f $(TESTS)
