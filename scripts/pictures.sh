@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the README's pictures: what look-ahead is worth in notebook 03, whose figures it must tell, and the status page of
-# that lake, where there is a Chromium to draw it.
+# Makes the README's pictures: what look-ahead is worth in notebook 03, whose figures it must tell, and the status page that
+# `make lake` wrote, where there is a Chromium to draw it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
