@@ -3,7 +3,6 @@ import { resolve } from 'node:path'
 import { parse } from 'yaml'
 import { loadCatalogue } from '../catalog/load.ts'
 import { usage } from '../errors.ts'
-import { dialectSyntax, parseDialect } from '../sandbox/dialect.ts'
 import { describeFaults, type Fault, parseFault, readFault } from '../sandbox/faults.ts'
 import { defaultLimits, limitSyntax, parseLimit } from '../sandbox/limits.ts'
 import { createSandbox, runningClock } from '../sandbox/sandbox.ts'
@@ -73,9 +72,7 @@ export const sandboxCommand = talking({
     '--unfinished': 'show points of unfinished intervals',
     '--fault SPEC': { about: 'a fault, see below', repeatable: true },
     '--faults FILE': 'a JSON or YAML list of faults',
-    '--dialect SPEC': { about: 'how it speaks otherwise, see below', repeatable: true },
     '--limit SPEC': { about: 'the limits of one API, see below', repeatable: true },
-    '--control': 'answer /control: change clock, limits and faults while it runs',
   },
   details: [
     'Prints one JSON line with addresses and keys once it listens; ends on SIGINT or SIGTERM.',
@@ -84,18 +81,12 @@ export const sandboxCommand = talking({
     'Example: --limit metrics=fixed:600/60s,headers=seconds --limit registry=sliding:60/60s,daily=1000,snapshots=4',
     'Limits count real seconds, whatever --speed says; a refused request is not counted.',
     '',
-    `Dialects, what \`doctor --provider\` finds: ${dialectSyntax}.`,
-    'Example: --dialect query:s=start --dialect query:u=end --dialect timestamp=interval_end',
-    '',
     describeFaults(),
     'Example: --fault status-500@indicators/*:first=2 --fault rewrite:t=2024-03-01,v=101,from=2024-03-10',
-    '',
-    'Control (only with --control): GET /control, GET /control/requests,',
-    'POST /control {"faults": […], "now": TIME, "advance": DURATION, "limits": [SPEC, …]}.',
   ].join('\n'),
   run: async (input, deps) => {
     const { port, seed, speed, registryScale: scale, now: start = null } = input.options
-    const { computedAt, metadata, unfinished, dialect, limit, fault, faults, control } = input.options
+    const { computedAt, metadata, unfinished, limit, fault, faults } = input.options
     const now = runningClock(deps.now, start, speed)
     const sandbox = createSandbox({
       catalogue: loadCatalogue(),
@@ -107,10 +98,8 @@ export const sandboxCommand = talking({
       computedAt,
       metadata,
       unfinished,
-      dialect: parseDialect(dialect),
       limits: limit.reduce((onto, text) => parseLimit(text, onto), defaultLimits),
       faults: [...(faults === undefined ? [] : faultsOfFile(faults, deps)), ...fault.map(parseFault)],
-      control,
       metricsKey: sandboxKeys.metrics,
       registryKey: sandboxKeys.registry,
     })

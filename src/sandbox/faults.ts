@@ -2,6 +2,7 @@ import { usage } from '../errors.ts'
 import { suggestion } from '../suggestion.ts'
 import { parseDuration, parseInstant } from '../time.ts'
 import { globTest } from '../catalog/globs.ts'
+import { lieKinds } from './registry/handler.ts'
 import { hashText, unit } from './world/noise.ts'
 
 type ParamKind = 'number' | 'instant' | 'duration' | 'text' | 'switch'
@@ -195,16 +196,13 @@ export function readFault(value: unknown): Fault {
       throw usage(`fault ${kind}`, { expected: `one of ${known.join(', ')}`, got: `"${name}"` })
     }
   }
-  if (lies.has(kind) && fault.record === undefined)
+  if (lieKinds.some((lie) => lie === kind) && fault.record === undefined)
     throw usage(`fault ${kind}`, { expected: 'record=products/ID', got: 'no record' })
   if (kind === 'late' && fault.shown === undefined && fault.delay === undefined) {
     throw usage('fault late', { expected: 'shown=TIME or delay=DURATION', got: 'neither' })
   }
   return (Object.keys(where).length > 0 ? { ...fault, match: where } : fault) as Fault
 }
-
-/** What needs to be told of which record. */
-const lies: ReadonlySet<string> = new Set(['lost-event', 'wrong-retirement', 'silent-change', 'filter-omits'])
 
 function isKind(name: string): name is FaultKind {
   return Object.hasOwn(faultTable, name)

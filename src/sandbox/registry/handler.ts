@@ -27,13 +27,15 @@ export interface RegistryFaults extends FeedFaults {
   lies?: readonly Lie[]
 }
 
+/**
+ * `lost-event`: its events are left out of the feed. `wrong-retirement`: snapshot and feed say inactive.
+ * `silent-change`: a field has another value everywhere, and no event says so. `filter-omits`: filtered lists leave it out.
+ */
+export const lieKinds = ['lost-event', 'wrong-retirement', 'silent-change', 'filter-omits'] as const
+
 /** A way in which the registry contradicts itself about one record, written `products/some-id`. */
-export interface Lie {
-  /**
-   * `lost-event`: its events are left out of the feed. `wrong-retirement`: snapshot and feed say inactive.
-   * `silent-change`: a field has another value everywhere, and no event says so. `filter-omits`: filtered lists leave it out.
-   */
-  readonly kind: 'lost-event' | 'wrong-retirement' | 'silent-change' | 'filter-omits'
+interface Lie {
+  readonly kind: (typeof lieKinds)[number]
   readonly record: string
   readonly field?: string | undefined
   /** JSON, or plain text; absent: the value as it was, with a mark. */
