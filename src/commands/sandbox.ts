@@ -78,7 +78,7 @@ export const sandboxCommand = talking({
     'Prints one JSON line with addresses and keys once it listens; ends on SIGINT or SIGTERM.',
     '',
     `Limits, written ${limitSyntax}.`,
-    'Example: --limit metrics=fixed:600/60s,headers=seconds --limit registry=sliding:60/60s,daily=1000,snapshots=4',
+    'Example: --limit metrics=fixed:600/60s,headers=seconds --limit registry=daily=1000,snapshots=4',
     'Limits count real seconds, whatever --speed says; a refused request is not counted.',
     '',
     describeFaults(),

@@ -2,7 +2,6 @@
  * The metrics side of the local provider. Below the wire's prefix (`/v1/metrics/`), all GET:
  *
  * - `<path>`: the points of one endpoint, JSON or CSV;
- * - `<path>/metadata`: `{path, about, assets, intervals, currencies, exchanges, networks, launched}`;
  * - `assets`: `[{id, symbol, name, chain_id?, address?}]`;
  * - beside it, at the wire's `metadata.template`: what one path takes, and from when,
  *   `{path, parameters: {a: […], i: […], …}, timerange: {min, max}, is_pit}`;
@@ -12,7 +11,7 @@
  */
 import { type Catalogue, dimensions, type Endpoint } from '../catalog/catalogue.ts'
 import { parametersOf } from '../catalog/export.ts'
-import { count, day, end, formatInstant, type Interval, longestSeconds } from '../time.ts'
+import { day, end, formatInstant, longestSeconds } from '../time.ts'
 import { streamPoints, type WirePoint } from './metrics-body.ts'
 import { notFound, RefusedRequest, invalidParameter } from './refusal.ts'
 import {
@@ -21,7 +20,6 @@ import {
   type WorldPoint,
   worldPoints,
   worldStart,
-  launchOf,
   type WorldSeries,
 } from './world/points.ts'
 import type { QueryKey, Wire } from '../catalog/wire.ts'
@@ -42,8 +40,6 @@ export interface MetricsEnv {
   readonly unfinished?: boolean
   /** Changes the points of an answer on their way out. */
   readonly edit?: (points: Iterable<WirePoint>, now: number) => Iterable<WirePoint>
-  /** A range of more intervals than this is refused with 413. */
-  readonly maxPoints?: number
   /** Whether metadata are served beside the points (default true); what is said instead of the truth. */
   readonly metadata?: boolean
   readonly says?: {
@@ -79,8 +75,6 @@ function answered(request: Request, url: URL, env: MetricsEnv): Response {
   const path = decodePath(url.pathname.slice(metricsPrefix.length))
   if (path === assetsPath) return json(env, assetListing(env))
   if (path === 'endpoints') return json(env, listing(env))
-  const own = path.endsWith(metadataEnd) ? asked(env, path.slice(0, -metadataEnd.length), url) : undefined
-  if (own) return json(env, metadata(own, env))
   const endpoint = asked(env, path, url) ?? nothingAt(path)
   const now = env.now()
   return dataAnswer(readAsk(url.searchParams, endpoint, env.catalogue.wire, env.seed, now), now, env)
@@ -89,8 +83,6 @@ function answered(request: Request, url: URL, env: MetricsEnv): Response {
 function nothingAt(path: string): never {
   throw notFound(`no metric at ${path.slice(0, 200)}`)
 }
-
-const metadataEnd = '/metadata'
 
 /** The endpoint at a path; of several that differ in fixed parameters the one that the query names. */
 function asked({ catalogue }: MetricsEnv, path: string, { searchParams }: URL): Endpoint | undefined {
@@ -102,20 +94,10 @@ function asked({ catalogue }: MetricsEnv, path: string, { searchParams }: URL): 
 }
 
 function dataAnswer(ask: MetricsAsk, now: number, env: MetricsEnv): Response {
-  if (env.maxPoints !== undefined && rangeSize(ask, now) > env.maxPoints)
-    throw new RefusedRequest(413, 'too_large', `more than ${env.maxPoints} points in the range; ask for less`)
   const plain = wirePoints(ask, now, env)
   const points = env.edit ? env.edit(plain, now) : plain
   const type = ask.csv ? 'text/csv; charset=utf-8' : 'application/json'
   return new Response(streamPoints(points, ask), { headers: headers(env, type) })
-}
-
-/** How many intervals of the series start in the range before `now`. */
-function rangeSize({ series, since, until }: MetricsAsk, now: number): number {
-  const start = worldStart(series)
-  if (start === undefined) return 0
-  const interval: Interval = series.interval ?? '24h'
-  return count(Math.max(since, start), Math.min(until, Math.ceil(now)), interval)
 }
 
 function* wirePoints({ series, since, until }: MetricsAsk, now: number, env: MetricsEnv): Iterable<WirePoint> {
@@ -149,12 +131,6 @@ function listing({ catalogue }: MetricsEnv): readonly object[] {
 function assetsOf(path: string, env: MetricsEnv): string[] {
   const today = formatInstant(env.now())
   return worldAssets.filter((asset) => asset.born <= today && assetHas(path, asset)).map(({ id }) => id)
-}
-
-function metadata(endpoint: Endpoint, env: MetricsEnv): object {
-  const { ask: path, about, intervals, currencies, exchanges, networks } = endpoint
-  const assets = assetsOf(path, env)
-  return { path, about, assets, intervals, currencies, exchanges, networks, launched: launchOf(path) }
 }
 
 /** The path whose metadata, or the statistics of whose lag, an address asks for; undefined for every other address. */

@@ -135,8 +135,6 @@ async function answerApi(
     side,
     requestId,
     now,
-    sleep: options.sleep,
-    signal: request.signal,
     gzip: /\bgzip\b/.test(request.headers.get('accept-encoding') ?? ''),
   }
   const finish = (answer: Response) => withLimits(stamped(answer, options, now), limit, verdict, scene)
@@ -152,13 +150,13 @@ async function answerApi(
     insteadOf(struck, scene) ??
     (own === undefined ? fromRegistry(request, options, state, struck, requestId) : answerMetrics(request, own))
   if (answer.type === 'error') return answer
-  return finish(await spoiled(answer, struck, scene, options.seed))
+  return finish(await spoiled(answer, struck, scene))
 }
 
 /** The answer after the faults that work on its bytes. */
-async function spoiled(answer: Response, struck: readonly Fault[], scene: Scene, seed: number): Promise<Response> {
+async function spoiled(answer: Response, struck: readonly Fault[], scene: Scene): Promise<Response> {
   const poisoning = answer.ok && answer.body !== null ? struck.find(poisons) : undefined
-  const body = poisoning === undefined ? answer : await poison(answer, poisoning, seed)
+  const body = poisoning === undefined ? answer : await poison(answer, poisoning)
   return disturb(body, struck, scene)
 }
 
@@ -178,13 +176,11 @@ function asked(url: URL, side: Side, options: SandboxOptions, now: number) {
 function metricsEnv(options: SandboxOptions, struck: readonly Fault[]): MetricsEnv {
   const edits = struck.filter(editsPoints)
   const says = pick(struck, 'metadata-says')
-  const most = pick(struck, 'too-large-413')?.points
   return {
     ...options,
     key: options.metricsKey,
     ...(says && { says: { parameter: says.parameter, values: says.values?.split('+') ?? [], t: says.t } }),
     ...(edits.length > 0 ? { edit: (points, now) => editPoints(edits, points, now) } : {}),
-    ...(most === undefined ? {} : { maxPoints: most }),
   }
 }
 

@@ -224,14 +224,6 @@ describe('what is answered', () => {
     expect(before.some(({ t }) => t > (late[0]?.t ?? 0))).toBe(true)
   })
 
-  test('too many points are refused before the first one', () => {
-    const query = { a: 'BTC', i: '1h', s: String(at('2025-01-01')), u: String(at('2025-01-11')) }
-    expect(ask('supply/current_pit', query, { maxPoints: 240 }).status).toBe(200)
-    expect(ask('supply/current_pit', query, { maxPoints: 239 }).status).toBe(413)
-    // Only what can exist is counted.
-    expect(ask('supply/current_pit', { a: 'BUIDL', i: '1month' }, { maxPoints: 24 }).status).toBe(200)
-  })
-
   test('an edit sees the points of the window and decides what is sent', async () => {
     const seen: unknown[] = []
     const list = await points(
@@ -296,15 +288,6 @@ describe('listings', () => {
       const expected = { path, intervals, currencies, exchanges, networks, since, until, format }
       expect(row).toEqual({ ...expected, timestamp_format: timestampFormat })
     }
-  })
-
-  test('metadata of one metric', async () => {
-    expect(await ask('eth2/attestation_count_pit/metadata').json()).toMatchObject({
-      path: 'eth2/attestation_count_pit',
-      assets: ['ETH'],
-      intervals: ['10m', '1h', '24h'],
-    })
-    expect(ask('eth2/none_pit/metadata').status).toBe(404)
   })
 
   test('renamed query keys are obeyed', async () => {
