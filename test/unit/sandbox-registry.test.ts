@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import type { RegistryEnv } from '../../src/sandbox/registry/handler.ts'
-import { registryStateAt, tables } from '../../src/sandbox/registry/state.ts'
+import { tables } from '../../src/sandbox/registry/state.ts'
 import { day } from '../../src/time.ts'
 import { type Json, ask, autumn, body, env, refused } from './sandbox-registry-ask.ts'
+import { registryStateAt } from '../helpers/registry-truth.ts'
 
 async function listAll(table: string, from: RegistryEnv, query = ''): Promise<Json[]> {
   const all: Json[] = []
