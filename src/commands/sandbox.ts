@@ -67,9 +67,7 @@ export const sandboxCommand = talking({
       about: 'demo (about 400 products) or full (5,800)',
       default: 'demo',
     },
-    '--no-computed-at': 'points without computed_at',
     '--no-metadata': 'do not tell which assets and values each path takes',
-    '--unfinished': 'show points of unfinished intervals',
     '--fault SPEC': { about: 'a fault, see below', repeatable: true },
     '--faults FILE': 'a JSON or YAML list of faults',
     '--limit SPEC': { about: 'the limits of one API, see below', repeatable: true },
@@ -86,7 +84,7 @@ export const sandboxCommand = talking({
   ].join('\n'),
   run: async (input, deps) => {
     const { port, seed, speed, registryScale: scale, now: start = null } = input.options
-    const { computedAt, metadata, unfinished, limit, fault, faults } = input.options
+    const { metadata, limit, fault, faults } = input.options
     const now = runningClock(deps.now, start, speed)
     const sandbox = createSandbox({
       catalogue: loadCatalogue(),
@@ -95,9 +93,7 @@ export const sandboxCommand = talking({
       pace: runningClock(deps.now, start, 1),
       sleep: deps.sleep,
       scale,
-      computedAt,
       metadata,
-      unfinished,
       limits: limit.reduce((onto, text) => parseLimit(text, onto), defaultLimits),
       faults: [...(faults === undefined ? [] : faultsOfFile(faults, deps)), ...fault.map(parseFault)],
       metricsKey: sandboxKeys.metrics,

@@ -14,14 +14,7 @@ import { parametersOf } from '../catalog/export.ts'
 import { formatInstant, longestSeconds } from '../time.ts'
 import { streamPoints, type WirePoint } from './metrics-body.ts'
 import { notFound, RefusedRequest, invalidParameter } from './refusal.ts'
-import {
-  assetHas,
-  unfinishedPoint,
-  type WorldPoint,
-  worldPoints,
-  worldStart,
-  type WorldSeries,
-} from './world/points.ts'
+import { assetHas, worldPoints, worldStart, type WorldSeries } from './world/points.ts'
 import type { QueryKey, Wire } from '../catalog/wire.ts'
 import { worldAssets } from './world/assets.ts'
 
@@ -34,10 +27,6 @@ export interface MetricsEnv {
   readonly key: string
   /** Unix seconds, may be fractional. */
   readonly now: () => number
-  /** Whether points carry `computed_at` (default true). */
-  readonly computedAt?: boolean
-  /** Whether the point of the unfinished interval appears, with a provisional value (default false). */
-  readonly unfinished?: boolean
   /** Changes the points of an answer on their way out. */
   readonly edit?: (points: Iterable<WirePoint>, now: number) => Iterable<WirePoint>
   /** Whether metadata are served beside the points (default true); what is said instead of the truth. */
@@ -91,23 +80,16 @@ function asked({ catalogue }: MetricsEnv, path: string, { searchParams }: URL): 
 }
 
 function dataAnswer(ask: MetricsAsk, now: number, env: MetricsEnv): Response {
-  const plain = wirePoints(ask, now, env)
+  const plain = wirePoints(ask, now)
   const points = env.edit ? env.edit(plain, now) : plain
   const type = ask.csv ? 'text/csv; charset=utf-8' : 'application/json'
   return new Response(streamPoints(points, ask), { headers: headers(env, type) })
 }
 
-function* wirePoints({ series, since, until }: MetricsAsk, now: number, env: MetricsEnv): Iterable<WirePoint> {
-  for (const point of worldPoints(series, since, until, now)) yield wire(point, env.computedAt !== false)
-  if (env.unfinished !== true) return
-  const last = unfinishedPoint(series, now)
-  if (last !== undefined && last.t >= since && last.t < until) yield wire(last, env.computedAt !== false)
-}
-
-function wire({ t, body, computedAt }: WorldPoint, withComputedAt: boolean): WirePoint {
+function* wirePoints({ series, since, until }: MetricsAsk, now: number): Iterable<WirePoint> {
   // The most common form first: a literal of fixed shape is several times faster than a spread.
-  if ('v' in body) return withComputedAt ? { t, v: body.v, computed_at: computedAt } : { t, v: body.v }
-  return withComputedAt ? { t, ...body, computed_at: computedAt } : { t, ...body }
+  for (const { t, body, computedAt } of worldPoints(series, since, until, now))
+    yield 'v' in body ? { t, v: body.v, computed_at: computedAt } : { t, ...body, computed_at: computedAt }
 }
 
 /** The assets born by now, with what identifies their contracts. */

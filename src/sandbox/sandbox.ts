@@ -29,8 +29,7 @@ export interface RequestRecord {
 }
 
 /** What a sandbox is made of; everything that it answers follows from this and from the requests. */
-export interface SandboxOptions
-  extends Pick<MetricsEnv, 'catalogue' | 'seed' | 'computedAt' | 'unfinished' | 'metadata'> {
+export interface SandboxOptions extends Pick<MetricsEnv, 'catalogue' | 'seed' | 'metadata'> {
   /** The provider's clock: Unix seconds, fractional. */
   readonly now: () => number
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>
@@ -58,9 +57,6 @@ export function runningClock(real: () => number, start: number | null, speed: nu
   const first = start ?? origin / 1000
   return () => first + ((real() - origin) / 1000) * speed
 }
-
-/** Prefix of the key that the registry answers with `forbidden`. */
-const revokedPrefix = 'revoked-'
 
 /** Metadata belong to the metrics API, but have a bucket of their own. */
 type Side = 'metrics' | 'metadata' | 'registry'
@@ -196,7 +192,6 @@ function fromRegistry(
   return answerRegistry(request, {
     seed: options.seed,
     key: options.registryKey,
-    revokedKey: `${revokedPrefix}${options.registryKey}`,
     now: options.now,
     scale: options.scale,
     epochStarts: epochs,

@@ -9,6 +9,8 @@ const open = {
   timestamp: ['interval_start', 'interval_end'],
   week: weekdays,
   computed_at: ['seconds', 'milliseconds', 'text', 'none'],
+  /** Whether the day that is not over has a point, which moves. */
+  unfinished: ['hidden', 'shown'],
   assets: ['objects', 'ids', 'symbols', 'data', 'map', 'none'],
 } as const
 type Open = typeof open
@@ -30,6 +32,7 @@ const usual: ProviderDialect = {
   timestamp: 'interval_start',
   week: 'monday',
   computed_at: 'seconds',
+  unfinished: 'hidden',
   assets: 'objects',
   query: {},
   body: {},
@@ -96,13 +99,20 @@ async function speak(
   if (spoken.place === 'assets' && dialect.assets === 'none')
     return Response.json({ error: 'not found' }, { status: 404, headers: answer.headers })
   const body: unknown = await answer.json()
+  const moving =
+    dialect.unfinished === 'shown'
+      ? [{ t: Math.floor(Date.parse(answer.headers.get('date') ?? '') / 86_400_000) * 86_400, v: ++looks }]
+      : []
   const said =
-    spoken.place === 'points' && Array.isArray(body) ? points(body, dialect, window) : other(body, spoken, dialect)
+    spoken.place === 'points' && Array.isArray(body)
+      ? points([...body, ...moving], dialect, window)
+      : other(body, spoken, dialect)
   const names = { ...(spoken.place === 'metadata' && dialect.query), ...dialect.body }
   return new Response(JSON.stringify(renamed(said, names)), answer)
 }
 
 const unheard = 'unheard-of'
+let looks = 0
 
 /** The refusal of a key that nobody knows, in the words of the usual provider. */
 async function refused(

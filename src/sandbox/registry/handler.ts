@@ -9,7 +9,6 @@ import type { EntityType, EntityRow } from './store.ts'
 export interface RegistryEnv {
   seed: number
   key: string
-  revokedKey?: string
   /** Unix seconds. */
   now: () => number
   scale: RegistryScale
@@ -97,12 +96,11 @@ function route(request: Request, env: RegistryEnv, now: number): Response {
 
 function authorize(request: Request, query: URLSearchParams, env: RegistryEnv): void {
   for (const [name, value] of query) {
-    const carriesKey = keyNames.has(name.toLowerCase()) || value === env.key || value === env.revokedKey
+    const carriesKey = keyNames.has(name.toLowerCase()) || value === env.key
     if (carriesKey) throw unauthorized('a key in the query string is not accepted: send Authorization: Bearer')
   }
   const key = /^Bearer ([^\s]+)$/i.exec(request.headers.get('authorization') ?? '')?.[1]
   if (key === undefined) throw unauthorized('missing or malformed key')
-  if (env.revokedKey !== undefined && key === env.revokedKey) throw new RefusedRequest(403, 'forbidden', 'key revoked')
   if (key !== env.key) throw unauthorized('unknown key')
 }
 
