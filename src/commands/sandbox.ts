@@ -3,7 +3,6 @@ import { resolve } from 'node:path'
 import { parse } from 'yaml'
 import { loadCatalogue } from '../catalog/load.ts'
 import { usage } from '../errors.ts'
-import { dialectSyntax, parseDialect } from '../sandbox/dialect.ts'
 import { describeFaults, type Fault, parseFault, readFault } from '../sandbox/faults.ts'
 import { defaultLimits, limitSyntax, parseLimit } from '../sandbox/limits.ts'
 import { createSandbox, runningClock } from '../sandbox/sandbox.ts'
@@ -68,34 +67,24 @@ export const sandboxCommand = talking({
       about: 'demo (about 400 products) or full (5,800)',
       default: 'demo',
     },
-    '--no-computed-at': 'points without computed_at',
     '--no-metadata': 'do not tell which assets and values each path takes',
-    '--unfinished': 'show points of unfinished intervals',
     '--fault SPEC': { about: 'a fault, see below', repeatable: true },
     '--faults FILE': 'a JSON or YAML list of faults',
-    '--dialect SPEC': { about: 'how it speaks otherwise, see below', repeatable: true },
     '--limit SPEC': { about: 'the limits of one API, see below', repeatable: true },
-    '--control': 'answer /control: change clock, limits and faults while it runs',
   },
   details: [
     'Prints one JSON line with addresses and keys once it listens; ends on SIGINT or SIGTERM.',
     '',
     `Limits, written ${limitSyntax}.`,
-    'Example: --limit metrics=fixed:600/60s,headers=seconds --limit registry=sliding:60/60s,daily=1000,snapshots=4',
+    'Example: --limit metrics=fixed:600/60s,headers=seconds --limit registry=daily=1000,snapshots=4',
     'Limits count real seconds, whatever --speed says; a refused request is not counted.',
-    '',
-    `Dialects, what \`doctor --provider\` finds: ${dialectSyntax}.`,
-    'Example: --dialect query:s=start --dialect query:u=end --dialect timestamp=interval_end',
     '',
     describeFaults(),
     'Example: --fault status-500@indicators/*:first=2 --fault rewrite:t=2024-03-01,v=101,from=2024-03-10',
-    '',
-    'Control (only with --control): GET /control, GET /control/requests,',
-    'POST /control {"faults": […], "now": TIME, "advance": DURATION, "limits": [SPEC, …]}.',
   ].join('\n'),
   run: async (input, deps) => {
     const { port, seed, speed, registryScale: scale, now: start = null } = input.options
-    const { computedAt, metadata, unfinished, dialect, limit, fault, faults, control } = input.options
+    const { metadata, limit, fault, faults } = input.options
     const now = runningClock(deps.now, start, speed)
     const sandbox = createSandbox({
       catalogue: loadCatalogue(),
@@ -104,13 +93,9 @@ export const sandboxCommand = talking({
       pace: runningClock(deps.now, start, 1),
       sleep: deps.sleep,
       scale,
-      computedAt,
       metadata,
-      unfinished,
-      dialect: parseDialect(dialect),
       limits: limit.reduce((onto, text) => parseLimit(text, onto), defaultLimits),
       faults: [...(faults === undefined ? [] : faultsOfFile(faults, deps)), ...fault.map(parseFault)],
-      control,
       metricsKey: sandboxKeys.metrics,
       registryKey: sandboxKeys.registry,
     })

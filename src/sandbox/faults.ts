@@ -2,6 +2,7 @@ import { usage } from '../errors.ts'
 import { suggestion } from '../suggestion.ts'
 import { parseDuration, parseInstant } from '../time.ts'
 import { globTest } from '../catalog/globs.ts'
+import { lieKinds } from './registry/handler.ts'
 import { hashText, unit } from './world/noise.ts'
 
 type ParamKind = 'number' | 'instant' | 'duration' | 'text' | 'switch'
@@ -15,7 +16,6 @@ const selectors = {
   asset: ['text', 'only this asset'],
   nth: ['number', 'only the N-th fitting request'],
   first: ['number', 'only the first N fitting requests'],
-  every: ['number', 'each N-th fitting request'],
   times: ['number', 'at most N strikes'],
   share: ['number', 'this share of the requests, 0 to 1, chosen by hash'],
   each: ['switch', 'count for each address apart: first=1,each fails every address once'],
@@ -29,10 +29,9 @@ const parameters = {
   code: ['text', 'error code in the body'],
   status: ['number', 'HTTP status'],
   ms: ['number', 'milliseconds to wait'],
-  bytes: ['number', 'bytes, of a chunk or before the cut'],
+  bytes: ['number', 'bytes before the cut'],
   announce: ['switch', 'with the Content-Length of the whole body'],
   clean: ['switch', 'the connection ends as if all were sent'],
-  points: ['number', 'most points that are answered; absent: none'],
   t: ['instant', 'the point with this t'],
   point: ['number', 'position of the point in the answer, negative from the end (default 0)'],
   n: ['number', 'how many points from there (default 1)'],
@@ -41,8 +40,6 @@ const parameters = {
   shown: ['instant', 'when the point appears'],
   delay: ['duration', 'how much later'],
   block: ['number', 'length of the reversed runs (default 8)'],
-  mb: ['number', 'megabytes (default 50)'],
-  depth: ['number', 'nesting (default 200)'],
   at: ['instant', 'when it happens; absent: when the fault is set'],
   layout: ['text', 'plain, data or next_cursor'],
   events: ['text', 'name of the events array: data, changes or events'],
@@ -83,28 +80,17 @@ const chosen = ['t', 'point', 'n'] as const
 export const faultTable = {
   'status-400': refuses(400, 'bad request', 'invalid_parameter', 'bad request'),
   'status-401': refuses(401, 'key refused', 'unauthorized', 'invalid or missing API key'),
-  'status-408': refuses(408, 'request timeout', 'request_timeout', 'request timeout'),
-  'status-425': refuses(425, 'too early', 'too_early', 'too early'),
   'status-429': refuses(429, 'rate limited', 'rate_limited', 'rate limit exceeded', 'retry', 'date'),
   'status-500': refuses(500, 'internal error', 'internal_error', 'internal error'),
-  'status-502': refuses(502, 'bad gateway', 'bad_gateway', 'bad gateway'),
   'status-503': refuses(503, 'unavailable', 'unavailable', 'service unavailable', 'retry', 'date'),
   'status-504': refuses(504, 'gateway timeout', 'gateway_timeout', 'gateway timeout'),
   'forbidden-403': refuses(403, 'outside the plan', 'forbidden', 'not part of the plan of this key'),
   'gone-404': refuses(404, 'no such path', 'not_found', 'not found'),
-  'too-large-413': refuses(
-    413,
-    'answers above N points are refused',
-    'too_large',
-    'the answer would be too large, ask for a shorter range',
-    'points',
-  ),
   'no-content-204': entry('any', 'no content'),
   'empty-200': entry('any', 'status 200 and no byte'),
   html: entry('any', 'the page of a proxy', 'status'),
   reset: entry('any', 'the connection is reset before the answer'),
   'slow-first-byte': entry('any', 'waits before the answer', 'ms'),
-  'slow-body': entry('any', 'waits before each chunk', 'ms', 'bytes'),
   'cut-body': entry('any', 'the body ends too early', 'bytes', 'announce', 'clean'),
   'cut-gzip': entry('any', 'the gzip stream ends too early', 'bytes'),
   'empty-list': entry('metrics', 'the series is []'),
@@ -118,20 +104,11 @@ export const faultTable = {
   'new-component': entry('metrics', 'object values have one more component from t on', 't'),
   'becomes-object': entry('metrics', 'plain values are objects from t on', 't'),
   'null-filled': entry('metrics', 'null (once, if nothing else is said), later the number', ...chosen),
-  'poison-null': entry('any', 'the body is null'),
   'poison-object': entry('any', 'an object where an array belongs, and the reverse'),
-  'poison-text-t': entry('metrics', 't as text', 'point'),
-  'poison-fractional-t': entry('metrics', 't with a fraction', 'point'),
   'poison-millisecond-t': entry('metrics', 't in milliseconds', 'point'),
-  'poison-off-grid-t': entry('metrics', 't inside an interval', 'point'),
-  'poison-missing-t': entry('metrics', 'a point without t', 'point'),
-  'poison-boolean-v': entry('metrics', 'v is true', 'point'),
   'poison-text-v': entry('metrics', 'v is text', 'point'),
   'poison-nan': entry('metrics', 'v is NaN', 'point'),
   'poison-overflow': entry('metrics', 'v is 1e400', 'point'),
-  'poison-deep': entry('any', 'nested very deep', 'depth'),
-  'poison-bad-utf8': entry('any', 'bytes that are no UTF-8'),
-  'poison-noise': entry('any', 'megabytes of noise', 'mb'),
   'metadata-says': entry('metadata', 'metadata tell other values, or t as the beginning', 'parameter', 'values', 't'),
   'new-epoch': entry('registry', 'the feed starts a new epoch', 'at'),
   'repeated-events': entry('registry', 'events come twice across pages'),
@@ -195,16 +172,13 @@ export function readFault(value: unknown): Fault {
       throw usage(`fault ${kind}`, { expected: `one of ${known.join(', ')}`, got: `"${name}"` })
     }
   }
-  if (lies.has(kind) && fault.record === undefined)
+  if (lieKinds.some((lie) => lie === kind) && fault.record === undefined)
     throw usage(`fault ${kind}`, { expected: 'record=products/ID', got: 'no record' })
   if (kind === 'late' && fault.shown === undefined && fault.delay === undefined) {
     throw usage('fault late', { expected: 'shown=TIME or delay=DURATION', got: 'neither' })
   }
   return (Object.keys(where).length > 0 ? { ...fault, match: where } : fault) as Fault
 }
-
-/** What needs to be told of which record. */
-const lies: ReadonlySet<string> = new Set(['lost-event', 'wrong-retirement', 'silent-change', 'filter-omits'])
 
 function isKind(name: string): name is FaultKind {
   return Object.hasOwn(faultTable, name)
@@ -288,8 +262,8 @@ export function createScript(faults: readonly Fault[], seed: number, setAt: numb
 /** A null is filled later only if it is not for ever: without any selector of time or count it comes once. */
 function withDefaults(fault: Fault): Fault {
   if (fault.kind !== 'null-filled') return fault
-  const { first, times, nth, every, from, until } = fault.match ?? {}
-  const limited = [first, times, nth, every, from, until].some((value) => value !== undefined)
+  const { first, times, nth, from, until } = fault.match ?? {}
+  const limited = [first, times, nth, from, until].some((value) => value !== undefined)
   return limited ? fault : { ...fault, match: { ...fault.match, first: 1 } }
 }
 
@@ -314,7 +288,6 @@ function strikes(script: FaultScript, fault: Fault, index: number, asked: FaultT
   counts.seen++
   if (match.nth !== undefined && counts.seen !== match.nth) return false
   if (match.first !== undefined && counts.seen > match.first) return false
-  if (match.every !== undefined && counts.seen % match.every !== 0) return false
   if (match.share !== undefined && fraction(`${script.seed} ${key} ${asked.address} ${counts.seen}`) >= match.share) {
     return false
   }

@@ -1,10 +1,8 @@
 import { usage } from '../errors.ts'
 import { day, parseDuration } from '../time.ts'
 
-/** How many requests a stretch of time allows, and how that stretch moves. */
-export interface RateRule {
-  /** `fixed`: aligned windows; `sliding`: any stretch of that length; `bucket`: tokens that flow back evenly. */
-  readonly kind: 'fixed' | 'sliding' | 'bucket'
+/** How many requests each window of so many seconds allows; windows begin at whole multiples of their length. */
+interface RateRule {
   readonly requests: number
   readonly seconds: number
 }
@@ -32,7 +30,7 @@ export interface SandboxLimits {
 }
 
 const wide: ApiLimit = {
-  rate: { kind: 'fixed', requests: 60_000, seconds: 60 },
+  rate: { requests: 60_000, seconds: 60 },
   daily: null,
   snapshots: null,
   headers: 'seconds',
@@ -47,97 +45,37 @@ export const defaultLimits: SandboxLimits = {
 }
 
 /** What was used so far; a plain value that each admitted request replaces. */
-export interface Usage {
-  /** Start of the fixed window, or the instant of the bucket's last request. */
-  readonly mark: number
-  /** Requests in the fixed window, or tokens taken and not yet flowed back. */
-  readonly used: number
-  /** Instants of the requests inside the sliding window, oldest first. */
-  readonly recent: readonly number[]
-  readonly dayStart: number
-  readonly today: number
-  readonly snapshots: number
-}
+export type Usage = Readonly<typeof unused>
 
-/** Nothing used yet. */
-export const unused: Usage = { mark: 0, used: 0, recent: [], dayStart: 0, today: 0, snapshots: 0 }
+/** Nothing used yet, in the window and on the day that begin at these instants. */
+export const unused = { mark: 0, used: 0, dayStart: 0, today: 0, snapshots: 0 }
 
 /** The answer to one request: whether it may pass, and what the headers say about what is left. */
 export type Admission = ReturnType<typeof admitRequest>['verdict']
 
 /** Judges one request at the instant `at` (Unix seconds, fractional); a refused request is not counted. */
-export function admitRequest(limit: ApiLimit, before: Usage, at: number, isSnapshot: boolean) {
-  const { rate } = limit
-  const now = settle(limit, before, at)
-  const free = rate === null ? Infinity : rate.requests - Math.ceil(now.used - 1e-9)
-  const dailyFree = (limit.daily ?? Infinity) - now.today
-  const ofDay =
-    dailyFree < 1 ? 'quota_exceeded' : isSnapshot && now.snapshots >= (limit.snapshots ?? Infinity) && 'snapshot_limit'
+export function admitRequest({ rate, daily, snapshots }: ApiLimit, before: Usage, at: number, isSnapshot: boolean) {
+  const dayStart = Math.floor(at / day) * day
+  const mark = rate === null ? 0 : Math.floor(at / rate.seconds) * rate.seconds
+  const { today, snapshots: shot } = dayStart === before.dayStart ? before : unused
+  const used = mark === before.mark ? before.used : 0
+  const free = (rate?.requests ?? Infinity) - used
+  const dailyFree = (daily ?? Infinity) - today
+  const ofDay = dailyFree < 1 ? 'quota_exceeded' : isSnapshot && shot >= (snapshots ?? Infinity) && 'snapshot_limit'
   const refused = ofDay || (free < 1 ? 'rate_limited' : null)
   const taken = refused === null ? 1 : 0
-  const usage: Usage = {
-    ...now,
-    used: now.used + taken,
-    recent: taken === 1 && rate?.kind === 'sliding' ? [...now.recent, at] : now.recent,
-    today: now.today + taken,
-    snapshots: now.snapshots + (isSnapshot ? taken : 0),
-  }
-  const next = ofDay ? now.dayStart + day - at : rate === null ? 0 : countings[rate.kind].next(rate, now, at)
+  const counted = { used: used + taken, today: today + taken, snapshots: shot + (isSnapshot ? taken : 0) }
+  const reset = rate === null ? 0 : mark + rate.seconds - at
   const verdict = {
     refused,
     /** Seconds until the same request would pass; 0 when it passes now. */
-    wait: refused === null ? 0 : next,
+    wait: refused === null ? 0 : ofDay ? dayStart + day - at : reset,
     remaining: Math.max(0, free - taken),
     /** Seconds until the whole allowance is there again. */
-    reset: rate === null ? 0 : countings[rate.kind].whole(rate, usage, at),
+    reset,
     dailyRemaining: dailyFree - taken,
   }
-  return { usage, verdict }
-}
-
-/** What is still counted at `at`: ended windows, flowed back tokens and past days forgotten. */
-function settle({ rate }: ApiLimit, before: Usage, at: number): Usage {
-  const dayStart = Math.floor(at / day) * day
-  const days = { dayStart, ...(dayStart === before.dayStart ? {} : { today: 0, snapshots: 0 }) }
-  return { ...before, used: 0, recent: [], ...days, ...(rate && countings[rate.kind].counted(rate, before, at)) }
-}
-
-type Seconds = (rate: RateRule, now: Usage, at: number) => number
-
-const untilEnd: Seconds = ({ seconds }, { mark }, at) => mark + seconds - at
-
-/** How each kind counts: what is counted still, seconds until one more request passes, and until nothing is counted. */
-const countings: Readonly<
-  Record<
-    RateRule['kind'],
-    { counted: (rate: RateRule, before: Usage, at: number) => Partial<Usage>; next: Seconds; whole: Seconds }
-  >
-> = {
-  fixed: {
-    counted: ({ seconds }, before, at) => {
-      const mark = Math.floor(at / seconds) * seconds
-      return { mark, used: mark === before.mark ? before.used : 0 }
-    },
-    next: untilEnd,
-    whole: untilEnd,
-  },
-  sliding: {
-    counted: ({ seconds }, before, at) => {
-      const first = before.recent.findIndex((instant) => instant > at - seconds)
-      const recent = first === 0 ? before.recent : first < 0 ? [] : before.recent.slice(first)
-      return { mark: at, used: recent.length, recent }
-    },
-    next: ({ seconds }, { recent }, at) => (recent[0] ?? at) + seconds - at,
-    whole: ({ seconds }, { recent }, at) => (recent.at(-1) ?? at - seconds) + seconds - at,
-  },
-  bucket: {
-    counted: ({ requests, seconds }, before, at) => {
-      const flowed = (Math.max(0, at - before.mark) * requests) / seconds
-      return { mark: at, used: Math.max(0, before.used - flowed) }
-    },
-    next: ({ requests, seconds }, { used }) => ((used - requests + 1) * seconds) / requests,
-    whole: ({ requests, seconds }, { used }) => (used * seconds) / requests,
-  },
+  return { usage: { mark, dayStart, ...counted }, verdict }
 }
 
 /** The limit headers of one answer; `at` is the instant of its `Date` header. */
@@ -176,7 +114,7 @@ export function httpDate(at: number): string {
 
 /** How a limit is written on the command line. */
 export const limitSyntax =
-  'API=PART[,PART…] with API metrics, metadata or registry and PART one of none, fixed:N/TIME, sliding:N/TIME, bucket:N/TIME, ' +
+  'API=PART[,PART…] with API metrics, metadata or registry and PART one of none, fixed:N/TIME, ' +
   'daily=N, snapshots=N, headers=seconds|unix|date|none, retry-after=seconds|date|none'
 
 /** Reads `metrics=fixed:600/60s,headers=seconds` onto the limits given; unnamed parts stay. */
@@ -193,12 +131,12 @@ export function parseLimit(text: string, onto: SandboxLimits): SandboxLimits {
 
 function parsePart(part: string, whole: string): Partial<ApiLimit> {
   if (part === 'none') return { rate: null, daily: null, snapshots: null, headers: 'none' }
-  const rate = /^(fixed|sliding|bucket):(\d+)\/(\w+)$/.exec(part)
+  const rate = /^fixed:(\d+)\/(\w+)$/.exec(part)
   if (rate) {
-    const seconds = parseDuration(rate[3] ?? '')
-    const requests = Number(rate[2])
+    const seconds = parseDuration(rate[2] ?? '')
+    const requests = Number(rate[1])
     if (seconds !== undefined && seconds > 0 && requests > 0) {
-      return { rate: { kind: rate[1] as RateRule['kind'], requests, seconds } }
+      return { rate: { requests, seconds } }
     }
   }
   const [, name = '', value = ''] = /^([a-z-]+)=(\w+)$/.exec(part) ?? []

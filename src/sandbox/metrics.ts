@@ -2,7 +2,6 @@
  * The metrics side of the local provider. Below the wire's prefix (`/v1/metrics/`), all GET:
  *
  * - `<path>`: the points of one endpoint, JSON or CSV;
- * - `<path>/metadata`: `{path, about, assets, intervals, currencies, exchanges, networks, launched}`;
  * - `assets`: `[{id, symbol, name, chain_id?, address?}]`;
  * - beside it, at the wire's `metadata.template`: what one path takes, and from when,
  *   `{path, parameters: {a: […], i: […], …}, timerange: {min, max}, is_pit}`;
@@ -12,18 +11,10 @@
  */
 import { type Catalogue, dimensions, type Endpoint } from '../catalog/catalogue.ts'
 import { parametersOf } from '../catalog/export.ts'
-import { count, day, end, formatInstant, type Interval, longestSeconds } from '../time.ts'
+import { formatInstant, longestSeconds } from '../time.ts'
 import { streamPoints, type WirePoint } from './metrics-body.ts'
 import { notFound, RefusedRequest, invalidParameter } from './refusal.ts'
-import {
-  assetHas,
-  unfinishedPoint,
-  type WorldPoint,
-  worldPoints,
-  worldStart,
-  launchOf,
-  type WorldSeries,
-} from './world/points.ts'
+import { assetHas, worldPoints, worldStart, type WorldSeries } from './world/points.ts'
 import type { QueryKey, Wire } from '../catalog/wire.ts'
 import { worldAssets } from './world/assets.ts'
 
@@ -36,14 +27,8 @@ export interface MetricsEnv {
   readonly key: string
   /** Unix seconds, may be fractional. */
   readonly now: () => number
-  /** Whether points carry `computed_at` (default true). */
-  readonly computedAt?: boolean
-  /** Whether the point of the unfinished interval appears, with a provisional value (default false). */
-  readonly unfinished?: boolean
   /** Changes the points of an answer on their way out. */
   readonly edit?: (points: Iterable<WirePoint>, now: number) => Iterable<WirePoint>
-  /** A range of more intervals than this is refused with 413. */
-  readonly maxPoints?: number
   /** Whether metadata are served beside the points (default true); what is said instead of the truth. */
   readonly metadata?: boolean
   readonly says?: {
@@ -64,7 +49,7 @@ export function answerMetrics(request: Request, env: MetricsEnv): Response {
 }
 
 function answered(request: Request, url: URL, env: MetricsEnv): Response {
-  const { metricsPrefix, assetsPath, metadata: told } = env.catalogue.wire
+  const { metricsPrefix, assetsPath } = env.catalogue.wire
   const described = env.metadata !== false ? describedPath(url, env.catalogue) : undefined
   if (!url.pathname.startsWith(metricsPrefix) && described === undefined) throw notFound('not found')
   if (request.method !== 'GET')
@@ -72,15 +57,10 @@ function answered(request: Request, url: URL, env: MetricsEnv): Response {
   const key = request.headers.get('x-api-key') ?? url.searchParams.get('api_key')
   if (key !== env.key)
     throw new RefusedRequest(401, 'unauthorized', key === null ? 'missing API key' : 'invalid API key')
-  if (described !== undefined) {
-    const isStats = pathIn(url, told?.stats) !== undefined
-    return json(env, isStats ? lagStats(described, url, env) : describePath(described, env))
-  }
+  if (described !== undefined) return json(env, describePath(described, env))
   const path = decodePath(url.pathname.slice(metricsPrefix.length))
   if (path === assetsPath) return json(env, assetListing(env))
   if (path === 'endpoints') return json(env, listing(env))
-  const own = path.endsWith(metadataEnd) ? asked(env, path.slice(0, -metadataEnd.length), url) : undefined
-  if (own) return json(env, metadata(own, env))
   const endpoint = asked(env, path, url) ?? nothingAt(path)
   const now = env.now()
   return dataAnswer(readAsk(url.searchParams, endpoint, env.catalogue.wire, env.seed, now), now, env)
@@ -89,8 +69,6 @@ function answered(request: Request, url: URL, env: MetricsEnv): Response {
 function nothingAt(path: string): never {
   throw notFound(`no metric at ${path.slice(0, 200)}`)
 }
-
-const metadataEnd = '/metadata'
 
 /** The endpoint at a path; of several that differ in fixed parameters the one that the query names. */
 function asked({ catalogue }: MetricsEnv, path: string, { searchParams }: URL): Endpoint | undefined {
@@ -102,33 +80,16 @@ function asked({ catalogue }: MetricsEnv, path: string, { searchParams }: URL): 
 }
 
 function dataAnswer(ask: MetricsAsk, now: number, env: MetricsEnv): Response {
-  if (env.maxPoints !== undefined && rangeSize(ask, now) > env.maxPoints)
-    throw new RefusedRequest(413, 'too_large', `more than ${env.maxPoints} points in the range; ask for less`)
-  const plain = wirePoints(ask, now, env)
+  const plain = wirePoints(ask, now)
   const points = env.edit ? env.edit(plain, now) : plain
   const type = ask.csv ? 'text/csv; charset=utf-8' : 'application/json'
   return new Response(streamPoints(points, ask), { headers: headers(env, type) })
 }
 
-/** How many intervals of the series start in the range before `now`. */
-function rangeSize({ series, since, until }: MetricsAsk, now: number): number {
-  const start = worldStart(series)
-  if (start === undefined) return 0
-  const interval: Interval = series.interval ?? '24h'
-  return count(Math.max(since, start), Math.min(until, Math.ceil(now)), interval)
-}
-
-function* wirePoints({ series, since, until }: MetricsAsk, now: number, env: MetricsEnv): Iterable<WirePoint> {
-  for (const point of worldPoints(series, since, until, now)) yield wire(point, env.computedAt !== false)
-  if (env.unfinished !== true) return
-  const last = unfinishedPoint(series, now)
-  if (last !== undefined && last.t >= since && last.t < until) yield wire(last, env.computedAt !== false)
-}
-
-function wire({ t, body, computedAt }: WorldPoint, withComputedAt: boolean): WirePoint {
+function* wirePoints({ series, since, until }: MetricsAsk, now: number): Iterable<WirePoint> {
   // The most common form first: a literal of fixed shape is several times faster than a spread.
-  if ('v' in body) return withComputedAt ? { t, v: body.v, computed_at: computedAt } : { t, v: body.v }
-  return withComputedAt ? { t, ...body, computed_at: computedAt } : { t, ...body }
+  for (const { t, body, computedAt } of worldPoints(series, since, until, now))
+    yield 'v' in body ? { t, v: body.v, computed_at: computedAt } : { t, ...body, computed_at: computedAt }
 }
 
 /** The assets born by now, with what identifies their contracts. */
@@ -151,42 +112,11 @@ function assetsOf(path: string, env: MetricsEnv): string[] {
   return worldAssets.filter((asset) => asset.born <= today && assetHas(path, asset)).map(({ id }) => id)
 }
 
-function metadata(endpoint: Endpoint, env: MetricsEnv): object {
-  const { ask: path, about, intervals, currencies, exchanges, networks } = endpoint
-  const assets = assetsOf(path, env)
-  return { path, about, assets, intervals, currencies, exchanges, networks, launched: launchOf(path) }
-}
-
-/** The path whose metadata, or the statistics of whose lag, an address asks for; undefined for every other address. */
+/** The path whose metadata an address asks for; undefined for every other address. */
 export function describedPath(url: URL, { wire }: Catalogue): string | undefined {
-  return pathIn(url, wire.metadata?.template) ?? pathIn(url, wire.metadata?.stats)
-}
-
-function pathIn(url: URL, template = ''): string | undefined {
-  const [before = ''] = template.split('{path}')
+  const [before = ''] = (wire.metadata?.template ?? '').split('{path}')
   const text = decodePath(`${url.pathname}${url.search}`)
   return before !== '' && text.startsWith(before) ? text.slice(before.length).replace(/&.*$/, '') : undefined
-}
-
-/** How late the points of the last thirty days came that were there by now. */
-function lagStats(path: string, url: URL, env: MetricsEnv): object {
-  const endpoint = [...env.catalogue.endpoints.values()].find(({ ask }) => ask === path)
-  const asset = url.searchParams.get(env.catalogue.wire.queryKeys.asset) ?? ''
-  const interval = endpoint?.intervals.includes('24h') ? '24h' : endpoint?.intervals[0]
-  const born = worldAssets.find(({ id }) => id === asset)
-  if (endpoint === undefined || interval === undefined || born === undefined || !assetHas(path, born))
-    return nothingAt(path)
-  const [currency = null] = endpoint.currencies
-  const [exchange = null] = endpoint.exchanges
-  const [network = null] = endpoint.networks
-  const now = env.now()
-  const series = { endpoint, asset, interval, currency, exchange, network, seed: env.seed }
-  const lags = [...worldPoints(series, now - 30 * day, now, now)]
-    .filter(({ computedAt }) => computedAt <= now)
-    .map(({ t, computedAt }) => computedAt - end(t, interval))
-    .toSorted((a, b) => a - b)
-  const at = (share: number): number | null => lags[Math.floor(share * (lags.length - 1))] ?? null
-  return { path: `/${path}`, asset, lag_seconds: { p5: at(0.05), p50: at(0.5), p95: at(0.95) } }
 }
 
 /** What one path takes, under the query keys, and from when. */

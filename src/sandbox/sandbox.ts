@@ -1,6 +1,3 @@
-import type { Catalogue } from '../catalog/catalogue.ts'
-import { answerControl, type ControlPanel, type RequestRecord } from './control.ts'
-import { type ProviderDialect, speak } from './dialect.ts'
 import { type Fault, createScript, fraction, pick, type FaultScript, strike } from './faults.ts'
 import {
   type ApiLimit,
@@ -14,24 +11,31 @@ import {
 } from './limits.ts'
 import { answerMetrics, describedPath, type MetricsEnv } from './metrics.ts'
 import { editPoints, editsPoints, poison, poisons } from './body-faults.ts'
-import { answerRegistry, type Lie, type RegistryFaults, registryPrefix } from './registry/handler.ts'
+import { answerRegistry, lieKinds, type RegistryFaults, registryPrefix } from './registry/handler.ts'
 import { disturb, insteadOf, refusalAnswer, type Scene } from './transport.ts'
 
-export type { RequestRecord }
+/** One answered request, as tests count them; it holds no key. */
+export interface RequestRecord {
+  readonly api: Side | 'none'
+  readonly method: string
+  readonly path: string
+  readonly query: Readonly<Record<string, string>>
+  /** 0 for a connection that was reset. */
+  readonly status: number
+  /** The provider's clock, Unix seconds. */
+  readonly at: number
+  /** The faults that struck it. */
+  readonly faults: readonly string[]
+}
 
 /** What a sandbox is made of; everything that it answers follows from this and from the requests. */
-export interface SandboxOptions
-  extends Pick<MetricsEnv, 'catalogue' | 'seed' | 'computedAt' | 'unfinished' | 'metadata'> {
+export interface SandboxOptions extends Pick<MetricsEnv, 'catalogue' | 'seed' | 'metadata'> {
   /** The provider's clock: Unix seconds, fractional. */
   readonly now: () => number
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>
   readonly scale: 'demo' | 'full'
-  /** How it speaks otherwise than the usual provider (default: not at all). */
-  readonly dialect?: ProviderDialect | undefined
   readonly limits?: SandboxLimits
   readonly faults?: readonly Fault[]
-  /** Whether `/control` answers (default false). */
-  readonly control?: boolean
   readonly metricsKey: string
   readonly registryKey: string
   /** The clock that the limits count by, in seconds from anywhere (default `now`). */
@@ -54,13 +58,11 @@ export function runningClock(real: () => number, start: number | null, speed: nu
   return () => first + ((real() - origin) / 1000) * speed
 }
 
-/** Prefix of the key that the registry answers with `forbidden`. */
-const revokedPrefix = 'revoked-'
-
 /** Metadata belong to the metrics API, but have a bucket of their own. */
 type Side = 'metrics' | 'metadata' | 'registry'
 
-interface State extends ControlPanel {
+interface State {
+  readonly records: RequestRecord[]
   script: FaultScript
   readonly usage: Record<Side, typeof unused>
   count: number
@@ -68,68 +70,31 @@ interface State extends ControlPanel {
 
 /** Makes a provider that holds no file and no socket; it needs no closing. */
 export function createSandbox(options: SandboxOptions): Sandbox {
-  const state = initialState(options)
+  const script = (faults: readonly Fault[]): FaultScript => createScript(faults, options.seed, options.now())
+  const state: State = {
+    records: [],
+    script: script(options.faults ?? []),
+    usage: { metrics: unused, metadata: unused, registry: unused },
+    count: 0,
+  }
   return {
-    handle: async (request) => {
-      const { dialect, catalogue } = options
-      if (dialect === undefined) return await handle(request, options, state)
-      const place = placeOf(new URL(request.url), catalogue)
-      return await speak(request, dialect, { place, keys: catalogue.wire.queryKeys }, async (usual) =>
-        handle(usual, options, state),
-      )
-    },
+    handle: async (request) => await handle(request, options, state),
     requests: () => state.records,
-    setFaults: (faults) => state.setFaults(faults),
+    setFaults: (faults) => void (state.script = script(faults)),
   }
 }
 
 /** What stands at an address. */
-function placeOf(url: URL, catalogue: Catalogue) {
-  const { metricsPrefix, assetsPath } = catalogue.wire
-  const path = url.pathname
-  if (path === `${metricsPrefix}${assetsPath}`) return 'assets'
-  if (path.startsWith(metricsPrefix)) return 'points'
-  if (describedPath(url, catalogue) !== undefined) return 'metadata'
-  if (path === `${registryPrefix}/snapshot`) return 'snapshot'
-  return path.startsWith(`${registryPrefix}/`) ? 'registry' : 'none'
+function apiOf(url: URL, { catalogue, metadata }: SandboxOptions): RequestRecord['api'] {
+  if (url.pathname.startsWith(catalogue.wire.metricsPrefix)) return 'metrics'
+  if (describedPath(url, catalogue) !== undefined) return metadata === false ? 'none' : 'metadata'
+  return url.pathname.startsWith(`${registryPrefix}/`) ? 'registry' : 'none'
 }
-
-function initialState(options: SandboxOptions): State {
-  let offset = 0
-  const now = () => options.now() + offset
-  return {
-    now,
-    setNow(instant) {
-      offset = instant - options.now()
-    },
-    limits: options.limits ?? defaultLimits,
-    records: [],
-    script: createScript(options.faults ?? [], options.seed, now()),
-    setFaults(faults) {
-      this.script = createScript(faults, options.seed, now())
-    },
-    usage: { metrics: unused, metadata: unused, registry: unused },
-    count: 0,
-  }
-}
-
-const apis = {
-  assets: 'metrics',
-  points: 'metrics',
-  metadata: 'metadata',
-  snapshot: 'registry',
-  registry: 'registry',
-  none: 'none',
-} as const
 
 async function handle(request: Request, options: SandboxOptions, state: State): Promise<Response> {
   const url = new URL(request.url)
-  if (url.pathname === '/control' || url.pathname.startsWith('/control/')) {
-    if (options.control === true) return stamped(await answerControl(request, url, state), options, state.now())
-  }
-  const place = placeOf(url, options.catalogue)
-  const api = place === 'metadata' && options.metadata === false ? 'none' : apis[place]
-  const at = state.now()
+  const api = apiOf(url, options)
+  const at = options.now()
   const faults: string[] = []
   const answer =
     api === 'none'
@@ -150,14 +115,15 @@ async function answerApi(
   state: State,
   struckNames: string[],
 ): Promise<Response> {
-  const now = state.now()
+  const now = options.now()
+  const limit = (options.limits ?? defaultLimits)[asks]
   state.count++
   const requestId = uuid(`${options.seed} ${state.count}`)
   const side = asks === 'registry' ? asks : 'metrics'
   const { usage, verdict } = admitRequest(
-    state.limits[asks],
+    limit,
     state.usage[asks],
-    (options.pace ?? state.now)(),
+    (options.pace ?? options.now)(),
     url.pathname === `${registryPrefix}/snapshot`,
   )
   state.usage[asks] = usage
@@ -165,11 +131,9 @@ async function answerApi(
     side,
     requestId,
     now,
-    sleep: options.sleep,
-    signal: request.signal,
     gzip: /\bgzip\b/.test(request.headers.get('accept-encoding') ?? ''),
   }
-  const finish = (answer: Response) => withLimits(stamped(answer, options, now), state.limits[asks], verdict, scene)
+  const finish = (answer: Response) => withLimits(stamped(answer, options, now), limit, verdict, scene)
   if (verdict.refused !== null) {
     return finish(refusalAnswer(scene, 429, verdict.refused, verdict.refused.replaceAll('_', ' ')))
   }
@@ -177,18 +141,18 @@ async function answerApi(
   for (const fault of struck) struckNames.push(fault.kind)
   const slow = pick(struck, 'slow-first-byte')
   if (slow) await options.sleep(slow.ms ?? 2000, request.signal)
-  const own = side === 'metrics' ? metricsEnv(options, state, struck) : undefined
+  const own = side === 'metrics' ? metricsEnv(options, struck) : undefined
   const answer =
     insteadOf(struck, scene) ??
     (own === undefined ? fromRegistry(request, options, state, struck, requestId) : answerMetrics(request, own))
   if (answer.type === 'error') return answer
-  return finish(await spoiled(answer, struck, scene, options.seed))
+  return finish(await spoiled(answer, struck, scene))
 }
 
 /** The answer after the faults that work on its bytes. */
-async function spoiled(answer: Response, struck: readonly Fault[], scene: Scene, seed: number): Promise<Response> {
+async function spoiled(answer: Response, struck: readonly Fault[], scene: Scene): Promise<Response> {
   const poisoning = answer.ok && answer.body !== null ? struck.find(poisons) : undefined
-  const body = poisoning === undefined ? answer : await poison(answer, poisoning, seed)
+  const body = poisoning === undefined ? answer : await poison(answer, poisoning)
   return disturb(body, struck, scene)
 }
 
@@ -205,17 +169,14 @@ function asked(url: URL, side: Side, options: SandboxOptions, now: number) {
   return { side, path, shortPath, address, asset: url.searchParams.get(queryKeys.asset), now }
 }
 
-function metricsEnv(options: SandboxOptions, state: State, struck: readonly Fault[]): MetricsEnv {
+function metricsEnv(options: SandboxOptions, struck: readonly Fault[]): MetricsEnv {
   const edits = struck.filter(editsPoints)
   const says = pick(struck, 'metadata-says')
-  const most = pick(struck, 'too-large-413')?.points
   return {
     ...options,
     key: options.metricsKey,
-    now: state.now,
     ...(says && { says: { parameter: says.parameter, values: says.values?.split('+') ?? [], t: says.t } }),
     ...(edits.length > 0 ? { edit: (points, now) => editPoints(edits, points, now) } : {}),
-    ...(most === undefined ? {} : { maxPoints: most }),
   }
 }
 
@@ -231,8 +192,7 @@ function fromRegistry(
   return answerRegistry(request, {
     seed: options.seed,
     key: options.registryKey,
-    revokedKey: `${revokedPrefix}${options.registryKey}`,
-    now: state.now,
+    now: options.now,
     scale: options.scale,
     epochStarts: epochs,
     faults: registryFaults(struck),
@@ -246,19 +206,15 @@ function registryFaults(struck: readonly Fault[]): RegistryFaults {
     emptyPages: pick(struck, 'empty-pages') !== undefined,
     nullCursorAtTail: pick(struck, 'null-cursor') !== undefined,
     repeatedEvents: pick(struck, 'repeated-events') !== undefined,
-    lies: struck.flatMap(({ kind, record, field, value }) =>
-      isLie(kind) && record !== undefined ? [{ kind, record, field, value }] : [],
+    lies: lieKinds.flatMap((kind) =>
+      struck.flatMap(({ kind: own, record, field, value }) =>
+        own === kind && record !== undefined ? [{ kind, record, field, value }] : [],
+      ),
     ),
     layout: shape?.layout as RegistryFaults['layout'],
     eventsKey: shape?.events as RegistryFaults['eventsKey'],
     embedded: shape?.embedded as RegistryFaults['embedded'],
   }
-}
-
-const lieKinds: readonly string[] = ['lost-event', 'wrong-retirement', 'silent-change', 'filter-omits']
-
-function isLie(kind: string): kind is Lie['kind'] {
-  return lieKinds.includes(kind)
 }
 
 /** Says on every answer who speaks and when. */

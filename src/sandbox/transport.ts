@@ -7,8 +7,6 @@ export interface Scene {
   readonly requestId: string
   /** The sandbox clock, Unix seconds. */
   readonly now: number
-  readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>
-  readonly signal: AbortSignal
   /** Whether the caller accepts gzip. */
   readonly gzip: boolean
 }
@@ -28,7 +26,7 @@ function instead(fault: Fault, scene: Scene): Response | undefined {
     return new Response(page, { status: fault.status ?? 200, headers: { 'content-type': 'text/html' } })
   }
   const { instead: answers }: FaultEntry = faultTable[fault.kind]
-  if (answers === undefined || (fault.kind === 'too-large-413' && fault.points !== undefined)) return undefined
+  if (answers === undefined) return undefined
   const [status, code, message] = answers
   const answer = refusalAnswer(scene, status, fault.code ?? code, message)
   const retry = fault.retry ?? (fault.kind === 'status-429' ? 1 : undefined)
@@ -49,13 +47,12 @@ export function refusalAnswer(
   return Response.json({ error: { code, message }, request_id: scene.requestId }, { status })
 }
 
-/** The answer with its body slowed down or cut, in the order of the faults. */
+/** The answer with its body cut, in the order of the faults. */
 export async function disturb(response: Response, faults: readonly Fault[], scene: Scene): Promise<Response> {
   let answer = response
   for (const fault of faults) {
     if (answer.body === null) return answer
-    if (fault.kind === 'slow-body') answer = withBody(answer, slowed(answer.body, fault, scene))
-    else if (fault.kind === 'cut-body') answer = await cut(answer, fault)
+    if (fault.kind === 'cut-body') answer = await cut(answer, fault)
     else if (fault.kind === 'cut-gzip') {
       answer = scene.gzip
         ? await cutGzip(answer, fault)
@@ -70,21 +67,6 @@ function withBody(response: Response, body: BodyInit): Response {
   const headers = new Headers(response.headers)
   headers.set('cache-control', 'no-transform')
   return new Response(body, { status: response.status, headers })
-}
-
-function slowed(body: ReadableStream<Uint8Array>, fault: Fault, scene: Scene): ReadableStream<Uint8Array> {
-  const size = Math.max(1, fault.bytes ?? 1024)
-  const waits = fault.ms ?? 100
-  return body.pipeThrough(
-    new TransformStream<Uint8Array, Uint8Array>({
-      async transform(chunk, controller) {
-        for (let at = 0; at < chunk.length; at += size) {
-          await scene.sleep(waits, scene.signal)
-          controller.enqueue(chunk.subarray(at, at + size))
-        }
-      },
-    }),
-  )
 }
 
 /** The first bytes of the body, then a broken connection, or with `clean` an end that looks like one. */

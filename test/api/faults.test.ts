@@ -22,12 +22,8 @@ describe.each(mounts)('faults over $name', (mount) => {
     ['status-401', 401],
     ['forbidden-403', 403],
     ['gone-404', 404],
-    ['status-408', 408],
-    ['too-large-413', 413],
-    ['status-425', 425],
     ['status-429', 429],
     ['status-500', 500],
-    ['status-502', 502],
     ['status-503', 503],
     ['status-504', 504],
   ] as const)('%s once, then well', (kind, status) =>
@@ -53,12 +49,6 @@ describe.each(mounts)('faults over $name', (mount) => {
   test('Retry-After as a date', () =>
     under('status-429:retry=1h,date', async ({ metrics }) => {
       expect((await metrics(path, week)).headers['retry-after']).toBe('Wed, 05 Jun 2024 13:00:00 GMT')
-    }))
-
-  test('413 above N points only', () =>
-    under('too-large-413:points=5', async ({ metrics }) => {
-      expect((await metrics(path, week)).status).toBe(413)
-      expect((await metrics(path, { ...week, s: noon - 3 * 86_400 })).status).toBe(200)
     }))
 
   test('a reset breaks the connection once; the next request is served', () =>
@@ -114,12 +104,12 @@ describe.each(mounts)('faults over $name', (mount) => {
       waited.push(ms)
       await setTimeout(1)
     }
-    const faults = ['slow-first-byte:ms=700', 'slow-body:ms=30,bytes=100'].map(parseFault)
+    const faults = ['slow-first-byte:ms=700'].map(parseFault)
     for (const { kind } of faults) tried.add(kind)
     await withSandbox(mount, { faults, sleep }, async ({ metrics }) => {
       const answer = await metrics(path, week)
       expect(answer.json.length).toBeGreaterThan(4)
-      expect(waited).toEqual([700, ...Array.from({ length: Math.ceil(answer.bytes.length / 100) }, () => 30)])
+      expect(waited).toEqual([700])
     })
   })
 
@@ -157,7 +147,7 @@ describe.each(mounts)('faults over $name', (mount) => {
 
   const poisons = (Object.keys(faultTable) as FaultKind[]).filter((kind) => kind.startsWith('poison-'))
   test.each(poisons)('%s arrives', (kind) =>
-    under(`${kind}:first=1${kind === 'poison-noise' ? ',mb=1' : ''}`, async ({ metrics }) => {
+    under(`${kind}:first=1`, async ({ metrics }) => {
       const bad = await metrics(path, week)
       const good = await metrics(path, week)
       expect([bad.status, good.status]).toEqual([200, 200])

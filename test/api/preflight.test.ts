@@ -57,7 +57,7 @@ const mended: readonly (readonly [string, Otherwise, readonly string[], string])
   ],
   [
     'the end of the interval, without computed_at',
-    { dialect: ['timestamp=interval_end'], options: { computedAt: false } },
+    { dialect: ['timestamp=interval_end', 'computed_at=none'] },
     [meaning],
     'metrics:\n  timestamp: interval_end\n',
   ],
@@ -186,10 +186,10 @@ test.each<[string, Otherwise, string, RegExp]>([
 
 test.each<[string, Otherwise, string, RegExp]>([
   ['no metadata', { options: { metadata: false } }, metadata, /^holds: there are none \(404\)/],
-  ['no computed_at', { options: { computedAt: false } }, '`computed_at`', /^unknown: points of supply.*rules date/],
+  ['no computed_at', { dialect: ['computed_at=none'] }, '`computed_at`', /^unknown: points of supply.*rules date/],
   [
     'no computed_at, still the start',
-    { options: { computedAt: false } },
+    { dialect: ['computed_at=none'] },
     meaning,
     /^holds: .* 36\.0 h old; were `t` the/,
   ],
@@ -251,8 +251,8 @@ test.each<[string, Otherwise, string, RegExp]>([
 
 test('a day that is not over is no end of one: a second look shows that it moves', async () => {
   let ticks = 0
-  const options = { computedAt: false, unfinished: true, now: () => wednesday + ticks++ }
-  await withForeign({ options }, async ({ ask }) => {
+  const options = { now: () => wednesday + ticks++ }
+  await withForeign({ dialect: ['computed_at=none', 'unfinished=shown'], options }, async ({ ask }) => {
     const said = await ask()
     expect(said.row(meaning)).toMatch(/^unknown: .*moves: days that are not over are shown/)
     expect([said.code, said.yaml]).toEqual([0, null])

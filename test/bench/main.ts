@@ -97,7 +97,7 @@ function startUp(): Pair {
 
 /** A warm daily window of 4,000 points from the sandbox against serialising and encoding the same points. */
 function sandboxWindow(): Pair {
-  const env: MetricsEnv = { catalogue, seed: 1, key: 'k', now: () => now, computedAt: true, unfinished: false }
+  const env: MetricsEnv = { catalogue, seed: 1, key: 'k', now: () => now }
   const query = `a=BTC&i=24h&s=${now - 4000 * day}&u=${now}`
   const request = () =>
     new Request(`http://127.0.0.1/v1/metrics/supply/current_pit?${query}`, { headers: { 'x-api-key': 'k' } })

@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { parseFault } from '../../src/sandbox/faults.ts'
-import { registryStateAt } from '../../src/sandbox/registry/state.ts'
 import { createSandbox } from '../../src/sandbox/sandbox.ts'
 import { serve } from '../../src/sandbox/server.ts'
 import { type Ended, pitlake } from '../helpers/command.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
+import { registryStateAt } from '../helpers/registry-truth.ts'
 
 /*
  * A lake in which verify found what differs, in points and in records, and of which a schema changed: taken note of, and

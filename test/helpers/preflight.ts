@@ -1,13 +1,13 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { parseDialect } from '../../src/sandbox/dialect.ts'
 import { parseFault } from '../../src/sandbox/faults.ts'
 import { defaultLimits, parseLimit } from '../../src/sandbox/limits.ts'
 import { createSandbox, type RequestRecord, type SandboxOptions } from '../../src/sandbox/sandbox.ts'
 import { serve } from '../../src/sandbox/server.ts'
 import { type Ended, pitlake } from './command.ts'
 import { inFolder } from './lakes.ts'
+import { speaking } from './dialect.ts'
 import { leaping } from './leaping.ts'
 import { catalogue } from './sandbox-client.ts'
 
@@ -71,12 +71,11 @@ export async function withForeign(
     scale: 'demo',
     metricsKey: providerKeys.metrics,
     registryKey: providerKeys.registry,
-    dialect: parseDialect(dialect),
     faults: faults.map(parseFault),
     limits: limits.reduce((onto, text) => parseLimit(text, onto), defaultLimits),
     ...options,
   })
-  await using served = await serve(sandbox, { port: 0 })
+  await using served = await serve(speaking(sandbox, catalogue, dialect), { port: 0 })
   const env = {
     PITLAKE_METRICS_URL: served.url,
     PITLAKE_METRICS_KEY: providerKeys.metrics,

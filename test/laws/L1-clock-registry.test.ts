@@ -8,13 +8,13 @@ import { inLake } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { parquet } from '../../src/store/parquet.ts'
 import { recordTables } from '../../src/registry/columns.ts'
-import { registryStateAt } from '../../src/sandbox/registry/state.ts'
 import { depsAt, withRig } from '../helpers/fetching.ts'
 import { dump } from '../helpers/lakes.ts'
 import { rewriteDeps } from '../helpers/merging.ts'
 import { contentOf, type RegistryRig, withRegistryRig } from '../helpers/registry-rig.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
+import { registryStateAt } from '../helpers/registry-truth.ts'
 
 const start = Date.UTC(2026, 5, 1, 12) / 1000
 const day = 86_400

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { exitCode } from '../../src/errors.ts'
 import { type RegistryVerified, registryVerdict } from '../../src/registry/verified.ts'
-import { registryStateAt } from '../../src/sandbox/registry/state.ts'
 import { contentOf, type RegistryRig, standing, withRegistryRig } from '../helpers/registry-rig.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
+import { registryStateAt } from '../helpers/registry-truth.ts'
 
 const wednesday = Date.UTC(2026, 5, 3, 12) / 1000
 const day = 86_400

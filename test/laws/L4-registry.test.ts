@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import type { Engine } from '../../src/store/engine.ts'
-import { registryStateAt } from '../../src/sandbox/registry/state.ts'
 import { parseInstant } from '../../src/time.ts'
 import { contentOf, standing, withRegistryRig } from '../helpers/registry-rig.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
+import { registryStateAt } from '../helpers/registry-truth.ts'
 
 const start = parseInstant('2026-06-01T12:00Z') as number
 const day = 86_400

@@ -74,8 +74,7 @@ describe('which requests are struck', () => {
   test.each([
     ['reset:nth=2', 'fTffff'],
     ['reset:first=2', 'TTffff'],
-    ['reset:every=3', 'ffTffT'],
-    ['reset:every=2,times=2', 'fTfTff'],
+    ['reset:times=2', 'TTffff'],
     ['reset', 'TTTTTT'],
   ])('%s', (text, wanted) => {
     expect(
@@ -166,41 +165,21 @@ describe('points', () => {
 
 describe('poison', () => {
   const body = '[{"t":86400,"v":1,"computed_at":90000},{"t":172800,"v":2}]'
-  const poisoned = async (text: string, from = body) => (await poison(new Response(from), parseFault(text), 1)).text()
+  const poisoned = async (text: string, from = body) => (await poison(new Response(from), parseFault(text))).text()
 
   test.each([
-    ['poison-null', 'null'],
     ['poison-object', `{"data":${body}}`],
-    ['poison-text-t', '[{"t":"86400","v":1,"computed_at":90000},{"t":172800,"v":2}]'],
-    ['poison-fractional-t:point=1', '[{"t":86400,"v":1,"computed_at":90000},{"t":172800.5,"v":2}]'],
     ['poison-millisecond-t', '[{"t":86400000,"v":1,"computed_at":90000},{"t":172800,"v":2}]'],
-    ['poison-off-grid-t', '[{"t":86407,"v":1,"computed_at":90000},{"t":172800,"v":2}]'],
-    ['poison-missing-t', '[{"v":1,"computed_at":90000},{"t":172800,"v":2}]'],
-    ['poison-boolean-v', '[{"t":86400,"v":true,"computed_at":90000},{"t":172800,"v":2}]'],
     ['poison-text-v:point=-1', '[{"t":86400,"v":1,"computed_at":90000},{"t":172800,"v":"12.5"}]'],
     ['poison-nan', '[{"t":86400,"v":NaN,"computed_at":90000},{"t":172800,"v":2}]'],
     ['poison-overflow', '[{"t":86400,"v":1e400,"computed_at":90000},{"t":172800,"v":2}]'],
-    ['poison-deep:depth=3', '[{"deep":[[[1]]],"t":86400,"v":1,"computed_at":90000},{"t":172800,"v":2}]'],
   ])('%s', async (text, wanted) => {
     expect(await poisoned(text)).toBe(wanted)
   })
 
-  test('bad UTF-8 is bad', async () => {
-    const bytes = await (await poison(new Response(body), parseFault('poison-bad-utf8'), 1)).arrayBuffer()
-    expect(() => new TextDecoder('utf-8', { fatal: true }).decode(bytes)).toThrow(TypeError)
-  })
-
-  test('noise has its length, is the same each time and no JSON', async () => {
-    const noise = await poisoned('poison-noise:mb=0.2')
-    expect(noise).toHaveLength(200_000)
-    expect(noise).toBe(await poisoned('poison-noise:mb=0.2'))
-    expect(() => JSON.parse(noise)).toThrow(SyntaxError)
-  })
-
   test('every poison changes the body', async () => {
     const kinds = Object.keys(faultTable).filter((kind) => kind.startsWith('poison-')) as Fault['kind'][]
-    expect(kinds.length).toBeGreaterThan(12)
-    for (const kind of kinds)
-      expect(await poisoned(`${kind}${kind === 'poison-noise' ? ':mb=0.1' : ''}`)).not.toBe(body)
+    expect(kinds.length).toBeGreaterThan(4)
+    for (const kind of kinds) expect(await poisoned(kind)).not.toBe(body)
   })
 })

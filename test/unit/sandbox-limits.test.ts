@@ -8,16 +8,12 @@ import {
   httpDate,
   limitHeaders,
   parseLimit,
-  type RateRule,
   unused,
   type Usage,
 } from '../../src/sandbox/limits.ts'
 
 const plain: ApiLimit = { rate: null, daily: null, snapshots: null, headers: 'seconds', retryAfter: 'seconds' }
-const rated = (kind: RateRule['kind'], requests: number, seconds: number): ApiLimit => ({
-  ...plain,
-  rate: { kind, requests, seconds },
-})
+const rated = (requests: number, seconds: number): ApiLimit => ({ ...plain, rate: { requests, seconds } })
 
 /** Judges requests at these instants, in order. */
 function run(limit: ApiLimit, instants: readonly number[], isSnapshot = false) {
@@ -31,40 +27,17 @@ function run(limit: ApiLimit, instants: readonly number[], isSnapshot = false) {
 
 describe('rate rules', () => {
   test('a fixed window is aligned and starts anew', () => {
-    const verdicts = run(rated('fixed', 2, 60), [650, 651, 652, 659.9, 660])
+    const verdicts = run(rated(2, 60), [650, 651, 652, 659.9, 660])
     expect(verdicts.map((v) => v.refused)).toEqual([null, null, 'rate_limited', 'rate_limited', null])
     expect(verdicts.map((v) => v.remaining)).toEqual([1, 0, 0, 0, 1])
     expect(verdicts[2]).toMatchObject({ wait: 8, reset: 8 })
   })
 
-  test('a sliding window frees one place when its oldest request leaves', () => {
-    const verdicts = run(rated('sliding', 2, 60), [100, 130, 140, 160, 161, 190])
-    expect(verdicts.map((v) => v.refused)).toEqual([null, null, 'rate_limited', null, 'rate_limited', null])
-    expect(verdicts[2]?.wait).toBe(20)
-    expect(verdicts[3]?.reset).toBe(60)
-  })
-
-  test('a bucket flows back evenly', () => {
-    const verdicts = run(rated('bucket', 2, 60), [0, 0, 0, 29, 30, 31, 1000])
-    expect(verdicts.map((v) => v.refused)).toEqual([
-      null,
-      null,
-      'rate_limited',
-      'rate_limited',
-      null,
-      'rate_limited',
-      null,
-    ])
-    expect(verdicts[2]?.wait).toBe(30)
-    expect(verdicts.at(-1)?.remaining).toBe(1)
-  })
-
-  const kinds = ['fixed', 'sliding', 'bucket'] as const
-  test.each(kinds)('%s: who waits as told passes, and no stretch holds more than it may', (kind) => {
+  test('who waits as told passes, and no stretch holds more than twice what a window may', () => {
     const steps = fc.array(fc.double({ min: 0, max: 20, noNaN: true }), { minLength: 5, maxLength: 80 })
     fc.assert(
       fc.property(steps, fc.integer({ min: 1, max: 6 }), (gaps, requests) => {
-        const limit = rated(kind, requests, 30)
+        const limit = rated(requests, 30)
         let usage: Usage = unused
         let at = 1000
         const passed: number[] = []
@@ -78,9 +51,8 @@ describe('rate rules', () => {
           }
           usage = judged.usage
         }
-        const most = kind === 'sliding' ? requests : 2 * requests
         for (const start of passed) {
-          expect(passed.filter((p) => p >= start && p < start + 30 - 1e-6).length).toBeLessThanOrEqual(most)
+          expect(passed.filter((p) => p >= start && p < start + 30 - 1e-6).length).toBeLessThanOrEqual(2 * requests)
         }
       }),
       { numRuns: 60 },
@@ -109,7 +81,7 @@ describe('headers', () => {
   const at = 1_717_200_000.25
   const headersOf = (limit: ApiLimit) =>
     Object.fromEntries(limitHeaders(limit, admitRequest(limit, unused, at, false).verdict, at))
-  const base = rated('fixed', 600, 60)
+  const base = rated(600, 60)
 
   test('in three dialects, rounded so that nobody comes too early', () => {
     expect(headersOf(base)).toEqual({
@@ -141,7 +113,7 @@ describe('the text form', () => {
     const once = parseLimit('metrics=fixed:10/1m,headers=date,retry-after=date', defaultLimits)
     const limits = parseLimit('registry=daily=50,snapshots=2', once)
     expect(limits.metrics).toMatchObject({
-      rate: { kind: 'fixed', requests: 10, seconds: 60 },
+      rate: { requests: 10, seconds: 60 },
       headers: 'date',
       retryAfter: 'date',
     })

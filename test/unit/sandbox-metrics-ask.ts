@@ -17,8 +17,6 @@ export const base: MetricsEnv = {
   seed: 7,
   key: 'secret',
   now: () => now,
-  computedAt: true,
-  unfinished: false,
 }
 
 /** One request with the key in the header. */

@@ -188,31 +188,6 @@ describe('what is answered', () => {
     }
   })
 
-  test('the form without computed_at differs in nothing else', async () => {
-    const query = { a: 'BTC' }
-    const path = 'indicators/cost_basis_distribution_heatmap_pit'
-    const bare = await points(path, query, { computedAt: false })
-    expect(bare.some((point) => 'computed_at' in point)).toBe(false)
-    const full = await points(path, query)
-    expect(full.filter((point) => typeof point.computed_at !== 'number')).toEqual([])
-    expect(full.length).toBeGreaterThan(100)
-    for (const point of full) delete point.computed_at
-    expect(full).toEqual(bare)
-  })
-
-  test('an unfinished interval appears on order, and changes until it is final', async () => {
-    const query = { a: 'BTC', s: String(at('2025-11-18')) }
-    const path = 'indicators/aviv_pit'
-    const finished = await points(path, query)
-    const early = await points(path, query, { unfinished: true })
-    expect(early.slice(0, -1)).toEqual(finished)
-    const today = at('2025-11-20')
-    expect(early.at(-1)).toMatchObject({ t: today, computed_at: Math.floor(now) })
-    const later = await points(path, query, { unfinished: true, now: () => now + 3600 })
-    const final = (await points(path, query, { now: () => now + 30 * 86_400 })).find(({ t }) => t === today)
-    expect(new Set([early.at(-1)?.v, later.at(-1)?.v, final?.v]).size).toBe(3)
-  })
-
   test('a late point appears later and changes nothing before it', async () => {
     const query = { a: 'BTC', i: '1h', s: String(at('2025-06-01')), u: String(at('2025-09-01')) }
     const final = await points('indicators/sopr_adjusted_pit', query)
@@ -222,14 +197,6 @@ describe('what is answered', () => {
     const before = await points('indicators/sopr_adjusted_pit', query, { now: () => asOf })
     expect(before).toEqual(final.filter((point) => (point.computed_at ?? 0) <= asOf))
     expect(before.some(({ t }) => t > (late[0]?.t ?? 0))).toBe(true)
-  })
-
-  test('too many points are refused before the first one', () => {
-    const query = { a: 'BTC', i: '1h', s: String(at('2025-01-01')), u: String(at('2025-01-11')) }
-    expect(ask('supply/current_pit', query, { maxPoints: 240 }).status).toBe(200)
-    expect(ask('supply/current_pit', query, { maxPoints: 239 }).status).toBe(413)
-    // Only what can exist is counted.
-    expect(ask('supply/current_pit', { a: 'BUIDL', i: '1month' }, { maxPoints: 24 }).status).toBe(200)
   })
 
   test('an edit sees the points of the window and decides what is sent', async () => {
@@ -296,15 +263,6 @@ describe('listings', () => {
       const expected = { path, intervals, currencies, exchanges, networks, since, until, format }
       expect(row).toEqual({ ...expected, timestamp_format: timestampFormat })
     }
-  })
-
-  test('metadata of one metric', async () => {
-    expect(await ask('eth2/attestation_count_pit/metadata').json()).toMatchObject({
-      path: 'eth2/attestation_count_pit',
-      assets: ['ETH'],
-      intervals: ['10m', '1h', '24h'],
-    })
-    expect(ask('eth2/none_pit/metadata').status).toBe(404)
   })
 
   test('renamed query keys are obeyed', async () => {

@@ -12,7 +12,7 @@ let ids = 0
 /** The registry of seed 5 at an instant. */
 export function env(at: number, more: Partial<RegistryEnv> = {}): RegistryEnv {
   const requestId = (): string => `00000000-0000-4000-8000-${String(++ids).padStart(12, '0')}`
-  return { seed: 5, key: 'good', revokedKey: 'old', now: () => at, scale: 'demo', requestId, ...more }
+  return { seed: 5, key: 'good', now: () => at, scale: 'demo', requestId, ...more }
 }
 
 /** Asks with the good key, unless the headers say otherwise. */

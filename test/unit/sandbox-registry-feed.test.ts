@@ -1,9 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { RegistryEnv } from '../../src/sandbox/registry/handler.ts'
-import { addedFields, registryStateAt, tables } from '../../src/sandbox/registry/state.ts'
+import { tables } from '../../src/sandbox/registry/state.ts'
 import { day, parseInstant } from '../../src/time.ts'
 import { type Json, ask, autumn, body, env, refused } from './sandbox-registry-ask.ts'
+import { addedFields, registryStateAt } from '../helpers/registry-truth.ts'
 
 type Held = Map<string, Map<string, Json>>
 

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
 import { isinCheckDigit } from '../../src/sandbox/registry/entities.ts'
-import { addedFields, registryStateAt, viewAt } from '../../src/sandbox/registry/state.ts'
+import { viewAt } from '../../src/sandbox/registry/state.ts'
 import { worldAssets } from '../../src/sandbox/world/assets.ts'
 import { day, floor, formatInstant, hour, parseInstant } from '../../src/time.ts'
+import { addedFields, registryStateAt } from '../helpers/registry-truth.ts'
 
 type State = ReturnType<typeof registryStateAt>
 const demo = { seed: 11, scale: 'demo' } as const

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import type { RegistryEnv } from '../../src/sandbox/registry/handler.ts'
-import { registryStateAt, tables } from '../../src/sandbox/registry/state.ts'
+import { tables } from '../../src/sandbox/registry/state.ts'
 import { day } from '../../src/time.ts'
 import { type Json, ask, autumn, body, env, refused } from './sandbox-registry-ask.ts'
+import { registryStateAt } from '../helpers/registry-truth.ts'
 
 async function listAll(table: string, from: RegistryEnv, query = ''): Promise<Json[]> {
   const all: Json[] = []
@@ -176,7 +177,7 @@ describe('refusals', () => {
     expect(await refused(path, env(autumn))).toEqual([400, code])
   })
 
-  test('keys: missing, malformed, unknown, in the address, revoked', async () => {
+  test('keys: missing, malformed, unknown, in the address', async () => {
     const from = env(autumn)
     for (const authorization of ['', 'Bearer', 'good', 'Basic good', 'Bearer bad', 'Bearer good x']) {
       expect(await refused('/venues', from, { authorization }), authorization).toEqual([401, 'unauthorized'])
@@ -184,7 +185,6 @@ describe('refusals', () => {
     for (const query of ['api_key=good', 'key=other', 'x=good']) {
       expect(await refused(`/venues?${query}`, from), query).toEqual([401, 'unauthorized'])
     }
-    expect(await refused('/venues', from, { authorization: 'Bearer old' })).toEqual([403, 'forbidden'])
   })
 
   test('only GET', () => {

@@ -8,7 +8,6 @@ import { worldAssets } from '../../src/sandbox/world/assets.ts'
 import { marketOf } from '../../src/sandbox/world/market.ts'
 import {
   assetHas,
-  unfinishedPoint,
   type WorldPoint,
   worldPoint,
   worldPoints,
@@ -201,18 +200,6 @@ describe('when a point is known', () => {
     expect(gaps).toBeLessThan(0.0026)
     expect(nulls).toBeGreaterThan(0.0023)
     expect(nulls).toBeLessThan(0.0037)
-  })
-
-  test('the unfinished interval shows another value than the final one', () => {
-    fc.assert(
-      fc.property(anySeries, fc.integer({ min: at('2024-06-01'), max: at('2026-01-01') }), (series, now) => {
-        const early = unfinishedPoint(series, now + 0.5)
-        if (!early) return
-        expect(early.t).toBeLessThanOrEqual(now)
-        expect(end(early.t, series.interval ?? '24h')).toBeGreaterThan(now)
-        expect(early.body).not.toEqual(worldPoint(series, early.t)?.body)
-      }),
-    )
   })
 })
 

@@ -9,7 +9,6 @@ import type { EntityType, EntityRow } from './store.ts'
 export interface RegistryEnv {
   seed: number
   key: string
-  revokedKey?: string
   /** Unix seconds. */
   now: () => number
   scale: RegistryScale
@@ -27,13 +26,15 @@ export interface RegistryFaults extends FeedFaults {
   lies?: readonly Lie[]
 }
 
+/**
+ * `lost-event`: its events are left out of the feed. `wrong-retirement`: snapshot and feed say inactive.
+ * `silent-change`: a field has another value everywhere, and no event says so. `filter-omits`: filtered lists leave it out.
+ */
+export const lieKinds = ['lost-event', 'wrong-retirement', 'silent-change', 'filter-omits'] as const
+
 /** A way in which the registry contradicts itself about one record, written `products/some-id`. */
-export interface Lie {
-  /**
-   * `lost-event`: its events are left out of the feed. `wrong-retirement`: snapshot and feed say inactive.
-   * `silent-change`: a field has another value everywhere, and no event says so. `filter-omits`: filtered lists leave it out.
-   */
-  readonly kind: 'lost-event' | 'wrong-retirement' | 'silent-change' | 'filter-omits'
+interface Lie {
+  readonly kind: (typeof lieKinds)[number]
   readonly record: string
   readonly field?: string | undefined
   /** JSON, or plain text; absent: the value as it was, with a mark. */
@@ -95,12 +96,11 @@ function route(request: Request, env: RegistryEnv, now: number): Response {
 
 function authorize(request: Request, query: URLSearchParams, env: RegistryEnv): void {
   for (const [name, value] of query) {
-    const carriesKey = keyNames.has(name.toLowerCase()) || value === env.key || value === env.revokedKey
+    const carriesKey = keyNames.has(name.toLowerCase()) || value === env.key
     if (carriesKey) throw unauthorized('a key in the query string is not accepted: send Authorization: Bearer')
   }
   const key = /^Bearer ([^\s]+)$/i.exec(request.headers.get('authorization') ?? '')?.[1]
   if (key === undefined) throw unauthorized('missing or malformed key')
-  if (env.revokedKey !== undefined && key === env.revokedKey) throw new RefusedRequest(403, 'forbidden', 'key revoked')
   if (key !== env.key) throw unauthorized('unknown key')
 }
 

@@ -75,17 +75,12 @@ export function viewAt(env: { seed: number; scale: RegistryScale }, at: number):
 }
 
 /** Fields that every record of a type shows from a Monday on, without an event. */
-const additions: readonly { type: EntityType; from: number; field: string; of: (id: string) => unknown }[] = [
+export const additions: readonly { type: EntityType; from: number; field: string; of: (id: string) => unknown }[] = [
   { type: 'product', from: dateAt('2025-03-03'), field: 'share_class', of: (id) => ['A', 'I', null][hashText(id) % 3] },
   { type: 'deployment', from: dateAt('2025-09-01'), field: 'decimals', of: (id) => [6, 8, 18][hashText(id) % 3] },
   { type: 'issuer', from: dateAt('2026-01-12'), field: 'lei', of: (id) => lei(id) },
   { type: 'venue', from: dateAt('2026-03-02'), field: 'country', of: (id) => ['US', 'SG', null][hashText(id) % 3] },
 ]
-
-/** The fields added to the records of a type by the instant; a stored row lacks them. */
-export function addedFields(type: EntityType, at: number): readonly string[] {
-  return additions.filter((addition) => addition.type === type && addition.from <= at).map(({ field }) => field)
-}
 
 /** The row of an entity as this reader is shown it. */
 export function shownRow({ store, seq, edit }: RegistryView, type: EntityType, id: string): EntityRow | undefined {
@@ -110,21 +105,6 @@ export function* recordsOf(view: RegistryView, type: EntityType, embed = true): 
     const record = recordOf(view, type, id, embed)
     if (record) yield record
   }
-}
-
-/** The truth at an instant: table → id → record; the kind that no document lists stands under `committees`. */
-export function registryStateAt(
-  env: { seed: number; scale: RegistryScale },
-  at: number,
-): ReadonlyMap<string, ReadonlyMap<string, Record<string, unknown>>> {
-  const view = viewAt(env, at)
-  const kinds = [...Object.entries(tables), ['committees', 'committee'] as const]
-  return new Map(
-    kinds.map(([table, type]) => {
-      const records = [...recordsOf(view, type)]
-      return [table, new Map(records.map((record) => [record['id'] as string, { ...record }]))]
-    }),
-  )
 }
 
 function deploymentsOf(view: RegistryView, product: string): EntityRow[] {

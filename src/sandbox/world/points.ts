@@ -61,17 +61,6 @@ export function* worldPoints(series: WorldSeries, since: number, until: number, 
   }
 }
 
-/** The point of the interval that contains `now`, as an API that shows unfinished intervals has it: another value than the final one. */
-export function unfinishedPoint(series: WorldSeries, now: number): WorldPoint | undefined {
-  const source = sourceOf(series)
-  const at = Math.floor(now)
-  const t = source ? floor(at, source.interval) : 0
-  if (!source || !worldPoint(series, t)) return undefined
-  const factor = 0.9 + 0.09 * unit(hashAt(source.points, at))
-  const settled = source.bodies(t, end(t, source.interval))
-  return { t, body: unsettled(settled, factor) as PointBody, computedAt: at, visibleAt: at }
-}
-
 /** The first interval start of the series; undefined where the asset has no such metric. */
 export function worldStart(series: WorldSeries): number | undefined {
   return sourceOf(series)?.start
@@ -82,16 +71,6 @@ export function assetHas(path: string, asset: WorldAsset): boolean {
   const { families, ids } = familyOf(path)
   if (ids && !ids.includes(asset.id)) return false
   return !families || families.includes(asset.family)
-}
-
-/** Every number moved, so that none is the final one. */
-function unsettled(value: unknown, factor: number): unknown {
-  if (value === null || value === 0) return 1
-  if (value === 1) return 0
-  if (typeof value === 'number' && !Number.isInteger(value)) return value * factor
-  if (typeof value === 'number') return value - Math.ceil(Math.abs(value) * (1 - factor))
-  if (Array.isArray(value)) return value.map((item) => unsettled(item, factor))
-  return Object.fromEntries(Object.entries(value as object).map(([key, item]) => [key, unsettled(item, factor)]))
 }
 
 function pointAt(source: Source, t: number, close: number): WorldPoint | undefined {

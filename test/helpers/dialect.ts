@@ -1,5 +1,6 @@
-import { usage } from '../errors.ts'
-import { end, formatInstant, type Instant, type Interval, isInterval, weekdays } from '../time.ts'
+import type { Catalogue } from '../../src/catalog/catalogue.ts'
+import type { Sandbox } from '../../src/sandbox/sandbox.ts'
+import { end, formatInstant, type Instant, type Interval, isInterval, weekdays } from '../../src/time.ts'
 
 /** What the documents leave open. */
 const open = {
@@ -8,12 +9,14 @@ const open = {
   timestamp: ['interval_start', 'interval_end'],
   week: weekdays,
   computed_at: ['seconds', 'milliseconds', 'text', 'none'],
+  /** Whether the day that is not over has a point, which moves. */
+  unfinished: ['hidden', 'shown'],
   assets: ['objects', 'ids', 'symbols', 'data', 'map', 'none'],
 } as const
 type Open = typeof open
 
 /** How a provider may speak otherwise than the usual one: names, and what the documents leave open. */
-export interface ProviderDialect extends Readonly<{ [K in keyof Open]: Open[K][number] }> {
+interface ProviderDialect extends Readonly<{ [K in keyof Open]: Open[K][number] }> {
   /** Query keys by the usual one. */
   readonly query: Readonly<Record<string, string>>
   /** Keys in all bodies by the usual one. */
@@ -29,6 +32,7 @@ const usual: ProviderDialect = {
   timestamp: 'interval_start',
   week: 'monday',
   computed_at: 'seconds',
+  unfinished: 'hidden',
   assets: 'objects',
   query: {},
   body: {},
@@ -36,34 +40,46 @@ const usual: ProviderDialect = {
   wrap: '',
 }
 
-/** How a dialect is written on the command line. */
-export const dialectSyntax =
-  'query:KEY=NAME, body:KEY=NAME, header:NAME=NAME (nothing after = drops it), unknown=ignored, timestamp=interval_end, ' +
-  'week=DAY, computed_at=milliseconds|text|none, assets=ids|symbols|data|map|none, wrap=KEY'
+/** Has a sandbox speak otherwise: `query:s=start`, `body:t=time`, `header:etag=`, `timestamp=interval_end` and the like. */
+export function speaking(sandbox: Sandbox, { wire }: Catalogue, texts: readonly string[]): Sandbox {
+  if (texts.length === 0) return sandbox
+  const dialect = parseDialect(texts)
+  return {
+    ...sandbox,
+    handle: async (request) => {
+      const place = placeOf(new URL(request.url).pathname, wire)
+      return await speak(request, dialect, { place, keys: wire.queryKeys }, async (usual) => sandbox.handle(usual))
+    },
+  }
+}
 
-/** Reads `query:s=start` and the like, one after the other; undefined for none. */
-export function parseDialect(texts: readonly string[]): ProviderDialect | undefined {
-  if (texts.length === 0) return undefined
+function placeOf(path: string, { metricsPrefix, assetsPath }: Catalogue['wire']): Spoken['place'] {
+  if (path === `${metricsPrefix}${assetsPath}`) return 'assets'
+  if (path.startsWith(metricsPrefix)) return 'points'
+  if (path.endsWith('/registry/v1/snapshot')) return 'snapshot'
+  return path.startsWith('/registry/v1/') ? 'registry' : 'metadata'
+}
+
+function parseDialect(texts: readonly string[]): ProviderDialect {
   return texts.reduce<ProviderDialect>((dialect, text) => {
     const [, map, name = '', value = ''] = /^(?:(query|body|header):)?([\w-]+)=([\w-]*)$/.exec(text.trim()) ?? []
     if (map === 'query' || map === 'body' || map === 'header')
       return { ...dialect, [map]: { ...dialect[map], [name]: value } }
     const allowed: readonly string[] = Object.entries(open).find(([key]) => key === name)?.[1] ?? []
-    if (name !== 'wrap' && !allowed.includes(value))
-      throw usage('--dialect', { expected: dialectSyntax, got: `"${text}"` })
+    if (name !== 'wrap' && !allowed.includes(value)) throw new RangeError(`no dialect: ${text}`)
     return { ...dialect, [name]: value }
   }, usual)
 }
 
 /** What speaking needs to know of the address that is asked. */
 interface Spoken {
-  readonly place: 'points' | 'assets' | 'metadata' | 'snapshot' | 'registry' | 'none'
+  readonly place: 'points' | 'assets' | 'metadata' | 'snapshot' | 'registry'
   /** The usual query keys of the window and of the interval. */
   readonly keys: { readonly since: string; readonly until: string; readonly interval: string }
 }
 
 /** Answers in the dialect by asking the usual provider. */
-export async function speak(
+async function speak(
   request: Request,
   dialect: ProviderDialect,
   spoken: Spoken,
@@ -83,13 +99,20 @@ export async function speak(
   if (spoken.place === 'assets' && dialect.assets === 'none')
     return Response.json({ error: 'not found' }, { status: 404, headers: answer.headers })
   const body: unknown = await answer.json()
+  const moving =
+    dialect.unfinished === 'shown'
+      ? [{ t: Math.floor(Date.parse(answer.headers.get('date') ?? '') / 86_400_000) * 86_400, v: ++looks }]
+      : []
   const said =
-    spoken.place === 'points' && Array.isArray(body) ? points(body, dialect, window) : other(body, spoken, dialect)
+    spoken.place === 'points' && Array.isArray(body)
+      ? points([...body, ...moving], dialect, window)
+      : other(body, spoken, dialect)
   const names = { ...(spoken.place === 'metadata' && dialect.query), ...dialect.body }
   return new Response(JSON.stringify(renamed(said, names)), answer)
 }
 
 const unheard = 'unheard-of'
+let looks = 0
 
 /** The refusal of a key that nobody knows, in the words of the usual provider. */
 async function refused(
