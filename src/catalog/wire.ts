@@ -39,6 +39,15 @@ export const metadataWire = z.strictObject({
   parameters: word,
   timerange: word,
   min: word,
+  /** Where the statistics of its lag stand. */
+  stats: z
+    .string()
+    .startsWith('/')
+    .refine(
+      (text) => ['{path}', '{asset}'].every((name) => text.split(name).length === 2),
+      'an address with {path} and {asset} in it, each once',
+    )
+    .optional(),
 })
 
 /** What is asked to learn how a provider speaks: an asset, a path with plain and one with nested values. */

@@ -153,6 +153,7 @@ function rowOf({ series, endpoint, interval, t, due, by, observations, poll }: N
 
 const reasons: Readonly<Record<DueBy, string>> = {
   rule: 'by the rule',
+  told: 'by the lag that the provider tells',
   learnt: 'by the lag learnt',
   new: 'never asked',
   quiet: 'nothing comes, asked daily',

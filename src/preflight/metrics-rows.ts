@@ -34,6 +34,7 @@ export const metricsJudges: Judges<MetricsSeen> = {
         : speaksAgainst(evidence, { metrics: { week_start: first } })
     }),
   'metadata of a path': metadataHold,
+  'statistics of the lag': () => unknown('only `pitlake watch` asks for them, and does without'),
   'since, until': windowHolds,
   'interval omitted': () => unknown('it is always sent'),
   'publication lag': lagHolds,

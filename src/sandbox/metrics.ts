@@ -11,7 +11,7 @@
  */
 import { type Catalogue, dimensions, type Endpoint } from '../catalog/catalogue.ts'
 import { parametersOf } from '../catalog/export.ts'
-import { formatInstant, longestSeconds } from '../time.ts'
+import { day, end, formatInstant, longestSeconds } from '../time.ts'
 import { streamPoints, type WirePoint } from './metrics-body.ts'
 import { notFound, RefusedRequest, invalidParameter } from './refusal.ts'
 import { assetHas, worldPoints, worldStart, type WorldSeries } from './world/points.ts'
@@ -49,7 +49,7 @@ export function answerMetrics(request: Request, env: MetricsEnv): Response {
 }
 
 function answered(request: Request, url: URL, env: MetricsEnv): Response {
-  const { metricsPrefix, assetsPath } = env.catalogue.wire
+  const { metricsPrefix, assetsPath, metadata: told } = env.catalogue.wire
   const described = env.metadata !== false ? describedPath(url, env.catalogue) : undefined
   if (!url.pathname.startsWith(metricsPrefix) && described === undefined) throw notFound('not found')
   if (request.method !== 'GET')
@@ -57,7 +57,10 @@ function answered(request: Request, url: URL, env: MetricsEnv): Response {
   const key = request.headers.get('x-api-key') ?? url.searchParams.get('api_key')
   if (key !== env.key)
     throw new RefusedRequest(401, 'unauthorized', key === null ? 'missing API key' : 'invalid API key')
-  if (described !== undefined) return json(env, describePath(described, env))
+  if (described !== undefined) {
+    const isStats = pathIn(url, told?.stats) !== undefined
+    return json(env, isStats ? lagStats(described, url, env) : describePath(described, env))
+  }
   const path = decodePath(url.pathname.slice(metricsPrefix.length))
   if (path === assetsPath) return json(env, assetListing(env))
   if (path === 'endpoints') return json(env, listing(env))
@@ -112,11 +115,36 @@ function assetsOf(path: string, env: MetricsEnv): string[] {
   return worldAssets.filter((asset) => asset.born <= today && assetHas(path, asset)).map(({ id }) => id)
 }
 
-/** The path whose metadata an address asks for; undefined for every other address. */
+/** The path whose metadata, or the statistics of whose lag, an address asks for; undefined for every other address. */
 export function describedPath(url: URL, { wire }: Catalogue): string | undefined {
-  const [before = ''] = (wire.metadata?.template ?? '').split('{path}')
+  return pathIn(url, wire.metadata?.template) ?? pathIn(url, wire.metadata?.stats)
+}
+
+function pathIn(url: URL, template = ''): string | undefined {
+  const [before = ''] = template.split('{path}')
   const text = decodePath(`${url.pathname}${url.search}`)
   return before !== '' && text.startsWith(before) ? text.slice(before.length).replace(/&.*$/, '') : undefined
+}
+
+/** How late the points of the last thirty days came that were there by now. */
+function lagStats(path: string, url: URL, env: MetricsEnv): object {
+  const endpoint = [...env.catalogue.endpoints.values()].find(({ ask }) => ask === path)
+  const asset = url.searchParams.get(env.catalogue.wire.queryKeys.asset) ?? ''
+  const interval = endpoint?.intervals.includes('24h') ? '24h' : endpoint?.intervals[0]
+  const born = worldAssets.find(({ id }) => id === asset)
+  if (endpoint === undefined || interval === undefined || born === undefined || !assetHas(path, born))
+    return nothingAt(path)
+  const [currency = null] = endpoint.currencies
+  const [exchange = null] = endpoint.exchanges
+  const [network = null] = endpoint.networks
+  const now = env.now()
+  const series = { endpoint, asset, interval, currency, exchange, network, seed: env.seed }
+  const lags = [...worldPoints(series, now - 30 * day, now, now)]
+    .filter(({ computedAt }) => computedAt <= now)
+    .map(({ t, computedAt }) => computedAt - end(t, interval))
+    .toSorted((a, b) => a - b)
+  const at = (share: number): number | null => lags[Math.floor(share * (lags.length - 1))] ?? null
+  return { path: `/${path}`, asset, lag_seconds: { p5: at(0.05), p50: at(0.5), p95: at(0.95) } }
 }
 
 /** What one path takes, under the query keys, and from when. */

@@ -49,7 +49,7 @@ export function paced(
 
 /** How often a point and those after it are asked for until the budget is renewed. */
 function pollsUntil({ by, poll }: NextPoint, seconds: number, { until }: CreditBudget, at: Instant): number {
-  if (by !== 'rule' && by !== 'learnt') return 1
+  if (by !== 'rule' && by !== 'told' && by !== 'learnt') return 1
   return 1 + Math.floor((until - 1 - Math.max(poll, at)) / seconds)
 }
 

@@ -25,10 +25,12 @@ export interface Learnt {
   readonly observations: number
   /** Before nearly all arrivals, in their middle, and after nearly all; null where the rule says as much. */
   readonly lag: { readonly early: number; readonly usual: number; readonly late: number } | null
+  /** What the provider says of it: asked by until enough has been seen. */
+  readonly told?: { readonly usual: number; readonly late: number }
 }
 
 /** Why a point is due when it is. */
-export type DueBy = 'rule' | 'learnt' | 'new' | 'quiet' | 'refused'
+export type DueBy = 'rule' | 'told' | 'learnt' | 'new' | 'quiet' | 'refused'
 
 /** What comes next of one series. */
 export interface NextPoint extends Pick<Ask, 'series' | 'endpoint' | 'interval'> {
@@ -56,7 +58,7 @@ export interface DueInput {
 }
 
 /** After so many arrivals a lag counts as learnt, */
-const enough = 10
+export const enough = 10
 /** and then it is looked at anew in one interval of so many. */
 const lookEvery = 20
 /** Nothing is asked twice within this time. */
@@ -139,13 +141,18 @@ interface Line {
   readonly learnt: Learnt
 }
 
-function byOf(learnt: Learnt): DueBy {
-  return expected(learnt) === null ? 'rule' : 'learnt'
+function isLearnt({ observations, lag }: Learnt): boolean {
+  return lag !== null && observations >= enough
 }
 
-/** The lag that points are expected by; null where only the rule is known. */
-function expected({ observations, lag }: Learnt): Learnt['lag'] {
-  return observations >= enough ? lag : null
+function byOf(learnt: Learnt): DueBy {
+  if (isLearnt(learnt)) return 'learnt'
+  return learnt.told === undefined ? 'rule' : 'told'
+}
+
+/** The lag that points are expected by: what was seen, else what is told; null where only the rule is known. */
+function expected(learnt: Learnt): { readonly usual: number; readonly late: number } | null {
+  return isLearnt(learnt) ? learnt.lag : (learnt.told ?? null)
 }
 
 /** No answer before this instant can hold the point: the end of its interval, and where a rule is stated, what it says. */
@@ -154,7 +161,7 @@ function earliest({ endpoint, interval }: Line, t: Instant): Instant {
   return ruleFor(rules, t).basis === 'stated' ? availableAt(rules, t, interval) : end(t, interval)
 }
 
-/** When a point should be there: after nearly every lag that was seen, else by the rule; whole minutes. */
+/** When a point should be there: after nearly every lag that was seen or is told, else by the rule; whole minutes. */
 function dueAt(line: Line, t: Instant): Instant {
   const { endpoint, interval, learnt } = line
   const lag = expected(learnt)
@@ -180,11 +187,9 @@ function pollsOf(line: Line, t: Instant): { readonly polls: readonly Instant[]; 
   const due = dueAt(line, t)
   const close = end(t, interval)
   const lag = expected(learnt)
-  const looks = lag === null || indexOf(t, interval) % lookEvery === 0
-  const before =
-    lag === null
-      ? [close + Math.floor((due - close) / 2)]
-      : [close + Math.floor(lag.early / minute) * minute, close + wholeMinutes(lag.usual)]
+  const looks = !isLearnt(learnt) || indexOf(t, interval) % lookEvery === 0
+  const early = isLearnt(learnt) && learnt.lag !== null ? [close + Math.floor(learnt.lag.early / minute) * minute] : []
+  const before = lag === null ? [close + Math.floor((due - close) / 2)] : [...early, close + wholeMinutes(lag.usual)]
   const spread = lag === null ? Math.floor((due - close) / 4) : lag.late - lag.usual
   const floorAt = earliest(line, t)
   const polls = [...(looks ? before : []), due].map((instant) => Math.max(instant, floorAt))

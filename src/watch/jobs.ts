@@ -1,18 +1,19 @@
 import type { Catalogue } from '../catalog/catalogue.ts'
 import type { Selection, Wanted } from '../catalog/series.ts'
 import type { Settings } from '../config/settings.ts'
-import type { LakeError } from '../errors.ts'
+import { LakeError } from '../errors.ts'
 import type { RewriteDeps } from '../ledger/commit.ts'
-import type { AskingDeps } from '../ledger/connection.ts'
+import type { AskingDeps, BesideDeps } from '../ledger/connection.ts'
 import type { JobDeps, RunEnd } from '../ledger/job.ts'
 import { fetchSeries } from '../metrics/fetch.ts'
+import { askLagStats, type LagHint } from '../metrics/lag-stats.ts'
 import { type IngestSummary, verdict } from '../metrics/tally.ts'
 import { registrySync } from '../registry/snapshot-and-sync.ts'
 import { verdictOf } from '../registry/run.ts'
-import { type Instant, parseInstant } from '../time.ts'
+import { day, type Instant, parseInstant } from '../time.ts'
 import { mergeDue, mergeVerdict } from '../upkeep/compact.ts'
 import { buildViews } from '../views/build.ts'
-import type { Learnt } from './due.ts'
+import { enough, type Learnt } from './due.ts'
 import { type LakeNow, lagsNow, lakeNow } from './lake.ts'
 
 /** What came of asking an API. */
@@ -57,13 +58,14 @@ export interface JobsInput {
 }
 
 /** The world behind one job, made anew for each: its clock begins with the wall clock of that moment. */
-type JobWorld = (command: string) => Omit<AskingDeps & RewriteDeps, 'atEnd'>
+type JobWorld = (command: string) => Omit<AskingDeps & RewriteDeps & BesideDeps, 'atEnd'>
 
 /** The jobs on a real lake. */
 export function jobsOn(input: JobsInput, world: JobWorld): WatchJobs {
   const { settings, catalogue, selections, watches } = input
   const root = settings.data
   const own = watches.metrics ? selections : []
+  const hinted = hintsOf({ settings, catalogue }, world)
   let seen: LakeNow | null = null
   const common = { settings, catalogue, maxRequests: null, providerMoved: false, gapsOnly: false } as const
   return {
@@ -71,7 +73,13 @@ export function jobsOn(input: JobsInput, world: JobWorld): WatchJobs {
       seen = await lakeNow(root, catalogue, own, dayBegin, seen)
       return { ...seen, watchesRegistry: watches.registry }
     },
-    lags: async (wanted) => await lagsNow(root, catalogue, wanted),
+    lags: async (wanted) => {
+      const arrived = await lagsNow(root, catalogue, wanted)
+      const unsure = wanted.filter(({ endpoint, series }) => {
+        return (arrived.get(`${endpoint.path} ${series.interval}`)?.observations ?? 0) < enough
+      })
+      return withHints(arrived, unsure, await hinted(unsure))
+    },
     fetch: async (only, budget) => {
       const deps = { ...world('watch'), onEvent: () => undefined }
       const now = Math.floor(deps.now() / 1000)
@@ -89,6 +97,41 @@ export function jobsOn(input: JobsInput, world: JobWorld): WatchJobs {
     },
     tidy: async () => await tidied(input, world('watch')),
   }
+}
+
+/** What the provider tells of the lags of these series; asked for once a day. */
+function hintsOf(
+  provider: Pick<JobsInput, 'settings' | 'catalogue'>,
+  world: JobWorld,
+): (wanted: readonly Wanted[]) => Promise<ReadonlyMap<string, LagHint>> {
+  let known: ReadonlyMap<string, LagHint> = new Map()
+  let askedAt = Number.NEGATIVE_INFINITY
+  return async (wanted) => {
+    const deps = world('watch')
+    if (wanted.length === 0 || Math.abs(deps.now() - askedAt) < day * 1000) return known
+    askedAt = deps.now()
+    try {
+      known = await askLagStats(provider, wanted, deps)
+    } catch (error) {
+      // Nobody waits for a hint; what stands in the way of asking stands in the way of fetching, too.
+      if (!(error instanceof LakeError)) throw error
+    }
+    return known
+  }
+}
+
+function withHints(
+  seen: ReadonlyMap<string, Learnt>,
+  unsure: readonly Wanted[],
+  hints: ReadonlyMap<string, LagHint>,
+): ReadonlyMap<string, Learnt> {
+  const merged = new Map(seen)
+  for (const { endpoint, series } of unsure) {
+    const told = hints.get(endpoint.path)
+    const key = `${endpoint.path} ${series.interval}`
+    if (told !== undefined) merged.set(key, { ...(seen.get(key) ?? { observations: 0, lag: null }), told })
+  }
+  return merged
 }
 
 function askedOf({ version, requests, resume_at }: Pick<IngestSummary, 'version' | 'requests' | 'resume_at'>) {

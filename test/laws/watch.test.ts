@@ -138,3 +138,32 @@ test('the machine clock steps back, ahead and back again: nothing is lost, and n
     const commits = (await commitTimes(rig.root)).filter((at) => at > begin + 120)
     expect(commits.length).toBeLessThanOrEqual(5 * 9)
   }))
+
+test('before ten points have come the lag that the provider tells says when to ask; it is asked for once a day', async () =>
+  await withRig(begin, async (rig) => {
+    const young = {
+      assets: ['BTC'],
+      paths: ['entities/active_count_pit'],
+      intervals: ['24h'],
+      since: Math.floor(begin / day) * day - 3 * day,
+    }
+    await rig.fetch(young)
+    await simulate(rig, { selections: [young], until: begin + 2.5 * day })
+    const hints = rig.sandbox.requests().filter(({ path }) => path === '/v1/metadata/metric/stats')
+    expect(hints.map(({ status, query }) => [status, query['a']])).toEqual([
+      [200, 'BTC'],
+      [200, 'BTC'],
+      [200, 'BTC'],
+    ])
+    // The rule says two hours, and half way to it is an hour; the points come 10 to 115 minutes after their interval.
+    const t = Math.floor(begin / day) * day
+    for (const close of [t + day, t + 2 * day]) {
+      const asked = pointRequests(rig).filter(({ at }) => at > close && at < close + day / 2)
+      expect(asked.length).toBeGreaterThan(0)
+      expect(asked.length).toBeLessThanOrEqual(4)
+      expect(asked[0]?.at).toBeGreaterThan(close + 62 * 60)
+      expect(asked[0]?.at).toBeLessThan(close + 100 * 60)
+    }
+    const [first, second] = await sightings(rig.root, t)
+    expect([first?.t, second?.t]).toEqual([t, t + day])
+  }))

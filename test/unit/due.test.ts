@@ -132,6 +132,24 @@ describe('the next point', () => {
     expect([stated.due, stated.poll]).toEqual([end(t, '24h') + 2 * hour, end(t, '24h') + 2 * hour])
   })
 
+  test('until then by the lag that the provider tells: once in its middle, once at its end, never before a stated rule', () => {
+    const t = at('2024-03-01')
+    const few: Learnt = { observations: 0, lag: null, told: { usual: 200, late: 1150 } }
+    const now = at('2024-03-01T12:00:00Z')
+    const [first, second] = [end(t, '24h') + 240, end(t, '24h') + 1200]
+    const one = want('24h', lagOf(2 * hour))
+    expect(sure(next(one, upTo(t), now, { lag: few }))).toMatchObject({ due: second, poll: first, by: 'told' })
+    const polled = new Map([[one.series.id, first + 1]])
+    expect(sure(next(one, upTo(t), first + 2, { lag: few, polled }))).toMatchObject({
+      due: second,
+      poll: second,
+      by: 'told',
+    })
+    const stated = sure(next(want('24h', lagOf(2 * hour, 'stated')), upTo(t), now, { lag: few }))
+    expect([stated.due, stated.poll]).toEqual([end(t, '24h') + 2 * hour, end(t, '24h') + 2 * hour])
+    expect(sure(next(one, upTo(t), now, { lag: { ...few, ...told } }))).toMatchObject({ by: 'learnt' })
+  })
+
   test('of what was never asked, has nothing, is refused, withdrawn, over, or not begun', () => {
     const now = at('2024-03-10T12:00:00Z')
     const t = at('2024-03-10')

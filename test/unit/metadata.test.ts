@@ -15,6 +15,7 @@ const keys = {
   parameters: 'parameters',
   timerange: 'timerange',
   min: 'min',
+  stats: '/v1/metadata/metric/stats?path=/{path}&a={asset}',
 }
 const read = (value: unknown) => readMetadata(JSON.stringify(value), keys)
 
