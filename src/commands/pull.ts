@@ -71,10 +71,12 @@ function restoredInWords(data: string, { source, version, files, bytes: size }: 
   return `${data} is version ${version} of ${source}: ${count} came, every file is as its journal says\n`
 }
 
-function inWords(data: string, { source, version, before, files, bytes: size, stamps }: Pulled): string {
-  if (version === before && files + stamps === 0) return `${data} mirrors version ${version} of ${source} already\n`
+function inWords(data: string, { source, version, before, files, bytes: size, stamps, rewritten }: Pulled): string {
+  const anew = rewritten ? `; version ${before} was written anew there, and so it was here` : ''
+  if (version === before && files + stamps === 0 && !rewritten)
+    return `${data} mirrors version ${version} of ${source} already\n`
   const count = `${several(files, 'file')}, ${bytes(size)}`
-  return `${data} mirrors version ${version} of ${source}: ${count} came\n`
+  return `${data} mirrors version ${version} of ${source}: ${count} came${anew}\n`
 }
 
 /** `backup DEST`: the lake a second time, for `restore`. */

@@ -15,7 +15,7 @@ import {
 } from './draft.ts'
 import { type CoverageRow, encodeEntry, type Entry, type FileEntry, type Provider } from './entry.ts'
 import type { Micros } from '../time.ts'
-import { appendEntry } from './journal.ts'
+import { appendEntry, asideDigest } from './journal.ts'
 import { entryFile, inLake } from '../store/layout.ts'
 import type { Head, Ledger } from './ledger.ts'
 import { lockCommit } from '../store/lock.ts'
@@ -108,7 +108,8 @@ async function publish(ledger: Ledger, disk: Disk, news: Entry, draft: Draft): P
     const add: FileEntry[] = []
     for (const file of draft.add ?? []) add.push(await place(ledger.root, disk, file, moved))
     for (const folder of new Set(moved.map((path) => dirname(inLake(ledger.root, path))))) await disk.syncFolder(folder)
-    const entry: Entry = { ...news, files: { ...news.files, add } }
+    const replaced = await asideDigest(ledger.root, news.version)
+    const entry: Entry = { ...news, files: { ...news.files, add }, ...(replaced !== null && { replaces: replaced }) }
     const sealed = encodeEntry(entry)
     const own = ledger.rehearse(sealed.text, entryFile(entry.version))
     const digest = await appendEntry(disk, ledger.root, entry, draft.run.replaceAll(/[^\w-]/g, '_'), sealed)

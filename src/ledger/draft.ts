@@ -73,7 +73,7 @@ export function listedAs(
 export const withoutPoints = { metric: null, interval: null, min_t: null, max_t: null, digest: null } as const
 
 /** What the commit itself writes into an entry. */
-type Framed = 'schema_version' | 'lake' | 'version' | 'previous' | 'committed_at' | 'program' | 'files'
+type Framed = 'schema_version' | 'lake' | 'version' | 'previous' | 'replaces' | 'committed_at' | 'program' | 'files'
 
 /**
  * Everything that one commit brings; what is left out is empty. Of the series, which the other parts name, known ones are

@@ -216,6 +216,8 @@ const entryFields = {
   version: count,
   /** SHA-256 of the entry before; null for the first. */
   previous: orNull(text),
+  /** SHA-256 of the entry of this number that was set aside because it could not be applied. */
+  replaces: maybe(text),
   /** Strictly increasing from version to version, even if the clock steps back. */
   committed_at: whole,
   /** Name and version of the program that wrote it. */

@@ -1,6 +1,6 @@
 import { readText } from '../store/files.ts'
 import { LakeError } from '../errors.ts'
-import { type Disk, entriesIn, makeFolder } from '../store/disk.ts'
+import { type Disk, entriesIn, makeFolder, namesIn } from '../store/disk.ts'
 import { decodeEntry, type Entry, encodeEntry, putItBack } from './entry.ts'
 import { entryFile, inLake, parseJournalName, places } from '../store/layout.ts'
 
@@ -122,6 +122,15 @@ export async function appendEntry(
   }
   await disk.syncFolder(folder)
   return digest
+}
+
+/** The digest of the entry of this number that was set aside; of several the last in the order of names, null for none. */
+export async function asideDigest(root: string, version: number): Promise<string | null> {
+  const digests = (await namesIn(inLake(root, places.aside))).flatMap((name) => {
+    const [, number, digest] = /^(\d{10,15})-([0-9a-f]{64})\.json$/.exec(name) ?? []
+    return digest !== undefined && Number(number) === version ? [digest] : []
+  })
+  return digests.at(-1) ?? null
 }
 
 function broken(version: number, expected: string, got: string): LakeError {

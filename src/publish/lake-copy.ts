@@ -1,6 +1,7 @@
 import pLimit from 'p-limit'
 import { LakeError, usage } from '../errors.ts'
 import { writeCheckpoint } from '../ledger/checkpoint.ts'
+import { decodeEntry } from '../ledger/entry.ts'
 import { heldStamps, liveFiles } from '../ledger/held.ts'
 import { isFolded, type Listing } from '../ledger/journal.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -59,6 +60,8 @@ export interface Copied {
   readonly bytes: number
   readonly entries: number
   readonly stamps: number
+  /** The newest entry was written anew where the lake is, and so it was here. */
+  readonly rewritten: boolean
 }
 
 const mostTries = 5
@@ -101,20 +104,20 @@ async function copyOnce(input: CopyInput, deps: CopyDeps): Promise<Copied> {
   if (lake === null) throw new RangeError('a version without a lake')
   await agree(input, lake, target)
   const before = target.newest
-  const ahead = { lake, version: before, before, files: 0, bytes: 0, entries: 0, stamps: 0 }
+  const ahead = { lake, version: before, before, files: 0, bytes: 0, entries: 0, stamps: 0, rewritten: false }
   // What another publisher has brought further is left as it is.
   if (before > version && input.until !== undefined) return ahead
-  await refuseFork(input, staged, target)
+  const rewritten = await followsOn(input, staged, target)
   if (!(await to.read(places.marker)))
     await to.create(places.marker, mirrorMarker(lake, provider?.synthetic ?? false, input.mirrorOf(lake)))
   const needed = await neededBy(staged, from, held?.place)
   const { stand, ...moved } = await bringFiles(input, needed.files, deps)
   await bringRuns(to, staged.root)
   const stamps = await bringNotes(to, staged.root, needed.notes)
-  const step = { staged, target, leap: leaps(staged.index, before, stand) }
+  const step = { staged, target, rewritten, leap: rewritten || leaps(staged.index, before, stand) }
   input.beforeJournal?.()
   const entries = await bringJournal(to, step)
-  return { lake, version, before, ...moved, entries, stamps }
+  return { lake, version, before, ...moved, entries, stamps, rewritten }
 }
 
 /** The target must be empty, or a mirror of the same lake. */
@@ -131,12 +134,17 @@ async function agree({ from, to }: CopyInput, lake: string, target: Listing): Pr
   })
 }
 
-/** Where the target's newest entry is another one at the source, that one went back or is another copy of the lake. */
-async function refuseFork({ from, to, scratch }: CopyInput, staged: StagedJournal, target: Listing): Promise<void> {
+/** Whether the target's newest entry was written anew at the source; any other difference between both is refused. */
+async function followsOn({ from, to, scratch }: CopyInput, staged: StagedJournal, target: Listing): Promise<boolean> {
   const { newest } = target
   const digest = await newestDigest(to, target, `${scratch}/target`)
+  if (digest === null) return false
   const there = versionDigest(staged.index, newest)
-  if (digest === null || there === digest) return
+  if (there === digest) return false
+  if (staged.entries.includes(newest)) {
+    const text = await readBytes(inLake(staged.root, entryFile(newest)))
+    if (decodeEntry(text.toString(), entryFile(newest)).entry.replaces === digest) return true
+  }
   throw new LakeError('integrity', {
     subject: `${from.uri}: version ${newest}`,
     expected: `the entry that ${to.uri} holds, ${digest.slice(0, 12)}`,
@@ -217,24 +225,27 @@ function leaps(index: Ledger, before: number, stand: ReadonlySet<string>): boole
 interface Step {
   readonly staged: StagedJournal
   readonly target: Listing
+  readonly rewritten: boolean
   /** From the version before to the newest in one step: by a checkpoint of the newest, which is one file. */
   readonly leap: boolean
 }
 
 /** A checkpoint makes older entries superfluous; without one each entry, in their order, is a commit. */
-async function bringJournal(to: Destination, { staged, target, leap }: Step): Promise<number> {
+async function bringJournal(to: Destination, { staged, target, rewritten, leap }: Step): Promise<number> {
   const { root, index } = staged
   const { version } = index.head()
   if (leap) await writeCheckpoint(realDisk, index)
   const there = target.checkpoints.at(-1) ?? 0
   const base = leap ? version : Math.max(staged.checkpoint ?? 0, there)
-  if (base > there) await to.put(checkpointFile(base), inLake(root, checkpointFile(base)))
+  if (rewritten) await to.remove(entryFile(target.newest))
+  if (base > there || rewritten) await to.put(checkpointFile(base), inLake(root, checkpointFile(base)))
   for (const one of target.entries.filter((entry) => entry < base)) await to.remove(entryFile(one))
   for (const one of target.checkpoints.filter((checkpoint) => checkpoint < base)) await to.remove(checkpointFile(one))
   // The newest entry stands beside its checkpoint: by it the next copy knows where this one ended.
-  const fresh = staged.entries.filter((one) => (one > target.newest && !leap) || one === version)
+  const held = rewritten ? target.newest - 1 : target.newest
+  const fresh = staged.entries.filter((one) => (one > held && !leap) || one === version)
   for (const one of fresh) await bringEntry(to, root, entryFile(one))
-  return version - target.newest
+  return version - target.newest + (rewritten ? 1 : 0)
 }
 
 async function bringEntry(to: Destination, root: string, path: string): Promise<void> {

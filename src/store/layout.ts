@@ -49,6 +49,7 @@ export function inLake(root: string, path: string): string {
 /** The folders and single files of a lake, relative to it. */
 export const places = {
   journal: 'journal',
+  aside: 'journal/aside',
   marker: 'lake.json',
   ledger: 'ledger.sqlite',
   points: 'points',
@@ -80,6 +81,11 @@ export function entryFile(version: number): string {
 /** `journal/0000000012.checkpoint.jsonl`: everything up to and including that version. */
 export function checkpointFile(version: number): string {
   return `${places.journal}/${pad(version)}.checkpoint.jsonl`
+}
+
+/** `journal/aside/0000000012-<sha256>.json`: an entry that could not be applied, and the digest that its successor names. */
+export function asideFile(version: number, digest: string): string {
+  return `${places.aside}/${versioned(version, digest)}.json`
 }
 
 /** `0000000012-<name>`: how the names of all data files begin. */

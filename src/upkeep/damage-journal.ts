@@ -1,13 +1,13 @@
 import { LakeError } from '../errors.ts'
 import { checkpointHeader } from '../ledger/checkpoint.ts'
-import { refuseNewer } from '../ledger/entry.ts'
+import { openSealed, refuseNewer, sha256 } from '../ledger/entry.ts'
 import { soundly } from '../ledger/fold.ts'
 import { isFoldedSince, type Listing, listJournal, readEntry, type Sealed } from '../ledger/journal.ts'
 import { Ledger } from '../ledger/ledger.ts'
-import { metaLeft } from '../store/database.ts'
-import { statOf } from '../store/disk.ts'
-import { checkpointFile, entryFile, inLake, places } from '../store/layout.ts'
+import { type Disk, entriesIn, makeFolder, statOf } from '../store/disk.ts'
+import { asideFile, checkpointFile, entryFile, inLake, parseJournalName, places } from '../store/layout.ts'
 import { type Damage, finding } from './findings.ts'
+import { textOf } from '../store/files.ts'
 
 /** The journal as it can be read. */
 export interface JournalHealth {
@@ -40,29 +40,7 @@ export async function checkJournal(root: string): Promise<JournalHealth> {
   const health = await healthOf(root, listed)
   // What was folded meanwhile is not lost.
   const folded = health.findings.length > 0 && (await isFoldedSince(root, listed))
-  return folded ? await checkJournal(root) : await withUnfit(root, health)
-}
-
-/**
- * Programs of before could commit an entry that nobody can apply: where the index does not get to the end of a journal that
- * reads well, it is the last one, and as good as torn.
- */
-async function withUnfit(root: string, health: JournalHealth): Promise<JournalHealth> {
-  const { newest, reach } = health
-  if (reach < newest || health.newer || (metaLeft(inLake(root, places.ledger), 'version') ?? 0) >= newest) return health
-  try {
-    using _ = await Ledger.inMemory(root)
-    return health
-  } catch (error) {
-    if (!(error instanceof LakeError) || error.kind !== 'integrity') throw error
-    const torn = finding(
-      'entry_torn',
-      entryFile(newest),
-      `it cannot be applied: ${error.complaints[0]?.got ?? error.message}`,
-    )
-    const findings = [...health.findings, torn]
-    return { ...health, findings, reach: newest - 1, broken: [newest], torn: [...health.torn, torn.path] }
-  }
+  return folded ? await checkJournal(root) : health
 }
 
 async function healthOf(root: string, { entries, checkpoints, newest }: Listing): Promise<JournalHealth> {
@@ -171,6 +149,12 @@ async function headerOrProblem(root: string, version: number): Promise<Header | 
   }
 }
 
+/** The findings of `strayFolders`. */
+export async function checkStrays(root: string): Promise<Damage[]> {
+  const found = 'a folder stands where an entry will'
+  return (await strayFolders(root)).map((name) => finding('entry_stray', `${places.journal}/${name}`, found))
+}
+
 /** Files of runs that the ledger has read, that are not there any more, and that no sound checkpoint stands in for. */
 export async function checkRuns(ledger: Ledger): Promise<Damage[]> {
   const missing = new Map<string, number>()
@@ -198,4 +182,72 @@ export async function checkRuns(ledger: Ledger): Promise<Damage[]> {
 function offsetsOf(ledger: Ledger): Map<string, number> {
   const rows = ledger.statement('SELECT name, offset FROM run_files ORDER BY name').all()
   return new Map(rows.map((row) => [String(row['name']), Number(row['offset'])]))
+}
+
+/** A last entry that was written as it is and yet cannot be applied to the lake before it. */
+export interface Unfit {
+  readonly version: number
+  readonly digest: string
+  /** Why. */
+  readonly found: string
+}
+
+/**
+ * The journal's last entry, if its bytes are sound and everything before it is, but it cannot be applied. Programs of
+ * before could commit such a one; no command opens the lake while it stands there.
+ */
+export async function unfitEntry(root: string): Promise<Unfit | undefined> {
+  const { newest: version, folded } = await listJournal(root)
+  if (folded >= version) return undefined
+  const text = await textOf(inLake(root, entryFile(version)))
+  const digest = text === undefined ? undefined : soundDigest(text, version)
+  if (text === undefined || digest === undefined) return undefined
+  using before = await Ledger.inMemory(root, version - 1).catch(() => undefined)
+  if (before?.head().version !== version - 1) {
+    before?.close()
+    return undefined
+  }
+  try {
+    const { entry } = before.rehearse(text, entryFile(version))
+    const follows = entry.version === version && entry.previous === before.head().digest
+    return follows ? undefined : { version, digest, found: 'it does not follow the entry before it' }
+  } catch (error) {
+    if (!(error instanceof LakeError) || error.kind !== 'integrity') throw error
+    const [complaint] = error.complaints
+    return { version, digest, found: `it cannot be applied: ${complaint?.got ?? error.message}` }
+  }
+}
+
+/** The digest of a text of this program's schema whose bytes are as they were written. */
+function soundDigest(text: string, version: number): string | undefined {
+  try {
+    const { body, digest } = openSealed(text, entryFile(version))
+    const { schema_version } = JSON.parse(body) as { schema_version?: unknown }
+    refuseNewer(schema_version, entryFile(version))
+    return digest
+  } catch {
+    return undefined
+  }
+}
+
+/** Moves an unfit entry out of the journal; its successor takes its number and names its digest. Hold the commit lock. */
+export async function setAside(disk: Disk, root: string, { version, digest }: Unfit): Promise<string> {
+  await makeFolder(disk, inLake(root, places.aside))
+  await disk.move(inLake(root, entryFile(version)), inLake(root, asideFile(version, digest)))
+  for (const place of [places.aside, places.journal]) await disk.syncFolder(inLake(root, place))
+  return `${entryFile(version)} was set aside as ${asideFile(version, digest)}`
+}
+
+/** Folders that bear the name of an entry or a checkpoint: no version can take that name. */
+export async function strayFolders(root: string): Promise<string[]> {
+  const entries = await entriesIn(inLake(root, places.journal))
+  return entries.filter((entry) => entry.isDirectory() && parseJournalName(entry.name)).map(({ name }) => name)
+}
+
+/** Moves such a folder where it is in nobody's way, whatever it holds. */
+export async function moveStray(disk: Disk, root: string, name: string, mark: number): Promise<string> {
+  const target = `${places.aside}/${name}-${sha256(`${name} ${mark}`).slice(0, 8)}`
+  await makeFolder(disk, inLake(root, places.aside))
+  await disk.move(inLake(root, `${places.journal}/${name}`), inLake(root, target))
+  return `${places.journal}/${name} was moved to ${target}`
 }

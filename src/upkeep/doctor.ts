@@ -31,6 +31,7 @@ import { type ForgottenLoss, forgetLost } from './forget.ts'
 import { judgeLake, type Judgement, lostDamage, moveFound, type Way } from './judgement.ts'
 import { whatIsLeft } from '../store/parquet.ts'
 import {
+  clearJournal,
   clearViews,
   foldIndex,
   forgetStamps,
@@ -43,7 +44,7 @@ import {
   tidy,
 } from './repair.ts'
 import { checkClock, mendClock } from './clock-ahead.ts'
-import { checkRuns } from './damage-journal.ts'
+import { checkStrays, checkRuns } from './damage-journal.ts'
 import { readManifest } from '../views/manifest.ts'
 import { whole } from '../words/figures.ts'
 
@@ -121,14 +122,14 @@ async function mendIndex(
   first: Judgement,
   deps: DoctorDeps,
 ): Promise<string[]> {
-  const done: string[] = []
+  const done = repair ? await clearJournal(root, deps) : []
   const rebuilt = async (): Promise<string[]> => (await ifSound(async () => await rebuildIndex(root, deps))) ?? []
   const steps: Partial<Record<Way, () => Promise<string[]>>> = {
     rebuild: rebuilt,
     fold: async () => await foldIndex(root, deps),
     back: async () => await goBack(root, deps),
   }
-  let judged = first
+  let judged = done.length > 0 ? await judgeLake(root) : first
   for (let step = 0; repair === true && step < Object.keys(steps).length; step++) {
     const now = (await steps[judged.way]?.()) ?? []
     if (now.length === 0) break
@@ -246,6 +247,7 @@ async function look(input: DoctorInput, deps: DoctorDeps, known?: Judgement): Pr
   if (judged.way !== 'newer') {
     if (judged.way === 'whole' && ledger && writable && (await differs(ledger)))
       findings.push(finding('ledger_differs', places.ledger, 'it says something else than the journal beside it'))
+    findings.push(...(await checkStrays(root)))
     if (ledger) {
       files = await checkFiles(ledger, thorough)
       const seen = { ledger, root: resolve(root), thorough, now: deps.nowMicros(), damaged: files.damaged }
@@ -268,7 +270,7 @@ async function look(input: DoctorInput, deps: DoctorDeps, known?: Judgement): Pr
 /** The index to look through, by the way that is judged right: the sound one, one made in memory, or the one that was left. */
 async function openAnyhow(root: string, { way, journal }: Judgement): Promise<Ledger | undefined> {
   if (way === 'newer' || way === 'adopt') return undefined
-  if (way === 'fold' || way === 'copy') return Ledger.asLeft(root)
+  if (way === 'unfit' || way === 'fold' || way === 'copy') return Ledger.asLeft(root)
   if (way === 'whole') return await Ledger.openToRead(root)
   return await ifSound(async () => await Ledger.inMemory(root, journal.reach))
 }

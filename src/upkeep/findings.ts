@@ -39,6 +39,9 @@ const kinds = {
   journal_lost: damage(
     'put journal/ back from a copy of the lake; without one pitlake doctor --adopt makes a journal anew for the files that hold together and moves the others, and pitlake doctor --repair moves all of it to a folder found-<instant>, so that a new lake can be begun; neither removes anything',
   ),
+  entry_unfit: damage(
+    'run pitlake doctor --repair: it moves this one entry to journal/aside/, and what it brought is asked for again',
+  ),
   entry_lost: damage(entry),
   entry_torn: damage(entry),
   checkpoint_torn: damage('run pitlake doctor --repair'),
@@ -68,6 +71,7 @@ const kinds = {
   views_missing: damage(views),
   views_torn: damage(views),
   views_moved: damage(views),
+  entry_stray: notice('nothing reads it; pitlake doctor --repair moves it to journal/aside/'),
   orphans: notice('nothing reads them; the next fetch or pitlake doctor --repair sweeps them away'),
   stale_lock: notice('it holds nothing back; pitlake doctor --repair removes the note'),
   disk_full: notice('make room: pitlake vacuum removes what no kept version needs'),

@@ -1,4 +1,4 @@
-import { checkJournal, type JournalHealth } from './damage-journal.ts'
+import { checkJournal, type JournalHealth, type Unfit, unfitEntry } from './damage-journal.ts'
 import { bytesProblem, type CommitDeps } from '../ledger/commit.ts'
 import { filesOnDisk } from '../ledger/held.ts'
 import { listJournal } from '../ledger/journal.ts'
@@ -9,7 +9,7 @@ import { metaLeft } from '../store/database.ts'
 import { codeOf, isWritable, makeFolder, realDisk } from '../store/disk.ts'
 import { isThere } from '../store/files.ts'
 import { dataFooters, type Found } from '../store/parquet.ts'
-import { inLake, instantName, ownFolders, places } from '../store/layout.ts'
+import { entryFile, inLake, instantName, ownFolders, places } from '../store/layout.ts'
 import { mirrorOf, readMarker } from '../store/marker.ts'
 import { type Damage, finding, instead } from './findings.ts'
 import { lockCommit } from '../store/lock.ts'
@@ -26,7 +26,7 @@ import { whole } from '../words/figures.ts'
  * index is a later one's, whose files are not here; `fold` what the index knows into a checkpoint, since the journal lost
  * it; go `back` to the version before entries that nobody knows; `adopt` the data files, since neither explains them.
  */
-export type Way = 'whole' | 'newer' | 'rebuild' | 'copy' | 'fold' | 'back' | 'adopt'
+export type Way = 'whole' | 'newer' | 'unfit' | 'rebuild' | 'copy' | 'fold' | 'back' | 'adopt'
 
 /** Who is right, and what is wrong with the others. */
 export interface Judgement {
@@ -46,6 +46,8 @@ function remedyOf(way: Way, { reach, newest }: JournalHealth): string | undefine
 export async function judgeLake(root: string): Promise<Judgement> {
   const journal = await checkJournal(root)
   if (journal.newer) return { way: 'newer', journal, findings: journal.findings }
+  const unfit = await unfitEntry(root)
+  if (unfit) return { way: 'unfit', journal, findings: unfitFindings(journal, unfit) }
   // Where nothing can be written an index is made in memory.
   const { ledger, found } = isWritable(root) ? await judgeIndex(root, journal) : { ledger: undefined, found: null }
   using _ = ledger
@@ -54,6 +56,11 @@ export async function judgeLake(root: string): Promise<Judgement> {
   const remedy = remedyOf(way, journal)
   const findings = [...journal.findings, ...(found ? [found] : []), ...(ahead ? [ahead.damage] : [])]
   return { way, journal, findings: findings.map((damage) => ({ ...damage, ...(remedy && { remedy }) })) }
+}
+
+function unfitFindings({ findings }: JournalHealth, { version, found }: Unfit): Damage[] {
+  const path = entryFile(version)
+  return [...findings.filter((one) => one.path !== path), finding('entry_unfit', path, found)]
 }
 
 interface Ahead {

@@ -1,6 +1,6 @@
 import { writeCheckpoint } from '../ledger/checkpoint.ts'
 import { bytesProblem, commit, type CommitDeps, sha256File, type StagedFile } from '../ledger/commit.ts'
-import { checkJournal, checkRuns } from './damage-journal.ts'
+import { checkJournal, checkRuns, moveStray, setAside, strayFolders, unfitEntry } from './damage-journal.ts'
 import { checkMarker, type DamagedFile, staleLocks, stampsHealth } from './findings.ts'
 import { exists, realDisk } from '../store/disk.ts'
 import { filesOnDisk, type HeldFile, listInstead, liveFiles, mergedFrom } from '../ledger/held.ts'
@@ -198,6 +198,17 @@ function relisted(file: HeldFile, label: string, version: number, n: number): St
   if (file.dropped_version === null) return listed
   const path = registryFile(file.table, versioned(version, `restored-${n}`), null)
   return { ...listed, temporary: file.path, path }
+}
+
+/** Takes out of the journal's way what no version can be made past: a last entry that cannot be applied, and folders. */
+export async function clearJournal(root: string, deps: CommitDeps): Promise<string[]> {
+  const disk = deps.disk ?? realDisk
+  await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
+  const done: string[] = []
+  for (const name of await strayFolders(root)) done.push(await moveStray(disk, root, name, deps.nowMicros()))
+  const unfit = await unfitEntry(root)
+  if (unfit) done.push(await setAside(disk, root, unfit))
+  return done
 }
 
 /** What was rebuilt, told one by one, and why the others were not, by path. */

@@ -1,11 +1,12 @@
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { exitCode, type LakeError } from '../../src/errors.ts'
 import { type DoctorInput, examine } from '../../src/upkeep/doctor.ts'
 import { priceOf } from '../../src/metrics/plan.ts'
 import { commit, type Draft } from '../../src/ledger/commit.ts'
 import { decodeEntry, type Entry, encodeEntry, seal } from '../../src/ledger/entry.ts'
-import { heldCoverage, heldState } from '../../src/ledger/held.ts'
+import { heldCoverage, heldState, liveFiles } from '../../src/ledger/held.ts'
 import { readEntry } from '../../src/ledger/journal.ts'
 import { entryFile, inLake } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
@@ -150,21 +151,60 @@ describe('a last entry that cannot be applied', () => {
       const opened = await Ledger.open(root).catch((error: unknown) => error)
       expect([exitCode(opened), (opened as LakeError).message]).toEqual([4, expect.stringContaining('pitlake doctor')])
       const found = await look(root)
-      expect(damages(found)).toEqual(['entry_torn'])
+      expect(damages(found)).toEqual(['entry_unfit'])
       expect(found.findings[0]?.remedy).toContain('--repair')
       const mended = await look(root, { repair: true })
       expect(damages(mended)).toEqual([])
       expect(mended.version).toBe(3)
-      const aside = `${entryFile(4)}.damaged`
-      expect(readFileSync(inLake(root, aside), 'utf8')).toContain(digest)
+      const aside = `journal/aside/0000000004-${digest}.json`
+      expect(decodeURIComponent(readFileSync(inLake(root, aside), 'utf8')).length).toBeGreaterThan(100)
       const ledger = await Ledger.open(root)
       await commit(ledger, draftOf(root, 3), commitDeps())
       await commit(ledger, draftOf(root, 4), commitDeps())
+      expect((await readEntry(root, 4)).entry.replaces).toBe(digest)
+      expect((await readEntry(root, 5)).entry.replaces).toBeUndefined()
       expect(heldCoverage(ledger).size).toBeGreaterThan(0)
       ledger.close()
       expect(existsSync(inLake(root, aside))).toBe(true)
       rmSync(inLake(root, 'ledger.sqlite'))
       expect(damages(await look(root, { rebuildLedger: true }))).toEqual([])
     })
+  })
+
+  test('only such a one: a sound entry, one in the middle, and torn bytes stay where they are', async () => {
+    await inFolder(async (root) => {
+      ;(await lakeOf(root, 3)).close()
+      await look(root, { repair: true })
+      expect(existsSync(inLake(root, 'journal/aside'))).toBe(false)
+      const text = readFileSync(inLake(root, entryFile(3)), 'utf8')
+      writeFileSync(inLake(root, entryFile(3)), text.replace('fetch', 'fitch'))
+      rmSync(inLake(root, 'ledger.sqlite'))
+      await look(root, { repair: true })
+      expect(existsSync(inLake(root, 'journal/aside'))).toBe(false)
+    })
+  })
+})
+
+test('a folder where an entry should be is passed over, told, and moved by doctor', async () => {
+  await inFolder(async (root) => {
+    const ledger = await lakeOf(root, 2)
+    for (const name of ['0000000099.json', '0000000003.json', '0000000002.checkpoint.jsonl'])
+      mkdirSync(join(root, 'journal', name, 'inner'), { recursive: true })
+    writeFileSync(join(root, 'journal/0000000099.json/mine.txt'), 'mine')
+    ledger.close()
+    expect(damages(await look(root))).toEqual(['entry_stray', 'entry_stray', 'entry_stray'])
+    const again = await Ledger.open(root)
+    expect(liveFiles(again)).toHaveLength(2)
+    again.close()
+    const mended = await look(root, { repair: true })
+    expect(damages(mended)).toEqual([])
+    expect(mended.mended.filter((text) => text.includes('aside'))).toHaveLength(3)
+    const kept = readdirSync(join(root, 'journal/aside'), { recursive: true }).filter((name) =>
+      String(name).endsWith('mine.txt'),
+    )
+    expect(kept).toHaveLength(1)
+    const after = await Ledger.open(root)
+    expect((await commit(after, draftOf(root, 2), commitDeps())).version).toBe(3)
+    after.close()
   })
 })

@@ -2,6 +2,7 @@ import { cpSync, existsSync, readdirSync, readFileSync, rmSync, truncateSync, wr
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { exitCode } from '../../src/errors.ts'
+import { setAside } from '../../src/upkeep/damage-journal.ts'
 import { writeCheckpoint } from '../../src/ledger/checkpoint.ts'
 import { filesOnDisk, liveFiles } from '../../src/ledger/held.ts'
 import { listJournal } from '../../src/ledger/journal.ts'
@@ -43,7 +44,7 @@ describe('a mirror', () => {
       const [source, mirror] = [join(folder, 'lake'), join(folder, 'mirror')]
       await grow(source, 0, 3)
       const first = await pulled(mirror, source)
-      expect(first).toMatchObject({ version: 3, before: 0, files: 3, entries: 3, removed: 0 })
+      expect(first).toMatchObject({ version: 3, before: 0, files: 3, entries: 3, rewritten: false, removed: 0 })
       await expectMirror(mirror, source)
       const before = tree(mirror)
       expect(await pulled(mirror, source)).toMatchObject({ version: 3, before: 3, files: 0, bytes: 0, entries: 0 })
@@ -260,6 +261,24 @@ describe('what does not fit is refused and named, and nothing of it is taken ove
         expect.stringContaining('an interrupt'),
       ])
     })
+  })
+})
+
+test('an entry that was set aside and written anew is written anew in the mirror', async () => {
+  await inFolder(async (folder) => {
+    const [source, mirror] = [join(folder, 'lake'), join(folder, 'mirror')]
+    await grow(source, 0, 3)
+    await pulled(mirror, source)
+    const digest =
+      (await Ledger.open(source).then((ledger) => {
+        using held = ledger
+        return held.head().digest
+      })) ?? ''
+    await setAside(realDisk, source, { version: 3, digest, found: '' })
+    ;(await Ledger.rebuild(source)).close()
+    await grow(source, 7, 2)
+    expect(await pulled(mirror, source)).toMatchObject({ before: 3, version: 4, rewritten: true, entries: 2 })
+    await expectMirror(mirror, source)
   })
 })
 

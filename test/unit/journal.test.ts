@@ -1,8 +1,8 @@
-import { readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { realDisk } from '../../src/store/disk.ts'
 import { canonical, decodeEntry, type Entry, encodeEntry, journalSchema } from '../../src/ledger/entry.ts'
-import { appendEntry, entriesAfter, listJournal } from '../../src/ledger/journal.ts'
+import { appendEntry, asideDigest, entriesAfter, listJournal } from '../../src/ledger/journal.ts'
 import { entryFile, inLake } from '../../src/store/layout.ts'
 import { appendFacts, readFacts } from '../../src/ledger/run-facts.ts'
 import { inFolder } from '../helpers/lakes.ts'
@@ -103,6 +103,17 @@ describe('the journal', () => {
       expect(await listJournal(root)).toMatchObject({ entries: [1], checkpoints: [] })
     }))
 })
+
+it('knows the digest of an entry that was set aside, of several the last, and of no other file', () =>
+  inFolder(async (root) => {
+    expect(await asideDigest(root, 3)).toBeNull()
+    mkdirSync(inLake(root, 'journal/aside'), { recursive: true })
+    const [first, last] = ['0a'.repeat(32), 'f1'.repeat(32)]
+    for (const name of [`0000000003-${last}`, `0000000003-${first}`, `0000000004-${first}`, `0000000003-${last}x`, '3'])
+      writeFileSync(inLake(root, `journal/aside/${name}.json`), '')
+    expect([await asideDigest(root, 3), await asideDigest(root, 4)]).toEqual([last, first])
+    expect(await asideDigest(root, 5)).toBeNull()
+  }))
 
 describe('run lines', () => {
   it('survive a cut: the torn line is passed over, later ones count', () =>
