@@ -90,13 +90,9 @@ test('every recipe of the cookbook finds something', async () => {
   expect(recipes.length).toBeGreaterThan(20)
   const empty: string[] = []
   for (const [title, sql] of recipes) {
-    const engine = await openQuery(data)
-    try {
-      const ready = await runScript(engine, sql, { folder: data, sleep: async () => await Promise.resolve() })
-      if ((await engine.rows(`FROM (${ready.text.replace(/;\s*$/, '')}) LIMIT 1`)).length === 0) empty.push(title)
-    } finally {
-      engine.close()
-    }
+    using engine = await openQuery(data)
+    const ready = await runScript(engine, sql, { folder: data, sleep: async () => await Promise.resolve() })
+    if ((await engine.rows(`FROM (${ready.text.replace(/;\s*$/, '')}) LIMIT 1`)).length === 0) empty.push(title)
   }
   expect(empty).toEqual([])
 })

@@ -27,6 +27,7 @@ import { answer, frozen, questions, withKept } from '../helpers/kept-lakes.ts'
 import { withLag } from '../helpers/lags.ts'
 import { shareOf, someOf } from '../helpers/shares.ts'
 import { withViews } from '../helpers/views.ts'
+import { reading } from '../helpers/ledgers.ts'
 
 const day = 86_400
 const start = 1_709_272_800
@@ -44,9 +45,8 @@ async function grow({ fetch, clock, root }: Pick<Rig, 'fetch' | 'clock' | 'root'
     clock.now += day
     await fetch(selection)
     if (n % 3 !== 2) continue
-    const ledger = await Ledger.open(root)
+    using ledger = await Ledger.open(root)
     await mergeSmallFiles(ledger, world(clock.now + 60))
-    ledger.close()
   }
 }
 
@@ -119,9 +119,7 @@ describe.each(shareOf(Object.entries(ways), 2))('a lake that was %s and lost its
 
 /** What the ledger keeps of each series. */
 async function held(root: string): Promise<unknown[]> {
-  const ledger = await Ledger.openToRead(root)
-  const rows = [...heldSeries(ledger).values()]
-  ledger.close()
+  const rows = await reading(root, (ledger) => [...heldSeries(ledger).values()])
   return rows
     .map(({ id, points: count, first_t, last_t, settled, interval }) => ({
       id,
@@ -146,11 +144,10 @@ describe.each(shareOf(['1/plain', '1/redated', '1/registry', '1/begun', '1/vacuu
       const asked = { ...questions, snapshots: 'SELECT snapshot_date, id FROM snapshots.products' }
       const wanted = Object.fromEntries(Object.keys(asked).map((name) => [name, told.asked[name]]))
       expect(await withViews(root, async (engine) => await answer(engine, asked))).toEqual(wanted)
-      const ledger = await Ledger.open(root)
+      using ledger = await Ledger.open(root)
       expect(heldVersions(ledger).map(({ job }) => job)).toEqual(['adopt'])
       expect([...heldCoverage(ledger).values()].flat()).toEqual([])
       expect(ledger.head().version).toBe(version)
-      ledger.close()
     })
   })
 })

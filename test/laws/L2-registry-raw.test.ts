@@ -14,6 +14,7 @@ import { rewriteDeps } from '../helpers/merging.ts'
 import { type RegistryRig, withRegistryRig } from '../helpers/registry-rig.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
+import { writing } from '../helpers/ledgers.ts'
 
 const now = Date.UTC(2026, 5, 1, 12) / 1000
 const day = 86_400
@@ -94,9 +95,8 @@ async function withDays(work: (root: string, rig: RegistryRig, small: SmallRegis
 }
 
 async function live(root: string): Promise<HeldFile[]> {
-  const ledger = await Ledger.open(root)
+  using ledger = await Ledger.open(root)
   const files = liveFiles(ledger).filter(({ table }) => table !== 'raw')
-  ledger.close()
   return [...new Map(files.map((file) => [file.path, file])).values()]
 }
 
@@ -172,9 +172,9 @@ test('L2: where a body is gone, what needs it is told to be beyond and nothing e
     const files = await live(root)
     const events = files.filter(({ table }) => table === 'events')
     const [, second] = events
-    const ledger = await Ledger.open(root)
-    const raw = liveFiles(ledger, { table: 'raw' }).find(({ added_version }) => added_version === second?.added_version)
-    ledger.close()
+    const raw = await writing(root, (ledger) =>
+      liveFiles(ledger, { table: 'raw' }).find(({ added_version }) => added_version === second?.added_version),
+    )
     rmSync(join(root, raw?.path ?? ''))
     harm(root, events)
     const done = await repair(root)

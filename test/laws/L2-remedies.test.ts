@@ -20,13 +20,14 @@ import { writeCheckpoint } from '../../src/ledger/checkpoint.ts'
 import { realDisk } from '../../src/store/disk.ts'
 import { filesOnDisk } from '../../src/ledger/held.ts'
 import { entryFile } from '../../src/store/layout.ts'
-import { Ledger } from '../../src/ledger/ledger.ts'
+import type { Ledger } from '../../src/ledger/ledger.ts'
 import { buildViews } from '../../src/views/build.ts'
 import { openQuery } from '../../src/query/lake.ts'
 import { type Rig, storedPoints, withRig } from '../helpers/fetching.ts'
 import { commitDeps } from '../helpers/lakes.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { need } from '../helpers/needs.ts'
+import { writing } from '../helpers/ledgers.ts'
 
 const now = Date.UTC(2024, 5, 5, 12) / 1000
 const selection = {
@@ -52,9 +53,7 @@ const deps = { ...commitDeps({ nowMicros: () => now * 1e6 }), space: async () =>
 const views = async (ledger: Ledger): Promise<unknown> => await buildViews(ledger, { catalogue, deps, force: true })
 
 async function stand(root: string): Promise<Stand> {
-  const ledger = await Ledger.open(root)
-  const { version } = ledger.head()
-  ledger.close()
+  const { version } = await writing(root, (ledger) => ledger.head())
   return { version, points: await storedPoints(root) }
 }
 
@@ -67,9 +66,7 @@ beforeAll(async () => {
       first = await stand(rig.root)
       await rig.fetch({ ...selection, assets: ['BTC', 'ETH'] })
       second = await stand(rig.root)
-      const ledger = await Ledger.open(rig.root)
-      await views(ledger)
-      ledger.close()
+      await writing(rig.root, async (ledger) => await views(ledger))
       renameSync(rig.root, sound)
       await new Promise<void>((done) => {
         finish = done
@@ -137,9 +134,9 @@ const harms: Readonly<Record<string, Harm>> = {
   },
   'a copy has a ledger that is ahead of its journal, and not its files': {
     does: async (root) => {
-      const ledger = await Ledger.open(root)
-      const late = filesOnDisk(ledger).filter(({ added_version }) => added_version > first.version)
-      ledger.close()
+      const late = await writing(root, (ledger) =>
+        filesOnDisk(ledger).filter(({ added_version }) => added_version > first.version),
+      )
       for (const { path } of late) rmSync(join(root, path))
       withoutEntries(root)
     },
@@ -167,9 +164,7 @@ const harms: Readonly<Record<string, Harm>> = {
   },
   'a torn checkpoint stands beside all entries': {
     does: async (root) => {
-      const ledger = await Ledger.open(root)
-      const version = await writeCheckpoint(realDisk, ledger)
-      ledger.close()
+      const version = await writing(root, async (ledger) => await writeCheckpoint(realDisk, ledger))
       truncateSync(join(root, `journal/${String(version).padStart(10, '0')}.checkpoint.jsonl`), 300)
     },
     journal: two,

@@ -56,18 +56,14 @@ async function pointsOf(root: string): Promise<string[]> {
 
 /** What the views say: the version that they are of, each point, and each version of a product. */
 async function asked(root: string) {
-  const session = await openQuery(root)
+  using session = await openQuery(root)
   const lines = async (sql: string): Promise<string[]> =>
     (await session.rows<{ line: string }>(`SELECT to_json(r) AS line FROM (${sql}) r ORDER BY 1`)).map(
       ({ line }) => line,
     )
-  try {
-    const [version] = await session.rows('SELECT version FROM lake_info')
-    const [points, products] = [await lines(`SELECT ${columns} FROM points`), await lines('FROM history.products')]
-    return { version: Number(version?.['version']), points, products }
-  } finally {
-    session.close()
-  }
+  const [version] = await session.rows('SELECT version FROM lake_info')
+  const [points, products] = [await lines(`SELECT ${columns} FROM points`), await lines('FROM history.products')]
+  return { version: Number(version?.['version']), points, products }
 }
 
 /** A copy of the sound lake where it was made. */

@@ -80,13 +80,9 @@ const namedAt = (ledger: Ledger, version?: number): string[] =>
 async function readAtOnce(lake: string): Promise<void> {
   if (!existsSync(join(lake, 'lake.duckdb'))) return
   try {
-    const session = await openQuery(lake)
-    try {
-      await session.rows('SELECT count(*), sum(v), max(observed_at) FROM points')
-      await session.rows('SELECT count(*) FROM versions')
-    } finally {
-      session.close()
-    }
+    using session = await openQuery(lake)
+    await session.rows('SELECT count(*), sum(v), max(observed_at) FROM points')
+    await session.rows('SELECT count(*) FROM versions')
   } catch (error) {
     expect(String(error)).toMatch(/pitlake views|pitlake doctor|No files found/)
   }

@@ -25,6 +25,7 @@ import { tryLock } from '../../src/store/lock.ts'
 import { type Rig, withRig } from '../helpers/fetching.ts'
 import { commitDeps, dump, stage } from '../helpers/lakes.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
+import { writing } from '../helpers/ledgers.ts'
 
 const now = Date.UTC(2024, 5, 5, 12) / 1000
 const selection = {
@@ -90,12 +91,8 @@ const kinds = ({ findings }: Diagnosis) => findings.map(({ kind, severity }) => 
 const at = (path: string) => inLake(rig.root, path)
 
 async function read<T>(look: (ledger: Ledger) => T): Promise<T> {
-  const ledger = await Ledger.openToRead(rig.root)
-  try {
-    return look(ledger)
-  } finally {
-    ledger.close()
-  }
+  using ledger = await Ledger.openToRead(rig.root)
+  return look(ledger)
 }
 
 const files = async (): Promise<FileEntry[]> => await read((ledger) => liveFiles(ledger, { table: 'points' }))
@@ -145,9 +142,7 @@ describe('the ledger', () => {
     await expectSound()
   })
   test('changed behind the back of the journal', async () => {
-    const ledger = await Ledger.open(rig.root)
-    ledger.exec('UPDATE series SET points = points + 1 WHERE n = 1')
-    ledger.close()
+    await writing(rig.root, (ledger) => ledger.exec('UPDATE series SET points = points + 1 WHERE n = 1'))
     expect(kinds(await ask())).toEqual(['damage ledger_differs'])
     expect((await ask({ rebuildLedger: true })).findings).toEqual([])
     await expectSound()
@@ -206,9 +201,7 @@ describe('the journal', () => {
     await expectSound()
   })
   test('a torn checkpoint is passed over and folded anew', async () => {
-    const ledger = await Ledger.open(rig.root)
-    await writeCheckpoint(realDisk, ledger)
-    ledger.close()
+    await writing(rig.root, async (ledger) => await writeCheckpoint(realDisk, ledger))
     expect((await ask()).findings).toEqual([])
     truncateSync(at(checkpointFile(newest)), 1000)
     expect(kinds(await ask())).toEqual(['damage checkpoint_torn'])
@@ -216,9 +209,7 @@ describe('the journal', () => {
     await expectSound()
   })
   test('an entry that a checkpoint stands in for is looked at for as long as it is there', async () => {
-    const ledger = await Ledger.open(rig.root)
-    await writeCheckpoint(realDisk, ledger)
-    ledger.close()
+    await writing(rig.root, async (ledger) => await writeCheckpoint(realDisk, ledger))
     truncateSync(at(entryFile(1)), 300)
     expect((await ask()).findings).toMatchObject([{ kind: 'entry_torn', path: entryFile(1) }])
     rmSync(at(entryFile(1)))

@@ -29,7 +29,7 @@ import { commitDeps, coverageRow, inFolder, seriesRow, stage } from '../helpers/
 
 test('violations, stamps and passing facts come back as they were committed', () =>
   inFolder(async (root) => {
-    const ledger = await Ledger.open(root)
+    using ledger = await Ledger.open(root)
     const at = { stored_at: 1, offered_at: 2, request: 'r-1' }
     const violation: Violation = {
       series: seriesRow(0).id,
@@ -59,7 +59,6 @@ test('violations, stamps and passing facts come back as they were committed', ()
     expect(heldStamps(ledger)).toEqual([expect.objectContaining(stamp)])
     expect(heldPassing(ledger, 'polled')?.value).toBe('2024-03-01')
     expect(heldPassing(ledger, 'never')).toBeUndefined()
-    ledger.close()
   }))
 
 test.each([

@@ -13,12 +13,8 @@ const about = { job: 'fetch', run: 'r', provider: { metrics: 'sandbox:1', synthe
 
 async function withLedger(work: (ledger: Ledger) => Promise<void>): Promise<void> {
   await inFolder(async (root) => {
-    const ledger = await Ledger.open(root)
-    try {
-      await work(ledger)
-    } finally {
-      ledger.close()
-    }
+    using ledger = await Ledger.open(root)
+    await work(ledger)
   })
 }
 

@@ -73,14 +73,10 @@ test('there are at least twenty recipes, each with a title of its own', () => {
 })
 
 test.for(recipes)('%s', async ([title, sql]) => {
-  const session = await openQuery(root)
-  try {
-    const run = { folder: root, sleep: async () => await Promise.resolve() }
-    const ready = await runScript(session, sql, run)
-    const found = await session.rows(ready.text)
-    if (!maybeEmpty.has(title)) expect(found.length).toBeGreaterThan(0)
-    expect(ready.columns.length).toBeGreaterThan(1)
-  } finally {
-    session.close()
-  }
+  using session = await openQuery(root)
+  const run = { folder: root, sleep: async () => await Promise.resolve() }
+  const ready = await runScript(session, sql, run)
+  const found = await session.rows(ready.text)
+  if (!maybeEmpty.has(title)) expect(found.length).toBeGreaterThan(0)
+  expect(ready.columns.length).toBeGreaterThan(1)
 })

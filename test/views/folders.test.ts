@@ -45,17 +45,12 @@ async function answers(folder: string): Promise<unknown[]> {
   const root = join(home, folder)
   await makeLake(root, steps)
   await makeViews(root)
-  const engine = await openQuery(root)
-  const ledger = await Ledger.openToRead(root)
-  try {
-    const told: unknown[] = []
-    for (const sql of queries) told.push(await engine.rows(sql))
-    const { series, points } = await checkContents(ledger, new Set())
-    return [...told, { series, points }]
-  } finally {
-    engine.close()
-    ledger.close()
-  }
+  using engine = await openQuery(root)
+  using ledger = await Ledger.openToRead(root)
+  const told: unknown[] = []
+  for (const sql of queries) told.push(await engine.rows(sql))
+  const { series, points } = await checkContents(ledger, new Set())
+  return [...told, { series, points }]
 }
 
 let plain: unknown[] = []
