@@ -1,17 +1,6 @@
-import {
-  copyFileSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { exitCode } from '../../src/errors.ts'
 import { compact, mergeSmallFiles } from '../../src/upkeep/compact.ts'
 import { redate } from '../../src/upkeep/redate.ts'
@@ -28,6 +17,7 @@ import { withLag } from '../helpers/lags.ts'
 import { shareOf, someOf } from '../helpers/shares.ts'
 import { withViews } from '../helpers/views.ts'
 import { reading } from '../helpers/ledgers.ts'
+import { scratch } from '../helpers/scratch.ts'
 
 const day = 86_400
 const start = 1_709_272_800
@@ -152,12 +142,11 @@ describe.each(shareOf(['1/plain', '1/redated', '1/registry', '1/begun', '1/vacuu
   })
 })
 
-let template = ''
+const template = scratch('grown')
 let grown: { readonly before: readonly string[]; readonly live: readonly string[]; readonly now: number }
 
 /** A lake of fetched, merged and compacted files. */
 beforeAll(async () => {
-  template = mkdtempSync(join(tmpdir(), 'pitlake-grown-'))
   await withRig(start, async (rig) => {
     await grow(rig, 2)
     await compact(rig.root, world((rig.clock.now += 600)))
@@ -167,7 +156,6 @@ beforeAll(async () => {
     cpSync(rig.root, template, { recursive: true })
   })
 })
-afterAll(() => rmSync(template, { recursive: true, force: true }))
 
 /** A copy of it whose journal is lost. */
 async function withLost(

@@ -1,8 +1,7 @@
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { compact } from '../../src/upkeep/compact.ts'
 import { type Diagnosis, examine } from '../../src/upkeep/doctor.ts'
 import { vacuum } from '../../src/upkeep/vacuum.ts'
@@ -15,6 +14,7 @@ import { type RegistryRig, withRegistryRig } from '../helpers/registry-rig.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
 import { writing } from '../helpers/ledgers.ts'
+import { scratch } from '../helpers/scratch.ts'
 
 const now = Date.UTC(2026, 5, 1, 12) / 1000
 const day = 86_400
@@ -65,11 +65,10 @@ const provided = (small: SmallRegistry) => ({
   },
 })
 
-let template = ''
+const template = scratch('followed')
 const followed = new SmallRegistry()
 let then = now
 beforeAll(async () => {
-  template = mkdtempSync(join(tmpdir(), 'pitlake-followed-'))
   await withRegistryRig(
     now,
     async (rig) => {
@@ -80,7 +79,6 @@ beforeAll(async () => {
     provided(followed),
   )
 })
-afterAll(() => rmSync(template, { recursive: true, force: true }))
 
 /** A copy of the lake that did, its provider and its clock. The last test alone tells the provider something new. */
 async function withDays(work: (root: string, rig: RegistryRig, small: SmallRegistry) => Promise<void>): Promise<void> {

@@ -1,17 +1,15 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import type { Desk } from '../../src/door/desk.ts'
 import type { HttpQuestion } from '../../src/door/listen.ts'
 import { pathsOf } from '../../src/door/paths.ts'
+import { scratch } from '../helpers/scratch.ts'
 
-let scratch = ''
+const folder = scratch('paths')
 beforeAll(() => {
-  scratch = mkdtempSync(join(tmpdir(), 'pitlake-paths-'))
-  for (const ending of ['jsonl', 'arrows', 'parquet', 'csv', 'json']) writeFileSync(join(scratch, `x.${ending}`), '')
+  for (const ending of ['jsonl', 'arrows', 'parquet', 'csv', 'json']) writeFileSync(join(folder, `x.${ending}`), '')
 })
-afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
 /** The type in which the catalogue's metrics are told to whoever accepts this. */
 async function told(accept: string | undefined, query = ''): Promise<string> {
@@ -24,7 +22,7 @@ async function told(accept: string | undefined, query = ''): Promise<string> {
     body: async () => await Promise.resolve(''),
     gone: new AbortController().signal,
   }
-  return (await pathsOf({ desk, scratch, draw: () => 'x' })['/metrics']?.(asked))?.type ?? ''
+  return (await pathsOf({ desk, scratch: folder, draw: () => 'x' })['/metrics']?.(asked))?.type ?? ''
 }
 
 const [lines, csv, json] = ['application/x-ndjson', 'text/csv', 'application/json'] as const

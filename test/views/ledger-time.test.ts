@@ -1,13 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { noteRunFacts } from '../../src/ledger/commit.ts'
 import { type Violation, violationId } from '../../src/ledger/entry.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import type { Engine } from '../../src/store/engine.ts'
 import { coverageRow, seriesRow } from '../helpers/lakes.ts'
 import { makeLake, makeViews, withViews } from '../helpers/views.ts'
+import { scratch } from '../helpers/scratch.ts'
 
 // What the lake knows of its own work, as it stood at an instant: days of January 2024 throughout.
 
@@ -54,9 +52,8 @@ const finding = (t: number, at: number) => ({
   at: micros(at),
 })
 
-let root = ''
+const root = scratch('ledger-time')
 beforeAll(async () => {
-  root = mkdtempSync(join(tmpdir(), 'pitlake-ledger-time-'))
   const refused = `refused since ${iso(2)}T00:00:00Z: no`
   const [seen, other] = [violation(0, '2', 3), violation(1, '3', 6)]
   const { series, t, kind, offered } = seen
@@ -121,7 +118,6 @@ beforeAll(async () => {
   ledger.close()
   await makeViews(root)
 })
-afterAll(() => rmSync(root, { recursive: true, force: true }))
 
 const date = (column: string): string => `coalesce(strftime(timezone('UTC', ${column}), '%d'), '-')`
 const day = (column: string): string => `date_diff('day', DATE '1970-01-01', CAST(timezone('UTC', ${column}) AS DATE))`
