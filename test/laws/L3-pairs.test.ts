@@ -7,7 +7,7 @@ import { openQuery } from '../../src/query/lake.ts'
 import type { Ended } from '../helpers/command.ts'
 import { harms, type Lakes, makeLakes, others, placeOf } from '../helpers/damages.ts'
 import { type Rig, withRig } from '../helpers/fetching.ts'
-import { shareOf } from '../helpers/shares.ts'
+import { shareOf, turnOf } from '../helpers/shares.ts'
 
 let rig: Rig
 let home: string
@@ -114,23 +114,26 @@ const beyondHelp = (harm: string, { message }: Ended): boolean =>
   !harm.includes('nothing else') &&
   message.includes('from a copy of the lake: registry/raw cannot make it')
 
-test.each([...circles, ...shareOf([...alone, ...pairs], 10)])('L3: %s, %s: doctor leads out', async (one, two) => {
-  const root = fresh()
-  const all: typeof harms = { ...harms, ...others }
-  for (const name of [one, two]) all[name]?.(root, lakes)
-  const { steps, said, last } = await follow(root)
-  const about = `${steps.join(' | ')}\n${said}`
-  // Where it went with the whole journal nothing of a newer program is left.
-  if (`${one} ${two}`.includes('newer program') && two !== 'journal lost')
-    return expect(last, about).toMatchObject({ code: 2, message: expect.stringContaining('update the program') })
-  if (beyondHelp(`${one}, ${two}`, last)) return expect(last, about).toMatchObject({ code: 4 })
-  expect([last.code, steps.length <= 4, new Set(steps).size], about).toEqual([0, true, steps.length])
-  const { version, points, products } = await asked(root)
-  expect(last.out).toContain(`version ${version},`)
-  expect(
-    points.filter((line) => !truth.points.includes(line)),
-    about,
-  ).toEqual([])
-  if (points.length < truth.points.length) expect(said).toMatch(/\blost\b/)
-  if (String(products) !== String(truth.products)) expect(said).toMatch(/lost|registry was moved/)
-})
+test.each([...circles, ...shareOf(alone, 2), ...turnOf(pairs, 4, 8)])(
+  'L3: %s, %s: doctor leads out',
+  async (one, two) => {
+    const root = fresh()
+    const all: typeof harms = { ...harms, ...others }
+    for (const name of [one, two]) all[name]?.(root, lakes)
+    const { steps, said, last } = await follow(root)
+    const about = `${steps.join(' | ')}\n${said}`
+    // Where it went with the whole journal nothing of a newer program is left.
+    if (`${one} ${two}`.includes('newer program') && two !== 'journal lost')
+      return expect(last, about).toMatchObject({ code: 2, message: expect.stringContaining('update the program') })
+    if (beyondHelp(`${one}, ${two}`, last)) return expect(last, about).toMatchObject({ code: 4 })
+    expect([last.code, steps.length <= 4, new Set(steps).size], about).toEqual([0, true, steps.length])
+    const { version, points, products } = await asked(root)
+    expect(last.out).toContain(`version ${version},`)
+    expect(
+      points.filter((line) => !truth.points.includes(line)),
+      about,
+    ).toEqual([])
+    if (points.length < truth.points.length) expect(said).toMatch(/\blost\b/)
+    if (String(products) !== String(truth.products)) expect(said).toMatch(/lost|registry was moved/)
+  },
+)

@@ -30,7 +30,7 @@ import { SmallRegistry } from '../helpers/small-registry.ts'
  * the doctor finds nothing. `PITLAKE_POWERCUTS` is how many states, over all jobs; `PITLAKE_POWERCUTS_SEED` draws others,
  * `PITLAKE_POWERCUTS_STATE` makes a single one again.
  */
-const states = times('PITLAKE_POWERCUTS', 18, 200)
+const states = times('PITLAKE_POWERCUTS', 18, 90)
 const seed = Number(process.env['PITLAKE_POWERCUTS_SEED'] ?? 1)
 const alone = process.env['PITLAKE_POWERCUTS_STATE']
 

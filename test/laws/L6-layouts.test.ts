@@ -24,7 +24,7 @@ import {
 } from '../helpers/kept-lakes.ts'
 import { commitDeps } from '../helpers/lakes.ts'
 import { withRegistryRig } from '../helpers/registry-rig.ts'
-import { shareOf } from '../helpers/shares.ts'
+import { turnOf } from '../helpers/shares.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
 import { reading } from '../helpers/ledgers.ts'
 
@@ -109,7 +109,7 @@ describe('L6: a lake of layout', () => {
     })
   })
 
-  test.each(shareOf(keptLakes(), 2))('%s is topped up, merged and vacuumed, and forgets nothing', async (kept) => {
+  test.each(turnOf(keptLakes(), 2, 2))('%s is topped up, merged and vacuumed, and forgets nothing', async (kept) => {
     const name = kept.split('/')[1] ?? ''
     const told = frozen(kept)
     await withKept(kept, async (root, home) => {
