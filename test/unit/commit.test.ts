@@ -11,7 +11,7 @@ import { inLake } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { agreeProvider } from '../../src/ledger/provider.ts'
 import { openSpool, sweep } from '../../src/ledger/sweep.ts'
-import { commitDeps, coverageRow, draftOf, dump, inFolder, seriesRow, stage } from '../helpers/lakes.ts'
+import { commitDeps, coverageRow, draftOf, dump, inFolder, seriesRow, stage, violationRow } from '../helpers/lakes.ts'
 
 const deps = commitDeps()
 const synthetic = { metrics: 'sandbox:1', synthetic: true }
@@ -46,8 +46,7 @@ describe('a commit', () => {
     inFolder(async (root) => {
       const ledger = await Ledger.open(root)
       const empty = coverageRow(0, 0, 10, { state: 'empty', asked_at: 5 })
-      const violation = { series: seriesRow(0).id, t: 0, kind: 'changed', stored: '1', offered: '2' } as const
-      const facts = { ...violation, stored_at: 1, offered_at: 2, request: null }
+      const facts = violationRow(0, 0)
       const draft = { job: 'fetch', run: 'a', provider: synthetic, series: [seriesRow(0)], coverage: [empty] }
       const whole = { ...draft, violations: [facts, facts], state: { cursor: 'x' } }
       expect(await commit(ledger, whole, deps)).toMatchObject({ made: true, version: 1, violations_added: 1 })

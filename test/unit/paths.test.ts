@@ -62,6 +62,7 @@ test('the head tells the lake, the rows, the SQL and the notes, of these as much
   expect([headers['pitlake-synthetic'], headers['pitlake-sql']]).toEqual(['true', 'SELECT%20%C3%A9'])
   expect(decodeURIComponent(headers['pitlake-notes'] ?? '')).toContain('BTX é')
   expect(JSON.parse(decodeURIComponent(headers['pitlake-noted'] ?? ''))).toEqual([note])
-  const long = (await told('*/*', '', { sql: 'x'.repeat(4001), notes: Array(300).fill(note) }))?.headers ?? {}
+  const long =
+    (await told('*/*', '', { sql: 'x'.repeat(4001), notes: Array.from({ length: 300 }, () => note) }))?.headers ?? {}
   expect(Object.keys(long).filter((name) => /sql|note/.test(name))).toEqual([])
 })

@@ -3,7 +3,7 @@ import { noteRunFacts } from '../../src/ledger/commit.ts'
 import { type Violation, violationId } from '../../src/ledger/entry.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import type { Engine } from '../../src/store/engine.ts'
-import { coverageRow, seriesRow } from '../helpers/lakes.ts'
+import { coverageRow, requestRow, seriesRow, violationRow } from '../helpers/lakes.ts'
 import { makeLake, makeViews, withViews } from '../helpers/views.ts'
 import { scratch } from '../helpers/scratch.ts'
 
@@ -15,35 +15,9 @@ const micros = (day: number): number => seconds(day) * 1_000_000
 const days = (from: number, to: number, state: string, reason: string | null, asked: number, n = 1) =>
   coverageRow(n, from * 86_400, to * 86_400, { state: state as 'covered', reason, asked_at: seconds(asked) })
 
-const violation = (t: number, offered: string, at: number): Violation => ({
-  series: seriesRow(1).id,
-  t: t * 86_400,
-  kind: 'changed',
-  stored: '1',
-  offered,
-  stored_at: micros(1),
-  offered_at: micros(at),
-  request: null,
-})
-const request = (id: string, at: number) => ({
-  id,
-  run: 'r',
-  api: 'metrics' as const,
-  path: 'm/x',
-  query: {},
-  series: null,
-  since: null,
-  until: null,
-  status: 200,
-  outcome: 'points',
-  points: 1,
-  bytes: 2,
-  credits: null,
-  attempts: 1,
-  asked_at: micros(at),
-  seconds: 0.5,
-  detail: null,
-})
+const violation = (t: number, offered: string, at: number): Violation =>
+  violationRow(1, t * 86_400, { offered, stored_at: micros(1), offered_at: micros(at) })
+const request = (id: string, at: number) => requestRow(id, { run: 'r', asked_at: micros(at) })
 const finding = (t: number, at: number) => ({
   series: seriesRow(1).id,
   t: t * 86_400,
