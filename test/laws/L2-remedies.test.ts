@@ -13,7 +13,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { type Diagnosis, type DoctorInput, examine } from '../../src/upkeep/doctor.ts'
 import { LakeError } from '../../src/errors.ts'
 import { writeCheckpoint } from '../../src/ledger/checkpoint.ts'
@@ -23,7 +23,8 @@ import { entryFile } from '../../src/store/layout.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'
 import { buildViews } from '../../src/views/build.ts'
 import { openQuery } from '../../src/query/lake.ts'
-import { type Rig, storedPoints, withRig } from '../helpers/fetching.ts'
+import { storedPoints } from '../helpers/fetching.ts'
+import { rigOfFile } from '../helpers/rig-of-file.ts'
 import { commitDeps } from '../helpers/lakes.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { need } from '../helpers/needs.ts'
@@ -42,12 +43,9 @@ interface Stand {
   readonly points: readonly string[]
 }
 
-let rig: Rig
 let sound: string
 let first: Stand
 let second: Stand
-let finish: () => void = () => undefined
-let ended: Promise<void>
 
 const deps = { ...commitDeps({ nowMicros: () => now * 1e6 }), space: async () => ({ free: 1e12, total: 2e12 }) }
 const views = async (ledger: Ledger): Promise<unknown> => await buildViews(ledger, { catalogue, deps, force: true })
@@ -57,31 +55,24 @@ async function stand(root: string): Promise<Stand> {
   return { version, points: await storedPoints(root) }
 }
 
-beforeAll(async () => {
-  await new Promise<void>((ready, fail) => {
-    ended = withRig(now, async (opened) => {
-      rig = opened
-      sound = `${rig.root}-sound`
-      await rig.fetch(selection)
-      first = await stand(rig.root)
-      await rig.fetch({ ...selection, assets: ['BTC', 'ETH'] })
-      second = await stand(rig.root)
-      await writing(rig.root, async (ledger) => await views(ledger))
-      renameSync(rig.root, sound)
-      await new Promise<void>((done) => {
-        finish = done
-        ready()
-      })
-    })
-    ended.catch(fail)
-  })
-}, 300_000)
-
-afterAll(async () => {
-  rmSync(sound, { recursive: true, force: true })
-  finish()
-  await ended
+const rig = rigOfFile(now, async (made) => {
+  sound = `${made.root}-sound`
+  await made.fetch(selection)
+  first = await stand(made.root)
+  await made.fetch({ ...selection, assets: ['BTC', 'ETH'] })
+  second = await stand(made.root)
+  await writing(made.root, async (ledger) => await views(ledger))
+  renameSync(made.root, sound)
 })
+afterAll(() => rmSync(sound, { recursive: true, force: true }))
+
+/** A copy of the sound lake where it was made. */
+function copied(): string {
+  const { root } = rig()
+  rmSync(root, { recursive: true, force: true })
+  cpSync(sound, root, { recursive: true })
+  return root
+}
 
 const remedies: Readonly<Record<string, Partial<DoctorInput>>> = {
   nothing: {},
@@ -233,9 +224,7 @@ const remediesOf = (n: number): readonly (readonly [string, Partial<DoctorInput>
 
 describe.each(Object.entries(harms).map(([name, harm], n) => [name, harm, n] as const))('L2: %s', (_, harm, n) => {
   test.each(remediesOf(n))('and then doctor with %s', async (name, flags) => {
-    const root = rig.root
-    rmSync(root, { recursive: true, force: true })
-    cpSync(sound, root, { recursive: true })
+    const root = copied()
     await harm.does(root)
     const data = readdirSync(join(root, 'points'), { recursive: true, encoding: 'utf8' }).length
     if (name === 'nothing') {
@@ -259,9 +248,7 @@ describe.each(Object.entries(harms).map(([name, harm], n) => [name, harm, n] as 
 
 describe('L2: the last entry is torn and the ledger is lost', () => {
   test('the lake goes back to the version before and says what is lost; a fetch brings it again', async () => {
-    const root = rig.root
-    rmSync(root, { recursive: true, force: true })
-    cpSync(sound, root, { recursive: true })
+    const root = copied()
     for (let version = first.version + 2; version <= second.version; version++) rmSync(join(root, entryFile(version)))
     truncateSync(join(root, entryFile(first.version + 1)), 200)
     withoutLedger(root)
@@ -272,7 +259,7 @@ describe('L2: the last entry is torn and the ledger is lost', () => {
     )
     expect(await standOf(root)).toEqual(first)
     expect(existsSync(join(root, `${entryFile(first.version + 1)}.damaged`))).toBe(true)
-    await rig.fetch({ ...selection, assets: ['BTC', 'ETH'] })
+    await rig().fetch({ ...selection, assets: ['BTC', 'ETH'] })
     expect(await storedPoints(root)).toEqual(second.points)
   })
 })
@@ -282,9 +269,7 @@ describe.each([
   ['nothing that can be read', '{"lake":'],
 ])('L2: lake.json names %s', (_, text) => {
   const harmed = (): string => {
-    const root = rig.root
-    rmSync(root, { recursive: true, force: true })
-    cpSync(sound, root, { recursive: true })
+    const root = copied()
     writeFileSync(join(root, 'lake.json'), text)
     return root
   }
@@ -292,13 +277,13 @@ describe.each([
 
   test('nothing is committed beside it; --repair keeps it aside and writes that of the journal', async () => {
     const root = harmed()
-    await expect(rig.fetch(again)).rejects.toThrow(/lake\.json: expected the marker of the lake/)
+    await expect(rig().fetch(again)).rejects.toThrow(/lake\.json: expected the marker of the lake/)
     const { findings } = await treat(root, { rebuildLedger: true })
     expect(findings.map(({ kind, remedy }) => [kind, /--repair/.test(remedy)])).toEqual([['marker_differs', true]])
     expect((await treat(root, { repair: true })).findings).toEqual([])
     expect(readFileSync(join(root, 'lake.json.damaged'), 'utf8')).toBe(text)
     expect(readFileSync(join(root, 'lake.json'), 'utf8')).toEqual(readFileSync(join(sound, 'lake.json'), 'utf8'))
-    expect((await rig.fetch(again)).points_added).toBeGreaterThan(0)
+    expect((await rig().fetch(again)).points_added).toBeGreaterThan(0)
   })
 
   test('beside files that the journal does not name it stays as it is: they may be the other lake', async () => {

@@ -1,44 +1,23 @@
-import { cpSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { Engine } from '../../src/store/engine.ts'
 import { openQuery } from '../../src/query/lake.ts'
 import type { Ended } from '../helpers/command.ts'
 import { harms, type Lakes, makeLakes, others, placeOf } from '../helpers/damages.ts'
-import { type Rig, withRig } from '../helpers/fetching.ts'
+import { rigOfFile } from '../helpers/rig-of-file.ts'
+import { scratch } from '../helpers/scratch.ts'
 import { shareOf, turnOf } from '../helpers/shares.ts'
 
-let rig: Rig
-let home: string
+const home = scratch('pairs')
 let lakes: Lakes
 let run: ReturnType<typeof placeOf>
-let finish: () => void = () => undefined
-let ended: Promise<void>
 let truth: Pick<Awaited<ReturnType<typeof asked>>, 'points' | 'products'>
-
-beforeAll(async () => {
-  home = mkdtempSync(join(tmpdir(), 'pitlake-pairs-'))
-  await new Promise<void>((ready, fail) => {
-    ended = withRig(Date.UTC(2024, 3, 20, 12) / 1000, async (opened) => {
-      rig = opened
-      run = placeOf(rig)
-      lakes = await makeLakes(rig, home)
-      const { products } = await asked(fresh())
-      truth = { points: await pointsOf(lakes.sound), products }
-      await new Promise<void>((done) => {
-        finish = done
-        ready()
-      })
-    })
-    ended.catch(fail)
-  })
-})
-
-afterAll(async () => {
-  finish()
-  await ended
-  rmSync(home, { recursive: true, force: true })
+rigOfFile(Date.UTC(2024, 3, 20, 12) / 1000, async (rig) => {
+  run = placeOf(rig)
+  lakes = await makeLakes(rig, home)
+  const { products } = await asked(fresh())
+  truth = { points: await pointsOf(lakes.sound), products }
 })
 
 const columns = 'metric, asset, "interval", currency, epoch_us(t) AS t, v, available_at, observed_at'
