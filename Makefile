@@ -11,10 +11,12 @@ PITLAKE := npm run -s pitlake --
 INSTALLED := node_modules/.package-lock.json
 TESTS := .cache/tests.json
 LONG := .cache/tests-long.json
+# What is tried in turns is another part of it with each commit.
+TURN = $(shell git rev-list --count HEAD 2>/dev/null || echo 0)
 
 LINKED := node_modules/.bin/pitlake
 
-.PHONY: audit fuzz lake shell daily watch fetch registry views status publish sql notebooks pictures test test-long test-spark test-recipes test-s3-race test-watch test-years test-python test-engines bench-python wheel torture powercuts cuts mutants mutants-sample check pack bench bench-quick nightly sandbox clean help
+.PHONY: audit fuzz lake shell daily watch fetch registry views status publish sql notebooks pictures test test-long test-spark test-recipes test-s3-race test-watch test-years test-python test-engines bench-python wheel torture steps powercuts cuts mutants mutants-sample check pack bench bench-quick nightly sandbox clean help
 
 lake: $(LINKED) ## brings the lake up to date; without a provider in the environment from the sandbox
 	@scripts/lake.sh
@@ -52,14 +54,14 @@ notebooks: $(INSTALLED) ## runs every notebook into HTML, on a lake made for the
 pictures: notebooks ## makes the pictures of the README, and checks the figures that it tells of them
 	@scripts/pictures.sh
 
-test: $(INSTALLED) ## tries every law, offline, and prints how many tests passed; SHARE=rest only what `make test-long` leaves
+test: $(INSTALLED) ## tries every law, offline, and prints how many tests passed; SHARE=all with what `make test-long` runs, each once
 	@mkdir -p .cache && rm -f $(TESTS)
-	@status=0; PITLAKE_LONG=$(or $(SHARE),0) vitest run --reporter=default --reporter=json --outputFile.json=$(TESTS) || status=$$?; \
+	@status=0; PITLAKE_LONG=$(or $(SHARE),0) PITLAKE_TURN=$(TURN) vitest run --reporter=default --reporter=json --outputFile.json=$(TESTS) || status=$$?; \
 	node scripts/counts.ts $(TESTS) || status=1; exit $$status
 
 test-long: $(INSTALLED) ## runs whole what `make test` tries a share of (cuts, kills, fuzz, years), and peers and pages
 	@mkdir -p .cache && rm -f $(LONG)
-	@status=0; PITLAKE_LONG=1 vitest run --reporter=default --reporter=json --outputFile.json=$(LONG) || status=$$?; \
+	@status=0; PITLAKE_LONG=1 PITLAKE_TURN=$(TURN) vitest run --reporter=default --reporter=json --outputFile.json=$(LONG) || status=$$?; \
 	node scripts/counts.ts $(LONG) || status=1; exit $$status
 
 test-spark: $(INSTALLED) ## asks Spark in local mode what the published tables say; needs Java 17 and Maven, else says so
@@ -82,6 +84,9 @@ test-recipes: $(INSTALLED) ## runs the recipes for dbt, Dagster and Airflow (REC
 
 torture: $(INSTALLED) ## kills a fetch N times (1000) at random instants and compares the lake
 	@PITLAKE_KILLS=$(or $(N),1000) vitest run test/laws/L3-fetch.test.ts -t 'kills at random'
+
+steps: $(INSTALLED) ## tries every pair of damages, and every step at which a copy, a publish or an adopting may end
+	@PITLAKE_STEPS=all PITLAKE_LONG=1 vitest run $$(grep -lE '(turnOf|someOf).*shares|PITLAKE_STEPS' test/*/*.test.ts)
 
 powercuts: $(INSTALLED) ## makes N states (1000) that a power cut may leave of a job, and goes on from each; PITLAKE_POWERCUTS_SEED draws others
 	@PITLAKE_POWERCUTS=$(or $(N),1000) vitest run test/laws/L3-powercuts.test.ts

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, statfsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { matchesGlob } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** Where the lakes of the tests lie: in memory where there is plenty, since forcing files to a disk takes long. */
 function roomy(): { TMPDIR?: string } {
@@ -40,6 +41,24 @@ const files = readdirSync('test', { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.test.ts'))
   .map((name) => `test/${name}`)
 
+/** What takes a minute and more begins first, then what takes half of one: no core is to wait for them in the end. */
+const slow: readonly (readonly string[])[] = [
+  ['cli/ends-asking', 'cli/stress', 'doors/doors', 'laws/L3-pairs', 'laws/L1-lookahead', 'laws/L3-powercuts'],
+  ['cli/answers', 'cli/ends-lake', 'cli/first-hour', 'laws/L1-L6-views', 'laws/L1-walls', 'laws/L5-calendar', 'laws/L6-layouts'],
+  ['laws/L3-publish', 'laws/L6-publish', 'laws/watch', 'laws/watch-days', 'views/lookahead-python', 'views/peers'],
+]
+
+/** Those first, then the larger ones. */
+class SlowFirst extends BaseSequencer {
+  override async sort(specs: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification): number => {
+      const found = slow.findIndex((names) => names.some((name) => moduleId.endsWith(`/test/${name}.test.ts`)))
+      return found === -1 ? slow.length : found
+    }
+    return (await super.sort(specs)).toSorted((a, b) => rank(a) - rank(b))
+  }
+}
+
 /** The test files whose text holds something. */
 const holding = (text: string): string[] => files.filter((file) => readFileSync(file, 'utf8').includes(text))
 
@@ -50,11 +69,11 @@ const matching = (patterns: readonly string[]): string[] =>
 const longer = new Set([...matching(whole), ...holding("from '../helpers/shares.ts'")])
 
 /**
- * Which share of them: `0` what `make test` tries, `1` what `make test-long` tries whole, `rest` what that leaves of the
- * first, for whoever runs both. By itself all of them, so that each can be named, and each in a process of its own.
+ * Which share of them: `0` what `make test` tries, `1` what `make test-long` tries whole, `all` both in one run, each once.
+ * By itself all of them, so that each can be named, and each in a process of its own.
  */
 const share = process.env['PITLAKE_LONG']
-const later = new Set([...matching([...whole, ...apart]), ...(share === 'rest' ? longer : [])])
+const later = new Set(matching(share === 'all' ? apart : [...whole, ...apart]))
 const chosen = share === '1' ? [...longer] : files.filter((file) => !later.has(file))
 
 /**
@@ -82,6 +101,7 @@ export default defineConfig({
     pool: 'forks',
     // One more than there are cores: tests also wait for processes and answers.
     maxWorkers: availableParallelism() + 1,
+    sequence: { sequencer: SlowFirst },
     // A test that expects nothing, because a list was empty or nothing was thrown, has not passed.
     expect: { requireAssertions: true },
     testTimeout: 300_000,

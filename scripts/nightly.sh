@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-all=(test-watch test-years test-s3-race test-spark test-recipes test-engines bench bench-python torture fuzz powercuts cuts mutants mutants-sql)
+all=(test-watch test-years test-s3-race test-spark test-recipes test-engines bench bench-python steps torture fuzz powercuts cuts mutants mutants-sql)
 chosen=("$@")
 [ $# -gt 0 ] || chosen=("${all[@]}")
 logs=.cache/nightly

@@ -1,20 +1,19 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { type Bucket, environmentOf, motoBucket, ownBucket } from '../helpers/buckets.ts'
 import { type Ended, pitlake } from '../helpers/command.ts'
 import { grow } from '../helpers/mirrors.ts'
 import { shareOf } from '../helpers/shares.ts'
+import { scratch } from '../helpers/scratch.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'pitlake-bucket-'))
+const folder = scratch('bucket')
 const source = join(folder, 'lake')
 beforeAll(async () => {
   await grow(source, 0, 2)
   writeFileSync(join(folder, 'q.sql'), 'SELECT asset, sum(v) AS v FROM points GROUP BY ALL ORDER BY ALL')
   await pitlake(folder, ['stamp', 'q.sql', '--out', 'r.parquet', '--data', source])
 })
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const json = (ended: Ended): unknown => (ended.code === 0 ? JSON.parse(ended.out) : ended)
 

@@ -130,9 +130,8 @@ test('--dry-run asks nobody and writes nothing, with a lake and without', async 
   }))
 
 async function versionOf(rig: Rig): Promise<number> {
-  const ledger = await Ledger.openToRead(lakeOf(rig))
+  using ledger = await Ledger.openToRead(lakeOf(rig))
   const { version } = ledger.head()
-  ledger.close()
   return version
 }
 

@@ -1,18 +1,18 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, test, vi } from 'vitest'
 import { openQuery } from '../../src/query/lake.ts'
 import { runScript } from '../../src/query/run.ts'
 import { need } from '../helpers/needs.ts'
+import { scratch } from '../helpers/scratch.ts'
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 600_000 })
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const page = (name: string): string => readFileSync(join(root, name), 'utf8')
-const home = mkdtempSync(join(tmpdir(), 'pitlake-first-hour-'))
+const home = scratch('first-hour')
 const data = join(home, 'data')
 const env: NodeJS.ProcessEnv = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !name.startsWith('PITLAKE_') && name !== 'PYTHONPATH'),
@@ -24,7 +24,6 @@ env['PYTHONDONTWRITEBYTECODE'] = '1'
 beforeAll(() => {
   execFileSync('make', ['-o', 'node_modules/.package-lock.json', '-s', 'lake'], { cwd: root, env, stdio: 'pipe' })
 })
-afterAll(() => rmSync(home, { recursive: true, force: true }))
 
 /** What a person types into a shell in the root of the project. */
 function typed(lines: string, ...shell: readonly string[]) {
@@ -102,13 +101,9 @@ test('every recipe of the cookbook finds something', async () => {
   expect(recipes.length).toBeGreaterThan(20)
   const empty: string[] = []
   for (const [title, sql] of recipes) {
-    const engine = await openQuery(data)
-    try {
-      const ready = await runScript(engine, sql, { folder: data, sleep: async () => await Promise.resolve() })
-      if ((await engine.rows(`FROM (${ready.text.replace(/;\s*$/, '')}) LIMIT 1`)).length === 0) empty.push(title)
-    } finally {
-      engine.close()
-    }
+    using engine = await openQuery(data)
+    const ready = await runScript(engine, sql, { folder: data, sleep: async () => await Promise.resolve() })
+    if ((await engine.rows(`FROM (${ready.text.replace(/;\s*$/, '')}) LIMIT 1`)).length === 0) empty.push(title)
   }
   expect(empty).toEqual([])
 })

@@ -1,15 +1,15 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { commandTable } from '../../src/commands/table.ts'
 import { commit } from '../../src/ledger/commit.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { pitlake } from '../helpers/command.ts'
 import { grow } from '../helpers/mirrors.ts'
 import { rewriteDeps } from '../helpers/merging.ts'
+import { scratch } from '../helpers/scratch.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'pitlake-mirror-'))
+const folder = scratch('mirror')
 const [source, mirror] = [join(folder, 'lake'), join(folder, 'mirror')]
 const env = {
   PITLAKE_METRICS_URL: 'http://127.0.0.1:9',
@@ -23,7 +23,6 @@ beforeAll(async () => {
   writeFileSync(join(folder, 'q.sql'), 'SELECT 1 AS n')
   await pitlake(folder, ['pull', source, '--data', mirror])
 })
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 /** Commands that write nothing to a lake, whatever they are told. */
 const readers = new Set(

@@ -35,9 +35,8 @@ const asked = ({ sandbox }: Rig, api = 'metadata') => sandbox.requests().filter(
 const selected = ['--assets', 'BTC,ETH', '--paths', 'supply/*', '--since', '2026-03-01']
 
 async function versions(rig: Rig): Promise<number> {
-  const ledger = await Ledger.openToRead(`${rig.root}/lake`)
+  using ledger = await Ledger.openToRead(`${rig.root}/lake`)
   const list = heldVersions(ledger)
-  ledger.close()
   return list.length
 }
 

@@ -1,26 +1,24 @@
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { exitCode } from '../../src/errors.ts'
 import { type Disk, realDisk } from '../../src/store/disk.ts'
 import { pitlake } from '../helpers/command.ts'
 import { onePoint as point, publishTo, unlike } from '../helpers/delta.ts'
 import { makeLake } from '../helpers/views.ts'
+import { scratch } from '../helpers/scratch.ts'
 
-let home = ''
+const home = scratch('publish')
 let data = ''
 let out = ''
 const version = (at: string, t: string) => ({ at, points: [point(t)] })
 
 beforeAll(async () => {
-  home = mkdtempSync(join(tmpdir(), 'pitlake-publish-'))
   data = join(home, 'data')
   out = join(home, 'out')
   await makeLake(data, [version('2024-05-01T00:00:00Z', '2024-03-01')])
 })
 beforeEach(() => rmSync(out, { recursive: true, force: true }))
-afterAll(() => rmSync(home, { recursive: true, force: true }))
 
 const run = async (dest: string, ...more: string[]) =>
   await pitlake(home, ['publish', dest, '--data', data, ...more], {})

@@ -190,16 +190,12 @@ test('raw bodies: an unchanged one is kept once, each for raw_days', async () =>
 
 /** The dates for which each raw body of the lake stands, oldest body first. */
 async function labelsOfRaw(root: string): Promise<string[]> {
-  const ledger = await Ledger.openToRead(root)
-  try {
-    const bodies = Map.groupBy(liveFiles(ledger, { table: 'raw' }), ({ path }) => path)
-    return [...bodies.values()].map((files) =>
-      files
-        .map(({ label }) => label.slice(5))
-        .toSorted()
-        .join(' '),
-    )
-  } finally {
-    ledger.close()
-  }
+  using ledger = await Ledger.openToRead(root)
+  const bodies = Map.groupBy(liveFiles(ledger, { table: 'raw' }), ({ path }) => path)
+  return [...bodies.values()].map((files) =>
+    files
+      .map(({ label }) => label.slice(5))
+      .toSorted()
+      .join(' '),
+  )
 }

@@ -11,9 +11,8 @@ import { catalogue } from '../helpers/sandbox-client.ts'
 const run = async (cwd: string, ...argv: readonly string[]): Promise<Ended> => await pitlake(cwd, argv)
 
 async function lakeIn(root: string): Promise<void> {
-  const ledger = await Ledger.open(join(root, 'data'))
+  using ledger = await Ledger.open(join(root, 'data'))
   await commit(ledger, draftOf(join(root, 'data'), 1), commitDeps())
-  ledger.close()
 }
 
 test('status: the names that scripts rely on, also without a config file', async () =>

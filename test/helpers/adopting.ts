@@ -59,20 +59,14 @@ export function liveByJournal(root: string): { path: string; metric: string | nu
 /** Every point with all its columns, straight from the files that the journal names. */
 export async function points(root: string): Promise<string[]> {
   const files = liveByJournal(root)
-  const engine = await Engine.open(':memory:', { threads: 1 })
-  try {
-    const lines: string[] = []
-    for (const { path, metric, interval } of files) {
-      const rows = await engine.rows(`FROM read_parquet('${join(root, path)}', hive_partitioning = false)`)
-      for (const row of rows)
-        lines.push(
-          JSON.stringify(Object.entries({ metric, interval, ...row }).toSorted(([a], [b]) => (a < b ? -1 : 1))),
-        )
-    }
-    return lines.toSorted()
-  } finally {
-    engine.close()
+  using engine = await Engine.open(':memory:', { threads: 1 })
+  const lines: string[] = []
+  for (const { path, metric, interval } of files) {
+    const rows = await engine.rows(`FROM read_parquet('${join(root, path)}', hive_partitioning = false)`)
+    for (const row of rows)
+      lines.push(JSON.stringify(Object.entries({ metric, interval, ...row }).toSorted(([a], [b]) => (a < b ? -1 : 1))))
   }
+  return lines.toSorted()
 }
 
 /** Every file below a folder of the lake. */
@@ -98,9 +92,8 @@ export const bytesOf = (root: string): string[] =>
 
 /** What the lake knows of where the registry stands. */
 export async function state(root: string): Promise<Record<string, unknown>> {
-  const ledger = await Ledger.open(root)
+  using ledger = await Ledger.open(root)
   const keys = ['cursor', 'epoch', 'first_snapshot', 'last_snapshot', 'layers', 'records']
   const told = Object.fromEntries(keys.map((key) => [key, heldState(ledger, `registry.${key}`)]))
-  ledger.close()
   return told
 }

@@ -15,11 +15,11 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { writeCheckpoint } from '../../src/ledger/checkpoint.ts'
 import { seal } from '../../src/ledger/entry.ts'
-import { Ledger } from '../../src/ledger/ledger.ts'
 import { realDisk } from '../../src/store/disk.ts'
 import { pitlake } from './command.ts'
 import type { Rig } from './fetching.ts'
 import { fetchKey, otherKey } from './fetching.ts'
+import { writing } from './ledgers.ts'
 
 /*
  * A small lake with a file of every kind, and what may happen to each kind: lost, torn, of another lake, older, newer,
@@ -69,9 +69,7 @@ async function begin(rig: Rig, root: string, keep: () => void): Promise<void> {
   await ok(...fetchWords)
   await ok('registry', 'sync')
   await ok(...fetchWords)
-  const ledger = await Ledger.open(root)
-  const folded = await writeCheckpoint(realDisk, ledger)
-  ledger.close()
+  const folded = await writing(root, async (ledger) => await writeCheckpoint(realDisk, ledger))
   for (const name of named(root, 'journal/*[0-9].json'))
     if (Number(name.slice(8, 18)) <= folded) rmSync(join(root, name))
   await ok('compact')

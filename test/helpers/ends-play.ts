@@ -30,12 +30,13 @@ const firsts = (rows: readonly Row[], kindOf: (row: Row) => string | number): re
   rows.filter((row, n) => rows.findIndex((other) => kindOf(other) === kindOf(row)) === n)
 
 /**
- * A test a row: the command, where the row says, ends as the row says. Where there is time the first of each code of each
- * command is a process of its own, full disks and held commits, too; else the first of each code, and no other is played.
+ * A test a row: the command, where the row says, ends as the row says, and nothing of it is left that would keep a process.
+ * Where there is time the first of each command is a process of its own, full disks and held commits, too; else the first of
+ * each code, and no other is played.
  */
 export function playRows(rows: readonly Row[], prepared: readonly Prepared[], long: boolean): void {
   const played = long ? rows : firsts(rows, ([, , , code]) => code)
-  const alone = new Set(long ? firsts(rows, ([command, , , code]) => `${command} ${code}`) : played)
+  const alone = new Set(long ? firsts(rows, ([command]) => command) : played)
   for (const row of rows) if (long && isPatient(row)) alone.add(row)
   let stage: Stage
   beforeAll(async () => {
@@ -52,6 +53,7 @@ export function playRows(rows: readonly Row[], prepared: readonly Prepared[], lo
       scene,
       alone.has(row),
     )
+    expect(ended.left ?? []).toEqual([])
     const said = err === '' ? '' : (expect.stringMatching(err) as string)
     expect([ended.code, ended.err]).toEqual([code, said])
     if (json) expect(JSON.parse(ended.out)).toMatchObject(out)

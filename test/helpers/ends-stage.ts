@@ -92,10 +92,13 @@ export interface Scene {
   readonly bucket?: true
 }
 
+/** How a command ended, and what of it was left that would keep its process, where it had none of its own. */
+type Played = Ended & { readonly left?: readonly string[] }
+
 /** A folder with a lake and files beside it, and providers; each command finds them anew. */
 export interface Stage extends AsyncDisposable {
   /** As a process of its own, or in one that runs command after command, where it is not to be loaded with another clock or disk. */
-  play(argv: readonly string[], scene: Scene, alone: boolean): Promise<Ended>
+  play(argv: readonly string[], scene: Scene, alone: boolean): Promise<Played>
 }
 
 /** Makes the lake once; what a command finds is a copy of it in its place, with what the scene says. */
@@ -114,7 +117,7 @@ export async function openStage(
     if (done.code !== code) throw new Error(`${argv.join(' ')}: ${done.code} ${done.message}`)
   }
   cpSync(home, kept, { recursive: true, preserveTimestamps: true })
-  const play = async (argv: readonly string[], scene: Scene, alone: boolean): Promise<Ended> => {
+  const play = async (argv: readonly string[], scene: Scene, alone: boolean): Promise<Played> => {
     for (const name of readdirSync(home)) rmSync(join(home, name), { recursive: true })
     cpSync(kept, home, { recursive: true, preserveTimestamps: true })
     lakes[scene.lake ?? 'sound']?.(join(home, 'data'))
@@ -148,11 +151,11 @@ function openHost() {
   })
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
   const { PATH = '', HOME = '', TMPDIR = '/tmp' } = process.env
-  const run = async (asked: Asked): Promise<Ended> => {
+  const run = async (asked: Asked): Promise<Played> => {
     child.stdin.write(`${JSON.stringify({ ...asked, env: { PATH, HOME, TMPDIR, ...asked.env } })}\n`)
     const { value, done } = await lines.next()
     if (done === true) throw new Error(`the process ended in ${asked.argv.join(' ')}`)
-    return JSON.parse(value) as Ended
+    return JSON.parse(value) as Played
   }
   const close = async (): Promise<void> => {
     child.stdin.end()

@@ -9,7 +9,6 @@ import type { IngestSummary } from '../../src/metrics/tally.ts'
 import type { IngestDeps } from '../../src/metrics/run.ts'
 import { Engine } from '../../src/store/engine.ts'
 import { heldCoverage, liveFiles } from '../../src/ledger/held.ts'
-import { Ledger } from '../../src/ledger/ledger.ts'
 import { readPoints } from '../../src/views/relations.ts'
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { parseFault } from '../../src/sandbox/faults.ts'
@@ -21,6 +20,7 @@ import { mounts } from './mounts.ts'
 import { catalogue } from './sandbox-client.ts'
 import { meant } from './series-twin.ts'
 import { computedByFormat } from './stored-twin.ts'
+import { reading } from './ledgers.ts'
 
 /** What may differ from the usual fetch. */
 export interface Changes {
@@ -144,28 +144,22 @@ export function depsAt({ now }: Place): IngestDeps {
 }
 
 async function failedWindows(root: string): Promise<string[]> {
-  const ledger = await Ledger.openToRead(root)
-  const failed = [...heldCoverage(ledger).values()].flat().filter((row) => row.state === 'failed')
-  ledger.close()
+  const failed = await reading(root, (ledger) =>
+    [...heldCoverage(ledger).values()].flat().filter((row) => row.state === 'failed'),
+  )
   return failed.map((row) => `${row.series} ${row.reason}`)
 }
 
 /** Every stored point as text, sorted. */
 export async function storedPoints(root: string): Promise<string[]> {
-  const ledger = await Ledger.openToRead(root)
-  const files = liveFiles(ledger, { table: 'points' })
-  ledger.close()
+  const files = await reading(root, (ledger) => liveFiles(ledger, { table: 'points' }))
   if (files.length === 0) return []
-  const engine = await Engine.open()
-  try {
-    const rows = await engine.rows(
-      `SELECT metric, asset, currency, exchange, network, interval, epoch(t)::BIGINT AS t, v, o, epoch(${computedByFormat})::BIGINT AS computed
-       FROM ${readPoints(root, files)}`,
-    )
-    return rows.map((row) => line(row, valueText(row['v'], row['o']))).toSorted()
-  } finally {
-    engine.close()
-  }
+  using engine = await Engine.open()
+  const rows = await engine.rows(
+    `SELECT metric, asset, currency, exchange, network, interval, epoch(t)::BIGINT AS t, v, o, epoch(${computedByFormat})::BIGINT AS computed
+     FROM ${readPoints(root, files)}`,
+  )
+  return rows.map((row) => line(row, valueText(row['v'], row['o']))).toSorted()
 }
 
 /** What a sandbox of a seed would show at an instant of a selection, a line a point, sorted. */

@@ -4,6 +4,7 @@ import { seriesId } from '../../src/catalog/series.ts'
 import type { Interval } from '../../src/time.ts'
 import type { RegistryDeps } from '../../src/registry/run.ts'
 import { later } from './calendar.ts'
+import { requestRow } from './lakes.ts'
 import { type RegistryRig, withRegistryRig } from './registry-rig.ts'
 import { catalogue as builtIn } from './sandbox-client.ts'
 import { SmallRegistry } from './small-registry.ts'
@@ -154,8 +155,6 @@ function stepOf(number: number, when: number, points: readonly PointRow[]): Step
   const request = `r${number}`
   const window = { series: id, since: number * 86_400, until: (number + 2) * 86_400, asked_at, request }
   const violation = { series: id, t: number * 86_400, kind: 'value', stored: '1', offered: `${number + 2}` }
-  const blank = { series: null, since: null, until: null, points: null, bytes: null, credits: null }
-  const asked = { id: request, run: `run-${number}`, api: 'metrics' as const, path: '/p', query: {}, status: 200 }
   return {
     at: isoOf(when),
     points,
@@ -165,17 +164,7 @@ function stepOf(number: number, when: number, points: readonly PointRow[]): Step
       coverage: [{ ...window, state: 'covered' as const, reason: number % 2 === 0 ? 'gap' : null }],
       violations: [{ ...violation, stored_at: asked_at, offered_at: asked_at, request }],
       findings: [{ series: id, t: number * 86_400, kind: 'before_end', detail: { number }, at: asked_at }],
-      requests: [
-        {
-          ...asked,
-          ...blank,
-          outcome: 'body',
-          attempts: 1,
-          asked_at: asked_at * 1_000_000,
-          seconds: null,
-          detail: null,
-        },
-      ],
+      requests: [requestRow(request, { run: `run-${number}`, asked_at: asked_at * 1_000_000 })],
     },
   }
 }

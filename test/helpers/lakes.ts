@@ -3,7 +3,7 @@ import { hostname, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CommitDeps, Draft, StagedFile } from '../../src/ledger/commit.ts'
-import type { CoverageRow, SeriesRow } from '../../src/ledger/entry.ts'
+import type { CoverageRow, RequestRow, SeriesRow, Violation } from '../../src/ledger/entry.ts'
 import { inLake, pointsFile } from '../../src/store/layout.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'
 
@@ -39,6 +39,19 @@ export function seriesRow(n: number, changes: Partial<SeriesRow> = {}): SeriesRo
 export function coverageRow(n: number, since: number, until: number, changes: Partial<CoverageRow> = {}): CoverageRow {
   const asked = { asked_at: 1000, request: null, reason: null, state: 'covered' } as const
   return { series: seriesRow(n).id, since, until, ...asked, ...changes }
+}
+
+/** A request that brought a point. */
+export function requestRow(id: string, changes: Partial<RequestRow> = {}): RequestRow {
+  const about = { run: 'a', api: 'metrics', path: '/x', query: {}, series: null, since: null, until: null } as const
+  const cost = { status: 200, outcome: 'body', points: 1, bytes: 9, credits: 2, attempts: 1, seconds: null } as const
+  return { id, ...about, ...cost, asked_at: 1, detail: null, ...changes }
+}
+
+/** A point of the n-th test series that is offered as `2` where `1` is stored. */
+export function violationRow(n: number, t: number, changes: Partial<Violation> = {}): Violation {
+  const values = { kind: 'changed', stored: '1', offered: '2', stored_at: 1, offered_at: 2 } as const
+  return { series: seriesRow(n).id, t, ...values, request: null, ...changes }
 }
 
 /** Writes a file into the spool and says what it will be. */

@@ -55,16 +55,12 @@ export async function topUps(
   whats: readonly TopUp[],
   level: Level = 'own',
 ): Promise<void> {
-  const engine = await Engine.open(':memory:', { threads: 1 })
-  try {
-    const draft = async (ticket: Ticket): Promise<Draft> => {
-      const { add = [], ...rest } = await topUpDraft(engine, ledger, ticket, whats)
-      return { ...rest, add: level === 'own' ? add : [await recentOf(engine, ledger, ticket, add)] }
-    }
-    await commit(ledger, draft, deps)
-  } finally {
-    engine.close()
+  using engine = await Engine.open(':memory:', { threads: 1 })
+  const draft = async (ticket: Ticket): Promise<Draft> => {
+    const { add = [], ...rest } = await topUpDraft(engine, ledger, ticket, whats)
+    return { ...rest, add: level === 'own' ? add : [await recentOf(engine, ledger, ticket, add)] }
   }
+  await commit(ledger, draft, deps)
 }
 
 async function topUpDraft(engine: Engine, ledger: Ledger, ticket: Ticket, whats: readonly TopUp[]): Promise<Draft> {
@@ -247,14 +243,10 @@ export async function answers(ledger: Ledger, observedAsOf: number | null): Prom
      GROUP BY ALL ORDER BY ALL`,
     ...instants.map((at) => latest(`available_at <= make_timestamptz(${at}::BIGINT)`)),
   ]
-  const engine = await Engine.open(':memory:', { threads: 1 })
-  try {
-    const rows = []
-    for (const question of questions) rows.push(await engine.rows(question))
-    const defined = questions.slice(0, 2).map((one) => one.replace(points, pointsByDefinition(ledger, observedAsOf)))
-    for (const [n, one] of defined.entries()) expect(await engine.rows(one)).toEqual(rows[n])
-    return JSON.stringify(rows, (_, value: unknown) => (typeof value === 'bigint' ? Number(value) : value))
-  } finally {
-    engine.close()
-  }
+  using engine = await Engine.open(':memory:', { threads: 1 })
+  const rows = []
+  for (const question of questions) rows.push(await engine.rows(question))
+  const defined = questions.slice(0, 2).map((one) => one.replace(points, pointsByDefinition(ledger, observedAsOf)))
+  for (const [n, one] of defined.entries()) expect(await engine.rows(one)).toEqual(rows[n])
+  return JSON.stringify(rows, (_, value: unknown) => (typeof value === 'bigint' ? Number(value) : value))
 }

@@ -133,25 +133,20 @@ function jobOf(root: string, url: string, clock: { now: number }, extra: Extra):
 
 /** What a lake holds of the registry, without instants: the steps of each id in their order, and the rest. */
 export async function contentOf(root: string): Promise<Record<string, string[]>> {
-  const ledger = await Ledger.openToRead(root)
-  const engine = await Engine.open(':memory:', { threads: 1 })
-  try {
-    const content: Record<string, string[]> = {}
-    for (const table of recordTables(catalogue.resources).keys()) {
-      const rows = await engine.rows(
-        `SELECT * EXCLUDE ("at", as_of, as_of_at, superseded_at) FROM ${relation(`history.${table}`, tableFiles(ledger, `history.${table}`))} ORDER BY id, "at"`,
-      )
-      content[table] = rows.map((row) => JSON.stringify(sorted(row)))
-    }
-    const keys = await engine.rows(
-      `SELECT resource, path, initial FROM ${relation('schema_changes', tableFiles(ledger, 'schema_changes'))}`,
+  using ledger = await Ledger.openToRead(root)
+  using engine = await Engine.open(':memory:', { threads: 1 })
+  const content: Record<string, string[]> = {}
+  for (const table of recordTables(catalogue.resources).keys()) {
+    const rows = await engine.rows(
+      `SELECT * EXCLUDE ("at", as_of, as_of_at, superseded_at) FROM ${relation(`history.${table}`, tableFiles(ledger, `history.${table}`))} ORDER BY id, "at"`,
     )
-    content['schema_changes'] = keys.map((row) => JSON.stringify(row)).toSorted()
-    return content
-  } finally {
-    engine.close()
-    ledger.close()
+    content[table] = rows.map((row) => JSON.stringify(sorted(row)))
   }
+  const keys = await engine.rows(
+    `SELECT resource, path, initial FROM ${relation('schema_changes', tableFiles(ledger, 'schema_changes'))}`,
+  )
+  content['schema_changes'] = keys.map((row) => JSON.stringify(row)).toSorted()
+  return content
 }
 
 /** Layouts may order keys differently: records are compared as values. */
@@ -172,12 +167,8 @@ function ordered(value: unknown): unknown {
 
 /** The version of a lake and its live data files. */
 export async function standing(root: string): Promise<{ version: number; files: number }> {
-  const ledger = await Ledger.openToRead(root)
-  try {
-    return { version: ledger.head().version, files: liveFiles(ledger).length }
-  } finally {
-    ledger.close()
-  }
+  using ledger = await Ledger.openToRead(root)
+  return { version: ledger.head().version, files: liveFiles(ledger).length }
 }
 
 /** Everything below a folder as Latin-1 text, for finding what must not be there. */

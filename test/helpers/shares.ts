@@ -4,7 +4,7 @@
  */
 
 /** Whether the whole is tried, and not a share of it. */
-export const long: boolean = process.env['PITLAKE_LONG'] === '1'
+export const long: boolean = ['1', 'all'].includes(process.env['PITLAKE_LONG'] ?? '')
 
 /** How often: as the variable says, else `many` times in `make test-long` and `few` times in `make test`. */
 export function times(variable: string, few: number, many: number): number {
@@ -24,4 +24,14 @@ export function shareOf<T>(all: readonly T[], few: number): readonly T[] {
 function spread<T>(all: readonly T[], few: number): readonly T[] {
   if (all.length <= few) return all
   return Array.from({ length: few }, (_, n) => all[Math.round((n * (all.length - 1)) / Math.max(1, few - 1))] as T)
+}
+
+/**
+ * In `make test-long` each n-th of them at its turn: `PITLAKE_TURN`, which counts commits there, says which. All of them
+ * with `PITLAKE_STEPS=all`, which `make nightly` sets; else so many, spread evenly.
+ */
+export function turnOf<T>(all: readonly T[], parts: number, few: number): readonly T[] {
+  if (process.env['PITLAKE_STEPS'] === 'all') return all
+  const turn = Number(process.env['PITLAKE_TURN'] ?? 0) % parts
+  return long ? all.filter((_, n) => n % parts === turn) : spread(all, few)
 }

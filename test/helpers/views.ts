@@ -65,14 +65,9 @@ export function isoOf(us: number): string {
 
 /** Makes a lake of these commits, one after the other. */
 export async function makeLake(root: string, steps: readonly Step[]): Promise<void> {
-  const ledger = await Ledger.open(root)
-  const engine = await Engine.open(':memory:', { threads: 1 })
-  try {
-    for (const [index, step] of steps.entries()) await takeStep(ledger, engine, step, index)
-  } finally {
-    engine.close()
-    ledger.close()
-  }
+  using ledger = await Ledger.open(root)
+  using engine = await Engine.open(':memory:', { threads: 1 })
+  for (const [index, step] of steps.entries()) await takeStep(ledger, engine, step, index)
 }
 
 /** Makes one commit more. */
@@ -174,12 +169,8 @@ function seriesOf(points: readonly PointRow[]): SeriesRow[] {
 
 /** Builds the views of a lake. */
 export async function makeViews(root: string, options: Partial<ViewsOptions> = {}): Promise<ViewsBuilt> {
-  const ledger = await Ledger.open(root)
-  try {
-    return await buildViews(ledger, { catalogue, deps: commitDeps(), ...options })
-  } finally {
-    ledger.close()
-  }
+  using ledger = await Ledger.open(root)
+  return await buildViews(ledger, { catalogue, deps: commitDeps(), ...options })
 }
 
 /** The three ways to the objects of a lake; the prefix stands before their names. */
@@ -192,14 +183,10 @@ export async function withViews<T>(
   way: (typeof ways)[number] = 'open',
 ): Promise<T> {
   const database = inLake(root, places.database)
-  const engine = way === 'open' ? await Engine.open(database, { readOnly: true, threads: 2 }) : await Engine.open()
-  try {
-    if (way === 'attach') await engine.run(`ATTACH ${quote(database)} AS lake (READ_ONLY)`)
-    if (way === 'script') await engine.run(readFileSync(inLake(root, places.script), 'utf8'))
-    return await work(engine, way === 'attach' ? 'lake.' : '')
-  } finally {
-    engine.close()
-  }
+  using engine = way === 'open' ? await Engine.open(database, { readOnly: true, threads: 2 }) : await Engine.open()
+  if (way === 'attach') await engine.run(`ATTACH ${quote(database)} AS lake (READ_ONLY)`)
+  if (way === 'script') await engine.run(readFileSync(inLake(root, places.script), 'utf8'))
+  return await work(engine, way === 'attach' ? 'lake.' : '')
 }
 
 /** The rows as sorted lines of JSON: a multiset that can be compared. */

@@ -117,16 +117,12 @@ export function lineOf({ metric, asset, interval }: Sighted): string {
 /** Every stored point from an instant of `t` on. */
 export async function sightings(root: string, since: number): Promise<Sighted[]> {
   using ledger = await Ledger.openToRead(root)
-  const engine = await Engine.open()
-  try {
-    const rows = await engine.rows(
-      `SELECT metric, asset, interval, epoch(t)::BIGINT::DOUBLE AS t, epoch(${computedByFormat}) AS computed, epoch(observed_at) AS observed
-       FROM ${readPoints(root, liveFiles(ledger, { table: 'points' }))} WHERE t >= to_timestamp(${since}) ORDER BY ALL`,
-    )
-    return rows as unknown as Sighted[]
-  } finally {
-    engine.close()
-  }
+  using engine = await Engine.open()
+  const rows = await engine.rows(
+    `SELECT metric, asset, interval, epoch(t)::BIGINT::DOUBLE AS t, epoch(${computedByFormat}) AS computed, epoch(observed_at) AS observed
+     FROM ${readPoints(root, liveFiles(ledger, { table: 'points' }))} WHERE t >= to_timestamp(${since}) ORDER BY ALL`,
+  )
+  return rows as unknown as Sighted[]
 }
 
 /** The requests for points, with whose they are. */

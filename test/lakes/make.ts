@@ -7,7 +7,6 @@ import { redate } from '../../src/upkeep/redate.ts'
 import { stamp } from '../../src/results/stamp.ts'
 import { vacuum } from '../../src/upkeep/vacuum.ts'
 import { foldJournal } from '../../src/ledger/fold.ts'
-import { Ledger } from '../../src/ledger/ledger.ts'
 import { fetchOnce } from '../helpers/fetching.ts'
 import {
   answer,
@@ -24,6 +23,7 @@ import { withLag } from '../helpers/lags.ts'
 import { withRegistryRig } from '../helpers/registry-rig.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
+import { reading, writing } from '../helpers/ledgers.ts'
 
 // Makes the small lakes that every later layout must open: `node test/lakes/make.ts LAYOUT [FOLDER]`. FOLDER is a lake
 // that `make lake` began, with a pitlake.yaml of two assets, three paths and four months. What is kept is never made
@@ -42,9 +42,7 @@ const deps = {
 
 /** Reads the lake's answers through its views and packs it; `earlier` is an instant that shall be asked too. */
 async function keep(name: string, root: string, earlier?: number): Promise<void> {
-  const ledger = await Ledger.openToRead(root)
-  const { lake, version, committed_at } = ledger.head()
-  ledger.close()
+  const { lake, version, committed_at } = await reading(root, (ledger) => ledger.head())
   const frozen = await withViews(root, async (engine): Promise<Frozen> => {
     const asked = await answer(engine, { ...questions, ...ledgerQuestions })
     if (earlier === undefined) return { lake: lake ?? '', version, committed_at, asked }
@@ -130,9 +128,7 @@ await inHome(async (root) => {
   for (let n = 0; n < 6; n++) await topUp()
   await compact(root, deps)
   for (let n = 0; n < 20; n++) await topUp()
-  const ledger = await Ledger.open(root)
-  await foldJournal(ledger, deps, 1)
-  ledger.close()
+  await writing(root, async (ledger) => await foldJournal(ledger, deps, 1))
   await makeViews(root)
   clock.now += day
   const buildViews = async (): Promise<unknown> => await makeViews(root)

@@ -1,7 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import type { LookaheadProof } from '../../src/lookahead/lookahead.ts'
 import { openLake } from '../../src/index.ts'
 import { bareLake } from '../helpers/bare-lake.ts'
@@ -10,6 +9,7 @@ import { pitlake } from '../helpers/command.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { trustTables } from '../helpers/trust-lake.ts'
 import { makeLake, makeViews, type PointRow } from '../helpers/views.ts'
+import { scratch } from '../helpers/scratch.ts'
 
 /*
  * What a verdict rests on beside what was known. Forty days of points, of which the first ten were backfilled a year later;
@@ -18,7 +18,7 @@ import { makeLake, makeViews, type PointRow } from '../helpers/views.ts'
 
 const metric = 'addresses/active_count_pit'
 const { currency = null, exchange = null, network = null } = catalogue.endpoints.get(metric)?.defaults ?? {}
-const home = mkdtempSync(join(tmpdir(), 'pitlake-assumed-'))
+const home = scratch('assumed')
 const root = join(home, 'lake')
 
 function points(): PointRow[] {
@@ -42,7 +42,6 @@ beforeAll(async () => {
   await makeLake(root, [{ at: '2024-12-01T00:00:00', points: points(), tables: trustTables() }])
   await makeViews(root)
 })
-afterAll(() => rmSync(home, { recursive: true, force: true }))
 
 const days = `WITH d AS (SELECT ts, 'BTC' AS asset FROM calendar('2024-01-02', '2024-02-11', '1 day'))`
 const members = `${days} SELECT ts, product_id FROM pit_universe(d)`

@@ -12,6 +12,7 @@ import { depsAt, withRig } from '../helpers/fetching.ts'
 import { leaping } from '../helpers/leaping.ts'
 import { withProvider } from '../helpers/provider.ts'
 import { makeViews } from '../helpers/views.ts'
+import { reading } from '../helpers/ledgers.ts'
 
 const day = 86_400
 const start = Date.UTC(2026, 0, 5) / 1000
@@ -31,10 +32,9 @@ test('one run with the clock 50 years ahead is found and mended by one commit wi
     const before = await rig.stored()
     const points = async (at: number): Promise<number> => {
       await makeViews(root)
-      const engine = await Engine.open(`${root}/lake.duckdb`, { readOnly: true })
+      using engine = await Engine.open(`${root}/lake.duckdb`, { readOnly: true })
       await engine.run(`SET VARIABLE observed_as_of = make_timestamptz(${at * 1_000_000}::BIGINT)`)
       const [row] = await engine.rows('SELECT count(*) AS n FROM points')
-      engine.close()
       return Number(row?.['n'])
     }
     const all = before.length
@@ -51,9 +51,9 @@ test('one run with the clock 50 years ahead is found and mended by one commit wi
       )
     const found = await doctor(false)
     expect(found.findings.filter(({ kind }) => kind === 'clock_ahead')).toHaveLength(1)
-    const one = await Ledger.openToRead(root)
-    expect(clockNote(one, clock.now * 1_000_000)).toMatch(/version \d+ was committed at 2076-.*doctor/)
-    one.close()
+    await reading(root, (one) =>
+      expect(clockNote(one, clock.now * 1_000_000)).toMatch(/version \d+ was committed at 2076-.*doctor/),
+    )
     clock.now += 3600
     const mended = await doctor(true)
     expect(mended.findings.filter(({ kind }) => kind === 'clock_ahead')).toEqual([])

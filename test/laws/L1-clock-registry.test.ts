@@ -15,6 +15,7 @@ import { contentOf, type RegistryRig, withRegistryRig } from '../helpers/registr
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
 import { registryStateAt } from '../helpers/registry-truth.ts'
+import { writing } from '../helpers/ledgers.ts'
 
 const start = Date.UTC(2026, 5, 1, 12) / 1000
 const day = 86_400
@@ -25,25 +26,20 @@ const tables = [...records, ...records.map((name) => `history.${name}`), ...othe
 
 /** The latest instant and day that any live file of the registry or of the assets carries, in seconds. */
 async function latest(root: string): Promise<number> {
-  const ledger = await Ledger.openToRead(root)
-  const engine = await Engine.open(':memory:', { threads: 1 })
-  try {
-    let most = 0
-    for (const table of tables)
-      for (const { path } of liveFiles(ledger, { table })) {
-        const source = parquet([inLake(root, path)])
-        const columns = (await engine.rows(`DESCRIBE FROM ${source}`)).map((row) => row['column_name'] as string)
-        for (const name of ['at', 'observed_at', 'superseded_at', 'snapshot_date'])
-          if (columns.includes(name)) {
-            const [row] = await engine.rows(`SELECT coalesce(max(epoch("${name}")), 0)::DOUBLE AS at FROM ${source}`)
-            most = Math.max(most, Number(row?.['at']))
-          }
-      }
-    return most
-  } finally {
-    engine.close()
-    ledger.close()
-  }
+  using ledger = await Ledger.openToRead(root)
+  using engine = await Engine.open(':memory:', { threads: 1 })
+  let most = 0
+  for (const table of tables)
+    for (const { path } of liveFiles(ledger, { table })) {
+      const source = parquet([inLake(root, path)])
+      const columns = (await engine.rows(`DESCRIBE FROM ${source}`)).map((row) => row['column_name'] as string)
+      for (const name of ['at', 'observed_at', 'superseded_at', 'snapshot_date'])
+        if (columns.includes(name)) {
+          const [row] = await engine.rows(`SELECT coalesce(max(epoch("${name}")), 0)::DOUBLE AS at FROM ${source}`)
+          most = Math.max(most, Number(row?.['at']))
+        }
+    }
+  return most
 }
 
 async function mend(root: string, now: () => number): Promise<string[]> {
@@ -196,13 +192,11 @@ test('a lake begun with the clock far ahead: assets are known from the mending o
       })
     expect(await seen(clock.now - 1)).toEqual({ n: 0n, last: null })
     expect(await seen(clock.now + 1)).toMatchObject({ last: clock.now })
-    const ledger = await Ledger.open(root)
-    expect(heldPassing(ledger, 'metrics.assets')?.at).toBe(0)
-    ledger.close()
+    await writing(root, (ledger) => expect(heldPassing(ledger, 'metrics.assets')?.at).toBe(0))
     clock.now += 2 * day
     await fetch(selection)
-    const later = await Ledger.open(root)
-    expect(heldPassing(later, 'metrics.assets')?.at).toBeGreaterThanOrEqual(clock.now * 1_000_000)
-    later.close()
+    await writing(root, (later) =>
+      expect(heldPassing(later, 'metrics.assets')?.at).toBeGreaterThanOrEqual(clock.now * 1_000_000),
+    )
     expect(await rig.stored()).toEqual(rig.truth(selection))
   }))

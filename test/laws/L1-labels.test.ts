@@ -117,31 +117,22 @@ async function joinsHold(full: FullLake, lake: Engine): Promise<void> {
 }
 
 async function macrosAgree(full: FullLake, lake: Engine): Promise<void> {
-  const shadow = await openShadow(lake)
-  try {
-    await shadow.run(`CREATE OR REPLACE TEMP VIEW asked AS ${decisions}`)
-    for (const from of [
-      ...Object.values(joins),
-      ...universes,
-      coarse,
-      `calendar('2026-02-01', '2026-03-01', '1 day')`,
-    ]) {
-      const [real, own] = [await columnsOf(lake, from), await columnsOf(shadow, from)]
-      expect(
-        own.map(({ name }) => name),
-        from,
-      ).toEqual(real.map(({ name }) => name))
-      const instant = (type: string): boolean => /^(?:TIMESTAMP|DATE)/.test(type)
-      expect(
-        own.map(({ type }) => instant(type)),
-        from,
-      ).toEqual(real.map(({ type }) => instant(type)))
-    }
-    const days = `SELECT * FROM calendar('2026-02-01', '2026-03-01', '1 day')`
-    for (const at of instants(full)) expect(await differing(lake, at, days)).toBe(0)
-  } finally {
-    shadow.close()
+  using shadow = await openShadow(lake)
+  await shadow.run(`CREATE OR REPLACE TEMP VIEW asked AS ${decisions}`)
+  for (const from of [...Object.values(joins), ...universes, coarse, `calendar('2026-02-01', '2026-03-01', '1 day')`]) {
+    const [real, own] = [await columnsOf(lake, from), await columnsOf(shadow, from)]
+    expect(
+      own.map(({ name }) => name),
+      from,
+    ).toEqual(real.map(({ name }) => name))
+    const instant = (type: string): boolean => /^(?:TIMESTAMP|DATE)/.test(type)
+    expect(
+      own.map(({ type }) => instant(type)),
+      from,
+    ).toEqual(real.map(({ type }) => instant(type)))
   }
+  const days = `SELECT * FROM calendar('2026-02-01', '2026-03-01', '1 day')`
+  for (const at of instants(full)) expect(await differing(lake, at, days)).toBe(0)
 }
 
 test('what the proof assumes of views and macros is true of the real ones: labels, joins, columns', async () => {

@@ -7,6 +7,7 @@ import { Engine, quote } from '../../src/store/engine.ts'
 import { inLake } from '../../src/store/layout.ts'
 import { fetchKey, withRig } from '../helpers/fetching.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
+import { reading } from '../helpers/ledgers.ts'
 
 const at = (text: string) => Date.parse(`${text}Z`) / 1000
 const now = at('2026-03-02T12:00:00')
@@ -74,9 +75,7 @@ test('one run over several commits settles every window that it asked', async ()
     rig.faults('slow-first-byte:ms=200,share=0.3')
     const first = await rig.fetch(selection)
     expect(first.version).toBeGreaterThan(1)
-    const ledger = await Ledger.openToRead(rig.root)
-    const coverage = heldCoverage(ledger)
-    ledger.close()
+    const coverage = await reading(rig.root, (ledger) => heldCoverage(ledger))
     const currencies = [...catalogue.endpoints.values()].map((endpoint) => Math.max(1, endpoint.currencies.length))
     expect(coverage.size).toBe(3 * currencies.reduce((sum, count) => sum + count, 0))
   }))
@@ -100,9 +99,8 @@ test('a top-up brings only what is new, and the overlap catches rewritten histor
     const version = topUp.version
     const again = await rig.fetch({ ...selection, since: at('2026-02-01T00:00:00') })
     expect(again.version).toBe(version)
-    const ledger = await Ledger.openToRead(rig.root)
+    using ledger = await Ledger.openToRead(rig.root)
     expect(heldViolations(ledger)).toEqual([expect.objectContaining({ kind: 'changed', offered: '101.0' })])
-    ledger.close()
   }))
 
 test('stopping after some requests loses nothing and the next run asks only the rest', async () =>
@@ -121,9 +119,7 @@ test('what one commit brings of many metrics stands in one file, sorted by metri
     const since = now - 4 * 86_400
     const selection = { assets: ['ETH', 'BTC'], paths, intervals: ['24h', '1h'], currencies: ['usd', 'native'], since }
     const { version } = await rig.fetch(selection)
-    const ledger = await Ledger.openToRead(rig.root)
-    const files = liveFiles(ledger, { table: 'points' })
-    ledger.close()
+    const files = await reading(rig.root, (ledger) => liveFiles(ledger, { table: 'points' }))
     expect(files.length).toBeLessThanOrEqual(version)
     expect(files.map(({ metric }) => metric)).toEqual(files.map(() => null))
     using engine = await Engine.open(':memory:', { threads: 1 })
@@ -156,9 +152,8 @@ test('the hole of a body whose middle is missing is told by the run that brings 
   withRig(now, async (rig) => {
     const selection = { assets: ['BTC', 'ETH'], paths: ['supply/current_pit'], since: now - 120 * 86_400 }
     const holes = async (): Promise<number[]> => {
-      const ledger = await Ledger.openToRead(rig.root)
+      using ledger = await Ledger.openToRead(rig.root)
       const gaps = [...heldCoverage(ledger).values()].flat().filter(({ reason }) => reason === 'gap')
-      ledger.close()
       return gaps.map(({ since, until }) => (until - since) / 86_400)
     }
     rig.faults('vanished@supply/*:asset=BTC,point=30,n=40')

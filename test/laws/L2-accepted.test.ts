@@ -144,7 +144,7 @@ test('an overlap that sees an accepted value again is exit 0, and counts it', as
 
 test('what was accepted is in the journal: a ledger made anew and a checkpoint say the same', async () =>
   inFolder(async (root) => {
-    const ledger = await Ledger.open(root)
+    using ledger = await Ledger.open(root)
     const violation = { series: seriesRow(1).id, t: day, kind: 'changed', stored: '1', stored_at: 1, offered_at: 2 }
     const provider = { metrics: 'https://a.example', synthetic: false }
     const draft = { job: 'fetch', run: 'r', provider, series: [seriesRow(1)], coverage: [coverageRow(1, 0, 2 * day)] }
@@ -161,15 +161,13 @@ test('what was accepted is in the journal: a ledger made anew and a checkpoint s
     expect(dump(rebuilt)).toEqual(dump(ledger))
     rebuilt.close()
     await writeCheckpoint(realDisk, ledger)
-    const folded = await Ledger.inMemory(root)
+    using folded = await Ledger.inMemory(root)
     expect(dump(folded)).toEqual(dump(ledger))
-    folded.close()
-    ledger.close()
   }))
 
 test('a refused series with points is listed, and withdrawn once it is accepted', async () =>
   inFolder(async (root) => {
-    const ledger = await Ledger.open(root)
+    using ledger = await Ledger.open(root)
     const refused = {
       state: 'failed',
       reason: 'refused since 2026-03-01T00:00:00Z: 403, outside the plan: no',
@@ -196,7 +194,6 @@ test('a refused series with points is listed, and withdrawn once it is accepted'
     ])
     expect(heldCoverage(ledger).get(seriesRow(2).id)?.[0]?.state).toBe('failed')
     expect(await listed(root)).toEqual([])
-    ledger.close()
   }))
 
 test('ids that nobody knows, nothing named, both named: exit 2', async () =>

@@ -1,17 +1,6 @@
-import {
-  copyFileSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { exitCode } from '../../src/errors.ts'
 import { compact, mergeSmallFiles } from '../../src/upkeep/compact.ts'
 import { redate } from '../../src/upkeep/redate.ts'
@@ -27,6 +16,8 @@ import { answer, frozen, questions, withKept } from '../helpers/kept-lakes.ts'
 import { withLag } from '../helpers/lags.ts'
 import { shareOf, someOf } from '../helpers/shares.ts'
 import { withViews } from '../helpers/views.ts'
+import { reading } from '../helpers/ledgers.ts'
+import { scratch } from '../helpers/scratch.ts'
 
 const day = 86_400
 const start = 1_709_272_800
@@ -44,9 +35,8 @@ async function grow({ fetch, clock, root }: Pick<Rig, 'fetch' | 'clock' | 'root'
     clock.now += day
     await fetch(selection)
     if (n % 3 !== 2) continue
-    const ledger = await Ledger.open(root)
+    using ledger = await Ledger.open(root)
     await mergeSmallFiles(ledger, world(clock.now + 60))
-    ledger.close()
   }
 }
 
@@ -119,9 +109,7 @@ describe.each(shareOf(Object.entries(ways), 2))('a lake that was %s and lost its
 
 /** What the ledger keeps of each series. */
 async function held(root: string): Promise<unknown[]> {
-  const ledger = await Ledger.openToRead(root)
-  const rows = [...heldSeries(ledger).values()]
-  ledger.close()
+  const rows = await reading(root, (ledger) => [...heldSeries(ledger).values()])
   return rows
     .map(({ id, points: count, first_t, last_t, settled, interval }) => ({
       id,
@@ -146,21 +134,19 @@ describe.each(shareOf(['1/plain', '1/redated', '1/registry', '1/begun', '1/vacuu
       const asked = { ...questions, snapshots: 'SELECT snapshot_date, id FROM snapshots.products' }
       const wanted = Object.fromEntries(Object.keys(asked).map((name) => [name, told.asked[name]]))
       expect(await withViews(root, async (engine) => await answer(engine, asked))).toEqual(wanted)
-      const ledger = await Ledger.open(root)
+      using ledger = await Ledger.open(root)
       expect(heldVersions(ledger).map(({ job }) => job)).toEqual(['adopt'])
       expect([...heldCoverage(ledger).values()].flat()).toEqual([])
       expect(ledger.head().version).toBe(version)
-      ledger.close()
     })
   })
 })
 
-let template = ''
+const template = scratch('grown')
 let grown: { readonly before: readonly string[]; readonly live: readonly string[]; readonly now: number }
 
 /** A lake of fetched, merged and compacted files. */
 beforeAll(async () => {
-  template = mkdtempSync(join(tmpdir(), 'pitlake-grown-'))
   await withRig(start, async (rig) => {
     await grow(rig, 2)
     await compact(rig.root, world((rig.clock.now += 600)))
@@ -170,7 +156,6 @@ beforeAll(async () => {
     cpSync(rig.root, template, { recursive: true })
   })
 })
-afterAll(() => rmSync(template, { recursive: true, force: true }))
 
 /** A copy of it whose journal is lost. */
 async function withLost(

@@ -11,6 +11,7 @@ import { examine } from '../../src/upkeep/doctor.ts'
 import { type Rig, withRig } from '../helpers/fetching.ts'
 import { commitDeps } from '../helpers/lakes.ts'
 import { rewriteDeps } from '../helpers/merging.ts'
+import { reading } from '../helpers/ledgers.ts'
 
 const day = 86_400
 const now = Date.UTC(2024, 5, 5, 12) / 1000
@@ -20,9 +21,7 @@ const selection = { assets: ['BTC', 'ETH'], paths, since: now - 70 * day }
 
 /** Every stored point with all of its columns. */
 async function rowsOf(root: string): Promise<Record<string, unknown>[]> {
-  const ledger = await Ledger.openToRead(root)
-  const files = liveFiles(ledger, { table: 'points' })
-  ledger.close()
+  const files = await reading(root, (ledger) => liveFiles(ledger, { table: 'points' }))
   using engine = await Engine.open()
   const columns = 'epoch_us(t) AS t, v, o, extra, epoch_us(available_at) AS known, epoch_us(observed_at) AS seen, basis'
   const more = 'epoch_us(computed_at) AS computed, epoch_us(available_rule_at) AS rule'
@@ -40,9 +39,8 @@ async function lose(rig: Rig, which: (path: string) => boolean = () => true): Pr
 }
 
 async function again(rig: Rig) {
-  const ledger = await Ledger.openToRead(rig.root)
+  using ledger = await Ledger.openToRead(rig.root)
   const found = observedAgain(ledger)
-  ledger.close()
   return found
 }
 

@@ -1,8 +1,7 @@
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { compact } from '../../src/upkeep/compact.ts'
 import { type Diagnosis, examine } from '../../src/upkeep/doctor.ts'
 import { vacuum } from '../../src/upkeep/vacuum.ts'
@@ -14,6 +13,8 @@ import { rewriteDeps } from '../helpers/merging.ts'
 import { type RegistryRig, withRegistryRig } from '../helpers/registry-rig.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
+import { writing } from '../helpers/ledgers.ts'
+import { scratch } from '../helpers/scratch.ts'
 
 const now = Date.UTC(2026, 5, 1, 12) / 1000
 const day = 86_400
@@ -64,11 +65,10 @@ const provided = (small: SmallRegistry) => ({
   },
 })
 
-let template = ''
+const template = scratch('followed')
 const followed = new SmallRegistry()
 let then = now
 beforeAll(async () => {
-  template = mkdtempSync(join(tmpdir(), 'pitlake-followed-'))
   await withRegistryRig(
     now,
     async (rig) => {
@@ -79,7 +79,6 @@ beforeAll(async () => {
     provided(followed),
   )
 })
-afterAll(() => rmSync(template, { recursive: true, force: true }))
 
 /** A copy of the lake that did, its provider and its clock. The last test alone tells the provider something new. */
 async function withDays(work: (root: string, rig: RegistryRig, small: SmallRegistry) => Promise<void>): Promise<void> {
@@ -94,9 +93,8 @@ async function withDays(work: (root: string, rig: RegistryRig, small: SmallRegis
 }
 
 async function live(root: string): Promise<HeldFile[]> {
-  const ledger = await Ledger.open(root)
+  using ledger = await Ledger.open(root)
   const files = liveFiles(ledger).filter(({ table }) => table !== 'raw')
-  ledger.close()
   return [...new Map(files.map((file) => [file.path, file])).values()]
 }
 
@@ -172,9 +170,9 @@ test('L2: where a body is gone, what needs it is told to be beyond and nothing e
     const files = await live(root)
     const events = files.filter(({ table }) => table === 'events')
     const [, second] = events
-    const ledger = await Ledger.open(root)
-    const raw = liveFiles(ledger, { table: 'raw' }).find(({ added_version }) => added_version === second?.added_version)
-    ledger.close()
+    const raw = await writing(root, (ledger) =>
+      liveFiles(ledger, { table: 'raw' }).find(({ added_version }) => added_version === second?.added_version),
+    )
     rmSync(join(root, raw?.path ?? ''))
     harm(root, events)
     const done = await repair(root)

@@ -13,20 +13,22 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { type Diagnosis, type DoctorInput, examine } from '../../src/upkeep/doctor.ts'
 import { LakeError } from '../../src/errors.ts'
 import { writeCheckpoint } from '../../src/ledger/checkpoint.ts'
 import { realDisk } from '../../src/store/disk.ts'
 import { filesOnDisk } from '../../src/ledger/held.ts'
 import { entryFile } from '../../src/store/layout.ts'
-import { Ledger } from '../../src/ledger/ledger.ts'
+import type { Ledger } from '../../src/ledger/ledger.ts'
 import { buildViews } from '../../src/views/build.ts'
 import { openQuery } from '../../src/query/lake.ts'
-import { type Rig, storedPoints, withRig } from '../helpers/fetching.ts'
+import { storedPoints } from '../helpers/fetching.ts'
+import { rigOfFile } from '../helpers/rig-of-file.ts'
 import { commitDeps } from '../helpers/lakes.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { need } from '../helpers/needs.ts'
+import { writing } from '../helpers/ledgers.ts'
 
 const now = Date.UTC(2024, 5, 5, 12) / 1000
 const selection = {
@@ -41,50 +43,36 @@ interface Stand {
   readonly points: readonly string[]
 }
 
-let rig: Rig
 let sound: string
 let first: Stand
 let second: Stand
-let finish: () => void = () => undefined
-let ended: Promise<void>
 
 const deps = { ...commitDeps({ nowMicros: () => now * 1e6 }), space: async () => ({ free: 1e12, total: 2e12 }) }
 const views = async (ledger: Ledger): Promise<unknown> => await buildViews(ledger, { catalogue, deps, force: true })
 
 async function stand(root: string): Promise<Stand> {
-  const ledger = await Ledger.open(root)
-  const { version } = ledger.head()
-  ledger.close()
+  const { version } = await writing(root, (ledger) => ledger.head())
   return { version, points: await storedPoints(root) }
 }
 
-beforeAll(async () => {
-  await new Promise<void>((ready, fail) => {
-    ended = withRig(now, async (opened) => {
-      rig = opened
-      sound = `${rig.root}-sound`
-      await rig.fetch(selection)
-      first = await stand(rig.root)
-      await rig.fetch({ ...selection, assets: ['BTC', 'ETH'] })
-      second = await stand(rig.root)
-      const ledger = await Ledger.open(rig.root)
-      await views(ledger)
-      ledger.close()
-      renameSync(rig.root, sound)
-      await new Promise<void>((done) => {
-        finish = done
-        ready()
-      })
-    })
-    ended.catch(fail)
-  })
-}, 300_000)
-
-afterAll(async () => {
-  rmSync(sound, { recursive: true, force: true })
-  finish()
-  await ended
+const rig = rigOfFile(now, async (made) => {
+  sound = `${made.root}-sound`
+  await made.fetch(selection)
+  first = await stand(made.root)
+  await made.fetch({ ...selection, assets: ['BTC', 'ETH'] })
+  second = await stand(made.root)
+  await writing(made.root, async (ledger) => await views(ledger))
+  renameSync(made.root, sound)
 })
+afterAll(() => rmSync(sound, { recursive: true, force: true }))
+
+/** A copy of the sound lake where it was made. */
+function copied(): string {
+  const { root } = rig()
+  rmSync(root, { recursive: true, force: true })
+  cpSync(sound, root, { recursive: true })
+  return root
+}
 
 const remedies: Readonly<Record<string, Partial<DoctorInput>>> = {
   nothing: {},
@@ -137,9 +125,9 @@ const harms: Readonly<Record<string, Harm>> = {
   },
   'a copy has a ledger that is ahead of its journal, and not its files': {
     does: async (root) => {
-      const ledger = await Ledger.open(root)
-      const late = filesOnDisk(ledger).filter(({ added_version }) => added_version > first.version)
-      ledger.close()
+      const late = await writing(root, (ledger) =>
+        filesOnDisk(ledger).filter(({ added_version }) => added_version > first.version),
+      )
       for (const { path } of late) rmSync(join(root, path))
       withoutEntries(root)
     },
@@ -167,9 +155,7 @@ const harms: Readonly<Record<string, Harm>> = {
   },
   'a torn checkpoint stands beside all entries': {
     does: async (root) => {
-      const ledger = await Ledger.open(root)
-      const version = await writeCheckpoint(realDisk, ledger)
-      ledger.close()
+      const version = await writing(root, async (ledger) => await writeCheckpoint(realDisk, ledger))
       truncateSync(join(root, `journal/${String(version).padStart(10, '0')}.checkpoint.jsonl`), 300)
     },
     journal: two,
@@ -238,9 +224,7 @@ const remediesOf = (n: number): readonly (readonly [string, Partial<DoctorInput>
 
 describe.each(Object.entries(harms).map(([name, harm], n) => [name, harm, n] as const))('L2: %s', (_, harm, n) => {
   test.each(remediesOf(n))('and then doctor with %s', async (name, flags) => {
-    const root = rig.root
-    rmSync(root, { recursive: true, force: true })
-    cpSync(sound, root, { recursive: true })
+    const root = copied()
     await harm.does(root)
     const data = readdirSync(join(root, 'points'), { recursive: true, encoding: 'utf8' }).length
     if (name === 'nothing') {
@@ -264,9 +248,7 @@ describe.each(Object.entries(harms).map(([name, harm], n) => [name, harm, n] as 
 
 describe('L2: the last entry is torn and the ledger is lost', () => {
   test('the lake goes back to the version before and says what is lost; a fetch brings it again', async () => {
-    const root = rig.root
-    rmSync(root, { recursive: true, force: true })
-    cpSync(sound, root, { recursive: true })
+    const root = copied()
     for (let version = first.version + 2; version <= second.version; version++) rmSync(join(root, entryFile(version)))
     truncateSync(join(root, entryFile(first.version + 1)), 200)
     withoutLedger(root)
@@ -277,7 +259,7 @@ describe('L2: the last entry is torn and the ledger is lost', () => {
     )
     expect(await standOf(root)).toEqual(first)
     expect(existsSync(join(root, `${entryFile(first.version + 1)}.damaged`))).toBe(true)
-    await rig.fetch({ ...selection, assets: ['BTC', 'ETH'] })
+    await rig().fetch({ ...selection, assets: ['BTC', 'ETH'] })
     expect(await storedPoints(root)).toEqual(second.points)
   })
 })
@@ -287,9 +269,7 @@ describe.each([
   ['nothing that can be read', '{"lake":'],
 ])('L2: lake.json names %s', (_, text) => {
   const harmed = (): string => {
-    const root = rig.root
-    rmSync(root, { recursive: true, force: true })
-    cpSync(sound, root, { recursive: true })
+    const root = copied()
     writeFileSync(join(root, 'lake.json'), text)
     return root
   }
@@ -297,13 +277,13 @@ describe.each([
 
   test('nothing is committed beside it; --repair keeps it aside and writes that of the journal', async () => {
     const root = harmed()
-    await expect(rig.fetch(again)).rejects.toThrow(/lake\.json: expected the marker of the lake/)
+    await expect(rig().fetch(again)).rejects.toThrow(/lake\.json: expected the marker of the lake/)
     const { findings } = await treat(root, { rebuildLedger: true })
     expect(findings.map(({ kind, remedy }) => [kind, /--repair/.test(remedy)])).toEqual([['marker_differs', true]])
     expect((await treat(root, { repair: true })).findings).toEqual([])
     expect(readFileSync(join(root, 'lake.json.damaged'), 'utf8')).toBe(text)
     expect(readFileSync(join(root, 'lake.json'), 'utf8')).toEqual(readFileSync(join(sound, 'lake.json'), 'utf8'))
-    expect((await rig.fetch(again)).points_added).toBeGreaterThan(0)
+    expect((await rig().fetch(again)).points_added).toBeGreaterThan(0)
   })
 
   test('beside files that the journal does not name it stays as it is: they may be the other lake', async () => {

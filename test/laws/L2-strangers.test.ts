@@ -125,21 +125,20 @@ describe('sweeping in a lake', () => {
 
   test('takes names of its own pattern only, and nothing of a version that the journal has not reached', async () => {
     await inFolder(async (root) => {
-      const ledger = await Ledger.open(root)
+      using ledger = await Ledger.open(root)
       await commit(ledger, draftOf(root, 0), commitDeps())
       const later = 'points/metric=a/interval=24h/0000000003-r.parquet'
       for (const path of [...foreign, ...ours, later]) put(root, path)
       const paths = await sweep(ledger, commitDeps())
       expect(paths.toSorted()).toEqual(ours.map((path) => path.replace('/part.json', '')).toSorted())
       for (const path of [...foreign, later]) expect(readFileSync(join(root, path), 'utf8')).toBe('mine')
-      ledger.close()
     })
   })
 
   test('follows no link, whether the folder or a file in it is one', async () => {
     await inFolder(async (home) => {
       const root = join(home, 'lake')
-      const ledger = await Ledger.open(root)
+      using ledger = await Ledger.open(root)
       await commit(ledger, draftOf(root, 0), commitDeps())
       put(home, 'other/snapshot/0000000001-r.json.zst')
       put(home, 'other/20240301t060000004z-7/part.json')
@@ -151,13 +150,12 @@ describe('sweeping in a lake', () => {
       symlinkSync(join(home, 'other/snapshot/0000000001-r.json.zst'), join(root, 'points/0000000001-r.parquet'))
       expect(await sweep(ledger, commitDeps())).toEqual([])
       expect(Object.keys(content(join(home, 'other')))).toHaveLength(2)
-      ledger.close()
     })
   })
 
   test('is left to the lake whose marker the folder bears', async () => {
     await inFolder(async (root) => {
-      const ledger = await Ledger.open(root)
+      using ledger = await Ledger.open(root)
       await commit(ledger, draftOf(root, 0), commitDeps())
       put(root, 'assets/0000000001-r.parquet')
       expect(await findOrphans(ledger)).toEqual(['assets/0000000001-r.parquet'])
@@ -165,13 +163,12 @@ describe('sweeping in a lake', () => {
       expect(await findOrphans(ledger)).toEqual([])
       const [exit, message] = await code(async () => await commit(ledger, draftOf(root, 1), commitDeps()))
       expect([exit, message]).toEqual([2, expect.stringContaining('lake.json')])
-      ledger.close()
     })
   })
 
   test('takes the spool of a run that was killed before the first commit, by its lock', async () => {
     await inFolder(async (root) => {
-      const ledger = await Ledger.open(root)
+      using ledger = await Ledger.open(root)
       const spool = await openSpool(root, 'r', commitDeps())
       put(root, spool.path('x'))
       expect(await sweep(ledger, commitDeps())).toEqual([])
@@ -179,7 +176,6 @@ describe('sweeping in a lake', () => {
       put(root, 'spool/r/x')
       put(root, 'locks/spool-r.lock', '')
       expect(await sweep(ledger, commitDeps())).toEqual(['spool/r'])
-      ledger.close()
     })
   })
 })
@@ -194,27 +190,25 @@ describe('the marker', () => {
       const marker = readFileSync(join(root, 'lake.json'), 'utf8')
       put(root, 'points/metric=m%2Fx/interval=24h/0000000001-left.parquet')
       ledger.close()
-      const again = await Ledger.open(root)
+      using again = await Ledger.open(root)
       await sweep(again, commitDeps())
       expect(existsSync(join(root, 'points/metric=m%2Fx/interval=24h/0000000001-left.parquet'))).toBe(false)
       await commit(again, draftOf(root, 1), commitDeps())
       expect(JSON.parse(marker)).toMatchObject({ lake: (await readEntry(root, 1)).entry.lake })
       await commit(again, draftOf(root, 2), commitDeps())
       expect(readFileSync(join(root, 'lake.json'), 'utf8')).toBe(marker)
-      again.close()
     })
   })
 
   test('a lake of before gets it with its next commit, and is swept until then', async () => {
     await withKept('1/plain', async (root) => {
-      const ledger = await Ledger.open(root)
+      using ledger = await Ledger.open(root)
       put(root, 'assets/0000000001-r.parquet')
       expect(await sweep(ledger, commitDeps())).toEqual(['assets/0000000001-r.parquet'])
       expect(existsSync(join(root, 'lake.json'))).toBe(false)
       const provider = ledger.head().provider ?? { synthetic: true }
       await commit(ledger, { job: 'test', run: 'r', provider, state: { n: 1 } }, commitDeps())
       expect(JSON.parse(readFileSync(join(root, 'lake.json'), 'utf8'))).toMatchObject({ lake: frozen('1/plain').lake })
-      ledger.close()
     })
   })
 })
@@ -242,11 +236,10 @@ test('a journal that was lost with its newest entries: their files are no orphan
     rmSync(inLake(root, 'journal/0000000002.json'))
     rmSync(inLake(root, 'journal/0000000003.json'))
     rmSync(inLake(root, 'ledger.sqlite'))
-    const ledger = await Ledger.rebuild(root)
+    using ledger = await Ledger.rebuild(root)
     expect(ledger.head().version).toBe(1)
     const paths = await sweep(ledger, commitDeps())
     expect(paths.filter((path) => path.includes('0000000003-'))).toEqual([])
-    ledger.close()
   })
 })
 

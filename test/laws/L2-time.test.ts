@@ -4,9 +4,9 @@ import { expect, test } from 'vitest'
 import { exitCode } from '../../src/errors.ts'
 import { verdict } from '../../src/metrics/tally.ts'
 import { heldCoverage } from '../../src/ledger/held.ts'
-import { Ledger } from '../../src/ledger/ledger.ts'
 import { type OwnProvider, withProvider } from '../helpers/provider.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
+import { reading } from '../helpers/ledgers.ts'
 
 const day = 86_400
 const at = (text: string): number => Date.parse(`2024-${text}Z`) / 1000
@@ -42,9 +42,7 @@ async function stored(own: OwnProvider, set = ''): Promise<unknown[]> {
 }
 
 async function windows(own: OwnProvider): Promise<string[]> {
-  const ledger = await Ledger.openToRead(own.root)
-  const rows = [...heldCoverage(ledger).values()].flat()
-  ledger.close()
+  const rows = await reading(own.root, (ledger) => [...heldCoverage(ledger).values()].flat())
   return rows.map(
     ({ since, until, state, reason }) => `${(since - first) / day}..${(until - first) / day} ${reason ?? state}`,
   )

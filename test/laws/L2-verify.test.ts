@@ -22,6 +22,7 @@ import { type Rig, depsAt, fetchKey, settingsAt, trying, withRig } from '../help
 import { commitDeps } from '../helpers/lakes.ts'
 import { leaping } from '../helpers/leaping.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
+import { reading } from '../helpers/ledgers.ts'
 
 const day = 86_400
 const now = Date.UTC(2026, 2, 4, 12) / 1000
@@ -48,11 +49,10 @@ async function again(
 }
 
 async function onRecord(root: string): Promise<{ version: number; results: string[]; kinds: string[] }> {
-  const ledger = await Ledger.openToRead(root)
+  using ledger = await Ledger.openToRead(root)
   const { version } = ledger.head()
   const results = [...heldVerified(ledger).values()].flat().map(({ result }) => result)
   const kinds = ledger.statement('SELECT kind FROM violations ORDER BY kind').all()
-  ledger.close()
   return { version, results: results.toSorted(), kinds: kinds.map((row) => String(row['kind'])) }
 }
 
@@ -76,9 +76,8 @@ test('L2/L4: the same answers make no version, and are remembered as identical',
     const after = await onRecord(rig.root)
     expect(after).toEqual({ ...before, results: Array.from({ length: 10 }, () => 'identical') })
     expect(await rig.stored()).toEqual(stored)
-    const rebuilt = await Ledger.inMemory(rig.root)
+    using rebuilt = await Ledger.inMemory(rig.root)
     expect([...heldVerified(rebuilt).values()].flat()).toHaveLength(10)
-    rebuilt.close()
   }))
 
 test('L2: whatever differs is told with both values and never applied', async () =>
@@ -188,9 +187,9 @@ test('the budget is spread over the endpoints; early ends go on with what is lef
     await rig.fetch(selection)
     const few = await again(rig, { budget: 5 })
     expect(few.windows).toMatchObject({ held: 10, chosen: 5, verified: 5 })
-    const ledger = await Ledger.openToRead(rig.root)
-    expect(new Set([...heldVerified(ledger).keys()].map((id) => id.split('|')[0])).size).toBe(5)
-    ledger.close()
+    await reading(rig.root, (ledger) =>
+      expect(new Set([...heldVerified(ledger).keys()].map((id) => id.split('|')[0])).size).toBe(5),
+    )
     const others = await again(rig, { budget: 5 })
     expect([others.windows.verified, (await onRecord(rig.root)).results.length]).toEqual([5, 10])
 
@@ -217,9 +216,7 @@ test('a damaged file is named, and everything else is still compared', async () 
   withRig(now, async (rig) => {
     await rig.fetch(selection)
     await compact(rig.root, { ...commitDeps(), signal: new AbortController().signal })
-    const ledger = await Ledger.openToRead(rig.root)
-    const [file] = liveFiles(ledger, { table: 'points' })
-    ledger.close()
+    const [file] = await reading(rig.root, (ledger) => liveFiles(ledger, { table: 'points' }))
     truncateSync(inLake(rig.root, file?.path ?? ''), 100)
     const done = await again(rig)
     expect(code(done)).toBe(4)
@@ -252,9 +249,7 @@ test('L2: both levels of files are compared; of a damaged recent one only its pa
     await compact(rig.root, { ...deps, signal: new AbortController().signal })
     await rig.fetch(two)
     await rig.fetch({ ...selection, paths: others })
-    const ledger = await Ledger.openToRead(rig.root)
-    const files = liveFiles(ledger, { table: 'points' })
-    ledger.close()
+    const files = await reading(rig.root, (ledger) => liveFiles(ledger, { table: 'points' }))
     const [first, second, ...more] = files.filter(({ metric }) => metric === null)
     expect([files.flatMap(({ metric }) => metric ?? []).toSorted(), second?.metric, more]).toEqual([
       [early, late].toSorted(),

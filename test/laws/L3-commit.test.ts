@@ -56,7 +56,7 @@ function chance(below: number): number {
 }
 
 async function check(root: string): Promise<number> {
-  const ledger = await Ledger.open(root)
+  using ledger = await Ledger.open(root)
   const { version } = ledger.head()
   const files = liveFiles(ledger)
   expect(
@@ -72,7 +72,6 @@ async function check(root: string): Promise<number> {
   const fromJournal = await Ledger.inMemory(root)
   expect(dump(ledger)).toEqual(dump(fromJournal))
   fromJournal.close()
-  ledger.close()
   return version
 }
 
@@ -92,25 +91,22 @@ describe('L3: kill -9 around commits', () => {
       const goal = last + 5
       expect(await run(root, 'r', goal, 'metrics')).toBe(0)
       expect(await check(root)).toBe(goal)
-      const ledger = await Ledger.open(root)
+      using ledger = await Ledger.open(root)
       await sweep(ledger, commitDeps())
       expect(await findOrphans(ledger)).toEqual([])
       expect(heldSeries(ledger).get(seriesRow(0).id)?.first_t).toBe(0)
-      ledger.close()
     }))
 
   it('two committers side by side get distinct versions and lose nothing', () =>
     inFolder(async (root) => {
       const codes = await Promise.all([run(root, 'a', 25, 'metrics'), run(root, 'b', 25, 'registry')])
       expect(codes).toEqual([0, 0])
-      const ledger = await Ledger.open(root)
+      using ledger = await Ledger.open(root)
       expect(ledger.head().version).toBe(50)
       const files = liveFiles(ledger)
       expect(new Set(files.map((file) => file.added_version)).size).toBe(50)
       for (const name of ['a', 'b']) expect(files.filter((file) => file.path.includes(`f-${name}-`))).toHaveLength(25)
-      const fromJournal = await Ledger.inMemory(root)
+      using fromJournal = await Ledger.inMemory(root)
       expect(dump(ledger)).toEqual(dump(fromJournal))
-      fromJournal.close()
-      ledger.close()
     }))
 })

@@ -31,13 +31,11 @@ async function run(root: string, dieAt: number, killAfter?: number): Promise<{ k
 
 /** Every file that any reader may be told of is there, byte for byte, and the journal alone tells the same. */
 async function check(root: string, expected: string): Promise<void> {
-  const ledger = await Ledger.open(root)
+  using ledger = await Ledger.open(root)
   for (const file of liveFiles(ledger)) expect(await sha256File(inLake(root, file.path))).toBe(file.sha256)
   expect(await answers(ledger, null)).toBe(expected)
-  const rebuilt = await Ledger.inMemory(root)
+  using rebuilt = await Ledger.inMemory(root)
   expect(dump(rebuilt)).toEqual(dump(ledger))
-  rebuilt.close()
-  ledger.close()
 }
 
 describe('L3: kill -9 around merging and vacuum', () => {
@@ -70,12 +68,11 @@ describe('L3: kill -9 around merging and vacuum', () => {
         await check(copy, expected)
         await run(copy, 0)
         await check(copy, expected)
-        const again = await Ledger.open(copy)
+        using again = await Ledger.open(copy)
         expect(liveFiles(again)).toHaveLength(metrics.length)
         await sweep(again, deps)
         expect(await findOrphans(again)).toEqual([])
         expect(filesOnDisk(again)).toHaveLength(metrics.length)
-        again.close()
       })
     })
   })

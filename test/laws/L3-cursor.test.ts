@@ -35,12 +35,8 @@ function liar(): { answer: (request: Request) => Promise<Response>; bad: string 
 }
 
 async function cursorOf(root: string): Promise<string | null> {
-  const ledger = await Ledger.openToRead(root)
-  try {
-    return registryState(ledger).cursor
-  } finally {
-    ledger.close()
-  }
+  using ledger = await Ledger.openToRead(root)
+  return registryState(ledger).cursor
 }
 
 describe('a cursor that cannot be sent back', () => {

@@ -101,11 +101,9 @@ async function killed(rig: Rig, i: number, from: number): Promise<Ended> {
 
 /** The index says what the journal says. */
 async function isWhole(root: string): Promise<void> {
-  const ledger = await Ledger.open(root)
-  const rebuilt = await Ledger.inMemory(root)
+  using ledger = await Ledger.open(root)
+  using rebuilt = await Ledger.inMemory(root)
   expect(summary(ledger)).toEqual(summary(rebuilt))
-  ledger.close()
-  rebuilt.close()
 }
 
 test(

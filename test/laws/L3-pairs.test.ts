@@ -1,44 +1,23 @@
-import { cpSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { Engine } from '../../src/store/engine.ts'
 import { openQuery } from '../../src/query/lake.ts'
 import type { Ended } from '../helpers/command.ts'
 import { harms, type Lakes, makeLakes, others, placeOf } from '../helpers/damages.ts'
-import { type Rig, withRig } from '../helpers/fetching.ts'
-import { shareOf } from '../helpers/shares.ts'
+import { rigOfFile } from '../helpers/rig-of-file.ts'
+import { scratch } from '../helpers/scratch.ts'
+import { shareOf, turnOf } from '../helpers/shares.ts'
 
-let rig: Rig
-let home: string
+const home = scratch('pairs')
 let lakes: Lakes
 let run: ReturnType<typeof placeOf>
-let finish: () => void = () => undefined
-let ended: Promise<void>
 let truth: Pick<Awaited<ReturnType<typeof asked>>, 'points' | 'products'>
-
-beforeAll(async () => {
-  home = mkdtempSync(join(tmpdir(), 'pitlake-pairs-'))
-  await new Promise<void>((ready, fail) => {
-    ended = withRig(Date.UTC(2024, 3, 20, 12) / 1000, async (opened) => {
-      rig = opened
-      run = placeOf(rig)
-      lakes = await makeLakes(rig, home)
-      const { products } = await asked(fresh())
-      truth = { points: await pointsOf(lakes.sound), products }
-      await new Promise<void>((done) => {
-        finish = done
-        ready()
-      })
-    })
-    ended.catch(fail)
-  })
-})
-
-afterAll(async () => {
-  finish()
-  await ended
-  rmSync(home, { recursive: true, force: true })
+rigOfFile(Date.UTC(2024, 3, 20, 12) / 1000, async (rig) => {
+  run = placeOf(rig)
+  lakes = await makeLakes(rig, home)
+  const { products } = await asked(fresh())
+  truth = { points: await pointsOf(lakes.sound), products }
 })
 
 const columns = 'metric, asset, "interval", currency, epoch_us(t) AS t, v, available_at, observed_at'
@@ -56,18 +35,14 @@ async function pointsOf(root: string): Promise<string[]> {
 
 /** What the views say: the version that they are of, each point, and each version of a product. */
 async function asked(root: string) {
-  const session = await openQuery(root)
+  using session = await openQuery(root)
   const lines = async (sql: string): Promise<string[]> =>
     (await session.rows<{ line: string }>(`SELECT to_json(r) AS line FROM (${sql}) r ORDER BY 1`)).map(
       ({ line }) => line,
     )
-  try {
-    const [version] = await session.rows('SELECT version FROM lake_info')
-    const [points, products] = [await lines(`SELECT ${columns} FROM points`), await lines('FROM history.products')]
-    return { version: Number(version?.['version']), points, products }
-  } finally {
-    session.close()
-  }
+  const [version] = await session.rows('SELECT version FROM lake_info')
+  const [points, products] = [await lines(`SELECT ${columns} FROM points`), await lines('FROM history.products')]
+  return { version: Number(version?.['version']), points, products }
 }
 
 /** A copy of the sound lake where it was made. */
@@ -118,23 +93,26 @@ const beyondHelp = (harm: string, { message }: Ended): boolean =>
   !harm.includes('nothing else') &&
   message.includes('from a copy of the lake: registry/raw cannot make it')
 
-test.each([...circles, ...shareOf([...alone, ...pairs], 10)])('L3: %s, %s: doctor leads out', async (one, two) => {
-  const root = fresh()
-  const all: typeof harms = { ...harms, ...others }
-  for (const name of [one, two]) all[name]?.(root, lakes)
-  const { steps, said, last } = await follow(root)
-  const about = `${steps.join(' | ')}\n${said}`
-  // Where it went with the whole journal nothing of a newer program is left.
-  if (`${one} ${two}`.includes('newer program') && two !== 'journal lost')
-    return expect(last, about).toMatchObject({ code: 2, message: expect.stringContaining('update the program') })
-  if (beyondHelp(`${one}, ${two}`, last)) return expect(last, about).toMatchObject({ code: 4 })
-  expect([last.code, steps.length <= 4, new Set(steps).size], about).toEqual([0, true, steps.length])
-  const { version, points, products } = await asked(root)
-  expect(last.out).toContain(`version ${version},`)
-  expect(
-    points.filter((line) => !truth.points.includes(line)),
-    about,
-  ).toEqual([])
-  if (points.length < truth.points.length) expect(said).toMatch(/\blost\b/)
-  if (String(products) !== String(truth.products)) expect(said).toMatch(/lost|registry was moved/)
-})
+test.each([...circles, ...shareOf(alone, 2), ...turnOf(pairs, 4, 8)])(
+  'L3: %s, %s: doctor leads out',
+  async (one, two) => {
+    const root = fresh()
+    const all: typeof harms = { ...harms, ...others }
+    for (const name of [one, two]) all[name]?.(root, lakes)
+    const { steps, said, last } = await follow(root)
+    const about = `${steps.join(' | ')}\n${said}`
+    // Where it went with the whole journal nothing of a newer program is left.
+    if (`${one} ${two}`.includes('newer program') && two !== 'journal lost')
+      return expect(last, about).toMatchObject({ code: 2, message: expect.stringContaining('update the program') })
+    if (beyondHelp(`${one}, ${two}`, last)) return expect(last, about).toMatchObject({ code: 4 })
+    expect([last.code, steps.length <= 4, new Set(steps).size], about).toEqual([0, true, steps.length])
+    const { version, points, products } = await asked(root)
+    expect(last.out).toContain(`version ${version},`)
+    expect(
+      points.filter((line) => !truth.points.includes(line)),
+      about,
+    ).toEqual([])
+    if (points.length < truth.points.length) expect(said).toMatch(/\blost\b/)
+    if (String(products) !== String(truth.products)) expect(said).toMatch(/lost|registry was moved/)
+  },
+)

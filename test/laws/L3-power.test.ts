@@ -41,17 +41,15 @@ describe('L3: a power cut', () => {
 describe('what a power cut may have torn', () => {
   const made = async (test: (root: string, ledger: Ledger) => Promise<void>): Promise<void> =>
     await inFolder(async (root) => {
-      const ledger = await Ledger.open(root)
+      using ledger = await Ledger.open(root)
       await topUp(ledger, rewriteDeps(), { metric: metrics[0], since: 0, days: 10 })
       await buildViews(ledger, { catalogue, deps: rewriteDeps() })
       await test(root, ledger)
-      ledger.close()
     })
   const readable = async (root: string): Promise<void> => {
-    const session = await openQuery(root)
+    using session = await openQuery(root)
     for (const view of ['points', 'requests', 'runs', 'versions', 'coverage', 'endpoints'])
       await session.rows(`SELECT count(*) AS n FROM ${view}`)
-    session.close()
   }
 
   test.each([

@@ -30,7 +30,7 @@ import { SmallRegistry } from '../helpers/small-registry.ts'
  * the doctor finds nothing. `PITLAKE_POWERCUTS` is how many states, over all jobs; `PITLAKE_POWERCUTS_SEED` draws others,
  * `PITLAKE_POWERCUTS_STATE` makes a single one again.
  */
-const states = times('PITLAKE_POWERCUTS', 18, 200)
+const states = times('PITLAKE_POWERCUTS', 18, 90)
 const seed = Number(process.env['PITLAKE_POWERCUTS_SEED'] ?? 1)
 const alone = process.env['PITLAKE_POWERCUTS_STATE']
 
@@ -80,13 +80,9 @@ const namedAt = (ledger: Ledger, version?: number): string[] =>
 async function readAtOnce(lake: string): Promise<void> {
   if (!existsSync(join(lake, 'lake.duckdb'))) return
   try {
-    const session = await openQuery(lake)
-    try {
-      await session.rows('SELECT count(*), sum(v), max(observed_at) FROM points')
-      await session.rows('SELECT count(*) FROM versions')
-    } finally {
-      session.close()
-    }
+    using session = await openQuery(lake)
+    await session.rows('SELECT count(*), sum(v), max(observed_at) FROM points')
+    await session.rows('SELECT count(*) FROM versions')
   } catch (error) {
     expect(String(error)).toMatch(/pitlake views|pitlake doctor|No files found/)
   }

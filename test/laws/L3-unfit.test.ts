@@ -12,6 +12,7 @@ import { entryFile, inLake } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { withProvider } from '../helpers/provider.ts'
 import { commitDeps, coverageRow, draftOf, dump, inFolder, seriesRow } from '../helpers/lakes.ts'
+import { writing } from '../helpers/ledgers.ts'
 
 async function look(root: string, changes: Partial<DoctorInput> = {}) {
   return await examine(
@@ -193,9 +194,7 @@ test('a folder where an entry should be is passed over, told, and moved by docto
     writeFileSync(join(root, 'journal/0000000099.json/mine.txt'), 'mine')
     ledger.close()
     expect(damages(await look(root))).toEqual(['entry_stray', 'entry_stray', 'entry_stray'])
-    const again = await Ledger.open(root)
-    expect(liveFiles(again)).toHaveLength(2)
-    again.close()
+    await writing(root, (again) => expect(liveFiles(again)).toHaveLength(2))
     const mended = await look(root, { repair: true })
     expect(damages(mended)).toEqual([])
     expect(mended.mended.filter((text) => text.includes('aside'))).toHaveLength(3)
@@ -203,8 +202,7 @@ test('a folder where an entry should be is passed over, told, and moved by docto
       String(name).endsWith('mine.txt'),
     )
     expect(kept).toHaveLength(1)
-    const after = await Ledger.open(root)
+    using after = await Ledger.open(root)
     expect((await commit(after, draftOf(root, 2), commitDeps())).version).toBe(3)
-    after.close()
   })
 })

@@ -38,7 +38,7 @@ const place = { interval: '24h', currency: 'native', exchange: null, network: nu
 async function makeCovered(root: string, series: number, versions: number): Promise<string[]> {
   const assets = Array.from({ length: series }, (_, n) => `A${n}`)
   const own = { job: 'fetch', run: 'r', provider: { metrics: 'http://127.0.0.1:9', synthetic: false } } as const
-  const ledger = await Ledger.open(root)
+  using ledger = await Ledger.open(root)
   const deps = commitDeps({ nowMicros: () => now * 1_000_000 })
   const rows = assets.map((asset) => ({
     id: seriesId({ metric, asset, ...place }),
@@ -68,7 +68,6 @@ async function makeCovered(root: string, series: number, versions: number): Prom
     deps,
   )
   for (let n = 1; n < versions; n++) await commit(ledger, { ...own, state: { turn: n } }, deps)
-  ledger.close()
   return assets
 }
 

@@ -25,16 +25,12 @@ async function withSmall(work: (small: SmallRegistry, rig: RegistryRig) => Promi
 /** The rows as `resource path kind value`, as known at an instant. */
 async function changes(root: string, at?: number): Promise<string[]> {
   await makeViews(root)
-  const engine = await Engine.open(inLake(root, places.database), { readOnly: true, threads: 1 })
-  try {
-    if (at !== undefined) await engine.run(`SET VARIABLE as_of = '${new Date(at * 1000).toISOString()}'`)
-    const rows = await engine.rows<{ line: string }>(
-      "SELECT concat_ws(' ', resource, path, kind, value) AS line FROM schema_changes ORDER BY ALL",
-    )
-    return rows.map(({ line }) => line)
-  } finally {
-    engine.close()
-  }
+  using engine = await Engine.open(inLake(root, places.database), { readOnly: true, threads: 1 })
+  if (at !== undefined) await engine.run(`SET VARIABLE as_of = '${new Date(at * 1000).toISOString()}'`)
+  const rows = await engine.rows<{ line: string }>(
+    "SELECT concat_ws(' ', resource, path, kind, value) AS line FROM schema_changes ORDER BY ALL",
+  )
+  return rows.map(({ line }) => line)
 }
 
 const counted = async ({ root }: RegistryRig): Promise<number> => {

@@ -6,6 +6,7 @@ import { inLake } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { withRig } from '../helpers/fetching.ts'
 import { type OwnProvider, withProvider } from '../helpers/provider.ts'
+import { reading } from '../helpers/ledgers.ts'
 
 const day = 86_400
 const start = Date.UTC(2026, 0, 5) / 1000
@@ -35,9 +36,7 @@ function asked(own: OwnProvider): string[] {
 }
 
 async function coverage(own: OwnProvider): Promise<string[]> {
-  const ledger = await Ledger.openToRead(own.root)
-  const rows = [...heldCoverage(ledger).values()].flat()
-  ledger.close()
+  const rows = await reading(own.root, (ledger) => [...heldCoverage(ledger).values()].flat())
   return rows.map(
     ({ since, until, state, reason }) => `${(since - start) / day}..${(until - start) / day} ${reason ?? state}`,
   )
@@ -165,9 +164,9 @@ test('a gap is asked again weekly for 90 days, and alone with --gaps', async () 
   }))
 
 async function bases(own: OwnProvider): Promise<string[]> {
-  const ledger = await Ledger.openToRead(own.root)
-  const files = liveFiles(ledger, { table: 'points' }).map(({ path }) => inLake(own.root, path))
-  ledger.close()
+  const files = await reading(own.root, (ledger) =>
+    liveFiles(ledger, { table: 'points' }).map(({ path }) => inLake(own.root, path)),
+  )
   const engine = await Engine.open()
   const rows = await engine.rows(`SELECT epoch(t)::BIGINT AS t, basis FROM read_parquet(${quoteList(files)})`)
   engine.close()

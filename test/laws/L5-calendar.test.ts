@@ -175,16 +175,12 @@ async function look(own: OwnProvider): Promise<Evening> {
 async function storedIn(root: string, ledger: Ledger): Promise<Map<string, number>> {
   const files = liveFiles(ledger, { table: 'points' })
   if (files.length === 0) return new Map()
-  const engine = await Engine.open()
-  try {
-    const rows = await engine.rows<{ key: string; v: number }>(
-      `SELECT concat_ws(' ', metric, asset, (epoch(t)::BIGINT - ${start}) // ${day}) AS key, v FROM ${readPoints(root, files)}`,
-    )
-    expect(new Set(rows.map(({ key }) => key)).size).toBe(rows.length)
-    return new Map(rows.map(({ key, v }) => [key, v]))
-  } finally {
-    engine.close()
-  }
+  using engine = await Engine.open()
+  const rows = await engine.rows<{ key: string; v: number }>(
+    `SELECT concat_ws(' ', metric, asset, (epoch(t)::BIGINT - ${start}) // ${day}) AS key, v FROM ${readPoints(root, files)}`,
+  )
+  expect(new Set(rows.map(({ key }) => key)).size).toBe(rows.length)
+  return new Map(rows.map(({ key, v }) => [key, v]))
 }
 
 /** Whether the coverage says of a point that it is there, or final as it is. */

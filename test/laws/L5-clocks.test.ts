@@ -7,6 +7,7 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import { withRig } from '../helpers/fetching.ts'
 import { type OwnProvider, withProvider } from '../helpers/provider.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
+import { reading } from '../helpers/ledgers.ts'
 
 const day = 86_400
 const hour = 3600
@@ -42,11 +43,10 @@ async function held(own: OwnProvider): Promise<{ coverage: string[]; points: str
     ({ since, until, state, reason }) => `${(since - start) / day}..${(until - start) / day} ${reason ?? state}`,
   )
   if (files.length === 0) return { coverage, points: [], versions }
-  const engine = await Engine.open()
+  using engine = await Engine.open()
   const points = await engine.rows(
     `SELECT concat((epoch(t)::BIGINT - ${start}) // ${day}, '=', v::BIGINT, ' ', basis) AS line FROM read_parquet(${quoteList(files)}) ORDER BY t`,
   )
-  engine.close()
   return { coverage, versions, points: points.map(({ line }) => line as string) }
 }
 
@@ -189,9 +189,9 @@ test('a synthetic lake is only told, and its windows end where the provider stan
     const far = { now: ahead, nowMicros: () => ahead() * 1000, ...deps }
     await rig.fetch(selection, { deps: far, input: { now: Math.floor(ahead() / 1000) } })
     expect(events).toContain('skew')
-    const ledger = await Ledger.openToRead(rig.root)
-    const ends = [...heldCoverage(ledger).values()].flat().map(({ until }) => until)
-    ledger.close()
+    const ends = await reading(rig.root, (ledger) =>
+      [...heldCoverage(ledger).values()].flat().map(({ until }) => until),
+    )
     expect(Math.max(...ends)).toBe(start + 20 * day)
   }))
 

@@ -7,10 +7,10 @@ import type { Outcome } from '../../src/net/outcome.ts'
 import type { AskRequest } from '../../src/net/ask.ts'
 import { requestRow, type AnsweredRequest } from '../../src/ledger/requests.ts'
 import { readFeed, readWhole, type RegistryAsking } from '../../src/registry/reading.ts'
-import { Ledger } from '../../src/ledger/ledger.ts'
 import { fetchOnce } from '../helpers/fetching.ts'
 import { type Answers, withProvider } from '../helpers/provider.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
+import { reading } from '../helpers/ledgers.ts'
 
 const now = Date.UTC(2026, 2, 4, 12) / 1000
 const since = now - 30 * 86_400
@@ -34,9 +34,7 @@ test('an address that never answered gives a lake no name', async () => {
     const deps = { proxy: { https: 'http://127.0.0.1:9' } }
     const done = await fetchOnce(place, { assets: ['BTC'], paths: ['supply/*'], since }, { deps })
     expect(done).toMatchObject({ stopped_by: 'unreachable', version: 0 })
-    const ledger = await Ledger.openToRead(root)
-    expect(ledger.head().provider).toBeNull()
-    ledger.close()
+    await reading(root, (ledger) => expect(ledger.head().provider).toBeNull())
     await withProvider(now, async (own) => {
       own.answer((path, query) => (path === 'assets' ? ['BTC'] : [{ t: Number(query.get('s')), v: 1 }]))
       const there = { ...place, url: own.url }

@@ -13,18 +13,15 @@ import { inFolder } from '../helpers/lakes.ts'
 import { metrics, rewriteDeps, topUp } from '../helpers/merging.ts'
 import { everyByte, registryKey, withRegistryRig } from '../helpers/registry-rig.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
+import { reading, writing } from '../helpers/ledgers.ts'
 
 const now = Date.UTC(2026, 2, 4, 12) / 1000
 
 type Cells = Readonly<Record<string, unknown>>
 
 async function rowsOf(root: string, sql: string): Promise<Cells[]> {
-  const ledger = await Ledger.openToRead(root)
-  try {
-    return ledger.statement(sql).all()
-  } finally {
-    ledger.close()
-  }
+  using ledger = await Ledger.openToRead(root)
+  return ledger.statement(sql).all()
 }
 
 const runsOf = async (root: string): Promise<Cells[]> =>
@@ -75,9 +72,7 @@ describe('what a registry job writes down of itself', () => {
     withRegistryRig(now, async (rig) => {
       await rig.snapshot()
       await rig.sync()
-      const ledger = await Ledger.openToRead(rig.root)
-      const totals = requestTotals(ledger, (now + 60) * 1_000_000)
-      ledger.close()
+      const totals = await reading(rig.root, (ledger) => requestTotals(ledger, (now + 60) * 1_000_000))
       expect(totals.day).toBeGreaterThan(1)
       expect(totals.busiest_minute).toBe(0)
     }))
@@ -140,9 +135,7 @@ describe('what a job writes down of itself that rewrites files', () => {
     inFolder(async (root) => {
       const deps = rewriteDeps()
       await lakeOf(root, deps)
-      const ledger = await Ledger.open(root)
-      const [first] = liveFiles(ledger)
-      ledger.close()
+      const [first] = await writing(root, (ledger) => liveFiles(ledger))
       writeFileSync(join(root, first?.path ?? ''), 'no longer Parquet')
       await expect(redate(root, catalogue, deps)).rejects.toThrow()
       deps.clock.now += 60
@@ -156,10 +149,9 @@ describe('what a job writes down of itself that rewrites files', () => {
 })
 
 async function lakeOf(root: string, deps: ReturnType<typeof rewriteDeps>): Promise<void> {
-  const ledger = await Ledger.open(root)
+  using ledger = await Ledger.open(root)
   for (const [n, metric] of [...metrics, ...metrics].entries()) {
     await topUp(ledger, deps, { metric, since: n * 10, days: 10 })
     deps.clock.now += 60
   }
-  ledger.close()
 }

@@ -39,12 +39,8 @@ function requestsOf({ sandbox }: Rig, seen = { n: 0 }): (api: string) => Record<
 }
 
 async function reading<T>(root: string, look: (ledger: Ledger) => T): Promise<T> {
-  const ledger = await Ledger.openToRead(root)
-  try {
-    return look(ledger)
-  } finally {
-    ledger.close()
-  }
+  using ledger = await Ledger.openToRead(root)
+  return look(ledger)
 }
 
 /** The windows of each series as `since..until state reason`, in days from the first wanted one. */
@@ -344,9 +340,8 @@ test('metadata come back from the journal alone', async () =>
     await rig.fetch({ assets: ['BTC'], paths: [active, supply], since }, told)
     const held = await reading(rig.root, heldMetadata)
     expect([...held.keys()].toSorted()).toEqual([active, supply])
-    const rebuilt = await Ledger.rebuild(rig.root)
+    using rebuilt = await Ledger.rebuild(rig.root)
     expect(heldMetadata(rebuilt)).toEqual(held)
-    rebuilt.close()
   }))
 
 test('a real provider is never asked for the metadata of a placeholder', async () =>

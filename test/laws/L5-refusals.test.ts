@@ -12,6 +12,7 @@ import { commitDeps } from '../helpers/lakes.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { type OwnProvider, withProvider } from '../helpers/provider.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
+import { reading } from '../helpers/ledgers.ts'
 
 const day = 86_400
 const hour = 3600
@@ -56,31 +57,23 @@ function stretches(days: number): number[] {
 }
 
 async function coverage(own: OwnProvider): Promise<string[]> {
-  const ledger = await Ledger.openToRead(own.root)
-  const rows = [...heldCoverage(ledger)].filter(([series]) => series.includes('|BTC|')).flatMap(([, held]) => held)
-  ledger.close()
+  const rows = await reading(own.root, (ledger) =>
+    [...heldCoverage(ledger)].filter(([series]) => series.includes('|BTC|')).flatMap(([, held]) => held),
+  )
   return rows.map(
     ({ since, until, state, reason }) => `${(since - start) / day}..${(until - start) / day} ${state} ${reason ?? ''}`,
   )
 }
 
 async function standing(own: OwnProvider): Promise<JudgedStanding['standing']> {
-  const ledger = await Ledger.openToRead(own.root)
+  using ledger = await Ledger.openToRead(own.root)
   const settings = settingsAt({ root: own.root, url: own.url, now: () => own.clock.now })
-  try {
-    return (await readStanding(ledger, { settings, catalogue, now: own.clock.now })).standing
-  } finally {
-    ledger.close()
-  }
+  return (await readStanding(ledger, { settings, catalogue, now: own.clock.now })).standing
 }
 
 async function versions(own: OwnProvider): Promise<number> {
-  const ledger = await Ledger.openToRead(own.root)
-  try {
-    return heldVersions(ledger).length
-  } finally {
-    ledger.close()
-  }
+  using ledger = await Ledger.openToRead(own.root)
+  return heldVersions(ledger).length
 }
 
 test.each([

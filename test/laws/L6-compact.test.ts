@@ -51,39 +51,35 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
 /** Does the steps, then asks every version that ever was what it was asked when it was new: those that answer otherwise. */
 async function live(root: string, plan: readonly Step[]): Promise<number[]> {
   const deps = rewriteDeps()
-  const ledger = await Ledger.open(root)
+  using ledger = await Ledger.open(root)
   const told = new Map<number, string>()
   const days = [0, 0]
   let lag = 0
-  try {
-    for (const step of plan) {
-      deps.clock.now += 3600
-      const before = ledger.head()
-      if (step.kind === 'top-up') {
-        const since = days[step.metric] ?? 0
-        days[step.metric] = since + 15
-        const late = step.late && since > 0 ? [since - 11] : []
-        const metric = metrics[step.metric] ?? metrics[0]
-        await topUp(ledger, deps, { metric, since, days: 15, skip: [since + 4], late })
-      } else if (before.version === 0) continue
-      else if (step.kind === 'merge') await mergeSmallFiles(ledger, deps)
-      else if (step.kind === 'compact') await compact(root, deps)
-      else if (step.kind === 'vacuum') await vacuum({ root, keepSeconds: 0, really: true }, { ...deps, buildViews })
-      else if (step.kind === 'redate') await redate(root, withLag(metrics[0], ++lag * 100), deps)
-      else await stamp(ledger, before.version, deps)
-      await ledger.catchUp()
-      const { committed_at } = ledger.head()
-      const now = await answers(ledger, null)
-      // What neither brings nor dates points changes no answer.
-      if (step.kind !== 'top-up' && step.kind !== 'redate') expect(now).toBe(told.get(before.committed_at))
-      told.set(committed_at, now)
-    }
-    const unlike: number[] = []
-    for (const [at, said] of told) if ((await answers(ledger, at)) !== said) unlike.push(at)
-    return unlike
-  } finally {
-    ledger.close()
+  for (const step of plan) {
+    deps.clock.now += 3600
+    const before = ledger.head()
+    if (step.kind === 'top-up') {
+      const since = days[step.metric] ?? 0
+      days[step.metric] = since + 15
+      const late = step.late && since > 0 ? [since - 11] : []
+      const metric = metrics[step.metric] ?? metrics[0]
+      await topUp(ledger, deps, { metric, since, days: 15, skip: [since + 4], late })
+    } else if (before.version === 0) continue
+    else if (step.kind === 'merge') await mergeSmallFiles(ledger, deps)
+    else if (step.kind === 'compact') await compact(root, deps)
+    else if (step.kind === 'vacuum') await vacuum({ root, keepSeconds: 0, really: true }, { ...deps, buildViews })
+    else if (step.kind === 'redate') await redate(root, withLag(metrics[0], ++lag * 100), deps)
+    else await stamp(ledger, before.version, deps)
+    await ledger.catchUp()
+    const { committed_at } = ledger.head()
+    const now = await answers(ledger, null)
+    // What neither brings nor dates points changes no answer.
+    if (step.kind !== 'top-up' && step.kind !== 'redate') expect(now).toBe(told.get(before.committed_at))
+    told.set(committed_at, now)
   }
+  const unlike: number[] = []
+  for (const [at, said] of told) if ((await answers(ledger, at)) !== said) unlike.push(at)
+  return unlike
 }
 
 /** Pins a version as a stamped result does. */
@@ -111,7 +107,7 @@ describe('L4, L6: vacuum', () => {
   it('says first, frees what is old, keeps what is stamped or young, and then finds nothing', async () => {
     await inFolder(async (root) => {
       const deps = rewriteDeps()
-      const ledger = await Ledger.open(root)
+      using ledger = await Ledger.open(root)
       for (let n = 0; n < 3; n++) await topUp(ledger, deps, { metric: metrics[0], since: n * 10, days: 10 })
       const v = { series: seriesId(metrics[0], 0), t: start, kind: 'value', stored: '1', offered: '2', stored_at: 1 }
       const violation = { ...v, offered_at: 2, request: null }
@@ -138,14 +134,13 @@ describe('L4, L6: vacuum', () => {
       expect(stamped).toHaveLength(2)
       expect(stamped.every((file) => file.dropped_version === null)).toBe(true)
       expect(await answers(ledger, null)).toBe(said)
-      ledger.close()
     })
   })
 
   it('frees folded journal entries, and the lake can still be made from what is left', async () => {
     await inFolder(async (root) => {
       const deps = rewriteDeps()
-      const ledger = await Ledger.open(root)
+      using ledger = await Ledger.open(root)
       await topUp(ledger, deps, { metric: metrics[0], since: 0, days: 10 })
       for (let n = 0; n < 130; n++) await commit(ledger, { job: 't', run: 'r', provider, state: { n } }, deps)
       deps.clock.now += day
@@ -167,11 +162,9 @@ describe('L4, L6: vacuum', () => {
         expect((await ask(true)).journal.files).toBeGreaterThan(120)
         expect((await ask(false)).journal.files).toBe(0)
         await ledger.catchUp()
-        const left = await Ledger.inMemory(root)
+        using left = await Ledger.inMemory(root)
         expect(liveFiles(left)).toEqual(liveFiles(ledger))
-        left.close()
       }
-      ledger.close()
     })
   })
 })
@@ -213,7 +206,7 @@ describe('L3: readers while files are exchanged', () => {
   it('see the same answers all the while', async () => {
     await inFolder(async (root) => {
       const deps = rewriteDeps()
-      const ledger = await Ledger.open(root)
+      using ledger = await Ledger.open(root)
       for (let n = 0; n < 6; n++)
         for (const metric of metrics) await topUp(ledger, deps, { metric, since: n * 10, days: 10 })
       const before = await answers(ledger, null)
@@ -223,9 +216,8 @@ describe('L3: readers while files are exchanged', () => {
       const reading = (async () => {
         const seen = new Set<string>()
         while (busy) {
-          const reader = await Ledger.openToRead(root)
+          using reader = await Ledger.openToRead(root)
           seen.add(await answers(reader, null))
-          reader.close()
         }
         return seen
       })()
@@ -233,10 +225,8 @@ describe('L3: readers while files are exchanged', () => {
       await vacuum({ root, keepSeconds: day, really: true }, { ...deps, buildViews })
       busy = false
       expect([...(await reading)]).toEqual([before])
-      const engine = await Engine.open()
+      using engine = await Engine.open()
       expect(await engine.rows(`SELECT count(*) AS n FROM ${opened}`)).toEqual([{ n: 240n }])
-      engine.close()
-      ledger.close()
     })
   })
 })
@@ -245,7 +235,7 @@ describe('redating', () => {
   it('changes the dates that rules gave and no other, as one version', async () => {
     await inFolder(async (root) => {
       const deps = rewriteDeps()
-      const ledger = await Ledger.open(root)
+      using ledger = await Ledger.open(root)
       for (const metric of metrics) await topUp(ledger, deps, { metric, since: 0, days: 10, skip: [4] })
       deps.clock.now += 60
       await topUp(ledger, deps, { metric: metrics[0], since: 10, days: 0, late: [4] })
@@ -266,14 +256,13 @@ describe('redating', () => {
       expect(await answers(ledger, before.at)).toBe(before.said)
       expect(await answers(ledger, null)).not.toBe(before.said)
       expect(await redate(root, slower, deps)).toMatchObject({ made: false, partitions: [] })
-      ledger.close()
     })
   })
 
   it('lets a trusted rule win over the provider, and gives the provider its instants back', async () => {
     await inFolder(async (root) => {
       const deps = rewriteDeps()
-      const ledger = await Ledger.open(root)
+      using ledger = await Ledger.open(root)
       await topUp(ledger, deps, { metric: metrics[1], since: 0, days: 10 })
       const said = await answers(ledger, null)
       expect((await redate(root, withLag(metrics[1], 5), deps)).partitions).toEqual([])
@@ -283,7 +272,6 @@ describe('redating', () => {
       await redate(root, catalogue, deps)
       await ledger.catchUp()
       expect(await answers(ledger, null)).toBe(said)
-      ledger.close()
     })
   })
 })

@@ -1,7 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { seriesId } from '../../src/catalog/series.ts'
 import { rulesOf } from '../../src/ledger/datings.ts'
 import { heldVersions } from '../../src/ledger/held.ts'
@@ -18,6 +16,7 @@ import { rewriteDeps } from '../helpers/merging.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { trustMetric as metric, trustTables } from '../helpers/trust-lake.ts'
 import { makeLake, makeViews, multiset, type PointRow, type Step, withViews } from '../helpers/views.ts'
+import { scratch } from '../helpers/scratch.ts'
 
 const run = { sleep: async () => await Promise.resolve() }
 const program = 'pitlake test'
@@ -67,7 +66,7 @@ SELECT count(*) AS n FROM mine`,
 } as const
 type Name = keyof typeof queries
 
-let home: string
+const home = scratch('explain')
 let root: string
 let clock = Date.UTC(2025, 5, 1)
 /** The versions that the named steps made. */
@@ -104,7 +103,6 @@ function world() {
 }
 
 beforeAll(async () => {
-  home = mkdtempSync(join(tmpdir(), 'pitlake-explain-'))
   root = join(home, 'lake')
   const tables = trustTables()
   const steps = (tables['history.products'] ?? []).map((step) => ({
@@ -163,8 +161,6 @@ beforeAll(async () => {
   if (freed.data.files === 0) throw new Error('nothing was vacuumed')
   await makeViews(root)
 }, 300_000)
-
-afterAll(() => rmSync(home, { recursive: true, force: true }))
 
 /** What was asked before: each answer is looked at from several sides. */
 const asked = new Map<string, Promise<Explained>>()

@@ -132,25 +132,21 @@ interface Told {
 
 /** What the ledger's views answer, whatever their rows stand in. */
 async function told(root: string): Promise<Told> {
-  const session = await openQuery(root)
-  try {
-    const rows: string[] = []
-    for (const view of ['requests', 'coverage', 'runs', 'versions']) {
-      const [row] = await session.rows(
-        `SELECT '${view} ' || count(*) || ' ' || CAST(sum(hash(v)) AS VARCHAR) AS told FROM ${view} AS v`,
-      )
-      rows.push(row?.['told'] as string)
-    }
-    const [cost] = await session.rows('SELECT count(*) AS n, sum(credits) AS c FROM requests')
-    // Each second request carried a Date: it goes into files with its row.
-    const [dates] = await session.rows(
-      `SELECT count(*) AS n FROM requests WHERE api = 'metrics' AND (provider_date IS NULL) = (try_cast(split_part(id, '-', -1) AS INTEGER) % 2 = 0)`,
+  using session = await openQuery(root)
+  const rows: string[] = []
+  for (const view of ['requests', 'coverage', 'runs', 'versions']) {
+    const [row] = await session.rows(
+      `SELECT '${view} ' || count(*) || ' ' || CAST(sum(hash(v)) AS VARCHAR) AS told FROM ${view} AS v`,
     )
-    expect(dates?.['n']).toBe(0n)
-    return { requests: Number(cost?.['n']), credits: Number(cost?.['c']), rows }
-  } finally {
-    session.close()
+    rows.push(row?.['told'] as string)
   }
+  const [cost] = await session.rows('SELECT count(*) AS n, sum(credits) AS c FROM requests')
+  // Each second request carried a Date: it goes into files with its row.
+  const [dates] = await session.rows(
+    `SELECT count(*) AS n FROM requests WHERE api = 'metrics' AND (provider_date IS NULL) = (try_cast(split_part(id, '-', -1) AS INTEGER) % 2 = 0)`,
+  )
+  expect(dates?.['n']).toBe(0n)
+  return { requests: Number(cost?.['n']), credits: Number(cost?.['c']), rows }
 }
 
 interface Pace {
@@ -203,10 +199,9 @@ describe('L6: growth', () => {
       const sizes = sizesOf(root)
       expect(total(sizes)).toBeLessThanOrEqual(3 * bytes)
       // What hourly runs leave does not grow with the years: rows at hand are those of days.
-      const rebuilt = await Ledger.rebuild(root)
+      using rebuilt = await Ledger.rebuild(root)
       expect(rebuilt.rowsOf('requests')[Symbol.iterator]().next().done).toBe(false)
       expect([...rebuilt.rowsOf('requests')].length).toBeLessThan(700)
-      rebuilt.close()
     })
   })
 
@@ -243,9 +238,8 @@ describe('L6: growth', () => {
       await views(world)
       const merged = await told(root)
       expect(merged.requests).toBe(before.requests + 60)
-      const rebuilt = await Ledger.inMemory(root)
+      using rebuilt = await Ledger.inMemory(root)
       expect(dump(rebuilt)).toEqual(dump(ledger))
-      rebuilt.close()
       ledger.close()
     })
   })
@@ -299,7 +293,7 @@ describe('L6: growth', () => {
       const before = total(sizesOf(root))
       for (let n = 0; n < 40; n++) {
         deps.clock.now += 3600
-        const ledger = await Ledger.open(root)
+        using ledger = await Ledger.open(root)
         const id = `${stamp(deps.clock.now)}-idle`
         const facts = {
           id,
@@ -315,7 +309,6 @@ describe('L6: growth', () => {
           quick,
         )
         await finishRun({ ledger, run: id, commits: 0, requests: 0 }, { catalogue, deps, note: () => undefined })
-        ledger.close()
       }
       expect((total(sizesOf(root)) - before) / 40).toBeLessThanOrEqual(4096)
     })

@@ -5,7 +5,7 @@ import { compact } from '../../src/upkeep/compact.ts'
 import { examine } from '../../src/upkeep/doctor.ts'
 import { replay } from '../../src/results/stamp.ts'
 import { vacuum } from '../../src/upkeep/vacuum.ts'
-import { Ledger } from '../../src/ledger/ledger.ts'
+import type { Ledger } from '../../src/ledger/ledger.ts'
 import { parseInstant } from '../../src/time.ts'
 import type { Selection } from '../../src/catalog/series.ts'
 import { fetchOnce, storedPoints, truthOf } from '../helpers/fetching.ts'
@@ -24,8 +24,9 @@ import {
 } from '../helpers/kept-lakes.ts'
 import { commitDeps } from '../helpers/lakes.ts'
 import { withRegistryRig } from '../helpers/registry-rig.ts'
-import { shareOf } from '../helpers/shares.ts'
+import { turnOf } from '../helpers/shares.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
+import { reading } from '../helpers/ledgers.ts'
 
 const day = 86_400
 
@@ -93,9 +94,13 @@ describe('L6: a lake of layout', () => {
     const told = frozen(kept)
     await withKept(kept, async (root) => {
       const all = { ...questions, ...ledgerQuestions }
-      const ledger = await Ledger.openToRead(root)
-      expect(ledger.head()).toMatchObject({ lake: told.lake, version: told.version, committed_at: told.committed_at })
-      ledger.close()
+      await reading(root, (ledger) =>
+        expect(ledger.head()).toMatchObject({
+          lake: told.lake,
+          version: told.version,
+          committed_at: told.committed_at,
+        }),
+      )
       expect(await ask(root, all)).toEqual(told.asked)
       if (told.earlier) expect(await ask(root, questions, told.earlier.at)).toEqual(told.earlier.asked)
       expect(await damage(root, told.committed_at / 1e6)).toEqual([])
@@ -104,7 +109,7 @@ describe('L6: a lake of layout', () => {
     })
   })
 
-  test.each(shareOf(keptLakes(), 2))('%s is topped up, merged and vacuumed, and forgets nothing', async (kept) => {
+  test.each(turnOf(keptLakes(), 2, 2))('%s is topped up, merged and vacuumed, and forgets nothing', async (kept) => {
     const name = kept.split('/')[1] ?? ''
     const told = frozen(kept)
     await withKept(kept, async (root, home) => {

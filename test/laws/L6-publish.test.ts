@@ -31,31 +31,27 @@ async function live(home: string, steps: readonly (typeof kinds)[number][]): Pro
   const wrong: string[] = []
   const [root, out] = [join(home, 'lake'), join(home, 'out')]
   const deps = rewriteDeps()
-  const ledger = await Ledger.open(root)
+  using ledger = await Ledger.open(root)
   let [days, lag] = [0, 0]
-  try {
-    for (const step of ['own', ...steps, 'publish'] as const) {
-      deps.clock.now += 3600
-      if (step === 'own' || step === 'recent') {
-        const [since, late] = [days, days > 0 ? [days - 3] : []]
-        days += 10
-        const what = metrics.map((metric) => ({ metric, since, days: 10, skip: [since + 7], late }))
-        await topUps(ledger, deps, what, step)
-      } else if (step === 'merge') await mergeSmallFiles(ledger, deps)
-      else if (step === 'compact') await compact(root, deps)
-      else if (step === 'vacuum') await vacuum({ root, keepSeconds: 0, really: true }, { ...deps, buildViews })
-      else if (step === 'redate') await redate(root, withLag(metrics[0], ++lag * 100), deps)
-      else {
-        await publishTo(root, out, { nowMicros: deps.nowMicros, portions })
-        wrong.push(...(await unlike(root, out)))
-      }
-      await ledger.catchUp()
+  for (const step of ['own', ...steps, 'publish'] as const) {
+    deps.clock.now += 3600
+    if (step === 'own' || step === 'recent') {
+      const [since, late] = [days, days > 0 ? [days - 3] : []]
+      days += 10
+      const what = metrics.map((metric) => ({ metric, since, days: 10, skip: [since + 7], late }))
+      await topUps(ledger, deps, what, step)
+    } else if (step === 'merge') await mergeSmallFiles(ledger, deps)
+    else if (step === 'compact') await compact(root, deps)
+    else if (step === 'vacuum') await vacuum({ root, keepSeconds: 0, really: true }, { ...deps, buildViews })
+    else if (step === 'redate') await redate(root, withLag(metrics[0], ++lag * 100), deps)
+    else {
+      await publishTo(root, out, { nowMicros: deps.nowMicros, portions })
+      wrong.push(...(await unlike(root, out)))
     }
-    wrong.push(...Object.keys((await publishTo(root, out, { nowMicros: deps.nowMicros, portions })).tables))
-    return wrong
-  } finally {
-    ledger.close()
+    await ledger.catchUp()
   }
+  wrong.push(...Object.keys((await publishTo(root, out, { nowMicros: deps.nowMicros, portions })).tables))
+  return wrong
 }
 
 test('TIME: points dated anew replace those that were published, in one version of the table', async () => {

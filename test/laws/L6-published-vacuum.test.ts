@@ -9,6 +9,7 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import { deltaFiles, deltaVersion, publishTo } from '../helpers/delta.ts'
 import { day, metrics, rewriteDeps, topUps } from '../helpers/merging.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
+import { writing } from '../helpers/ledgers.ts'
 
 let home = ''
 let root = ''
@@ -69,9 +70,7 @@ test('vacuum says first, keeps every version that was the newest within the time
 })
 
 test('what a killed publisher left goes after a day, what is not ours stays', async () => {
-  const ledger = await Ledger.open(root)
-  await topUps(ledger, deps, [{ metric: metrics[0], since: 0, days: 2 }])
-  ledger.close()
+  await writing(root, async (ledger) => await topUps(ledger, deps, [{ metric: metrics[0], since: 0, days: 2 }]))
   const { lake } = await publishTo(root, out, { nowMicros: deps.nowMicros })
   const own = `${lake.slice(0, 8)}-0000000001-left-1.parquet`
   const left = [`points/several/${own}`, `points/several/.tmp-a-1`, 'points/_delta_log/.tmp-a-2']

@@ -23,6 +23,7 @@ import { powerDisk } from '../helpers/power.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { growTrustLake, makeTrustLake, trustMetric } from '../helpers/trust-lake.ts'
 import { makeViews } from '../helpers/views.ts'
+import { reading } from '../helpers/ledgers.ts'
 
 let lake: Awaited<ReturnType<typeof makeTrustLake>>
 let out: string
@@ -140,9 +141,8 @@ describe('stamp and replay', () => {
 
   test('a stamped lake has the version and the digest that it had', async () => {
     const versionOf = async (): Promise<unknown> => {
-      const session = await openQuery(lake.root)
+      using session = await openQuery(lake.root)
       const rows = await session.rows('SELECT lake_version() AS version, lake_digest() AS digest')
-      session.close()
       return rows
     }
     await makeViews(lake.root)
@@ -255,9 +255,7 @@ describe('stamp and replay', () => {
 
   test('a file of the lake that is not what it was gives the first difference', async () => {
     const copy = copyOf('tampered')
-    const ledger = await Ledger.openToRead(copy)
-    const [first] = liveFiles(ledger, { table: 'points', version: stamped.version })
-    ledger.close()
+    const [first] = await reading(copy, (ledger) => liveFiles(ledger, { table: 'points', version: stamped.version }))
     const path = inLake(copy, first?.path ?? '')
     const engine = await Engine.open()
     await engine.run(
@@ -289,14 +287,11 @@ describe('stamp and replay', () => {
 
   test('a query that writes, fails or reads elsewhere leaves neither result nor version', async () => {
     const target = join(lake.root, '..', 'never.parquet')
-    const ledger = await Ledger.openToRead(lake.root)
-    const before = ledger.head().version
-    ledger.close()
+    const before = await reading(lake.root, (ledger) => ledger.head().version)
     for (const bad of ['DROP VIEW points', 'SELECT nonsense', "FROM read_text('/etc/hostname')", ''])
       await expect(stampIt(lake.root, target, bad)).rejects.toThrow()
     expect(readdirSync(join(lake.root, '..'))).not.toContain('never.parquet')
-    const after = await Ledger.openToRead(lake.root)
+    using after = await Ledger.openToRead(lake.root)
     expect(after.head().version).toBe(before)
-    after.close()
   })
 })

@@ -141,23 +141,18 @@ interface Point {
 }
 
 async function stored(root: string): Promise<Point[]> {
-  const ledger = await Ledger.openToRead(root)
-  const engine = await Engine.open()
-  try {
-    const points: Point[] = []
-    const files = liveFiles(ledger, { table: 'points' })
-    if (files.length === 0) return points
-    const rows = await engine.rows(
-      `SELECT metric, ((epoch(t)::BIGINT - ${start}) // ${day})::INTEGER AS n, v, basis
-       FROM ${readPoints(root, files)} ORDER BY metric, t`,
-    )
-    for (const { metric, n, v, basis } of rows)
-      points.push({ path: metric as string, n: Number(n), v: Number(v), basis: basis as string })
-    return points
-  } finally {
-    engine.close()
-    ledger.close()
-  }
+  using ledger = await Ledger.openToRead(root)
+  using engine = await Engine.open()
+  const points: Point[] = []
+  const files = liveFiles(ledger, { table: 'points' })
+  if (files.length === 0) return points
+  const rows = await engine.rows(
+    `SELECT metric, ((epoch(t)::BIGINT - ${start}) // ${day})::INTEGER AS n, v, basis
+     FROM ${readPoints(root, files)} ORDER BY metric, t`,
+  )
+  for (const { metric, n, v, basis } of rows)
+    points.push({ path: metric as string, n: Number(n), v: Number(v), basis: basis as string })
+  return points
 }
 
 /** No window is settled behind the provider's now, and where all is said to be there each point is. */
@@ -227,9 +222,8 @@ async function upkeep(own: OwnProvider, n: number, world: World): Promise<void> 
   const place = { root: own.root, url: own.url, now: () => own.clock.now }
   const deps = { ...depsAt(place), signal: new AbortController().signal, threads: 1 }
   if (n % 7 === 3) {
-    const ledger = await Ledger.open(own.root)
+    using ledger = await Ledger.open(own.root)
     await mergeSmallFiles(ledger, deps)
-    ledger.close()
   }
   if (n % 7 === 5 && world.fault.kind === 'none') {
     const scope = { paths: null, assets: null, since: null, until: null }

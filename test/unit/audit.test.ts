@@ -72,38 +72,34 @@ test('a lake of weeks and months: no rule is doubted, a pasted block leaves the 
   await withRig(now, async (rig) => {
     const metric = 'addresses/active_count_pit'
     await rig.fetch({ assets: ['BTC', 'ETH'], paths: [metric], intervals: ['24h', '1w', '1month'] })
-    const ledger = await Ledger.openToRead(rig.root)
-    try {
-      const input = { catalogue, paths: [metric], overrides: {}, now }
-      const held = await auditAvailability(ledger, input)
-      expect(held).toMatchObject({ disproved: 0, proposal: null, changes: [] })
-      expect(held.rows.map(({ interval, backfilled }) => [interval, backfilled > 0])).toEqual(
-        expect.arrayContaining([
-          ['1month', true],
-          ['1w', true],
-        ]),
-      )
-      const broken = applied(catalogue, `metrics: { availability: { ${metric}: { 1w: { lag: 1m } } } }`)
-      const report = await auditAvailability(ledger, { ...input, catalogue: broken })
-      expect(report.changes).toEqual([
-        {
-          metric,
-          interval: '1w',
-          lag: expect.stringMatching(/m$/),
-          redated: 0,
-          newest_before: '2026-03-02T00:00Z',
-          newest_after: '2026-03-02T00:00Z',
-        },
-      ])
-      const rules = (of: Catalogue, interval: Interval) => of.endpoints.get(metric)?.rules[interval]
-      const pasted = applied(catalogue, report.proposal ?? '')
-      for (const interval of ['10m', '1h', '24h', '1month'] as const)
-        expect(rules(pasted, interval)).toEqual(rules(catalogue, interval))
-      expect(rules(pasted, '1w')?.[0]).toMatchObject({ basis: 'override' })
-      expect((await auditAvailability(ledger, { ...input, catalogue: pasted })).disproved).toBe(0)
-    } finally {
-      ledger.close()
-    }
+    using ledger = await Ledger.openToRead(rig.root)
+    const input = { catalogue, paths: [metric], overrides: {}, now }
+    const held = await auditAvailability(ledger, input)
+    expect(held).toMatchObject({ disproved: 0, proposal: null, changes: [] })
+    expect(held.rows.map(({ interval, backfilled }) => [interval, backfilled > 0])).toEqual(
+      expect.arrayContaining([
+        ['1month', true],
+        ['1w', true],
+      ]),
+    )
+    const broken = applied(catalogue, `metrics: { availability: { ${metric}: { 1w: { lag: 1m } } } }`)
+    const report = await auditAvailability(ledger, { ...input, catalogue: broken })
+    expect(report.changes).toEqual([
+      {
+        metric,
+        interval: '1w',
+        lag: expect.stringMatching(/m$/),
+        redated: 0,
+        newest_before: '2026-03-02T00:00Z',
+        newest_after: '2026-03-02T00:00Z',
+      },
+    ])
+    const rules = (of: Catalogue, interval: Interval) => of.endpoints.get(metric)?.rules[interval]
+    const pasted = applied(catalogue, report.proposal ?? '')
+    for (const interval of ['10m', '1h', '24h', '1month'] as const)
+      expect(rules(pasted, interval)).toEqual(rules(catalogue, interval))
+    expect(rules(pasted, '1w')?.[0]).toMatchObject({ basis: 'override' })
+    expect((await auditAvailability(ledger, { ...input, catalogue: pasted })).disproved).toBe(0)
   })
 })
 

@@ -11,7 +11,7 @@ import { inLake } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { agreeProvider } from '../../src/ledger/provider.ts'
 import { openSpool, sweep } from '../../src/ledger/sweep.ts'
-import { commitDeps, coverageRow, draftOf, dump, inFolder, seriesRow, stage } from '../helpers/lakes.ts'
+import { commitDeps, coverageRow, draftOf, dump, inFolder, seriesRow, stage, violationRow } from '../helpers/lakes.ts'
 
 const deps = commitDeps()
 const synthetic = { metrics: 'sandbox:1', synthetic: true }
@@ -31,7 +31,7 @@ it('the digest of a file is that of all its bytes', () =>
 describe('a commit', () => {
   it('moves files in, writes one entry and is seen by the index', () =>
     inFolder(async (root) => {
-      const ledger = await Ledger.open(root)
+      using ledger = await Ledger.open(root)
       const made = await commit(ledger, draftOf(root, 0), deps)
       expect(made).toMatchObject({ made: true, version: 1, points_added: 1, files_added: 1 })
       const [file] = liveFiles(ledger)
@@ -40,15 +40,13 @@ describe('a commit', () => {
       const { entry } = await readEntry(root, 1)
       expect(entry.files.add[0]).toMatchObject({ path: file?.path, bytes: 9 })
       expect(entry.committed_at).toBe(made.committed_at)
-      ledger.close()
     }))
 
   it('without news makes no version; requests and the time of asking still stay', () =>
     inFolder(async (root) => {
       const ledger = await Ledger.open(root)
       const empty = coverageRow(0, 0, 10, { state: 'empty', asked_at: 5 })
-      const violation = { series: seriesRow(0).id, t: 0, kind: 'changed', stored: '1', offered: '2' } as const
-      const facts = { ...violation, stored_at: 1, offered_at: 2, request: null }
+      const facts = violationRow(0, 0)
       const draft = { job: 'fetch', run: 'a', provider: synthetic, series: [seriesRow(0)], coverage: [empty] }
       const whole = { ...draft, violations: [facts, facts], state: { cursor: 'x' } }
       expect(await commit(ledger, whole, deps)).toMatchObject({ made: true, version: 1, violations_added: 1 })
@@ -61,19 +59,17 @@ describe('a commit', () => {
       expect(heldState(ledger, 'cursor')).toBe('y')
       const before = dump(ledger)
       ledger.close()
-      const rebuilt = await Ledger.rebuild(root)
+      using rebuilt = await Ledger.rebuild(root)
       expect(dump(rebuilt)).toEqual(before)
-      rebuilt.close()
     }))
 
   it('has a clock that only goes forward', () =>
     inFolder(async (root) => {
-      const ledger = await Ledger.open(root)
+      using ledger = await Ledger.open(root)
       const clock = [5000, 100, 100, 6000, 5999]
       for (const [n, now] of clock.entries())
         await commit(ledger, draftOf(root, n), commitDeps({ nowMicros: () => now }))
       expect(heldVersions(ledger).map((version) => version.committed_at)).toEqual([5000, 5001, 5002, 6000, 6001])
-      ledger.close()
     }))
 
   it('is not made at an instant that the lake could not keep, nor is a run written down then', () =>
@@ -119,7 +115,7 @@ describe('a commit', () => {
 
   it('refuses to remove a file that has left the view, and to reuse a name', () =>
     inFolder(async (root) => {
-      const ledger = await Ledger.open(root)
+      using ledger = await Ledger.open(root)
       await commit(ledger, draftOf(root, 0), deps)
       const [file] = liveFiles(ledger)
       const merge = { job: 'compact', run: 'c', provider: synthetic, remove: [file?.path ?? ''] }
@@ -129,7 +125,6 @@ describe('a commit', () => {
       await expect(commit(ledger, merge, deps)).rejects.toThrow(/left it/)
       expect(liveFiles(ledger).map((f) => f.path)).toEqual(['points/metric=m%2Fx/interval=24h/merged.parquet'])
       expect(liveFiles(ledger, { version: 1 }).map((f) => f.path)).toEqual(merge.remove)
-      ledger.close()
     }))
 })
 
@@ -169,7 +164,7 @@ describe('a failing disk', () => {
     '%s: %s is said clearly, loses nothing and is made good by the same command',
     (step, code) =>
       inFolder(async (root) => {
-        const ledger = await Ledger.open(root)
+        using ledger = await Ledger.open(root)
         await commit(ledger, draftOf(root, 0), deps)
         const fail = async (path: string): Promise<never> => {
           throw Object.assign(new Error(code), { code, path })
@@ -183,13 +178,12 @@ describe('a failing disk', () => {
         expect(await sweep(ledger, deps)).toEqual([])
         expect(await commit(ledger, draftOf(root, 1), deps)).toMatchObject({ made: true, version: 2 })
         expect(liveFiles(ledger)).toHaveLength(2)
-        ledger.close()
       }),
   )
 
   it('after the entry is visible takes nothing back', () =>
     inFolder(async (root) => {
-      const ledger = await Ledger.open(root)
+      using ledger = await Ledger.open(root)
       const syncFolder = async (path: string): Promise<void> => {
         if (path.endsWith('journal') && existsSync(inLake(root, 'journal/0000000001.json')))
           throw Object.assign(new Error('EIO'), { code: 'EIO' })
@@ -199,14 +193,13 @@ describe('a failing disk', () => {
       )
       expect((await ledger.catchUp()).version).toBe(1)
       expect(existsSync(inLake(root, liveFiles(ledger)[0]?.path ?? 'none'))).toBe(true)
-      ledger.close()
     }))
 })
 
 describe('sweeping', () => {
   it('takes what nobody names and leaves what a living run owns', () =>
     inFolder(async (root) => {
-      const ledger = await Ledger.open(root)
+      using ledger = await Ledger.open(root)
       await commit(ledger, draftOf(root, 0), deps)
       const spool = await openSpool(root, 'alive', deps)
       const orphans = [
@@ -232,7 +225,6 @@ describe('sweeping', () => {
       expect(existsSync(inLake(root, liveFiles(ledger)[0]?.path ?? 'none'))).toBe(true)
       await spool.close()
       expect(await sweep(ledger, deps)).toEqual([])
-      ledger.close()
     }))
 })
 
@@ -249,12 +241,11 @@ describe('the provider', () => {
   })
   it('is checked by every commit, before anything is moved', () =>
     inFolder(async (root) => {
-      const ledger = await Ledger.open(root)
+      using ledger = await Ledger.open(root)
       await commit(ledger, draftOf(root, 0), deps)
       const other = { ...draftOf(root, 1), provider: { metrics: 'sandbox:2', synthetic: true } }
       await expect(commit(ledger, other, deps)).rejects.toMatchObject({ kind: 'usage' })
       expect(existsSync(inLake(root, 'spool/r/f-r-1'))).toBe(true)
       expect(await commit(ledger, { ...other, providerMoved: true }, deps)).toMatchObject({ version: 2 })
-      ledger.close()
     }))
 })

@@ -10,7 +10,7 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { examine, type Diagnosis, type DoctorDeps, type DoctorInput } from '../../src/upkeep/doctor.ts'
 import { commit } from '../../src/ledger/commit.ts'
 import { writeCheckpoint } from '../../src/ledger/checkpoint.ts'
@@ -22,9 +22,10 @@ import { checkpointFile, entryFile, inLake, places } from '../../src/store/layou
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { buildViews } from '../../src/views/build.ts'
 import { tryLock } from '../../src/store/lock.ts'
-import { type Rig, withRig } from '../helpers/fetching.ts'
+import { rigOfFile } from '../helpers/rig-of-file.ts'
 import { commitDeps, dump, stage } from '../helpers/lakes.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
+import { writing } from '../helpers/ledgers.ts'
 
 const now = Date.UTC(2024, 5, 5, 12) / 1000
 const selection = {
@@ -33,43 +34,25 @@ const selection = {
   since: now - 300 * 86_400,
 }
 
-let rig: Rig
 let sound: string[]
 /** What a fetch on the untouched lake asks, and its newest version. */
 let quiet: number
 let newest: number
-let finish: () => void = () => undefined
-let ended: Promise<void>
-const template = () => `${rig.root}-sound`
+const template = () => `${rig().root}-sound`
 
-beforeAll(async () => {
-  await new Promise<void>((ready, fail) => {
-    ended = withRig(now, async (opened) => {
-      rig = opened
-      await rig.fetch({ ...selection, assets: ['BTC'] })
-      await rig.fetch(selection)
-      quiet = (await rig.fetch(selection)).requests
-      newest = (await ask({ repair: true }, { views })).version
-      sound = await rig.stored()
-      cpSync(rig.root, template(), { recursive: true })
-      await new Promise<void>((done) => {
-        finish = done
-        ready()
-      })
-    })
-    ended.catch(fail)
-  })
-}, 300_000)
-
-afterAll(async () => {
-  rmSync(template(), { recursive: true, force: true })
-  finish()
-  await ended
+const rig = rigOfFile(now, async (made) => {
+  await made.fetch({ ...selection, assets: ['BTC'] })
+  await made.fetch(selection)
+  quiet = (await made.fetch(selection)).requests
+  newest = (await ask({ repair: true }, { views }, made.root)).version
+  sound = await made.stored()
+  cpSync(made.root, template(), { recursive: true })
 })
+afterAll(() => rmSync(template(), { recursive: true, force: true }))
 
 beforeEach(() => {
-  rmSync(rig.root, { recursive: true, force: true })
-  cpSync(template(), rig.root, { recursive: true })
+  rmSync(rig().root, { recursive: true, force: true })
+  cpSync(template(), rig().root, { recursive: true })
 })
 
 const clock = commitDeps({ nowMicros: () => now * 1e6 })
@@ -80,22 +63,18 @@ const roomy = async () => ({ free: 1e12, total: 2e12 })
 async function ask(
   flags: Partial<DoctorInput> = {},
   deps: Partial<DoctorDeps> = {},
-  data = rig.root,
+  data = rig().root,
 ): Promise<Diagnosis> {
   const input = { data, thorough: true, rebuildLedger: false, repair: false, forgetLost: false, ...flags }
   return await examine(input, { ...clock, space: roomy, views: async () => undefined, ...deps })
 }
 
 const kinds = ({ findings }: Diagnosis) => findings.map(({ kind, severity }) => `${severity} ${kind}`)
-const at = (path: string) => inLake(rig.root, path)
+const at = (path: string) => inLake(rig().root, path)
 
 async function read<T>(look: (ledger: Ledger) => T): Promise<T> {
-  const ledger = await Ledger.openToRead(rig.root)
-  try {
-    return look(ledger)
-  } finally {
-    ledger.close()
-  }
+  using ledger = await Ledger.openToRead(rig().root)
+  return look(ledger)
 }
 
 const files = async (): Promise<FileEntry[]> => await read((ledger) => liveFiles(ledger, { table: 'points' }))
@@ -108,8 +87,8 @@ function loseLedger(): void {
 /** The lake is whole again: nothing to find, the same points, and a fetch that asks nothing new. */
 async function expectSound(): Promise<void> {
   expect((await ask()).findings).toEqual([])
-  expect(await rig.stored()).toEqual(sound)
-  expect(await rig.fetch(selection)).toMatchObject({ requests: quiet, points_added: 0, files_added: 0 })
+  expect(await rig().stored()).toEqual(sound)
+  expect(await rig().fetch(selection)).toMatchObject({ requests: quiet, points_added: 0, files_added: 0 })
 }
 
 describe('a sound lake', () => {
@@ -120,7 +99,7 @@ describe('a sound lake', () => {
     await expectSound()
   })
   test('no lake is a slip of the user', async () => {
-    await expect(ask({}, {}, `${rig.root}/nothing`)).rejects.toMatchObject({ kind: 'usage' })
+    await expect(ask({}, {}, `${rig().root}/nothing`)).rejects.toMatchObject({ kind: 'usage' })
   })
 })
 
@@ -145,9 +124,7 @@ describe('the ledger', () => {
     await expectSound()
   })
   test('changed behind the back of the journal', async () => {
-    const ledger = await Ledger.open(rig.root)
-    ledger.exec('UPDATE series SET points = points + 1 WHERE n = 1')
-    ledger.close()
+    await writing(rig().root, (ledger) => ledger.exec('UPDATE series SET points = points + 1 WHERE n = 1'))
     expect(kinds(await ask())).toEqual(['damage ledger_differs'])
     expect((await ask({ rebuildLedger: true })).findings).toEqual([])
     await expectSound()
@@ -179,13 +156,13 @@ describe('the journal', () => {
     ['torn', (path: string) => truncateSync(path, 300)],
   ])('the newest entry is %s, and nothing can be opened', async (_, harm) => {
     harm(at(entryFile(newest)))
-    await expect(Ledger.open(rig.root)).rejects.toMatchObject({ kind: 'integrity' })
+    await expect(Ledger.open(rig().root)).rejects.toMatchObject({ kind: 'integrity' })
     expect(kinds(await ask())[0]).toMatch(/^damage entry_(lost|torn)$/)
     expect((await ask({ repair: true })).findings).toEqual([])
     await expectSound()
   })
   test('a sound entry that does not follow the one before it is damage', async () => {
-    const { entry } = await readEntry(rig.root, 2)
+    const { entry } = await readEntry(rig().root, 2)
     writeFileSync(at(entryFile(2)), encodeEntry({ ...entry, previous: '0'.repeat(64) }).text)
     const { findings } = await ask()
     const torn = findings.filter(({ kind }) => kind === 'entry_torn')
@@ -206,9 +183,7 @@ describe('the journal', () => {
     await expectSound()
   })
   test('a torn checkpoint is passed over and folded anew', async () => {
-    const ledger = await Ledger.open(rig.root)
-    await writeCheckpoint(realDisk, ledger)
-    ledger.close()
+    await writing(rig().root, async (ledger) => await writeCheckpoint(realDisk, ledger))
     expect((await ask()).findings).toEqual([])
     truncateSync(at(checkpointFile(newest)), 1000)
     expect(kinds(await ask())).toEqual(['damage checkpoint_torn'])
@@ -216,16 +191,14 @@ describe('the journal', () => {
     await expectSound()
   })
   test('an entry that a checkpoint stands in for is looked at for as long as it is there', async () => {
-    const ledger = await Ledger.open(rig.root)
-    await writeCheckpoint(realDisk, ledger)
-    ledger.close()
+    await writing(rig().root, async (ledger) => await writeCheckpoint(realDisk, ledger))
     truncateSync(at(entryFile(1)), 300)
     expect((await ask()).findings).toMatchObject([{ kind: 'entry_torn', path: entryFile(1) }])
     rmSync(at(entryFile(1)))
     expect((await ask()).findings).toEqual([])
   })
   test('a lake written by a newer program is left alone', async () => {
-    const { entry } = await readEntry(rig.root, newest)
+    const { entry } = await readEntry(rig().root, newest)
     writeFileSync(at(entryFile(newest)), encodeEntry({ ...entry, schema_version: 99, program: 'pitlake 9.1.0' }).text)
     const found = await ask({ rebuildLedger: true, repair: true, forgetLost: true })
     expect(kinds(found)).toEqual(['damage newer_version'])
@@ -260,20 +233,20 @@ describe('a data file', () => {
     const healed = await ask({ forgetLost: true })
     expect(healed.findings.filter(({ severity }) => severity === 'damage')).toEqual([])
     expect(healed.forgotten).toMatchObject({ files: [file.path], points: file.rows })
-    const { entry } = await readEntry(rig.root, newest + 1)
+    const { entry } = await readEntry(rig().root, newest + 1)
     expect(entry).toMatchObject({ job: 'doctor', lost: [{ path: file.path, rows: file.rows }] })
     const series = healed.forgotten?.series.map((part) => part.series) ?? []
     const rows = await read((ledger) => [...heldCoverage(ledger, series).values()].flat())
     expect(rows.filter(({ state, reason }) => state === 'failed' && reason?.startsWith('lost')).length).toBeGreaterThan(
       0,
     )
-    const again = await rig.fetch(selection)
+    const again = await rig().fetch(selection)
     expect(again.points_added).toBe(file.rows)
     expect(again.requests).toBe(series.length + quiet)
     expect(again.violations).toBe(0)
-    expect(await rig.stored()).toEqual(sound)
+    expect(await rig().stored()).toEqual(sound)
     expect(await read((ledger) => summary(ledger).points)).toBe(sound.length)
-    expect((await rig.fetch(selection)).requests).toBe(quiet)
+    expect((await rig().fetch(selection)).requests).toBe(quiet)
   })
 
   test('of two recent ones: what the other holds is not asked for again', async () => {
@@ -284,8 +257,8 @@ describe('a data file', () => {
     expect(healed.forgotten?.points).toBe(first!.rows)
     const held = await read(heldSeries)
     expect([...held.values()].reduce((sum, { points }) => sum + points, 0)).toBe(second!.rows)
-    expect((await rig.fetch(selection)).points_added).toBe(first!.rows)
-    expect(await rig.stored()).toEqual(sound)
+    expect((await rig().fetch(selection)).points_added).toBe(first!.rows)
+    expect(await rig().stored()).toEqual(sound)
   })
 
   test('merged from others that are still there: these come back and nothing is lost', async () => {
@@ -293,8 +266,8 @@ describe('a data file', () => {
     const two = [...byMetric.values()].find((own) => own.length === 2)!
     const rows = two.reduce((sum, file) => sum + file.rows, 0)
     const { metric, interval } = two[0]!
-    const staged = { ...stage(rig.root, 'merged', 'what the merge wrote'), metric, interval, rows }
-    const ledger = await Ledger.open(rig.root)
+    const staged = { ...stage(rig().root, 'merged', 'what the merge wrote'), metric, interval, rows }
+    const ledger = await Ledger.open(rig().root)
     const { provider } = ledger.head()
     const merge = { job: 'merge', run: 'm', provider: provider!, add: [staged], remove: two.map(({ path }) => path) }
     await commit(ledger, merge, clock)
@@ -308,8 +281,8 @@ describe('a data file', () => {
 
   test('of the registry’s history is never forgotten', async () => {
     const path = 'registry/history.products/h.parquet'
-    const staged = { ...stage(rig.root, 'h', 'steps'), path, table: 'history.products', metric: null, interval: null }
-    const ledger = await Ledger.open(rig.root)
+    const staged = { ...stage(rig().root, 'h', 'steps'), path, table: 'history.products', metric: null, interval: null }
+    const ledger = await Ledger.open(rig().root)
     const { provider } = ledger.head()
     await commit(ledger, { job: 'sync', run: 's', provider: provider!, add: [staged] }, clock)
     ledger.close()
@@ -325,7 +298,7 @@ describe('a data file', () => {
 
   test('that left the view: only said', async () => {
     const file = await largest()
-    const ledger = await Ledger.open(rig.root)
+    const ledger = await Ledger.open(rig().root)
     const { provider } = ledger.head()
     await commit(ledger, { job: 'merge', run: 'm', provider: provider!, remove: [file.path] }, clock)
     ledger.close()
@@ -349,19 +322,19 @@ describe('around the lake', () => {
     await expectSound()
   })
   test('a lock that is held is no finding', async () => {
-    const lock = await tryLock(rig.root, 'metrics', { pid: 1, host: 'h', command: 'c', since: 0 })
+    const lock = await tryLock(rig().root, 'metrics', { pid: 1, host: 'h', command: 'c', since: 0 })
     expect((await ask()).findings).toEqual([])
     await lock?.release()
   })
   test('a moved folder is found by what its views name', async () => {
-    const moved = `${rig.root}-moved`
-    renameSync(rig.root, moved)
+    const moved = `${rig().root}-moved`
+    renameSync(rig().root, moved)
     try {
       const found = await ask({}, {}, moved)
       expect(kinds(found)).toEqual(['damage views_moved'])
       expect(found.findings[0]).toMatchObject({
         remedy: 'run pitlake views',
-        found: expect.stringContaining(rig.root),
+        found: expect.stringContaining(rig().root),
       })
       expect((await ask({ repair: true }, { views }, moved)).findings).toEqual([])
     } finally {
@@ -382,7 +355,7 @@ describe('around the lake', () => {
   test('where journal and ledger are lost all that is left is counted, and nothing judged', async () => {
     loseLedger()
     rmSync(at(places.journal), { recursive: true })
-    const all = readdirSync(rig.root, { recursive: true, encoding: 'utf8' })
+    const all = readdirSync(rig().root, { recursive: true, encoding: 'utf8' })
     const data = all.filter((path) => path.endsWith('.parquet') && !path.startsWith(places.exports))
     const left = data.map((path) => statSync(at(path)).size)
     const { checked, version, findings } = await ask()

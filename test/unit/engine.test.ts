@@ -89,10 +89,9 @@ test('a database opened for reading cannot be written', async () => {
   const writer = await Engine.open(file, { threads: 1, memoryLimit: '200MB', tempDirectory: folder })
   expect(await writer.run('CREATE TABLE x AS SELECT 1 AS a; INSERT INTO x VALUES (1)')).toBe(1)
   writer.close()
-  const reader = await Engine.open(file, { readOnly: true })
+  using reader = await Engine.open(file, { readOnly: true })
   expect(await reader.rows('FROM x')).toEqual([{ a: 1 }, { a: 1 }])
   await expect(reader.run('INSERT INTO x VALUES (2)')).rejects.toThrow('read-only')
-  reader.close()
 })
 
 test('texts are quoted', async () => {
@@ -106,7 +105,7 @@ describe('a stream that fails on its way', () => {
     `SELECT CAST(CASE WHEN i = ${n} THEN 'x' ELSE '5' END AS INTEGER) AS v FROM range(1000000) AS r(i)`
 
   test.each([999_999, 500_000])('is an error, not an end: row %i', async (n) => {
-    const engine = await Engine.open(':memory:', { threads: 1 })
+    using engine = await Engine.open(':memory:', { threads: 1 })
     const read = async (sql: string): Promise<number> => {
       let rows = 0
       for await (const chunk of (await engine.stream(sql)).chunks) rows += chunk.rows
@@ -118,11 +117,10 @@ describe('a stream that fails on its way', () => {
     await expect(read(late(n))).rejects.toThrow(/failed before its last row/)
     await engine.run('ROLLBACK')
     expect(await read('FROM range(3)')).toBe(3)
-    engine.close()
   })
 
   test('so is one that was stopped, and one that nobody reads to its end leaves nothing open', async () => {
-    const engine = await Engine.open()
+    using engine = await Engine.open()
     const stopped = async (): Promise<void> => {
       for await (const { rows } of (await engine.stream('FROM range(100000000)')).chunks)
         if (rows > 0) engine.interrupt()
@@ -131,6 +129,5 @@ describe('a stream that fails on its way', () => {
     for await (const { rows } of (await engine.stream('FROM range(100000)')).chunks) if (rows > 0) break
     await engine.run('BEGIN')
     await engine.run('ROLLBACK')
-    engine.close()
   })
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { LakeError } from '../../src/errors.ts'
 import { commit, noteRunFacts } from '../../src/ledger/commit.ts'
-import type { RequestRow, Stamp, Violation } from '../../src/ledger/entry.ts'
+import type { Stamp } from '../../src/ledger/entry.ts'
 import { toState } from '../../src/ledger/archive.ts'
 import {
   archivedState,
@@ -25,20 +25,12 @@ import { count, listOf, orNull, real, shape, text } from '../../src/ledger/shape
 import { Engine } from '../../src/store/engine.ts'
 import { quarantineFile, runLog } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { commitDeps, coverageRow, inFolder, seriesRow, stage } from '../helpers/lakes.ts'
+import { commitDeps, coverageRow, inFolder, requestRow, seriesRow, stage, violationRow } from '../helpers/lakes.ts'
 
 test('violations, stamps and passing facts come back as they were committed', () =>
   inFolder(async (root) => {
-    const ledger = await Ledger.open(root)
-    const at = { stored_at: 1, offered_at: 2, request: 'r-1' }
-    const violation: Violation = {
-      series: seriesRow(0).id,
-      t: 86_400,
-      kind: 'changed',
-      stored: '-0.0',
-      offered: '5e-324',
-      ...at,
-    }
+    using ledger = await Ledger.open(root)
+    const violation = violationRow(0, 86_400, { stored: '-0.0', offered: '5e-324', request: 'r-1' })
     const stamp: Stamp = { id: 's', version: 1, digest: 'd', query_digest: 'q', path: null, at: 7, detail: { rows: 3 } }
     await commit(
       ledger,
@@ -59,7 +51,6 @@ test('violations, stamps and passing facts come back as they were committed', ()
     expect(heldStamps(ledger)).toEqual([expect.objectContaining(stamp)])
     expect(heldPassing(ledger, 'polled')?.value).toBe('2024-03-01')
     expect(heldPassing(ledger, 'never')).toBeUndefined()
-    ledger.close()
   }))
 
 test.each([
@@ -111,29 +102,16 @@ test('windows, requests and what was asked again are counted by what they say', 
       { state: 'failed', reason: 'torn' },
     ] as const
     const coverage = said.map((one, n) => coverageRow(0, 2 * n * day, (2 * n + 1) * day, one))
-    const request = (n: number, asked_at: number): RequestRow => {
-      const about = {
-        api: n === 4 ? 'registry' : 'metrics',
-        path: '/x',
-        query: {},
-        series: n === 5 ? null : 'BTC',
-        since: null,
-        until: null,
-      } as const
-      const cost = {
-        status: 200,
-        outcome: 'body',
-        points: 1,
-        bytes: 9,
-        credits: 2,
-        attempts: n === 0 ? 1 : 3,
-        seconds: null,
-      }
-      return { id: `q-${n}`, run: 'a', ...about, ...cost, asked_at, detail: null }
-    }
     // One of before yesterday, two in one minute, one in another, and in that of the two one of another API and one for metadata.
     const instants = [now - 2 * day, now - 60, now - 50, now - 180, now - 55, now - 55]
-    const requests = instants.map((at, n) => request(n, Math.floor(at / 60) * 60_000_000))
+    const requests = instants.map((at, n) =>
+      requestRow(`q-${n}`, {
+        api: n === 4 ? 'registry' : 'metrics',
+        series: n === 5 ? null : 'BTC',
+        attempts: n === 0 ? 1 : 3,
+        asked_at: Math.floor(at / 60) * 60_000_000,
+      }),
+    )
     const window = { series: seriesRow(0).id, since: 0, until: day }
     const results = ['identical', 'appended', 'changed', 'changed'] as const
     const verified = results.map((result, n) => ({ ...window, at: 5 + n, result }))
@@ -223,11 +201,7 @@ test('what went into files leaves the index: requests at once, runs after a mont
       ['of the month', before - month, 'fetch'],
     ] as const)
       await noteRunFacts(ledger, { id, job, started_at })
-    const about = { run: 'a', api: 'metrics', path: '/x', query: {}, series: null, since: null, until: null } as const
-    const cost = { status: 200, outcome: 'body', points: 1, bytes: 9, credits: 2, attempts: 1, seconds: null } as const
-    const requests = [before - 1, before].map((asked_at): RequestRow => {
-      return { id: `at ${asked_at}`, ...about, ...cost, asked_at, detail: null }
-    })
+    const requests = [before - 1, before].map((asked_at) => requestRow(`at ${asked_at}`, { asked_at }))
     const draft = { run: 'a', provider: { metrics: 'x', synthetic: true } }
     await commit(
       ledger,
@@ -301,23 +275,9 @@ test('at an instant each partition is read as it was dated then, and the newest 
 test('old requests stay while a live window or a violation names them', () =>
   inFolder(async (root) => {
     using ledger = await Ledger.open(root)
-    const about = { run: 'a', api: 'metrics', path: '/x', query: {}, series: null, since: null, until: null } as const
-    const cost = { status: 200, outcome: 'body', points: 1, bytes: 9, credits: 2, attempts: 1, seconds: null } as const
-    const requests = ['live', 'left', 'doubted', 'unnamed'].map(
-      (id): RequestRow => ({ id, ...about, ...cost, asked_at: 1, detail: null }),
-    )
+    const requests = ['live', 'left', 'doubted', 'unnamed'].map((id) => requestRow(id))
     const draft = { run: 'a', job: 'fetch', provider: { metrics: 'x', synthetic: true } }
-    const { id } = seriesRow(0)
-    const violation = {
-      series: id,
-      t: 5,
-      kind: 'changed',
-      stored: '1',
-      offered: '2',
-      stored_at: 1,
-      offered_at: 2,
-      request: 'doubted',
-    } as const
+    const violation = violationRow(0, 5, { request: 'doubted' })
     const windows = [coverageRow(0, 0, 9, { request: 'left' }), coverageRow(0, 90, 99)]
     await commit(
       ledger,

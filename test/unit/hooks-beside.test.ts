@@ -11,18 +11,9 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import { listViolations } from '../../src/ledger/violations.ts'
 import { inLake, places } from '../../src/store/layout.ts'
 import { tryLock } from '../../src/store/lock.ts'
-import { commitDeps, draftOf, inFolder, seriesRow } from '../helpers/lakes.ts'
+import { commitDeps, draftOf, inFolder, violationRow } from '../helpers/lakes.ts'
 
-const violation = {
-  series: seriesRow(0).id,
-  t: 0,
-  kind: 'changed',
-  stored: '1',
-  offered: '2',
-  stored_at: 1,
-  offered_at: 2,
-  request: null,
-}
+const violation = violationRow(0, 0)
 
 test('of two jobs that end at once one tells what is new', () =>
   inFolder(async (home) => {

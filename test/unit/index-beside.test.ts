@@ -4,7 +4,6 @@ import { loadCatalogue } from '../../src/catalog/load.ts'
 import { type Foldable, readCheckpoint, writeCheckpoint } from '../../src/ledger/checkpoint.ts'
 import { applyFacts, setMeta } from '../../src/ledger/apply.ts'
 import { commit } from '../../src/ledger/commit.ts'
-import type { RequestRow } from '../../src/ledger/entry.ts'
 import type { Draft } from '../../src/ledger/draft.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { appendFacts, readFacts } from '../../src/ledger/run-facts.ts'
@@ -14,7 +13,7 @@ import { examine } from '../../src/upkeep/doctor.ts'
 import { vacuum } from '../../src/upkeep/vacuum.ts'
 import { buildViews, tellViews } from '../../src/views/build.ts'
 import { pulled } from '../helpers/mirrors.ts'
-import { commitDeps, draftOf, dump, inFolder } from '../helpers/lakes.ts'
+import { commitDeps, draftOf, dump, inFolder, requestRow } from '../helpers/lakes.ts'
 
 // The index is one file for all processes: whoever opens the lake brings it up to what another job has just committed.
 
@@ -71,25 +70,7 @@ function whenReading(ledger: Ledger, table: string, work: () => void): Foldable 
   }
 }
 
-const request: RequestRow = {
-  id: 'q',
-  run: 'fetch-1',
-  api: 'metrics',
-  path: '/m/x',
-  query: {},
-  series: null,
-  since: null,
-  until: null,
-  status: 200,
-  outcome: 'body',
-  points: 1,
-  bytes: 2,
-  credits: 3,
-  attempts: 1,
-  asked_at: 4,
-  seconds: 5,
-  detail: null,
-}
+const request = requestRow('q', { run: 'fetch-1' })
 
 test('a checkpoint holds each line of a run whole or not at all, also one that another process takes in meanwhile', () =>
   inFolder(async (root) => {

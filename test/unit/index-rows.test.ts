@@ -6,19 +6,15 @@ import { heldPassing, heldSeries, heldViolations } from '../../src/ledger/held.t
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { violationId } from '../../src/ledger/entry.ts'
 import { inLake, places } from '../../src/store/layout.ts'
-import { commitDeps, coverageRow, inFolder, seriesRow } from '../helpers/lakes.ts'
+import { commitDeps, coverageRow, inFolder, seriesRow, violationRow } from '../helpers/lakes.ts'
 
 const deps = commitDeps({ sleep: async () => undefined })
 const about = { job: 'fetch', run: 'r', provider: { metrics: 'sandbox:1', synthetic: true } }
 
 async function withLedger(work: (ledger: Ledger) => Promise<void>): Promise<void> {
   await inFolder(async (root) => {
-    const ledger = await Ledger.open(root)
-    try {
-      await work(ledger)
-    } finally {
-      ledger.close()
-    }
+    using ledger = await Ledger.open(root)
+    await work(ledger)
   })
 }
 
@@ -176,22 +172,12 @@ test('only whole windows inside what is uncovered go, of that series, and what w
 
 test('an acceptance counts for its own violation alone', async () => {
   await withLedger(async (ledger) => {
-    const violation = (n: number, t: number, kind: 'changed' | 'null_filled', offered: string | null) => ({
-      series: seriesRow(n).id,
-      t,
-      kind,
-      stored: '1',
-      offered,
-      stored_at: 5,
-      offered_at: 6,
-      request: null,
-    })
-    const accepted = violation(0, 10, 'changed', '2')
+    const accepted = violationRow(0, 10)
     const others = [
-      violation(1, 10, 'changed', '2'),
-      violation(0, 11, 'changed', '2'),
-      violation(0, 10, 'null_filled', '2'),
-      violation(0, 10, 'changed', '3'),
+      violationRow(1, 10),
+      violationRow(0, 11),
+      violationRow(0, 10, { kind: 'null_filled' }),
+      violationRow(0, 10, { offered: '3' }),
     ]
     await commit(
       ledger,

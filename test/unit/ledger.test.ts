@@ -27,6 +27,7 @@ import { checkRuns } from '../../src/upkeep/damage-journal.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { commitDeps, coverageRow, draftOf, dump, inFolder, seriesRow } from '../helpers/lakes.ts'
 import { need } from '../helpers/needs.ts'
+import { writing } from '../helpers/ledgers.ts'
 
 const deps = commitDeps()
 const provider = { metrics: 'sandbox:1', synthetic: true }
@@ -109,21 +110,17 @@ describe('the index', () => {
       rebuilt.close()
       const moved = `${root}-moved`
       renameSync(root, moved)
-      const there = await Ledger.open(moved)
-      expect(dump(there)).toEqual(before)
-      there.close()
+      await writing(moved, (there) => expect(dump(there)).toEqual(before))
       renameSync(moved, root)
     }))
 
   it('catches up with what others committed, and may be read meanwhile', () =>
     inFolder(async (root) => {
-      const writer = await Ledger.open(root)
-      const reader = await Ledger.openToRead(root)
+      using writer = await Ledger.open(root)
+      using reader = await Ledger.openToRead(root)
       for (let n = 0; n < 4; n++) await commit(writer, draftOf(root, n), deps)
       expect((await reader.catchUp()).version).toBe(4)
       expect(dump(reader)).toEqual(dump(writer))
-      reader.close()
-      writer.close()
     }))
 
   it('is opened by many at once in an empty folder', () =>
@@ -200,10 +197,9 @@ describe('a damaged lake', () => {
         const before = dump(ledger)
         ledger.close()
         expect(spawnSync('mount', ['-o', 'remount,ro', mounted]).status).toBe(0)
-        const reader = await Ledger.openToRead(mounted)
+        using reader = await Ledger.openToRead(mounted)
         expect(dump(reader)).toEqual(before)
         await expect(commit(reader, draftOf(root, 99, 'z'), deps)).rejects.toThrow(/EROFS|EACCES/)
-        reader.close()
       } finally {
         spawnSync('umount', [mounted])
       }
@@ -354,9 +350,8 @@ describe('checkpoints', () => {
       truncateSync(inLake(root, checkpointFile(12)), 500)
       const before = dump(ledger)
       ledger.close()
-      const rebuilt = await Ledger.rebuild(root)
+      using rebuilt = await Ledger.rebuild(root)
       expect(dump(rebuilt)).toEqual(before)
-      rebuilt.close()
     }))
 
   it('bring an index forward whose entries are gone', () =>
@@ -379,7 +374,7 @@ describe('size', () => {
   it('20,000 series: coverage comes back whole', () =>
     inFolder(async (root) => {
       const count = 20_000
-      const ledger = await Ledger.open(root)
+      using ledger = await Ledger.open(root)
       const numbers = Array.from({ length: count }, (_, n) => n)
       const draft = { job: 'fetch', run: 'big', provider }
       const series = numbers.map((n) => seriesRow(n))
@@ -392,6 +387,5 @@ describe('size', () => {
       expect(coverage.size).toBe(count)
       expect(held.size).toBe(count)
       expect(coverage.get(seriesRow(77).id)).toEqual([coverageRow(77, 0, 950_400, { asked_at: 2000 })])
-      ledger.close()
     }))
 })

@@ -1,11 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { isNested, isNumbers, kindBits, lexBody } from '../../src/points/lexer.ts'
+import { scratch } from '../helpers/scratch.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'pitlake-lexer-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = scratch('lexer')
 
 function bodyOf(text: string | Uint8Array): string {
   const file = join(folder, 'body.json')

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { listen } from '../../src/door/listen.ts'
+import { type HttpQuestion, listen, type Shown } from '../../src/door/listen.ts'
 
 const secrets = ['a-key-of-the-provider', 'another-key-0987654321']
 
@@ -30,4 +30,23 @@ test('what an answer or a failure says is told without the keys, on every path',
       'https://x.example/?a=1 refused [key] and [key]',
     ])
   }
+})
+
+test('what takes a POST is told by its path, and each other method which ones it may be', async () => {
+  const show = async ({ method, body }: HttpQuestion): Promise<Shown> => ({
+    status: 200,
+    type: 'text/plain',
+    body: `${method} ${await body()}`,
+  })
+  const manner = { readers: 2, posts: ['/both'] }
+  const shows = { '/both': show, '/one': show }
+  await using door = await listen({ host: '127.0.0.1', port: 0 }, { token: null, secrets: [] }, shows, manner)
+  const asked = async (method: string, path: string): Promise<unknown> => {
+    const answer = await fetch(door.url + path, { method, ...(method === 'POST' && { body: 'told' }) })
+    return [answer.status, answer.headers.get('allow'), (await answer.text()).trimEnd()]
+  }
+  expect(await asked('POST', '/both')).toEqual([200, null, 'POST told'])
+  expect(await asked('GET', '/one')).toEqual([200, null, expect.stringContaining('GET')])
+  expect(await asked('POST', '/one')).toEqual([405, 'GET, HEAD', 'GET and HEAD only'])
+  expect(await asked('PUT', '/both')).toEqual([405, 'GET, POST', 'GET and POST only'])
 })

@@ -2,20 +2,12 @@ import { expect, test } from 'vitest'
 import { commit } from '../../src/ledger/commit.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { heldLost } from '../../src/ledger/lost.ts'
-import { commitDeps, coverageRow, inFolder, seriesRow } from '../helpers/lakes.ts'
+import { commitDeps, coverageRow, inFolder, seriesRow, violationRow } from '../helpers/lakes.ts'
 
 const day = 86_400
 const { id } = seriesRow(0)
-const differs = (offered_at: number, stored: string | null, kind = 'changed') => ({
-  series: id,
-  t: 0,
-  kind,
-  stored,
-  offered: `${kind} ${100 - offered_at}`,
-  stored_at: 5,
-  offered_at,
-  request: null,
-})
+const differs = (offered_at: number, stored: string | null, kind = 'changed') =>
+  violationRow(0, 0, { kind, stored, offered: `${kind} ${100 - offered_at}`, stored_at: 5, offered_at })
 
 test('of what is on record of a lost point the latest has the word, of its value and of its clock apart', () =>
   inFolder(async (root) => {

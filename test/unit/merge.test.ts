@@ -26,14 +26,10 @@ import { answers, day, metrics, provider, rewriteDeps, start, topUp, topUps } fr
 async function withLake(tops: number, work: (root: string, ledger: Ledger) => Promise<void>): Promise<void> {
   await inFolder(async (root) => {
     const deps = rewriteDeps()
-    const ledger = await Ledger.open(root)
-    try {
-      for (let n = 0; n < tops; n++)
-        for (const metric of metrics) await topUp(ledger, deps, { metric, since: n * 20, days: 20 })
-      await work(root, ledger)
-    } finally {
-      ledger.close()
-    }
+    using ledger = await Ledger.open(root)
+    for (let n = 0; n < tops; n++)
+      for (const metric of metrics) await topUp(ledger, deps, { metric, since: n * 20, days: 20 })
+    await work(root, ledger)
   })
 }
 
@@ -169,7 +165,7 @@ describe('merging', () => {
 describe('encodings', () => {
   it('stay within 5 % of the best tried, and time and keys cost nothing', async () => {
     await inFolder(async (root) => {
-      const ledger = await Ledger.open(root)
+      using ledger = await Ledger.open(root)
       await topUp(ledger, rewriteDeps(), { metric: metrics[0], since: 0, days: 3000, assets: 10 })
       await compact(root, rewriteDeps())
       await ledger.catchUp()
@@ -196,7 +192,6 @@ describe('encodings', () => {
       expect(sizes).toMatchObject({ metric: metrics[0], points: 30_000, files: 1 })
       for (const column of ['asset', 'currency', 't', 'available_at', 'observed_at', 'basis'])
         expect(sizes?.columns[column]).toBeLessThan(0.02)
-      ledger.close()
     })
   })
 })
@@ -216,18 +211,14 @@ describe('texts and numbers', () => {
     root: string,
     value: string,
   ): Promise<{ encoding: Encoding; bytes: number; usual: number }> => {
-    const engine = await Engine.open(':memory:', { threads: 1 })
-    try {
-      await engine.run(`SELECT setseed(0.5); CREATE TABLE made AS SELECT i AS t, ${value} FROM range(4000) r(i)`)
-      const [out, other] = [inLake(root, 'out.parquet'), inLake(root, 'usual.parquet')]
-      const rows = { source: 'made', order: '' }
-      const metadata = { pitlake_schema: '1' }
-      const encoding = await writeForGood(engine, rows, { minusZero: false, out, metadata })
-      await writeEncoded(engine, rows, other, usualEncoding(false, 4000), metadata)
-      return { encoding, bytes: statSync(out).size, usual: statSync(other).size }
-    } finally {
-      engine.close()
-    }
+    using engine = await Engine.open(':memory:', { threads: 1 })
+    await engine.run(`SELECT setseed(0.5); CREATE TABLE made AS SELECT i AS t, ${value} FROM range(4000) r(i)`)
+    const [out, other] = [inLake(root, 'out.parquet'), inLake(root, 'usual.parquet')]
+    const rows = { source: 'made', order: '' }
+    const metadata = { pitlake_schema: '1' }
+    const encoding = await writeForGood(engine, rows, { minusZero: false, out, metadata })
+    await writeEncoded(engine, rows, other, usualEncoding(false, 4000), metadata)
+    return { encoding, bytes: statSync(out).size, usual: statSync(other).size }
   }
 
   it('packs objects denser, numbers as ever', async () => {
@@ -248,7 +239,7 @@ describe('registry tables', () => {
   it('merges history by all columns, signs of doubles included, and no dated table', async () => {
     await inFolder(async (root) => {
       const deps = rewriteDeps()
-      const ledger = await Ledger.open(root)
+      using ledger = await Ledger.open(root)
       const spool = await openSpool(root, 'r', deps)
       const engine = await Engine.open()
       for (const [n, table] of ['history.products', 'history.products', 'products', 'products'].entries()) {
@@ -273,7 +264,6 @@ describe('registry tables', () => {
       expect(rows).toEqual([{ id: 'P5', minus: 6n }])
       engine.close()
       await spool.close()
-      ledger.close()
     })
   })
 })
@@ -284,7 +274,7 @@ describe('superseded steps', () => {
   const columns = ['id', 'at', 'record'].map((name) => ({ name, type: 'VARCHAR' }))
 
   it('are those with a later step of the same id, each with the instant of the next', async () => {
-    const engine = await Engine.open()
+    using engine = await Engine.open()
     const source = steps([`('a', 3, 'x')`, `('b', 1, 'y')`, `('a', 1, 'z')`, `('a', 2, 'w')`, `('a', 2, 'v')`])
     expect(await engine.rows(`FROM ${withSuperseded(source, columns)} ORDER BY ALL`)).toEqual([
       { id: 'a', at: 1, record: 'z', superseded_at: 2 },
@@ -294,11 +284,10 @@ describe('superseded steps', () => {
       { id: 'b', at: 1, record: 'y', superseded_at: null },
     ])
     expect(await unproved(engine, withSuperseded(source, columns))).toBe(0)
-    engine.close()
   })
 
   it('are not believed without their successor', async () => {
-    const engine = await Engine.open()
+    using engine = await Engine.open()
     const claimed = (rows: readonly string[]): string =>
       `(SELECT * FROM (VALUES ${rows.join(', ')}) AS steps (id, "at", superseded_at))`
     expect(await unproved(engine, claimed([`('a', 1, 2)`, `('a', 2, NULL)`]))).toBe(0)
@@ -306,7 +295,6 @@ describe('superseded steps', () => {
     expect(await unproved(engine, claimed([`('a', 1, 2)`, `('a', 3, NULL)`]))).toBe(1)
     expect(await unproved(engine, claimed([`('a', 1, 2)`, `('b', 2, NULL)`]))).toBe(1)
     expect(await unproved(engine, claimed([`('a', 2, 2)`, `('b', 1, NULL)`]))).toBe(1)
-    engine.close()
   })
 })
 

@@ -56,16 +56,15 @@ describe('a lake of the first layout', () => {
       expect(entry).toMatchObject({ schema_version: journalSchema, state: {}, coverage: [] })
       expect(entry['migration']).toEqual([expect.stringMatching(/^2: /), expect.stringMatching(/^3: /)])
       // An index that is made anew says the same.
-      const made = await Ledger.inMemory(root)
+      using made = await Ledger.inMemory(root)
       expect(made.head()).toMatchObject({ version: version + 3, schema: journalSchema })
-      made.close()
     })
   })
 })
 
 test('steps are taken together, each named, and bring the state that they need', async () => {
   await withKept('1/plain', async (root) => {
-    const ledger = await Ledger.open(root)
+    using ledger = await Ledger.open(root)
     const steps = [
       { to: 1, about: 'long ago' },
       { to: 2, about: 'two', state: () => ({ two: heldState(ledger, 'none') ?? 2 }) },
@@ -74,16 +73,14 @@ test('steps are taken together, each named, and bring the state that they need',
     const draft = migration(ledger, ledger.head().provider, steps)
     expect(draft).toMatchObject({ job: 'migrate', state: { two: 2 }, further: { migration: ['2: two', '3: three'] } })
     expect(migration(ledger, ledger.head().provider, steps.slice(0, 1))).toBeUndefined()
-    ledger.close()
   })
 })
 
 test('a new lake is of the newest layout and is never brought forward', async () => {
   await inFolder(async (root) => {
-    const ledger = await Ledger.open(root)
+    using ledger = await Ledger.open(root)
     for (let n = 0; n < 3; n++) await commit(ledger, draftOf(root, n), commitDeps())
     expect(ledger.head()).toMatchObject({ version: 3, schema: journalSchema })
-    ledger.close()
   })
 })
 

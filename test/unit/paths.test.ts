@@ -1,21 +1,20 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import type { Desk } from '../../src/door/desk.ts'
 import type { HttpQuestion } from '../../src/door/listen.ts'
 import { pathsOf } from '../../src/door/paths.ts'
+import { scratch } from '../helpers/scratch.ts'
 
-let scratch = ''
+const folder = scratch('paths')
 beforeAll(() => {
-  scratch = mkdtempSync(join(tmpdir(), 'pitlake-paths-'))
-  for (const ending of ['jsonl', 'arrows', 'parquet', 'csv', 'json']) writeFileSync(join(scratch, `x.${ending}`), '')
+  for (const ending of ['jsonl', 'arrows', 'parquet', 'csv', 'json']) writeFileSync(join(folder, `x.${ending}`), '')
 })
-afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
-/** The type in which the catalogue's metrics are told to whoever accepts this. */
-async function told(accept: string | undefined, query = ''): Promise<string> {
-  const answer = { facts: { lake: 'l', version: 1, digest: 'd', synthetic: true }, sql: '', rows: 0, notes: [] }
+/** What is told of the catalogue's metrics to whoever accepts this. */
+async function told(accept: string | undefined, query = '', more: object = {}) {
+  const facts = { lake: 'l', version: 1, digest: 'd', synthetic: true }
+  const answer = { facts, sql: '', rows: 0, notes: [], ...more }
   const desk = { turn: async () => await Promise.resolve(answer) } as unknown as Desk
   const asked: HttpQuestion = {
     method: 'GET',
@@ -24,7 +23,7 @@ async function told(accept: string | undefined, query = ''): Promise<string> {
     body: async () => await Promise.resolve(''),
     gone: new AbortController().signal,
   }
-  return (await pathsOf({ desk, scratch, draw: () => 'x' })['/metrics']?.(asked))?.type ?? ''
+  return await pathsOf({ desk, scratch: folder, draw: () => 'x' })['/metrics']?.(asked)
 }
 
 const [lines, csv, json] = ['application/x-ndjson', 'text/csv', 'application/json'] as const
@@ -41,12 +40,29 @@ test.each<[string | undefined, string]>([
   ['APPLICATION/JSON; charset=utf-8; q=1', json],
   ['text/csv;q=0, */*;q=0.1', lines],
 ])('who accepts %s gets %s', async (accept, type) => {
-  expect(await told(accept)).toBe(type)
+  expect((await told(accept))?.type).toBe(type)
 })
 
 test('what is named holds against what is accepted, and what nobody wants is refused', async () => {
-  expect(await told('text/csv', 'format=json')).toBe(json)
+  expect((await told('text/csv', 'format=json'))?.type).toBe(json)
   for (const accept of ['text/html', 'text/csv;q=0', 'text/csv;q=0.0, image/*'])
     await expect(told(accept)).rejects.toThrow(`got ${accept}; numbers for Prometheus`)
   await expect(told('*/*', 'format=csv&format=json')).rejects.toThrow('format: expected one value, got several')
+})
+
+test('the head tells the lake, the rows, the SQL and the notes, of these as much as it has room for', async () => {
+  const note = { code: 'unknown-asset', subject: 'BTX é' } as const
+  const headers = (await told('*/*', '', { sql: 'SELECT é', rows: 7, notes: [note] }))?.headers ?? {}
+  expect(headers).toMatchObject({
+    'pitlake-lake': 'l',
+    'pitlake-version': '1',
+    'pitlake-digest': 'd',
+    'pitlake-rows': '7',
+  })
+  expect([headers['pitlake-synthetic'], headers['pitlake-sql']]).toEqual(['true', 'SELECT%20%C3%A9'])
+  expect(decodeURIComponent(headers['pitlake-notes'] ?? '')).toContain('BTX é')
+  expect(JSON.parse(decodeURIComponent(headers['pitlake-noted'] ?? ''))).toEqual([note])
+  const long =
+    (await told('*/*', '', { sql: 'x'.repeat(4001), notes: Array.from({ length: 300 }, () => note) }))?.headers ?? {}
+  expect(Object.keys(long).filter((name) => /sql|note/.test(name))).toEqual([])
 })

@@ -39,32 +39,28 @@ test('shares come back from the meta of a recent file, and a partition is one sh
 
 test('a partition is read from both levels, and nothing of another one', async () => {
   await inFolder(async (root) => {
-    const engine = await Engine.open(':memory:', { threads: 1 })
-    try {
-      const write = async (path: string, rows: string): Promise<void> => {
-        mkdirSync(dirname(inLake(root, path)), { recursive: true })
-        await engine.run(`COPY (SELECT *, ${columns} FROM ${rows}) TO ${quote(inLake(root, path))} (FORMAT parquet)`)
-      }
-      const own = entry(pointsFile('a/x', '24h', 'o'), ['a/x', '24h'], 1, {})
-      const recent = entry(recentFile('r'), null, 4, { shares: sharesMeta(shares) })
-      await write(own.path, `(VALUES ('BTC', 1.0)) q(asset, v)`)
-      await write(
-        recent.path,
-        `(VALUES ('a/x', '24h', 'BTC', 2.0), ('a/x', '1h', 'BTC', 3.0), ('b/it''s', '24h', 'BTC', 4.0), ('b/it''s', '24h', 'ETH', 5.0))
-         q(metric, "interval", asset, v)`,
-      )
-      const read = async (key: string): Promise<unknown[]> => {
-        const part = partitionsOf([own, recent]).get(key)
-        if (part === undefined) throw new Error(key)
-        const rows = await engine.rows(`SELECT CAST(v AS INTEGER) AS v FROM ${partitionSql(root, part)} ORDER BY v`)
-        return rows.map(({ v }) => v)
-      }
-      expect(await read('a/x 24h')).toEqual([1, 2])
-      expect(await read('a/x 1h')).toEqual([3])
-      expect(await read("b/it's 24h")).toEqual([4, 5])
-    } finally {
-      engine.close()
+    using engine = await Engine.open(':memory:', { threads: 1 })
+    const write = async (path: string, rows: string): Promise<void> => {
+      mkdirSync(dirname(inLake(root, path)), { recursive: true })
+      await engine.run(`COPY (SELECT *, ${columns} FROM ${rows}) TO ${quote(inLake(root, path))} (FORMAT parquet)`)
     }
+    const own = entry(pointsFile('a/x', '24h', 'o'), ['a/x', '24h'], 1, {})
+    const recent = entry(recentFile('r'), null, 4, { shares: sharesMeta(shares) })
+    await write(own.path, `(VALUES ('BTC', 1.0)) q(asset, v)`)
+    await write(
+      recent.path,
+      `(VALUES ('a/x', '24h', 'BTC', 2.0), ('a/x', '1h', 'BTC', 3.0), ('b/it''s', '24h', 'BTC', 4.0), ('b/it''s', '24h', 'ETH', 5.0))
+       q(metric, "interval", asset, v)`,
+    )
+    const read = async (key: string): Promise<unknown[]> => {
+      const part = partitionsOf([own, recent]).get(key)
+      if (part === undefined) throw new Error(key)
+      const rows = await engine.rows(`SELECT CAST(v AS INTEGER) AS v FROM ${partitionSql(root, part)} ORDER BY v`)
+      return rows.map(({ v }) => v)
+    }
+    expect(await read('a/x 24h')).toEqual([1, 2])
+    expect(await read('a/x 1h')).toEqual([3])
+    expect(await read("b/it's 24h")).toEqual([4, 5])
   })
 })
 

@@ -248,11 +248,10 @@ describe('a lake that somebody else made', () => {
       `CREATE VIEW a AS SELECT 1 --\r; COPY (SELECT 1) TO ${quote(target)}`,
     ])
       await expect(openQuery(folder, { script }), script).rejects.toThrow(/got (?:COPY|CREATE)/)
-    const session = await openQuery(folder, {
+    using session = await openQuery(folder, {
       script: `SET threads = 1; CREATE VIEW a AS SELECT 5 AS n; COMMENT ON VIEW a IS 'x'`,
     })
     expect(await run('FROM a', session)).toEqual([{ n: 5 }])
-    session.close()
   })
 })
 
@@ -281,7 +280,7 @@ describe('no path that SQL can name is writable', () => {
   })
 
   test('a path below it is refused in words, by whoever knows its name; so are names of files that are computed', async () => {
-    const session = await openQuery(folder)
+    using session = await openQuery(folder)
     const { spill = '' } = session
     const [row] = await session.rows<{ path: string }>(`SELECT current_setting('temp_directory') AS path`)
     const { path = '' } = row ?? {}
@@ -320,7 +319,6 @@ describe('no path that SQL can name is writable', () => {
       expect((await refusal(sql, session)).message, sql).toMatch(/got a computed name of a file/)
     const prepared = admit(session, 'FROM read_text($f)', { f: file })
     await expect(prepared).rejects.toThrow(/got a computed name of a file/)
-    session.close()
   })
 
   test('a link in the lake that leads out of it is not followed', async () => {
@@ -333,7 +331,7 @@ describe('no path that SQL can name is writable', () => {
   })
 
   test('the engine alone would write into the folder of the lake, the gate does not let it', async () => {
-    const session = await openQuery(folder)
+    using session = await openQuery(folder)
     const target = join(folder, 'points', 'written.csv')
     const sql = `COPY (SELECT 1 AS a) TO ${quote(target)}`
     expect((await refusal(sql, session)).message).toMatch(/got COPY/)
@@ -341,7 +339,6 @@ describe('no path that SQL can name is writable', () => {
     await session.run(sql)
     expect(await below('points')).toEqual([...points, 'written.csv'].toSorted())
     await rm(target)
-    session.close()
   })
 
   test('nothing was written into the lake by all of the above', async () => {

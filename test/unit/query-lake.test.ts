@@ -19,12 +19,8 @@ beforeAll(async () => {
 afterAll(async () => remove())
 
 async function session<T>(options: SessionOptions, work: (engine: Engine) => Promise<T>): Promise<T> {
-  const engine = await openQuery(folder, options)
-  try {
-    return await work(engine)
-  } finally {
-    engine.close()
-  }
+  using engine = await openQuery(folder, options)
+  return await work(engine)
 }
 
 const run = async (engine: Engine, sql: string, signal?: AbortSignal) => {
@@ -113,14 +109,13 @@ describe('a lake that is not there', () => {
 
   test('files that are gone since', async () => {
     const points = join(folder, 'points')
-    const engine = await openQuery(folder)
+    using engine = await openQuery(folder)
     await rename(points, `${points}-gone`)
     await expect(run(engine, 'SELECT count(*) FROM points')).rejects.toThrow(
       /views that read .*parquet; .*run `pitlake views`/,
     )
     await rename(`${points}-gone`, points)
     expect(await run(engine, 'SELECT count(*) AS n FROM points')).toEqual([{ n: 400n }])
-    engine.close()
   })
 })
 

@@ -7,6 +7,7 @@ import { quoteList } from '../../src/store/engine.ts'
 import { withRegistryRig } from '../helpers/registry-rig.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
+import { reading } from '../helpers/ledgers.ts'
 
 const start = Date.UTC(2026, 5, 1, 12) / 1000
 const tables = ['issuers', 'products', 'deployments'] as const
@@ -27,14 +28,10 @@ function shown(small: SmallRegistry): Record<string, string[]> {
 }
 
 async function layersOf(root: string, table: string): Promise<string[]> {
-  const ledger = await Ledger.openToRead(root)
-  try {
-    return liveFiles(ledger, { table })
-      .map(({ label, meta }) => `${label.slice(8)} ${meta['layer'] === 'base' ? 'base' : 'delta'}`)
-      .toSorted()
-  } finally {
-    ledger.close()
-  }
+  using ledger = await Ledger.openToRead(root)
+  return liveFiles(ledger, { table })
+    .map(({ label, meta }) => `${label.slice(8)} ${meta['layer'] === 'base' ? 'base' : 'delta'}`)
+    .toSorted()
 }
 
 test('every date shows its own state: bases, deltas, removals, a new base, nothing new', async () => {
@@ -70,9 +67,9 @@ test('every date shows its own state: bases, deltas, removals, a new base, nothi
       const layers = '01 base, 02 base, 02 delta, 03 base, 03 delta, 04 base, 04 delta, 05 base, 06 base, 06 delta'
       expect((await layersOf(rig.root, 'provenance')).join(', ')).toBe(layers)
       await makeViews(rig.root)
-      const ledger = await Ledger.openToRead(rig.root)
-      const listed = [...new Set(liveFiles(ledger, { table: 'snapshots' }).map(({ path }) => join(rig.root, path)))]
-      ledger.close()
+      const listed = await reading(rig.root, (ledger) => [
+        ...new Set(liveFiles(ledger, { table: 'snapshots' }).map(({ path }) => join(rig.root, path))),
+      ])
       await withViews(rig.root, async (engine) => {
         // Only a whole layer says how many rows it has.
         const counts = await engine.rows<{ line: string }>(

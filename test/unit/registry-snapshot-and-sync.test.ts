@@ -9,6 +9,7 @@ import { catalogue } from '../helpers/sandbox-client.ts'
 import { passingFacts } from '../../src/registry/state.ts'
 import { refused, SmallRegistry } from '../helpers/small-registry.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
+import { reading } from '../helpers/ledgers.ts'
 
 const now = Date.UTC(2026, 5, 1, 12) / 1000
 
@@ -124,9 +125,10 @@ test('a refused snapshot: head first, then the lists, then the feed; later 304s'
     // d0 was never verified: no list would show it, only the feed says that it is gone.
     expect([second.closed, second.updated, second.records['deployments']]).toEqual([1, 2, 39])
     expect((await rig.sync()).closed).toBe(1)
-    const ledger = await Ledger.openToRead(rig.root)
-    const status = await registryStatus(ledger, catalogue, rig.clock.now * 1000, null)
-    ledger.close()
+    const status = await reading(
+      rig.root,
+      async (ledger) => await registryStatus(ledger, catalogue, rig.clock.now * 1000, null),
+    )
     expect(status).toMatchObject({ last_snapshot: '2026-06-02', last_snapshot_source: 'lists', epoch: 1, behind: null })
     expect(status.not_modified).toBe(4)
     expect(status.limits.snapshots_from).toMatch(/^2026-06-\d\dT/)

@@ -1,12 +1,11 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { exitCode } from '../../src/errors.ts'
 import { readS3 } from '../../src/publish/s3-settings.ts'
+import { scratch } from '../helpers/scratch.ts'
 
-const home = mkdtempSync(join(tmpdir(), 'pitlake-aws-'))
-afterAll(() => rmSync(home, { recursive: true, force: true }))
+const home = scratch('aws')
 
 mkdirSync(join(home, '.aws'))
 writeFileSync(

@@ -1,14 +1,14 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { exitCode } from '../../src/errors.ts'
 import type { Destination } from '../../src/publish/destination.ts'
 import { destinationOf, s3At } from '../../src/publish/s3.ts'
 import { realDisk } from '../../src/store/disk.ts'
 import { type Fault, type Heard, s3Key, type StandIn, standIn, webTo } from '../helpers/s3.ts'
+import { scratch } from '../helpers/scratch.ts'
 
-const home = mkdtempSync(join(tmpdir(), 'pitlake-s3-'))
+const home = scratch('s3')
 const local = join(home, 'local')
 let there: StandIn
 
@@ -16,7 +16,6 @@ beforeEach(async () => {
   there = await standIn()
 })
 afterEach(async () => await there[Symbol.asyncDispose]())
-afterAll(() => rmSync(home, { recursive: true, force: true }))
 
 const opened = (env: Readonly<Record<string, string>> = {}, text = 's3://lake/team/a b'): Destination =>
   s3At(text, webTo(there.url, env), 1000)

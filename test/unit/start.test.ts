@@ -1,16 +1,14 @@
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { loadCatalogue } from '../../src/catalog/load.ts'
+import { scratch } from '../helpers/scratch.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-let folder = ''
-beforeAll(() => (folder = mkdtempSync(join(tmpdir(), 'pitlake-start-'))))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = scratch('start')
 
 /** What a script prints that runs as the program does, or as Node alone would run it. */
 function printed(script: string, as: 'program' | 'plain'): string {

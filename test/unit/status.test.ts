@@ -18,6 +18,7 @@ import { withRig } from '../helpers/fetching.ts'
 import { commitDeps, inFolder } from '../helpers/lakes.ts'
 import { mounts } from '../helpers/mounts.ts'
 import { catalogue, withSandbox } from '../helpers/sandbox-client.ts'
+import { reading } from '../helpers/ledgers.ts'
 
 const day = 86_400
 const noon = Date.UTC(2024, 5, 5, 12) / 1000
@@ -34,13 +35,9 @@ const inputOf = (data: string, now: number) => ({
 })
 
 async function looked(root: string, now: number): Promise<{ standing: LakeStanding; page: StatusPage }> {
-  const ledger = await Ledger.openToRead(root)
-  try {
-    const judged = await readStanding(ledger, inputOf(root, now))
-    return { standing: judged.standing, page: await readStatusPage(ledger, inputOf(root, now), judged, 'pitlake test') }
-  } finally {
-    ledger.close()
-  }
+  using ledger = await Ledger.openToRead(root)
+  const judged = await readStanding(ledger, inputOf(root, now))
+  return { standing: judged.standing, page: await readStatusPage(ledger, inputOf(root, now), judged, 'pitlake test') }
 }
 
 const sum = (counts: readonly number[]) => counts.reduce((a, b) => a + b, 0)
@@ -97,9 +94,10 @@ test('the picture of lags shows what the audit counts: history from before a lau
   withRig(noon, async (rig) => {
     const metric = 'addresses/active_count_pit'
     await rig.fetch({ assets: ['BTC', 'ETH'], paths: [metric], intervals: ['24h', '1w', '1month'] })
-    const ledger = await Ledger.openToRead(rig.root)
-    const { rows } = await auditAvailability(ledger, { catalogue, paths: undefined, overrides: {}, now: noon })
-    ledger.close()
+    const { rows } = await reading(
+      rig.root,
+      async (ledger) => await auditAvailability(ledger, { catalogue, paths: undefined, overrides: {}, now: noon }),
+    )
     expect(sum(rows.map(({ backfilled }) => backfilled))).toBeGreaterThan(100)
     const { page } = await looked(rig.root, noon)
     const bars = (from: number): number =>

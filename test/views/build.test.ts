@@ -18,6 +18,7 @@ import { buildViews } from '../../src/views/build.ts'
 import { commitDeps, coverageRow, inFolder, seriesRow } from '../helpers/lakes.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { makeLake, makeViews, type Step, withViews } from '../helpers/views.ts'
+import { writing } from '../helpers/ledgers.ts'
 
 const stepAt = (n: number): Step => ({
   at: `2024-04-0${n}`,
@@ -115,9 +116,7 @@ test('a moved lake says what to do, and works after a build', async () => {
 
 test('an empty lake has every object, without rows', async () => {
   await inFolder(async (root) => {
-    const ledger = await Ledger.open(root)
-    await buildViews(ledger, { catalogue, deps: commitDeps() })
-    ledger.close()
+    await writing(root, async (ledger) => await buildViews(ledger, { catalogue, deps: commitDeps() }))
     await withViews(root, async (engine) => {
       expect(await countOf(engine)).toBe(0n)
       for (const name of ['components', 'series', 'price_usd', 'links', 'universe', 'history.products', 'coverage'])

@@ -1,10 +1,10 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import type { Engine, Row } from '../../src/store/engine.ts'
 import { caseSteps } from '../helpers/case-lake.ts'
 import { makeLake, makeViews, withViews } from '../helpers/views.ts'
+import { scratch } from '../helpers/scratch.ts'
 
 const folder = join(import.meta.dirname, 'cases')
 
@@ -67,13 +67,11 @@ const cases = readdirSync(folder)
   .filter((name) => name.endsWith('.sql'))
   .map((name) => readCase(name, readFileSync(join(folder, name), 'utf8')))
 
-let root = ''
+const root = scratch('cases')
 beforeAll(async () => {
-  root = mkdtempSync(join(tmpdir(), 'pitlake-cases-'))
   await makeLake(root, caseSteps)
   await makeViews(root)
 })
-afterAll(() => rmSync(root, { recursive: true, force: true }))
 
 test.each(cases.map((one): [string, Case] => [`${one.title} (${one.name})`, one]))('%s', async (_, { parts }) => {
   await withViews(root, async (engine) => {

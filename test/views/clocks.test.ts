@@ -1,9 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import type { Engine } from '../../src/store/engine.ts'
 import { makeLake, makeViews, type PointRow, withViews } from '../helpers/views.ts'
+import { scratch } from '../helpers/scratch.ts'
 
 const point = (t: string, available_at: string, more: Partial<PointRow> = {}): PointRow => ({
   metric: 'm/x',
@@ -15,10 +13,9 @@ const point = (t: string, available_at: string, more: Partial<PointRow> = {}): P
   ...more,
 })
 
-let root = ''
+const root = scratch('clocks')
 
 beforeAll(async () => {
-  root = mkdtempSync(join(tmpdir(), 'pitlake-clocks-'))
   await makeLake(root, [
     {
       at: '2024-04-01T00:00:00.000001Z',
@@ -32,8 +29,6 @@ beforeAll(async () => {
   ])
   await makeViews(root)
 })
-
-afterAll(() => rmSync(root, { recursive: true, force: true }))
 
 const allOfIt = ['2020-01-01', '2024-03-01', '2024-03-02', '2024-03-03']
 

@@ -1,12 +1,12 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { openQuery } from '../../src/query/lake.ts'
 import { runScript } from '../../src/query/run.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { makeLake, makeViews, type PointRow } from '../helpers/views.ts'
 import { trustTables } from '../helpers/trust-lake.ts'
+import { scratch } from '../helpers/scratch.ts'
 
 const text = readFileSync(new URL('../../docs/cookbook.md', import.meta.url), 'utf8')
 const recipes = [...text.matchAll(/^\*\*(.+)\*\*\n\n```sql\n([\s\S]*?)```/gm)].map(
@@ -15,7 +15,7 @@ const recipes = [...text.matchAll(/^\*\*(.+)\*\*\n\n```sql\n([\s\S]*?)```/gm)].m
 /** Recipes about things that a sound small lake has none of. */
 const maybeEmpty = new Set(['Gaps', 'The state of every window', 'Plan against actual'])
 
-let home: string
+const home = scratch('cookbook')
 let root: string
 
 function rows(
@@ -43,7 +43,6 @@ function rows(
 }
 
 beforeAll(async () => {
-  home = mkdtempSync(join(tmpdir(), 'pitlake-cookbook-'))
   root = join(home, 'lake')
   await makeLake(root, [
     {
@@ -64,8 +63,6 @@ beforeAll(async () => {
   await makeViews(root)
 }, 300_000)
 
-afterAll(() => rmSync(home, { recursive: true, force: true }))
-
 test('there are at least twenty recipes, each with a title of its own', () => {
   expect(recipes.length).toBeGreaterThanOrEqual(20)
   expect(new Set(recipes.map(([title]) => title)).size).toBe(recipes.length)
@@ -73,14 +70,10 @@ test('there are at least twenty recipes, each with a title of its own', () => {
 })
 
 test.for(recipes)('%s', async ([title, sql]) => {
-  const session = await openQuery(root)
-  try {
-    const run = { folder: root, sleep: async () => await Promise.resolve() }
-    const ready = await runScript(session, sql, run)
-    const found = await session.rows(ready.text)
-    if (!maybeEmpty.has(title)) expect(found.length).toBeGreaterThan(0)
-    expect(ready.columns.length).toBeGreaterThan(1)
-  } finally {
-    session.close()
-  }
+  using session = await openQuery(root)
+  const run = { folder: root, sleep: async () => await Promise.resolve() }
+  const ready = await runScript(session, sql, run)
+  const found = await session.rows(ready.text)
+  if (!maybeEmpty.has(title)) expect(found.length).toBeGreaterThan(0)
+  expect(ready.columns.length).toBeGreaterThan(1)
 })

@@ -1,15 +1,14 @@
-import { cpSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { checkContents } from '../../src/upkeep/verify.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { openQuery } from '../../src/query/lake.ts'
 import { makeLake, makeViews, type PointRow, type Step } from '../helpers/views.ts'
 import { trustMetric, trustTables } from '../helpers/trust-lake.ts'
+import { scratch } from '../helpers/scratch.ts'
 
-const home = mkdtempSync(join(tmpdir(), 'pitlake-folders-'))
-afterAll(() => rmSync(home, { recursive: true, force: true }))
+const home = scratch('folders')
 
 const point = (metric: string, asset: string, day: number): PointRow => ({
   metric,
@@ -45,17 +44,12 @@ async function answers(folder: string): Promise<unknown[]> {
   const root = join(home, folder)
   await makeLake(root, steps)
   await makeViews(root)
-  const engine = await openQuery(root)
-  const ledger = await Ledger.openToRead(root)
-  try {
-    const told: unknown[] = []
-    for (const sql of queries) told.push(await engine.rows(sql))
-    const { series, points } = await checkContents(ledger, new Set())
-    return [...told, { series, points }]
-  } finally {
-    engine.close()
-    ledger.close()
-  }
+  using engine = await openQuery(root)
+  using ledger = await Ledger.openToRead(root)
+  const told: unknown[] = []
+  for (const sql of queries) told.push(await engine.rows(sql))
+  const { series, points } = await checkContents(ledger, new Set())
+  return [...told, { series, points }]
 }
 
 let plain: unknown[] = []

@@ -1,11 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import type { Engine } from '../../src/store/engine.ts'
 import type { Interval } from '../../src/time.ts'
 import { withJoins } from '../helpers/joins.ts'
 import { makeLake, makeViews, multiset, type PointRow, withViews } from '../helpers/views.ts'
+import { scratch } from '../helpers/scratch.ts'
 
 /** The worked cases of time that the joins answer, by number. */
 const plain = 'indicators/sopr_adjusted_pit'
@@ -66,16 +64,14 @@ const stored = points.map((one) =>
   one.asset === 'DST' ? { ...one, available_at: new Date(Date.parse(one.t) + 86_400_000).toISOString() } : one,
 )
 
-let root = ''
+const root = scratch('time')
 beforeAll(async () => {
-  root = mkdtempSync(join(tmpdir(), 'pitlake-time-'))
   await makeLake(root, [
     { at: '2030-01-01T00:00:00Z', points: stored },
     { at: '2030-02-01T00:00:00Z', points: [point('SEEN', '03-01', '03-02 00:10', 1)] },
   ])
   await makeViews(root)
 })
-afterAll(() => rmSync(root, { recursive: true, force: true }))
 
 /** The values at these instants of an asset. */
 async function at(

@@ -1,13 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { noteRunFacts } from '../../src/ledger/commit.ts'
 import { type Violation, violationId } from '../../src/ledger/entry.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import type { Engine } from '../../src/store/engine.ts'
-import { coverageRow, seriesRow } from '../helpers/lakes.ts'
+import { coverageRow, requestRow, seriesRow, violationRow } from '../helpers/lakes.ts'
 import { makeLake, makeViews, withViews } from '../helpers/views.ts'
+import { scratch } from '../helpers/scratch.ts'
 
 // What the lake knows of its own work, as it stood at an instant: days of January 2024 throughout.
 
@@ -17,35 +15,9 @@ const micros = (day: number): number => seconds(day) * 1_000_000
 const days = (from: number, to: number, state: string, reason: string | null, asked: number, n = 1) =>
   coverageRow(n, from * 86_400, to * 86_400, { state: state as 'covered', reason, asked_at: seconds(asked) })
 
-const violation = (t: number, offered: string, at: number): Violation => ({
-  series: seriesRow(1).id,
-  t: t * 86_400,
-  kind: 'changed',
-  stored: '1',
-  offered,
-  stored_at: micros(1),
-  offered_at: micros(at),
-  request: null,
-})
-const request = (id: string, at: number) => ({
-  id,
-  run: 'r',
-  api: 'metrics' as const,
-  path: 'm/x',
-  query: {},
-  series: null,
-  since: null,
-  until: null,
-  status: 200,
-  outcome: 'points',
-  points: 1,
-  bytes: 2,
-  credits: null,
-  attempts: 1,
-  asked_at: micros(at),
-  seconds: 0.5,
-  detail: null,
-})
+const violation = (t: number, offered: string, at: number): Violation =>
+  violationRow(1, t * 86_400, { offered, stored_at: micros(1), offered_at: micros(at) })
+const request = (id: string, at: number) => requestRow(id, { run: 'r', asked_at: micros(at) })
 const finding = (t: number, at: number) => ({
   series: seriesRow(1).id,
   t: t * 86_400,
@@ -54,9 +26,8 @@ const finding = (t: number, at: number) => ({
   at: micros(at),
 })
 
-let root = ''
+const root = scratch('ledger-time')
 beforeAll(async () => {
-  root = mkdtempSync(join(tmpdir(), 'pitlake-ledger-time-'))
   const refused = `refused since ${iso(2)}T00:00:00Z: no`
   const [seen, other] = [violation(0, '2', 3), violation(1, '3', 6)]
   const { series, t, kind, offered } = seen
@@ -121,7 +92,6 @@ beforeAll(async () => {
   ledger.close()
   await makeViews(root)
 })
-afterAll(() => rmSync(root, { recursive: true, force: true }))
 
 const date = (column: string): string => `coalesce(strftime(timezone('UTC', ${column}), '%d'), '-')`
 const day = (column: string): string => `date_diff('day', DATE '1970-01-01', CAST(timezone('UTC', ${column}) AS DATE))`

@@ -1,12 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import type { Catalogue } from '../../src/catalog/catalogue.ts'
 import type { Link } from '../../src/catalog/schema.ts'
 import type { Engine } from '../../src/store/engine.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { makeLake, makeViews, type Step, withViews } from '../helpers/views.ts'
+import { scratch } from '../helpers/scratch.ts'
 
 const link = (more: Partial<Link>): Link => ({
   metricAsset: '',
@@ -102,15 +100,12 @@ async function links(engine: Engine): Promise<string[]> {
   })
 }
 
-let root = ''
+const root = scratch('links')
 
 beforeAll(async () => {
-  root = mkdtempSync(join(tmpdir(), 'pitlake-links-'))
   await makeLake(root, steps)
   await makeViews(root, { catalogue: mapping })
 }, 300_000)
-
-afterAll(() => rmSync(root, { recursive: true, force: true }))
 
 test('by mapping, by contract, else by symbol, each with its period', async () => {
   await withViews(root, async (engine) => {

@@ -3,7 +3,6 @@ import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileS
 import { basename, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { liveFiles } from '../../src/ledger/held.ts'
-import { Ledger } from '../../src/ledger/ledger.ts'
 import { realDisk } from '../../src/store/disk.ts'
 import { examine } from '../../src/upkeep/doctor.ts'
 import { vacuum, type VacuumSummary } from '../../src/upkeep/vacuum.ts'
@@ -11,6 +10,7 @@ import { type Manifest, readManifest } from '../../src/views/manifest.ts'
 import { inFolder } from '../helpers/lakes.ts'
 import { rewriteDeps } from '../helpers/merging.ts'
 import { makeLake, makeViews, type Step, withViews } from '../helpers/views.ts'
+import { reading, writing } from '../helpers/ledgers.ts'
 
 const places = { database: 'lake.duckdb', script: 'lake.sql', manifest: 'lake.manifest.json' }
 const at = Date.UTC(2024, 5, 1) / 1000
@@ -46,9 +46,7 @@ async function freed(root: string, really = true): Promise<VacuumSummary> {
 
 /** Files of before: points that a commit replaced, and exports of its views. */
 async function grow(root: string): Promise<void> {
-  const ledger = await Ledger.open(root)
-  const [old] = liveFiles(ledger, { table: 'points' })
-  ledger.close()
+  const [old] = await writing(root, (ledger) => liveFiles(ledger, { table: 'points' }))
   await makeLake(root, [{ ...stepAt(3), draft: { remove: [old?.path ?? ''] } }])
 }
 
@@ -64,9 +62,7 @@ test('it says which object reads which files, and to which script and database i
       database: digest(root, 'database'),
     })
     expect(await readManifest(root)).toEqual(manifest)
-    const ledger = await Ledger.openToRead(root)
-    const files = liveFiles(ledger).map(({ path }) => path)
-    ledger.close()
+    const files = await reading(root, (ledger) => liveFiles(ledger).map(({ path }) => path))
     const all = [...files, ...readdirSync(join(root, 'exports')).map((name) => `exports/${name}`)]
     expect(all.length).toBeGreaterThan(12)
     // The script by object: whatever file its text names is one of the tables that it is said to read.

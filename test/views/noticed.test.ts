@@ -130,26 +130,22 @@ test('as_of moves what is settled, and nothing is known before it began', async 
 })
 
 test('where an instant is mandatory notes tell what was known then, and no more', async () => {
-  const engine = await openQuery(root, { asOf: '2024-01-02', mark: 'mark_of_a_test' })
-  try {
-    const run = { folder: root, mark: 'mark_of_a_test', sleep: async () => undefined }
-    const ask = async (sql: string) => {
-      const { notes, doubts } = await judgeQuestion({ sql, knowledge: { asOf: '2024-01-02' } }, engine, run)
-      return [...notes, ...(await doubts({ rows: 0, empty: [] }))]
-    }
-    expect(await ask(`FROM points WHERE metric = 'supply/curent_pit'`)).toMatchObject([
-      { code: 'unknown-metric', near: expect.arrayContaining([supply]) },
-    ])
-    expect(await ask(`FROM points WHERE metric = '${supply}' AND asset = 'btc'`)).toEqual([
-      { code: 'unknown-then', subject: supply },
-    ])
-    expect(await ask('FROM products')).toEqual([{ code: 'registry-empty', subject: 'registry' }])
-    expect(await ask(`${decisions('2024-06-01')} FROM pit_join('d', '${plain}', '24h')`)).not.toContainEqual(
-      expect.objectContaining({ code: 'before-first' }),
-    )
-  } finally {
-    engine.close()
+  using engine = await openQuery(root, { asOf: '2024-01-02', mark: 'mark_of_a_test' })
+  const run = { folder: root, mark: 'mark_of_a_test', sleep: async () => undefined }
+  const ask = async (sql: string) => {
+    const { notes, doubts } = await judgeQuestion({ sql, knowledge: { asOf: '2024-01-02' } }, engine, run)
+    return [...notes, ...(await doubts({ rows: 0, empty: [] }))]
   }
+  expect(await ask(`FROM points WHERE metric = 'supply/curent_pit'`)).toMatchObject([
+    { code: 'unknown-metric', near: expect.arrayContaining([supply]) },
+  ])
+  expect(await ask(`FROM points WHERE metric = '${supply}' AND asset = 'btc'`)).toEqual([
+    { code: 'unknown-then', subject: supply },
+  ])
+  expect(await ask('FROM products')).toEqual([{ code: 'registry-empty', subject: 'registry' }])
+  expect(await ask(`${decisions('2024-06-01')} FROM pit_join('d', '${plain}', '24h')`)).not.toContainEqual(
+    expect.objectContaining({ code: 'before-first' }),
+  )
 })
 
 test('lookahead, stamp and replay carry them', async () => {

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { seriesRow } from '../helpers/lakes.ts'
+import { coverageRow, seriesRow, violationRow } from '../helpers/lakes.ts'
 import { makeLake, makeViews, multiset, ways, withViews } from '../helpers/views.ts'
 
 const six = ['metric', 'asset', 'interval', 'currency', 'exchange', 'network']
@@ -132,29 +132,8 @@ beforeAll(async () => {
       tables: { metric_assets: [{ id: 'BTC', symbol: 'BTC', addresses: null, record: '{"id":"BTC"}' }] },
       draft: {
         series: [series],
-        coverage: [
-          {
-            series: series.id,
-            since: 0,
-            until: 864_000,
-            state: 'covered',
-            reason: 'gap',
-            asked_at: 1000,
-            request: null,
-          },
-        ],
-        violations: [
-          {
-            series: series.id,
-            t: 0,
-            kind: 'value',
-            stored: '1',
-            offered: '2',
-            stored_at: 1,
-            offered_at: 2,
-            request: null,
-          },
-        ],
+        coverage: [coverageRow(1, 0, 864_000, { reason: 'gap' })],
+        violations: [violationRow(1, 0, { kind: 'value' })],
         findings: [{ series: series.id, t: 0, kind: 'before_end', detail: { a: 1 }, at: 1 }],
       },
     },

@@ -1,10 +1,9 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { makeLake, makeViews, type PointRow, withViews } from '../helpers/views.ts'
 import { need } from '../helpers/needs.ts'
+import { scratch } from '../helpers/scratch.ts'
 
 const project = join(import.meta.dirname, '../..')
 const metric = 'indicators/sopr_adjusted_pit'
@@ -30,16 +29,14 @@ const point = (day: number): PointRow => ({
   v: day,
 })
 
-let root = ''
+const root = scratch('peers')
 beforeAll(async () => {
-  root = mkdtempSync(join(tmpdir(), 'pitlake-peers-'))
   await makeLake(root, [
     { at: '2024-04-01T12:00:00Z', points: [point(1), point(2)] },
     { at: '2024-04-02T12:00:00Z', points: [point(3)] },
   ])
   await makeViews(root)
 })
-afterAll(() => rmSync(root, { recursive: true, force: true }))
 
 const views = `SELECT CASE WHEN schema_name = 'main' THEN '' ELSE schema_name || '.' END || '"' || view_name || '"' AS name
   FROM duckdb_views() WHERE NOT internal AND view_name <> 'lake_info' ORDER BY 1`

@@ -1,16 +1,14 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { askReaders, publishGolden, runPage, tablesIn, type Told } from '../helpers/golden-readers.ts'
 import { need } from '../helpers/needs.ts'
+import { scratch } from '../helpers/scratch.ts'
 
-let home = ''
+const home = scratch('readers')
 beforeAll(async () => {
-  home = mkdtempSync(join(tmpdir(), 'pitlake-readers-'))
   await publishGolden(home)
 }, 300_000)
-afterAll(() => rmSync(home, { recursive: true, force: true }))
 
 test('every text is there, names the tables where they lie, and has no placeholder left', () => {
   const names = ['duckdb.sql', 'clickhouse.sql', 'spark.sql', 'trino.sql', 'pitlake_pyspark.py', 'pitlake_polars.py']

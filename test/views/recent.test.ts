@@ -17,26 +17,23 @@ import { withLag } from '../helpers/lags.ts'
 import { day, type Level, metrics, rewriteDeps, start, topUps } from '../helpers/merging.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { makeViews } from '../helpers/views.ts'
+import { writing } from '../helpers/ledgers.ts'
 
 const endpoints = [...metrics, 'addresses/active_count_pit']
 type Deps = ReturnType<typeof rewriteDeps>
 
 /** A history of each endpoint in its own files and three top-ups in the given level, with late points, -0.0, null and objects. */
 async function grow(root: string, deps: Deps, level: Level): Promise<void> {
-  const ledger = await Ledger.open(root)
-  try {
-    const skip = [7]
-    // The last endpoint is known from its top-ups only.
-    const whole = endpoints.slice(0, 2).map((metric) => ({ metric, since: 0, days: 40, skip }))
-    await topUps(ledger, deps, whole)
-    for (let n = 0; n < 3; n++) {
-      deps.clock.now += day
-      const late = (metric: string): number[] => (n === 0 && metric !== endpoints[2] ? skip : [])
-      const some = endpoints.map((metric) => ({ metric, since: 40 + n * 5, days: 5, late: late(metric) }))
-      await topUps(ledger, deps, some, level)
-    }
-  } finally {
-    ledger.close()
+  using ledger = await Ledger.open(root)
+  const skip = [7]
+  // The last endpoint is known from its top-ups only.
+  const whole = endpoints.slice(0, 2).map((metric) => ({ metric, since: 0, days: 40, skip }))
+  await topUps(ledger, deps, whole)
+  for (let n = 0; n < 3; n++) {
+    deps.clock.now += day
+    const late = (metric: string): number[] => (n === 0 && metric !== endpoints[2] ? skip : [])
+    const some = endpoints.map((metric) => ({ metric, since: 40 + n * 5, days: 5, late: late(metric) }))
+    await topUps(ledger, deps, some, level)
   }
 }
 
@@ -62,38 +59,30 @@ const digested = (sql: string): string =>
 /** What the views say in each state of knowledge: the rows, or of many a digest. */
 async function told(root: string, observed: readonly number[], form = (sql: string) => sql): Promise<string[]> {
   await makeViews(root)
-  const engine = await Engine.open(join(root, 'lake.duckdb'), { readOnly: true })
+  using engine = await Engine.open(join(root, 'lake.duckdb'), { readOnly: true })
   const answers: string[] = []
   const states = [
     '',
     `SET VARIABLE as_of = make_timestamptz(${(start + 43 * day) * 1_000_000}::BIGINT)`,
     ...observed.map((at) => `SET VARIABLE observed_as_of = make_timestamptz(${at}::BIGINT)`),
   ]
-  try {
-    for (const state of states)
-      for (const backfill of ['strict', 'rule']) {
-        await engine.run(`RESET VARIABLE as_of; RESET VARIABLE observed_as_of; SET VARIABLE backfill = '${backfill}'`)
-        if (state !== '') await engine.run(state)
-        for (const sql of backfill === 'strict' ? [...tables, ...joins] : tables)
-          answers.push(
-            JSON.stringify(await engine.rows(form(sql)), (_, cell: unknown) =>
-              typeof cell === 'bigint' ? String(cell) : cell,
-            ),
-          )
-      }
-    return answers
-  } finally {
-    engine.close()
-  }
+  for (const state of states)
+    for (const backfill of ['strict', 'rule']) {
+      await engine.run(`RESET VARIABLE as_of; RESET VARIABLE observed_as_of; SET VARIABLE backfill = '${backfill}'`)
+      if (state !== '') await engine.run(state)
+      for (const sql of backfill === 'strict' ? [...tables, ...joins] : tables)
+        answers.push(
+          JSON.stringify(await engine.rows(form(sql)), (_, cell: unknown) =>
+            typeof cell === 'bigint' ? String(cell) : cell,
+          ),
+        )
+    }
+  return answers
 }
 
 async function filesOf(root: string): Promise<HeldFile[]> {
-  const ledger = await Ledger.open(root)
-  try {
-    return liveFiles(ledger, { table: 'points' })
-  } finally {
-    ledger.close()
-  }
+  using ledger = await Ledger.open(root)
+  return liveFiles(ledger, { table: 'points' })
 }
 
 const recentOf = (files: readonly HeldFile[]): HeldFile[] =>
@@ -142,9 +131,7 @@ test('views and joins over both levels say what they say over partitions only', 
 test('merging, moving to partitions and dating anew change no answer but the dates', async () => {
   await twins(async (both, plain, deps) => {
     const { before } = made
-    const ledger = await Ledger.open(both)
-    await mergeSmallFiles(ledger, deps)
-    ledger.close()
+    await writing(both, async (ledger) => await mergeSmallFiles(ledger, deps))
     expect(recentOf(await filesOf(both))).toHaveLength(1)
     expect(await told(both, [middle])).toEqual(before)
     deps.clock.now += day
@@ -236,30 +223,22 @@ test.each([
 test('what has become large of a partition moves there, the rest stays together', async () => {
   await inFolder(async (root) => {
     const deps = rewriteDeps()
-    const ledger = await Ledger.open(root)
-    try {
-      for (let n = 0; n < 2; n++) {
-        deps.clock.now += day
-        const [large, small] = metrics
-        const wide = { metric: large, since: n * 50, days: 50, assets: 100 }
-        await topUps(ledger, deps, [wide, { metric: small, since: n * 5, days: 5 }], 'recent')
-      }
-      const before = await told(root, [], digested)
-      expect(before[0]).toMatch(/^\[\{"n":"10020","digest":"\d{9,}/)
-      await mergeSmallFiles(ledger, deps)
-      const held = liveFiles(ledger, { table: 'points' }).map(({ metric, rows, meta }) => [
-        metric,
-        rows,
-        meta['shares'],
-      ])
-      const lag = metrics[1] === 'market/beta_btc_7d_pit' ? 900_000_000 : 0
-      expect(held).toEqual([
-        [null, 20, { [metrics[1]]: { '24h': [20, lag] } }],
-        [metrics[0], 10_000, undefined],
-      ])
-      expect(await told(root, [], digested)).toEqual(before)
-    } finally {
-      ledger.close()
+    using ledger = await Ledger.open(root)
+    for (let n = 0; n < 2; n++) {
+      deps.clock.now += day
+      const [large, small] = metrics
+      const wide = { metric: large, since: n * 50, days: 50, assets: 100 }
+      await topUps(ledger, deps, [wide, { metric: small, since: n * 5, days: 5 }], 'recent')
     }
+    const before = await told(root, [], digested)
+    expect(before[0]).toMatch(/^\[\{"n":"10020","digest":"\d{9,}/)
+    await mergeSmallFiles(ledger, deps)
+    const held = liveFiles(ledger, { table: 'points' }).map(({ metric, rows, meta }) => [metric, rows, meta['shares']])
+    const lag = metrics[1] === 'market/beta_btc_7d_pit' ? 900_000_000 : 0
+    expect(held).toEqual([
+      [null, 20, { [metrics[1]]: { '24h': [20, lag] } }],
+      [metrics[0], 10_000, undefined],
+    ])
+    expect(await told(root, [], digested)).toEqual(before)
   })
 })

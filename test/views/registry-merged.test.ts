@@ -51,18 +51,13 @@ async function told(root: string, instants: readonly number[]): Promise<Record<s
 }
 
 async function historyOf(root: string): Promise<{ files: number; rows: number; superseded: number }> {
-  const ledger = await Ledger.openToRead(root)
-  const engine = await Engine.open(':memory:', { threads: 1 })
-  try {
-    const files = tableFiles(ledger, 'history.products')
-    const [row] = await engine.rows<{ rows: number; superseded: number }>(
-      `SELECT count(*)::INTEGER AS rows, count(superseded_at)::INTEGER AS superseded FROM ${relation('history.products', files)}`,
-    )
-    return { files: files.length, rows: Number(row?.rows), superseded: Number(row?.superseded) }
-  } finally {
-    engine.close()
-    ledger.close()
-  }
+  using ledger = await Ledger.openToRead(root)
+  using engine = await Engine.open(':memory:', { threads: 1 })
+  const files = tableFiles(ledger, 'history.products')
+  const [row] = await engine.rows<{ rows: number; superseded: number }>(
+    `SELECT count(*)::INTEGER AS rows, count(superseded_at)::INTEGER AS superseded FROM ${relation('history.products', files)}`,
+  )
+  return { files: files.length, rows: Number(row?.rows), superseded: Number(row?.superseded) }
 }
 
 /** A world in which records change, go and come back from poll to poll. */

@@ -12,18 +12,14 @@ afterAll(() => lake.remove())
 
 /** Products known and the metric's latest day at each instant. */
 async function seen(instants: readonly string[], variables: Record<string, string> = {}): Promise<unknown[]> {
-  const session = await openQuery(lake.root, { set: variables })
-  try {
-    const decisions = instants.map((at) => `(TIMESTAMPTZ '${at}')`).join(', ')
-    return await session.rows(`
-      WITH d (ts) AS (VALUES ${decisions}),
-      u AS (SELECT ts, product_id, 'BTC' AS asset FROM pit_universe('d'))
-      SELECT CAST(ts AS VARCHAR)[:16] AS at, count(*) AS products, bool_or(product_id = 'p0') AS first,
-        strftime(any_value(t), '%m-%d') AS day
-      FROM pit_join('u', '${trustMetric}', '24h') GROUP BY ts ORDER BY ts`)
-  } finally {
-    session.close()
-  }
+  using session = await openQuery(lake.root, { set: variables })
+  const decisions = instants.map((at) => `(TIMESTAMPTZ '${at}')`).join(', ')
+  return await session.rows(`
+    WITH d (ts) AS (VALUES ${decisions}),
+    u AS (SELECT ts, product_id, 'BTC' AS asset FROM pit_universe('d'))
+    SELECT CAST(ts AS VARCHAR)[:16] AS at, count(*) AS products, bool_or(product_id = 'p0') AS first,
+      strftime(any_value(t), '%m-%d') AS day
+    FROM pit_join('u', '${trustMetric}', '24h') GROUP BY ts ORDER BY ts`)
 }
 
 // The first product is removed on 2024-07-19 00:00; a daily point is known at 00:10 of the next day.

@@ -1,12 +1,12 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { openQuery } from '../../src/query/lake.ts'
 import { openLake } from '../../src/index.ts'
 import { randomOf } from '../helpers/full-lake.ts'
 import { type Ended, pitlake } from '../helpers/command.ts'
 import { makeLake, makeViews } from '../helpers/views.ts'
+import { scratch } from '../helpers/scratch.ts'
 
 const hour = 3_600_000
 const from = Date.UTC(2024, 0, 10)
@@ -160,7 +160,7 @@ function rows(steps: readonly Step[]): Record<string, unknown>[] {
   })
 }
 
-const home = mkdtempSync(join(tmpdir(), 'pitlake-universe-'))
+const home = scratch('universe')
 const root = join(home, 'lake')
 const supply = { metric: 'supply/current_pit', interval: '24h', currency: 'native' } as const
 beforeAll(async () => {
@@ -189,7 +189,6 @@ beforeAll(async () => {
   ])
   await makeViews(root)
 })
-afterAll(() => rmSync(home, { recursive: true, force: true }))
 
 /** At each poll, a microsecond around it, and between. */
 const instants = Array.from({ length: polls + 5 }, (_, poll) =>
