@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import re
+import sys
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -19,7 +20,6 @@ from .errors import LakeError, refusal, told, warn
 from .fence import refuse_hidden
 from .folder import Pin, made_here, refuse_changed
 from .frames import check_columns, decided
-from .progress import wanted
 from .queries import (FIELDS, INSTANT, KEY, MEMBER, PRICE, PRICED, Options, Standards, cells_of, check_choice, check_switch, decisions_sql,
                       join_sql, members_sql, named_metrics, panel_sql, points_sql, span_sql, utc_at, wrong)
 from .result import Result
@@ -82,6 +82,7 @@ class Seat:
         own = self.root.cursor()
         own.execute("USE lake").fetchall()
         own.execute("SET TimeZone = 'UTC'").fetchall()
+        own.execute(f"SET enable_progress_bar = {_literal(self.progress)}").fetchall()
         for name, value in {**self.variables, **variables}.items():
             if value is not None:
                 own.execute(f"SET VARIABLE {quote_name(name)} = {_literal(value)}").fetchall()
@@ -508,7 +509,8 @@ def open(path: str | Path | None = None, *, as_of: Moment | None = None, observe
         **dict(set or {}),
     }
     limits: dict[str, Any] = {"threads": threads, "memory_limit": memory_limit}
-    return Lake(lambda: Seat(folder, variables, limits, wanted(progress)))
+    shown = sys.stdout.isatty() or "ipykernel" in sys.modules if progress is None else progress
+    return Lake(lambda: Seat(folder, variables, limits, shown))
 
 
 def _database_of(folder: Path) -> Path:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, cast
 import duckdb
 
 from .errors import LakeError, refusal, told, warn
-from .progress import bar
 from .text import quote_name
 
 if TYPE_CHECKING:
@@ -157,7 +156,7 @@ class Result:
         return rows[:SHOWN], len(rows) > SHOWN
 
     def _run(self, work: Callable[[], Any]) -> Any:
-        with told(self._seat.near_metrics), bar(self._connection, self._seat.progress):
+        with told(self._seat.near_metrics):
             return work()
 
     def _wonder(self, frame: Any) -> None:
