@@ -47,11 +47,10 @@ class Result:
         preview: str | None = None,
         keys: Sequence[str] = (),
         doubts: Doubts | None = None,
-        text: str | None = None,
     ) -> None:
         self._seat, self._connection, self._relation = seat, connection, relation
         self._preview = preview
-        self._keys, self._doubts, self.text = list(keys), doubts, text
+        self._keys, self._doubts = list(keys), doubts
 
     @property
     def columns(self) -> list[str]:
