@@ -289,9 +289,11 @@ export async function lookahead(
 ): Promise<LookaheadProof> {
   const path = resolve(folder)
   return await proveAnswering(path, work.toString(), options, async (session, world) => {
-    const lake = lakeOn({ path, options: {}, engine: session, notes: [], waiting: [] })
+    const notes: string[] = []
+    const onNotes = (some: readonly Note[]): void => void notes.push(...noteTexts(some, 'typescript'))
+    const lake = lakeOn({ path, options: {}, engine: session, notes: [], waiting: [], onNotes })
     const universe: Lake['universe'] = async (at, own) => lake.universe(clipped(at, world), own)
-    return await work(Object.assign(Object.create(lake) as Lake, { universe, refresh: lake.version }))
+    return { rows: await work(Object.assign(Object.create(lake) as Lake, { universe, refresh: lake.version })), notes }
   })
 }
 
@@ -301,6 +303,8 @@ interface Seat {
   readonly options: QueryOptions
   engine: Engine
   notes: readonly Note[]
+  /** Hears the notes of every answer. */
+  readonly onNotes?: (notes: readonly Note[]) => void
   closed?: true
   /** Variables that were set and for which no query has asked yet. */
   waiting: readonly string[]
@@ -320,6 +324,7 @@ async function ask(seat: Seat, asked: AskedQuestion, run: RunDeps): Promise<Tabl
     )
     for (const batch of table.batches) look(filled, batch)
     seat.notes = [...notes, ...(await doubts({ rows: table.numRows, empty: filled.empty() }))]
+    seat.onNotes?.(seat.notes)
     return table
   } finally {
     await drop()

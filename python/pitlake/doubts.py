@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 
-from .frames import kind_of
 from .queries import DIMENSIONS, Options
-from .text import listed, quote, utc_sql
+from .text import listed, quote, quote_name, utc_sql
 
 if TYPE_CHECKING:
     from .lake import Seat
@@ -21,48 +20,6 @@ _AS_OF = utc_sql("getvariable('as_of')")
 _JOINS = re.compile(r"\bpit_(?:join|long|window)\b", re.I)
 Question = dict[str, Any]
 T = TypeVar("T")
-
-
-def is_empty(frame: Any, column: str) -> bool:
-    """Whether there are rows, and nothing in the column."""
-    if len(frame) == 0:
-        return False
-    if kind_of(frame) == "pyarrow":
-        return bool(frame[column].null_count == len(frame))
-    own = frame[column]
-    return bool((own.is_null() if kind_of(frame) == "polars" else own.isna()).all())
-
-
-def is_zero(frame: Any, column: str) -> bool:
-    """Whether there is one row, and it holds 0; instants that Python has none for are not."""
-    try:
-        return len(frame) == 1 and str(frame[column][0]) == "0"
-    except (OverflowError, ValueError):
-        return False
-
-
-def told_nothing(frame: Any) -> tuple[bool, bool, bool]:
-    """Whether there are no rows, or a column tells nothing although it mostly does; whether one holds 0 in the only row; whether that is all."""
-    names = frame.column_names if kind_of(frame) == "pyarrow" else list(frame.columns)
-    empty = [name for name in names if is_empty(frame, name)]
-    zero = [name for name in names if is_zero(frame, name)]
-    nothing = len(frame) == 0 or len(frame) == 1 and len(empty) + len(zero) == len(names)
-    return len(frame) == 0 or any(name.lower() not in OFTEN_NULL for name in empty), bool(zero), nothing
-
-
-def empty_assets(frame: Any, column: str) -> list[str]:
-    """The assets for which the column holds nothing."""
-    kind = kind_of(frame)
-    if kind == "pyarrow":
-        if frame[column].null_count == 0:
-            return []
-        assets = frame["asset"]
-        full = assets.filter(frame[column].is_valid()).unique().to_pylist()
-        return sorted({asset for asset in assets.unique().to_pylist() if asset is not None} - set(full))
-    if kind == "polars":
-        found = frame.filter(frame[column].is_not_null())["asset"].unique().to_list()
-        return sorted(set(frame["asset"].drop_nulls().unique().to_list()) - set(found))
-    return sorted(set(frame["asset"].dropna()) - set(frame.loc[frame[column].notna(), "asset"].dropna()))
 
 
 def of_metric(name: str, interval: str | None, assets: Iterable[str], dimensions: Mapping[str, str | None], **rest: Any) -> Question:
@@ -89,7 +46,10 @@ class Noticed:
 
     def of_query(self, frame: Any) -> list[str]:
         """By its words and its answer."""
-        empty, zero, nothing = told_nothing(frame)
+        columns, rows = self._held(frame), len(frame)
+        empty = rows == 0 or any(not held and name.lower() not in OFTEN_NULL for name, (held, _, _) in columns.items())
+        zero = rows == 1 and any(zero for _, zero, _ in columns.values())
+        nothing = rows == 0 or rows == 1 and all(zero or not held for held, zero, _ in columns.values())
         asked = self.early()
         if empty or zero and self._asks()["counts"]:
             decided = self._decided(True)
@@ -101,21 +61,32 @@ class Noticed:
 
     def of_decided(self, frame: Any, table: str, columns: Sequence[tuple[str, str]], interval: str, options: Options) -> list[str]:
         """By the columns of its answer that told nothing of some assets, each with its metric."""
-        asked: list[Question] = []
-        for column, metric in columns:
-            assets = empty_assets(frame, column)
-            if assets:
-                [(last,)] = self._own.execute(f"SELECT CAST(max(ts) AS VARCHAR) FROM {table}").fetchall()
-                asked.append(of_metric(metric, interval, assets, options.dimensions(), component=options.component, last=last,
-                                       everywhere=is_empty(frame, column)))
+        held = self._held(frame, "asset") if len(frame) else {}
+        empty = [(metric, *held[column]) for column, metric in columns if held and held[column][2]]
+        [(last,)] = self._rows(f"SELECT CAST(max(ts) AS VARCHAR) FROM {table}") if empty else [(None,)]
+        asked = [of_metric(metric, interval, assets, options.dimensions(), component=options.component, last=last, everywhere=not some)
+                 for metric, some, _, assets in empty]
         return self.told({**self.early(), "metrics": asked})
+
+    def _held(self, frame: Any, by: str | None = None) -> dict[str, tuple[bool, bool, list[str]]]:
+        """Of each column whether it holds something, and a 0, and for which of the texts in the column `by` it holds nothing."""
+        self._own.register("_pit_told", frame)
+        names = self._own.sql("FROM _pit_told").columns
+        key = "NULL" if by is None else quote_name(by)
+        held, zero = (", ".join(told.format(quote_name(name)) for name in names) for told in (
+            "count({}) > 0", "coalesce(CAST(any_value({}) AS VARCHAR) = '0', false)"))
+        # A frame may hold objects that the engine has no type for.
+        rows = aside(lambda: self._rows(f"SELECT {key} AS own, [{held}], [{zero}] FROM _pit_told GROUP BY own ORDER BY own"), list[tuple[Any, ...]]())
+        self._own.unregister("_pit_told")
+        return {name: (any(row[1][n] for row in rows), any(row[2][n] for row in rows), [row[0] for row in rows if row[0] is not None and not row[1][n]])
+                for n, name in enumerate(names) if rows}
 
     def early(self) -> Question:
         """What is to be noted whatever it answers: what is assumed, and decisions later than what is settled."""
         asked: Question = {}
         if _JOINS.search(self._query):
             asked["beyond"] = [row for join in self._decided(False) for row in join["beyond_rows"]]
-        if self._as_of() is not None and self._heeds_registry():
+        if self._as_of() is not None:
             asked["tables"] = self._asks()["tables"]
         return asked
 
@@ -165,13 +136,6 @@ class Noticed:
                 for one in join["metrics"]:
                     one |= {"last": last, "asset": json.loads(assets)}
         return joins
-
-    def _heeds_registry(self) -> bool:
-        """Whether it reads what knows nothing before the first snapshot of the registry."""
-        names = self._asks()["tables"]
-        heeds = "contains({}, 'getvariable(''registry_backfill'')')"
-        return bool(names) and bool(self._own.execute(f"""SELECT 1 FROM duckdb_views() WHERE view_name IN ({listed(names)}) AND view_name <> 'metric_assets' AND {heeds.format('sql')}
-UNION ALL SELECT 1 FROM duckdb_functions() WHERE function_name IN ({listed(names)}) AND {heeds.format('macro_definition')} LIMIT 1""").fetchall())
 
 
 def _meant(near: Sequence[str], there: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import re
+import sys
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -19,7 +20,6 @@ from .errors import LakeError, refusal, told, warn
 from .fence import refuse_hidden
 from .folder import Pin, made_here, refuse_changed
 from .frames import check_columns, decided
-from .progress import wanted
 from .queries import (FIELDS, INSTANT, KEY, MEMBER, PRICE, PRICED, Options, Standards, cells_of, check_choice, check_switch, decisions_sql,
                       join_sql, members_sql, named_metrics, panel_sql, points_sql, span_sql, utc_at, wrong)
 from .result import Result
@@ -82,6 +82,7 @@ class Seat:
         own = self.root.cursor()
         own.execute("USE lake").fetchall()
         own.execute("SET TimeZone = 'UTC'").fetchall()
+        own.execute(f"SET enable_progress_bar = {_literal(self.progress)}").fetchall()
         for name, value in {**self.variables, **variables}.items():
             if value is not None:
                 own.execute(f"SET VARIABLE {quote_name(name)} = {_literal(value)}").fetchall()
@@ -296,9 +297,9 @@ class Lake:
             if own.execute(f"SELECT ({ends[0]}) > ({ends[1]})").fetchall() == [(True,)]:
                 raise refusal("calendar", "since before until", f"{since} and {until}", "they are reversed")
         if assets is None:
-            return self._answer(own, f"{grid} ORDER BY ts", keys=("ts",), portable=True)
+            return self._answer(own, f"{grid} ORDER BY ts", keys=("ts",))
         crossed = f"SELECT asset, ts FROM ({grid}) CROSS JOIN (SELECT unnest([{listed(assets)}]) AS asset) ORDER BY ts, asset"
-        return self._answer(own, crossed, keys=("ts", "asset"), portable=True)
+        return self._answer(own, crossed, keys=("ts", "asset"))
 
     def universe(self, at: Moment | None = None) -> Result:
         """Products with issuer, asset, deployments and status, as known at `at`, else at the `as_of` of the lake."""
@@ -375,12 +376,11 @@ class Lake:
         return self._seat
 
     def _answer(self, own: duckdb.DuckDBPyConnection, query: str, *, preview: str | None = None, keys: Sequence[str] = (),
-                portable: bool = False, doubts: Callable[[Any], Sequence[str]] | None = None) -> Result:
+                doubts: Callable[[Any], Sequence[str]] | None = None) -> Result:
         seat = self._open()
         seat.notes = ()
         with told(seat.near_metrics):
-            return Result(seat, own, own.sql(query), preview=preview, keys=keys, doubts=doubts,
-                          text=query if portable else None)
+            return Result(seat, own, own.sql(query), preview=preview, keys=keys, doubts=doubts)
 
     def _joined(self, macro: str, decisions: Any, metric: str, interval: str, arguments: list[str], added: Sequence[str],
                 options: Options) -> Result:
@@ -400,17 +400,12 @@ class Lake:
         """A session of its own with the decisions in a table, numbered."""
         seat, keys = self._open(), ("ts",) if universe is not None else ("asset", "ts")
         own, table = seat.cursor(), f"_pit_decisions{next(_numbers)}"
-        if isinstance(decisions, Result):
-            decisions = decisions.text or decisions.frame()
-        if isinstance(decisions, str):
-            source = f"({decisions})"
-        else:
-            frame, naive = decided(decisions, keys, where)
-            if naive and not self._said:
-                self._said = True
-                warn([f"{where}: ts has no zone, it is taken as UTC"])
-            own.register("_pit_given", frame)
-            source = "_pit_given"
+        frame, naive = decided(decisions.frame() if isinstance(decisions, Result) else decisions, keys, where)
+        if naive and not self._said:
+            self._said = True
+            warn([f"{where}: ts has no zone, it is taken as UTC"])
+        own.register("_pit_given", frame)
+        source = "_pit_given"
         with told(seat.near_metrics):
             names, types = zip(*((name, str(kind)) for name, kind, *_ in own.execute(f"DESCRIBE FROM {source}").fetchall()))
             check_columns(names, keys)
@@ -508,7 +503,8 @@ def open(path: str | Path | None = None, *, as_of: Moment | None = None, observe
         **dict(set or {}),
     }
     limits: dict[str, Any] = {"threads": threads, "memory_limit": memory_limit}
-    return Lake(lambda: Seat(folder, variables, limits, wanted(progress)))
+    shown = sys.stdout.isatty() or "ipykernel" in sys.modules if progress is None else progress
+    return Lake(lambda: Seat(folder, variables, limits, shown))
 
 
 def _database_of(folder: Path) -> Path:

@@ -48,8 +48,8 @@ class Verdict:
 class _World(Seat):
     """The lake in a world: its views stand in a throw-away database over the same files."""
 
-    def __init__(self, folder: Path, database: Path, variables: Mapping[str, object]) -> None:
-        self._world = database
+    def __init__(self, folder: Path, database: Path, variables: Mapping[str, object], noted: list[str]) -> None:
+        self._world, self._noted = database, noted
         super().__init__(folder, variables, {}, False)
 
     def _begin(self, folder: Path, database: Path, limits: Mapping[str, Any]) -> None:
@@ -60,6 +60,10 @@ class _World(Seat):
 
     def check_sql(self, text: str) -> None:
         refuse_files(self.session, text)
+
+    def note(self, doubts: Sequence[str]) -> None:
+        super().note(doubts)
+        self._noted += self.notes
 
     def cursor(self, subject: str = "", **variables: object) -> duckdb.DuckDBPyConnection:
         """A session; whatever instant is asked for, it goes no further than its world."""
@@ -124,14 +128,15 @@ def _text_of(work: Callable[..., Any]) -> str:
 
 
 def _answered(work: Callable[[Lake], Any], folder: Path, asked: Mapping[str, Any], ts: str) -> Mapping[str, Any]:
-    world = Lake(lambda: _World(folder, Path(asked["database"]), asked["variables"]))
+    noted: list[str] = []
+    world = Lake(lambda: _World(folder, Path(asked["database"]), asked["variables"], noted))
     with world as lake:
         try:
             frame = work(lake)
         except Exception as error:  # noqa: BLE001: whatever it raises is what is to be told
             return {"raised": f"{type(error).__name__}: {error}"}
         _write(lake, frame, Path(asked["rows"]), ts)
-    return {"done": True}
+    return {"done": True, "notes": noted}
 
 
 def _write(lake: Lake, frame: Any, file: Path, ts: str) -> None:

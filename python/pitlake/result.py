@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, cast
 import duckdb
 
 from .errors import LakeError, refusal, told, warn
-from .progress import bar
 from .text import quote_name
 
 if TYPE_CHECKING:
@@ -48,11 +47,10 @@ class Result:
         preview: str | None = None,
         keys: Sequence[str] = (),
         doubts: Doubts | None = None,
-        text: str | None = None,
     ) -> None:
         self._seat, self._connection, self._relation = seat, connection, relation
         self._preview = preview
-        self._keys, self._doubts, self.text = list(keys), doubts, text
+        self._keys, self._doubts = list(keys), doubts
 
     @property
     def columns(self) -> list[str]:
@@ -157,7 +155,7 @@ class Result:
         return rows[:SHOWN], len(rows) > SHOWN
 
     def _run(self, work: Callable[[], Any]) -> Any:
-        with told(self._seat.near_metrics), bar(self._connection, self._seat.progress):
+        with told(self._seat.near_metrics):
             return work()
 
     def _wonder(self, frame: Any) -> None:

@@ -215,11 +215,14 @@ function text(value: unknown): string {
  * A function of another language, tried by its own program: a line of JSON each way. That one begins with `{"text"}`, which
  * names the metrics that the function reads. Then, as often as is wanted, `{"database", "variables", "rows"}`: it opens this
  * throw-away `lake.duckdb`, sets these session variables to these texts, runs the function, writes its rows to that Parquet
- * file and says `{"done": true}`, or `{"raised": "why"}`. At the end stands what came of it.
+ * file and says `{"done": true}`, with the `notes` of the answers that it asked for, or `{"raised": "why"}`. At the end stands what came of it.
  */
 
 const opening = z.object({ text: z.string() })
-const reply = z.union([z.object({ done: z.literal(true) }), z.object({ raised: z.string() })])
+const reply = z.union([
+  z.object({ done: z.literal(true), notes: z.array(z.string()).default([]) }),
+  z.object({ raised: z.string() }),
+])
 
 /** Tries a function whose program is on the other side of standard input and output. */
 async function proveTold(folder: string, input: TrialInput, deps: Deps, signal: AbortSignal): Promise<LookaheadProof> {
@@ -249,6 +252,7 @@ async function proveTold(folder: string, input: TrialInput, deps: Deps, signal: 
       if ('raised' in said) throw new Raised(said.raised, world)
       await carryFile(rows, engine, table)
       await realDisk.remove(rows)
+      return said.notes
     })
   } finally {
     await lines.return?.()

@@ -36,8 +36,11 @@ async function raising<T>(world: World, work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Runs a function in a world and puts its rows into a temporary table; what it raises is thrown as `Raised`. */
-type Answer = (table: string, world: World) => Promise<void>
+/**
+ * Runs a function in a world and puts its rows into a temporary table; what it raises is thrown as `Raised`. Gives what
+ * there was to note of the answers that it asked for.
+ */
+type Answer = (table: string, world: World) => Promise<readonly string[]>
 
 /**
  * Tries a function as a query is tried: on the whole lake, twice, on the lake cut at many instants, and with other futures.
@@ -49,7 +52,13 @@ export async function proveFunction(
   input: TrialInput,
   answer: Answer,
 ): Promise<LookaheadProof> {
-  const subject: Subject = { session, text, kind: 'function', hands: [], fill: answer }
+  const noted = new Set<string>()
+  const fill = async (table: string, world: World): Promise<void> => {
+    const notes = await answer(table, world)
+    // What only another world lacks says nothing of the lake.
+    if (world === wholeLake) for (const note of notes) noted.add(note)
+  }
+  const subject: Subject = { session, text, kind: 'function', hands: [], fill }
   const none = {
     proved: false,
     chain: [],
@@ -59,7 +68,8 @@ export async function proveFunction(
   try {
     const tested = await tryFutures(subject, input, [], { alone: true, isProved: async () => false })
     const unsteady = 'the function is not deterministic: two runs on the same lake differ'
-    return { ...(tested === 'unsteady' ? undecided(unsteady, 0, []) : tested), ...none }
+    const found = tested === 'unsteady' ? undecided(unsteady, 0, []) : tested
+    return { ...found, ...none, notes: [...noted, ...found.notes] }
   } catch (error) {
     if (!(error instanceof Raised)) throw error
     const where = error.world === wholeLake ? 'on the whole lake' : `as of ${error.world['as_of'] ?? 'an instant'}`
@@ -77,7 +87,7 @@ export async function proveAnswering(
   folder: string,
   text: string,
   { signal, ts = 'ts', labels = [], cutoffs = 50, tolerance = 0, onCutoff }: FunctionOptions,
-  ask: (session: Engine, world: World) => Promise<GivenRows>,
+  ask: (session: Engine, world: World) => Promise<{ readonly rows: GivenRows; readonly notes: readonly string[] }>,
 ): Promise<LookaheadProof> {
   using engine = await openWorlds(folder)
   const input = { ts, labels, cutoffs, tolerance, ...(onCutoff && { onCutoff }) }
@@ -85,8 +95,9 @@ export async function proveAnswering(
     if (signal?.aborted === true) throw new LakeError('stopped', { subject: 'the look-ahead was cancelled' })
     using session = await engine.session()
     await enter(session, gone(world))
-    const rows = await raising(world, async () => ask(session, world))
+    const { rows, notes } = await raising(world, async () => ask(session, world))
     await bringRows(engine, table, rows, ts)
+    return notes
   })
 }
 

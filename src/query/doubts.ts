@@ -212,14 +212,18 @@ export function doubtsOfSql(
   return { metrics, texts: texts.filter((text) => !assets.has(text)), tables, grids }
 }
 
-/** What a panel asked of the metrics that told nothing of some assets. */
-export function doubtsOfPanel(spec: PanelSpec, empty: readonly Empty[], last: string | null): AskedNotes {
+/** What a panel, or a join with one column `found`, asked of the metrics that told nothing of some assets. */
+export function doubtsOfPanel(
+  spec: PanelSpec,
+  empty: readonly Empty[],
+  last: string | null,
+  found?: string,
+): AskedNotes {
   const field = ['v', 't', 'available_at', 'age'].find((one) => (spec.fields ?? ['v']).some((name) => name === one))
   const { interval = usualInterval, component = null } = spec
   const metrics = spec.metrics.flatMap(({ name, metric }) => {
-    const lost = empty.find(
-      ({ column }) => field !== undefined && column === (field === 'v' ? name : `${name}.${field}`),
-    )
+    const own = found ?? (field === 'v' ? name : field && `${name}.${field}`)
+    const lost = empty.find(({ column }) => column === own)
     if (lost === undefined || lost.zero === true) return []
     const asset = lost.assets.filter((one) => one !== '')
     const rest = { asset, component, everywhere: lost.everywhere, last, ...sides(spec) }

@@ -71,7 +71,8 @@ export async function judgeQuestion(
 ): Promise<JudgedQuestion> {
   const notices = { engine, run, cut: run.mark !== undefined && asked.knowledge?.asOf !== undefined }
   if ('panel' in asked) return await judgeDecided(asked.panel, (table) => panelSql(asked.panel, table), notices)
-  if ('join' in asked) return await judgeJoin(asked, notices)
+  if ('join' in asked)
+    return await judgeDecided(asked.join, (table) => joinSql(asked.join, asked.n, table), notices, 't')
   if ('points' in asked) {
     const standards = await standardsOf(engine)
     const sql = pointsSql(asked.points, standards)
@@ -142,29 +143,15 @@ export async function notesOfSql(engine: Engine, sql: string, run: RunDeps, tabl
   return distinctNotes([...(await notesOf(engine, notes, false)), ...(await notesOf(engine, late, false))])
 }
 
-/** A join: what is empty is told as that of its metric. */
-async function judgeJoin(
-  { join, n }: Extract<AskedQuestion, { join: PanelSpec }>,
-  notices: Notices,
-): Promise<JudgedQuestion> {
-  const made = await judgeDecided(join, (table) => joinSql(join, n, table), notices)
-  return {
-    ...made,
-    doubts: async ({ rows, empty }) => {
-      const column = join.metrics[0]?.name ?? ''
-      return await made.doubts({
-        rows,
-        empty: empty.flatMap((one) => (one.column === 't' ? [{ ...one, column }] : [])),
-      })
-    },
-  }
-}
-
-/** What is asked about decisions: a table of them is made under a name that nobody took, and the query stands over it. */
+/**
+ * What is asked about decisions: a table of them is made under a name that nobody took, and the query stands over it.
+ * `found` is the column that tells whether a metric was found, where each has none of its own.
+ */
 async function judgeDecided(
   spec: PanelSpec,
   sqlOver: (table: string) => PanelSql,
   notices: Notices,
+  found?: string,
 ): Promise<JudgedQuestion> {
   const { engine, run } = notices
   const table = await freeName(engine, 'decisions')
@@ -178,7 +165,7 @@ async function judgeDecided(
     const last = `SELECT CAST(max(ts) AS VARCHAR) AS at FROM ${quoteName(table)}`
     const doubts = async ({ rows, empty }: Extent): Promise<AskedNotes> =>
       rows > 0 && empty.length > 0
-        ? doubtsOfPanel(spec, empty, (await engine.rows<{ at: string | null }>(last))[0]?.at ?? null)
+        ? doubtsOfPanel(spec, empty, (await engine.rows<{ at: string | null }>(last))[0]?.at ?? null, found)
         : {}
     const what = { sql: `${decisions};\n${query}`, ready, parameters: undefined, by: 'asset' }
     const judged = await noticing(what, notices, { notes: { ...said.notes, tables }, doubts })
@@ -199,10 +186,8 @@ async function noticing(
 ): Promise<JudgedQuestion> {
   const ask = async (asked: AskedNotes): Promise<readonly Note[]> => distinctNotes(await notesOf(engine, asked, cut))
   const notes = await guarded(engine, what.sql, run, async () => ask(early))
-  const late = async (told: Extent): Promise<readonly Note[]> => {
-    const known = new Set(notes.map((note) => JSON.stringify(note)))
-    return (await ask(await doubts(told))).filter((note) => !known.has(JSON.stringify(note)))
-  }
+  const late = async (told: Extent): Promise<readonly Note[]> =>
+    distinctNotes([...notes, ...(await ask(await doubts(told)))]).slice(notes.length)
   const drop = async (): Promise<void> => undefined
   return { ...what, notes, doubts: async (told) => await guarded(engine, what.sql, run, async () => late(told)), drop }
 }

@@ -242,9 +242,8 @@ async function differingText(
       }
     }
     if (await isSameRun(again, start)) return { text: null, lost: null }
-    const text = await changedText({ own, later: search.later, from: from.script, to: to.script, query, at, again })
-    search.runs += text.runs
-    return { text: text.found, lost: null }
+    const text = await changedText([own.engine, search.later.engine], [from.script, to.script], query)
+    return { text, lost: null }
   } catch (error) {
     if (!(error instanceof LakeError) || error.kind === 'stopped') throw error
     return { text: null, lost: `version ${from.version} is not whole any more: ${error.message}` }

@@ -1,6 +1,4 @@
 import type { Engine } from '../store/engine.ts'
-import type { Micros } from '../time.ts'
-import { isSameRun, type KeptRun, type Standpoint } from './explain-runs.ts'
 import { opening, statementsOf } from '../query/statements.ts'
 import { callsIn, parsedSql, tablesIn, constantTexts } from '../query/tree.ts'
 
@@ -16,55 +14,29 @@ interface ChangedFact extends ChangedField {
   readonly path: string
 }
 
-/** What of the views differs between two results, and changes rows where the data are the same. */
+/** What of the views differs between two results, where that changes rows although the data are the same. */
 export interface ChangedText {
-  /** The views and macros without whose earlier text the earlier rows do not come. */
+  /** The views and macros that the query names and that have another text. */
   readonly objects: readonly string[]
   /** What the catalogue says otherwise of the metrics that the query names. */
   readonly catalogue: readonly ChangedFact[]
 }
 
-/** Two texts of views over the same data. */
-interface Texts {
-  readonly own: Standpoint
-  readonly later: Standpoint
-  /** The text of the earlier ones, and of the later ones. */
-  readonly from: string
-  readonly to: string
-  readonly query: string
-  readonly at: Micros
-  /** What the earlier text gives. */
-  readonly again: KeptRun
-}
-
 const created = /^CREATE (?:OR REPLACE )?(?:VIEW|MACRO)(?: IF NOT EXISTS)? ([\w."]+)/i
 
-/** Which views and macros must have their earlier text for the earlier rows to come: those that the query names are tried. */
-export async function changedText(texts: Texts): Promise<{ found: ChangedText; runs: number }> {
-  const { own, later, query, at, again } = texts
-  const [from, to] = [objectsOf(texts.from), objectsOf(texts.to)]
-  const named = await namesIn(later.engine, query)
-  const differing = [...from.keys()].filter(
-    (name) => named.has(lastOf(name)) && to.has(name) && from.get(name) !== to.get(name),
+/** What of two texts of the views a query has to do with, asked of sessions on both. */
+export async function changedText(
+  [own, later]: readonly [Engine, Engine],
+  [from, to]: readonly [string, string],
+  query: string,
+): Promise<ChangedText> {
+  const [before, after] = [objectsOf(from), objectsOf(to)]
+  const named = await namesIn(later, query)
+  const objects = [...before.keys()].filter(
+    (name) => named.has(lastOf(name)) && after.has(name) && before.get(name) !== after.get(name),
   )
-  let runs = 0
-  const withEarlier = async (names: readonly string[]): Promise<boolean> => {
-    for (const name of names) await later.engine.run(from.get(name) ?? '')
-    try {
-      runs++
-      using rows = await later.at(at)
-      return await isSameRun(again, rows)
-    } finally {
-      for (const name of names) await later.engine.run(to.get(name) ?? '')
-    }
-  }
-  const enough = differing.length > 0 && (await withEarlier(differing))
-  const { part } = enough ? await smallestPart(differing, withEarlier, mostTries) : { part: differing }
-  const catalogue = await changedFacts(own.engine, later.engine, query)
-  return { found: { objects: part, catalogue }, runs }
+  return { objects, catalogue: await changedFacts(own, later, query) }
 }
-
-const mostTries = 30
 
 /** The views and macros of a text by name, each with its statement. */
 function objectsOf(script: string): Map<string, string> {

@@ -30,7 +30,7 @@ const cases = [
     'SELECT ts, lead(a) OVER (ORDER BY ts) AS one, lead(b) OVER (ORDER BY ts) AS two FROM (SELECT ts, v AS b, age AS a FROM j)',
   ],
   [
-    'SELECT ts, v AS w, t AS v FROM (SELECT ts, v, t FROM j UNION ALL SELECT ts, v, valid_to FROM d, history.products, (SELECT 1 AS v))',
+    'SELECT ts, v AS w, t AS v FROM (SELECT ts, v, t FROM j UNION ALL SELECT ts, v, valid_to FROM d JOIN history.products ON valid_from <= ts, (SELECT 1 AS v))',
   ],
   ['SELECT ts, v, (SELECT «max(v) FROM points) AS most FROM j'],
   ['SELECT ts, (SELECT max(v) FROM points) - (SELECT min(v) FROM points) AS span FROM j'],

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import refusal
 from ..queries import named_metrics
-from ..text import Names, Span
+from ..text import Names
 from .bars import Label, known_at
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def feed(lake: Lake, bars: pandas.DataFrame, asset: str, metrics: Names | Mapping[str, str], *, step: Any, label: Label = "open",
-         interval: str = "24h", latency: Span | None = None, **options: Any) -> pandas.DataFrame:
+         **options: Any) -> pandas.DataFrame:
     """The bars with what was knowable when each had ended, for `Backtest(feed(…), Strategy)`.
 
     A strategy reads `self.data.active[-1]` where metrics are `{"active": "addresses/active_count_pit"}`. `next` runs at the
@@ -30,5 +30,5 @@ def feed(lake: Lake, bars: pandas.DataFrame, asset: str, metrics: Names | Mappin
     clash = next((name for name in named if name in bars.columns), None)
     if clash is not None:
         raise refusal("feed", "bars without a column that is added", repr(clash), "name the metric otherwise by a dict")
-    found = known_at(lake, bars.index, asset, named, step=step, label=label, interval=interval, latency=latency, **options)
+    found = known_at(lake, bars.index, asset, named, step=step, label=label, **options)
     return bars.assign(**{name: found[name].to_numpy() for name in named})

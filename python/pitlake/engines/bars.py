@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import refusal
-from ..text import Names, Span
+from ..text import Names
 
 if TYPE_CHECKING:
     import pandas
@@ -29,11 +29,10 @@ def decided_at(bars: pandas.DatetimeIndex, step: Any, label: Label) -> pandas.Da
 
 
 def known_at(lake: Lake, bars: pandas.DatetimeIndex, assets: Names, metrics: Names | Mapping[str, str], *, step: Any,
-             label: Label = "open", interval: str = "24h", latency: Span | None = None, fields: Sequence[str] = ("v",),
-             **options: Any) -> pandas.DataFrame:
+             label: Label = "open", **options: Any) -> pandas.DataFrame:
     """Each bar and asset with the value of each metric that was knowable when the bar had ended, minus `latency`.
 
-    The index is (bar, asset), bars as they were given; `decided_at` is the instant of the decision.
+    The options are those of `lake.panel`: `interval`, `latency`, `fields` and the others. The index is (bar, asset), bars as they were given; `decided_at` is the instant of the decision.
     """
     import pandas
 
@@ -44,6 +43,6 @@ def known_at(lake: Lake, bars: pandas.DatetimeIndex, assets: Names, metrics: Nam
         "asset": names * len(bars),
         "ts": pandas.DatetimeIndex([at for at in ended for _ in names], tz="UTC"),
     })
-    frame = lake.panel(grid, metrics, interval, fields=fields, latency=latency, **options).df()
+    frame = lake.panel(grid, metrics, **options).df()
     frame["bar"] = grid["bar"]
     return frame.rename(columns={"ts": "decided_at"}).set_index(["bar", "asset"])

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..queries import named_metrics
-from ..text import Names, Span
+from ..text import Names
 from .bars import Label, known_at
 
 if TYPE_CHECKING:
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def features(lake: Lake, sessions: pandas.DatetimeIndex, assets: Names, metrics: Names | Mapping[str, str], *, step: Any = "1D",
-             label: Label = "open", interval: str = "24h", latency: Span | None = None, **options: Any) -> pandas.DataFrame:
+             label: Label = "open", **options: Any) -> pandas.DataFrame:
     """A frame with the index (datetime, instrument) and the columns (feature, name), for `StaticDataLoader`: doubles as they are."""
     import pandas
 
     named = named_metrics(metrics)
-    found = known_at(lake, sessions, assets, named, step=step, label=label, interval=interval, latency=latency, **options)
+    found = known_at(lake, sessions, assets, named, step=step, label=label, **options)
     frame = found[list(named)].rename_axis(["datetime", "instrument"]).sort_index()
     frame.columns = pandas.MultiIndex.from_product([["feature"], list(named)])
     return frame

@@ -9,7 +9,6 @@ from zipline.lib.adjusted_array import AdjustedArray
 from zipline.pipeline.loaders.base import PipelineLoader
 
 from ..errors import refusal
-from ..text import Span
 from .bars import known_at
 
 if TYPE_CHECKING:
@@ -23,11 +22,9 @@ class KnownLoader(PipelineLoader):  # type: ignore[misc]
     hold what was knowable at theirs.
     """
 
-    def __init__(self, lake: Lake, metrics: Mapping[str, str], assets: Mapping[int, str], *, interval: str = "24h",
-                 latency: Span | None = None, **options: Any) -> None:
+    def __init__(self, lake: Lake, metrics: Mapping[str, str], assets: Mapping[int, str], **options: Any) -> None:
         """`metrics`: column of the data set → metric; `assets`: sid → asset of the lake."""
-        self._lake, self._metrics, self._assets = lake, dict(metrics), dict(assets)
-        self._interval, self._latency, self._options = interval, latency, options
+        self._lake, self._metrics, self._assets, self._options = lake, dict(metrics), dict(assets), options
 
     def load_adjusted_array(self, domain: Any, columns: Any, dates: Any, sids: Any, mask: Any) -> dict[Any, Any]:
         lost = [column.name for column in columns if column.name not in self._metrics]
@@ -36,8 +33,7 @@ class KnownLoader(PipelineLoader):  # type: ignore[misc]
         cutoffs = domain.data_query_cutoff_for_sessions(dates)
         names = [self._assets.get(int(sid), "") for sid in sids]
         wanted = {column.name: self._metrics[column.name] for column in columns}
-        found = known_at(self._lake, cutoffs, sorted(set(names)), wanted, step=0, label="close", interval=self._interval,
-                         latency=self._latency, **self._options)
+        found = known_at(self._lake, cutoffs, sorted(set(names)), wanted, step=0, label="close", **self._options)
         told = {}
         for column in columns:
             wide = found[column.name].unstack("asset").reindex(index=cutoffs, columns=names)

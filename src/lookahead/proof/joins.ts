@@ -6,7 +6,6 @@ import {
   allOf,
   always,
   type Bound,
-  coveredBy,
   type Fact,
   type Id,
   isNotLater,
@@ -244,37 +243,19 @@ function merged(reading: Reading, sides: readonly [Relation, Relation]): Relatio
     columns.flatMap((other, j): Fact[] => (i !== j && holds(i, j) ? [[one, other]] : [])),
   )
   const present = columns.filter((_, at) => sides.every((side) => side.present.has(side.columns[at] ?? -1)))
-  const all = { ...steady(columns), facts, present: new Set(present) }
-  return { ...all, rows: rowsOf(reading, sides, all) }
-}
-
-/** The columns at whose instants the rows of both sides are known: one for both where there is one, else those of each. */
-function rowsOf(reading: Reading, sides: readonly [Relation, Relation], all: Relation): Bound {
-  const placesOf = ({ rows, columns, facts }: Relation, candidates: readonly number[]): readonly number[] | Bound => {
-    if (isObstacle(rows)) return rows
-    const found = coveredBy(
-      reading.values,
-      facts,
-      rows,
-      candidates.flatMap((at) => columns[at] ?? []),
+  const all = { ...steady(columns), present: new Set(present) }
+  const known = allOf(...sides.map(({ rows }) => rows))
+  if (isObstacle(known) || known.size === 0) return { ...all, rows: known, facts }
+  // A row is known at an instant of its own side, which is never later than the columns that bound it on both.
+  const names = new Set([...known].map((id) => nameOf(reading, id)))
+  const instant = addValue(values, [...names].join(' or '), 'TIMESTAMP WITH TIME ZONE', always)
+  const bounding = columns.flatMap((one, at): Fact[] =>
+    sides.every(
+      ({ rows, columns: own, facts: told }) =>
+        !isObstacle(rows) && [...rows].every((id) => isNotLater(values, told, id, own[at] ?? -1)),
     )
-    const what = 'UNION, EXCEPT or INTERSECT'
-    if ('uncovered' in found) return { what, why: `no column of a side bounds ${nameOf(reading, found.uncovered)}` }
-    const places = [...found.by].map((id) => columns.indexOf(id))
-    return places.includes(-1) ? { what, why: 'a side is known at an instant that is no column of it' } : places
-  }
-  const every = [...all.columns.keys()]
-  const alone = every.filter((at) => sides.every((side) => Array.isArray(placesOf(side, [at]))))
-  const ids = alone.flatMap((at) => all.columns[at] ?? [])
-  const least = ids.find((one) => ids.every((other) => isNotLater(reading.values, all.facts, one, other)))
-  const known = sides.map((side) => placesOf(side, every))
-  const bad = known.find((held): held is Bound => !Array.isArray(held))
-  if (bad !== undefined) return bad
-  if (known.every((held) => Array.isArray(held) && held.length === 0)) return always
-  if (ids.length > 0) return new Set([least ?? ids[0] ?? -1])
-  return new Set(
-    known
-      .flatMap((held) => (Array.isArray(held) ? (held as readonly number[]) : []))
-      .flatMap((at) => all.columns[at] ?? []),
+      ? [[instant, one]]
+      : [],
   )
+  return { ...all, rows: new Set([instant]), facts: [...facts, ...bounding] }
 }
