@@ -25,15 +25,13 @@ const listOptions = {
 } as const
 
 /** `catalog list`: one line per endpoint. */
-export const listEndpointsCommand = answering({
-  name: 'catalog list',
-  ends: [],
-  args: [{ name: 'glob', kind: kinds.list('metrics'), about: 'paths, `*` as a glob: `indicators/*`', many: true }],
+export const catalogListCommand = answering({
+  args: { '[glob...]': { kind: kinds.list('metrics'), about: 'paths, `*` as a glob: `indicators/*`' } },
   options: listOptions,
-  answer: async (input, { catalogue }, deps) => {
-    const found = filtered(catalogue, input)
+  answer: async ({ args, options, catalogue, stderr }) => {
+    const found = filtered(catalogue, args, options)
     const words = (): string => {
-      deps.stderr(`${found.length} of ${catalogue.endpoints.size} endpoints\n`)
+      stderr(`${found.length} of ${catalogue.endpoints.size} endpoints\n`)
       const rows = found.map((one) => [one.path, one.intervals.join(' '), extras(one), describeStandard(one)])
       return table(['path', 'intervals', 'takes', 'available'], rows)
     }
@@ -43,22 +41,18 @@ export const listEndpointsCommand = answering({
 })
 
 /** `catalog show PATH`: everything, with an example request. */
-export const showEndpointCommand = answering({
-  name: 'catalog show',
-  ends: [],
-  args: [
-    {
-      name: 'path',
+export const catalogShowCommand = answering({
+  args: {
+    '<path>': {
       kind: kinds.list('metrics'),
       about: 'as in `catalog list`, or a resource: issuers, assets, products, …',
-      required: true,
     },
-  ],
+  },
   options: {},
-  answer: async (input, { catalogue }) => {
-    const resource = catalogue.resources.get(input.args[0] ?? '')
+  answer: async ({ args: [path = ''], catalogue }) => {
+    const resource = catalogue.resources.get(path)
     if (resource) return { document: resource, words: () => describeResource(resource) }
-    const endpoint = pick(catalogue, input.args[0] ?? '')
+    const endpoint = pick(catalogue, path)
     const exported = exportCatalogue(catalogue).find((row) => row.path === endpoint.path)
     const document = { ...exported, source: endpoint.source, example: exampleRequest(catalogue, endpoint) }
     return { document, words: () => description(catalogue, endpoint) }
@@ -66,9 +60,7 @@ export const showEndpointCommand = answering({
 })
 
 /** `catalog export`: every endpoint in full. */
-export const exportCatalogueCommand = talking({
-  name: 'catalog export',
-  ends: [6],
+export const catalogExportCommand = talking({
   options: {
     '--json': 'the form without --dbt; accepted for symmetry',
     '--dbt': 'a sources.yml for dbt 1.10 and later instead',
@@ -77,48 +69,40 @@ export const exportCatalogueCommand = talking({
   details: `--dbt lists every view of the lake with its columns, their types and what is true of them, and a table for each
 endpoint and interval that is selected in the config, else held, with the freshness that its availability rule foresees.
 The profile attaches lake.duckdb as lake: docs/orchestration.md.`,
-  run: async (input, deps) => {
-    const { settings, catalogue } = await readContext(input, deps)
-    const { dbt, out: file } = input.options
-    if (dbt && input.options.json)
-      throw usage('--dbt', { expected: 'no --json beside it', got: 'both', next: 'leave one out' })
+  run: async (call) => {
+    const { options, cwd, settings, catalogue, stdout } = await readContext(call)
+    const { dbt, out: file, json } = options
+    if (dbt && json) throw usage('--dbt', { expected: 'no --json beside it', got: 'both', next: 'leave one out' })
     const text = dbt ? await dbtText({ settings, catalogue }) : documentText(exportCatalogue(catalogue))
-    if (file === undefined) deps.stdout(text)
-    else await putOut(resolve(deps.cwd, file), text, settings.data, '--out')
+    if (file === undefined) stdout(text)
+    else await putOut(resolve(cwd, file), text, settings.data, '--out')
   },
 })
 
 async function dbtText({ settings, catalogue }: CommandContext): Promise<string> {
   const selections = settings.select.length > 0 ? settings.select : await heldSelections(settings, catalogue)
   const sources = await dbtSources(catalogue, expand(catalogue, selections))
-  const head = ' Made by `pitlake catalog export --dbt`; make it anew rather than change it.'
   const document = new Document(sources, { aliasDuplicateObjects: false, schema: 'yaml-1.1' })
-  document.commentBefore = head
+  document.commentBefore = ' Made by `pitlake catalog export --dbt`; make it anew rather than change it.'
   return document.toString({ lineWidth: 0 })
 }
 
 /** `catalog check`: the whole catalogue and config, all problems at once. */
-export const checkCatalogueCommand = answering({
-  name: 'catalog check',
-  ends: [],
-  args: [{ name: 'file', about: 'further catalogue files to check', many: true }],
+export const catalogCheckCommand = answering({
+  args: { '[file...]': 'further catalogue files to check' },
   options: {},
-  answer: async (input, { settings }, deps) => {
-    const files = input.args.map((file) => resolve(deps.cwd, file))
+  answer: async ({ args, settings, cwd }) => {
+    const files = args.map((file) => resolve(cwd, file))
     const catalogue = await checkedCatalogue([...new Set([...settings.catalogs, ...files])])
     expand(catalogue, settings.select)
-    const stated = [...catalogue.endpoints.values()].filter((e) => standardRule(e).basis === 'stated').length
-    const facts = {
-      endpoints: catalogue.endpoints.size,
-      stated_rules: stated,
-      resources: catalogue.resources.size,
-      links: catalogue.links.map(describeLink),
-      digest: catalogue.digest,
+    const stated_rules = [...catalogue.endpoints.values()].filter((e) => standardRule(e).basis === 'stated').length
+    const [endpoints, resources] = [catalogue.endpoints.size, catalogue.resources.size]
+    const links = catalogue.links.map(describeLink)
+    const found = `${endpoints} endpoints (${stated_rules} with a stated availability rule), ${resources} registry resources`
+    return {
+      document: { endpoints, stated_rules, resources, links, digest: catalogue.digest },
+      words: () => `${links.map((link) => `link ${link}\n`).join('')}${found}, no problems\n`,
     }
-    const links = facts.links.map((link) => `link ${link}\n`).join('')
-    const words = (): string =>
-      `${links}${facts.endpoints} endpoints (${stated} with a stated availability rule), ${facts.resources} registry resources, no problems\n`
-    return { document: facts, words }
   },
 })
 
@@ -128,31 +112,30 @@ function describeLink(link: Link): string {
   return `${link.metricAsset} = ${target}${from}${link.until === null ? '' : ` until ${formatInstant(link.until)}`}`
 }
 
-function filtered(catalogue: Catalogue, { args, options }: Input<typeof listOptions>): Endpoint[] {
-  const { group: groups } = options
-  const given = dimensions.map(({ many }) => ({ many, values: options[many] }))
-  const found = matchPaths(catalogue, args.length > 0 ? args : ['*'])
-  for (const { many, values = [] } of given) refuseUnknown(`--${many}`, values, knownValues(catalogue, many))
-  refuseUnknown('--group', groups ?? [], [...new Set([...catalogue.endpoints.values()].map(groupOf))])
-  return found.filter(
-    (endpoint) =>
-      (groups === undefined || groups.includes(groupOf(endpoint))) &&
-      given.every(({ many, values }) => {
-        const own: readonly string[] = endpoint[many]
-        return values === undefined || values.some((value) => own.includes(value))
-      }),
+function filtered(
+  catalogue: Catalogue,
+  paths: readonly string[],
+  options: Input<typeof listOptions>['options'],
+): Endpoint[] {
+  const { endpoints } = catalogue
+  const groupOf = ({ path }: Endpoint): string => path.split('/')[0] ?? ''
+  const tests = [
+    { name: 'group', known: [...new Set([...endpoints.values()].map(groupOf))], of: (one: Endpoint) => [groupOf(one)] },
+    ...dimensions.map(({ many }) => {
+      return { name: many, known: knownValues(catalogue, many), of: (one: Endpoint): readonly string[] => one[many] }
+    }),
+  ] as const
+  for (const { name, known } of tests) refuseUnknown(`--${name}`, options[name] ?? [], known)
+  return matchPaths(catalogue, paths.length > 0 ? paths : ['*']).filter((endpoint) =>
+    tests.every(({ name, of }) => options[name]?.some((value) => of(endpoint).includes(value)) ?? true),
   )
 }
 
-function groupOf(endpoint: Endpoint): string {
-  return endpoint.path.split('/')[0] ?? ''
-}
-
-function pick(catalogue: Catalogue, path: string): Endpoint {
-  const endpoint = catalogue.endpoints.get(path)
+function pick({ endpoints, resources }: Catalogue, path: string): Endpoint {
+  const endpoint = endpoints.get(path)
   if (endpoint) return endpoint
-  const resource = suggestion(path, [...catalogue.resources.keys()])
-  const near = resource === undefined ? nearPaths(path, [...catalogue.endpoints.keys()]) : [resource]
+  const resource = suggestion(path, [...resources.keys()])
+  const near = resource === undefined ? nearPaths(path, [...endpoints.keys()]) : [resource]
   const next = didYouMean(near, 'see `pitlake catalog list`')
   throw usage(`catalog show ${path}`, { expected: 'a path of the catalogue', got: path, next })
 }
@@ -168,62 +151,65 @@ function extras(endpoint: Endpoint): string {
 }
 
 function description(catalogue: Catalogue, endpoint: Endpoint): string {
-  const { defaults, intervals: own, placeholders, exchanges, tolerance } = endpoint
-  const takes = [
-    endpoint.since && 'since',
-    endpoint.until && 'until',
-    endpoint.format && 'format',
-    endpoint.timestampFormat && 'timestamp format',
-  ]
+  const {
+    defaults,
+    intervals: own,
+    placeholders,
+    exchanges,
+    tolerance,
+    since,
+    until,
+    format,
+    timestampFormat,
+  } = endpoint
+  const takes = { since, until, format, 'timestamp format': timestampFormat }
   const unnamed = 'map the path in pitlake.yaml (metrics.paths) before a real provider is asked'
-  const rows: readonly LabelledRow[] = [
+  const mapped = exchanges.some((id) => catalogue.placeholderExchanges.has(id))
+  return `${endpoint.path}\n${indented([
     ['about', endpoint.about],
     own.length === 0 && ['intervals', 'none; the whole series comes each time'],
     ...dimensions
       .filter(({ many }) => endpoint[many].length > 0)
       .map(({ one, many }) => [many, `${endpoint[many].join(', ')}  (default ${defaults[one]})`] as const),
-    ['takes', takes.filter((name) => name !== false).join(', ')],
+    [
+      'takes',
+      Object.entries(takes)
+        .flatMap(([name, is]) => (is ? [name] : []))
+        .join(', '),
+    ],
     ...Object.entries(endpoint.params).map(([key, value]) => ['param', `${key}=${value}`] as const),
     ...ruleLines(endpoint),
     placeholders.length > 0 && ['placeholder', `${placeholders.join(', ')}: ${unnamed}`],
-    exchanges.some((id) => catalogue.placeholderExchanges.has(id)) && [
-      'placeholder',
-      'exchange ids: map them in pitlake.yaml (metrics.exchanges)',
-    ],
+    mapped && ['placeholder', 'exchange ids: map them in pitlake.yaml (metrics.exchanges)'],
     ['overlap', endpoint.overlap],
     ['tolerance', tolerance === null ? 'the larger of 2 days and 3 intervals' : formatDuration(tolerance)],
     ...Object.entries(endpoint.extra).map(([key, value]) => [key, JSON.stringify(value)] as const),
     ['series', exampleSeries(endpoint)],
     ['request', exampleRequest(catalogue, endpoint)],
     ['from', endpoint.source],
-  ]
-  return `${endpoint.path}\n${indented(rows)}`
+  ])}`
 }
 
 function indented(rows: readonly LabelledRow[]): string {
-  return labelled(
-    rows.map((row) => row && [`  ${row[0]}`, row[1]]),
-    15,
-  )
+  const inside = rows.map((row): LabelledRow => row && [`  ${row[0]}`, row[1]])
+  return labelled(inside, 15)
 }
 
 /** A registry resource as people read it. */
 function describeResource(resource: Resource): string {
-  const fields = Object.entries(resource.fields).map(([name, field]) => {
-    const keys = field.keys.length === 1 && field.keys[0] === name ? '' : `, found under ${field.keys.join(' or ')}`
-    const values = field.values.length === 0 ? '' : `: ${field.values.join(', ')}${field.open ? ' (can grow)' : ''}`
-    return `    ${name.padEnd(20)} ${field.to === null ? field.kind : `reference to ${field.to}`}${values}${keys}`
+  const fields = Object.entries(resource.fields).map(([name, { keys, values, open, to, kind }]) => {
+    const under = keys.length === 1 && keys[0] === name ? '' : `, found under ${keys.join(' or ')}`
+    const of = values.length === 0 ? '' : `: ${values.join(', ')}${open ? ' (can grow)' : ''}`
+    return `    ${name.padEnd(20)} ${to === null ? kind : `reference to ${to}`}${of}${under}\n`
   })
   const embeds = Object.entries({ ...resource.holds, ...resource.embeds }).map(([key, table]) => `${key} -> ${table}`)
-  const detail = resource.detail ? `, detail ${resource.path}/{id}` : ', no detail'
-  const rows = [
+  return `${resource.name}\n${indented([
     ['entity', resource.entity],
-    ['list', `${resource.path}${detail}`],
+    ['list', `${resource.path}${resource.detail ? `, detail ${resource.path}/{id}` : ', no detail'}`],
     ['filters', resource.filters.join(', ')],
     ['embeds', embeds.join(', ') || 'nothing'],
     ['from', resource.source],
-  ] as const
-  return `${resource.name}\n${indented(rows)}  fields\n${fields.map((line) => `${line}\n`).join('')}`
+  ])}  fields\n${fields.join('')}`
 }
 
 /** One line per distinct rule, with the intervals that it holds for. */

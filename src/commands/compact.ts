@@ -8,8 +8,6 @@ import { answering } from './spec.ts'
 
 /** `compact`: merges every partition into one file, proves it and puts it in place of the old ones. */
 export const compactCommand = answering({
-  name: 'compact',
-  ends: [4, 5, 6, 7],
   recorded: true,
   options: {
     '--report': 'then print bytes per point and column of every metric',
@@ -17,12 +15,13 @@ export const compactCommand = answering({
   },
   details:
     'Rows and content digest of old and new files are compared before they are exchanged; the old files stay on\ndisk until vacuum. Waits for no job: fetches and readers go on meanwhile. docs/compaction.md tells more.',
-  answer: async (input, { settings, catalogue }, deps) => {
+  answer: async (call) => {
+    const { settings, options, catalogue } = call
     const root = settings.data
-    await openedLake(deps, root)
-    const redated = input.options.redate ? await redate(root, catalogue, lakeWorld(deps, 'compact')) : null
-    const merged = await compact(root, viewingWorld(deps, 'compact', catalogue))
-    const sizes = input.options.report ? await metricSizes(root) : null
+    await openedLake(call)
+    const redated = options.redate ? await redate(root, catalogue, lakeWorld(call, 'compact')) : null
+    const merged = await compact(root, viewingWorld(call, 'compact'))
+    const sizes = options.report ? await metricSizes(root) : null
     const report = { ...merged, ...(redated && { redated }), ...(sizes && { sizes }) }
     const words = () => [redated ? dated(redated) : '', inWords(merged), sizes ? sizeTable(sizes) : ''].join('')
     return { document: report, words, error: mergeVerdict(merged) }

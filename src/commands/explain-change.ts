@@ -8,56 +8,39 @@ import { answering, showLive } from './spec.ts'
 import { programName } from './program.ts'
 
 /** `explain-change A.parquet [B.parquet]`: why a stamped result is not what it was. */
-export const explainCommand = answering({
-  name: 'explain-change',
-  ends: [4, 5, 6],
-  args: [
-    { name: 'from', kind: kinds.file, about: 'a Parquet file that pitlake stamp wrote', required: true },
-    {
-      name: 'to',
+export const explainChangeCommand = answering({
+  args: {
+    '<from>': { kind: kinds.file, about: 'a Parquet file that pitlake stamp wrote' },
+    '[to]': {
       kind: kinds.file,
       about: 'another one of the same query; without it the query on the lake as it stands',
     },
-  ],
-  options: { '--tries N': { about: 'so many runs may narrow the points down', default: '300' }, ...timeoutOption },
+  },
+  options: { '--tries N': ['so many runs may narrow the points down', '300'], ...timeoutOption },
   details: `The query runs at versions between the two, half of them left out each time, until one commit is found before which it
 gives the earlier rows and after which it does not. Then as few of the points and records of that commit as make the first
 row are named, each with both values and when it came. Where views or catalogue differ, and change rows of the same data,
 they are named, too. Exit 0: the same, or explained: a result may change as a lake grows. Exit 4: it differs, and nothing
 that the lake holds says why. Exit 6: results of two different queries.`,
-  answer: async (input, { settings }, deps) => {
-    const [from = '', to = null] = input.args
-    const path = (file: string): string => stampedPath(deps.cwd, file)
-    const found = await explainChange(
-      {
-        root: settings.data,
-        from: path(from),
-        to: to === null ? null : path(to),
-        tries: input.options.tries,
-        program: programName(),
-        onRun: ({ runs, about }) => showLive(deps, `run ${runs}: ${about}`),
-      },
-      withinTime(input, deps),
-    )
-    showLive(deps, '')
-    return { document: found, words: () => inWords(found), error: judged(found) }
+  answer: async (call) => {
+    const { args, options, settings } = call
+    const [from = '', to = null] = args.map((file) => stampedPath(call, file))
+    const onRun = ({ runs, about }: { runs: number; about: string }) => showLive(call, `run ${runs}: ${about}`)
+    const what = { root: settings.data, from, to, tries: options.tries, program: programName(), onRun }
+    const found = await explainChange(what, withinTime(call))
+    showLive(call, '')
+    return { document: found, words: () => inWords(found), error: errorOf(found) }
   },
 })
 
-function judged({ verdict, reason, from }: Explained): LakeError | null {
+function errorOf({ verdict, reason, from }: Explained): LakeError | null {
   const got = reason ?? undefined
-  if (verdict === 'unexplained')
-    return new LakeError('integrity', {
-      subject: `${from.file} differs, and nothing that the lake holds says why`,
-      got,
-      next: 'run pitlake replay on it, then pitlake doctor',
-    })
-  if (verdict !== 'other query') return null
-  return new LakeError('incomplete', {
-    subject: 'two results of different queries',
-    got,
-    next: 'stamp the same query again, then compare those',
-  })
+  const subject = `${from.file} differs, and nothing that the lake holds says why`
+  const doubt = { subject, got, next: 'run pitlake replay on it, then pitlake doctor' }
+  if (verdict === 'unexplained') return new LakeError('integrity', doubt)
+  const next = 'stamp the same query again, then compare those'
+  const others = { subject: 'two results of different queries', got, next }
+  return verdict === 'other query' ? new LakeError('incomplete', others) : null
 }
 
 function inWords(found: Explained): string {

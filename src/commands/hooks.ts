@@ -9,9 +9,10 @@ import { isBegun } from '../store/begin.ts'
 import { waitForLock } from '../store/lock.ts'
 import { redact } from '../secrets/secrets.ts'
 import { formatInstant } from '../time.ts'
+import { instantNow } from './context.ts'
 import { runHook } from './run-hook.ts'
 import { standingNow } from './shows.ts'
-import type { CommandContext, Deps } from './spec.ts'
+import type { Call, Deps } from './spec.ts'
 import { scripted } from './violations.ts'
 import { lakeWorld } from './world.ts'
 
@@ -31,30 +32,28 @@ const mostWaiting = 20
 const mostTold = 100
 
 /** The hooks of the config for one command. `say` is told of one that failed. */
-export async function openHooks(
-  context: CommandContext,
-  job: string,
-  deps: Deps,
-  say: (words: string) => void,
-): Promise<OpenHooks> {
-  const { data, hooks } = context.settings
-  const keys = givenKeys(deps.env)
-  const env = { ...keylessOf(deps.env, keys), PITLAKE_DATA: data }
-  const before = (await alarmsNow(context, deps))?.violations ?? []
+export async function openHooks(call: Call, job: string, say: (words: string) => void): Promise<OpenHooks> {
+  const {
+    settings: { data, hooks },
+    signal,
+  } = call
+  const keys = givenKeys(call.env)
+  const env = { ...keylessOf(call.env, keys), PITLAKE_DATA: data }
+  const before = (await alarmsNow(call))?.violations ?? []
   const complain = (words: string): void => say(redact(words, keys))
+  const timeOf = (): string => formatInstant(instantNow(call))
   let line = Promise.resolve()
   let [waiting, looks, givenUp] = [0, false, false]
-  const call: Fire = async (name, facts, at = nowOf(deps)) => {
+  const fire: Fire = async (name, facts, at = timeOf()) => {
     const command = hooks.commands[name]
     if (command === undefined) return
     if (givenUp) return complain(`${name}: left out`)
-    const { version = 0, synthetic = false } = (await alarmsNow(context, deps)) ?? {}
+    const { version = 0, synthetic = false } = (await alarmsNow(call)) ?? {}
     const text = JSON.stringify({ hook: name, at, data, synthetic, version, command: job, ...facts })
-    const how = { command, folder: hooks.folder, env, limit: hooks.limit, signal: deps.signal }
-    const words = await runHook(how, `${redact(text, keys)}\n`)
+    const words = await runHook({ command, ...hooks, env, signal }, `${redact(text, keys)}\n`)
     if (words !== null) complain(`${name}: ${words}`)
     // Whoever was told to stop waits for one that hangs, not for several.
-    givenUp ||= words !== null && deps.signal.aborted
+    givenUp ||= words !== null && signal.aborted
   }
   const queue = (work: () => Promise<void>): void => {
     line = line.then(work).catch((error: unknown) => complain(error instanceof Error ? error.message : String(error)))
@@ -63,10 +62,10 @@ export async function openHooks(
     done: (facts) => {
       if (waiting >= mostWaiting) return complain(`on_done: left out, ${waiting} are waiting`)
       waiting++
-      const at = nowOf(deps)
+      const at = timeOf()
       queue(async () => {
         waiting--
-        await call('on_done', facts, at)
+        await fire('on_done', facts, at)
       })
     },
     look: () => {
@@ -74,7 +73,7 @@ export async function openHooks(
       looks = true
       queue(async () => {
         looks = false
-        await tellNews(context, deps, before, call)
+        await tellNews(call, before, fire)
       })
     },
     idle: async () => await line,
@@ -83,46 +82,38 @@ export async function openHooks(
 
 type Fire = (name: HookName, facts: object, at?: string) => Promise<void>
 
-const nowOf = (deps: Deps): string => formatInstant(Math.floor(deps.now() / 1000))
-
 /** So long one job waits for another that looks what is new, in seconds. */
 const longestLook = 60
 
 /** What is new, which only one of several jobs tells. */
-async function newsNow(context: CommandContext, deps: Deps, before: readonly UpstreamDifference[]) {
-  const root = context.settings.data
+async function newsNow(call: Call, before: readonly UpstreamDifference[]) {
+  const root = call.settings.data
   if (!isBegun(root)) return null
-  const { holder, sleep, random, nowMicros } = lakeWorld(deps, 'hooks')
-  const waiting = { sleep, random, seconds: longestLook }
-  await using _lock = await waitForLock(root, 'alarms', { ...holder, since: nowMicros() }, waiting)
-  const alarms = await alarmsNow(context, deps)
+  const { holder, nowMicros, ...waiting } = lakeWorld(call, 'hooks')
+  const own = { ...holder, since: nowMicros() }
+  await using _lock = await waitForLock(root, 'alarms', own, { ...waiting, seconds: longestLook })
+  const alarms = await alarmsNow(call)
   return alarms && { alarms, ...(await newAlarms(root, alarms, before)) }
 }
 
-async function tellNews(
-  context: CommandContext,
-  deps: Deps,
-  before: readonly UpstreamDifference[],
-  call: Fire,
-): Promise<void> {
-  const news = await newsNow(context, deps, before)
+async function tellNews(call: Call, before: readonly UpstreamDifference[], fire: Fire): Promise<void> {
+  const news = await newsNow(call, before)
   if (news === null) return
   const { alarms, violations, stale } = news
   if (violations.length + stale.length === 0) return
   // Everything that `status --check` has to say now, the gravest first.
-  const reasons = judgedReasons((await standingNow(context, deps, { patience })).reasons)
+  const reasons = judgedReasons((await standingNow(call, { patience })).reasons)
   const shown = violations.slice(0, mostTold).map(scripted)
   const open = alarms.violations.length
-  if (violations.length > 0) await call('on_violation', { new: violations.length, open, violations: shown, reasons })
-  if (stale.length > 0) await call('on_stale', { new: stale.length, open: alarms.stale.length, stale, reasons })
+  if (violations.length > 0) await fire('on_violation', { new: violations.length, open, violations: shown, reasons })
+  if (stale.length > 0) await fire('on_stale', { new: stale.length, open: alarms.stale.length, stale, reasons })
 }
 
 /** A lake that is not there or cannot be read alarms nobody: the job itself says so. */
-async function alarmsNow({ settings, catalogue }: CommandContext, deps: Deps): Promise<Alarms | null> {
-  const { check, data } = settings
+async function alarmsNow({ settings: { check, data }, catalogue, now }: Call): Promise<Alarms | null> {
   try {
     using ledger = await Ledger.openToRead(data)
-    return await alarmsOf(ledger, { catalogue, check, now: Math.floor(deps.now() / 1000) })
+    return await alarmsOf(ledger, { catalogue, check, now: instantNow({ now }) })
   } catch (error) {
     if (error instanceof LakeError) return null
     throw error

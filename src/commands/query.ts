@@ -14,7 +14,7 @@ import { kinds } from '../kinds.ts'
 import { settingsOf } from './context.ts'
 import { knowledgeFlags, knowledgeOf, type setOption } from './flags.ts'
 import { beforeLeaving, leave } from './leave.ts'
-import type { Deps, Input } from './spec.ts'
+import type { Deps, Input, Typed } from './spec.ts'
 
 /** The options of every command that runs SQL on a lake. */
 export const queryOptions = {
@@ -38,17 +38,17 @@ export const queryOptions = {
 }
 
 /** A call of such a command. */
-export type Querying = Input<typeof queryOptions>
+export type Querying = Typed<typeof queryOptions>
 
 /** The lake's folder of this call. */
-export function dataFolder(input: Input, deps: Deps): string {
-  return resolve(deps.cwd, settingsOf(input, deps).data)
+export function dataFolder(call: Typed): string {
+  return resolve(call.cwd, settingsOf(call).data)
 }
 
 /** The state of knowledge and the means that the options ask for. */
-export function sessionOptions(input: Querying): SessionOptions {
-  const { threads, memory: memoryLimit } = input.options
-  return { ...knowledgeOf(input), set: variablesOf(input), threads, memoryLimit }
+export function sessionOptions(call: Querying): SessionOptions {
+  const { threads, memory: memoryLimit } = call.options
+  return { ...knowledgeOf(call), set: variablesOf(call), threads, memoryLimit }
 }
 
 /** The session variables that `--set` names. */
@@ -70,7 +70,7 @@ interface Output extends WriteOptions {
 }
 
 /** Reads and checks the options of the output. */
-export function outputOf({ options }: Querying, deps: Deps): Output {
+export function outputOf({ options, cwd }: Querying): Output {
   const { out, format, compat, safeCsv: safe } = options
   if (out !== undefined && format === undefined && !compat && !safe) checkEnding(out)
   const chosen =
@@ -86,7 +86,7 @@ export function outputOf({ options }: Querying, deps: Deps): Output {
     format: chosen,
     compat,
     safe,
-    out: out === undefined ? undefined : resolve(deps.cwd, out),
+    out: out === undefined ? undefined : resolve(cwd, out),
     width: width >= 20 ? width : 80,
     rows: options.rows || Infinity,
   }
@@ -134,19 +134,14 @@ export async function withScratch<T>(work: (folder: string) => Promise<T>): Prom
 }
 
 /** Runs work that Ctrl-C and `--timeout` cancel. */
-export async function withLimit<T>(
-  input: Querying,
-  deps: Deps,
-  folder: string,
-  work: (run: RunDeps) => Promise<T>,
-): Promise<T> {
-  const { timeout: seconds, memory } = input.options
+export async function withLimit<T>(call: Querying, folder: string, work: (run: RunDeps) => Promise<T>): Promise<T> {
+  const { options, sleep } = call
+  const { timeout: seconds, memory } = options
   const told = seconds === undefined ? '' : formatDuration(seconds)
-  const means = { seconds, told, next: 'raise --timeout', signal: deps.signal, sleep: deps.sleep }
-  return await limited(means, async (signal) => {
-    const unwatch = watch(deps, memoryBound(memory), signal)
+  return await limited({ seconds, told, next: 'raise --timeout', signal: call.signal, sleep }, async (signal) => {
+    const unwatch = watch(call, memoryBound(memory), signal)
     try {
-      return await work({ folder, signal, sleep: deps.sleep })
+      return await work({ folder, signal, sleep })
     } finally {
       unwatch()
     }
@@ -167,19 +162,16 @@ export function memoryBound(text: string | undefined): number {
 }
 
 /** DuckDB hears a cancel and counts memory between chunks only: a single call that does neither ends with the process. */
-function watch(deps: Deps, bound: number, cancelled: AbortSignal): () => void {
+function watch({ stderr }: Deps, bound: number, cancelled: AbortSignal): () => void {
   let waited = 0
   const end = (words: string): void => {
-    deps.stderr(`error: ${words}\n`)
+    stderr(`error: ${words}\n`)
     leave(5)
   }
-  return watchMemory(
-    bound,
-    () => end('the query took more memory than it may; raise --memory, or ask for less at once'),
-    () => {
-      if (cancelled.aborted && (waited += look) > grace) end('the query was cancelled and did not end by itself')
-    },
-  )
+  const tooMuch = () => end('the query took more memory than it may; raise --memory, or ask for less at once')
+  return watchMemory(bound, tooMuch, () => {
+    if (cancelled.aborted && (waited += look) > grace) end('the query was cancelled and did not end by itself')
+  })
 }
 
 /** Looks again and again whether the process holds more memory than it may; gives how to stop that. */

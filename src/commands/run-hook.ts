@@ -55,12 +55,8 @@ export async function runHook({ command, folder, env, limit, signal }: Call, fac
   child.on('error', ({ message }) => resolve(`cannot be run: ${message}`))
   child.on('exit', (code, how) => {
     kill('SIGKILL')
-    const words =
-      overdue === null
-        ? code === 0
-          ? null
-          : `ended with ${how ?? `exit code ${code}`}`
-        : `took longer than ${overdue} s`
+    const bad = code === 0 ? null : `ended with ${how ?? `exit code ${code}`}`
+    const words = overdue === null ? bad : `took longer than ${overdue} s`
     child.on('close', () => ended(words))
     // Whoever left the group may hold on to the pipe.
     after(graceMs, () => ended(words))

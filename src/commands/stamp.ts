@@ -18,56 +18,50 @@ export const stampEndings: readonly string[] = ['.parquet', '.parq', '.pq']
 
 /** `stamp FILE.sql --out R.parquet`: a result that can be made again, bit for bit. */
 export const stampCommand = answering({
-  name: 'stamp',
-  ends: [4, 5, 6, 7],
-  args: [{ name: 'file', about: 'the query; earlier statements of the file may set variables', required: true }],
+  args: { '<file>': 'the query; earlier statements of the file may set variables' },
   options: { '--out FILE': 'the Parquet file to write', ...knowledgeFlags, ...timeoutOption },
   details: `The footer of the file names the lake's version, the catalogue, the query, its variables and the digest of the result.
 The version's files are kept by vacuum; pitlake replay runs the query again over exactly them. Both run on one thread, so
 that sums repeat bit for bit.`,
-  answer: async (input, { settings, catalogue }, deps) => {
-    const file = input.args[0] ?? ''
-    const out = input.options.out
+  answer: async (call) => {
+    const {
+      args: [file = ''],
+      options: { out },
+      settings,
+      catalogue,
+      stderr,
+    } = call
     if (out === undefined) throw usage('--out', { expected: 'the Parquet file to write', got: 'nothing' })
     checkEnding(out, stampEndings)
-    await openedLake(deps, settings.data)
-    outFile(resolve(deps.cwd, out), settings.data).discard()
-    const stamped = await stamp(
-      {
-        root: settings.data,
-        catalogue,
-        query: readGiven(deps.cwd, file, 'a file that can be read'),
-        out: resolve(deps.cwd, out),
-        variables: allVariables(input),
-      },
-      withinTime(input, deps),
-      lakeWorld(deps, 'stamp'),
-    )
+    await openedLake(call)
+    const path = resolve(call.cwd, out)
+    outFile(path, settings.data).discard()
+    const query = readGiven(call, file, 'a file that can be read')
+    const what = { root: settings.data, catalogue, query, out: path, variables: allVariables(call) }
+    const stamped = await stamp(what, withinTime(call), lakeWorld(call, 'stamp'))
     const { version, digest, noted = [] } = stamped
-    for (const note of noteTexts(noted, 'terminal')) deps.stderr(`note: ${note}\n`)
-    return {
-      document: stamped,
-      words: () => `${rowsOf(stamped)} of version ${version} stamped into ${out} (SHA-256 ${digest})\n`,
-    }
+    for (const note of noteTexts(noted, 'terminal')) stderr(`note: ${note}\n`)
+    const words = () => `${rowsOf(stamped)} of version ${version} stamped into ${out} (SHA-256 ${digest})\n`
+    return { document: stamped, words }
   },
 })
 
 /** `replay R.parquet`: runs a stamped result again. */
 export const replayCommand = answering({
-  name: 'replay',
-  ends: [4, 5],
-  args: [{ name: 'file', about: 'a Parquet file that pitlake stamp wrote', required: true }],
+  args: { '<file>': 'a Parquet file that pitlake stamp wrote' },
   options: { ...timeoutOption },
   details: 'Exit 0: every row is the same, bit for bit. Exit 4: the first difference, or a file that was changed.',
-  answer: async (input, { settings }, deps) => {
-    const file = input.args[0] ?? ''
-    const path = stampedPath(deps.cwd, file)
-    const done = await replay(settings.data, path, withinTime(input, deps), programName())
+  answer: async (call) => {
+    const {
+      args: [file = ''],
+      settings,
+      stderr,
+    } = call
+    const done = await replay(settings.data, stampedPath(call, file), withinTime(call), programName())
     const { same, version, notes, noted = [] } = done
-    for (const note of [...noteTexts(noted, 'terminal'), ...notes]) deps.stderr(`note: ${note}\n`)
-    const words = () =>
-      `${same ? `${rowsOf(done)} of version ${version}, the same bit for bit` : 'the result differs'}\n`
-    return { document: done, words, error: same ? null : differs(done, file) }
+    for (const note of [...noteTexts(noted, 'terminal'), ...notes]) stderr(`note: ${note}\n`)
+    const outcome = same ? `${rowsOf(done)} of version ${version}, the same bit for bit` : 'the result differs'
+    return { document: done, words: () => `${outcome}\n`, error: same ? null : differs(done, file) }
   },
 })
 
@@ -88,10 +82,10 @@ function differs({ difference }: Replayed, file: string): LakeError {
 }
 
 /** The session variables that the options name, `as_of` and `observed_as_of` among them. */
-export function allVariables(input: Input<typeof knowledgeFlags>): StampNote['variables'] {
-  const { asOf, observedAsOf } = knowledgeOf(input)
+export function allVariables(call: Input<typeof knowledgeFlags>): StampNote['variables'] {
+  const { asOf, observedAsOf } = knowledgeOf(call)
   return {
-    ...variablesOf(input),
+    ...variablesOf(call),
     ...(asOf !== undefined && { as_of: asOf }),
     ...(observedAsOf !== undefined && { observed_as_of: observedAsOf }),
   }

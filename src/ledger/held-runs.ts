@@ -102,7 +102,7 @@ export function verifiedTotals(index: Index): ReturnType<typeof verifiedTotalsOf
 const change = shape({ files: count, rows: count, bytes: count })
 
 /** Files, rows and bytes of one kind of change. */
-export type FilesChange = Proven<typeof change>
+type FilesChange = Proven<typeof change>
 
 const changesOf = rowOf({
   version: count,
