@@ -101,9 +101,6 @@ export function verifiedTotals(index: Index): ReturnType<typeof verifiedTotalsOf
 
 const change = shape({ files: count, rows: count, bytes: count })
 
-/** Files, rows and bytes of one kind of change. */
-type FilesChange = Proven<typeof change>
-
 const changesOf = rowOf({
   version: count,
   /** Microseconds. */
