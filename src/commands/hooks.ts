@@ -33,10 +33,8 @@ const mostTold = 100
 
 /** The hooks of the config for one command. `say` is told of one that failed. */
 export async function openHooks(call: Call, job: string, say: (words: string) => void): Promise<OpenHooks> {
-  const {
-    settings: { data, hooks },
-    signal,
-  } = call
+  const { signal } = call
+  const { data, hooks } = call.settings
   const keys = givenKeys(call.env)
   const env = { ...keylessOf(call.env, keys), PITLAKE_DATA: data }
   const before = (await alarmsNow(call))?.violations ?? []

@@ -22,12 +22,8 @@ export const catalogImportCommand = talking({
   details:
     'Endpoints that the catalogue has already are left out; unknown keys are kept under `extra`.\nName the written file in pitlake.yaml: `catalogs: [my-endpoints.yaml]`.',
   run: async (call) => {
-    const {
-      args: [file = ''],
-      options,
-      cwd,
-      stdout,
-    } = call
+    const { options, cwd, stdout } = call
+    const [file = ''] = call.args
     const { out, all, force, json } = options
     const target = resolve(cwd, out)
     if (existsSync(target) && !force)

@@ -54,11 +54,8 @@ deterministic.
 With --function a program of another language runs a function of its own in the same worlds; pitlake.lookahead in Python
 and lookahead in TypeScript do.`,
   answer: async (call) => {
-    const {
-      args: [file = ''],
-      options,
-      settings,
-    } = call
+    const { options, settings } = call
+    const [file = ''] = call.args
     const { ts, labels = [], cutoffs, tolerance, explain } = options
     const within = withinTime(call)
     const onCutoff = (done: number, all: number) => showLive(call, done === all ? '' : `${done} of ${all} cut-offs`)

@@ -42,12 +42,9 @@ async function brought(
   call: Call,
   how: { readonly own: boolean; readonly thorough: boolean },
 ): Promise<CommandAnswer<Pulled>> {
-  const {
-    settings: { data },
-    args: [source = ''],
-    cwd,
-    catalogue,
-  } = call
+  const { cwd, catalogue } = call
+  const { data } = call.settings
+  const [source = ''] = call.args
   const deps = { ...lakeWorld(call, how.own ? 'restore' : 'pull'), web: webOf(call), onFile: fileProgress(call) }
   const pulled = await pull({ root: data, source, cwd, catalogue, ...how }, deps)
   return { document: pulled, words: () => `${data} ${how.own ? restored(pulled) : mirrored(pulled)}\n` }

@@ -24,13 +24,9 @@ export const stampCommand = answering({
 The version's files are kept by vacuum; pitlake replay runs the query again over exactly them. Both run on one thread, so
 that sums repeat bit for bit.`,
   answer: async (call) => {
-    const {
-      args: [file = ''],
-      options: { out },
-      settings,
-      catalogue,
-      stderr,
-    } = call
+    const { settings, catalogue, stderr } = call
+    const [file = ''] = call.args
+    const { out } = call.options
     if (out === undefined) throw usage('--out', { expected: 'the Parquet file to write', got: 'nothing' })
     checkEnding(out, stampEndings)
     await openedLake(call)
@@ -52,11 +48,8 @@ export const replayCommand = answering({
   options: { ...timeoutOption },
   details: 'Exit 0: every row is the same, bit for bit. Exit 4: the first difference, or a file that was changed.',
   answer: async (call) => {
-    const {
-      args: [file = ''],
-      settings,
-      stderr,
-    } = call
+    const { settings, stderr } = call
+    const [file = ''] = call.args
     const done = await replay(settings.data, stampedPath(call, file), withinTime(call), programName())
     const { same, version, notes, noted = [] } = done
     for (const note of [...noteTexts(noted, 'terminal'), ...notes]) stderr(`note: ${note}\n`)

@@ -57,13 +57,9 @@ is no number, or the query is not deterministic. Earlier versions are told and d
 
 Example: pitlake stress q.sql --lag 30m,1h,1d --figure 'avg(r) / stddev(r) * sqrt(365)'`,
   answer: async (call) => {
-    const {
-      args: [file = ''],
-      options,
-      settings: { data },
-      catalogue,
-      cwd,
-    } = call
+    const { options, catalogue, cwd } = call
+    const [file = ''] = call.args
+    const { data } = call.settings
     const { figure = '', lag: lags, latency: latencies = [], within, out, plot } = options
     const expected = "SQL of one number over the table result, such as 'avg(r) / stddev(r)'"
     if (figure.trim() === '') throw usage('--figure', { expected, got: 'nothing' })
@@ -103,11 +99,8 @@ function givenIn(call: Stressing, file: string): Given {
 
 /** Tries the figure over exactly the newest version, or that of a stamped result, and pins what came of it. */
 async function stamped(call: Stressing, query: Given, out: string, asked: StressInput): Promise<Stressed> {
-  const {
-    settings: { data: root },
-    catalogue,
-    options,
-  } = call
+  const { catalogue, options } = call
+  const { data: root } = call.settings
   checkEnding(out, stampEndings)
   outFile(out, root).discard()
   const variables = allVariables(call)

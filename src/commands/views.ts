@@ -11,10 +11,8 @@ export const viewsCommand = answering({
   details:
     'fetch, registry and compact do this at their end. Both files hold views and macros only and are replaced\nwhole: open sessions go on with what they opened. docs/views.md describes every object.',
   answer: async (call) => {
-    const {
-      settings: { data },
-      catalogue,
-    } = call
+    const { catalogue } = call
+    const { data } = call.settings
     requireLake(data)
     using ledger = await Ledger.open(data)
     const built = await buildViews(ledger, { catalogue, force: true, deps: lakeWorld(call, 'views') })

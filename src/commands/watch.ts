@@ -108,12 +108,8 @@ function watched({ metrics, registry }: Settings): JobsInput['watches'] {
 /** Publishes to the named destination, at most hourly; null where none is named. */
 function publisher(call: Call, name: string | undefined): JobsInput['publish'] {
   if (name === undefined) return null
-  const {
-    settings: { data: root },
-    catalogue,
-    now,
-    signal,
-  } = call
+  const { catalogue, now, signal } = call
+  const { data: root } = call.settings
   const to = destinationNamed(name, call)
   let last = Number.NEGATIVE_INFINITY
   return async () => {
