@@ -1,20 +1,28 @@
 import { resolve } from 'node:path'
-import { Document } from 'yaml'
+import { Document, stringify } from 'yaml'
 import { type Catalogue, dimensions, type Endpoint, type Resource, standardRule } from '../catalog/catalogue.ts'
 import { exampleRequest, exampleSeries, exportCatalogue } from '../catalog/export.ts'
 import { describeRule } from '../catalog/rule-kinds.ts'
 import type { Link } from '../catalog/schema.ts'
 import { expand, knownValues, matchPaths, refuseUnknown } from '../catalog/series.ts'
-import { usage } from '../errors.ts'
+import { LakeError, usage } from '../errors.ts'
 import { heldSelections } from '../metrics/prepare.ts'
 import { putOut } from '../store/output.ts'
 import { didYouMean, nearPaths, suggestion } from '../suggestion.ts'
 import { formatDuration, formatInstant, type Interval, intervals, unshownInterval } from '../time.ts'
 import { dbtSources } from '../views/dbt.ts'
 import { kinds } from '../kinds.ts'
-import { checkedCatalogue, readContext } from './context.ts'
+import { checkedCatalogue, readContext, settingsOf } from './context.ts'
 import { labelled, type LabelledRow, table } from '../words/table.ts'
-import { answering, type CommandContext, type Input, documentText, talking } from './spec.ts'
+import { answering, type CommandContext, documentText, type Input, talking } from './spec.ts'
+import { existsSync } from 'node:fs'
+import { readListing } from '../catalog/listing.ts'
+import { loadCatalogue } from '../catalog/load.ts'
+import { readGiven } from './given.ts'
+import type { Drift } from '../catalog/drift.ts'
+import { findDrift } from '../metrics/drift.ts'
+import { several } from '../words/figures.ts'
+import { besideWorld } from './world.ts'
 
 const listOptions = {
   '--group LIST': 'first part of the path, by comma',
@@ -42,12 +50,7 @@ export const catalogListCommand = answering({
 
 /** `catalog show PATH`: everything, with an example request. */
 export const catalogShowCommand = answering({
-  args: {
-    '<path>': {
-      kind: kinds.list('metrics'),
-      about: 'as in `catalog list`, or a resource: issuers, assets, products, …',
-    },
-  },
+  args: { '<path>': ['as in `catalog list`, or a resource: issuers, assets, products, …', kinds.list('metrics')] },
   options: {},
   answer: async ({ args: [path = ''], catalogue }) => {
     const resource = catalogue.resources.get(path)
@@ -225,4 +228,88 @@ function ruleLines(endpoint: Endpoint): (readonly [string, string])[] {
     }
   }
   return [...lines].map(([text, held]) => ['available', lines.size === 1 ? text : `${held.join(', ')}: ${text}`])
+}
+
+/** `catalog import FILE`: a provider's own listing becomes a user catalogue file. */
+export const catalogImportCommand = talking({
+  args: { '<file>': 'the listing' },
+  options: {
+    '--out FILE': ['the user catalogue file to write', 'my-endpoints.yaml'],
+    '--all': 'also paths that do not end in _pit',
+    '--force': 'overwrite the file',
+    // Not an answer: the file that it overwrites may be one that the config names, and broken.
+    '--json': 'one JSON document on stdout',
+  },
+  details:
+    'Endpoints that the catalogue has already are left out; unknown keys are kept under `extra`.\nName the written file in pitlake.yaml: `catalogs: [my-endpoints.yaml]`.',
+  run: async (call) => {
+    const { options, cwd, stdout } = call
+    const [file = ''] = call.args
+    const { out, all, force, json } = options
+    const target = resolve(cwd, out)
+    if (existsSync(target) && !force)
+      throw usage(out, { expected: 'no such file yet', got: 'one', next: 'use --force to overwrite' })
+    const settings = settingsOf(call)
+    const others = settings.catalogs.filter((path) => path !== target)
+    const { endpoints } = loadCatalogue(others)
+    const listed = readListing(file, readGiven(call, file, 'a readable listing'))
+    const pit = listed.filter((row) => all || row.path.endsWith('_pit'))
+    const fresh = pit.filter((row) => !endpoints.has(row.path))
+    const [known, added, skipped] = [pit.length - fresh.length, fresh.length, listed.length - pit.length]
+    if (added > 0) {
+      const header = `# Endpoints imported from ${file.split('/').at(-1)}; name this file under \`catalogs:\` in pitlake.yaml.\n`
+      const text = header + stringify({ endpoints: fresh }, { lineWidth: 0, aliasDuplicateObjects: false })
+      loadCatalogue(others, undefined, [{ name: out, text }])
+      await putOut(target, text, settings.data, '--out')
+    }
+    const words = `${listed.length} listed, ${known} known already, ${skipped} not point-in-time, ${added} added`
+    const document = { listed: listed.length, known, added, skipped, file: added > 0 ? out : null }
+    stdout(json ? documentText(document) : `${words}${added > 0 ? ` to ${out}` : ''}\n`)
+  },
+})
+
+/** `catalog drift`: the catalogue against what the provider lists now. */
+export const catalogDriftCommand = answering({
+  options: {
+    '--file FILE': 'a saved listing, instead of asking the provider',
+    '--path PATH': ['where below /v1/metrics/ the provider lists its endpoints', 'endpoints'],
+    '--all': 'also listed paths that do not end in _pit',
+    '--strict': 'exit code 4 when anything differs',
+  },
+  details:
+    'One request. A parameter of which the listing says nothing has not changed; placeholders without a real\nname are reported apart. `catalog import` turns a saved listing into catalogue rows.',
+  answer: async (call) => {
+    const { settings, catalogue, options } = call
+    const { file, path, all, strict } = options
+    const text = file === undefined ? '' : readGiven(call, file, 'a readable listing', `--file ${file}`)
+    const listing = file === undefined ? null : { name: file, text }
+    const drift = await findDrift({ settings, catalogue, file: listing, path, all }, besideWorld(call))
+    return { document: drift, words: () => driftInWords(drift), error: strict ? driftVerdict(drift) : null }
+  },
+})
+
+function countDrift({ gone, changed, ...rest }: Drift): number {
+  return rest.new.length + gone.length + changed.length
+}
+
+function driftVerdict(drift: Drift): LakeError | null {
+  const count = countDrift(drift)
+  if (count === 0) return null
+  const subject = `the provider's listing differs in ${several(count, 'endpoint')}`
+  return new LakeError('integrity', { subject, next: 'see the report; `pitlake catalog import` adds new ones' })
+}
+
+function driftInWords(drift: Drift): string {
+  const { listed, catalogued, gone, changed, unmapped } = drift
+  const differing = changed.flatMap(({ path, changes }) =>
+    changes.map(({ parameter, added, removed }) => {
+      const parts = [...added.map((value) => `+${value}`), ...removed.map((value) => `-${value}`)]
+      return `${path}: ${parameter} ${parts.join(' ')}`
+    }),
+  )
+  const unnamed = `${unmapped.length} placeholders have no real name yet (metrics.paths)`
+  const rows = { new: drift.new, gone, changed: differing, unmapped: unmapped.length > 0 ? [unnamed] : [] }
+  const lines = Object.entries(rows).flatMap(([label, own]) => own.map((text) => [label, text] as const))
+  const none = countDrift(drift) === 0 ? 'no drift\n' : ''
+  return `${listed} listed, ${catalogued} in the catalogue\n${labelled(lines, 10)}${none}`
 }

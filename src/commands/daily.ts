@@ -24,7 +24,7 @@ import {
   talking,
 } from './spec.ts'
 import { statusCommand } from './status.ts'
-import { vacuumCommand } from './vacuum.ts'
+import { vacuumCommand } from './upkeep.ts'
 import { usualBudget, verifyCommand } from './verify.ts'
 import { lakeWorld, noProvider, providersOf, requireLake } from './world.ts'
 

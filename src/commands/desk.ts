@@ -17,26 +17,16 @@ import { beforeLeaving } from './leave.ts'
 import { memoryBound } from './query.ts'
 import type { Call } from './spec.ts'
 
+const ledgerAbout = 'where coverage, gaps, violations, requests, runs and versions stand under as_of: as_of, or now'
+
 /** The options of every command that answers many questions. */
 export const deskOptions = (timeout: string) =>
   ({
-    '--timeout TIME': {
-      kind: kinds.span('90s or 10m', true),
-      about: 'cancel an answer that takes longer: 90s, 10m',
-      default: timeout,
-    },
+    '--timeout TIME': ['cancel an answer that takes longer: 90s, 10m', kinds.span('90s or 10m', true), timeout],
     '--memory SIZE': ['memory of DuckDB, for all answers together', '2GB'],
-    '--spill SIZE': {
-      kind: kinds.size,
-      about: 'what DuckDB may put on the disk beside it, for all answers together',
-      default: '16GB',
-    },
+    '--spill SIZE': ['what DuckDB may put on the disk beside it, for all answers together', kinds.size, '16GB'],
     '--threads N': 'threads of DuckDB (default: all cores)',
-    '--ledger WHEN': {
-      kind: kinds.choice(['as_of', 'now']),
-      about: 'where coverage, gaps, violations, requests, runs and versions stand under as_of: as_of, or now',
-      default: 'as_of',
-    },
+    '--ledger WHEN': [ledgerAbout, kinds.choice(['as_of', 'now']), 'as_of'],
   }) as const
 
 /** Whoever answers the questions of a command. */

@@ -2,7 +2,7 @@ import { givenKeys } from '../config/settings.ts'
 import type { HookName } from '../config/health.ts'
 import { LakeError } from '../errors.ts'
 import { Ledger } from '../ledger/ledger.ts'
-import { type Alarms, alarmsOf, type UpstreamDifference, newAlarms } from '../report/alarms.ts'
+import { type Alarms, alarmsOf, newAlarms, type UpstreamDifference } from '../report/alarms.ts'
 import { patience } from '../report/freshness.ts'
 import { judgedReasons } from '../report/status.ts'
 import { isBegun } from '../store/begin.ts'
@@ -10,11 +10,12 @@ import { waitForLock } from '../store/lock.ts'
 import { redact } from '../secrets/secrets.ts'
 import { formatInstant } from '../time.ts'
 import { instantNow } from './context.ts'
-import { runHook } from './run-hook.ts'
 import { standingNow } from './shows.ts'
 import type { Call, Deps } from './spec.ts'
 import { scripted } from './violations.ts'
 import { lakeWorld } from './world.ts'
+import { spawn } from 'node:child_process'
+import { beforeLeaving } from './leave.ts'
 
 /** The hooks of one process, run one after the other beside its work. */
 export interface OpenHooks {
@@ -127,3 +128,80 @@ export function keylessOf(env: Deps['env'], keys: readonly string[]): Record<str
 }
 
 const ours = /^(?:PITLAKE_.*|AWS_(?:ACCESS_KEY_ID|SECRET_ACCESS_KEY|SESSION_TOKEN))$/i
+
+/** One hook as it is run. */
+interface HookRun {
+  /** A line for the shell, or a program and its arguments. */
+  readonly command: string | readonly string[]
+  readonly folder: string
+  readonly env: Readonly<Record<string, string>>
+  /** Seconds. */
+  readonly limit: number
+  /** From then on it gets only a few seconds. */
+  readonly signal: AbortSignal
+}
+
+/** What a run that was told to stop waits for at most. */
+const lastSeconds = 5
+const graceMs = 2000
+const mostWords = 2000
+
+/**
+ * Runs a hook in a process group of its own with the facts on its standard input; null where it ended well, else what is
+ * to be said of it. Nothing of the group outlives its first process, nor the limit.
+ */
+export async function runHook({ command, folder, env, limit, signal }: HookRun, facts: string): Promise<string | null> {
+  const [file = '', ...args] = typeof command === 'string' ? ['/bin/sh', '-c', command] : command
+  const child = spawn(file, args, { cwd: folder, env, detached: true, stdio: ['pipe', 'ignore', 'pipe'] })
+  const kill = (how: NodeJS.Signals): void => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, how)
+    } catch {
+      // It has ended.
+    }
+  }
+  const { promise, resolve } = Promise.withResolvers<string | null>()
+  let said = ''
+  let overdue: number | null = null
+  const ended = (words: string | null): void => {
+    const last = said.trim().split('\n').at(-1) ?? ''
+    resolve(words === null || last === '' ? words : `${words}: ${last}`)
+  }
+  const within = (seconds: number): void => {
+    after(seconds * 1000, () => {
+      overdue ??= seconds
+      kill('SIGTERM')
+    })
+    after(seconds * 1000 + graceMs, () => kill('SIGKILL'))
+    after(seconds * 1000 + 2 * graceMs, () => resolve(`is still there after ${seconds} s, and cannot be ended`))
+  }
+  const stopped = (): void => within(Math.min(limit, lastSeconds))
+  const forget = beforeLeaving(() => kill('SIGKILL'))
+  child.stdin.on('error', () => undefined)
+  child.stdin.end(facts)
+  child.stderr.on('data', (part: Buffer) => void (said = (said + part.toString()).slice(-mostWords)))
+  child.on('error', ({ message }) => resolve(`cannot be run: ${message}`))
+  child.on('exit', (code, how) => {
+    kill('SIGKILL')
+    const bad = code === 0 ? null : `ended with ${how ?? `exit code ${code}`}`
+    const words = overdue === null ? bad : `took longer than ${overdue} s`
+    child.on('close', () => ended(words))
+    // Whoever left the group may hold on to the pipe.
+    after(graceMs, () => ended(words))
+  })
+  within(limit)
+  if (signal.aborted) stopped()
+  signal.addEventListener('abort', stopped)
+  try {
+    return await promise
+  } finally {
+    signal.removeEventListener('abort', stopped)
+    forget()
+    child.stderr.destroy()
+    child.unref()
+  }
+}
+
+function after(ms: number, what: () => void): void {
+  AbortSignal.timeout(ms).addEventListener('abort', what)
+}

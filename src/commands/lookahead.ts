@@ -1,12 +1,12 @@
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { z } from 'zod'
-import { usage, LakeError } from '../errors.ts'
-import { jsonText, jsonOf } from '../json.ts'
+import { LakeError, usage } from '../errors.ts'
+import { jsonOf, jsonText } from '../json.ts'
 import { givenThat } from '../lookahead/assumed.ts'
 import { folded } from '../results/folded.ts'
 import type { TrialInput } from '../lookahead/runs.ts'
-import { openWorlds, changedPoints } from '../lookahead/world.ts'
+import { changedPoints, openWorlds } from '../lookahead/world.ts'
 import { kinds } from '../kinds.ts'
 import { gone, proveFunction, Raised } from '../lookahead/function.ts'
 import { type Difference, type LookaheadProof, proveNoLookahead } from '../lookahead/lookahead.ts'
@@ -19,10 +19,11 @@ import { realDisk } from '../store/disk.ts'
 import type { Engine } from '../store/engine.ts'
 import { temporaryFolder } from '../store/files.ts'
 import { withinTime } from './context.ts'
-import { setOption } from './flags.ts'
+import { setOption, variablesOf } from './query.ts'
 import { judged, readGiven, stampedPath } from './given.ts'
-import { variablesOf } from './query.ts'
 import { answering, type Deps, showLive, type Typed } from './spec.ts'
+
+const tolerated = kinds.number('a number from 0 to 1', (value) => value >= 0 && value < 1)
 
 /** `lookahead FILE.sql`: proves or disproves that a query looks ahead. */
 export const lookaheadCommand = answering({
@@ -31,11 +32,7 @@ export const lookaheadCommand = answering({
     '--ts COL': ['the column with the instant of each row', 'ts'],
     '--labels LIST': 'columns that may look ahead, by comma: what a model is to learn',
     '--cutoffs N': 'how many times it runs without a part of the future (default: 50; 5 where its plan proves it)',
-    '--tolerance X': {
-      kind: kinds.number('a number from 0 to 1', (value) => value >= 0 && value < 1),
-      about: 'relative difference of doubles that counts as none',
-      default: '0',
-    },
+    '--tolerance X': ['relative difference of doubles that counts as none', tolerated, '0'],
     '--explain': 'tell every reason of a proof from the plan, however many',
     '--function': 'FILE is the name of a function, whose program is on standard input and output',
     ...setOption,

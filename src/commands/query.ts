@@ -10,32 +10,70 @@ import { limited, type RunDeps } from '../query/run.ts'
 import { endings, formatOf, formats, type Sink, type WriteOptions } from '../query/write.ts'
 import { formatDuration } from '../time.ts'
 import { visibleLines } from '../visible.ts'
-import { kinds } from '../kinds.ts'
+import { type Kind, kinds } from '../kinds.ts'
 import { settingsOf } from './context.ts'
-import { knowledgeFlags, knowledgeOf, type setOption } from './flags.ts'
 import { beforeLeaving, leave } from './leave.ts'
-import type { Deps, Input, Typed } from './spec.ts'
+import type { Deps, Input, OptionSpec, OptionTable, Typed } from './spec.ts'
+import type { Knowledge } from '../query/question.ts'
+import { camel, knowledgeOptions, type Options } from '../query/options.ts'
+import { readOptions } from '../query/read-options.ts'
+
+/** The flags of a table of options; what is a session variable on a command line has none. */
+export function flagsOf(table: Options): OptionTable {
+  const rows = Object.entries(table).flatMap(([name, { flag, set, about, kind, choices }]): [string, OptionSpec][] => {
+    if (set === true) return []
+    const flags = `--${name.replaceAll('_', '-')}${flag === undefined ? '' : ` ${flag}`}`
+    if (flag === undefined) return [[flags, { about }]]
+    const many = kind === 'list' || kind === 'choices' || kind === 'metrics'
+    const words: Kind['words'] = name === 'assets' || name === 'metrics' ? name : choices
+    // Read with the others, in the words of every door; here it is told what may be offered.
+    const offered = { ...kinds.text, name: many ? 'list' : words ? 'choice' : 'text', ...(words && { words }) } as const
+    return [[flags, { about, kind: offered, ...(many && { repeatable: true }) }]]
+  })
+  return Object.fromEntries(rows)
+}
+
+/** What a command line said of a table of options: texts, for whoever reads them. */
+export function givenOptions(table: Options, said: object): Readonly<Record<string, unknown>> {
+  const options = new Map(Object.entries(said))
+  return Object.fromEntries(
+    Object.keys(table).map((name) => {
+      const given: unknown = options.get(camel(name))
+      return [camel(name), Array.isArray(given) ? (given.length === 0 ? undefined : given.join(',')) : given]
+    }),
+  )
+}
+
+/** Session variables, each by its name. */
+export const setOption = {
+  '--set NAME=VALUE': {
+    kind: kinds.pair('name=value', /^[A-Za-z_]\w*$/),
+    about: 'a session variable: backfill=rule, registry_backfill=true',
+    repeatable: true,
+  },
+} as const
+
+/** The flags of a state of knowledge. */
+export const knowledgeFlags = { ...flagsOf(knowledgeOptions), ...setOption }
+
+/** The state of knowledge that flags name. */
+export function knowledgeOf({ options }: Input): Knowledge {
+  return readOptions(knowledgeOptions, givenOptions(knowledgeOptions, options), 'terminal')
+}
 
 /** The options of every command that runs SQL on a lake. */
 export const queryOptions = {
-  '--format FORMAT': {
-    kind: kinds.choice(formats),
-    about: `${formats.join(', ')} (default: by the name of --out, else table)`,
-  },
+  '--format FORMAT': [`${formats.join(', ')} (default: by the name of --out, else table)`, kinds.choice(formats)],
   '--out FILE': 'write the result to a file; it appears whole or not at all',
   '--compat': 'Parquet for small readers: plain pages and types',
   '--safe-csv': "CSV for spreadsheets: ' before a text that one would run as a formula",
   ...knowledgeFlags,
-  '--rows N': {
-    kind: kinds.count(0, 'a whole number, 0 for all'),
-    about: 'rows of a table to show; 0 shows all',
-    default: '100',
-  },
+  '--rows N': ['rows of a table to show; 0 shows all', kinds.count(0, 'a whole number, 0 for all'), '100'],
   '--width N': 'places on a line of a table (default: the terminal, else 80)',
-  '--timeout TIME': { kind: kinds.span('90s or 10m', true), about: 'cancel the query after 90s, 10m …' },
+  '--timeout TIME': ['cancel the query after 90s, 10m …', kinds.span('90s or 10m', true)],
   '--threads N': 'threads of DuckDB (default: all cores)',
   '--memory SIZE': 'memory of DuckDB: 2GB (default: its own)',
-}
+} as const
 
 /** A call of such a command. */
 export type Querying = Typed<typeof queryOptions>

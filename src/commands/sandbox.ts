@@ -48,30 +48,17 @@ function addressesOf(url: string) {
   return { metrics_url: url, metrics_key, registry_url: `${url}/registry/v1`, registry_key }
 }
 
+const port = kinds.number('a port, 0 to 65535', (n) => Number.isInteger(n) && n >= 0 && n <= 65_535)
+const speeds = kinds.number('a number, 0 or more', (n) => Number.isFinite(n) && n >= 0)
+
 /** `sandbox`: serves the local provider until it is told to stop. */
 export const sandboxCommand = talking({
   options: {
-    '--port N': {
-      kind: kinds.number('a port, 0 to 65535', (n) => Number.isInteger(n) && n >= 0 && n <= 65_535),
-      about: 'port to listen on; 0 takes a free one',
-      default: '0',
-    },
-    '--seed N': {
-      kind: kinds.number('a whole number', (n) => Number.isSafeInteger(n) && n >= 0),
-      about: 'which world: the same seed gives the same data',
-      default: '1',
-    },
+    '--port N': ['port to listen on; 0 takes a free one', port, '0'],
+    '--seed N': ['which world: the same seed gives the same data', kinds.count(0), '1'],
     '--now TIME': 'start its clock at this instant instead of the real one',
-    '--speed X': {
-      kind: kinds.number('a number, 0 or more', (n) => Number.isFinite(n) && n >= 0),
-      about: 'run its clock X times as fast; 0 stops it',
-      default: '1',
-    },
-    '--registry-scale SIZE': {
-      kind: kinds.choice(scales),
-      about: 'demo (about 400 products) or full (5,800)',
-      default: 'demo',
-    },
+    '--speed X': ['run its clock X times as fast; 0 stops it', speeds, '1'],
+    '--registry-scale SIZE': ['demo (about 400 products) or full (5,800)', kinds.choice(scales), 'demo'],
     '--no-computed-at': 'points without computed_at',
     '--no-metadata': 'do not tell which assets and values each path takes',
     '--unfinished': 'show points of unfinished intervals',

@@ -12,11 +12,14 @@ export interface OptionSpec {
   readonly repeatable?: true
 }
 
+/** The same said shortly: what it is for, then its kind, its default, or both. */
+type ShortSpec = readonly [about: string, kindOrDefault: Kind | string, usual?: string]
+
 /**
- * Options by their flags as typed, `--port N`, `-v, --verbose`, and what each is for, maybe with its default: drives `--help`,
- * parser and reference. Arguments likewise: `<file>`, `[id...]`.
+ * Options by their flags as typed, `--port N`, `-v, --verbose`, and what each is for: drives `--help`, parser and reference.
+ * Arguments likewise: `<file>`, `[id...]`.
  */
-export type OptionTable = Readonly<Record<string, string | readonly [about: string, usual: string] | OptionSpec>>
+export type OptionTable = Readonly<Record<string, string | ShortSpec | OptionSpec>>
 
 type Camel<Text extends string> = Text extends `${infer Head}-${infer Rest}`
   ? `${Head}${Capitalize<Camel<Rest>>}`
@@ -27,7 +30,9 @@ type NameOf<Flags> = Flags extends `${string}--no-${infer Rest}`
   : Flags extends `${string}--${infer Rest}`
     ? Camel<FirstWord<Rest>>
     : never
-type TakenBy<Flags, Spec> = Spec extends { readonly kind: Kind<infer Value> }
+type TakenBy<Flags, Spec> = Spec extends
+  | { readonly kind: Kind<infer Value> }
+  | readonly [string, Kind<infer Value>, string?]
   ? Value
   : Flags extends `${string}--${string} ${infer Word}`
     ? Word extends keyof NamedKinds
@@ -36,7 +41,7 @@ type TakenBy<Flags, Spec> = Spec extends { readonly kind: Kind<infer Value> }
     : boolean
 type ValueOf<Flags, Spec> = Spec extends { readonly repeatable: true }
   ? readonly TakenBy<Flags, Spec>[]
-  : Spec extends { readonly default: string } | readonly [string, string]
+  : Spec extends { readonly default: string } | readonly [string, string] | readonly [string, Kind, string]
     ? TakenBy<Flags, Spec>
     : TakenBy<Flags, Spec> extends boolean
       ? boolean
@@ -173,8 +178,10 @@ export function optionsOf(spec: CommandSpec): readonly OptionRow[] {
 export function optionRows(table: OptionTable): readonly OptionRow[] {
   return Object.entries(table).map(([flags, told]) => {
     if (typeof told === 'string') return { flags, kind: kindOf(flags), about: told }
-    const spec: OptionSpec = 'about' in told ? told : { about: told[0], default: told[1] }
-    return { flags, kind: kindOf(flags), ...spec }
+    if ('about' in told) return { flags, kind: kindOf(flags), ...told }
+    const [about, first, second] = told
+    const [kind, usual] = typeof first === 'string' ? [kindOf(flags), first] : [first, second]
+    return { flags, kind, about, ...(usual !== undefined && { default: usual }) }
   })
 }
 

@@ -6,11 +6,13 @@ import type { OutFile } from '../store/output.ts'
 import { openQuery } from '../query/lake.ts'
 import { type Note, noteTexts } from '../query/note.ts'
 import { type AskedQuestion, judgeQuestion } from '../query/question.ts'
-import { type ResultWriting, sendFile, type WrittenResult, writeFile, writeTo } from '../query/write.ts'
+import { type ResultWriting, sendFile, writeFile, writeTo, type WrittenResult } from '../query/write.ts'
 import {
-  type Querying,
   dataFolder,
+  flagsOf,
+  givenOptions,
   outputOf,
+  type Querying,
   queryOptions,
   sessionOptions,
   standardOutput,
@@ -21,6 +23,9 @@ import {
 import { beforeLeaving } from './leave.ts'
 import { readGiven } from './given.ts'
 import { talking, type Typed } from './spec.ts'
+import { existsSync } from 'node:fs'
+import { gridOptions, panelOptions } from '../query/options.ts'
+import { type Decisions, panelSpec, panelSql } from '../query/panel.ts'
 
 /** `sql`: one query, a script, or a session at a prompt. */
 export const sqlCommand = talking({
@@ -103,4 +108,40 @@ async function session(call: Querying, history = join(homedir(), '.pitlake_histo
     sleep: call.sleep,
     historyFile: resolve(call.cwd, history),
   })
+}
+
+const describedOptions = { ...gridOptions, ...panelOptions }
+
+/** `panel`: decisions × metrics, one column each. */
+export const panelCommand = talking({
+  options: {
+    '--decisions FILE':
+      'CSV or Parquet with the columns asset and ts (only ts with --universe); all its columns are kept',
+    ...flagsOf(describedOptions),
+    '--explain': 'print the SQL instead of running it',
+    ...queryOptions,
+  },
+  details: [
+    'A zone-less ts is UTC. Each decision comes back once, in the order of the file.',
+    '',
+    "Example: pitlake panel --calendar 2024-01-01,2024-07-01,1d --assets BTC,ETH --metrics 'supply/current_pit' --out panel.parquet",
+  ].join('\n'),
+  run: async (call) => {
+    const { decisions, explain } = call.options
+    const given = givenOptions(describedOptions, call.options)
+    const panel = panelSpec(
+      given,
+      'terminal',
+      decisions === undefined ? undefined : decisionsIn(resolve(call.cwd, decisions)),
+    )
+    const sql = panelSql(panel)
+    if (explain) return call.stdout(`${sql.decisions};\n${sql.query};\n`)
+    await writeAnswer(call, { panel })
+  },
+})
+
+/** The file of the decisions. */
+function decisionsIn(path: string): Decisions {
+  if (!existsSync(path)) throw usage('--decisions', { expected: 'a CSV or Parquet file', got: `no file ${path}` })
+  return { kind: 'file', path }
 }

@@ -14,31 +14,24 @@ import { outFile, putOut } from '../store/output.ts'
 import { formatDuration, parseDuration } from '../time.ts'
 import { whole } from '../words/figures.ts'
 import { table } from '../words/table.ts'
-import { withinTime, timeoutOption } from './context.ts'
-import { knowledgeFlags } from './flags.ts'
+import { timeoutOption, withinTime } from './context.ts'
+import { checkEnding, knowledgeFlags } from './query.ts'
 import { judged, readGiven, stampedPath } from './given.ts'
-import { checkEnding } from './query.ts'
 import { answering, type Call, showLive } from './spec.ts'
 import { allVariables, stampEndings } from './stamp.ts'
 import { lakeWorld, openedLake } from './world.ts'
 
+const part = kinds.number('a number such as 0.5', (value) => value >= 0 && value < 1000)
+const later = kinds.listOf({ name: 'span', read: lagOf })
+const toAct = kinds.listOf({ name: 'span', read: (flag, text) => timeOf(flag, text) })
+const lags = `how much later points come: times such as 30m, and ${quantiles.join(', ')} of the lags that were seen`
+
 const stressOptions = {
   '--figure SQL': 'one number over the rows, which are the table result: avg(r) / stddev(r)',
-  '--lag LIST': {
-    kind: kinds.listOf({ name: 'span', read: lagOf }),
-    about: `how much later points come: times such as 30m, and ${quantiles.join(', ')} of the lags that were seen`,
-    default: `${quantiles.join(',')},30m,1h`,
-  },
-  '--latency LIST': {
-    kind: kinds.listOf({ name: 'span', read: timeOf }),
-    about: 'how much more time is needed to act: 15m,1h',
-  },
-  '--vintages N': { kind: kinds.count(0), about: 'how many earlier versions of the lake to try', default: '3' },
-  '--within SHARE': {
-    kind: kinds.number('a number such as 0.5', (value) => value >= 0 && value < 1000),
-    about: 'the part of itself by which the figure may move',
-    default: '0.5',
-  },
+  '--lag LIST': [lags, later, `${quantiles.join(',')},30m,1h`],
+  '--latency LIST': ['how much more time is needed to act: 15m,1h', toAct],
+  '--vintages N': ['how many earlier versions of the lake to try', kinds.count(0), '3'],
+  '--within SHARE': ['the part of itself by which the figure may move', part, '0.5'],
   ...knowledgeFlags,
   '--out FILE': 'also stamp the outcome into a Parquet file, which pitlake replay tries again',
   '--plot FILE': 'also draw the figures, as SVG',

@@ -3,25 +3,21 @@ import type { CommandEntry, CommandSpec, ListedCommand } from './spec.ts'
 /** `ends`: the exit codes that it may end with beside 0, 1 and 2, a digit each. */
 type Row = readonly [name: string, summary: string, ends: string, module: () => Promise<object>]
 
-/** Modules of several commands. */
+/** Modules of several commands, and one that tells of all. */
 const catalog = () => import('./catalog.ts')
+const copies = () => import('./copies.ts')
 const registry = () => import('./registry.ts')
-const look = () => import('./registry-look.ts')
 const stamp = () => import('./stamp.ts')
+const upkeep = () => import('./upkeep.ts')
 const violations = () => import('./violations.ts')
-const copies = () => import('./pull.ts')
+const completion = async () => (await import('./completion.ts')).completions(commandTable)
 
 /** The commands by the task that they are for. */
 const tasks: Readonly<Record<string, readonly Row[]>> = {
   'To begin': [
     ['init', 'Write a commented pitlake.yaml and .env.example.', '6', () => import('./init.ts')],
     ['sandbox', 'Serve both APIs locally with synthetic data: on 127.0.0.1.', '', () => import('./sandbox.ts')],
-    [
-      'completion',
-      'Have a shell complete command lines: bash, zsh or fish.',
-      '',
-      async () => (await import('./completion.ts')).completions(commandTable),
-    ],
+    ['completion', 'Have a shell complete command lines: bash, zsh or fish.', '', completion],
   ],
   'To bring data': [
     ['plan', 'What a fetch would ask, and what it would cost.', '467', () => import('./plan.ts')],
@@ -43,7 +39,7 @@ const tasks: Readonly<Record<string, readonly Row[]>> = {
   ],
   'To ask': [
     ['sql', 'Run SQL on the lake: one query, a script, or a session at a prompt.', '456', () => import('./sql.ts')],
-    ['panel', 'Decisions × metrics: the latest value knowable at each decision.', '456', () => import('./panel.ts')],
+    ['panel', 'Decisions × metrics: the latest value knowable at each decision.', '456', () => import('./sql.ts')],
     ['serve', 'Answer queries and panels over HTTP; read-only, until stopped.', '4', () => import('./serve.ts')],
     [
       'mcp',
@@ -54,15 +50,15 @@ const tasks: Readonly<Record<string, readonly Row[]>> = {
     ['catalog list', 'List endpoints; by path, interval or dimension.', '', catalog],
     ['catalog show', 'Everything about one endpoint or resource.', '', catalog],
     ['catalog export', 'Every endpoint in full, as JSON; or for dbt.', '6', catalog],
-    ['registry get', 'One record: the provider now beside the lake.', '3456', look],
-    ['registry list', 'A list: the provider now beside the lake.', '3456', look],
+    ['registry get', 'One record: the provider now beside the lake.', '3456', registry],
+    ['registry list', 'A list: the provider now beside the lake.', '3456', registry],
   ],
   'To prove a result': [
     ['lookahead', 'Prove or disprove that a query looks ahead.', '456', () => import('./lookahead.ts')],
     ['stress', 'Run a query under longer lags and at earlier versions.', '4567', () => import('./stress.ts')],
     ['stamp', 'Run a query and pin all that its result was made from.', '4567', stamp],
     ['replay', 'Run a stamped result again and compare it bit for bit.', '45', stamp],
-    ['explain-change', 'Which commit and which points changed a result.', '456', () => import('./explain-change.ts')],
+    ['explain-change', 'Which commit and which points changed a result.', '456', stamp],
   ],
   'To trust the lake': [
     ['status', 'Whether the lake can be trusted today.', '46', () => import('./status.ts')],
@@ -75,15 +71,15 @@ const tasks: Readonly<Record<string, readonly Row[]>> = {
     ['doctor', 'Find what is wrong with a lake and say the remedy.', '34567', () => import('./doctor.ts')],
   ],
   'To keep it in order': [
-    ['views', 'Make lake.duckdb and lake.sql anew; also after a lake was moved.', '46', () => import('./views.ts')],
-    ['compact', 'Merge small files; re-date points by changed rules.', '4567', () => import('./compact.ts')],
-    ['vacuum', 'Remove superseded files; a dry run without --yes.', '467', () => import('./vacuum.ts')],
+    ['views', 'Make lake.duckdb and lake.sql anew; also after a lake was moved.', '46', upkeep],
+    ['compact', 'Merge small files; re-date points by changed rules.', '4567', upkeep],
+    ['vacuum', 'Remove superseded files; a dry run without --yes.', '467', upkeep],
     ['catalog check', 'Validate the catalogue and the config.', '', catalog],
-    ['catalog drift', 'Compare the catalogue with what the provider lists.', '3456', () => import('./drift.ts')],
-    ['catalog import', "Add endpoints from a provider's own listing.", '6', () => import('./import.ts')],
+    ['catalog drift', 'Compare the catalogue with what the provider lists.', '3456', catalog],
+    ['catalog import', "Add endpoints from a provider's own listing.", '6', catalog],
   ],
   'To share and keep copies': [
-    ['publish', 'Write the lake as Delta tables, to a folder or a bucket.', '34567', () => import('./publish.ts')],
+    ['publish', 'Write the lake as Delta tables, to a folder or a bucket.', '34567', copies],
     ['pull', 'Mirror a lake: only what is missing travels.', '34567', copies],
     ['backup', 'Keep the lake a second time, beside any job.', '34567', copies],
     ['restore', 'Make a lake from a backup: every file is checked.', '34567', copies],
