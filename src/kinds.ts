@@ -120,14 +120,22 @@ const named = {
   N: count(),
   SECONDS: count(),
   DURATION: span('7d or 12h'),
+  TIME: instant,
   LIST: list(),
 } as const
+
+/** Lists of what a catalogue or a lake knows, by the options that take them. */
+const known: Readonly<Record<string, Kind>> = {
+  '--paths LIST': list('metrics'),
+  '--assets LIST': list('assets'),
+  '--resources LIST': list('resources'),
+}
 
 /** The kinds that flags name, by their words. */
 export type NamedKinds = typeof named
 
-/** The kind that flags such as `--out FILE` name themselves; a text where they name another. */
+/** The kind that flags such as `--out FILE`, or an argument such as `<file>`, name themselves; a text where they name another. */
 export function kindOf(flags: string): Kind {
-  const [, word = ''] = / ([A-Z]+)$/.exec(flags) ?? []
-  return Object.entries(named).find(([name]) => name === word)?.[1] ?? text
+  const [, word = ''] = /(?: |^[<[])(\w+)[^ ]*$/.exec(flags) ?? []
+  return known[flags] ?? Object.entries(named).find(([name]) => name === word.toUpperCase())?.[1] ?? text
 }

@@ -214,7 +214,7 @@ describe('the habits', () => {
     ['src/net/ask.ts', "import { request } from 'undici'", 'src/net/http.ts'],
     ['src/ledger/views.ts', "const db = await import('@duckdb/node-api')", 'src/store/engine.ts'],
     ['src/ledger/journal.ts', "import { DatabaseSync } from 'node:sqlite'", 'src/ledger/ledger.ts'],
-    ['src/commands/sql.ts', "import { spawn } from 'node:child_process'", 'src/commands/run-hook.ts'],
+    ['src/commands/sql.ts', "import { spawn } from 'node:child_process'", 'src/commands/hooks.ts'],
     ['src/metrics/plan.ts', "import { Worker } from 'node:worker_threads'", 'nobody'],
     ['src/metrics/plan.ts', "import process from 'node:process'", 'src/main.ts'],
   ])('an owner: %s: %s', (path, line, owner) => {

@@ -1,20 +1,28 @@
 import { resolve } from 'node:path'
-import { Document } from 'yaml'
+import { Document, stringify } from 'yaml'
 import { type Catalogue, dimensions, type Endpoint, type Resource, standardRule } from '../catalog/catalogue.ts'
 import { exampleRequest, exampleSeries, exportCatalogue } from '../catalog/export.ts'
 import { describeRule } from '../catalog/rule-kinds.ts'
 import type { Link } from '../catalog/schema.ts'
 import { expand, knownValues, matchPaths, refuseUnknown } from '../catalog/series.ts'
-import { usage } from '../errors.ts'
+import { LakeError, usage } from '../errors.ts'
 import { heldSelections } from '../metrics/prepare.ts'
 import { putOut } from '../store/output.ts'
 import { didYouMean, nearPaths, suggestion } from '../suggestion.ts'
 import { formatDuration, formatInstant, type Interval, intervals, unshownInterval } from '../time.ts'
 import { dbtSources } from '../views/dbt.ts'
 import { kinds } from '../kinds.ts'
-import { checkedCatalogue, readContext } from './context.ts'
+import { checkedCatalogue, readContext, settingsOf } from './context.ts'
 import { labelled, type LabelledRow, table } from '../words/table.ts'
-import { answering, type CommandContext, type Input, documentText, talking } from './spec.ts'
+import { answering, type CommandContext, documentText, type Input, talking } from './spec.ts'
+import { existsSync } from 'node:fs'
+import { readListing } from '../catalog/listing.ts'
+import { loadCatalogue } from '../catalog/load.ts'
+import { readGiven } from './given.ts'
+import type { Drift } from '../catalog/drift.ts'
+import { findDrift } from '../metrics/drift.ts'
+import { several } from '../words/figures.ts'
+import { besideWorld } from './world.ts'
 
 const listOptions = {
   '--group LIST': 'first part of the path, by comma',
@@ -25,15 +33,13 @@ const listOptions = {
 } as const
 
 /** `catalog list`: one line per endpoint. */
-export const listEndpointsCommand = answering({
-  name: 'catalog list',
-  ends: [],
-  args: [{ name: 'glob', kind: kinds.list('metrics'), about: 'paths, `*` as a glob: `indicators/*`', many: true }],
+export const catalogListCommand = answering({
+  args: { '[glob...]': { kind: kinds.list('metrics'), about: 'paths, `*` as a glob: `indicators/*`' } },
   options: listOptions,
-  answer: async (input, { catalogue }, deps) => {
-    const found = filtered(catalogue, input)
+  answer: async ({ args, options, catalogue, stderr }) => {
+    const found = filtered(catalogue, args, options)
     const words = (): string => {
-      deps.stderr(`${found.length} of ${catalogue.endpoints.size} endpoints\n`)
+      stderr(`${found.length} of ${catalogue.endpoints.size} endpoints\n`)
       const rows = found.map((one) => [one.path, one.intervals.join(' '), extras(one), describeStandard(one)])
       return table(['path', 'intervals', 'takes', 'available'], rows)
     }
@@ -43,22 +49,13 @@ export const listEndpointsCommand = answering({
 })
 
 /** `catalog show PATH`: everything, with an example request. */
-export const showEndpointCommand = answering({
-  name: 'catalog show',
-  ends: [],
-  args: [
-    {
-      name: 'path',
-      kind: kinds.list('metrics'),
-      about: 'as in `catalog list`, or a resource: issuers, assets, products, …',
-      required: true,
-    },
-  ],
+export const catalogShowCommand = answering({
+  args: { '<path>': ['as in `catalog list`, or a resource: issuers, assets, products, …', kinds.list('metrics')] },
   options: {},
-  answer: async (input, { catalogue }) => {
-    const resource = catalogue.resources.get(input.args[0] ?? '')
+  answer: async ({ args: [path = ''], catalogue }) => {
+    const resource = catalogue.resources.get(path)
     if (resource) return { document: resource, words: () => describeResource(resource) }
-    const endpoint = pick(catalogue, input.args[0] ?? '')
+    const endpoint = pick(catalogue, path)
     const exported = exportCatalogue(catalogue).find((row) => row.path === endpoint.path)
     const document = { ...exported, source: endpoint.source, example: exampleRequest(catalogue, endpoint) }
     return { document, words: () => description(catalogue, endpoint) }
@@ -66,9 +63,7 @@ export const showEndpointCommand = answering({
 })
 
 /** `catalog export`: every endpoint in full. */
-export const exportCatalogueCommand = talking({
-  name: 'catalog export',
-  ends: [6],
+export const catalogExportCommand = talking({
   options: {
     '--json': 'the form without --dbt; accepted for symmetry',
     '--dbt': 'a sources.yml for dbt 1.10 and later instead',
@@ -77,48 +72,40 @@ export const exportCatalogueCommand = talking({
   details: `--dbt lists every view of the lake with its columns, their types and what is true of them, and a table for each
 endpoint and interval that is selected in the config, else held, with the freshness that its availability rule foresees.
 The profile attaches lake.duckdb as lake: docs/orchestration.md.`,
-  run: async (input, deps) => {
-    const { settings, catalogue } = await readContext(input, deps)
-    const { dbt, out: file } = input.options
-    if (dbt && input.options.json)
-      throw usage('--dbt', { expected: 'no --json beside it', got: 'both', next: 'leave one out' })
+  run: async (call) => {
+    const { options, cwd, settings, catalogue, stdout } = await readContext(call)
+    const { dbt, out: file, json } = options
+    if (dbt && json) throw usage('--dbt', { expected: 'no --json beside it', got: 'both', next: 'leave one out' })
     const text = dbt ? await dbtText({ settings, catalogue }) : documentText(exportCatalogue(catalogue))
-    if (file === undefined) deps.stdout(text)
-    else await putOut(resolve(deps.cwd, file), text, settings.data, '--out')
+    if (file === undefined) stdout(text)
+    else await putOut(resolve(cwd, file), text, settings.data, '--out')
   },
 })
 
 async function dbtText({ settings, catalogue }: CommandContext): Promise<string> {
   const selections = settings.select.length > 0 ? settings.select : await heldSelections(settings, catalogue)
   const sources = await dbtSources(catalogue, expand(catalogue, selections))
-  const head = ' Made by `pitlake catalog export --dbt`; make it anew rather than change it.'
   const document = new Document(sources, { aliasDuplicateObjects: false, schema: 'yaml-1.1' })
-  document.commentBefore = head
+  document.commentBefore = ' Made by `pitlake catalog export --dbt`; make it anew rather than change it.'
   return document.toString({ lineWidth: 0 })
 }
 
 /** `catalog check`: the whole catalogue and config, all problems at once. */
-export const checkCatalogueCommand = answering({
-  name: 'catalog check',
-  ends: [],
-  args: [{ name: 'file', about: 'further catalogue files to check', many: true }],
+export const catalogCheckCommand = answering({
+  args: { '[file...]': 'further catalogue files to check' },
   options: {},
-  answer: async (input, { settings }, deps) => {
-    const files = input.args.map((file) => resolve(deps.cwd, file))
+  answer: async ({ args, settings, cwd }) => {
+    const files = args.map((file) => resolve(cwd, file))
     const catalogue = await checkedCatalogue([...new Set([...settings.catalogs, ...files])])
     expand(catalogue, settings.select)
-    const stated = [...catalogue.endpoints.values()].filter((e) => standardRule(e).basis === 'stated').length
-    const facts = {
-      endpoints: catalogue.endpoints.size,
-      stated_rules: stated,
-      resources: catalogue.resources.size,
-      links: catalogue.links.map(describeLink),
-      digest: catalogue.digest,
+    const stated_rules = [...catalogue.endpoints.values()].filter((e) => standardRule(e).basis === 'stated').length
+    const [endpoints, resources] = [catalogue.endpoints.size, catalogue.resources.size]
+    const links = catalogue.links.map(describeLink)
+    const found = `${endpoints} endpoints (${stated_rules} with a stated availability rule), ${resources} registry resources`
+    return {
+      document: { endpoints, stated_rules, resources, links, digest: catalogue.digest },
+      words: () => `${links.map((link) => `link ${link}\n`).join('')}${found}, no problems\n`,
     }
-    const links = facts.links.map((link) => `link ${link}\n`).join('')
-    const words = (): string =>
-      `${links}${facts.endpoints} endpoints (${stated} with a stated availability rule), ${facts.resources} registry resources, no problems\n`
-    return { document: facts, words }
   },
 })
 
@@ -128,31 +115,30 @@ function describeLink(link: Link): string {
   return `${link.metricAsset} = ${target}${from}${link.until === null ? '' : ` until ${formatInstant(link.until)}`}`
 }
 
-function filtered(catalogue: Catalogue, { args, options }: Input<typeof listOptions>): Endpoint[] {
-  const { group: groups } = options
-  const given = dimensions.map(({ many }) => ({ many, values: options[many] }))
-  const found = matchPaths(catalogue, args.length > 0 ? args : ['*'])
-  for (const { many, values = [] } of given) refuseUnknown(`--${many}`, values, knownValues(catalogue, many))
-  refuseUnknown('--group', groups ?? [], [...new Set([...catalogue.endpoints.values()].map(groupOf))])
-  return found.filter(
-    (endpoint) =>
-      (groups === undefined || groups.includes(groupOf(endpoint))) &&
-      given.every(({ many, values }) => {
-        const own: readonly string[] = endpoint[many]
-        return values === undefined || values.some((value) => own.includes(value))
-      }),
+function filtered(
+  catalogue: Catalogue,
+  paths: readonly string[],
+  options: Input<typeof listOptions>['options'],
+): Endpoint[] {
+  const { endpoints } = catalogue
+  const groupOf = ({ path }: Endpoint): string => path.split('/')[0] ?? ''
+  const tests = [
+    { name: 'group', known: [...new Set([...endpoints.values()].map(groupOf))], of: (one: Endpoint) => [groupOf(one)] },
+    ...dimensions.map(({ many }) => {
+      return { name: many, known: knownValues(catalogue, many), of: (one: Endpoint): readonly string[] => one[many] }
+    }),
+  ] as const
+  for (const { name, known } of tests) refuseUnknown(`--${name}`, options[name] ?? [], known)
+  return matchPaths(catalogue, paths.length > 0 ? paths : ['*']).filter((endpoint) =>
+    tests.every(({ name, of }) => options[name]?.some((value) => of(endpoint).includes(value)) ?? true),
   )
 }
 
-function groupOf(endpoint: Endpoint): string {
-  return endpoint.path.split('/')[0] ?? ''
-}
-
-function pick(catalogue: Catalogue, path: string): Endpoint {
-  const endpoint = catalogue.endpoints.get(path)
+function pick({ endpoints, resources }: Catalogue, path: string): Endpoint {
+  const endpoint = endpoints.get(path)
   if (endpoint) return endpoint
-  const resource = suggestion(path, [...catalogue.resources.keys()])
-  const near = resource === undefined ? nearPaths(path, [...catalogue.endpoints.keys()]) : [resource]
+  const resource = suggestion(path, [...resources.keys()])
+  const near = resource === undefined ? nearPaths(path, [...endpoints.keys()]) : [resource]
   const next = didYouMean(near, 'see `pitlake catalog list`')
   throw usage(`catalog show ${path}`, { expected: 'a path of the catalogue', got: path, next })
 }
@@ -168,62 +154,65 @@ function extras(endpoint: Endpoint): string {
 }
 
 function description(catalogue: Catalogue, endpoint: Endpoint): string {
-  const { defaults, intervals: own, placeholders, exchanges, tolerance } = endpoint
-  const takes = [
-    endpoint.since && 'since',
-    endpoint.until && 'until',
-    endpoint.format && 'format',
-    endpoint.timestampFormat && 'timestamp format',
-  ]
+  const {
+    defaults,
+    intervals: own,
+    placeholders,
+    exchanges,
+    tolerance,
+    since,
+    until,
+    format,
+    timestampFormat,
+  } = endpoint
+  const takes = { since, until, format, 'timestamp format': timestampFormat }
   const unnamed = 'map the path in pitlake.yaml (metrics.paths) before a real provider is asked'
-  const rows: readonly LabelledRow[] = [
+  const mapped = exchanges.some((id) => catalogue.placeholderExchanges.has(id))
+  return `${endpoint.path}\n${indented([
     ['about', endpoint.about],
     own.length === 0 && ['intervals', 'none; the whole series comes each time'],
     ...dimensions
       .filter(({ many }) => endpoint[many].length > 0)
       .map(({ one, many }) => [many, `${endpoint[many].join(', ')}  (default ${defaults[one]})`] as const),
-    ['takes', takes.filter((name) => name !== false).join(', ')],
+    [
+      'takes',
+      Object.entries(takes)
+        .flatMap(([name, is]) => (is ? [name] : []))
+        .join(', '),
+    ],
     ...Object.entries(endpoint.params).map(([key, value]) => ['param', `${key}=${value}`] as const),
     ...ruleLines(endpoint),
     placeholders.length > 0 && ['placeholder', `${placeholders.join(', ')}: ${unnamed}`],
-    exchanges.some((id) => catalogue.placeholderExchanges.has(id)) && [
-      'placeholder',
-      'exchange ids: map them in pitlake.yaml (metrics.exchanges)',
-    ],
+    mapped && ['placeholder', 'exchange ids: map them in pitlake.yaml (metrics.exchanges)'],
     ['overlap', endpoint.overlap],
     ['tolerance', tolerance === null ? 'the larger of 2 days and 3 intervals' : formatDuration(tolerance)],
     ...Object.entries(endpoint.extra).map(([key, value]) => [key, JSON.stringify(value)] as const),
     ['series', exampleSeries(endpoint)],
     ['request', exampleRequest(catalogue, endpoint)],
     ['from', endpoint.source],
-  ]
-  return `${endpoint.path}\n${indented(rows)}`
+  ])}`
 }
 
 function indented(rows: readonly LabelledRow[]): string {
-  return labelled(
-    rows.map((row) => row && [`  ${row[0]}`, row[1]]),
-    15,
-  )
+  const inside = rows.map((row): LabelledRow => row && [`  ${row[0]}`, row[1]])
+  return labelled(inside, 15)
 }
 
 /** A registry resource as people read it. */
 function describeResource(resource: Resource): string {
-  const fields = Object.entries(resource.fields).map(([name, field]) => {
-    const keys = field.keys.length === 1 && field.keys[0] === name ? '' : `, found under ${field.keys.join(' or ')}`
-    const values = field.values.length === 0 ? '' : `: ${field.values.join(', ')}${field.open ? ' (can grow)' : ''}`
-    return `    ${name.padEnd(20)} ${field.to === null ? field.kind : `reference to ${field.to}`}${values}${keys}`
+  const fields = Object.entries(resource.fields).map(([name, { keys, values, open, to, kind }]) => {
+    const under = keys.length === 1 && keys[0] === name ? '' : `, found under ${keys.join(' or ')}`
+    const of = values.length === 0 ? '' : `: ${values.join(', ')}${open ? ' (can grow)' : ''}`
+    return `    ${name.padEnd(20)} ${to === null ? kind : `reference to ${to}`}${of}${under}\n`
   })
   const embeds = Object.entries({ ...resource.holds, ...resource.embeds }).map(([key, table]) => `${key} -> ${table}`)
-  const detail = resource.detail ? `, detail ${resource.path}/{id}` : ', no detail'
-  const rows = [
+  return `${resource.name}\n${indented([
     ['entity', resource.entity],
-    ['list', `${resource.path}${detail}`],
+    ['list', `${resource.path}${resource.detail ? `, detail ${resource.path}/{id}` : ', no detail'}`],
     ['filters', resource.filters.join(', ')],
     ['embeds', embeds.join(', ') || 'nothing'],
     ['from', resource.source],
-  ] as const
-  return `${resource.name}\n${indented(rows)}  fields\n${fields.map((line) => `${line}\n`).join('')}`
+  ])}  fields\n${fields.join('')}`
 }
 
 /** One line per distinct rule, with the intervals that it holds for. */
@@ -239,4 +228,88 @@ function ruleLines(endpoint: Endpoint): (readonly [string, string])[] {
     }
   }
   return [...lines].map(([text, held]) => ['available', lines.size === 1 ? text : `${held.join(', ')}: ${text}`])
+}
+
+/** `catalog import FILE`: a provider's own listing becomes a user catalogue file. */
+export const catalogImportCommand = talking({
+  args: { '<file>': 'the listing' },
+  options: {
+    '--out FILE': ['the user catalogue file to write', 'my-endpoints.yaml'],
+    '--all': 'also paths that do not end in _pit',
+    '--force': 'overwrite the file',
+    // Not an answer: the file that it overwrites may be one that the config names, and broken.
+    '--json': 'one JSON document on stdout',
+  },
+  details:
+    'Endpoints that the catalogue has already are left out; unknown keys are kept under `extra`.\nName the written file in pitlake.yaml: `catalogs: [my-endpoints.yaml]`.',
+  run: async (call) => {
+    const { options, cwd, stdout } = call
+    const [file = ''] = call.args
+    const { out, all, force, json } = options
+    const target = resolve(cwd, out)
+    if (existsSync(target) && !force)
+      throw usage(out, { expected: 'no such file yet', got: 'one', next: 'use --force to overwrite' })
+    const settings = settingsOf(call)
+    const others = settings.catalogs.filter((path) => path !== target)
+    const { endpoints } = loadCatalogue(others)
+    const listed = readListing(file, readGiven(call, file, 'a readable listing'))
+    const pit = listed.filter((row) => all || row.path.endsWith('_pit'))
+    const fresh = pit.filter((row) => !endpoints.has(row.path))
+    const [known, added, skipped] = [pit.length - fresh.length, fresh.length, listed.length - pit.length]
+    if (added > 0) {
+      const header = `# Endpoints imported from ${file.split('/').at(-1)}; name this file under \`catalogs:\` in pitlake.yaml.\n`
+      const text = header + stringify({ endpoints: fresh }, { lineWidth: 0, aliasDuplicateObjects: false })
+      loadCatalogue(others, undefined, [{ name: out, text }])
+      await putOut(target, text, settings.data, '--out')
+    }
+    const words = `${listed.length} listed, ${known} known already, ${skipped} not point-in-time, ${added} added`
+    const document = { listed: listed.length, known, added, skipped, file: added > 0 ? out : null }
+    stdout(json ? documentText(document) : `${words}${added > 0 ? ` to ${out}` : ''}\n`)
+  },
+})
+
+/** `catalog drift`: the catalogue against what the provider lists now. */
+export const catalogDriftCommand = answering({
+  options: {
+    '--file FILE': 'a saved listing, instead of asking the provider',
+    '--path PATH': ['where below /v1/metrics/ the provider lists its endpoints', 'endpoints'],
+    '--all': 'also listed paths that do not end in _pit',
+    '--strict': 'exit code 4 when anything differs',
+  },
+  details:
+    'One request. A parameter of which the listing says nothing has not changed; placeholders without a real\nname are reported apart. `catalog import` turns a saved listing into catalogue rows.',
+  answer: async (call) => {
+    const { settings, catalogue, options } = call
+    const { file, path, all, strict } = options
+    const text = file === undefined ? '' : readGiven(call, file, 'a readable listing', `--file ${file}`)
+    const listing = file === undefined ? null : { name: file, text }
+    const drift = await findDrift({ settings, catalogue, file: listing, path, all }, besideWorld(call))
+    return { document: drift, words: () => driftInWords(drift), error: strict ? driftVerdict(drift) : null }
+  },
+})
+
+function countDrift({ gone, changed, ...rest }: Drift): number {
+  return rest.new.length + gone.length + changed.length
+}
+
+function driftVerdict(drift: Drift): LakeError | null {
+  const count = countDrift(drift)
+  if (count === 0) return null
+  const subject = `the provider's listing differs in ${several(count, 'endpoint')}`
+  return new LakeError('integrity', { subject, next: 'see the report; `pitlake catalog import` adds new ones' })
+}
+
+function driftInWords(drift: Drift): string {
+  const { listed, catalogued, gone, changed, unmapped } = drift
+  const differing = changed.flatMap(({ path, changes }) =>
+    changes.map(({ parameter, added, removed }) => {
+      const parts = [...added.map((value) => `+${value}`), ...removed.map((value) => `-${value}`)]
+      return `${path}: ${parameter} ${parts.join(' ')}`
+    }),
+  )
+  const unnamed = `${unmapped.length} placeholders have no real name yet (metrics.paths)`
+  const rows = { new: drift.new, gone, changed: differing, unmapped: unmapped.length > 0 ? [unnamed] : [] }
+  const lines = Object.entries(rows).flatMap(([label, own]) => own.map((text) => [label, text] as const))
+  const none = countDrift(drift) === 0 ? 'no drift\n' : ''
+  return `${listed} listed, ${catalogued} in the catalogue\n${labelled(lines, 10)}${none}`
 }

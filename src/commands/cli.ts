@@ -1,12 +1,26 @@
 import { setTimeout } from 'node:timers/promises'
-import { type Complaint, exitCode, LakeError, usage } from '../errors.ts'
+import { exitCode, exitMeanings, LakeError, usage } from '../errors.ts'
+import { refusalIn } from '../door/refusal.ts'
 import { NotWhereNamed } from '../query/refusal.ts'
 import { hint } from '../suggestion.ts'
 import { visible, visibleLines } from '../visible.ts'
+import { wrapped } from '../words/table.ts'
 import { leave } from './leave.ts'
 import { programVersion } from './program.ts'
-import { type CommandSpec, type Deps, type Input, documentText, type Tell } from './spec.ts'
-import { commandTable, type CommandEntry } from './table.ts'
+import { type CommandEntry, type Deps, documentText, type ListedCommand, type Tell, type Typed } from './spec.ts'
+import { commandTable } from './table.ts'
+
+/** The world of this process, but for what is said. */
+export function ownWorld(): Omit<Deps, 'stdout' | 'stderr' | 'live' | 'isTerminal' | 'signal'> {
+  return {
+    now: Date.now,
+    elapsed: () => performance.now(),
+    sleep: async (ms, signal) => setTimeout(ms, undefined, signal ? { signal } : {}).catch(() => undefined),
+    random: Math.random,
+    env: process.env,
+    cwd: process.cwd(),
+  }
+}
 
 /** Runs one command line with the real world behind it; returns the exit code. */
 export async function runCommandLine(argv: readonly string[]): Promise<number> {
@@ -21,11 +35,7 @@ export async function runCommandLine(argv: readonly string[]): Promise<number> {
   process.stderr.on('error', () => undefined)
   let printed = false
   const deps: Deps = {
-    now: Date.now,
-    elapsed: () => performance.now(),
-    sleep: async (ms, signal) => setTimeout(ms, undefined, signal ? { signal } : {}).catch(() => undefined),
-    random: Math.random,
-    env: process.env,
+    ...ownWorld(),
     stdout: (text) => {
       printed ||= text !== ''
       process.stdout.write(visibleLines(text))
@@ -34,13 +44,16 @@ export async function runCommandLine(argv: readonly string[]): Promise<number> {
     live: (text) => void process.stderr.write(`\r\u001b[K${visible(text)}`),
     isTerminal: process.stderr.isTTY && !process.env['NO_COLOR'],
     signal: stop.signal,
-    cwd: process.cwd(),
   }
   try {
     return (await dispatch(argv, deps)) ?? 0
   } catch (error) {
-    const clean = await cleaner(deps)
-    report(error, deps, clean)
+    const [{ redact }, { givenKeys }] = await Promise.all([
+      import('../secrets/secrets.ts'),
+      import('../config/settings.ts'),
+    ])
+    const clean = (text: string): string => redact(text, givenKeys(deps.env))
+    for (const line of clean(wordsOf(error, deps)).split('\n')) deps.stderr(`pitlake: ${line}\n`)
     if (argv.includes('--json') && !printed) deps.stdout(clean(failure(error)))
     return exitCode(error)
   } finally {
@@ -91,53 +104,48 @@ export async function dispatch(argv: readonly string[], deps: Deps): Promise<num
   const command = await entry.load()
   const flags = rest.slice(0, rest.includes('--') ? rest.indexOf('--') : rest.length)
   if (flags.includes('--help') || flags.includes('-h')) return deps.stdout(helpText(command))
-  const input = parseCommand(command, rest)
-  if (command.asks !== true) return perform(command, input, deps)
+  const typed = { ...parseCommand(command, rest), ...deps }
+  if (command.asks !== true) return perform(command, typed)
   const { withProvider } = await import('./on-demand.ts')
-  return withProvider(input, deps, async (own) => perform(command, input, own))
+  return withProvider(typed, async (own) => perform(command, own))
 }
 
 /** Has a command do its work and says what it answers. */
-async function perform(command: CommandSpec, input: Input, deps: Deps): Promise<number | void> {
+async function perform(command: ListedCommand, typed: Typed): Promise<number | void> {
   try {
-    if (command.recorded !== true) return await answered(command, input, deps, () => undefined)
+    if (command.recorded !== true) return await answered(command, typed, () => undefined)
     const { withHooks } = await import('./recorded.ts')
-    return await withHooks(command.name, input, deps, async (tell) => await answered(command, input, deps, tell))
+    return await withHooks(command.name, typed, async (tell) => await answered(command, typed, tell))
   } catch (error) {
     if (exitCode(error) !== 1 && !(error instanceof NotWhereNamed)) throw error
     const [{ explained }, { settingsOf }] = await Promise.all([import('./explained.ts'), import('./context.ts')])
-    throw await explained(error, command.name, settingsOf(input, deps).data)
+    throw await explained(error, command.name, settingsOf(typed).data)
   }
 }
 
-async function answered(command: CommandSpec, input: Input, deps: Deps, tell: Tell): Promise<number | void> {
-  if ('run' in command) return command.run(input, deps, tell)
+async function answered(command: ListedCommand, typed: Typed, tell: Tell): Promise<number | void> {
+  if ('run' in command) return command.run(typed, tell)
   const { readContext } = await import('./context.ts')
-  const { document, words, error = null, code } = await command.answer(input, await readContext(input, deps), deps)
+  const { document, words, error = null, code } = await command.answer(await readContext(typed))
   tell(document)
-  deps.stdout('json' in input.options && input.options.json === true ? documentText(document) : words())
+  typed.stdout('json' in typed.options && typed.options.json === true ? documentText(document) : words())
   if (error !== null) throw error
   return code
 }
 
 function findEntry(first: string, second: string | undefined): CommandEntry {
-  const exact =
-    commandTable.find((entry) => entry.name === `${first} ${second ?? ''}`) ??
-    commandTable.find((entry) => entry.name === first)
+  const named = (name: string): CommandEntry | undefined => commandTable.find((entry) => entry.name === name)
+  const exact = named(`${first} ${second ?? ''}`) ?? named(first)
   if (exact) return exact
-  const group = commandTable
-    .filter((entry) => entry.name.startsWith(`${first} `))
-    .map((entry) => entry.name.slice(first.length + 1))
+  const words = commandTable.map((entry) => entry.name.split(' '))
+  const group = words.flatMap(([one, two]) => (one === first && two !== undefined ? [two] : []))
   if (group.length > 0) {
     const got = second === undefined || second.startsWith('-') ? 'nothing' : second
     throw usage(`pitlake ${first}`, { expected: `one of ${group.join(', ')}`, got, next: hint(second ?? '', group) })
   }
-  const names = [...new Set(commandTable.map((entry) => entry.name.split(' ')[0] ?? ''))]
-  throw usage(`pitlake ${first}`, {
-    expected: `a command (${names.join(', ')})`,
-    got: first,
-    next: hint(first, names) ?? 'see `pitlake --help`',
-  })
+  const names = [...new Set(words.map(([one = '']) => one))]
+  const next = hint(first, names) ?? 'see `pitlake --help`'
+  throw usage(`pitlake ${first}`, { expected: `a command (${names.join(', ')})`, got: first, next })
 }
 
 function listing(usageLine: string, entries: readonly CommandEntry[]): string {
@@ -151,47 +159,28 @@ function listing(usageLine: string, entries: readonly CommandEntry[]): string {
 }
 
 function overview(): string {
+  const codes = `Exit codes: ${Object.entries(exitMeanings)
+    .map(([code, means]) => `${code} ${means}`)
+    .join('; ')}.`
   return [
     'pitlake: a research data lake that cannot lie about time',
     '',
     listing('Usage: pitlake <command> [options]', commandTable),
     'Every command has --help, --config FILE and --data DIR.',
-    'Exit codes: 0 done, 1 unexpected, 2 usage or configuration, 3 not authorised,',
-    '            4 integrity, 5 stopped early and resumable, 6 finished but some',
-    '            windows failed, or the disk is full or read-only, 7 another job is',
-    '            at work.',
+    ...wrapped(codes, 12),
     '',
   ].join('\n')
 }
 
 /** The document of a run that ended before it had one of its own. */
 function failure(error: unknown): string {
-  const said = error instanceof Error ? error.message : String(error)
-  const { kind, complaints } =
-    error instanceof LakeError ? error : { kind: 'unexpected', complaints: [{ subject: said }] }
-  const told = complaints.map(({ subject, expected, got, next }: Complaint) => ({ subject, expected, got, next }))
-  return documentText({ error: { kind, exit_code: exitCode(error), complaints: told } })
+  const { kind, complaints } = refusalIn(error)
+  return documentText({ error: { kind, exit_code: exitCode(error), complaints } })
 }
 
-/** Takes every key out of a text; loaded only where there is something to tell. */
-async function cleaner(deps: Deps): Promise<(text: string) => string> {
-  const [{ redact }, { givenKeys }] = await Promise.all([
-    import('../secrets/secrets.ts'),
-    import('../config/settings.ts'),
-  ])
-  const keys = givenKeys(deps.env)
-  return (text) => redact(text, keys)
-}
-
-function report(error: unknown, deps: Deps, clean: (text: string) => string): void {
-  const verbose = deps.env['PITLAKE_LOG'] === 'debug'
-  const text =
-    error instanceof LakeError && !verbose
-      ? error.message
-      : error instanceof Error
-        ? (error.stack ?? error.message)
-        : String(error)
-  for (const line of clean(text).split('\n')) deps.stderr(`pitlake: ${line}\n`)
+function wordsOf(error: unknown, { env }: Deps): string {
+  if (!(error instanceof Error)) return String(error)
+  return error instanceof LakeError && env['PITLAKE_LOG'] !== 'debug' ? error.message : (error.stack ?? error.message)
 }
 
 /** A reader that closed the pipe (`| head`) is no error. */

@@ -6,13 +6,13 @@ import { applySettings, resolveSettings, type Settings } from '../config/setting
 import { refuseSlips } from '../metrics/assets.ts'
 import { heldSelections } from '../metrics/prepare.ts'
 import { kinds } from '../kinds.ts'
-import { formatInstant, intervals } from '../time.ts'
-import type { CommandContext, Deps, Input, OptionValues } from './spec.ts'
+import { formatInstant, type Instant, intervals } from '../time.ts'
+import type { Call, CommandContext, Deps, Input, OptionValues, Typed } from './spec.ts'
 
 /** The flags that select series; the same for `plan` and `fetch`. */
 export const selectionOptions = {
-  '--paths LIST': { kind: kinds.list('metrics'), about: 'endpoints, by comma, `*` as a glob' },
-  '--assets LIST': { kind: kinds.list('assets'), about: 'asset ids, by comma' },
+  '--paths LIST': 'endpoints, by comma, `*` as a glob',
+  '--assets LIST': 'asset ids, by comma',
   '--intervals LIST': {
     kind: kinds.list(intervals),
     about: `${intervals.join(', ')} or '*' (default: 24h, else the coarsest)`,
@@ -20,8 +20,8 @@ export const selectionOptions = {
   '--currencies LIST': { kind: kinds.list(['native', 'usd']), about: "native, usd or '*' (default: native)" },
   '--exchanges LIST': "exchange ids or '*' (default: aggregated, else the first)",
   '--networks LIST': "networks or '*' (default: eth)",
-  '--since TIME': { kind: kinds.instant, about: 'first t to bring, a date or an instant, UTC' },
-  '--until TIME': { kind: kinds.instant, about: 'end of the range of t, exclusive' },
+  '--since TIME': 'first t to bring, a date or an instant, UTC',
+  '--until TIME': 'end of the range of t, exclusive',
 } as const
 
 /** And those that bound what is asked of them. */
@@ -33,20 +33,27 @@ export const boundingOptions = {
 type Selecting = OptionValues<typeof selectionOptions>
 
 /** What flags, environment and config file say together. */
-export function settingsOf(input: Input, { env, cwd }: Pick<Deps, 'env' | 'cwd'>): Settings {
-  const flags = { config: input.options.config, data: input.options.data }
-  return resolveSettings({ flags, env, cwd })
+export function settingsOf({ options: { config, data }, env, cwd }: Placed): Settings {
+  return resolveSettings({ flags: { config, data }, env, cwd })
 }
+
+/** A command line where it was typed. */
+type Placed = Input & Pick<Deps, 'env' | 'cwd'>
 
 /** Whether to say more. */
-export function isVerbose(input: Input, { env }: Pick<Deps, 'env'>): boolean {
-  return input.options.verbose || env['PITLAKE_LOG'] === 'debug'
+export function isVerbose({ options, env }: Typed): boolean {
+  return options.verbose || env['PITLAKE_LOG'] === 'debug'
 }
 
-/** Settings and catalogue of this call. */
-export async function readContext(input: Input, deps: Pick<Deps, 'env' | 'cwd'>): Promise<CommandContext> {
-  const settings = settingsOf(input, deps)
-  return { settings, catalogue: applySettings(await checkedCatalogue(settings.catalogs), settings) }
+/** The instant of a call, in Unix seconds. */
+export function instantNow({ now }: Pick<Deps, 'now'>): Instant {
+  return Math.floor(now() / 1000)
+}
+
+/** A call with its settings and catalogue. */
+export async function readContext<Own extends Placed>(call: Own): Promise<Own & CommandContext> {
+  const settings = settingsOf(call)
+  return { ...call, settings, catalogue: applySettings(await checkedCatalogue(settings.catalogs), settings) }
 }
 
 /** The built-in catalogue with these files, if the lake has room for them: for the built-in one alone it has. */
@@ -64,24 +71,19 @@ export function rangeOf({ since, until }: Pick<Selecting, 'since' | 'until'>): P
 }
 
 /** What ends a run: a signal, or `--timeout`, in seconds. */
-export function withinTime(
-  { options: { timeout } }: Input<typeof timeoutOption>,
-  { signal, sleep }: Deps,
-): Pick<Deps, 'signal' | 'sleep'> {
-  return { signal: AbortSignal.any([signal, AbortSignal.timeout(timeout * 1000)]), sleep }
+export function withinTime({ options, signal, sleep }: Typed<typeof timeoutOption>): Pick<Deps, 'signal' | 'sleep'> {
+  return { signal: AbortSignal.any([signal, AbortSignal.timeout(options.timeout * 1000)]), sleep }
 }
 
 /** How long a command that runs stamped queries may take. */
-export const timeoutOption = { '--timeout SECONDS': { about: 'give up after so long', default: '3600' } } as const
+export const timeoutOption = { '--timeout SECONDS': ['give up after so long', '3600'] } as const
 
 /**
  * What the flags and the config file select: flags for paths, assets or dimensions make a selection of
  * their own, without them `select` holds, without that what the lake holds; since and until only narrow it.
  */
-export async function selectionsOf(
-  { options }: Input<typeof selectionOptions>,
-  { settings, catalogue }: CommandContext,
-): Promise<readonly Selection[]> {
+export async function selectionsOf(call: Call<typeof selectionOptions>): Promise<readonly Selection[]> {
+  const { options, settings, catalogue } = call
   const { since, until } = rangeOf(options)
   const { assets } = options
   const named = (['paths', ...dimensions.map(({ many }) => many)] as const).map((key) => [key, options[key]] as const)
@@ -92,28 +94,19 @@ export async function selectionsOf(
     ? settings.select
     : [{ ...Object.fromEntries(named), assets: assets ?? assetsOf(settings), exact }]
   const base = own.length > 0 ? own : await heldSelections(settings, catalogue)
-  if (base.length === 0)
-    throw usage('nothing is selected', {
-      next: 'name assets (`--assets BTC,ETH`) or write `select:` into pitlake.yaml',
-    })
-  return base.map((selection) => ({ ...selection, ...narrowed(selection, since, until) }))
+  const next = 'name assets (`--assets BTC,ETH`) or write `select:` into pitlake.yaml'
+  if (base.length === 0) throw usage('nothing is selected', { next })
+  return base.map((one) => ({
+    ...one,
+    since: since === undefined ? one.since : Math.max(since, one.since ?? since),
+    until: until === undefined ? one.until : Math.min(until, one.until ?? until),
+  }))
 }
 
 /** Flags that name no assets take those of the config file. */
 function assetsOf(settings: Settings): readonly string[] {
   const assets = [...new Set(settings.select.flatMap((selection) => selection.assets))]
-  if (assets.length === 0)
-    throw usage('--assets', { expected: 'asset ids', got: 'none', next: 'for example `--assets BTC,ETH`' })
+  const next = 'for example `--assets BTC,ETH`'
+  if (assets.length === 0) throw usage('--assets', { expected: 'asset ids', got: 'none', next })
   return assets
-}
-
-function narrowed(
-  selection: Selection,
-  since: number | undefined,
-  until: number | undefined,
-): Pick<Selection, 'since' | 'until'> {
-  return {
-    since: since === undefined ? selection.since : Math.max(since, selection.since ?? since),
-    until: until === undefined ? selection.until : Math.min(until, selection.until ?? until),
-  }
 }

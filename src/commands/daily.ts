@@ -13,19 +13,18 @@ import { fetchCommand } from './fetch.ts'
 import { parseCommand } from './parse.ts'
 import { answerPlan, planCommand } from './plan.ts'
 import { bytes, whole } from '../words/figures.ts'
-import { syncCommand } from './registry.ts'
+import { registrySyncCommand } from './registry.ts'
 import {
-  type CommandAnswer,
   type AnsweringSpec,
-  type CommandContext,
+  type Call,
+  type CommandAnswer,
   type Deps,
-  type Input,
   documentText,
   type OptionTable,
   talking,
 } from './spec.ts'
 import { statusCommand } from './status.ts'
-import { vacuumCommand } from './vacuum.ts'
+import { vacuumCommand } from './upkeep.ts'
 import { usualBudget, verifyCommand } from './verify.ts'
 import { lakeWorld, noProvider, providersOf, requireLake } from './world.ts'
 
@@ -40,10 +39,8 @@ interface StepEnd {
 
 /** What the steps work with. */
 interface Day {
-  readonly input: Input
-  readonly deps: Deps
+  readonly call: Call
   readonly dry: boolean
-  readonly context: CommandContext
   /** APIs that are neither set up nor in the lake, with the variable that is missing. */
   readonly absent: ReadonlyMap<'metrics' | 'registry', string>
 }
@@ -53,8 +50,6 @@ const vacuumKeep = '30d'
 
 /** `daily`: what cron calls. */
 export const dailyCommand = talking({
-  name: 'daily',
-  ends: [3, 4, 5, 6, 7],
   recorded: true,
   asks: true,
   options: {
@@ -64,38 +59,33 @@ export const dailyCommand = talking({
   },
   details: `Each step runs whatever the others said and gives one line. Vacuum is a step only with daily.vacuum: true in
 pitlake.yaml; it keeps 30 days. Of several exit codes the first in the order 4, 3, 1, 2, 6, 5, 7, 0 is that of the run.`,
-  run: async (input, deps, tell) => {
-    const day = await begin(input, input.options.dryRun, deps)
-    await refuseMirror(day.context.settings.data)
-    const told: (StepEnd & { step: string })[] = []
-    const scripted = input.options.json
-    for (const one of steps(day)) {
-      const [step] = one
-      const done = deps.signal.aborted ? interrupted : await take(day, one)
-      told.push({ step, ...done })
-      if (!scripted) deps.stdout(`${step.padEnd(14)} ${done.code}  ${done.line}\n`)
+  run: async (typed, tell) => {
+    const { dryRun: dry, json } = typed.options
+    const call = await readContext(typed)
+    const day = { call, dry, absent: absentIn(call) }
+    await refuseMirror(call.settings.data)
+    const told: ({ readonly step: string; readonly exit_code: number } & Omit<StepEnd, 'code'>)[] = []
+    for (const step of steps(day)) {
+      const { code, line, report } = call.signal.aborted ? interrupted : await take(day, step)
+      told.push({ step: step[0], exit_code: code, line, report })
+      if (!json) call.stdout(`${step[0].padEnd(14)} ${code}  ${line}\n`)
     }
-    const code = gravest(told.map((one) => one.code))
-    const list = told.map((one) => ({ step: one.step, exit_code: one.code, line: one.line, report: one.report }))
-    const document = { exit_code: code, steps: list }
+    const document = { exit_code: gravest(told.map((one) => one.exit_code)), steps: told }
     tell(document)
-    if (scripted) deps.stdout(documentText(document))
-    return code
+    if (json) call.stdout(documentText(document))
+    return document.exit_code
   },
 })
 
 const interrupted: StepEnd = { code: 5, line: 'not begun: interrupted; run the same command again', report: null }
 
-async function begin(input: Input, dry: boolean, deps: Deps): Promise<Day> {
-  const context = await readContext(input, deps)
-  const { settings } = context
+function absentIn({ settings }: Call): Day['absent'] {
   const known = providersOf(settings.data)
   const missing = (['metrics', 'registry'] as const).filter(
     (api) => settings[api].url === null && settings[api].key === null && !known.has(api),
   )
-  const absent = new Map(missing.map((api) => [api, `PITLAKE_${api.toUpperCase()}_URL`] as const))
-  if (absent.size === 2) throw noProvider('pitlake daily')
-  return { input, deps, dry, context, absent }
+  if (missing.length === 2) throw noProvider('pitlake daily')
+  return new Map(missing.map((api) => [api, `PITLAKE_${api.toUpperCase()}_URL`]))
 }
 
 /** A step: its name, the API that it asks, what it would do where it only says so, and its work. */
@@ -107,119 +97,105 @@ type Step = readonly [
 ]
 
 function steps(day: Day): Step[] {
-  const { context, dry } = day
-  const page = join(context.settings.data, 'status.html')
-  const fetched = async (): Promise<StepEnd> =>
-    command(day, fetchCommand, [], ({ points_added, requests, version }) => {
-      return `${whole(points_added)} points added with ${whole(requests)} requests, version ${version}`
-    })
-  const planned = async (): Promise<StepEnd> =>
-    command(day, { ...planCommand, answer: answerPlan }, [], ({ requests, credits, points }) => {
-      return `would send ${whole(requests)} requests for ${whole(credits)} credits, about ${whole(points)} points`
-    })
-  const synced = async (): Promise<StepEnd> =>
-    command(day, syncCommand, [], ({ events, opened, updated, closed }) => {
-      return `${whole(events)} events: ${whole(opened)} opened, ${whole(updated)} updated, ${whole(closed)} closed`
-    })
-  const verified = async (): Promise<StepEnd> =>
-    command(day, verifyCommand, [], ({ checked, windows, registry }) => {
-      const asked = registry === null ? '' : `, ${whole(registry.checks.verified)} addresses of the registry`
-      return `${whole(checked.files)} files sound, ${whole(windows.verified)} windows${asked} compared, nothing differs`
-    })
-  const paged = async (): Promise<StepEnd> =>
-    command(day, statusCommand, ['--html', page], ({ trust }) => `${page} written; trust: ${trust}`)
-  const vacuumed = async (): Promise<StepEnd> =>
-    command(day, vacuumCommand, ['--keep', vacuumKeep, ...(dry ? [] : ['--yes'])], ({ data, journal, exports }) => {
-      return `${bytes(data.bytes + journal.bytes + exports.bytes)} ${dry ? 'would be freed' : 'freed'}`
-    })
+  const {
+    call: { settings },
+    dry,
+  } = day
+  const page = join(settings.data, 'status.html')
+  const fetched = typedAs(day, fetchCommand, [], ({ points_added, requests, version }) => {
+    return `${whole(points_added)} points added with ${whole(requests)} requests, version ${version}`
+  })
+  const planned = typedAs(day, { ...planCommand, answer: answerPlan }, [], ({ requests, credits, points }) => {
+    return `would send ${whole(requests)} requests for ${whole(credits)} credits, about ${whole(points)} points`
+  })
+  const synced = typedAs(day, registrySyncCommand, [], ({ events, opened, updated, closed }) => {
+    return `${whole(events)} events: ${whole(opened)} opened, ${whole(updated)} updated, ${whole(closed)} closed`
+  })
+  const verified = typedAs(day, verifyCommand, [], ({ checked, windows, registry }) => {
+    const asked = registry === null ? '' : `, ${whole(registry.checks.verified)} addresses of the registry`
+    return `${whole(checked.files)} files sound, ${whole(windows.verified)} windows${asked} compared, nothing differs`
+  })
+  const paged = typedAs(day, statusCommand, ['--html', page], ({ trust }) => `${page} written; trust: ${trust}`)
+  const really = dry ? [] : ['--yes']
+  const vacuumed = typedAs(day, vacuumCommand, ['--keep', vacuumKeep, ...really], ({ data, journal, exports }) => {
+    return `${bytes(data.bytes + journal.bytes + exports.bytes)} ${dry ? 'would be freed' : 'freed'}`
+  })
   return [
     ['fetch', 'metrics', null, dry ? planned : fetched],
     ['registry sync', 'registry', 'follow the change feed', synced],
     ['views', null, 'be made anew where the lake has moved on', async () => viewed(day)],
-    ['merge', null, null, async () => merged(day)],
+    ['merge', null, null, async () => (dry ? dueNow(day) : merged(day))],
     ['verify', null, `compare within ${usualBudget} credits`, verified],
     ['status page', null, `write ${page}`, paged],
-    ...(context.settings.daily.vacuum ? [['vacuum', null, null, vacuumed] as const] : []),
+    ...(settings.daily.vacuum ? [['vacuum', null, null, vacuumed] as const] : []),
   ]
 }
 
-async function take({ absent, dry }: Day, [, api, would, work]: Step): Promise<StepEnd> {
+/** A failure is a line, too: the next step does not wait for anybody to read it. */
+async function take({ absent, dry, call }: Day, [, api, would, work]: Step): Promise<StepEnd> {
   const variable = api === null ? undefined : absent.get(api)
   if (variable !== undefined) return { code: 0, line: `skipped: ${variable} is not set`, report: null }
-  return dry && would !== null ? { code: 0, line: `would ${would}`, report: null } : await work()
+  if (dry && would !== null) return { code: 0, line: `would ${would}`, report: null }
+  try {
+    return await work()
+  } catch (thrown) {
+    return await failed(call, thrown)
+  }
+}
+
+async function failed({ settings, env }: Call, thrown: unknown, report: unknown = null): Promise<StepEnd> {
+  const error = await explained(thrown, 'daily', settings.data)
+  const text = error instanceof Error ? error.message : String(error)
+  return { code: exitCode(error), line: redact(text, givenKeys(env)).replaceAll('\n', '; '), report }
 }
 
 /** Has a command answer as if it had been typed with these flags; its document, or its complaint, becomes the line. */
-async function command<Table extends OptionTable, Said extends CommandAnswer>(
-  day: Day,
+function typedAs<Table extends OptionTable, Said extends CommandAnswer>(
+  { call }: Day,
   spec: AnsweringSpec<Table, Said>,
   flags: readonly string[],
   line: (report: Said['document']) => string,
-): Promise<StepEnd> {
-  const { input, deps } = day
-  const { config, data, verbose } = input.options
-  const own: Deps = {
-    ...deps,
-    stderr: (part) => void ((verbose || part.startsWith('note: ')) && deps.stderr(part)),
+): () => Promise<StepEnd> {
+  const { config, data, verbose } = call.options
+  const own: Partial<Deps> = {
+    stderr: (part) => void ((verbose || part.startsWith('note: ')) && call.stderr(part)),
     live: () => undefined,
     isTerminal: false,
   }
   const same = Object.entries({ config, data }).flatMap(([name, value]) => (value ? [`--${name}=${value}`] : []))
-  let report: unknown = null
-  const told = await attempt(day, async () => {
-    const typed = parseCommand(spec, [...same, ...(verbose ? ['--verbose'] : []), ...flags])
-    const { document, error = null, code = 0 } = await spec.answer(typed, day.context, own)
+  return async () => {
+    const typed = parseCommand({ ...spec, name: 'daily' }, [...same, ...(verbose ? ['--verbose'] : []), ...flags])
+    const { document, error = null, code = 0 } = await spec.answer({ ...call, ...own, ...typed })
     // Also a run that ends with a complaint has its document by then.
-    report = document
-    if (error !== null) throw error
-    return { code, line: line(document), report }
-  })
-  return { ...told, report }
+    return error === null ? { code, line: line(document), report: document } : await failed(call, error, document)
+  }
 }
 
-async function viewed(day: Day): Promise<StepEnd> {
-  const { context, deps } = day
-  const { settings, catalogue } = context
-  return await attempt(day, async () => {
-    requireLake(settings.data)
-    using ledger = await Ledger.open(settings.data)
-    const built = await buildViews(ledger, { catalogue, deps: lakeWorld(deps, 'daily') })
-    return { code: 0, line: `of version ${built.version}`, report: built }
-  })
+async function viewed({ call }: Day): Promise<StepEnd> {
+  const { settings, catalogue } = call
+  requireLake(settings.data)
+  using ledger = await Ledger.open(settings.data)
+  const built = await buildViews(ledger, { catalogue, deps: lakeWorld(call, 'daily') })
+  return { code: 0, line: `of version ${built.version}`, report: built }
 }
 
-async function merged(day: Day): Promise<StepEnd> {
-  const { context, deps, dry } = day
-  const root = context.settings.data
-  if (dry) return await attempt(day, async () => dueNow(root))
-  return await attempt(day, async () => {
-    requireLake(root)
-    const world = lakeWorld(deps, 'daily')
-    const atEnd = async ({ ledger, commits }: RunEnd): Promise<void> => {
-      if (commits > 0) await buildViews(ledger, { catalogue: context.catalogue, deps: world })
-    }
-    const done = await mergeDue(root, { ...world, atEnd })
-    const error = mergeVerdict(done)
-    if (error !== null) throw error
-    const line =
-      done.partitions === 0 ? 'nothing due' : `${whole(done.files_removed)} files became ${whole(done.files_added)}`
-    return { code: 0, line, report: done }
-  })
+async function merged({ call }: Day): Promise<StepEnd> {
+  const { settings, catalogue } = call
+  requireLake(settings.data)
+  const deps = lakeWorld(call, 'daily')
+  const atEnd = async ({ ledger, commits }: RunEnd): Promise<void> => {
+    if (commits > 0) await buildViews(ledger, { catalogue, deps })
+  }
+  const report = await mergeDue(settings.data, { ...deps, atEnd })
+  const error = mergeVerdict(report)
+  if (error !== null) throw error
+  const { partitions, files_removed, files_added } = report
+  const line = partitions === 0 ? 'nothing due' : `${whole(files_removed)} files became ${whole(files_added)}`
+  return { code: 0, line, report }
 }
 
-async function dueNow(root: string): Promise<StepEnd> {
-  using ledger = await Ledger.openToRead(root)
+async function dueNow({ call }: Day): Promise<StepEnd> {
+  using ledger = await Ledger.openToRead(call.settings.data)
   const due = dueMerges(ledger)
   return { code: 0, line: due === 0 ? 'nothing due' : `would merge ${whole(due)} partitions`, report: null }
-}
-
-/** A failure is a line, too: the next step does not wait for anybody to read it. */
-async function attempt({ deps, context }: Day, work: () => Promise<StepEnd>): Promise<StepEnd> {
-  try {
-    return await work()
-  } catch (thrown) {
-    const error = await explained(thrown, 'daily', context.settings.data)
-    const text = error instanceof Error ? error.message : String(error)
-    return { code: exitCode(error), line: redact(text, givenKeys(deps.env)).replaceAll('\n', '; '), report: null }
-  }
 }

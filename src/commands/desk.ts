@@ -4,7 +4,6 @@ import { mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { getCompileCacheDir } from 'node:module'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Settings } from '../config/settings.ts'
 import { Answerer, type Said, type Start } from '../door/answerer.ts'
 import type { SentFile, Shown } from '../door/listen.ts'
 import { toldRefusal } from '../door/refusal.ts'
@@ -16,54 +15,38 @@ import type { Beginning, DoorQuestion, MadeAnswer } from './answering.ts'
 import { keylessOf } from './hooks.ts'
 import { beforeLeaving } from './leave.ts'
 import { memoryBound } from './query.ts'
-import type { Deps, Input } from './spec.ts'
+import type { Call } from './spec.ts'
+
+const ledgerAbout = 'where coverage, gaps, violations, requests, runs and versions stand under as_of: as_of, or now'
 
 /** The options of every command that answers many questions. */
 export const deskOptions = (timeout: string) =>
   ({
-    '--timeout TIME': {
-      kind: kinds.span('90s or 10m', true),
-      about: 'cancel an answer that takes longer: 90s, 10m',
-      default: timeout,
-    },
-    '--memory SIZE': { about: 'memory of DuckDB, for all answers together', default: '2GB' },
-    '--spill SIZE': {
-      kind: kinds.size,
-      about: 'what DuckDB may put on the disk beside it, for all answers together',
-      default: '16GB',
-    },
+    '--timeout TIME': ['cancel an answer that takes longer: 90s, 10m', kinds.span('90s or 10m', true), timeout],
+    '--memory SIZE': ['memory of DuckDB, for all answers together', '2GB'],
+    '--spill SIZE': ['what DuckDB may put on the disk beside it, for all answers together', kinds.size, '16GB'],
     '--threads N': 'threads of DuckDB (default: all cores)',
-    '--ledger WHEN': {
-      kind: kinds.choice(['as_of', 'now']),
-      about: 'where coverage, gaps, violations, requests, runs and versions stand under as_of: as_of, or now',
-      default: 'as_of',
-    },
+    '--ledger WHEN': [ledgerAbout, kinds.choice(['as_of', 'now']), 'as_of'],
   }) as const
 
 /** Whoever answers the questions of a command. */
 export type Answers = Answerer<DoorQuestion, DoorAnswer>
 
-/** What a command answers with. */
+/** Where answers on their way lie, and the bytes that the command needs beside the answers' own. */
 interface AnswersInput {
-  readonly settings: Pick<Settings, 'data' | 'secrets'>
-  /** A folder for answers on their way. */
   readonly scratch: string
-  /** Bytes that the command needs beside the answers' own. */
   readonly beside: number
 }
 
 /** Has a process of its own answer from the lake; whether that can be opened is known once it is ready. */
-export function openAnswers(
-  { options }: Input<ReturnType<typeof deskOptions>>,
-  deps: Deps,
-  { settings, scratch, beside }: AnswersInput,
-): Answers {
+export function openAnswers(call: Call<ReturnType<typeof deskOptions>>, { scratch, beside }: AnswersInput): Answers {
+  const { settings, options, env, sleep, stderr } = call
   const { timeout: seconds, memory, spill, threads, ledger } = options
   const means = { folder: settings.data, memory, spill, threads, ledgerNow: ledger === 'now' }
   const bound = memoryBound(memory) + beside
-  const start = startingAnswers({ means, bound, scratch, env: keylessOf(deps.env, settings.secrets) })
-  const note = (words: string): void => deps.stderr(`note: ${words}\n`)
-  return new Answerer({ seconds, told: formatDuration(seconds) }, { start, sleep: deps.sleep, note })
+  const start = startingAnswers({ means, bound, scratch, env: keylessOf(env, settings.secrets) })
+  const note = (words: string): void => stderr(`note: ${words}\n`)
+  return new Answerer({ seconds, told: formatDuration(seconds) }, { start, sleep, note })
 }
 
 const { url } = import.meta
@@ -123,10 +106,10 @@ function broughtUp(said: Said<MadeAnswer>, scratch: string): Said<DoorAnswer> {
   if (!('answer' in said)) return said
   const { id, answer } = said
   if (typeof answer === 'string') return { id, answer }
-  if (typeof answer.body === 'string') return { id, answer: { ...answer, body: answer.body } }
+  const { body } = answer
   try {
-    const { path, bytes } = answer.body
-    return { id, answer: { ...answer, body: bytes > small ? sentFile(path, bytes, scratch) : smallFile(path) } }
+    const shown = typeof body === 'string' ? body : body.bytes > small ? sentFile(body, scratch) : smallFile(body.path)
+    return { id, answer: { ...answer, body: shown } }
   } catch (error) {
     return { id, refused: toldRefusal(error) }
   }
@@ -138,8 +121,8 @@ function smallFile(path: string): Buffer {
   return bytes
 }
 
-function sentFile(made: string, bytes: number, scratch: string): SentFile {
-  const path = join(scratch, basename(made))
-  renameSync(made, path)
-  return { path, bytes, [Symbol.asyncDispose]: async () => await realDisk.remove(path) }
+function sentFile(made: Pick<SentFile, 'path' | 'bytes'>, scratch: string): SentFile {
+  const path = join(scratch, basename(made.path))
+  renameSync(made.path, path)
+  return { path, bytes: made.bytes, [Symbol.asyncDispose]: async () => await realDisk.remove(path) }
 }

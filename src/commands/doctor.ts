@@ -1,4 +1,3 @@
-import type { Catalogue } from '../catalog/catalogue.ts'
 import { damageVerdict } from '../upkeep/findings.ts'
 import { type Diagnosis, type DoctorDeps, examine } from '../upkeep/doctor.ts'
 import { againInWords, type ObservedAgain } from '../ledger/lost.ts'
@@ -8,13 +7,11 @@ import { checkProvider, type Preflight } from '../preflight/check.ts'
 import { spaceAt } from '../store/disk.ts'
 import { buildViews } from '../views/build.ts'
 import { bytes, several, whole } from '../words/figures.ts'
-import { type CommandAnswer, answering, type CommandContext, type Deps } from './spec.ts'
+import { answering, type Call, type CommandAnswer } from './spec.ts'
 import { besideWorld, lakeWorld } from './world.ts'
 
 /** `doctor`: what is wrong with a lake, and the remedy. */
 export const doctorCommand = answering({
-  name: 'doctor',
-  ends: [3, 4, 5, 6, 7],
   options: {
     '--rebuild-ledger': 'make the ledger anew from the journal',
     '--repair': 'mend whatever can be mended without losing anything',
@@ -26,24 +23,19 @@ export const doctorCommand = answering({
   },
   details:
     'Without a flag it only looks. Exit code 4: something is lost or unreadable; notices alone (orphans, stale\nlocks, little room) leave it at 0. Nothing is ever lost unless --forget-lost says so.\n--provider needs no lake and stores nothing: every row of docs/assumptions.md holds, is contradicted (exit code 4)\nor cannot be told; it ends with 3 where a key is refused, 5 where a limit is spent, 6 where nobody answers.',
-  answer: async (input, { settings, catalogue }, deps) => {
-    const { quick, rebuildLedger, repair, forgetLost, adopt, provider } = input.options
+  answer: async (call) => {
+    const { settings, catalogue, options } = call
+    const { quick, rebuildLedger, repair, forgetLost, adopt, provider } = options
     if (provider) {
       if (quick || rebuildLedger || repair || forgetLost || adopt)
         throw usage('--provider', { expected: 'no other flag of doctor', got: 'one that is about a lake' })
-      return await askProvider({ settings, catalogue }, deps)
+      return await askProvider(call)
     }
-    const diagnosis = await examine(
-      {
-        data: settings.data,
-        thorough: !quick,
-        rebuildLedger,
-        repair,
-        forgetLost,
-        adopt: adopt ? { catalogue, synthetic: madeUp(settings) } : null,
-      },
-      worldOf(deps, catalogue),
-    )
+    const means = adopt ? { catalogue, synthetic: madeUp(settings) } : null
+    const how = { data: settings.data, thorough: !quick, rebuildLedger, repair, forgetLost, adopt: means }
+    const deps = lakeWorld(call, 'doctor')
+    const views: DoctorDeps['views'] = async (ledger) => await buildViews(ledger, { catalogue, deps, force: true })
+    const diagnosis = await examine(how, { ...deps, resources: catalogue.resources, views, space: spaceAt })
     const damages = diagnosis.findings.filter(({ severity }) => severity === 'damage')
     const document = { ok: damages.length === 0, ...diagnosis }
     return { document, words: () => inWords(diagnosis), error: damageVerdict(damages) }
@@ -51,8 +43,8 @@ export const doctorCommand = answering({
 })
 
 /** The other doctor: of a provider, not of a lake. */
-async function askProvider(provider: CommandContext, deps: Deps): Promise<CommandAnswer> {
-  const { error, ...found } = await checkProvider(provider, besideWorld(deps))
+async function askProvider(call: Call): Promise<CommandAnswer> {
+  const { error, ...found } = await checkProvider(call, besideWorld(call))
   const against = found.rows.filter(({ verdict }) => verdict === 'contradicted')
   const document = { ok: against.length === 0 && error === null, ...found }
   return { document, words: () => providerInWords(found), error: gravestOf([contradiction(against), error]) }
@@ -60,13 +52,12 @@ async function askProvider(provider: CommandContext, deps: Deps): Promise<Comman
 
 function contradiction(against: Preflight['rows']): LakeError | null {
   if (against.length === 0) return null
+  const subject = `${several(against.length, 'assumption')} contradicted: ${against.map((row) => row.assumption).join(', ')}`
   const helps = against.some(({ yaml }) => yaml !== null)
-  return new LakeError('integrity', {
-    subject: `${several(against.length, 'assumption')} contradicted: ${against.map((row) => row.assumption).join(', ')}`,
-    next: helps
-      ? 'put the YAML above into pitlake.yaml and run it again'
-      : 'no setting mends it: see docs/assumptions.md',
-  })
+  const next = helps
+    ? 'put the YAML above into pitlake.yaml and run it again'
+    : 'no setting mends it: see docs/assumptions.md'
+  return new LakeError('integrity', { subject, next })
 }
 
 function providerInWords({ requests, rows, yaml }: Omit<Preflight, 'error'>): string {
@@ -92,16 +83,6 @@ function madeUp({ metrics, registry }: Settings): boolean | null {
   return own.every((loopback) => loopback === first) ? first : null
 }
 
-function worldOf(deps: Deps, catalogue: Catalogue): DoctorDeps {
-  const committing = lakeWorld(deps, 'doctor')
-  return {
-    ...committing,
-    resources: catalogue.resources,
-    views: async (ledger) => await buildViews(ledger, { catalogue, deps: committing, force: true }),
-    space: spaceAt,
-  }
-}
-
 const shown = 10
 
 /** What was lost and observed again, for people. */
@@ -113,19 +94,19 @@ export function againLines(again: readonly ObservedAgain[]): string[] {
 }
 
 function inWords({ version, checked, findings, mended, forgotten, observed_again: again }: Diagnosis): string {
-  const lines = mended.map((text) => `mended    ${text}`)
-  if (forgotten && forgotten.files.length > 0) {
-    const { files, points, series } = forgotten
-    lines.push(
-      `lost      ${whole(points)} points of ${series.length} series in ${files.length} files; fetch asks for them again`,
-    )
-    for (const path of files) lines.push(`          ${path}`)
-  }
-  for (const { severity, path, found, remedy } of findings)
-    lines.push(`${severity.padEnd(9)} ${path}: ${found}`, `          remedy: ${remedy}`)
-  lines.push(...againLines(again))
+  const { files = [], points = 0, series = [] } = forgotten ?? {}
+  const lost = `lost      ${whole(points)} points of ${series.length} series in ${files.length} files; fetch asks for them again`
   const how = checked.thorough ? 'every byte read' : 'sizes only'
-  lines.push(`checked   version ${version}, ${checked.files} files, ${bytes(checked.bytes)}, ${how}`)
-  if (findings.length === 0) lines.push('healthy   nothing is wrong')
-  return `${lines.join('\n')}\n`
+  return [
+    ...mended.map((text) => `mended    ${text}`),
+    ...(files.length > 0 ? [lost, ...files.map((path) => `          ${path}`)] : []),
+    ...findings.flatMap(({ severity, path, found, remedy }) => [
+      `${severity.padEnd(9)} ${path}: ${found}`,
+      `          remedy: ${remedy}`,
+    ]),
+    ...againLines(again),
+    `checked   version ${version}, ${checked.files} files, ${bytes(checked.bytes)}, ${how}`,
+    ...(findings.length === 0 ? ['healthy   nothing is wrong'] : []),
+    '',
+  ].join('\n')
 }

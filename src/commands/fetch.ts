@@ -1,6 +1,6 @@
 import { fetchSeries } from '../metrics/fetch.ts'
 import { beginsInWords, type IngestSummary, verdict } from '../metrics/tally.ts'
-import { boundingOptions, isVerbose, selectionOptions, selectionsOf } from './context.ts'
+import { boundingOptions, instantNow, isVerbose, selectionOptions, selectionsOf } from './context.ts'
 import { fetchProgress } from './progress.ts'
 import { answering } from './spec.ts'
 import { askingWorld } from './world.ts'
@@ -9,8 +9,6 @@ import { labelled } from '../words/table.ts'
 
 /** `fetch`: brings the selected metrics up to date. */
 export const fetchCommand = answering({
-  name: 'fetch',
-  ends: [3, 4, 5, 6, 7],
   recorded: true,
   asks: true,
   options: {
@@ -20,21 +18,15 @@ export const fetchCommand = answering({
   },
   details:
     'The first Ctrl-C finishes what is in flight and commits; the second stops at once. Either way the same\ncommand goes on later: stored points never change, an upstream difference is a violation (exit 4).',
-  answer: async (input, { settings, catalogue }, deps) => {
-    const { gaps: gapsOnly, maxRequests = null, providerMoved } = input.options
-    const verbose = isVerbose(input, deps)
-    const progress = fetchProgress(deps, verbose)
+  answer: async (call) => {
+    const { settings, catalogue, options } = call
+    const { gaps: gapsOnly, maxRequests = null, providerMoved } = options
+    const verbose = isVerbose(call)
+    const progress = fetchProgress(call, verbose)
+    const [selections, now] = [await selectionsOf(call), instantNow(call)]
     const summary = await fetchSeries(
-      {
-        settings,
-        catalogue,
-        selections: await selectionsOf(input, { settings, catalogue }),
-        gapsOnly,
-        now: Math.floor(deps.now() / 1000),
-        maxRequests,
-        providerMoved,
-      },
-      { ...askingWorld(deps, 'fetch', catalogue), onEvent: progress.onEvent, detailedLog: verbose },
+      { settings, catalogue, selections, gapsOnly, now, maxRequests, providerMoved },
+      { ...askingWorld(call, 'fetch'), onEvent: progress.onEvent, detailedLog: verbose },
     ).finally(progress.end)
     return { document: summary, words: () => inWords(summary), error: verdict(summary) }
   },
@@ -42,27 +34,20 @@ export const fetchCommand = answering({
 
 const shown = 3
 
-/** Where history begins later than it was asked for. */
-function begins({ begins_later: later }: IngestSummary): (readonly [string, string])[] {
-  const lines = later.slice(0, shown).map((one) => ['begins later', beginsInWords(one)] as const)
-  const more = later.length - shown
-  return more <= 0 ? lines : [...lines, ['begins later', `${whole(more)} more series: see --json`]]
-}
-
 function inWords(summary: IngestSummary): string {
-  const { windows, incidents, gaps, accepted, violations, points_added: points } = summary
+  const { windows, incidents, gaps, accepted, violations, points_added: points, begins_later: later } = summary
   const unasked = windows.not_asked === 0 ? '' : `, ${windows.not_asked} not asked`
+  const states = (['covered', 'empty', 'unsupported', 'failed'] as const).map((state) => `${windows[state]} ${state}`)
   const among = incidents === 0 ? '' : `, ${incidents === 1 ? 'an incident' : `${incidents} incidents`} among them`
   return labelled([
     ['version', String(summary.version)],
     ['requests', whole(summary.requests)],
     ['points', `${whole(points)} added in ${summary.files_added} files`],
-    [
-      'windows',
-      `${windows.covered} covered, ${windows.empty} empty, ${windows.unsupported} unsupported, ${windows.failed} failed${unasked}`,
-    ],
+    ['windows', `${states.join(', ')}${unasked}`],
     gaps !== 0 && ['gaps', `${whole(gaps)} windows in which points are missing: pitlake sql "FROM gaps"`],
-    ...begins(summary),
+    // Where history begins later than it was asked for.
+    ...later.slice(0, shown).map((one) => ['begins later', beginsInWords(one)] as const),
+    later.length > shown && ['begins later', `${whole(later.length - shown)} more series: see --json`],
     ['violations', `${violations}${among}${accepted === 0 ? '' : `, and ${accepted} accepted`}`],
   ])
 }

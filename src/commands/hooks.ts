@@ -2,18 +2,20 @@ import { givenKeys } from '../config/settings.ts'
 import type { HookName } from '../config/health.ts'
 import { LakeError } from '../errors.ts'
 import { Ledger } from '../ledger/ledger.ts'
-import { type Alarms, alarmsOf, type UpstreamDifference, newAlarms } from '../report/alarms.ts'
+import { type Alarms, alarmsOf, newAlarms, type UpstreamDifference } from '../report/alarms.ts'
 import { patience } from '../report/freshness.ts'
 import { judgedReasons } from '../report/status.ts'
 import { isBegun } from '../store/begin.ts'
 import { waitForLock } from '../store/lock.ts'
 import { redact } from '../secrets/secrets.ts'
 import { formatInstant } from '../time.ts'
-import { runHook } from './run-hook.ts'
+import { instantNow } from './context.ts'
 import { standingNow } from './shows.ts'
-import type { CommandContext, Deps } from './spec.ts'
+import type { Call, Deps } from './spec.ts'
 import { scripted } from './violations.ts'
 import { lakeWorld } from './world.ts'
+import { spawn } from 'node:child_process'
+import { beforeLeaving } from './leave.ts'
 
 /** The hooks of one process, run one after the other beside its work. */
 export interface OpenHooks {
@@ -31,30 +33,26 @@ const mostWaiting = 20
 const mostTold = 100
 
 /** The hooks of the config for one command. `say` is told of one that failed. */
-export async function openHooks(
-  context: CommandContext,
-  job: string,
-  deps: Deps,
-  say: (words: string) => void,
-): Promise<OpenHooks> {
-  const { data, hooks } = context.settings
-  const keys = givenKeys(deps.env)
-  const env = { ...keylessOf(deps.env, keys), PITLAKE_DATA: data }
-  const before = (await alarmsNow(context, deps))?.violations ?? []
+export async function openHooks(call: Call, job: string, say: (words: string) => void): Promise<OpenHooks> {
+  const { signal } = call
+  const { data, hooks } = call.settings
+  const keys = givenKeys(call.env)
+  const env = { ...keylessOf(call.env, keys), PITLAKE_DATA: data }
+  const before = (await alarmsNow(call))?.violations ?? []
   const complain = (words: string): void => say(redact(words, keys))
+  const timeOf = (): string => formatInstant(instantNow(call))
   let line = Promise.resolve()
   let [waiting, looks, givenUp] = [0, false, false]
-  const call: Fire = async (name, facts, at = nowOf(deps)) => {
+  const fire: Fire = async (name, facts, at = timeOf()) => {
     const command = hooks.commands[name]
     if (command === undefined) return
     if (givenUp) return complain(`${name}: left out`)
-    const { version = 0, synthetic = false } = (await alarmsNow(context, deps)) ?? {}
+    const { version = 0, synthetic = false } = (await alarmsNow(call)) ?? {}
     const text = JSON.stringify({ hook: name, at, data, synthetic, version, command: job, ...facts })
-    const how = { command, folder: hooks.folder, env, limit: hooks.limit, signal: deps.signal }
-    const words = await runHook(how, `${redact(text, keys)}\n`)
+    const words = await runHook({ command, ...hooks, env, signal }, `${redact(text, keys)}\n`)
     if (words !== null) complain(`${name}: ${words}`)
     // Whoever was told to stop waits for one that hangs, not for several.
-    givenUp ||= words !== null && deps.signal.aborted
+    givenUp ||= words !== null && signal.aborted
   }
   const queue = (work: () => Promise<void>): void => {
     line = line.then(work).catch((error: unknown) => complain(error instanceof Error ? error.message : String(error)))
@@ -63,10 +61,10 @@ export async function openHooks(
     done: (facts) => {
       if (waiting >= mostWaiting) return complain(`on_done: left out, ${waiting} are waiting`)
       waiting++
-      const at = nowOf(deps)
+      const at = timeOf()
       queue(async () => {
         waiting--
-        await call('on_done', facts, at)
+        await fire('on_done', facts, at)
       })
     },
     look: () => {
@@ -74,7 +72,7 @@ export async function openHooks(
       looks = true
       queue(async () => {
         looks = false
-        await tellNews(context, deps, before, call)
+        await tellNews(call, before, fire)
       })
     },
     idle: async () => await line,
@@ -83,46 +81,38 @@ export async function openHooks(
 
 type Fire = (name: HookName, facts: object, at?: string) => Promise<void>
 
-const nowOf = (deps: Deps): string => formatInstant(Math.floor(deps.now() / 1000))
-
 /** So long one job waits for another that looks what is new, in seconds. */
 const longestLook = 60
 
 /** What is new, which only one of several jobs tells. */
-async function newsNow(context: CommandContext, deps: Deps, before: readonly UpstreamDifference[]) {
-  const root = context.settings.data
+async function newsNow(call: Call, before: readonly UpstreamDifference[]) {
+  const root = call.settings.data
   if (!isBegun(root)) return null
-  const { holder, sleep, random, nowMicros } = lakeWorld(deps, 'hooks')
-  const waiting = { sleep, random, seconds: longestLook }
-  await using _lock = await waitForLock(root, 'alarms', { ...holder, since: nowMicros() }, waiting)
-  const alarms = await alarmsNow(context, deps)
+  const { holder, nowMicros, ...waiting } = lakeWorld(call, 'hooks')
+  const own = { ...holder, since: nowMicros() }
+  await using _lock = await waitForLock(root, 'alarms', own, { ...waiting, seconds: longestLook })
+  const alarms = await alarmsNow(call)
   return alarms && { alarms, ...(await newAlarms(root, alarms, before)) }
 }
 
-async function tellNews(
-  context: CommandContext,
-  deps: Deps,
-  before: readonly UpstreamDifference[],
-  call: Fire,
-): Promise<void> {
-  const news = await newsNow(context, deps, before)
+async function tellNews(call: Call, before: readonly UpstreamDifference[], fire: Fire): Promise<void> {
+  const news = await newsNow(call, before)
   if (news === null) return
   const { alarms, violations, stale } = news
   if (violations.length + stale.length === 0) return
   // Everything that `status --check` has to say now, the gravest first.
-  const reasons = judgedReasons((await standingNow(context, deps, { patience })).reasons)
+  const reasons = judgedReasons((await standingNow(call, { patience })).reasons)
   const shown = violations.slice(0, mostTold).map(scripted)
   const open = alarms.violations.length
-  if (violations.length > 0) await call('on_violation', { new: violations.length, open, violations: shown, reasons })
-  if (stale.length > 0) await call('on_stale', { new: stale.length, open: alarms.stale.length, stale, reasons })
+  if (violations.length > 0) await fire('on_violation', { new: violations.length, open, violations: shown, reasons })
+  if (stale.length > 0) await fire('on_stale', { new: stale.length, open: alarms.stale.length, stale, reasons })
 }
 
 /** A lake that is not there or cannot be read alarms nobody: the job itself says so. */
-async function alarmsNow({ settings, catalogue }: CommandContext, deps: Deps): Promise<Alarms | null> {
-  const { check, data } = settings
+async function alarmsNow({ settings: { check, data }, catalogue, now }: Call): Promise<Alarms | null> {
   try {
     using ledger = await Ledger.openToRead(data)
-    return await alarmsOf(ledger, { catalogue, check, now: Math.floor(deps.now() / 1000) })
+    return await alarmsOf(ledger, { catalogue, check, now: instantNow({ now }) })
   } catch (error) {
     if (error instanceof LakeError) return null
     throw error
@@ -138,3 +128,80 @@ export function keylessOf(env: Deps['env'], keys: readonly string[]): Record<str
 }
 
 const ours = /^(?:PITLAKE_.*|AWS_(?:ACCESS_KEY_ID|SECRET_ACCESS_KEY|SESSION_TOKEN))$/i
+
+/** One hook as it is run. */
+interface HookRun {
+  /** A line for the shell, or a program and its arguments. */
+  readonly command: string | readonly string[]
+  readonly folder: string
+  readonly env: Readonly<Record<string, string>>
+  /** Seconds. */
+  readonly limit: number
+  /** From then on it gets only a few seconds. */
+  readonly signal: AbortSignal
+}
+
+/** What a run that was told to stop waits for at most. */
+const lastSeconds = 5
+const graceMs = 2000
+const mostWords = 2000
+
+/**
+ * Runs a hook in a process group of its own with the facts on its standard input; null where it ended well, else what is
+ * to be said of it. Nothing of the group outlives its first process, nor the limit.
+ */
+export async function runHook({ command, folder, env, limit, signal }: HookRun, facts: string): Promise<string | null> {
+  const [file = '', ...args] = typeof command === 'string' ? ['/bin/sh', '-c', command] : command
+  const child = spawn(file, args, { cwd: folder, env, detached: true, stdio: ['pipe', 'ignore', 'pipe'] })
+  const kill = (how: NodeJS.Signals): void => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, how)
+    } catch {
+      // It has ended.
+    }
+  }
+  const { promise, resolve } = Promise.withResolvers<string | null>()
+  let said = ''
+  let overdue: number | null = null
+  const ended = (words: string | null): void => {
+    const last = said.trim().split('\n').at(-1) ?? ''
+    resolve(words === null || last === '' ? words : `${words}: ${last}`)
+  }
+  const within = (seconds: number): void => {
+    after(seconds * 1000, () => {
+      overdue ??= seconds
+      kill('SIGTERM')
+    })
+    after(seconds * 1000 + graceMs, () => kill('SIGKILL'))
+    after(seconds * 1000 + 2 * graceMs, () => resolve(`is still there after ${seconds} s, and cannot be ended`))
+  }
+  const stopped = (): void => within(Math.min(limit, lastSeconds))
+  const forget = beforeLeaving(() => kill('SIGKILL'))
+  child.stdin.on('error', () => undefined)
+  child.stdin.end(facts)
+  child.stderr.on('data', (part: Buffer) => void (said = (said + part.toString()).slice(-mostWords)))
+  child.on('error', ({ message }) => resolve(`cannot be run: ${message}`))
+  child.on('exit', (code, how) => {
+    kill('SIGKILL')
+    const bad = code === 0 ? null : `ended with ${how ?? `exit code ${code}`}`
+    const words = overdue === null ? bad : `took longer than ${overdue} s`
+    child.on('close', () => ended(words))
+    // Whoever left the group may hold on to the pipe.
+    after(graceMs, () => ended(words))
+  })
+  within(limit)
+  if (signal.aborted) stopped()
+  signal.addEventListener('abort', stopped)
+  try {
+    return await promise
+  } finally {
+    signal.removeEventListener('abort', stopped)
+    forget()
+    child.stderr.destroy()
+    child.unref()
+  }
+}
+
+function after(ms: number, what: () => void): void {
+  AbortSignal.timeout(ms).addEventListener('abort', what)
+}

@@ -7,28 +7,21 @@ import { documentText, talking } from './spec.ts'
 
 /** `init`: the two files a new lake starts from; never overwrites. */
 export const initCommand = talking({
-  name: 'init',
-  ends: [6],
   options: {
     '--schema': 'print the JSON schema of pitlake.yaml for editors instead',
     '--force': 'overwrite files that are there',
   },
-  run: async (input, deps) => {
-    if (input.options.schema) return deps.stdout(documentText(configJsonSchema()))
-    if (deps.cwd.includes('?'))
-      throw usage('init', { expected: 'a folder without ? in its path', got: deps.cwd, next: 'rename it' })
-    const files = ['pitlake.yaml', '.env.example'].map((name) => ({ name, path: resolve(deps.cwd, name) }))
-    const taken = files.filter((file) => existsSync(file.path))
-    if (taken.length > 0 && !input.options.force) {
-      throw usage(taken.map((file) => file.name).join(', '), {
-        expected: 'no such file yet',
-        got: 'one',
-        next: 'use --force to overwrite',
-      })
-    }
-    for (const file of files) {
-      await putOut(file.path, template(file.name), null, 'init')
-      deps.stderr(`wrote ${file.name}\n`)
+  run: async ({ options: { schema, force }, cwd, stdout, stderr }) => {
+    if (schema) return stdout(documentText(configJsonSchema()))
+    if (cwd.includes('?'))
+      throw usage('init', { expected: 'a folder without ? in its path', got: cwd, next: 'rename it' })
+    const files = ['pitlake.yaml', '.env.example'].map((name) => ({ name, path: resolve(cwd, name) }))
+    const taken = files.filter(({ path }) => existsSync(path)).map(({ name }) => name)
+    if (taken.length > 0 && !force)
+      throw usage(taken.join(', '), { expected: 'no such file yet', got: 'one', next: 'use --force to overwrite' })
+    for (const { name, path } of files) {
+      await putOut(path, template(name), null, 'init')
+      stderr(`wrote ${name}\n`)
     }
   },
 })

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { exitCode } from '../errors.ts'
 import { temporaryFolder, writePrivate } from '../store/files.ts'
-import { dispatch } from './cli.ts'
+import { dispatch, ownWorld } from './cli.ts'
 import type { Deps } from './spec.ts'
 
 /** What a program says to a command. */
@@ -16,20 +16,11 @@ interface Asking {
 /** The document that a command prints with `--json`, for a program that asks it. */
 export async function askCommand<Document>(line: readonly string[], asking: Asking): Promise<Document> {
   const said: string[] = []
+  const { sleep, signal } = asking
+  const silent = { stderr: () => undefined, live: () => undefined, isTerminal: false }
+  const deps = { ...ownWorld(), ...silent, stdout: (text: string) => void said.push(text), sleep, signal }
   try {
-    await dispatch([...line, '--data', asking.folder, '--json'], {
-      now: Date.now,
-      elapsed: () => performance.now(),
-      sleep: asking.sleep,
-      random: Math.random,
-      env: process.env,
-      stdout: (text) => void said.push(text),
-      stderr: () => undefined,
-      live: () => undefined,
-      isTerminal: false,
-      signal: asking.signal,
-      cwd: process.cwd(),
-    })
+    await dispatch([...line, '--data', asking.folder, '--json'], deps)
   } catch (error) {
     if (said.length === 0 || asking.ends?.includes(exitCode(error)) !== true) throw error
   }

@@ -1,12 +1,12 @@
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { z } from 'zod'
-import { usage, LakeError } from '../errors.ts'
-import { jsonText, jsonOf } from '../json.ts'
+import { LakeError, usage } from '../errors.ts'
+import { jsonOf, jsonText } from '../json.ts'
 import { givenThat } from '../lookahead/assumed.ts'
 import { folded } from '../results/folded.ts'
 import type { TrialInput } from '../lookahead/runs.ts'
-import { openWorlds, changedPoints } from '../lookahead/world.ts'
+import { changedPoints, openWorlds } from '../lookahead/world.ts'
 import { kinds } from '../kinds.ts'
 import { gone, proveFunction, Raised } from '../lookahead/function.ts'
 import { type Difference, type LookaheadProof, proveNoLookahead } from '../lookahead/lookahead.ts'
@@ -18,36 +18,25 @@ import type { StampNote } from '../results/stamped.ts'
 import { realDisk } from '../store/disk.ts'
 import type { Engine } from '../store/engine.ts'
 import { temporaryFolder } from '../store/files.ts'
-import { withinTime, timeoutOption } from './context.ts'
-import { setOption } from './flags.ts'
+import { withinTime } from './context.ts'
+import { setOption, variablesOf } from './query.ts'
 import { judged, readGiven, stampedPath } from './given.ts'
-import { variablesOf } from './query.ts'
-import { answering, type Deps, showLive } from './spec.ts'
+import { answering, type Deps, showLive, type Typed } from './spec.ts'
+
+const tolerated = kinds.number('a number from 0 to 1', (value) => value >= 0 && value < 1)
 
 /** `lookahead FILE.sql`: proves or disproves that a query looks ahead. */
 export const lookaheadCommand = answering({
-  name: 'lookahead',
-  ends: [4, 5, 6],
-  args: [
-    {
-      name: 'file',
-      about: 'the query, or a Parquet file that pitlake stamp wrote; `-`: standard input',
-      required: true,
-    },
-  ],
+  args: { '<file>': 'the query, or a Parquet file that pitlake stamp wrote; `-`: standard input' },
   options: {
-    '--ts COL': { about: 'the column with the instant of each row', default: 'ts' },
+    '--ts COL': ['the column with the instant of each row', 'ts'],
     '--labels LIST': 'columns that may look ahead, by comma: what a model is to learn',
     '--cutoffs N': 'how many times it runs without a part of the future (default: 50; 5 where its plan proves it)',
-    '--tolerance X': {
-      kind: kinds.number('a number from 0 to 1', (value) => value >= 0 && value < 1),
-      about: 'relative difference of doubles that counts as none',
-      default: '0',
-    },
+    '--tolerance X': ['relative difference of doubles that counts as none', tolerated, '0'],
     '--explain': 'tell every reason of a proof from the plan, however many',
     '--function': 'FILE is the name of a function, whose program is on standard input and output',
     ...setOption,
-    '--timeout SECONDS': { ...timeoutOption['--timeout SECONDS'], default: '600' },
+    '--timeout SECONDS': ['give up after so long', '600'],
   },
   details: `The query runs on the whole lake and again at many instants T as if nothing after T were known yet; its rows up to T
 must be the same both ways. Some runs hide what arrived right after each of many decisions and find where to cut. Beside
@@ -61,60 +50,39 @@ deterministic.
 
 With --function a program of another language runs a function of its own in the same worlds; pitlake.lookahead in Python
 and lookahead in TypeScript do.`,
-  answer: async (input, { settings }, deps) => {
-    const file = input.args[0] ?? ''
-    const { signal } = withinTime(input, deps)
-    const trial: TrialInput = {
-      ts: input.options.ts,
-      labels: input.options.labels ?? [],
-      ...runsAsked(input.options.cutoffs),
-      tolerance: input.options.tolerance,
-      onCutoff: (done, all) => showLive(deps, done === all ? '' : `${done} of ${all} cut-offs`),
-    }
-    const proof = input.options.function
-      ? await proveTold(settings.data, trial, deps, signal)
-      : await proveFile(settings.data, await givenQuery(deps.cwd, file, variablesOf(input)), trial, { ...deps, signal })
-    return {
-      document: proof,
-      words: () => inWords(proof, file, input.options.explain),
-      error: judged(file, proof, outcome),
-    }
+  answer: async (call) => {
+    const { options, settings } = call
+    const [file = ''] = call.args
+    const { ts, labels = [], cutoffs, tolerance, explain } = options
+    const within = withinTime(call)
+    const onCutoff = (done: number, all: number) => showLive(call, done === all ? '' : `${done} of ${all} cut-offs`)
+    // Unless somebody says how often, what is proved runs a few times only.
+    const often = cutoffs === undefined ? { cutoffs: 50, control: 5 } : { cutoffs }
+    const trial: TrialInput = { ts, labels, ...often, tolerance, onCutoff }
+    const proof = options.function
+      ? await proveTold(settings.data, trial, { ...call, ...within })
+      : await proveQuery(await givenQuery(call, file), trial, { folder: settings.data, ...within })
+    return { document: proof, words: () => inWords(proof, file, explain), error: judged(file, proof, outcome) }
   },
 })
 
-async function proveFile(
-  folder: string,
-  { text, set }: Awaited<ReturnType<typeof givenQuery>>,
-  trial: TrialInput,
-  { signal, sleep }: Pick<Deps, 'signal' | 'sleep'>,
-): Promise<LookaheadProof> {
-  const run = { folder, signal, sleep }
-  using first = await openWorlds(folder, { set })
+async function proveQuery({ text, set }: Given, trial: TrialInput, run: RunDeps): Promise<LookaheadProof> {
+  using first = await openWorlds(run.folder, { set })
   const { sql, sets } = await singleQuery(first, text, run)
-  return await proveNoLookahead(
-    async (threads) => {
-      if (threads === undefined) return first
-      const session = await openWorlds(folder, { threads, set })
-      for (const one of sets) await session.run(one)
-      return session
-    },
-    { ...trial, sql },
-    run,
-  )
-}
-
-/** Unless somebody says how often, what is proved runs a few times only. */
-function runsAsked(cutoffs: number | undefined): Pick<TrialInput, 'cutoffs' | 'control'> {
-  return cutoffs === undefined ? { cutoffs: 50, control: 5 } : { cutoffs }
+  const open = async (threads: number | undefined): Promise<Engine> => {
+    if (threads === undefined) return first
+    const session = await openWorlds(run.folder, { threads, set })
+    for (const one of sets) await session.run(one)
+    return session
+  }
+  return await proveNoLookahead(open, { ...trial, sql }, run)
 }
 
 const outcome = {
   good: 'clean',
   command: 'lookahead',
-  bad: {
-    subject: 'looks ahead',
-    next: 'use the pit joins, or join on available_at; docs/trust.md shows how, then run pitlake lookahead again',
-  },
+  bad: 'looks ahead',
+  next: 'use the pit joins, or join on available_at; docs/trust.md shows how, then run pitlake lookahead again',
 } as const
 
 /** A query as it was written, and the variables that are set for it. */
@@ -124,26 +92,23 @@ interface Given {
 }
 
 /** What a file holds, or what a stamped result was made by; `as_of` is the proof's own to set. */
-async function givenQuery(cwd: string, file: string, asked: StampNote['variables']): Promise<Given> {
+async function givenQuery(call: Typed<typeof setOption>, file: string): Promise<Given> {
   const { query, variables } = /\.(?:parquet|parq|pq)$/i.test(file)
-    ? await noteOf(stampedPath(cwd, file))
-    : { query: readGiven(cwd, file, 'a file with a query'), variables: {} }
-  const set = Object.entries({ ...variables, ...asked }).filter(([name]) => name.toLowerCase() !== 'as_of')
+    ? await noteOf(stampedPath(call, file))
+    : { query: readGiven(call, file, 'a file with a query'), variables: {} }
+  const set = Object.entries({ ...variables, ...variablesOf(call) }).filter(([name]) => name.toLowerCase() !== 'as_of')
   return { text: query, set: Object.fromEntries(set) }
 }
 
 /** The one SELECT that a text amounts to, proved to be readable by this lake and to write nothing; what sets its variables, which are set. */
-async function singleQuery(
-  engine: Engine,
-  text: string,
-  run: RunDeps,
-): Promise<{ sql: string; sets: readonly string[] }> {
+async function singleQuery(engine: Engine, text: string, run: RunDeps) {
+  const next = 'a proof needs the rows of one query'
   const one = folded(text)
   if (one === undefined)
     throw usage('SQL', {
       expected: 'one SELECT, behind SET VARIABLE and CREATE TEMP TABLE … AS',
       got: 'other statements',
-      next: 'a proof needs the rows of one query',
+      next,
     })
   const sets = one.sets.filter((words) => !/^SET\s+VARIABLE\s+"?as_of\b/i.test(words))
   for (const words of sets) {
@@ -152,7 +117,7 @@ async function singleQuery(
   }
   const { kind } = await runScript(engine, one.sql, run)
   if (kind === 'SELECT') return { sql: one.sql, sets }
-  throw usage('SQL', { expected: 'one SELECT', got: kind, next: 'a proof needs the rows of one query' })
+  throw usage('SQL', { expected: 'one SELECT', got: kind, next })
 }
 
 /** So many reasons are told without being asked for. */
@@ -171,40 +136,40 @@ const turns: Readonly<Record<LookaheadProof['depends_on'][number], string>> = {
 }
 
 function inWords(proof: LookaheadProof, file: string, whole: boolean): string {
-  const { verdict, reason, cutoffs, changed, rows, differing, differences, notes, proved } = proof
-  const { assumes } = proof
-  const given = givenThat(assumes, rows)
-  const always = given === '' ? ' for every lake and every instant' : ''
-  const said = [proved ? `${verdict}, proved${always}` : verdict, given].filter((words) => words !== '').join(', ')
-  const lines = [`${file}: ${said}${reason === null ? '' : `, ${reason}`}`]
+  const { verdict, reason, cutoffs, changed, rows, differing, differences, notes, proved, depends_on } = proof
+  const given = givenThat(proof.assumes, rows)
+  const always = proved && given === '' ? ', proved for every lake and every instant' : proved ? ', proved' : ''
   const others = changed === 0 ? '' : ` and ${changed} with another future`
-  if (verdict !== 'undecided') lines.push(`${rows} rows tried in ${cutoffs} runs${others}, ${differing} rows differ`)
-  if (proof.depends_on.length > 0)
-    lines.push(`it turns on ${proof.depends_on.map((one) => turns[one]).join(', and on ')}`)
-  for (const note of notes) lines.push(`note: ${note}`)
-  lines.push(...argued(proof, whole))
-  for (const { as_of, row, column, full, truncated, future } of differences) {
-    const key = Object.entries(row).map(([name, value]) => `${name}=${text(value)}`)
-    const what = column === null ? 'the whole row' : column
-    lines.push('', `as of ${as_of}`, `  row        ${key.join(' ')}`, `  differs in ${what}`)
-    const said = (value: unknown): string =>
-      column !== null ? text(value) : value === null ? 'no such row' : 'the row is there'
-    lines.push(`  with the future     ${said(full)}`, `  ${sides[future]}${said(truncated)}`)
-  }
-  return `${lines.join('\n')}\n`
+  const tried = `${rows} rows tried in ${cutoffs} runs${others}, ${differing} rows differ`
+  return [
+    `${file}: ${verdict}${always}${given === '' ? '' : `, ${given}`}${reason === null ? '' : `, ${reason}`}`,
+    ...(verdict === 'undecided' ? [] : [tried]),
+    ...(depends_on.length > 0 ? [`it turns on ${depends_on.map((one) => turns[one]).join(', and on ')}`] : []),
+    ...notes.map((note) => `note: ${note}`),
+    ...argued(proof, whole),
+    ...differences.flatMap(({ as_of, row, column, full, truncated, future }) => {
+      const key = Object.entries(row).map(([name, value]) => `${name}=${text(value)}`)
+      const said = (value: unknown): string =>
+        column !== null ? text(value) : value === null ? 'no such row' : 'the row is there'
+      return [
+        `\nas of ${as_of}`,
+        `  row        ${key.join(' ')}`,
+        `  differs in ${column ?? 'the whole row'}`,
+        `  with the future     ${said(full)}`,
+        `  ${sides[future]}${said(truncated)}`,
+      ]
+    }),
+    '',
+  ].join('\n')
 }
 
 function argued({ verdict, proved, chain, unproved }: LookaheadProof, whole: boolean): readonly string[] {
-  if (!proved)
-    return verdict === 'clean' && unproved ? [`tested, not proved: ${placed(unproved)}: ${unproved.why}`] : []
   const left = whole ? 0 : Math.max(0, chain.length - short)
   const shown = chain.slice(0, chain.length - left).map((line) => `  ${line}`)
-  return ['because', ...shown, ...(left === 0 ? [] : [`  and ${left} more (--explain)`])]
-}
-
-/** What stands in the way, with its place where it is known. */
-function placed({ what, line, column }: NonNullable<LookaheadProof['unproved']>): string {
-  return line === null ? what : `line ${line} column ${column}, ${what}`
+  if (proved) return ['because', ...shown, ...(left === 0 ? [] : [`  and ${left} more (--explain)`])]
+  if (verdict !== 'clean' || !unproved) return []
+  const { what, line, column, why } = unproved
+  return [`tested, not proved: ${line === null ? '' : `line ${line} column ${column}, `}${what}: ${why}`]
 }
 
 function text(value: unknown): string {
@@ -225,17 +190,15 @@ const reply = z.union([
 ])
 
 /** Tries a function whose program is on the other side of standard input and output. */
-async function proveTold(folder: string, input: TrialInput, deps: Deps, signal: AbortSignal): Promise<LookaheadProof> {
+async function proveTold(folder: string, input: TrialInput, { stdout, signal }: Deps): Promise<LookaheadProof> {
   const lines = createInterface({ input: process.stdin, signal })[Symbol.asyncIterator]()
   const heard = async <T>(shape: z.ZodType<T>): Promise<T> => {
     const line = await lines.next()
     if (signal.aborted) throw new LakeError('stopped', { subject: 'the look-ahead was cancelled' })
     const said = line.done === true ? undefined : shape.safeParse(jsonOf(line.value)).data
     if (said !== undefined) return said
-    throw usage('lookahead --function', {
-      expected: 'a line of JSON from the program that runs the function',
-      got: line.done === true ? 'the end of standard input' : line.value.slice(0, 80),
-    })
+    const got = line.done === true ? 'the end of standard input' : line.value.slice(0, 80)
+    throw usage('lookahead --function', { expected: 'a line of JSON from the program that runs the function', got })
   }
   await using scratch = await temporaryFolder()
   const database = join(scratch.path, 'lake.duckdb')
@@ -247,7 +210,7 @@ async function proveTold(folder: string, input: TrialInput, deps: Deps, signal: 
   try {
     return await proveFunction(engine, text, input, async (table, world) => {
       const rows = join(scratch.path, `${runs++}.parquet`)
-      deps.stdout(`${JSON.stringify({ database, variables: gone(world), rows })}\n`)
+      stdout(`${JSON.stringify({ database, variables: gone(world), rows })}\n`)
       const said = await heard(reply)
       if ('raised' in said) throw new Raised(said.raised, world)
       await carryFile(rows, engine, table)

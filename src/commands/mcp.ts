@@ -6,15 +6,13 @@ import { readContext } from './context.ts'
 import { type Answers, deskOptions, openAnswers } from './desk.ts'
 import { standingNow } from './shows.ts'
 import { check } from '../report/status.ts'
-import { type CommandContext, type Deps, talking } from './spec.ts'
+import { type Call, talking } from './spec.ts'
 import { programVersion } from './program.ts'
 import { withScratch } from './query.ts'
 import { untilStopped } from './world.ts'
 
 /** `mcp`: the lake for agents, over standard input and output. */
 export const mcpCommand = talking({
-  name: 'mcp',
-  ends: [4],
   options: deskOptions('60s'),
   details: [
     'Tools: metrics, describe, query, panel, universe, lookahead, status; the pages of docs/ are resources. An instant is',
@@ -25,28 +23,25 @@ export const mcpCommand = talking({
     'It ends when standard input does. In the configuration of an agent:',
     '  {"mcpServers": {"pitlake": {"command": "npx", "args": ["pitlake", "mcp", "--data", "/path/to/data"]}}}',
   ].join('\n'),
-  run: async (input, deps) => {
-    const context = await readContext(input, deps)
-    const { settings } = context
+  run: async (typed) => {
+    const call = await readContext(typed)
+    const { settings, signal: stopped, stderr } = call
     await withScratch(async (scratch) => {
-      await using answers = openAnswers(input, deps, { settings, scratch, beside: 0 })
+      await using answers = openAnswers(call, { scratch, beside: 0 })
       const heads = (await answers.ready()) as readonly ToolHead[]
-      if (deps.signal.aborted) return
+      if (stopped.aborted) return
       const close = await serveMcp({
-        tools: heads.map((head) => ({ ...head, call: calling(head.name, answers, context, deps) })),
+        tools: heads.map((head) => ({ ...head, call: calling(head.name, answers, call) })),
         version: programVersion(),
         secrets: settings.secrets,
         input: process.stdin,
         output: process.stdout,
-        note: (text) => deps.stderr(`note: ${text}\n`),
+        note: (text) => stderr(`note: ${text}\n`),
       })
       const ended = new AbortController()
       const { signal } = ended
-      await Promise.race([
-        once(process.stdin, 'end', { signal }),
-        once(process.stdin, 'close', { signal }),
-        untilStopped(deps),
-      ]).catch(() => undefined)
+      const ends = [once(process.stdin, 'end', { signal }), once(process.stdin, 'close', { signal })]
+      await Promise.race([...ends, untilStopped(call)]).catch(() => undefined)
       ended.abort()
       await close()
     })
@@ -54,9 +49,9 @@ export const mcpCommand = talking({
 })
 
 /** Has a tool called; how the lake stands is read here, where the settings are. */
-function calling(tool: string, answers: Answers, context: CommandContext, deps: Deps): Tool['call'] {
+function calling(tool: string, answers: Answers, call: Call): Tool['call'] {
   return async (args, gone) => {
-    const now = tool === 'status' ? await standingNow(context, deps) : null
+    const now = tool === 'status' ? await standingNow(call) : null
     const standing = now === null ? {} : { check: check(now).lines.join('\n'), ...now }
     const answer = await answers.ask({ tool, args, standing }, gone)
     if (typeof answer !== 'string') throw new RangeError(`${tool} was answered as a path`)

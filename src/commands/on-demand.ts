@@ -4,7 +4,7 @@ import { isBegun } from '../store/begin.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { settingsOf } from './context.ts'
 import type { SandboxWorld } from './sandbox.ts'
-import type { Deps, Input } from './spec.ts'
+import type { Deps, Typed } from './spec.ts'
 
 /** Whatever of these is set, the user has a provider in mind. */
 const providerVariables = ['METRICS', 'REGISTRY'].flatMap((api) =>
@@ -15,23 +15,23 @@ const providerVariables = ['METRICS', 'REGISTRY'].flatMap((api) =>
  * Runs work that asks a provider. Where none is named in the environment or the configuration and the lake is known to
  * hold a sandbox's data, that sandbox answers while the work lasts: never for a folder without a lake.
  */
-export async function withProvider<T>(input: Input, deps: Deps, work: (deps: Deps) => Promise<T>): Promise<T> {
-  const world = await worldFor(input, deps)
-  if (world === undefined) return work(deps)
+export async function withProvider<T>(call: Typed, work: (call: Typed) => Promise<T>): Promise<T> {
+  const world = await worldFor(call)
+  if (world === undefined) return work(call)
   // A run that asks a provider pays for no sandbox.
   const { withSandbox } = await import('./sandbox.ts')
-  return await withSandbox(world, deps, async (env) => {
-    deps.stderr(`note: no provider is set and this lake is synthetic: a sandbox with its seed ${world.seed} answers\n`)
-    return await work({ ...deps, env: { ...deps.env, ...env } })
+  return await withSandbox(world, call, async (env) => {
+    call.stderr(`note: no provider is set and this lake is synthetic: a sandbox with its seed ${world.seed} answers\n`)
+    return await work({ ...call, env: { ...call.env, ...env } })
   })
 }
 
 /** The world that the ledger has on record; undefined where a provider is named or the lake is not a sandbox's. */
-async function worldFor(input: Input, deps: Deps): Promise<SandboxWorld | undefined> {
-  if (providerVariables.some((name) => (deps.env[name] ?? '').trim() !== '')) return undefined
-  const { data, metrics, registry } = settingsOf(input, deps)
+async function worldFor(call: Typed): Promise<SandboxWorld | undefined> {
+  if (providerVariables.some((name) => (call.env[name] ?? '').trim() !== '')) return undefined
+  const { data, metrics, registry } = settingsOf(call)
   if (metrics.url !== null || registry.url !== null || !isBegun(data)) return undefined
-  return readWorld(data, deps)
+  return readWorld(data, call)
 }
 
 /** A lake that cannot be read says so to the command itself. */

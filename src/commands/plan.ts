@@ -1,6 +1,5 @@
 import { ruleFor } from '../catalog/availability.ts'
 import { usage } from '../errors.ts'
-import { kinds } from '../kinds.ts'
 import type { Plan, Totals } from '../metrics/plan.ts'
 import { preparePlan } from '../metrics/prepare.ts'
 import { formatDate, formatInstant, type Instant } from '../time.ts'
@@ -8,8 +7,8 @@ import { type DueBy, type NextPoint, nextPoints, registryDue } from '../watch/du
 import { lagsNow, lakeNow } from '../watch/lake.ts'
 import { bytes, span, whole } from '../words/figures.ts'
 import { labelled, type LabelledRow, table, wrapped } from '../words/table.ts'
-import { boundingOptions, selectionOptions, selectionsOf } from './context.ts'
-import { type CommandAnswer, answering, type CommandContext, type Deps, type Input } from './spec.ts'
+import { boundingOptions, instantNow, selectionOptions, selectionsOf } from './context.ts'
+import { answering, type Call, type CommandAnswer } from './spec.ts'
 import { besideWorld, lakeWorld } from './world.ts'
 
 const planOptions = {
@@ -21,52 +20,40 @@ const planOptions = {
 
 /** `plan`: what a fetch would ask. */
 export const planCommand = answering({
-  name: 'plan',
-  ends: [4, 6, 7],
   options: {
     ...planOptions,
     '--due': 'instead, what comes next of each series, and when; asks nobody',
-    '--at TIME': { kind: kinds.instant, about: 'with --due: as seen at this instant instead of now' },
+    '--at TIME': 'with --due: as seen at this instant instead of now',
   },
   details:
     "Asks the provider for its metadata of the selected paths where the lake's are older than 7 days (free, and no part\nof the counts), as `fetch` does, and keeps them in a lake that it may write to. What they leave out is not asked.\n\n" +
     'Flags for paths, assets or dimensions make a selection of their own; without them `select` of the\nconfig holds, without that what the lake holds already. -v shows where each setting comes from.\n\n' +
     '--due lists the next point of each series by the instant at which it should be there: by the lag that its endpoint\nhas shown (what `audit availability` measures, after ten arrivals), else by its availability rule. It asks nobody.',
-  answer: async (input, context, deps) => {
-    const { due, at = Math.floor(deps.now() / 1000), requests, offline, gaps, maxRequests } = input.options
-    if (due) {
-      // What speaks of requests has no say in what is due.
-      const beside = Object.entries({ requests, offline, gaps, 'max-requests': maxRequests }).find(([, value]) => value)
-      if (beside !== undefined)
-        throw usage('--due', { expected: 'no flag that is about requests', got: `--${beside[0]}` })
-      return await answerDue(input, context, at)
+  answer: async (call) => {
+    const { due, at, requests, offline, gaps, maxRequests } = call.options
+    if (!due) {
+      if (at !== undefined) throw usage('--at', { expected: '--due with it', got: 'no --due' })
+      return await answerPlan(call)
     }
-    if (input.options.at !== undefined) throw usage('--at', { expected: '--due with it', got: 'no --due' })
-    return await answerPlan(input, context, deps)
+    // What speaks of requests has no say in what is due.
+    const beside = Object.entries({ requests, offline, gaps, 'max-requests': maxRequests }).find(([, value]) => value)
+    if (beside !== undefined)
+      throw usage('--due', { expected: 'no flag that is about requests', got: `--${beside[0]}` })
+    return await answerDue(call, at ?? instantNow(call))
   },
 })
 
 /** What a fetch would ask, as `plan` says it. */
-export async function answerPlan(
-  input: Input<typeof planOptions>,
-  { settings, catalogue }: CommandContext,
-  deps: Deps,
-): Promise<CommandAnswer<Totals>> {
-  const { maxRequests: most, offline, gaps: gapsOnly, requests } = input.options
-  const selections = await selectionsOf(input, { settings, catalogue })
-  const now = Math.floor(deps.now() / 1000)
-  const wanted = { settings, catalogue, selections, gapsOnly, now }
-  const world = offline ? null : { ...besideWorld(deps), ...lakeWorld(deps, 'plan') }
+export async function answerPlan(call: Call<typeof planOptions>): Promise<CommandAnswer<Totals>> {
+  const { settings, catalogue, options, stderr } = call
+  const { maxRequests: most, offline, gaps: gapsOnly, requests, verbose } = options
+  const selections = await selectionsOf(call)
+  const wanted = { settings, catalogue, selections, gapsOnly, now: instantNow(call) }
+  const world = offline ? null : { ...besideWorld(call), ...lakeWorld(call, 'plan') }
   const { plan, metadata } = await preparePlan(wanted, world)
-  if (input.options.verbose) {
-    deps.stderr(
-      table(
-        ['setting', 'value', 'from'],
-        settings.effective.map((s) => [s.name, s.value, s.origin]),
-      ),
-    )
-  }
-  if (offline) deps.stderr('note: --offline: planned by the metadata that the lake holds; nobody was asked\n')
+  const effective = settings.effective.map((one) => [one.name, one.value, one.origin])
+  if (verbose) stderr(table(['setting', 'value', 'from'], effective))
+  if (offline) stderr('note: --offline: planned by the metadata that the lake holds; nobody was asked\n')
   const document = {
     ...plan.totals,
     not_asked: plan.blocked.length,
@@ -75,7 +62,7 @@ export async function answerPlan(
   }
   const { paths, asked } = metadata
   const words = (): string => {
-    for (const note of notesOn(plan, most)) deps.stderr(`note: ${note}\n`)
+    for (const note of notesOn(plan, most)) stderr(`note: ${note}\n`)
     const list = requests ? `${requestTable(plan)}\n` : ''
     return `${list}${inWords(plan, `of ${paths} paths, ${asked} asked for now`)}`
   }
@@ -92,8 +79,11 @@ function requestTable({ asks }: Plan): string {
 }
 
 function inWords({ totals, blocked }: Plan, metadata: string): string {
+  const counts = (['series', 'windows', 'requests', 'credits'] as const).map(
+    (one) => [one, whole(totals[one])] as const,
+  )
   const rows: readonly LabelledRow[] = [
-    ...(['series', 'windows', 'requests', 'credits'] as const).map((name) => [name, whole(totals[name])] as const),
+    ...counts,
     ['points', `about ${whole(totals.points)}`],
     ['bytes', `about ${bytes(totals.bytes)}`],
     ['duration', `about ${span(totals.seconds)}`],
@@ -113,22 +103,19 @@ function notesOn({ totals, blocked, notes }: Plan, most: number | undefined): st
 }
 
 /** The requests as scripts read them. */
-function listed(plan: Plan): readonly object[] {
-  return plan.asks.map((ask) => ({
-    series: ask.series.id,
-    since: ask.window?.since ?? null,
-    until: ask.window?.until ?? null,
-    points: ask.points,
-    credits: ask.credits,
-  }))
+function listed({ asks }: Plan): readonly object[] {
+  return asks.map(({ series, window, points, credits }) => {
+    return { series: series.id, since: window?.since ?? null, until: window?.until ?? null, points, credits }
+  })
 }
 
 /** `plan --due`: the next point of each series, by its rule or by the lag learnt so far; asks nobody. */
-async function answerDue(input: Input<typeof selectionOptions>, { settings, catalogue }: CommandContext, at: Instant) {
-  const selections = await selectionsOf(input, { settings, catalogue })
-  const { wanted, held, registryPolled } = await lakeNow(settings.data, catalogue, selections, at)
-  const learnt = await lagsNow(settings.data, catalogue, wanted)
-  const points = nextPoints(wanted, { held, learnt, weekStart: settings.metrics.weekStart, at })
+async function answerDue(call: Call<typeof selectionOptions>, at: Instant) {
+  const { settings, catalogue } = call
+  const { data, metrics } = settings
+  const { wanted, held, registryPolled } = await lakeNow(data, catalogue, await selectionsOf(call), at)
+  const learnt = await lagsNow(data, catalogue, wanted)
+  const points = nextPoints(wanted, { held, learnt, weekStart: metrics.weekStart, at })
   const registry = registryPolled === null ? null : registryDue(registryPolled, at)
   // What comes next, and when: names are relied on by scripts.
   const document = {
@@ -163,24 +150,25 @@ const reasons: Readonly<Record<DueBy, string>> = {
 /** A line for each instant with what is due then, and below it the metrics with their assets. */
 function dueInWords(points: readonly NextPoint[], registry: Instant | null, at: Instant): string {
   const headed = Map.groupBy(points, ({ due, interval, t, by }) => {
-    const of = t === null ? interval : `${interval} of ${short(t)}`
-    return `${short(due)}  ${away(due - at).padEnd(12)} ${of}, ${reasons[by]}`
+    return `${when(due, at)} ${t === null ? interval : `${interval} of ${short(t)}`}, ${reasons[by]}`
   })
-  const blocks = [...headed].map(([head, own]) => {
+  const lines = [...headed].flatMap(([head, own]) => {
     const metrics = Map.groupBy(own, ({ series }) => series.metric)
-    const lines = [...metrics].flatMap(([metric, all]) => {
+    const below = [...metrics].flatMap(([metric, all]) => {
       const assets = [...new Set(all.map(({ series }) => series.asset))].join(', ')
       const line = `  ${metric}  ${assets}`
       return line.length <= 80 ? [line] : [`  ${metric}`, ...wrapped(`      ${assets}`, 6)]
     })
-    return `${[head, ...lines].join('\n')}\n`
+    return [head, ...below]
   })
-  const polled = registry === null ? [] : [`${short(registry)}  ${away(registry - at).padEnd(12)} registry\n`]
-  return [...blocks, ...polled].join('')
+  return [...lines, ...(registry === null ? [] : [`${when(registry, at)} registry`])].map((one) => `${one}\n`).join('')
 }
 
 const short = (instant: Instant): string => `${formatInstant(instant).slice(0, 16).replace('T', ' ')}Z`
 
-function away(after: number): string {
-  return after < 0 ? `${span(-after)} ago` : after === 0 ? 'now' : `in ${span(after)}`
+/** An instant, and how far away it is. */
+function when(due: Instant, at: Instant): string {
+  const after = due - at
+  const away = after < 0 ? `${span(-after)} ago` : after === 0 ? 'now' : `in ${span(after)}`
+  return `${short(due)}  ${away.padEnd(12)}`
 }

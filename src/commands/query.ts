@@ -10,45 +10,83 @@ import { limited, type RunDeps } from '../query/run.ts'
 import { endings, formatOf, formats, type Sink, type WriteOptions } from '../query/write.ts'
 import { formatDuration } from '../time.ts'
 import { visibleLines } from '../visible.ts'
-import { kinds } from '../kinds.ts'
+import { type Kind, kinds } from '../kinds.ts'
 import { settingsOf } from './context.ts'
-import { knowledgeFlags, knowledgeOf, type setOption } from './flags.ts'
 import { beforeLeaving, leave } from './leave.ts'
-import type { Deps, Input } from './spec.ts'
+import type { Deps, Input, OptionSpec, OptionTable, Typed } from './spec.ts'
+import type { Knowledge } from '../query/question.ts'
+import { camel, knowledgeOptions, type Options } from '../query/options.ts'
+import { readOptions } from '../query/read-options.ts'
+
+/** The flags of a table of options; what is a session variable on a command line has none. */
+export function flagsOf(table: Options): OptionTable {
+  const rows = Object.entries(table).flatMap(([name, { flag, set, about, kind, choices }]): [string, OptionSpec][] => {
+    if (set === true) return []
+    const flags = `--${name.replaceAll('_', '-')}${flag === undefined ? '' : ` ${flag}`}`
+    if (flag === undefined) return [[flags, { about }]]
+    const many = kind === 'list' || kind === 'choices' || kind === 'metrics'
+    const words: Kind['words'] = name === 'assets' || name === 'metrics' ? name : choices
+    // Read with the others, in the words of every door; here it is told what may be offered.
+    const offered = { ...kinds.text, name: many ? 'list' : words ? 'choice' : 'text', ...(words && { words }) } as const
+    return [[flags, { about, kind: offered, ...(many && { repeatable: true }) }]]
+  })
+  return Object.fromEntries(rows)
+}
+
+/** What a command line said of a table of options: texts, for whoever reads them. */
+export function givenOptions(table: Options, said: object): Readonly<Record<string, unknown>> {
+  const options = new Map(Object.entries(said))
+  return Object.fromEntries(
+    Object.keys(table).map((name) => {
+      const given: unknown = options.get(camel(name))
+      return [camel(name), Array.isArray(given) ? (given.length === 0 ? undefined : given.join(',')) : given]
+    }),
+  )
+}
+
+/** Session variables, each by its name. */
+export const setOption = {
+  '--set NAME=VALUE': {
+    kind: kinds.pair('name=value', /^[A-Za-z_]\w*$/),
+    about: 'a session variable: backfill=rule, registry_backfill=true',
+    repeatable: true,
+  },
+} as const
+
+/** The flags of a state of knowledge. */
+export const knowledgeFlags = { ...flagsOf(knowledgeOptions), ...setOption }
+
+/** The state of knowledge that flags name. */
+export function knowledgeOf({ options }: Input): Knowledge {
+  return readOptions(knowledgeOptions, givenOptions(knowledgeOptions, options), 'terminal')
+}
 
 /** The options of every command that runs SQL on a lake. */
 export const queryOptions = {
-  '--format FORMAT': {
-    kind: kinds.choice(formats),
-    about: `${formats.join(', ')} (default: by the name of --out, else table)`,
-  },
+  '--format FORMAT': [`${formats.join(', ')} (default: by the name of --out, else table)`, kinds.choice(formats)],
   '--out FILE': 'write the result to a file; it appears whole or not at all',
   '--compat': 'Parquet for small readers: plain pages and types',
   '--safe-csv': "CSV for spreadsheets: ' before a text that one would run as a formula",
   ...knowledgeFlags,
-  '--rows N': {
-    kind: kinds.count(0, 'a whole number, 0 for all'),
-    about: 'rows of a table to show; 0 shows all',
-    default: '100',
-  },
+  '--rows N': ['rows of a table to show; 0 shows all', kinds.count(0, 'a whole number, 0 for all'), '100'],
   '--width N': 'places on a line of a table (default: the terminal, else 80)',
-  '--timeout TIME': { kind: kinds.span('90s or 10m', true), about: 'cancel the query after 90s, 10m …' },
+  '--timeout TIME': ['cancel the query after 90s, 10m …', kinds.span('90s or 10m', true)],
   '--threads N': 'threads of DuckDB (default: all cores)',
   '--memory SIZE': 'memory of DuckDB: 2GB (default: its own)',
-}
+} as const
 
 /** A call of such a command. */
-export type Querying = Input<typeof queryOptions>
+export type Querying = Typed<typeof queryOptions>
 
 /** The lake's folder of this call. */
-export function dataFolder(input: Input, deps: Deps): string {
-  return resolve(deps.cwd, settingsOf(input, deps).data)
+export function dataFolder(call: Typed): string {
+  return resolve(call.cwd, settingsOf(call).data)
 }
 
 /** The state of knowledge and the means that the options ask for. */
-export function sessionOptions(input: Querying): SessionOptions {
-  const { threads, memory: memoryLimit } = input.options
-  return { ...knowledgeOf(input), set: variablesOf(input), threads, memoryLimit }
+export function sessionOptions(call: Querying): SessionOptions {
+  const { threads, memory: memoryLimit } = call.options
+  return { ...knowledgeOf(call), set: variablesOf(call), threads, memoryLimit }
 }
 
 /** The session variables that `--set` names. */
@@ -70,7 +108,7 @@ interface Output extends WriteOptions {
 }
 
 /** Reads and checks the options of the output. */
-export function outputOf({ options }: Querying, deps: Deps): Output {
+export function outputOf({ options, cwd }: Querying): Output {
   const { out, format, compat, safeCsv: safe } = options
   if (out !== undefined && format === undefined && !compat && !safe) checkEnding(out)
   const chosen =
@@ -86,7 +124,7 @@ export function outputOf({ options }: Querying, deps: Deps): Output {
     format: chosen,
     compat,
     safe,
-    out: out === undefined ? undefined : resolve(deps.cwd, out),
+    out: out === undefined ? undefined : resolve(cwd, out),
     width: width >= 20 ? width : 80,
     rows: options.rows || Infinity,
   }
@@ -134,19 +172,14 @@ export async function withScratch<T>(work: (folder: string) => Promise<T>): Prom
 }
 
 /** Runs work that Ctrl-C and `--timeout` cancel. */
-export async function withLimit<T>(
-  input: Querying,
-  deps: Deps,
-  folder: string,
-  work: (run: RunDeps) => Promise<T>,
-): Promise<T> {
-  const { timeout: seconds, memory } = input.options
+export async function withLimit<T>(call: Querying, folder: string, work: (run: RunDeps) => Promise<T>): Promise<T> {
+  const { options, sleep } = call
+  const { timeout: seconds, memory } = options
   const told = seconds === undefined ? '' : formatDuration(seconds)
-  const means = { seconds, told, next: 'raise --timeout', signal: deps.signal, sleep: deps.sleep }
-  return await limited(means, async (signal) => {
-    const unwatch = watch(deps, memoryBound(memory), signal)
+  return await limited({ seconds, told, next: 'raise --timeout', signal: call.signal, sleep }, async (signal) => {
+    const unwatch = watch(call, memoryBound(memory), signal)
     try {
-      return await work({ folder, signal, sleep: deps.sleep })
+      return await work({ folder, signal, sleep })
     } finally {
       unwatch()
     }
@@ -167,19 +200,16 @@ export function memoryBound(text: string | undefined): number {
 }
 
 /** DuckDB hears a cancel and counts memory between chunks only: a single call that does neither ends with the process. */
-function watch(deps: Deps, bound: number, cancelled: AbortSignal): () => void {
+function watch({ stderr }: Deps, bound: number, cancelled: AbortSignal): () => void {
   let waited = 0
   const end = (words: string): void => {
-    deps.stderr(`error: ${words}\n`)
+    stderr(`error: ${words}\n`)
     leave(5)
   }
-  return watchMemory(
-    bound,
-    () => end('the query took more memory than it may; raise --memory, or ask for less at once'),
-    () => {
-      if (cancelled.aborted && (waited += look) > grace) end('the query was cancelled and did not end by itself')
-    },
-  )
+  const tooMuch = () => end('the query took more memory than it may; raise --memory, or ask for less at once')
+  return watchMemory(bound, tooMuch, () => {
+    if (cancelled.aborted && (waited += look) > grace) end('the query was cancelled and did not end by itself')
+  })
 }
 
 /** Looks again and again whether the process holds more memory than it may; gives how to stop that. */

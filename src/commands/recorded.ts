@@ -3,28 +3,21 @@ import type { Settings } from '../config/settings.ts'
 import { exitCode, LakeError } from '../errors.ts'
 import { readContext, settingsOf } from './context.ts'
 import type { OpenHooks } from './hooks.ts'
-import type { CommandContext, Deps, Input, Tell } from './spec.ts'
+import type { Tell, Typed } from './spec.ts'
 
 /** Does the work of a recorded job, then has the hooks run; a call that was refused before it began has no end. */
-export async function withHooks<T>(
-  command: string,
-  input: Input,
-  deps: Deps,
-  work: (tell: Tell) => Promise<T>,
-): Promise<T> {
+export async function withHooks<T>(command: string, call: Typed, work: (tell: Tell) => Promise<T>): Promise<T> {
   let report: unknown = null
-  const tell: Tell = (document) => void (report = document)
-  const hooks = await hooksOf(command, input, deps)
-  if (hooks === null) return await work(tell)
+  const hooks = await hooksOf(command, call)
   const end = async (exit_code: number, error: string | null): Promise<void> => {
-    if (exit_code === 2 || exit_code === 7) return
+    if (hooks === null || exit_code === 2 || exit_code === 7) return
     hooks.look()
     hooks.done({ exit_code, error, report })
     await hooks.idle()
   }
   let value: T
   try {
-    value = await work(tell)
+    value = await work((document) => void (report = document))
   } catch (error) {
     await end(exitCode(error), error instanceof Error ? error.message : String(error))
     throw error
@@ -34,19 +27,17 @@ export async function withHooks<T>(
 }
 
 /** A mistake of the configuration is told by the command itself. */
-async function hooksOf(command: string, input: Input, deps: Deps): Promise<OpenHooks | null> {
-  if ('dryRun' in input.options && input.options.dryRun === true) return null
-  let context: CommandContext
+async function hooksOf(command: string, call: Typed): Promise<OpenHooks | null> {
+  if ('dryRun' in call.options && call.options.dryRun === true) return null
   try {
-    if (!hasHooks(settingsOf(input, deps))) return null
-    context = await readContext(input, deps)
+    if (!hasHooks(settingsOf(call))) return null
+    // What hooks are told is read by half of the program: loaded only where there are some.
+    const { openHooks } = await import('./hooks.ts')
+    return await openHooks(await readContext(call), command, (words) => call.stderr(`note: hook ${words}\n`))
   } catch (error) {
     if (error instanceof LakeError) return null
     throw error
   }
-  // What hooks are told is read by half of the program: loaded only where there are some.
-  const { openHooks } = await import('./hooks.ts')
-  return await openHooks(context, command, deps, (words) => deps.stderr(`note: hook ${words}\n`))
 }
 
 /** Whether the config names any. */

@@ -12,10 +12,18 @@ import { registryState } from '../registry/state.ts'
 import { isBegun } from '../store/begin.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { isVerbose } from './context.ts'
-import { span } from '../words/figures.ts'
-import { labelled, table } from '../words/table.ts'
-import { type CommandAnswer, answering, type CommandContext, type Deps, type Input } from './spec.ts'
+import { span, whole } from '../words/figures.ts'
+import { cut, labelled, table } from '../words/table.ts'
+import { answering, type Call, type CommandAnswer, type Typed } from './spec.ts'
 import { askingWorld, besideWorld, spareHeap } from './world.ts'
+import { kinds } from '../kinds.ts'
+import type { Resource } from '../catalog/catalogue.ts'
+import { LakeError, usage } from '../errors.ts'
+import type { Filters } from '../registry/reading.ts'
+import { endedBy } from '../ledger/requests.ts'
+import type { Value } from '../registry/json.ts'
+import { askLook, type RecordBeside, withHeldSide } from '../registry/look.ts'
+import { hint } from '../suggestion.ts'
 
 const jobOptions = {
   '--accept-shrink': 'apply a snapshot even if it loses a resource or many records',
@@ -24,95 +32,90 @@ const jobOptions = {
 }
 
 /** `registry snapshot`: the whole registry as it is now, as dated tables. */
-export const snapshotCommand = answering({
-  name: 'registry snapshot',
-  ends: [3, 4, 5, 6, 7],
+export const registrySnapshotCommand = answering({
   recorded: true,
   asks: true,
   options: jobOptions,
   details:
     'One request; where the provider refuses it by its own limit, the lists are read instead. What differs from the\nheld state becomes history. A snapshot that loses too much is held back (exit 4) until --accept-shrink.',
-  answer: async (input, context, deps) => await asked(input, context, deps, 'snapshot', registrySnapshot),
+  answer: async (call) => await asked(call, 'snapshot', registrySnapshot),
 })
 
 /** `registry sync`: the change feed up to its tail. */
-export const syncCommand = answering({
-  name: 'registry sync',
-  ends: [3, 4, 5, 6, 7],
+export const registrySyncCommand = answering({
   recorded: true,
   asks: true,
   options: jobOptions,
   details:
     'Begins with a snapshot where the lake has none yet, or where the feed has begun a new epoch. All pages of one\nsync and the cursor are one version; polling hourly is enough.',
-  answer: async (input, context, deps) => {
+  answer: async (call) => {
     spareHeap()
-    return await asked(input, context, deps, 'sync', registrySync)
+    return await asked(call, 'sync', registrySync)
   },
 })
 
 /** `registry status`: where the feed stands. */
 export const registryStatusCommand = answering({
-  name: 'registry status',
-  ends: [4],
   options: { '--offline': 'do not ask the provider how far its feed has gone' },
   details: 'With the registry in the environment one request tells whether its feed has gone on since the last sync.',
-  answer: async (input, context, deps) => {
-    const job = { ...context, acceptShrink: false, maxRequests: null, providerMoved: false }
-    using ledger = await Ledger.openToRead(job.settings.data)
+  answer: async (call) => {
+    const { settings, options, catalogue, now } = call
+    using ledger = await Ledger.openToRead(settings.data)
     const { cursor } = registryState(ledger)
-    const behind = input.options.offline || cursor === null ? null : await isBehind(job, deps, cursor)
-    const status = await registryStatus(ledger, job.catalogue, deps.now(), behind)
+    const behind = options.offline || cursor === null ? null : await isBehind(call, cursor)
+    const status = await registryStatus(ledger, catalogue, now(), behind)
     return { document: status, words: () => inWords(status) }
   },
 })
 
+/** What only a job is told. */
+export const noJob = { acceptShrink: false, maxRequests: null, providerMoved: false } as const
+
 /** Has a job done with the real world behind it. */
 async function asked(
-  input: Input<typeof jobOptions>,
-  context: CommandContext,
-  deps: Deps,
+  call: Call<typeof jobOptions>,
   job: string,
   run: (input: RegistryInput, deps: RegistryDeps) => Promise<RegistrySummary>,
 ): Promise<CommandAnswer<RegistrySummary>> {
-  const { acceptShrink, maxRequests = null, providerMoved } = input.options
-  const own = { ...context, acceptShrink, maxRequests, providerMoved }
-  const world = askingWorld(deps, `registry ${job}`, own.catalogue)
-  const summary = await run(own, { ...world, onEvent: registryProgress(deps, isVerbose(input, deps)) })
+  const { options, settings, catalogue } = call
+  const { acceptShrink, maxRequests = null, providerMoved } = options
+  const own = { settings, catalogue, acceptShrink, maxRequests, providerMoved }
+  const summary = await run(own, { ...askingWorld(call, `registry ${job}`), onEvent: registryProgress(call) })
   return { document: summary, words: () => summaryText(summary), error: verdictOf(summary) }
 }
 
 /** Says on stderr what happens on the way. */
-export function registryProgress(deps: Deps, verbose: boolean): (event: RegistryEvent) => void {
+export function registryProgress(call: Typed): (event: RegistryEvent) => void {
+  const say = (line: string): void => call.stderr(`${line}\n`)
   return (event) => {
-    if (event.kind === 'note') deps.stderr(`note: ${event.text}\n`)
-    if (event.kind === 'committed') deps.stderr(`committed version ${event.version}, ${event.files} files\n`)
+    if (event.kind === 'note') say(`note: ${event.text}`)
+    if (event.kind === 'committed') say(`committed version ${event.version}, ${event.files} files`)
     if (event.kind === 'asking' && event.event.kind === 'waiting')
-      deps.stderr(`waiting ${span(event.event.waitMs / 1000)} (${event.event.why})\n`)
-    if (event.kind === 'answered' && verbose) deps.stderr(`${event.ask.path}: ${describeOutcome(event.outcome)}\n`)
+      say(`waiting ${span(event.event.waitMs / 1000)} (${event.event.why})`)
+    if (event.kind === 'answered' && isVerbose(call)) say(`${event.ask.path}: ${describeOutcome(event.outcome)}`)
   }
 }
 
 /** Whether the provider's feed goes on after a cursor; null where it is not set up or does not answer. */
-async function isBehind(job: RegistryInput, deps: Deps, cursor: string): Promise<boolean | null> {
-  const { url, key } = job.settings.registry
-  if (url === null || key === null || !isBegun(job.settings.data)) return null
-  const asked = await readFeedAhead(job, besideWorld(deps), cursor)
-  if (asked.kind === 'stopped') deps.stderr(`note: the provider's feed was not read: ${asked.words}\n`)
-  return asked.kind === 'stopped' ? null : asked.ahead
+async function isBehind(call: Call, cursor: string): Promise<boolean | null> {
+  const { settings, stderr } = call
+  const { url, key } = settings.registry
+  if (url === null || key === null || !isBegun(settings.data)) return null
+  const asked = await readFeedAhead({ ...call, ...noJob }, besideWorld(call), cursor)
+  if (asked.kind !== 'stopped') return asked.ahead
+  stderr(`note: the provider's feed was not read: ${asked.words}\n`)
+  return null
 }
 
 function summaryText(summary: RegistrySummary): string {
-  const { records, unknown, findings, schema_changes: changes } = summary
+  const { records, unknown, findings, schema_changes: changes, snapshot_date: date } = summary
   const all = Object.values(unknown).reduce((sum, count) => sum + count, 0)
   const odd = all === 0 ? '' : `, ${all} of unknown types`
   const counts = Object.entries(records).map(([name, count]) => `${count} ${name}`)
   return labelled([
     ['version', String(summary.version)],
     ['requests', String(summary.requests)],
-    [
-      'snapshot',
-      summary.snapshot_date === null ? 'none added' : `${summary.snapshot_date}, from the ${summary.source}`,
-    ],
+    ['snapshot', date === null ? 'none added' : `${date}, from the ${summary.source}`],
     ['feed', `${summary.events} events in ${summary.pages} pages${odd}`],
     ['history', `${summary.opened} opened, ${summary.updated} updated, ${summary.closed} closed`],
     ['records', counts.join(', ')],
@@ -123,35 +126,156 @@ function summaryText(summary: RegistrySummary): string {
 
 function inWords(status: RegistryStatus): string {
   const { limits, feed_at, behind, first_snapshot: first, last_snapshot: last } = status
-  const none = '-'
   const lists = status.last_snapshot_source === 'lists' ? ' (from the lists)' : ''
+  const read = `read to its tail at ${feed_at}, ${span(status.cursor_age ?? 0)} ago`
+  const room = (most: number | null, left: number | null, unit: string): string =>
+    `${most ?? '-'} ${unit} (${left ?? '-'} left)`
+  const minute = room(limits.per_minute, limits.per_minute_remaining, 'a minute')
   const lines = labelled([
-    ['snapshots', `first ${first ?? none}, last ${last ?? none}${lists}`],
+    ['snapshots', `first ${first ?? '-'}, last ${last ?? '-'}${lists}`],
     ['epoch', String(status.epoch)],
-    [
-      'feed',
-      feed_at === null
-        ? 'never read to its tail'
-        : `read to its tail at ${feed_at}, ${span(status.cursor_age ?? 0)} ago`,
-    ],
+    ['feed', feed_at === null ? 'never read to its tail' : read],
     [
       'behind',
       behind === null ? 'not known' : behind ? 'yes: run pitlake registry sync' : 'no, at the head of the feed',
     ],
-    [
-      'limits',
-      `${limits.per_minute ?? none} a minute (${limits.per_minute_remaining ?? none} left), ${limits.daily ?? none} a day (${limits.daily_remaining ?? none} left)`,
-    ],
+    ['limits', `${minute}, ${room(limits.daily, limits.daily_remaining, 'a day')}`],
     limits.snapshots_from !== null && ['', `snapshots are refused until ${limits.snapshots_from}`],
     ['schema', `${status.schema_changes} changes since the first snapshot (view schema_changes)`],
     ['304', `${status.not_modified} answers`],
   ])
   const rows = Object.entries(status.records).map(([name, open]) => [name, open, status.versions[name] ?? 0])
   const events = status.events.map(({ type, known, op, events: count }) => [
-    known ? type : `${type} (unknown)`,
+    `${type}${known ? '' : ' (unknown)'}`,
     op,
     count,
   ])
   const more = events.length === 0 ? '' : `\n${table(['entity type', 'op', 'events'], events)}`
   return `${lines}${table(['table', 'records', 'versions'], rows)}${more}`
+}
+
+const resourceAbout = 'issuers, products or another one that `registry status` lists'
+const resourceArg = { '<RESOURCE>': [resourceAbout, kinds.list('resources')] } as const
+
+/** `registry get`: one record, here and there. */
+export const registryGetCommand = answering({
+  asks: true,
+  args: { ...resourceArg, '<ID>': 'id of the record' },
+  options: {},
+  details: 'Stores nothing. A * marks each member that differs; new keys and another order of keys are no difference.',
+  answer: async (call) => {
+    const resource = resourceOf(call)
+    const [, id = ''] = call.args
+    const { address, records } = await looked(call, resource, { id })
+    using ledger = await heldLake(call)
+    return await withHeldSide(ledger, resource, async ({ entities, beside }) => {
+      const [record] = await beside(new Map([[id, records.get(id) ?? null]]))
+      const got = `${id}, which neither the provider nor the lake knows`
+      if (!record || (record.held === null && record.offered === null))
+        throw usage('registry get', {
+          expected: `an id of ${resource.name}`,
+          got,
+          next: hint(id, [...entities.keys()]),
+        })
+      return { document: { resource: resource.name, address, ...record }, words: () => recordText(address, record) }
+    })
+  },
+})
+
+const filter = kinds.pair('KEY=VALUE')
+
+/** `registry list`: a list, here and there. */
+export const registryListCommand = answering({
+  asks: true,
+  args: resourceArg,
+  options: {
+    '--filter KEY=VALUE': { kind: filter, about: 'only what fits; several must all fit', repeatable: true },
+  },
+  details: `Stores nothing. Marks: * differs, + only upstream, - only in the lake. The list of deployments shows verified ones
+only, and so does what is laid beside it.`,
+  answer: async (call) => {
+    const resource = resourceOf(call)
+    const filters = filtersOf(call.options.filter, resource)
+    const { address, records: shown } = await looked(call, resource, { filters })
+    using ledger = await heldLake(call)
+    return await withHeldSide(ledger, resource, async ({ fitting, beside }) => {
+      const ids = [...new Set([...shown.keys(), ...fitting(filters)])].toSorted()
+      const records = await beside(new Map(ids.map((id) => [id, shown.get(id) ?? null])))
+      const count = (mark: string): number => records.filter((record) => record.mark === mark).length
+      const counts = Object.fromEntries(Object.keys(marks).map((mark) => [mark, count(mark)]))
+      const document = { resource: resource.name, filters, address, counts, records }
+      return { document, words: () => listText(address, counts, records) }
+    })
+  },
+})
+
+function resourceOf({ args: [name = ''], catalogue: { resources } }: Call): Resource {
+  const found = resources.get(name)
+  if (found) return found
+  const known = [...resources.keys()]
+  throw usage('RESOURCE', { expected: known.join(', '), got: name, next: hint(name, known) })
+}
+
+function filtersOf(pairs: readonly (readonly [string, string])[], { name, filters }: Resource): Filters {
+  const read = new Map<string, string>()
+  for (const [key, value] of pairs) {
+    const expected = `a filter of ${name}: ${filters.join(', ')}`
+    if (!filters.includes(key)) throw usage('--filter', { expected, got: key, next: hint(key, filters) })
+    if (read.has(key)) throw usage('--filter', { expected: 'each filter once', got: `${key} twice` })
+    read.set(key, value)
+  }
+  return Object.fromEntries(read)
+}
+
+async function looked(call: Call, resource: Resource, what: { id: string } | { filters: Filters }) {
+  const got = await askLook({ ...call, ...noJob }, besideWorld(call), { resource, what })
+  if (got.kind === 'shown') return got
+  if (got.kind === 'refused')
+    throw usage('--filter', { expected: 'values that the provider takes', got: JSON.stringify(what) })
+  throw verdictOf(endedBy(got)) ?? new LakeError('unexpected', { subject: got.words })
+}
+
+/** The lake in the folder; null where none was begun. */
+async function heldLake({ settings: { data } }: Call): Promise<Ledger | null> {
+  return isBegun(data) ? await Ledger.openToRead(data) : null
+}
+
+const marks = {
+  same: [' ', 'the same on both sides'],
+  differs: ['*', 'differs'],
+  only_held: ['-', 'only in the lake'],
+  only_upstream: ['+', 'only upstream'],
+} as const
+
+const width = 80
+
+function recordText(address: string, record: RecordBeside): string {
+  const { mark, differences, held, offered } = record
+  const names = [...new Set([...Object.keys(held ?? {}), ...Object.keys(offered ?? {})])]
+  const first = Math.min(24, Math.max(6, ...names.map((name) => name.length)))
+  const each = Math.floor((width - 2 - first - 4) / 2)
+  const line = (sign: string, name: string, here: string, there: string): string =>
+    `${sign} ${cut(name, first).padEnd(first)}  ${cut(here, each).padEnd(each)}  ${cut(there, each)}`.trimEnd()
+  const rows = names.map((name) =>
+    line(differences.includes(name) ? '*' : ' ', name, textOf(held?.[name]), textOf(offered?.[name])),
+  )
+  const what = mark === 'differs' ? `differs in ${differences.length} of ${names.length} members` : marks[mark][1]
+  return `${[cut(`${address}: ${what}`, width), line(' ', 'member', 'held', 'provider now'), ...rows].join('\n')}\n`
+}
+
+function listText(address: string, counts: Readonly<Record<string, number>>, records: readonly RecordBeside[]): string {
+  const first = Math.min(40, Math.max(2, ...records.map(({ id }) => id.length)))
+  const some = Object.entries(counts).flatMap(([name, count]) =>
+    count > 0 ? [`${whole(count)} ${name.replaceAll('_', ' ')}`] : [],
+  )
+  const lines = records.map(({ id, mark, differences }) => {
+    const [sign, words] = marks[mark]
+    return `${sign} ${cut(id, first).padEnd(first)}  ${words}${mark === 'differs' ? ` in ${differences.join(', ')}` : ''}`
+  })
+  const head = `${address}: ${whole(records.length)} records, ${some.join(', ') || 'none'}`
+  return [head, ...lines].map((line) => `${cut(line, width)}\n`).join('')
+}
+
+function textOf(value: Value | undefined): string {
+  return value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value)
 }

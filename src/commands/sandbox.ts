@@ -13,7 +13,7 @@ import { type Deps, talking } from './spec.ts'
 import { untilStopped } from './world.ts'
 
 /** The keys that every sandbox accepts; they open nothing else. */
-const sandboxKeys = { metrics: 'sandbox-metrics-key', registry: 'sandbox-registry-key' } as const
+const apiKeys = { metricsKey: 'sandbox-metrics-key', registryKey: 'sandbox-registry-key' } as const
 
 const scales = ['demo', 'full'] as const
 
@@ -25,48 +25,39 @@ export interface SandboxWorld {
 
 /** Has a sandbox answer while the work lasts, which is told how to reach it. */
 export async function withSandbox<T>(
-  { seed, scale }: SandboxWorld,
-  deps: Deps,
+  world: SandboxWorld,
+  { now, sleep }: Deps,
   work: (env: Deps['env']) => Promise<T>,
 ): Promise<T> {
-  const now = runningClock(deps.now, null, 1)
-  const { metrics: metricsKey, registry: registryKey } = sandboxKeys
-  const world = { catalogue: loadCatalogue(), seed, now, sleep: deps.sleep, scale, metricsKey, registryKey }
-  await using served = await serve(createSandbox(world), { port: 0, grace: () => deps.sleep(500) })
-  return await work({
-    PITLAKE_METRICS_URL: served.url,
-    PITLAKE_METRICS_KEY: metricsKey,
-    PITLAKE_REGISTRY_URL: `${served.url}/registry/v1`,
-    PITLAKE_REGISTRY_KEY: registryKey,
+  const sandbox = createSandbox({
+    ...world,
+    ...apiKeys,
+    catalogue: loadCatalogue(),
+    now: runningClock(now, null, 1),
+    sleep,
   })
+  await using served = await serve(sandbox, { port: 0, grace: () => sleep(500) })
+  const named = Object.entries(addressesOf(served.url)).map(([name, text]) => [`PITLAKE_${name.toUpperCase()}`, text])
+  return await work(Object.fromEntries(named) as Deps['env'])
 }
+
+/** Where both APIs are, and what opens them. */
+function addressesOf(url: string) {
+  const { metricsKey: metrics_key, registryKey: registry_key } = apiKeys
+  return { metrics_url: url, metrics_key, registry_url: `${url}/registry/v1`, registry_key }
+}
+
+const port = kinds.number('a port, 0 to 65535', (n) => Number.isInteger(n) && n >= 0 && n <= 65_535)
+const speeds = kinds.number('a number, 0 or more', (n) => Number.isFinite(n) && n >= 0)
 
 /** `sandbox`: serves the local provider until it is told to stop. */
 export const sandboxCommand = talking({
-  name: 'sandbox',
-  ends: [],
   options: {
-    '--port N': {
-      kind: kinds.number('a port, 0 to 65535', (n) => Number.isInteger(n) && n >= 0 && n <= 65_535),
-      about: 'port to listen on; 0 takes a free one',
-      default: '0',
-    },
-    '--seed N': {
-      kind: kinds.number('a whole number', (n) => Number.isSafeInteger(n) && n >= 0),
-      about: 'which world: the same seed gives the same data',
-      default: '1',
-    },
-    '--now TIME': { kind: kinds.instant, about: 'start its clock at this instant instead of the real one' },
-    '--speed X': {
-      kind: kinds.number('a number, 0 or more', (n) => Number.isFinite(n) && n >= 0),
-      about: 'run its clock X times as fast; 0 stops it',
-      default: '1',
-    },
-    '--registry-scale SIZE': {
-      kind: kinds.choice(scales),
-      about: 'demo (about 400 products) or full (5,800)',
-      default: 'demo',
-    },
+    '--port N': ['port to listen on; 0 takes a free one', port, '0'],
+    '--seed N': ['which world: the same seed gives the same data', kinds.count(0), '1'],
+    '--now TIME': 'start its clock at this instant instead of the real one',
+    '--speed X': ['run its clock X times as fast; 0 stops it', speeds, '1'],
+    '--registry-scale SIZE': ['demo (about 400 products) or full (5,800)', kinds.choice(scales), 'demo'],
     '--no-metadata': 'do not tell which assets and values each path takes',
     '--fault SPEC': { about: 'a fault, see below', repeatable: true },
     '--faults FILE': 'a JSON or YAML list of faults',
@@ -82,43 +73,38 @@ export const sandboxCommand = talking({
     describeFaults(),
     'Example: --fault status-500@indicators/*:first=2 --fault rewrite:t=2024-03-01,v=101,from=2024-03-10',
   ].join('\n'),
-  run: async (input, deps) => {
-    const { port, seed, speed, registryScale: scale, now: start = null } = input.options
-    const { metadata, limit, fault, faults } = input.options
-    const now = runningClock(deps.now, start, speed)
+  run: async (call) => {
+    const { options, now: real, sleep, stdout } = call
+    const { port, speed, now: start = null, limit, fault, faults, registryScale: scale, ...shown } = options
+    const now = runningClock(real, start, speed)
     const sandbox = createSandbox({
+      ...shown,
+      ...apiKeys,
       catalogue: loadCatalogue(),
-      seed,
       now,
-      pace: runningClock(deps.now, start, 1),
-      sleep: deps.sleep,
+      pace: runningClock(real, start, 1),
+      sleep,
       scale,
-      metadata,
       limits: limit.reduce((onto, text) => parseLimit(text, onto), defaultLimits),
-      faults: [...(faults === undefined ? [] : faultsOfFile(faults, deps)), ...fault.map(parseFault)],
-      metricsKey: sandboxKeys.metrics,
-      registryKey: sandboxKeys.registry,
+      faults: [...(faults === undefined ? [] : faultsOfFile(call, faults)), ...fault.map(parseFault)],
     })
-    const served = await serve(sandbox, { port, grace: () => deps.sleep(500) })
+    const served = await serve(sandbox, { port, grace: () => sleep(500) })
     const line = {
-      metrics_url: served.url,
-      metrics_key: sandboxKeys.metrics,
-      registry_url: `${served.url}/registry/v1`,
-      registry_key: sandboxKeys.registry,
-      seed,
+      ...addressesOf(served.url),
+      seed: shown.seed,
       now: formatInstant(Math.floor(now())),
       port: served.port,
     }
-    deps.stdout(`${JSON.stringify(line)}\n`)
-    await untilStopped(deps)
+    stdout(`${JSON.stringify(line)}\n`)
+    await untilStopped(call)
     await served.close()
   },
 })
 
-function faultsOfFile(file: string, deps: Deps): readonly Fault[] {
+function faultsOfFile({ cwd }: Deps, file: string): readonly Fault[] {
   let content: unknown
   try {
-    content = parse(readFileSync(resolve(deps.cwd, file), 'utf8'))
+    content = parse(readFileSync(resolve(cwd, file), 'utf8'))
   } catch (cause) {
     const got = cause instanceof Error ? (cause.message.split('\n')[0] ?? cause.name) : String(cause)
     throw usage(file, { expected: 'a JSON or YAML list of faults', got, cause })

@@ -11,8 +11,6 @@ import { untilStopped } from './world.ts'
 
 /** `serve`: the lake for whatever speaks HTTP. */
 export const serveCommand = talking({
-  name: 'serve',
-  ends: [4],
   options: {
     '--listen ADDRESS': 'where: 127.0.0.1:8460; elsewhere than on this machine PITLAKE_TOKEN must be set',
     ...deskOptions('5m'),
@@ -28,22 +26,21 @@ export const serveCommand = talking({
     '',
     "Example: curl 'http://127.0.0.1:8460/query?as_of=2024-06-01' --data 'SELECT count(*) FROM points'",
   ].join('\n'),
-  run: async (input, deps) => {
-    const { listen: address } = input.options
+  run: async (typed) => {
+    const { listen: address } = typed.options
     if (address === undefined)
       throw usage('pitlake serve', { expected: '--listen ADDRESS, such as 127.0.0.1:8460', got: 'none' })
-    const { settings, catalogue } = await readContext(input, deps)
-    const at = listenAt(address, settings)
+    const call = await readContext(typed)
+    const at = listenAt(address, call.settings)
     await withScratch(async (scratch) => {
-      const beside = writers * writerMemory.bytes
-      await using answers = openAnswers(input, deps, { settings, scratch, beside })
+      await using answers = openAnswers(call, { scratch, beside: writers * writerMemory.bytes })
       await answers.ready()
-      const { '/healthz': healthz } = showsOf({ settings, catalogue, creditsPerDay: null }, deps)
+      const { '/healthz': healthz } = showsOf(call)
       const asking = Object.fromEntries(pathNames.map((path) => [path, showing(path, answers)]))
       const shows = { ...asking, ...(healthz && { '/healthz': healthz }) }
-      await using door = await listen(at, settings, shows, { readers, posts })
-      deps.stderr(`listening at ${door.url}\n`)
-      await untilStopped(deps)
+      await using door = await listen(at, call.settings, shows, { readers, posts })
+      call.stderr(`listening at ${door.url}\n`)
+      await untilStopped(call)
     })
   },
 })

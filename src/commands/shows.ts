@@ -7,22 +7,16 @@ import type { StatusInput } from '../report/facts.ts'
 import { check, judgedReasons, type LakeStanding, readStanding } from '../report/status.ts'
 import type { Shown, Shows } from '../door/listen.ts'
 import { type CommandContext, type Deps, documentText } from './spec.ts'
+import { instantNow } from './context.ts'
 import { programName } from './program.ts'
-
-/** What a door shows of a lake. */
-interface ShowsInput extends CommandContext {
-  /** What a watch may spend a UTC day; null: any number. */
-  readonly creditsPerDay: number | null
-}
 
 /** How the lake stands now, as a door tells it. */
 export async function standingNow(
-  context: CommandContext,
-  deps: Deps,
+  { settings, catalogue, now }: CommandContext & Pick<Deps, 'now'>,
   how: Pick<StatusInput, 'patience'> = {},
 ): Promise<LakeStanding> {
-  using ledger = await Ledger.openToRead(context.settings.data)
-  const asked = { ...context, now: Math.floor(deps.now() / 1000), arrivals: false, ...how }
+  using ledger = await Ledger.openToRead(settings.data)
+  const asked = { settings, catalogue, now: instantNow({ now }), arrivals: false, ...how }
   return (await readStanding(ledger, asked)).standing
 }
 
@@ -32,27 +26,31 @@ const share = 20
 const least = { check: 1000, metrics: 5000, page: 10_000 }
 
 /**
- * The numbers, the judgement and the page of a lake, each made when somebody asks. One is made at a time and shown to all
+ * The numbers (with what a watch may spend a UTC day; null: any number), the judgement and the page of a lake, each made when
+ * somebody asks. One is made at a time and shown to all
  * who ask meanwhile, so that readers take a twentieth of the process at most; a lake is only read, without its locks.
  */
-export function showsOf({ settings, catalogue, creditsPerDay }: ShowsInput, deps: Deps): Shows {
+export function showsOf(
+  { settings, catalogue, now, elapsed }: CommandContext & Pick<Deps, 'now' | 'elapsed'>,
+  creditsPerDay: number | null = null,
+): Shows {
   let last: Promise<unknown> = Promise.resolve()
   const shared = (atLeast: number, make: (ledger: Ledger, input: StatusInput) => Promise<Shown>) => {
     let made: { readonly shown: Promise<Shown>; until: number } | null = null
     return async (): Promise<Shown> => {
-      if (made !== null && deps.elapsed() < made.until) return await made.shown
+      if (made !== null && elapsed() < made.until) return await made.shown
       const after = last
       const begin = async (): Promise<Shown> => {
         await after
-        const begun = deps.elapsed()
+        const begun = elapsed()
         using ledger = await Ledger.openToRead(settings.data)
-        const shown = await make(ledger, { settings, catalogue, now: Math.floor(deps.now() / 1000) })
-        own.until = deps.elapsed() + Math.max(atLeast, share * (deps.elapsed() - begun))
+        const shown = await make(ledger, { settings, catalogue, now: instantNow({ now }) })
+        own.until = elapsed() + Math.max(atLeast, share * (elapsed() - begun))
         return shown
       }
       const own = { shown: begin(), until: Infinity }
       made = own
-      last = own.shown.catch(() => void (own.until = deps.elapsed() + atLeast))
+      last = own.shown.catch(() => void (own.until = elapsed() + atLeast))
       return await own.shown
     }
   }

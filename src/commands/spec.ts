@@ -1,19 +1,9 @@
-import type { ExitCode, LakeError } from '../errors.ts'
+import type { LakeError } from '../errors.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import type { Settings } from '../config/settings.ts'
-import type { Kind, NamedKinds } from '../kinds.ts'
+import { type Kind, kindOf, type NamedKinds } from '../kinds.ts'
 
-/** A positional argument of a command. */
-export interface ArgSpec {
-  readonly name: string
-  readonly about: string
-  readonly required?: boolean
-  readonly many?: boolean
-  /** What it is, for a shell that completes it. */
-  readonly kind?: Kind
-}
-
-/** One option, where its flags do not say all of it. */
+/** One option or argument, where its flags do not say all of it. */
 export interface OptionSpec {
   readonly about: string
   /** What it takes; without one what its flags name: a text, or nothing. */
@@ -22,8 +12,14 @@ export interface OptionSpec {
   readonly repeatable?: true
 }
 
-/** Options by their flags as typed, `--port N`, `-v, --verbose`, and what each is for: drives `--help`, parser and reference. */
-export type OptionTable = Readonly<Record<string, string | OptionSpec>>
+/** The same said shortly: what it is for, then its kind, its default, or both. */
+type ShortSpec = readonly [about: string, kindOrDefault: Kind | string, usual?: string]
+
+/**
+ * Options by their flags as typed, `--port N`, `-v, --verbose`, and what each is for: drives `--help`, parser and reference.
+ * Arguments likewise: `<file>`, `[id...]`.
+ */
+export type OptionTable = Readonly<Record<string, string | ShortSpec | OptionSpec>>
 
 type Camel<Text extends string> = Text extends `${infer Head}-${infer Rest}`
   ? `${Head}${Capitalize<Camel<Rest>>}`
@@ -34,7 +30,9 @@ type NameOf<Flags> = Flags extends `${string}--no-${infer Rest}`
   : Flags extends `${string}--${infer Rest}`
     ? Camel<FirstWord<Rest>>
     : never
-type TakenBy<Flags, Spec> = Spec extends { readonly kind: Kind<infer Value> }
+type TakenBy<Flags, Spec> = Spec extends
+  | { readonly kind: Kind<infer Value> }
+  | readonly [string, Kind<infer Value>, string?]
   ? Value
   : Flags extends `${string}--${string} ${infer Word}`
     ? Word extends keyof NamedKinds
@@ -43,7 +41,7 @@ type TakenBy<Flags, Spec> = Spec extends { readonly kind: Kind<infer Value> }
     : boolean
 type ValueOf<Flags, Spec> = Spec extends { readonly repeatable: true }
   ? readonly TakenBy<Flags, Spec>[]
-  : Spec extends { readonly default: string }
+  : Spec extends { readonly default: string } | readonly [string, string] | readonly [string, Kind, string]
     ? TakenBy<Flags, Spec>
     : TakenBy<Flags, Spec> extends boolean
       ? boolean
@@ -90,6 +88,12 @@ export interface CommandContext {
   readonly catalogue: Catalogue
 }
 
+/** A command line in its world. */
+export type Typed<Table = unknown> = Input<Table> & Deps
+
+/** The same with what its settings say. */
+export type Call<Table = unknown> = Typed<Table> & CommandContext
+
 /** What a command has to say and how it ends: scripts read the document (`--json`), people the words. */
 export interface CommandAnswer<Document = unknown> {
   readonly document: Document
@@ -103,12 +107,9 @@ export interface CommandAnswer<Document = unknown> {
 /** Takes the document of a run for whoever is told of its end. */
 export type Tell = (document: unknown) => void
 
-/** What every command says of itself. */
+/** What every command says of itself; its row of the table of commands names it. */
 interface CommandHead<Table> {
-  readonly name: string
-  /** The exit codes that it may end with beside 0, 1 and 2. */
-  readonly ends: readonly ExitCode[]
-  readonly args?: readonly ArgSpec[]
+  readonly args?: OptionTable
   readonly options: Table
   /** A longer explanation under the option list. */
   readonly details?: string
@@ -121,16 +122,29 @@ interface CommandHead<Table> {
 /** A command that ends in an answer; it has the option `--json`. */
 export interface AnsweringSpec<Table = OptionTable, Said extends CommandAnswer = CommandAnswer>
   extends CommandHead<Table> {
-  answer(input: Input<Table>, context: CommandContext, deps: Deps): Promise<Said>
+  answer(call: Call<Table>): Promise<Said>
 }
 
 /** One that says what it has to say itself; an exit code where one is said without an error. */
 export interface TalkingSpec<Table = OptionTable> extends CommandHead<Table> {
-  run(input: Input<Table>, deps: Deps, tell: Tell): Promise<number | void>
+  run(call: Typed<Table>, tell: Tell): Promise<number | void>
 }
 
 /** One command (or subcommand: `catalog list`). */
 export type CommandSpec = AnsweringSpec | TalkingSpec
+
+/** A command with its row of the table of commands: `ends` are the exit codes that it may end with beside 0, 1 and 2. */
+export type ListedCommand = CommandSpec & Pick<CommandEntry, 'name' | 'summary'> & { readonly ends: readonly number[] }
+
+/** One line of `pitlake --help`; the command itself is loaded only when it runs. */
+export interface CommandEntry {
+  readonly name: string
+  /** One sentence; where it is long the overview ends it before its first colon or semicolon. */
+  readonly summary: string
+  /** What it is for, in the overview. */
+  readonly task: string
+  readonly load: () => Promise<ListedCommand>
+}
 
 /** A command that answers; its table says of which type each option is. */
 export function answering<const Table extends OptionTable, Said extends CommandAnswer>(
@@ -145,23 +159,30 @@ export function talking<const Table extends OptionTable>(spec: TalkingSpec<Table
 }
 
 /** The options that every command has. */
-export const commonOptions = {
+const commonOptions = {
   '--config FILE': 'config file (default: pitlake.yaml if it is there)',
   '--data DIR': 'folder of the lake (default: data)',
   '-v, --verbose': 'say more, on stderr',
 } as const
 
-/** All options of a command but those that every command has. */
-export function optionsOf(spec: CommandSpec): OptionTable {
-  return 'run' in spec ? spec.options : { ...spec.options, '--json': 'one JSON document on stdout' }
+/** An option or argument with all that is told of it. */
+type OptionRow = OptionSpec & { readonly flags: string; readonly kind: Kind }
+
+/** All options of a command. */
+export function optionsOf(spec: CommandSpec): readonly OptionRow[] {
+  const json = 'run' in spec ? {} : { '--json': 'one JSON document on stdout' }
+  return optionRows({ ...spec.options, ...json, ...commonOptions })
 }
 
-/** What is told of each option of a table. */
-export function optionRows(options: OptionTable): readonly (OptionSpec & { readonly flags: string })[] {
-  return Object.entries(options).map(([flags, spec]) => ({
-    flags,
-    ...(typeof spec === 'string' ? { about: spec } : spec),
-  }))
+/** What is told of each option or argument of a table. */
+export function optionRows(table: OptionTable): readonly OptionRow[] {
+  return Object.entries(table).map(([flags, told]) => {
+    if (typeof told === 'string') return { flags, kind: kindOf(flags), about: told }
+    if ('about' in told) return { flags, kind: kindOf(flags), ...told }
+    const [about, first, second] = told
+    const [kind, usual] = typeof first === 'string' ? [kindOf(flags), first] : [first, second]
+    return { flags, kind, about, ...(usual !== undefined && { default: usual }) }
+  })
 }
 
 /** The long name of an option: `--out`. */

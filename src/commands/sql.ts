@@ -6,11 +6,13 @@ import type { OutFile } from '../store/output.ts'
 import { openQuery } from '../query/lake.ts'
 import { type Note, noteTexts } from '../query/note.ts'
 import { type AskedQuestion, judgeQuestion } from '../query/question.ts'
-import { type ResultWriting, sendFile, type WrittenResult, writeFile, writeTo } from '../query/write.ts'
+import { type ResultWriting, sendFile, writeFile, writeTo, type WrittenResult } from '../query/write.ts'
 import {
-  type Querying,
   dataFolder,
+  flagsOf,
+  givenOptions,
   outputOf,
+  type Querying,
   queryOptions,
   sessionOptions,
   standardOutput,
@@ -20,13 +22,14 @@ import {
 } from './query.ts'
 import { beforeLeaving } from './leave.ts'
 import { readGiven } from './given.ts'
-import { type Deps, talking } from './spec.ts'
+import { talking, type Typed } from './spec.ts'
+import { existsSync } from 'node:fs'
+import { gridOptions, panelOptions } from '../query/options.ts'
+import { type Decisions, panelSpec, panelSql } from '../query/panel.ts'
 
 /** `sql`: one query, a script, or a session at a prompt. */
 export const sqlCommand = talking({
-  name: 'sql',
-  ends: [4, 5, 6],
-  args: [{ name: 'query', about: 'the query; without it and -f a session, or the script on standard input' }],
+  args: { '[query]': 'the query; without it and -f a session, or the script on standard input' },
   options: {
     '-f, --file FILE': 'a script; the result of its last statement is written',
     ...queryOptions,
@@ -39,41 +42,42 @@ export const sqlCommand = talking({
     'Example: pitlake sql --as-of 2024-06-01 "SELECT * FROM points WHERE asset = \'BTC\' ORDER BY t DESC LIMIT 5"',
     'Example: pitlake sql -f query.sql --out result.parquet',
   ].join('\n'),
-  run: async (input, deps) => {
-    const folder = dataFolder(input, deps)
-    const sql = await scriptOf(input.args[0], input.options.file, deps)
-    if (sql === undefined) return session(input, input.options.history, deps, folder)
-    await writeAnswer(input, deps, folder, { sql })
+  run: async (call) => {
+    const sql = await scriptOf(call, call.args[0], call.options.file)
+    await (sql === undefined ? session(call, call.options.history) : writeAnswer(call, { sql }))
   },
 })
 
 /** The text to run; undefined when a person sits there and gave none. */
-async function scriptOf(query: string | undefined, file: string | undefined, deps: Deps): Promise<string | undefined> {
-  if (query !== undefined && file !== undefined) {
-    throw usage('pitlake sql', { expected: 'a query or -f FILE', got: 'both' })
-  }
+async function scriptOf(call: Typed, query: string | undefined, file: string | undefined): Promise<string | undefined> {
+  const wrong = (expected: string, got: string, next?: string) => usage('pitlake sql', { expected, got, next })
+  if (query !== undefined && file !== undefined) throw wrong('a query or -f FILE', 'both')
   if (query !== undefined && /^\S+\.sql$/i.test(query))
-    throw usage('pitlake sql', { expected: 'a query', got: 'the name of a file', next: `-f ${query} runs it` })
+    throw wrong('a query', 'the name of a file', `-f ${query} runs it`)
   if (query !== undefined) return query
-  if (file === undefined) return process.stdin.isTTY ? undefined : readAll(process.stdin)
-  if (file === '-') return readAll(process.stdin)
-  return readGiven(deps.cwd, file, 'a file that can be read', `-f ${file}`)
+  if (file === undefined && process.stdin.isTTY) return undefined
+  return file === undefined || file === '-'
+    ? readAll(process.stdin)
+    : readGiven(call, file, 'a file that can be read', `-f ${file}`)
 }
 
 /** Judges what is asked and writes its answer as the options say; used by all commands that end in a result. */
-export async function writeAnswer(input: Querying, deps: Deps, folder: string, asked: AskedQuestion): Promise<void> {
-  const output = outputOf(input, deps)
+export async function writeAnswer(call: Querying, asked: AskedQuestion): Promise<void> {
+  const output = outputOf(call)
+  const folder = dataFolder(call)
   const tell = (notes: readonly Note[]): void => {
-    for (const text of noteTexts(notes, 'terminal')) deps.stderr(`note: ${text}\n`)
+    for (const text of noteTexts(notes, 'terminal')) call.stderr(`note: ${text}\n`)
   }
   await withScratch(async (scratch) =>
-    withLimit(input, deps, folder, async (run) => {
+    withLimit(call, folder, async (run) => {
       const target = targetOf(output, folder, scratch)
       if (target !== undefined) beforeLeaving(target.discard)
-      using engine = await openQuery(folder, { ...sessionOptions(input), query: 'sql' in asked ? asked.sql : '' })
+      using engine = await openQuery(folder, { ...sessionOptions(call), query: 'sql' in asked ? asked.sql : '' })
       const { ready, by, notes, doubts } = await judgeQuestion(asked, engine, run)
       tell(notes)
-      const written = await put({ engine, ready, options: { ...output, by }, deps: run }, output.out, target, deps)
+      const written = await put({ engine, ready, options: { ...output, by }, deps: run }, output.out, target)
+      if (written.more)
+        call.stderr(`the first ${written.rows} rows; --rows 0 shows all, --format and --out write all\n`)
       tell(await doubts(written))
     }),
   )
@@ -83,30 +87,61 @@ async function put(
   answer: ResultWriting,
   out: string | undefined,
   target: OutFile | undefined,
-  deps: Deps,
 ): Promise<WrittenResult> {
   const sink = standardOutput()
-  if (target !== undefined) {
-    const written = await writeFile(answer, target, out ?? target.path)
-    if (out === undefined) await sendFile(target.path, sink)
-    return written
-  }
-  const written = await writeTo(answer, sink)
-  const { rows, more } = written
-  if (more) deps.stderr(`the first ${rows} rows; --rows 0 shows all, --format and --out write all\n`)
+  if (target === undefined) return await writeTo(answer, sink)
+  const written = await writeFile(answer, target, out ?? target.path)
+  if (out === undefined) await sendFile(target.path, sink)
   return written
 }
 
-async function session(input: Querying, history: string | undefined, deps: Deps, folder: string): Promise<void> {
+async function session(call: Querying, history = join(homedir(), '.pitlake_history')): Promise<void> {
   const { runSession } = await import('../door/session.ts')
-  using engine = await openQuery(folder, sessionOptions(input))
+  const folder = dataFolder(call)
+  using engine = await openQuery(folder, sessionOptions(call))
   await runSession(engine, folder, {
     input: process.stdin,
     output: process.stdout,
     terminal: process.stdout.isTTY,
     size: () => ({ width: process.stdout.columns || 80, height: process.stdout.rows || 24 }),
-    now: deps.elapsed,
-    sleep: deps.sleep,
-    historyFile: resolve(deps.cwd, history ?? join(homedir(), '.pitlake_history')),
+    now: call.elapsed,
+    sleep: call.sleep,
+    historyFile: resolve(call.cwd, history),
   })
+}
+
+const describedOptions = { ...gridOptions, ...panelOptions }
+
+/** `panel`: decisions × metrics, one column each. */
+export const panelCommand = talking({
+  options: {
+    '--decisions FILE':
+      'CSV or Parquet with the columns asset and ts (only ts with --universe); all its columns are kept',
+    ...flagsOf(describedOptions),
+    '--explain': 'print the SQL instead of running it',
+    ...queryOptions,
+  },
+  details: [
+    'A zone-less ts is UTC. Each decision comes back once, in the order of the file.',
+    '',
+    "Example: pitlake panel --calendar 2024-01-01,2024-07-01,1d --assets BTC,ETH --metrics 'supply/current_pit' --out panel.parquet",
+  ].join('\n'),
+  run: async (call) => {
+    const { decisions, explain } = call.options
+    const given = givenOptions(describedOptions, call.options)
+    const panel = panelSpec(
+      given,
+      'terminal',
+      decisions === undefined ? undefined : decisionsIn(resolve(call.cwd, decisions)),
+    )
+    const sql = panelSql(panel)
+    if (explain) return call.stdout(`${sql.decisions};\n${sql.query};\n`)
+    await writeAnswer(call, { panel })
+  },
+})
+
+/** The file of the decisions. */
+function decisionsIn(path: string): Decisions {
+  if (!existsSync(path)) throw usage('--decisions', { expected: 'a CSV or Parquet file', got: `no file ${path}` })
+  return { kind: 'file', path }
 }

@@ -5,69 +5,58 @@ import { noteTexts } from '../query/note.ts'
 import { replay, type Replayed, stamp } from '../results/stamp.ts'
 import { outFile } from '../store/output.ts'
 import type { StampNote } from '../results/stamped.ts'
-import { withinTime, timeoutOption } from './context.ts'
-import { knowledgeFlags, knowledgeOf } from './flags.ts'
-import { checkEnding, variablesOf } from './query.ts'
+import { timeoutOption, withinTime } from './context.ts'
+import { checkEnding, knowledgeFlags, knowledgeOf, variablesOf } from './query.ts'
 import { readGiven, stampedPath } from './given.ts'
-import { answering, type Input } from './spec.ts'
+import { answering, type Input, showLive } from './spec.ts'
 import { programName } from './program.ts'
 import { lakeWorld, openedLake } from './world.ts'
+import { kinds } from '../kinds.ts'
+import { type ChangedPoint, type ChangedRecord, explainChange, type Explained } from '../results/explain-change.ts'
+import { formatInstant } from '../time.ts'
 
 /** How the names of stamped files end. */
 export const stampEndings: readonly string[] = ['.parquet', '.parq', '.pq']
 
 /** `stamp FILE.sql --out R.parquet`: a result that can be made again, bit for bit. */
 export const stampCommand = answering({
-  name: 'stamp',
-  ends: [4, 5, 6, 7],
-  args: [{ name: 'file', about: 'the query; earlier statements of the file may set variables', required: true }],
+  args: { '<file>': 'the query; earlier statements of the file may set variables' },
   options: { '--out FILE': 'the Parquet file to write', ...knowledgeFlags, ...timeoutOption },
   details: `The footer of the file names the lake's version, the catalogue, the query, its variables and the digest of the result.
 The version's files are kept by vacuum; pitlake replay runs the query again over exactly them. Both run on one thread, so
 that sums repeat bit for bit.`,
-  answer: async (input, { settings, catalogue }, deps) => {
-    const file = input.args[0] ?? ''
-    const out = input.options.out
+  answer: async (call) => {
+    const { settings, catalogue, stderr } = call
+    const [file = ''] = call.args
+    const { out } = call.options
     if (out === undefined) throw usage('--out', { expected: 'the Parquet file to write', got: 'nothing' })
     checkEnding(out, stampEndings)
-    await openedLake(deps, settings.data)
-    outFile(resolve(deps.cwd, out), settings.data).discard()
-    const stamped = await stamp(
-      {
-        root: settings.data,
-        catalogue,
-        query: readGiven(deps.cwd, file, 'a file that can be read'),
-        out: resolve(deps.cwd, out),
-        variables: allVariables(input),
-      },
-      withinTime(input, deps),
-      lakeWorld(deps, 'stamp'),
-    )
+    await openedLake(call)
+    const path = resolve(call.cwd, out)
+    outFile(path, settings.data).discard()
+    const query = readGiven(call, file, 'a file that can be read')
+    const what = { root: settings.data, catalogue, query, out: path, variables: allVariables(call) }
+    const stamped = await stamp(what, withinTime(call), lakeWorld(call, 'stamp'))
     const { version, digest, noted = [] } = stamped
-    for (const note of noteTexts(noted, 'terminal')) deps.stderr(`note: ${note}\n`)
-    return {
-      document: stamped,
-      words: () => `${rowsOf(stamped)} of version ${version} stamped into ${out} (SHA-256 ${digest})\n`,
-    }
+    for (const note of noteTexts(noted, 'terminal')) stderr(`note: ${note}\n`)
+    const words = () => `${rowsOf(stamped)} of version ${version} stamped into ${out} (SHA-256 ${digest})\n`
+    return { document: stamped, words }
   },
 })
 
 /** `replay R.parquet`: runs a stamped result again. */
 export const replayCommand = answering({
-  name: 'replay',
-  ends: [4, 5],
-  args: [{ name: 'file', about: 'a Parquet file that pitlake stamp wrote', required: true }],
+  args: { '<file>': 'a Parquet file that pitlake stamp wrote' },
   options: { ...timeoutOption },
   details: 'Exit 0: every row is the same, bit for bit. Exit 4: the first difference, or a file that was changed.',
-  answer: async (input, { settings }, deps) => {
-    const file = input.args[0] ?? ''
-    const path = stampedPath(deps.cwd, file)
-    const done = await replay(settings.data, path, withinTime(input, deps), programName())
+  answer: async (call) => {
+    const { settings, stderr } = call
+    const [file = ''] = call.args
+    const done = await replay(settings.data, stampedPath(call, file), withinTime(call), programName())
     const { same, version, notes, noted = [] } = done
-    for (const note of [...noteTexts(noted, 'terminal'), ...notes]) deps.stderr(`note: ${note}\n`)
-    const words = () =>
-      `${same ? `${rowsOf(done)} of version ${version}, the same bit for bit` : 'the result differs'}\n`
-    return { document: done, words, error: same ? null : differs(done, file) }
+    for (const note of [...noteTexts(noted, 'terminal'), ...notes]) stderr(`note: ${note}\n`)
+    const outcome = same ? `${rowsOf(done)} of version ${version}, the same bit for bit` : 'the result differs'
+    return { document: done, words: () => `${outcome}\n`, error: same ? null : differs(done, file) }
   },
 })
 
@@ -88,11 +77,97 @@ function differs({ difference }: Replayed, file: string): LakeError {
 }
 
 /** The session variables that the options name, `as_of` and `observed_as_of` among them. */
-export function allVariables(input: Input<typeof knowledgeFlags>): StampNote['variables'] {
-  const { asOf, observedAsOf } = knowledgeOf(input)
+export function allVariables(call: Input<typeof knowledgeFlags>): StampNote['variables'] {
+  const { asOf, observedAsOf } = knowledgeOf(call)
   return {
-    ...variablesOf(input),
+    ...variablesOf(call),
     ...(asOf !== undefined && { as_of: asOf }),
     ...(observedAsOf !== undefined && { observed_as_of: observedAsOf }),
   }
+}
+
+/** `explain-change A.parquet [B.parquet]`: why a stamped result is not what it was. */
+export const explainChangeCommand = answering({
+  args: {
+    '<from>': { kind: kinds.file, about: 'a Parquet file that pitlake stamp wrote' },
+    '[to]': ['another one of the same query; without it the query on the lake as it stands', kinds.file],
+  },
+  options: { '--tries N': ['so many runs may narrow the points down', '300'], ...timeoutOption },
+  details: `The query runs at versions between the two, half of them left out each time, until one commit is found before which it
+gives the earlier rows and after which it does not. Then as few of the points and records of that commit as make the first
+row are named, each with both values and when it came. Where views or catalogue differ, and change rows of the same data,
+they are named, too. Exit 0: the same, or explained: a result may change as a lake grows. Exit 4: it differs, and nothing
+that the lake holds says why. Exit 6: results of two different queries.`,
+  answer: async (call) => {
+    const { args, options, settings } = call
+    const [from = '', to = null] = args.map((file) => stampedPath(call, file))
+    const onRun = ({ runs, about }: { runs: number; about: string }) => showLive(call, `run ${runs}: ${about}`)
+    const what = { root: settings.data, from, to, tries: options.tries, program: programName(), onRun }
+    const found = await explainChange(what, withinTime(call))
+    showLive(call, '')
+    return { document: found, words: () => explainedInWords(found), error: doubtOn(found) }
+  },
+})
+
+function doubtOn({ verdict, reason, from }: Explained): LakeError | null {
+  const got = reason ?? undefined
+  const subject = `${from.file} differs, and nothing that the lake holds says why`
+  const doubt = { subject, got, next: 'run pitlake replay on it, then pitlake doctor' }
+  if (verdict === 'unexplained') return new LakeError('integrity', doubt)
+  const next = 'stamp the same query again, then compare those'
+  const others = { subject: 'two results of different queries', got, next }
+  return verdict === 'other query' ? new LakeError('incomplete', others) : null
+}
+
+function explainedInWords(found: Explained): string {
+  const { verdict, reason, from, to, versions, runs, text, commit, row, points, records, minimal, notes } = found
+  const names = `version ${from.version} and ${to.file === null ? 'now, version' : 'version'} ${to.version}`
+  const lines = [`${names}: ${verdict}${verdict === 'other query' ? '' : `, ${runs} runs over ${versions} commits`}`]
+  if (reason !== null) lines.push(`note: ${reason}`)
+  for (const note of notes) lines.push(`note: ${note}`)
+  if (text !== null) {
+    lines.push(`the views tell the same data otherwise: ${text.objects.join(', ') || 'which of them is not known'}`)
+    for (const one of text.catalogue) lines.push(`  ${one.path} ${one.field}: ${said(one.from)} -> ${said(one.to)}`)
+  }
+  if (commit !== null) {
+    const { version, job, committed_at } = commit
+    lines.push(`version ${version} changed it: ${job}, ${instant(committed_at)}, ${commit.points_added} points came`)
+    if (commit.rules.length > 0) lines.push(`  with other availability rules for ${commit.rules.join(', ')}`)
+    if (commit.further) lines.push('  later commits changed it further')
+  }
+  if (row !== null)
+    lines.push(`row ${row.row}, ${row.column ?? 'the whole row'}: ${side(row, 'from')} -> ${side(row, 'to')}`)
+  if (points.length + records.length > 0)
+    lines.push(minimal ? 'made by these, of which none can be left out' : 'made by some of these (more: --tries)')
+  lines.push(...points.slice(0, most).map(pointLine), ...records.slice(0, most).map(recordLine))
+  const more = Math.max(0, points.length - most) + Math.max(0, records.length - most)
+  if (more > 0) lines.push(`  and ${more} more (--json)`)
+  return `${lines.join('\n')}\n`
+}
+
+const most = 20
+
+function pointLine({ metric, asset, interval, currency, exchange, network, t, from, to }: ChangedPoint): string {
+  const series = [metric, asset, interval, currency, exchange, network].filter((part) => part !== null).join(' ')
+  const pointText = (point: ChangedPoint['from']): string =>
+    point === null ? 'not there' : `${point.o ?? String(point.v)} known ${point.available_at} (${point.basis})`
+  const came = (to ?? from)?.observed_at ?? ''
+  return `  ${series} t=${t}: ${pointText(from)} -> ${pointText(to)}, came ${came}`
+}
+
+function recordLine({ table, id, what, at, fields }: ChangedRecord): string {
+  const changes = fields.map(({ field, from, to }) => `${field} ${said(from)} -> ${said(to)}`)
+  return `  ${table} ${id} ${what} ${at}${changes.length === 0 ? '' : `: ${changes.join(', ')}`}`
+}
+
+function side(row: NonNullable<Explained['row']>, which: 'from' | 'to'): string {
+  return row[which] ?? (row.column === null ? 'no such row' : 'NULL')
+}
+
+function said(value: unknown): string {
+  return JSON.stringify(value)
+}
+
+function instant(micros: number): string {
+  return formatInstant(Math.floor(micros / 1_000_000))
 }

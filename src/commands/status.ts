@@ -14,71 +14,66 @@ import { brief, bytes, moment, percent, several, span, whole } from '../words/fi
 import { labelled, type LabelledRow, wrapped } from '../words/table.ts'
 import { kinds } from '../kinds.ts'
 import { listen, listenAt } from '../door/listen.ts'
+import { instantNow } from './context.ts'
 import { showsOf, standingNow } from './shows.ts'
-import { type CommandAnswer, answering, type CommandContext, type Deps } from './spec.ts'
+import { answering, type Call, type CommandAnswer } from './spec.ts'
 import { programName } from './program.ts'
 import { untilStopped } from './world.ts'
 
+const [age, any] = [kinds.span('6h or 3d'), kinds.count(0)]
+
 /** `status`: whether the lake can be trusted today. */
 export const statusCommand = answering({
-  name: 'status',
-  ends: [4, 6],
   options: {
     '--html FILE': 'also write a self-contained page with pictures',
     '--metrics FILE': 'also write the numbers as text for Prometheus',
     '--check': 'a line for each kind of reason, and an exit code that judges: 0, 4 or 6',
     '--listen ADDRESS': 'show page, /metrics and /healthz over HTTP until stopped',
     '--max-late TIME': { kind: kinds.span('30m or 2h'), about: 'how long a point may have been due' },
-    '--max-feed-age TIME': {
-      kind: kinds.span('6h or 3d'),
-      about: 'how long ago the registry may have been polled (3d)',
-    },
-    '--max-violations N': { kind: kinds.count(0), about: 'how many stored values may differ upstream (0)' },
-    '--max-findings N': { kind: kinds.count(0), about: 'how many records of the registry may contradict (0)' },
-    '--max-failed N': { kind: kinds.count(0), about: 'how many windows may have failed (0)' },
-    '--max-gaps N': { kind: kinds.count(0), about: 'in how many windows points may be missing for good' },
+    '--max-feed-age TIME': { kind: age, about: 'how long ago the registry may have been polled (3d)' },
+    '--max-violations N': { kind: any, about: 'how many stored values may differ upstream (0)' },
+    '--max-findings N': { kind: any, about: 'how many records of the registry may contradict (0)' },
+    '--max-failed N': { kind: any, about: 'how many windows may have failed (0)' },
+    '--max-gaps N': { kind: any, about: 'in how many windows points may be missing for good' },
   },
   details:
     'Only reads, also while a fetch runs. `fresh` means that every point that the availability rules make\ndue now is held. The exit code does not judge: scripts read `trust` (yes, look, no) of --json, or take\n--check: 0 trusted and fresh, 4 integrity, 6 stale or something to look at. What is tolerated stands in\n`check` of pitlake.yaml, and flags win: docs/health.md.',
-  answer: async (input, { settings: written, catalogue }, deps) => {
-    const { html: file, metrics, listen: address, check: checks, maxLate, ...limits } = input.options
-    const settings = { ...written, check: checkOf(maxLate, limits, written.check) }
+  answer: async (given) => {
+    const { html: file, metrics, listen: address, check: checks, maxLate, ...limits } = given.options
+    const settings = { ...given.settings, check: checkOf(maxLate, limits, given.settings.check) }
+    const call = { ...given, settings }
+    const { catalogue, cwd, stderr } = call
     if (address !== undefined) {
       const beside = Object.entries({ check: checks, html: file, metrics, json: 'json' in limits && limits.json })
       const [flag] = beside.find(([, value]) => value !== undefined && value !== false) ?? []
       if (flag !== undefined) throw usage('--listen', { expected: 'no other output beside it', got: `--${flag}` })
-      return await listening(deps, { settings, catalogue, address })
+      return await listening(call, address)
     }
-    using ledger = await Ledger.openToRead(settings.data)
-    const few = checks ? { arrivals: false } : {}
-    const arrivals = file === undefined ? few : { arrivals: true }
-    const asked = { settings, catalogue, now: Math.floor(deps.now() / 1000), ...arrivals }
-    const judged = await readStanding(ledger, asked)
+    const { data } = settings
+    using ledger = await Ledger.openToRead(data)
+    const asked = { settings, catalogue, now: instantNow(call), ...(checks && { arrivals: false }) }
+    const full = file === undefined ? asked : { ...asked, arrivals: true }
+    const judged = await readStanding(ledger, full)
     if (file !== undefined) {
-      const path = resolve(deps.cwd, file)
-      const page = await readStatusPage(ledger, asked, judged, programName(), stampsFrom(path, settings.data))
-      await putOut(path, statusPage(page), settings.data, '--html')
+      const path = resolve(cwd, file)
+      const page = await readStatusPage(ledger, full, judged, programName(), stampsFrom(path, data))
+      await putOut(path, statusPage(page), data, '--html')
     }
-    if (metrics !== undefined)
-      await putOut(resolve(deps.cwd, metrics), metricsText(judged, asked.now), settings.data, '--metrics')
-    if (file !== undefined) deps.stderr(`page written to ${file}\n`)
-    const checked = checks ? check(judged.standing) : null
-    const words = () =>
-      checked === null ? statusInWords(judged.standing, settings.data) : `${checked.lines.join('\n')}\n`
-    return { document: judged.standing, words, code: checked?.code ?? 0 }
+    if (metrics !== undefined) await putOut(resolve(cwd, metrics), metricsText(judged, asked.now), data, '--metrics')
+    if (file !== undefined) stderr(`page written to ${file}\n`)
+    const { lines, code } = checks ? check(judged.standing) : { lines: null, code: 0 }
+    const words = () => (lines === null ? statusInWords(judged.standing, data) : `${lines.join('\n')}\n`)
+    return { document: judged.standing, words, code }
   },
 })
 
 /** Shows the lake until it is told to stop; says nothing else. */
-async function listening(
-  deps: Deps,
-  { settings, catalogue, address }: CommandContext & { readonly address: string },
-): Promise<CommandAnswer<LakeStanding>> {
-  const at = listenAt(address, settings)
-  const standing = await standingNow({ settings, catalogue }, deps)
-  await using door = await listen(at, settings, showsOf({ settings, catalogue, creditsPerDay: null }, deps))
-  deps.stderr(`listening at ${door.url}\n`)
-  await untilStopped(deps)
+async function listening(call: Call, address: string): Promise<CommandAnswer<LakeStanding>> {
+  const at = listenAt(address, call.settings)
+  const standing = await standingNow(call)
+  await using door = await listen(at, call.settings, showsOf(call))
+  call.stderr(`listening at ${door.url}\n`)
+  await untilStopped(call)
   return { document: standing, words: () => '' }
 }
 
@@ -99,72 +94,61 @@ const verdicts = { look: 'look first', no: 'NO' } as const
 
 /** The status for people, at most 80 columns wide. */
 export function statusInWords(standing: LakeStanding, data: string): string {
-  const { coverage, freshness, windows, requests, verified, committed_at } = standing
+  const { coverage, freshness, windows, requests, verified, committed_at, schema_changes: changes } = standing
   const { against, looked } = restsOn(standing)
-  const version =
-    committed_at === null ? 'none yet' : `${whole(standing.version)} of ${moment(instantOf(committed_at))}`
+  const at = committed_at === null ? 'none yet' : `${whole(standing.version)} of ${moment(instantOf(committed_at))}`
+  const { fresh, awaited, behind, overdue_seconds, stopped } = freshness
+  const late = behind === 0 ? '0 behind' : `${whole(behind)} behind by up to ${span(overdue_seconds)}`
+  const states = (['covered', 'empty', 'unsupported', 'failed', 'not_asked'] as const).map(
+    (state) => `${whole(windows[state])} ${state.replace('_', ' ')}`,
+  )
+  const asked = `${whole(requests.total)}, ${whole(requests.credits)} credits`
+  const stored = `${several(standing.series, 'series', 'series')}, ${several(standing.files, 'file')}, ${bytes(standing.bytes)}`
   const rows: readonly LabelledRow[] = [
     ['lake', `${data}${standing.synthetic ? '   SYNTHETIC DATA' : ''}`],
     standing.mirror_of !== null && ['mirror of', standing.mirror_of],
     ['provider', standing.provider ?? 'none yet'],
-    ['version', version],
+    ['version', at],
     ['trust', standing.trust === 'yes' ? `yes: ${against}; ${looked}` : verdicts[standing.trust]],
     ...standing.reasons.map(({ text, next }) => ['', `- ${text}${next === null ? '' : `: ${next}`}`] as const),
     ['coverage', `${percent(coverage.held, coverage.due)} of ${whole(coverage.due)} due points`],
-    [
-      'fresh',
-      `${whole(freshness.fresh)} series, ${whole(freshness.awaited)} awaited, ${behind(freshness)}, ${whole(freshness.stopped)} stopped`,
-    ],
+    ['fresh', `${whole(fresh)} series, ${whole(awaited)} awaited, ${late}, ${whole(stopped)} stopped`],
     ['newest', standing.newest ?? 'none'],
     ['gaps', `${several(standing.gaps, 'window')}, ${whole(standing.awaiting)} awaited`],
-    [
-      'windows',
-      `${whole(windows.covered)} covered, ${whole(windows.empty)} empty, ${whole(windows.unsupported)} unsupported, ${whole(windows.failed)} failed, ${whole(windows.not_asked)} not asked`,
-    ],
-    ['violations', accepted(standing)],
-    standing.schema_changes !== 0 && [
-      'schema',
-      `${several(standing.schema_changes, 'change')} of values (view schema_changes)`,
-    ],
+    ['windows', states.join(', ')],
+    ['violations', violationsLine(standing)],
+    changes !== 0 && ['schema', `${several(changes, 'change')} of values (view schema_changes)`],
     [
       'verified',
       verified.windows === 0 ? 'nothing yet' : `${percent(coverage.verified, coverage.held)} of what is held`,
     ],
-    [
-      'requests',
-      `${whole(requests.total)}, ${whole(requests.credits)} credits; last 24 h ${whole(requests.day)}, ${whole(requests.day_credits)} credits`,
-    ],
+    ['requests', `${asked}; last 24 h ${whole(requests.day)}, ${whole(requests.day_credits)} credits`],
     ['rate', `busiest minute ${whole(requests.busiest_minute)} of ${whole(requests.per_minute)} allowed`],
     ['registry', registryLine(standing)],
-    [
-      'stored',
-      `${brief(standing.points)} points, ${several(standing.series, 'series', 'series')}, ${several(standing.files, 'file')}, ${bytes(standing.bytes)}`,
-    ],
+    ['stored', `${brief(standing.points)} points, ${stored}`],
     standing.running.length > 0 && ['at work', standing.running.join(', ')],
   ]
   const lines = labelled(rows).trimEnd().split('\n')
   return lines.flatMap((line) => wrapped(line, line.startsWith(' ') ? 15 : 13).map((part) => `${part}\n`)).join('')
 }
 
-function accepted({ violations, incidents, accepted: known, passed }: LakeStanding): string {
+function violationsLine({ violations, incidents, accepted, passed }: LakeStanding): string {
   const of = incidents === 0 ? '' : `, ${several(incidents, 'incident')} among them`
-  const more = [
-    ...(known === 0 ? [] : [`${whole(known)} accepted`]),
-    ...(passed === 0 ? [] : [`${whole(passed)} passed`]),
-  ]
+  const more = Object.entries({ accepted, passed }).flatMap(([is, count]) =>
+    count === 0 ? [] : [`${whole(count)} ${is}`],
+  )
   return [`${whole(violations)}${of}`, ...more].join(', and ')
-}
-
-function behind({ behind, overdue_seconds }: LakeStanding['freshness']): string {
-  return behind === 0 ? '0 behind' : `${whole(behind)} behind by up to ${span(overdue_seconds)}`
 }
 
 function registryLine({ registry }: LakeStanding): string {
   const { first_snapshot, last_snapshot, feed_at, records, schema_changes, findings } = registry
   const total = Object.values(records).reduce((a, b) => a + b, 0)
   if (first_snapshot === null && total === 0) return 'no snapshot yet'
-  const feed = feed_at === null ? 'feed not read' : `feed read ${moment(instantOf(feed_at))}`
-  const changed = schema_changes === null || schema_changes === 0 ? '' : `, ${whole(schema_changes)} schema changes`
-  const open = findings === null || findings === 0 ? '' : `, ${several(findings, 'contradiction')}`
-  return `${whole(total)} records, snapshots ${first_snapshot} .. ${last_snapshot}, ${feed}${changed}${open}`
+  return [
+    `${whole(total)} records`,
+    `snapshots ${first_snapshot} .. ${last_snapshot}`,
+    feed_at === null ? 'feed not read' : `feed read ${moment(instantOf(feed_at))}`,
+    ...(schema_changes ? [`${whole(schema_changes)} schema changes`] : []),
+    ...(findings ? [several(findings, 'contradiction')] : []),
+  ].join(', ')
 }

@@ -1,5 +1,4 @@
 import { resolve } from 'node:path'
-import type { Catalogue } from '../catalog/catalogue.ts'
 import { usage } from '../errors.ts'
 import { kinds } from '../kinds.ts'
 import { Ledger } from '../ledger/ledger.ts'
@@ -15,79 +14,59 @@ import { outFile, putOut } from '../store/output.ts'
 import { formatDuration, parseDuration } from '../time.ts'
 import { whole } from '../words/figures.ts'
 import { table } from '../words/table.ts'
-import { withinTime, timeoutOption } from './context.ts'
-import { knowledgeFlags } from './flags.ts'
+import { timeoutOption, withinTime } from './context.ts'
+import { checkEnding, knowledgeFlags } from './query.ts'
 import { judged, readGiven, stampedPath } from './given.ts'
-import { checkEnding } from './query.ts'
-import { answering, type Deps, type Input, showLive } from './spec.ts'
+import { answering, type Call, showLive } from './spec.ts'
 import { allVariables, stampEndings } from './stamp.ts'
 import { lakeWorld, openedLake } from './world.ts'
 
+const part = kinds.number('a number such as 0.5', (value) => value >= 0 && value < 1000)
+const later = kinds.listOf({ name: 'span', read: lagOf })
+const toAct = kinds.listOf({ name: 'span', read: (flag, text) => timeOf(flag, text) })
+const lags = `how much later points come: times such as 30m, and ${quantiles.join(', ')} of the lags that were seen`
+
 const stressOptions = {
   '--figure SQL': 'one number over the rows, which are the table result: avg(r) / stddev(r)',
-  '--lag LIST': {
-    kind: kinds.listOf({ name: 'span', read: lagOf }),
-    about: `how much later points come: times such as 30m, and ${quantiles.join(', ')} of the lags that were seen`,
-    default: `${quantiles.join(',')},30m,1h`,
-  },
-  '--latency LIST': {
-    kind: kinds.listOf({ name: 'span', read: timeOf }),
-    about: 'how much more time is needed to act: 15m,1h',
-  },
-  '--vintages N': { kind: kinds.count(0), about: 'how many earlier versions of the lake to try', default: '3' },
-  '--within SHARE': {
-    kind: kinds.number('a number such as 0.5', (value) => value >= 0 && value < 1000),
-    about: 'the part of itself by which the figure may move',
-    default: '0.5',
-  },
+  '--lag LIST': [lags, later, `${quantiles.join(',')},30m,1h`],
+  '--latency LIST': ['how much more time is needed to act: 15m,1h', toAct],
+  '--vintages N': ['how many earlier versions of the lake to try', kinds.count(0), '3'],
+  '--within SHARE': ['the part of itself by which the figure may move', part, '0.5'],
   ...knowledgeFlags,
   '--out FILE': 'also stamp the outcome into a Parquet file, which pitlake replay tries again',
   '--plot FILE': 'also draw the figures, as SVG',
   ...timeoutOption,
 } as const
 
-type Stressing = Input<typeof stressOptions>
+type Stressing = Call<typeof stressOptions>
 
 /** `stress Q.sql|R.parquet`: how far a figure moves when points are known later, and which metric moves it. */
 export const stressCommand = answering({
-  name: 'stress',
-  ends: [4, 5, 6, 7],
-  args: [
-    {
-      name: 'file',
-      about: 'the query, or a Parquet file that pitlake stamp wrote; `-` reads standard input',
-      required: true,
-    },
-  ],
+  args: { '<file>': 'the query, or a Parquet file that pitlake stamp wrote; `-` reads standard input' },
   options: stressOptions,
   details: `Exit 0: the figure bears what was tried. Exit 4: under one of the lags or latencies it moves, up or down, by more than
 --within; the metric that moves it most is named, and the shortest lag that is enough. Exit 6: undecided, because the figure
 is no number, or the query is not deterministic. Earlier versions are told and do not judge. Only --out writes: its file, and what pins the version beside the lake's stamps.
 
 Example: pitlake stress q.sql --lag 30m,1h,1d --figure 'avg(r) / stddev(r) * sqrt(365)'`,
-  answer: async (input, { settings, catalogue }, deps) => {
-    const file = input.args[0] ?? ''
-    const { figure, lag: lags, latency: latencies = [], within, out, plot } = input.options
-    if (figure === undefined || figure.trim() === '')
-      throw usage('--figure', {
-        expected: "SQL of one number over the table result, such as 'avg(r) / stddev(r)'",
-        got: 'nothing',
-      })
-    await openedLake(deps, settings.data)
-    using ledger = await Ledger.openToRead(settings.data)
-    const asked: StressInput = {
-      figure,
-      lags,
-      latencies,
-      within,
-      seen: async (metrics) => await seenLags(ledger, catalogue, metrics),
-      onRun: (done) => showLive(deps, `${done} runs`),
-    }
+  answer: async (call) => {
+    const { options, catalogue, cwd } = call
+    const [file = ''] = call.args
+    const { data } = call.settings
+    const { figure = '', lag: lags, latency: latencies = [], within, out, plot } = options
+    const expected = "SQL of one number over the table result, such as 'avg(r) / stddev(r)'"
+    if (figure.trim() === '') throw usage('--figure', { expected, got: 'nothing' })
+    await openedLake(call)
+    using ledger = await Ledger.openToRead(data)
+    const seen: StressInput['seen'] = async (metrics) => await seenLags(ledger, catalogue, metrics)
+    const onRun = (done: number) => showLive(call, `${done} runs`)
+    const asked: StressInput = { figure, lags, latencies, within, seen, onRun }
+    const given = givenIn(call, file)
     const done = await (out === undefined
-      ? stress(await sourceOf(input, deps, ledger, file), asked, { folder: settings.data, ...withinTime(input, deps) })
-      : stamped(input, deps, { root: settings.data, catalogue, file, out: resolve(deps.cwd, out), stress: asked })
-    ).finally(() => showLive(deps, ''))
-    if (plot !== undefined) await putOut(resolve(deps.cwd, plot), stressPicture(done, file), settings.data, '--plot')
+      ? stress(await sourceOf(call, ledger, given), asked, { folder: data, ...withinTime(call) })
+      : stamped(call, given, resolve(cwd, out), asked)
+    ).finally(() => showLive(call, ''))
+    if (plot !== undefined) await putOut(resolve(cwd, plot), stressPicture(done, file), data, '--plot')
     return { document: done, words: () => inWords(done, file), error: judged(file, done, outcome) }
   },
 })
@@ -95,57 +74,40 @@ Example: pitlake stress q.sql --lag 30m,1h,1d --figure 'avg(r) / stddev(r) * sqr
 const outcome = {
   good: 'holds',
   command: 'stress',
-  bad: {
-    subject: 'falls apart',
-    next: 'decide later (latency := in the joins), or show by pitlake audit availability that points come sooner',
-  },
+  bad: 'falls apart',
+  next: 'decide later (latency := in the joins), or show by pitlake audit availability that points come sooner',
 } as const
 
+/** A query, or the path of a stamped result, which has variables of its own. */
+type Given = string | { readonly stamped: string }
+
+function givenIn(call: Stressing, file: string): Given {
+  if (!stampEndings.some((ending) => file.toLowerCase().endsWith(ending)))
+    return readGiven(call, file, 'a file with a query')
+  const path = { stamped: stampedPath(call, file) }
+  if (Object.keys(allVariables(call)).length === 0) return path
+  const got = '--as-of, --observed-as-of or --set'
+  throw usage('pitlake stress', { expected: 'a stamped result with its own variables', got })
+}
+
 /** Tries the figure over exactly the newest version, or that of a stamped result, and pins what came of it. */
-async function stamped(
-  input: Stressing,
-  deps: Deps,
-  {
-    root,
-    catalogue,
-    file,
-    out,
-    stress: asked,
-  }: Readonly<{ root: string; catalogue: Catalogue; file: string; out: string; stress: StressInput }>,
-): Promise<Stressed> {
+async function stamped(call: Stressing, query: Given, out: string, asked: StressInput): Promise<Stressed> {
+  const { catalogue, options } = call
+  const { data: root } = call.settings
   checkEnding(out, stampEndings)
   outFile(out, root).discard()
-  const query = isStamped(file)
-    ? { stamped: resultGiven(input, deps, file) }
-    : readGiven(deps.cwd, file, 'a file with a query')
-  const variables = allVariables(input)
-  const made = await stamp(
-    { root, catalogue, query, out, variables, stress: { ...asked, vintages: input.options.vintages } },
-    withinTime(input, deps),
-    lakeWorld(deps, 'stress'),
-  )
+  const variables = allVariables(call)
+  const what = { root, catalogue, query, out, variables, stress: { ...asked, vintages: options.vintages } }
+  const made = await stamp(what, withinTime(call), lakeWorld(call, 'stress'))
   if (made.outcome === null) throw new RangeError('stamped without an outcome')
   return made.outcome
 }
 
-function isStamped(file: string): boolean {
-  return stampEndings.some((ending) => file.toLowerCase().endsWith(ending))
-}
-
-async function sourceOf(input: Stressing, deps: Deps, ledger: Ledger, file: string): Promise<StressSource> {
-  const source = isStamped(file)
-    ? await sourceOfStamp(ledger, resultGiven(input, deps, file))
-    : await sourceOfQuery(ledger, readGiven(deps.cwd, file, 'a file with a query'), allVariables(input))
-  return withVintages(ledger, source, input.options.vintages)
-}
-
-function resultGiven(input: Stressing, deps: Deps, file: string): string {
-  const path = stampedPath(deps.cwd, file)
-  if (Object.keys(allVariables(input)).length === 0) return path
-  throw usage('pitlake stress', {
-    expected: 'a stamped result with its own variables',
-    got: '--as-of, --observed-as-of or --set',
-  })
+async function sourceOf(call: Stressing, ledger: Ledger, given: Given): Promise<StressSource> {
+  const source = await (typeof given === 'string'
+    ? sourceOfQuery(ledger, given, allVariables(call))
+    : sourceOfStamp(ledger, given.stamped))
+  return withVintages(ledger, source, call.options.vintages)
 }
 
 function lagOf(flag: string, text: string): number | Quantile {
@@ -161,53 +123,40 @@ function timeOf(flag: string, text: string, beside = ''): number {
 }
 
 /** The outcome for people: the verdict, every run with a bar of its figure, and what each metric does alone. */
-function inWords(done: Stressed, file: string): string {
-  const { verdict, reason, figure, rows, runs, notes } = done
+function inWords({ verdict, reason, figure, rows, runs, notes, delay, metrics }: Stressed, file: string): string {
   const said = verdict === 'falls' ? 'falls apart' : verdict
-  const lines = [`${file}: ${said}${reason === null ? '' : `, ${reason}`}`]
-  for (const note of notes) lines.push(`note: ${note}`)
-  const parts = [`${lines.join('\n')}\n`]
-  if (figure !== null) parts.push(runsTable(figure, rows, runs), metricsTable(done), versionsTable(runs))
-  return parts.filter((part) => part !== '').join('\n')
-}
-
-function runsTable(figure: number, rows: number, runs: readonly StressRun[]): string {
+  const head = [`${file}: ${said}${reason === null ? '' : `, ${reason}`}`, ...notes.map((note) => `note: ${note}`)]
+  const parts = [head.map((line) => `${line}\n`).join('')]
+  if (figure === null) return parts.join('')
   const judged = runs.filter(({ kind }) => kind !== 'version')
   const bar = barOf([figure, ...judged.map((run) => run.figure)])
-  const cells = judged.map((run) => [
+  const as = ['as it is', text(figure), '', `of ${whole(rows)}`, bar(figure)]
+  const tried = judged.map((run) => [
     label(run),
     text(run.figure),
     share(run.moved),
     whole(run.changed),
     bar(run.figure),
   ])
-  return table(
-    ['known', 'figure', 'moved', 'rows changed', ''],
-    [['as it is', text(figure), '', `of ${whole(rows)}`, bar(figure)], ...cells],
-  )
-}
-
-function metricsTable({ delay, metrics }: Stressed): string {
-  if (delay === null || metrics.length === 0) return ''
-  const cells = metrics.map((one) => [one.metric, text(one.figure), share(one.moved), percent(one.share)])
-  return `of each metric alone, ${condition(delay)}:\n${table(['metric', 'figure', 'moved', 'share'], cells)}`
-}
-
-function versionsTable(runs: readonly StressRun[]): string {
+  parts.push(table(['known', 'figure', 'moved', 'rows changed', ''], [as, ...tried]))
+  const alone = metrics.map((one) => [one.metric, text(one.figure), share(one.moved), percent(one.share)])
+  if (delay !== null && alone.length > 0)
+    parts.push(`of each metric alone, ${condition(delay)}:\n${table(['metric', 'figure', 'moved', 'share'], alone)}`)
   const versions = runs.filter(({ kind }) => kind === 'version')
-  if (versions.length === 0) return ''
+  if (versions.length > 0)
+    parts.push(
+      `as it came out at earlier versions, beside what the lake says now that was knowable then:\n${earlier(versions)}`,
+    )
+  return parts.join('\n')
+}
+
+function earlier(versions: readonly StressRun[]): string {
   const bar = barOf(versions.flatMap(({ figure, before }) => [figure, before]))
-  const cells = versions.map((run) => [
-    run.name,
-    `${(run.at ?? '').slice(0, 16).replace('T', ' ')}Z`,
-    text(run.figure),
-    text(run.before),
-    share(run.moved),
-    whole(run.changed),
-    bar(run.figure),
-  ])
-  const header = ['version', 'of', 'figure then', 'figure now', 'moved', 'rows changed', '']
-  return `as it came out at earlier versions, beside what the lake says now that was knowable then:\n${table(header, cells)}`
+  const rows = versions.map(({ name, at, figure, before, moved, changed }) => {
+    const of = `${(at ?? '').slice(0, 16).replace('T', ' ')}Z`
+    return [name, of, text(figure), text(before), share(moved), whole(changed), bar(figure)]
+  })
+  return table(['version', 'of', 'figure then', 'figure now', 'moved', 'rows changed', ''], rows)
 }
 
 function label({ kind, name }: StressRun): string {
@@ -224,8 +173,7 @@ function share(moved: number | null): string {
 }
 
 function percent(part: number): string {
-  const points = Math.abs(part) < 0.1 ? Math.round(part * 1000) / 10 : Math.round(part * 100)
-  return `${points} %`
+  return `${Math.abs(part) < 0.1 ? Math.round(part * 1000) / 10 : Math.round(part * 100)} %`
 }
 
 const places = 30
@@ -239,8 +187,7 @@ function barOf(figures: readonly (number | null)[]): (figure: number | null) => 
   return (figure) => {
     if (figure === null) return ''
     const length = Math.max(figure === 0 ? 0 : 1, Math.round(Math.abs(figure) * unit))
-    return figure < 0
-      ? `${' '.repeat(Math.max(0, zero - length))}${'▒'.repeat(length)}`
-      : `${' '.repeat(zero)}${'█'.repeat(length)}`
+    const below = figure < 0
+    return `${' '.repeat(Math.max(0, below ? zero - length : zero))}${(below ? '▒' : '█').repeat(length)}`
   }
 }

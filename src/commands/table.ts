@@ -1,107 +1,98 @@
-import type { CommandSpec } from './spec.ts'
+import type { CommandEntry, CommandSpec, ListedCommand } from './spec.ts'
 
-/** A command with what is said of it. */
-type Command = CommandSpec & { readonly summary: string }
+/** `ends`: the exit codes that it may end with beside 0, 1 and 2, a digit each. */
+type Row = readonly [name: string, summary: string, ends: string, module: () => Promise<object>]
 
-/** One line of `pitlake --help`; the command itself is loaded only when it runs. */
-export interface CommandEntry {
-  readonly name: string
-  /** One sentence; where it is long the overview ends it before its first colon or semicolon. */
-  readonly summary: string
-  /** What it is for, in the overview. */
-  readonly task: string
-  readonly load: () => Promise<Command>
-}
-
-type Row = readonly [name: string, summary: string, module: () => Promise<object>]
+/** Modules of several commands, and one that tells of all. */
+const catalog = () => import('./catalog.ts')
+const copies = () => import('./copies.ts')
+const registry = () => import('./registry.ts')
+const stamp = () => import('./stamp.ts')
+const upkeep = () => import('./upkeep.ts')
+const violations = () => import('./violations.ts')
+const completion = async () => (await import('./completion.ts')).completions(commandTable)
 
 /** The commands by the task that they are for. */
 const tasks: Readonly<Record<string, readonly Row[]>> = {
   'To begin': [
-    ['init', 'Write a commented pitlake.yaml and .env.example.', async () => import('./init.ts')],
-    ['sandbox', 'Serve both APIs locally with synthetic data: on 127.0.0.1.', async () => import('./sandbox.ts')],
-    [
-      'completion',
-      'Have a shell complete command lines: bash, zsh or fish.',
-      async () => [(await import('./completion.ts')).completionOf(commandTable)],
-    ],
+    ['init', 'Write a commented pitlake.yaml and .env.example.', '6', () => import('./init.ts')],
+    ['sandbox', 'Serve both APIs locally with synthetic data: on 127.0.0.1.', '', () => import('./sandbox.ts')],
+    ['completion', 'Have a shell complete command lines: bash, zsh or fish.', '', completion],
   ],
   'To bring data': [
-    ['plan', 'What a fetch would ask, and what it would cost.', async () => import('./plan.ts')],
-    ['fetch', 'Bring the metrics up to date; resumable at any instant.', async () => import('./fetch.ts')],
-    ['registry snapshot', 'Take a dated snapshot of the whole registry.', async () => import('./registry.ts')],
-    ['registry sync', 'Follow the change feed of the registry to its tail.', async () => import('./registry.ts')],
+    ['plan', 'What a fetch would ask, and what it would cost.', '467', () => import('./plan.ts')],
+    ['fetch', 'Bring the metrics up to date; resumable at any instant.', '34567', () => import('./fetch.ts')],
+    ['registry snapshot', 'Take a dated snapshot of the whole registry.', '34567', registry],
+    ['registry sync', 'Follow the change feed of the registry to its tail.', '34567', registry],
     [
       'daily',
       'What cron calls, all that keeps a lake fresh: fetch, registry sync, views, merge when due, a sample of verify, the status page.',
-      async () => import('./daily.ts'),
+      '34567',
+      () => import('./daily.ts'),
     ],
     [
       'watch',
       'Keep the lake fresh: each series when it is due, the registry hourly.',
-      async () => import('./watch.ts'),
+      '3467',
+      () => import('./watch.ts'),
     ],
   ],
   'To ask': [
-    ['sql', 'Run SQL on the lake: one query, a script, or a session at a prompt.', async () => import('./sql.ts')],
-    ['panel', 'Decisions × metrics: the latest value knowable at each decision.', async () => import('./panel.ts')],
-    ['serve', 'Answer queries and panels over HTTP; read-only, until stopped.', async () => import('./serve.ts')],
+    ['sql', 'Run SQL on the lake: one query, a script, or a session at a prompt.', '456', () => import('./sql.ts')],
+    ['panel', 'Decisions × metrics: the latest value knowable at each decision.', '456', () => import('./sql.ts')],
+    ['serve', 'Answer queries and panels over HTTP; read-only, until stopped.', '4', () => import('./serve.ts')],
     [
       'mcp',
       'Answer an agent: the Model Context Protocol over standard input and output.',
-      async () => import('./mcp.ts'),
+      '4',
+      () => import('./mcp.ts'),
     ],
-    ['catalog list', 'List endpoints; by path, interval or dimension.', async () => import('./catalog.ts')],
-    ['catalog show', 'Everything about one endpoint or resource.', async () => import('./catalog.ts')],
-    ['catalog export', 'Every endpoint in full, as JSON; or for dbt.', async () => import('./catalog.ts')],
-    ['registry get', 'One record: the provider now beside the lake.', async () => import('./registry-look.ts')],
-    ['registry list', 'A list: the provider now beside the lake.', async () => import('./registry-look.ts')],
+    ['catalog list', 'List endpoints; by path, interval or dimension.', '', catalog],
+    ['catalog show', 'Everything about one endpoint or resource.', '', catalog],
+    ['catalog export', 'Every endpoint in full, as JSON; or for dbt.', '6', catalog],
+    ['registry get', 'One record: the provider now beside the lake.', '3456', registry],
+    ['registry list', 'A list: the provider now beside the lake.', '3456', registry],
   ],
   'To prove a result': [
-    ['lookahead', 'Prove or disprove that a query looks ahead.', async () => import('./lookahead.ts')],
-    ['stress', 'Run a query under longer lags and at earlier versions.', async () => import('./stress.ts')],
-    ['stamp', 'Run a query and pin all that its result was made from.', async () => import('./stamp.ts')],
-    ['replay', 'Run a stamped result again and compare it bit for bit.', async () => import('./stamp.ts')],
-    ['explain-change', 'Which commit and which points changed a result.', async () => import('./explain-change.ts')],
+    ['lookahead', 'Prove or disprove that a query looks ahead.', '456', () => import('./lookahead.ts')],
+    ['stress', 'Run a query under longer lags and at earlier versions.', '4567', () => import('./stress.ts')],
+    ['stamp', 'Run a query and pin all that its result was made from.', '4567', stamp],
+    ['replay', 'Run a stamped result again and compare it bit for bit.', '45', stamp],
+    ['explain-change', 'Which commit and which points changed a result.', '456', stamp],
   ],
   'To trust the lake': [
-    ['status', 'Whether the lake can be trusted today.', async () => import('./status.ts')],
-    ['registry status', 'Where the registry stands.', async () => import('./registry.ts')],
-    ['verify', 'Ask again for stored history and compare; prove every file.', async () => import('./verify.ts')],
-    ['violations list', 'What differs upstream, and what is refused.', async () => import('./violations.ts')],
-    ['violations accept', 'Take note of what differs, with the reason.', async () => import('./violations.ts')],
-    ['audit availability', 'Availability rules against observed arrivals.', async () => import('./audit.ts')],
-    ['versions', 'What every version added, replaced and removed.', async () => import('./versions.ts')],
-    ['doctor', 'Find what is wrong with a lake and say the remedy.', async () => import('./doctor.ts')],
+    ['status', 'Whether the lake can be trusted today.', '46', () => import('./status.ts')],
+    ['registry status', 'Where the registry stands.', '4', registry],
+    ['verify', 'Ask again for stored history and compare; prove every file.', '34567', () => import('./verify.ts')],
+    ['violations list', 'What differs upstream, and what is refused.', '4', violations],
+    ['violations accept', 'Take note of what differs, with the reason.', '467', violations],
+    ['audit availability', 'Availability rules against observed arrivals.', '4', () => import('./audit.ts')],
+    ['versions', 'What every version added, replaced and removed.', '4', () => import('./versions.ts')],
+    ['doctor', 'Find what is wrong with a lake and say the remedy.', '34567', () => import('./doctor.ts')],
   ],
   'To keep it in order': [
-    ['views', 'Make lake.duckdb and lake.sql anew; also after a lake was moved.', async () => import('./views.ts')],
-    ['compact', 'Merge small files; re-date points by changed rules.', async () => import('./compact.ts')],
-    ['vacuum', 'Remove superseded files; a dry run without --yes.', async () => import('./vacuum.ts')],
-    ['catalog check', 'Validate the catalogue and the config.', async () => import('./catalog.ts')],
-    ['catalog drift', 'Compare the catalogue with what the provider lists.', async () => import('./drift.ts')],
-    ['catalog import', "Add endpoints from a provider's own listing.", async () => import('./import.ts')],
+    ['views', 'Make lake.duckdb and lake.sql anew; also after a lake was moved.', '46', upkeep],
+    ['compact', 'Merge small files; re-date points by changed rules.', '4567', upkeep],
+    ['vacuum', 'Remove superseded files; a dry run without --yes.', '467', upkeep],
+    ['catalog check', 'Validate the catalogue and the config.', '', catalog],
+    ['catalog drift', 'Compare the catalogue with what the provider lists.', '3456', catalog],
+    ['catalog import', "Add endpoints from a provider's own listing.", '6', catalog],
   ],
   'To share and keep copies': [
-    ['publish', 'Write the lake as Delta tables, to a folder or a bucket.', async () => import('./publish.ts')],
-    ['pull', 'Mirror a lake: only what is missing travels.', async () => import('./pull.ts')],
-    ['backup', 'Keep the lake a second time, beside any job.', async () => import('./pull.ts')],
-    ['restore', 'Make a lake from a backup: every file is checked.', async () => import('./pull.ts')],
+    ['publish', 'Write the lake as Delta tables, to a folder or a bucket.', '34567', copies],
+    ['pull', 'Mirror a lake: only what is missing travels.', '34567', copies],
+    ['backup', 'Keep the lake a second time, beside any job.', '34567', copies],
+    ['restore', 'Make a lake from a backup: every file is checked.', '34567', copies],
   ],
 }
 
 /** Every command, in the order of `--help` and of the command reference. */
 export const commandTable: readonly CommandEntry[] = Object.entries(tasks).flatMap(([task, rows]) =>
-  rows.map(([name, summary, module]) => ({ name, summary, task, load: async () => commandOf(name, summary, module) })),
+  rows.map(([name, summary, ends, module]) => {
+    const own = `${name.replaceAll(/[ -](\w)/g, (_, first: string) => first.toUpperCase())}Command`
+    const load = async (): Promise<ListedCommand> => {
+      return { ...(Reflect.get(await module(), own) as CommandSpec), name, summary, ends: [...ends].map(Number) }
+    }
+    return { name, summary, task, load }
+  }),
 )
-
-/** The command of that name among what its module exports. */
-async function commandOf(...[name, summary, module]: Row): Promise<Command> {
-  const found = Object.values(await module()).find((one): one is CommandSpec => isNamed(one, name))
-  if (found === undefined) throw new RangeError(`no module has the command ${name}`)
-  return { ...found, summary }
-}
-
-function isNamed(one: unknown, name: string): boolean {
-  return typeof one === 'object' && one !== null && Reflect.get(one, 'name') === name
-}

@@ -2,83 +2,76 @@ import { resolve } from 'node:path'
 import { usage } from '../errors.ts'
 import { hint } from '../suggestion.ts'
 import type { Damage } from '../upkeep/findings.ts'
-import { isUnreadable, verify, verifyVerdict, withRegistryVerified } from '../upkeep/verify.ts'
+import { isUnreadable, verify, type VerifySummary, verifyVerdict, withRegistryVerified } from '../upkeep/verify.ts'
 import type { VerifyScope } from '../metrics/verify-plan.ts'
 import { verifyRegistry } from '../registry/verify.ts'
 import { outFile, putOut } from '../store/output.ts'
 import { visibleLines } from '../visible.ts'
-import { kinds } from '../kinds.ts'
-import { isVerbose, rangeOf } from './context.ts'
+import { instantNow, isVerbose, rangeOf } from './context.ts'
 import { fetchProgress } from './progress.ts'
 import { registryProgress } from './registry.ts'
-import { answering, type CommandContext, type Deps } from './spec.ts'
-import { reportOf, toldOf } from './verify-report.ts'
+import { answering, type Call, type Deps } from './spec.ts'
 import { askingWorld, providersOf, requireLake } from './world.ts'
+import type { Difference } from '../metrics/verify-findings.ts'
+import type { RegistryVerified } from '../registry/verified.ts'
+import { againLines } from './doctor.ts'
+import { bytes, whole } from '../words/figures.ts'
+import { cut, type LabelledRow, wrapped } from '../words/table.ts'
 
 /** The most credits that a verify spends unless it is told otherwise. */
 export const usualBudget = 300
 /** And the most requests that it sends to the registry. */
 const usualRequests = 60
 
+const verifyOptions = {
+  '--all': 'everything that the lake holds, whatever it costs',
+  '--budget N': `the most credits to spend (default: ${usualBudget}), and requests to the registry (${usualRequests})`,
+  '--paths LIST': 'only these endpoints, by comma, `*` as a glob',
+  '--assets LIST': 'only these assets, by comma, `*` as a glob',
+  '--since TIME': 'first t to compare, a date or an instant, UTC',
+  '--until TIME': 'end of the range of t, exclusive',
+  '--resources LIST': "only the registry: these resources, by comma, or '*'",
+  '--max-requests N': 'stop after so many requests',
+  '--report FILE': 'write a report for the provider, as Markdown',
+} as const
+
 /** `verify`: proves the files and asks the provider again for history that the lake holds. */
 export const verifyCommand = answering({
-  name: 'verify',
-  ends: [3, 4, 5, 6, 7],
   recorded: true,
   asks: true,
-  options: {
-    '--all': 'everything that the lake holds, whatever it costs',
-    '--budget N': `the most credits to spend (default: ${usualBudget}), and requests to the registry (${usualRequests})`,
-    '--paths LIST': { kind: kinds.list('metrics'), about: 'only these endpoints, by comma, `*` as a glob' },
-    '--assets LIST': { kind: kinds.list('assets'), about: 'only these assets, by comma, `*` as a glob' },
-    '--since TIME': { kind: kinds.instant, about: 'first t to compare, a date or an instant, UTC' },
-    '--until TIME': { kind: kinds.instant, about: 'end of the range of t, exclusive' },
-    '--resources LIST': {
-      kind: kinds.list('resources'),
-      about: "only the registry: these resources, by comma, or '*'",
-    },
-    '--max-requests N': 'stop after so many requests',
-    '--report FILE': 'write a report for the provider, as Markdown',
-  },
+  options: verifyOptions,
   details: `Windows come from all endpoints in turn, never verified or longest ago first. What differs is put on record and never
 applied. Records of the registry are asked by their own addresses, its lists by their filters: what differs though the
 feed has no word of it is a row of registry_findings. Flags of points alone leave the registry out, --resources the points.
 Exit code 4: something differs or is damaged; 5: stopped early, the same command goes on; 6: windows failed.`,
-  answer: async (input, { settings, catalogue }, deps) => {
-    requireLake(settings.data)
-    const { all, budget: given, report, maxRequests = null } = input.options
+  answer: async (call) => {
+    const { settings, catalogue, options, cwd, stderr } = call
+    const { data } = settings
+    requireLake(data)
+    const { all, budget: given, report, maxRequests = null } = options
     if (all && given !== undefined) throw usage('--all', { expected: 'no --budget beside it', next: 'leave one out' })
-    const wanted = wantedOf(input.options, deps, { settings, catalogue })
+    const { scope, names } = wantedOf(call)
     // Said before anything is asked, not after it was paid for.
-    if (report !== undefined) outFile(resolve(deps.cwd, report), settings.data, '--report').discard()
-    const verbose = isVerbose(input, deps)
-    const progress = fetchProgress(deps, verbose)
-    deps.stderr('reading every file of the lake\n')
-    const now = Math.floor(deps.now() / 1000)
+    if (report !== undefined) outFile(resolve(cwd, report), data, '--report').discard()
+    const { onEvent, end } = fetchProgress(call, isVerbose(call))
+    stderr('reading every file of the lake\n')
     const common = { settings, catalogue, providerMoved: false }
-    const world = askingWorld(deps, 'verify', catalogue)
+    const world = askingWorld(call, 'verify')
+    const within = (usual: number): number | null => (all ? null : (given ?? usual))
     const points = await verify(
-      { ...common, now, scope: wanted.scope, budget: all ? null : (given ?? usualBudget), maxRequests },
-      { ...world, onEvent: progress.onEvent, detailedLog: verbose, onDamage: toldAtOnce(deps) },
-    ).finally(progress.end)
+      { ...common, now: instantNow(call), scope, budget: within(usualBudget), maxRequests },
+      { ...world, onEvent, detailedLog: isVerbose(call), onDamage: toldAtOnce(call) },
+    ).finally(end)
+    const left = maxRequests === null ? null : Math.max(0, maxRequests - points.requests)
+    const registry = { ...common, acceptShrink: false, budget: within(usualRequests), maxRequests: left }
     const summary =
-      wanted.names === undefined || points.stopped_by !== null || isUnreadable(points)
+      names === undefined || points.stopped_by !== null || isUnreadable(points)
         ? points
         : withRegistryVerified(
             points,
-            await verifyRegistry(
-              {
-                ...common,
-                acceptShrink: false,
-                names: wanted.names,
-                budget: all ? null : (given ?? usualRequests),
-                maxRequests: maxRequests === null ? null : Math.max(0, maxRequests - points.requests),
-              },
-              { ...world, onEvent: registryProgress(deps, verbose) },
-            ),
+            await verifyRegistry({ ...registry, names }, { ...world, onEvent: registryProgress(call) }),
           )
-    if (report !== undefined)
-      await putOut(resolve(deps.cwd, report), visibleLines(reportOf(summary)), settings.data, '--report')
+    if (report !== undefined) await putOut(resolve(cwd, report), visibleLines(reportOf(summary)), data, '--report')
     return { document: summary, words: () => toldOf(summary), error: verifyVerdict(summary) }
   },
 })
@@ -91,9 +84,6 @@ function toldAtOnce({ stderr }: Deps): (damage: readonly Damage[]) => void {
   }
 }
 
-type Asked = Parameters<typeof rangeOf>[0] &
-  Readonly<Partial<Record<'paths' | 'assets' | 'resources', readonly string[] | undefined>>>
-
 /** What is asked again: points (null: none), and resources of the registry (null: all; undefined: none). */
 interface Wanted {
   readonly scope: VerifyScope | null
@@ -101,26 +91,21 @@ interface Wanted {
 }
 
 /** Flags of one API alone leave the other out; without any both are asked, as far as the lake holds them. */
-function wantedOf(
-  { paths, assets, resources: named, ...range }: Asked,
-  deps: Deps,
-  { settings, catalogue }: CommandContext,
-): Wanted {
-  const { since = null, until = null } = rangeOf(range)
-  const scope = { paths: paths ?? null, assets: assets ?? null, since, until }
+function wantedOf({ options, settings, catalogue, stderr }: Call<typeof verifyOptions>): Wanted {
+  const { since = null, until = null } = rangeOf(options)
+  const { paths = null, assets = null, resources } = options
+  const scope = { paths, assets, since, until }
   const narrowed = Object.values(scope).some((value) => value !== null)
-  const names = named === undefined ? undefined : namesOf(named, [...catalogue.resources.keys()])
+  const names = resources && namesOf(resources, [...catalogue.resources.keys()])
   if (names !== undefined) return { scope: narrowed ? scope : null, names }
-  if (narrowed) return { scope, names }
   const held = providersOf(settings.data)
-  if (!held.has('registry')) return { scope, names }
+  if (narrowed || !held.has('registry')) return { scope, names }
   const { url, key } = settings.registry
   if (url === null || key === null) {
-    deps.stderr(`note: the registry is not asked: PITLAKE_REGISTRY_${url === null ? 'URL' : 'KEY'} is not set\n`)
+    stderr(`note: the registry is not asked: PITLAKE_REGISTRY_${url === null ? 'URL' : 'KEY'} is not set\n`)
     return { scope, names }
   }
-  const points = held.has('metrics') || settings.metrics.url !== null
-  return { scope: points ? scope : null, names: null }
+  return { scope: held.has('metrics') || settings.metrics.url !== null ? scope : null, names: null }
 }
 
 /** Names of resources as typed; null: all. */
@@ -129,4 +114,165 @@ export function namesOf(named: readonly string[], known: readonly string[]): rea
   const unknown = named.find((name) => !known.includes(name))
   if (unknown === undefined) return named
   throw usage('--resources', { expected: known.join(', '), got: unknown, next: hint(unknown, known) })
+}
+
+const shown = 10
+
+/** What a person sees on the terminal, at most 80 columns. */
+export function toldOf(summary: VerifySummary): string {
+  const { checked, damage, windows, differences, failures, requests, credits, gaps, registry, results } = summary
+  const { incidents, accepted, points_added: added } = summary
+  const sound = damage.length === 0 ? 'all sound' : `${damage.length} findings`
+  const more = [damage, differences, failures, registry?.findings ?? [], registry?.failures ?? []].reduce(
+    (sum, list) => sum + Math.max(0, list.length - shown),
+    0,
+  )
+  const lines = [
+    ...labels([
+      ['files', `${whole(checked.files)} read in full, ${bytes(checked.bytes)}, ${sound}`],
+      ['contents', `${whole(checked.points)} points of ${whole(checked.series)} series, ${whole(gaps)} known gaps`],
+      ['windows', `${whole(windows.verified)} of ${whole(windows.chosen)} compared, ${whole(windows.held)} held`],
+      counted(results) !== '' && ['results', counted(results)],
+      counted(results) !== '' && added > 0 && ['appended', `${whole(added)} points`],
+      ['asked', `${whole(requests)} requests, ${whole(credits)} credits`],
+      incidents > 0 && ['incidents', `${whole(incidents)}, of very many points at once: see pitlake violations list`],
+      accepted > 0 && ['accepted', `${whole(accepted)} differences, not told again`],
+      windows.failed > 0 && ['failed', `${whole(windows.failed)} windows without a usable answer`],
+      windows.left > 0 && ['left', `${whole(windows.left)} windows for the next run`],
+    ]),
+    ...each(damage, ({ path, found, remedy }) => [`damage     ${path}: ${found}`, `           remedy: ${remedy}`]),
+    ...each(differences, differenceLines),
+    ...each(failures, ({ series, reason }) => [`failed     ${series}: ${reason}`]),
+    ...againLines(summary.observed_again).flatMap((line) => ['', ...wrapped(line)]),
+    ...(registry === null ? [] : ['', ...registryLines(registry)]),
+    ...(more > 0 ? ['', `and ${whole(more)} more: see --json or --report FILE`] : []),
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+/** The first of a list, each below an empty line. */
+function each<T>(list: readonly T[], lines: (one: T) => readonly string[]): string[] {
+  return list.slice(0, shown).flatMap((one) => ['', ...lines(one).flatMap((line) => wrapped(line))])
+}
+
+function labels(rows: readonly LabelledRow[]): string[] {
+  return rows.flatMap((row) => (row === false ? [] : wrapped(`${row[0].padEnd(11)}${row[1]}`)))
+}
+
+function counted(results: Readonly<Record<string, number>>): string {
+  const some = Object.entries(results).filter(([, count]) => count > 0)
+  return some.map(([name, count]) => `${whole(count)} ${name.replaceAll('_', ' ')}`).join(', ')
+}
+
+/** What the registry said, and the first findings with both records cut short. */
+function registryLines({
+  checks,
+  results,
+  ignored,
+  findings,
+  accepted,
+  failures,
+  requests,
+}: RegistryVerified): string[] {
+  return [
+    ...labels([
+      [
+        'registry',
+        `${whole(checks.verified)} of ${whole(checks.chosen)} addresses compared, ${whole(checks.held)} held`,
+      ],
+      ['results', counted(results)],
+      ['asked', `${whole(requests)} requests`],
+      ignored.length > 0 && ['filters', `not heeded by the provider: ${ignored.join(', ')}`],
+      accepted > 0 && ['accepted', `${whole(accepted)} contradictions, not told again`],
+      checks.left > 0 && ['left', `${whole(checks.left)} addresses for the next run`],
+    ]),
+    ...each(findings, ({ kind, resource, id, detail, held, offered }) => [
+      `${kind.replaceAll('_', ' ')}: ${resource} ${id}`,
+      `           ${detail}`,
+      `           held ${cut(held ?? 'nothing', beginning)}`,
+      `           offered ${cut(offered ?? 'nothing', beginning)}`,
+    ]),
+    ...each(failures, ({ address, reason }) => [`failed     ${address}: ${reason}`]),
+  ]
+}
+
+const beginning = 59
+
+function differenceLines(difference: Difference): string[] {
+  const { result, t, stored, offered, stored_at, offered_at, offered_request } = difference
+  return [
+    `${result.padEnd(10)} ${seriesName(difference)}, t ${t}`,
+    `           stored ${stored ?? 'nothing'} at ${stored_at ?? 'an unknown time'}`,
+    `           offered ${offered ?? 'nothing'} at ${offered_at}`,
+    `           request ${offered_request ?? 'unknown'}`,
+  ]
+}
+
+function seriesName({ metric, asset, interval, currency, exchange, network }: Difference): string {
+  return [metric, asset, interval, currency, exchange, network].filter((part) => part !== null).join(' ')
+}
+
+/** The report that a person can send to the provider: Markdown, no key in it. */
+export function reportOf(summary: VerifySummary): string {
+  const { run, version, provider, differences, damage, failures, windows, results, registry } = summary
+  const found = differences.length + failures.length + damage.length + (registry?.findings.length ?? 0)
+  const failed = failures.map(({ series, since, until, reason }) => `- \`${series}\`, ${since} to ${until}: ${reason}`)
+  const damages = damage.map(({ path, found, remedy }) => `- \`${path}\`: ${found}; ${remedy}`)
+  const lines = [
+    '# Verification of stored history',
+    '',
+    `- provider: ${provider ?? 'unknown'}`,
+    `- run: ${run ?? 'none'}, lake version ${version}`,
+    `- windows compared: ${windows.verified} of ${windows.chosen}`,
+    ...Object.entries(results).map(([name, count]) => `- ${name}: ${count}`),
+    '',
+    'All times are UTC. Values are compared bit for bit. `stored` is what an earlier answer said, `offered` what the',
+    'same address says now; nothing stored was changed.',
+    '',
+    ...differenceSections(differences),
+    ...(registry === null ? [] : registrySections(registry)),
+    ...(failed.length > 0 ? ['## Windows without a usable answer', '', ...failed, ''] : []),
+    ...(damages.length > 0 ? ['## Damage in this lake (not for the provider)', '', ...damages] : []),
+    ...(found === 0 ? ['Nothing differs.'] : []),
+  ]
+  return `${lines.join('\n').trimEnd()}\n`
+}
+
+/** The registry's part: one row a finding. */
+function registrySections({ checks, findings }: RegistryVerified): string[] {
+  const rows = findings.map(({ kind, resource, id, address, detail, held, offered }) => {
+    return [`${resource} ${id}`, kind, address, detail, cell(held), cell(offered)]
+  })
+  const lines = ['## Registry', '', `Addresses compared: ${checks.verified} of ${checks.chosen}.`, '']
+  return [...lines, ...markdown(['record', 'what', 'address', 'detail', 'held', 'offered'], rows)]
+}
+
+/** One section a request, its differences as a table. */
+function differenceSections(differences: readonly Difference[]): string[] {
+  const requests = [...Map.groupBy(differences, ({ offered_request }) => offered_request)]
+  return requests.flatMap(([request, all]) =>
+    all.slice(0, 1).flatMap((first) => [
+      `## ${seriesName(first)}`,
+      '',
+      `- address: \`${first.address ?? 'unknown'}\``,
+      `- asked at ${first.offered_at}, request \`${request ?? 'unknown'}\`${first.provider_request === null ? '' : `, the provider's id \`${first.provider_request}\``}`,
+      '',
+      ...markdown(
+        ['t', 'what', 'stored', 'offered', 'stored at', 'stored by request'],
+        all.map(({ t, result, stored, offered, stored_at, stored_request }) => {
+          return [t, result, cell(stored), cell(offered), stored_at ?? '', stored_request ?? '']
+        }),
+      ),
+    ]),
+  )
+}
+
+/** A table of Markdown with an empty line below; none without rows. */
+function markdown(header: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  if (rows.length === 0) return []
+  return [...[header, header.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`), '']
+}
+
+function cell(value: string | null): string {
+  return value === null ? 'nothing' : `\`${value.replaceAll('|', '\\|').replaceAll(/[`\r\n]/g, ' ')}\``
 }

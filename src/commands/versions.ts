@@ -1,45 +1,31 @@
 import { Ledger } from '../ledger/ledger.ts'
-import { type FilesChange, type VersionChange, versionChanges } from '../ledger/held-runs.ts'
+import { type VersionChange, versionChanges } from '../ledger/held-runs.ts'
 import { formatMicros } from '../time.ts'
-import { bytes, whole } from '../words/figures.ts'
+import { filesInWords } from '../words/figures.ts'
 import { table } from '../words/table.ts'
 import { answering } from './spec.ts'
 
 /** `versions`: the lake's history, a line a commit. */
 export const versionsCommand = answering({
-  name: 'versions',
-  ends: [4],
   options: {},
   details:
     'Replaced files left the view for others with the same rows, removed ones were vacuumed. The time of a version\nis what observed_as_of goes by.',
-  answer: async (_, { settings }) => {
+  answer: async ({ settings }) => {
     using ledger = await Ledger.openToRead(settings.data)
-    const versions = versionChanges(ledger)
-    const document = versions.map((one) => ({ ...one, committed_at: formatMicros(one.committed_at) }))
-    return { document, words: () => (versions.length === 0 ? 'no version yet\n' : table(header, versions.map(line))) }
+    const versions = versionChanges(ledger).map((one) => ({ ...one, committed_at: formatMicros(one.committed_at) }))
+    const words = () => (versions.length === 0 ? 'no version yet\n' : table(header, versions.map(line)))
+    return { document: versions, words }
   },
 })
 
 const header = ['version', 'committed at', 'job', 'points added', 'added', 'replaced', 'removed', 'also']
 
-function line(version: VersionChange): (string | number)[] {
-  const { added, replaced, removed, violations, stamps, rules } = version
+function line(one: Omit<VersionChange, 'committed_at'> & { readonly committed_at: string }): (string | number)[] {
+  const { version, committed_at, job, points_added, added, replaced, removed } = one
   const also = [
-    ...(violations > 0 ? [`${violations} violations`] : []),
-    ...(stamps > 0 ? [`${stamps} stamps`] : []),
-    ...(rules ? ['rules'] : []),
+    ...(['violations', 'stamps'] as const).flatMap((name) => (one[name] > 0 ? [`${one[name]} ${name}`] : [])),
+    ...(one.rules ? ['rules'] : []),
   ]
-  const changes = [added, replaced, removed].map(changed)
-  return [
-    version.version,
-    formatMicros(version.committed_at),
-    version.job,
-    version.points_added,
-    ...changes,
-    also.join(', '),
-  ]
-}
-
-function changed({ files, bytes: size }: FilesChange): string {
-  return files === 0 ? '' : `${whole(files)} files, ${bytes(size)}`
+  const changes = [added, replaced, removed].map((change) => (change.files === 0 ? '' : filesInWords(change)))
+  return [version, committed_at, job, points_added, ...changes, also.join(', ')]
 }

@@ -1,4 +1,3 @@
-import type { Catalogue } from '../catalog/catalogue.ts'
 import { readableSeries } from '../catalog/series.ts'
 import { usage } from '../errors.ts'
 import { acceptViolations, isOpenViolation, listViolations } from '../ledger/violations.ts'
@@ -7,53 +6,45 @@ import { acceptedPrefix, isOpenFinding, listFindings } from '../registry/accepte
 import type { UpstreamDifference } from '../report/alarms.ts'
 import { formatInstant, formatMillis, type Micros } from '../time.ts'
 import { buildViews } from '../views/build.ts'
-import { kinds } from '../kinds.ts'
 import { whole } from '../words/figures.ts'
 import { table } from '../words/table.ts'
-import { answering, type Input } from './spec.ts'
+import { answering, type Call } from './spec.ts'
 import { namesOf } from './verify.ts'
 import { lakeWorld, requireLake } from './world.ts'
 
 const filterOptions = {
-  '--resources LIST': {
-    kind: kinds.list('resources'),
-    about: "only what the registry contradicts: these resources, by comma, or '*'",
-  },
-  '--paths LIST': { kind: kinds.list('metrics'), about: 'only these endpoints, by comma, `*` as a glob' },
-  '--assets LIST': { kind: kinds.list('assets'), about: 'only these assets, by comma, `*` as a glob' },
+  '--resources LIST': "only what the registry contradicts: these resources, by comma, or '*'",
+  '--paths LIST': 'only these endpoints, by comma, `*` as a glob',
+  '--assets LIST': 'only these assets, by comma, `*` as a glob',
   '--kinds LIST': 'only these kinds, by comma: changed, vanished, incident, refused …',
   '--days LIST': 'only what was found on these days (UTC), by comma: 2026-03-02',
-}
+} as const
+const filterNames = ['paths', 'assets', 'resources', 'kinds', 'days'] as const
 
 /** `violations list`: what differs upstream. */
-export const listViolationsCommand = answering({
-  name: 'violations list',
-  ends: [4],
+export const violationsListCommand = answering({
   options: { '--all': 'also what was accepted, what passed, and what a snapshot has settled', ...filterOptions },
   details:
     'The stored value holds whatever is offered. Until it is accepted, each run that sees it ends with exit code 4\n(a refusal: 6). What a later answer no longer shows has passed. The id includes the offered value: a third value is a\nviolation of its own. Very many at once are one incident. Records of the registry are those that `pitlake verify` found; once\nthe lake has taken over what it offers they are settled.',
-  answer: async (input, { settings, catalogue }) => {
-    using ledger = await Ledger.openToRead(settings.data)
-    const all = await differing(input, ledger, catalogue)
-    const shown = input.options.all ? all : all.filter(isOpen)
+  answer: async (call) => {
+    using ledger = await Ledger.openToRead(call.settings.data)
+    const all = await differing(call, ledger)
+    const shown = call.options.all ? all : all.filter(isOpen)
     const states = Map.groupBy(all, statusOf)
     const count = (status: Status): number => states.get(status)?.length ?? 0
-    const words = (): string => {
-      const list = shown.length > 0 ? table(header, shown.map(line)) : ''
-      const more = (['passed', 'settled'] as const).flatMap((one) =>
-        count(one) === 0 ? [] : [`, ${whole(count(one))} ${one}`],
-      )
-      return `${list}${whole(count('open'))} not accepted, ${whole(count('accepted'))} accepted${more.join('')}\n`
-    }
+    const known = (['passed', 'settled'] as const).filter((one) => count(one) > 0)
+    const counts = [
+      `${whole(count('open'))} not accepted`,
+      ...(['accepted', ...known] as const).map((one) => `${whole(count(one))} ${one}`),
+    ]
+    const words = () => `${shown.length > 0 ? table(header, shown.map(line)) : ''}${counts.join(', ')}\n`
     return { document: { violations: shown.map(scripted) }, words }
   },
 })
 
 /** `violations accept ID…`: a person took note. */
-export const acceptViolationsCommand = answering({
-  name: 'violations accept',
-  ends: [4, 6, 7],
-  args: [{ name: 'id', about: 'ids of `pitlake violations list`', many: true }],
+export const violationsAcceptCommand = answering({
+  args: { '[id...]': 'ids of `pitlake violations list`' },
   options: {
     '--why TEXT': 'the reason, for whoever asks later',
     ...filterOptions,
@@ -61,47 +52,47 @@ export const acceptViolationsCommand = answering({
   },
   details:
     'With --paths, --assets, --resources, --kinds or --days instead of ids what they choose and nobody has accepted: without --yes\nit is only counted by kind and day. Of several kinds or days those are taken that --kinds and --days name. What is\naccepted is counted and no longer an alarm; a refused series becomes unsupported (withdrawn).',
-  answer: async (input, { settings, catalogue }, deps) => {
+  answer: async (call) => {
+    const { args, options, settings, catalogue } = call
     requireLake(settings.data)
-    const why = input.options.why?.trim() ?? ''
+    const why = options.why?.trim() ?? ''
     if (why === '') throw usage('--why', { expected: 'the reason', got: 'nothing' })
     using ledger = await Ledger.open(settings.data)
-    const chosen = await chosenBy(input, ledger, catalogue)
+    const chosen = await chosenBy(call, ledger)
     const groups = groupsOf(chosen ?? [])
-    if (chosen !== null && !input.options.yes) {
+    if (chosen !== null && !options.yes) {
       const none = { version: ledger.head().version, made: false, accepted: [], known: [], chosen: groups }
-      const words = (): string => `${countedWords(groups)}nothing was accepted: the same with --yes does\n`
-      return { document: none, words }
+      const rows = groups.map((one) => [one.day, one.kind, whole(one.count)])
+      const counted = rows.length === 0 ? '' : table(['day', 'kind', 'count'], rows)
+      return { document: none, words: () => `${counted}nothing was accepted: the same with --yes does\n` }
     }
-    if (chosen !== null) refuseMixed(input, groups)
-    const ids = chosen?.map(({ id }) => id) ?? input.args
-    const world = lakeWorld(deps, 'violations accept')
+    if (chosen !== null) refuseMixed(call, groups)
+    const ids = chosen?.map(({ id }) => id) ?? args
+    const deps = lakeWorld(call, 'violations accept')
     const findings = await listFindings(ledger, null)
-    const elsewhere = new Map(
-      findings.map(({ id, accepted_at }) => [id, { state: `${acceptedPrefix}${id}`, accepted_at }]),
+    const states = findings.map(
+      ({ id, accepted_at }) => [id, { state: `${acceptedPrefix}${id}`, accepted_at }] as const,
     )
-    const done = await acceptViolations(ledger, { ids, why }, world, elsewhere)
-    if (done.made) await buildViews(ledger, { catalogue, deps: world })
+    const done = await acceptViolations(ledger, { ids, why }, deps, new Map(states))
+    if (done.made) await buildViews(ledger, { catalogue, deps })
     const before = done.known.length === 0 ? '' : `, ${done.known.length} had been before`
     return { document: done, words: () => `${done.accepted.length} accepted (version ${done.version})${before}\n` }
   },
 })
 
+type Filtering = Call<typeof filterOptions>
+
 /** What differs upstream and the flags choose: those of points alone leave the registry out, and the reverse. */
 async function differing(
-  { options }: Input<typeof filterOptions>,
+  { options, catalogue }: Filtering,
   ledger: Ledger,
-  catalogue: Catalogue,
   whole = false,
 ): Promise<UpstreamDifference[]> {
   const { paths = null, assets = null, resources: named, kinds: ofKinds, days } = options
-  const filter = { paths, assets, whole }
-  const ofPoints = filter.paths !== null || filter.assets !== null
-  const points = named !== undefined && !ofPoints ? [] : listViolations(ledger, filter)
-  const findings =
-    named === undefined && ofPoints
-      ? []
-      : await listFindings(ledger, named === undefined ? null : namesOf(named, [...catalogue.resources.keys()]))
+  const ofPoints = paths !== null || assets !== null
+  const points = named !== undefined && !ofPoints ? [] : listViolations(ledger, { paths, assets, whole })
+  const names = named === undefined ? null : namesOf(named, [...catalogue.resources.keys()])
+  const findings = named === undefined && ofPoints ? [] : await listFindings(ledger, names)
   return [...points, ...findings].filter(
     (one) => (ofKinds?.includes(one.kind) ?? true) && (days?.includes(dayOf(one.found_at)) ?? true),
   )
@@ -123,22 +114,12 @@ function isOpen(one: UpstreamDifference): boolean {
 }
 
 /** What the filters choose; null where ids are typed: one without the other. */
-async function chosenBy(
-  input: Input<typeof filterOptions>,
-  ledger: Ledger,
-  catalogue: Catalogue,
-): Promise<readonly UpstreamDifference[] | null> {
-  const { paths, assets, resources, kinds: ofKinds, days } = input.options
-  const filtered = [paths, assets, resources, ofKinds, days].some((list) => list !== undefined)
-  if (filtered === input.args.length > 0) {
-    const got = filtered ? 'both' : 'neither'
-    throw usage('pitlake violations accept', {
-      expected: 'ids, or --paths, --assets, --resources, --kinds and --days',
-      got,
-      next: 'see pitlake violations list',
-    })
-  }
-  return filtered ? (await differing(input, ledger, catalogue, true)).filter(isOpen) : null
+async function chosenBy(call: Filtering, ledger: Ledger): Promise<readonly UpstreamDifference[] | null> {
+  const filtered = filterNames.some((name) => call.options[name] !== undefined)
+  if (filtered !== call.args.length > 0) return filtered ? (await differing(call, ledger, true)).filter(isOpen) : null
+  const expected = 'ids, or --paths, --assets, --resources, --kinds and --days'
+  const got = filtered ? 'both' : 'neither'
+  throw usage('pitlake violations accept', { expected, got, next: 'see pitlake violations list' })
 }
 
 interface Group {
@@ -152,34 +133,21 @@ function groupsOf(chosen: readonly UpstreamDifference[]): Group[] {
   const groups = Map.groupBy(chosen, (one) => `${dayOf(one.found_at)} ${one.kind}`)
   return [...groups]
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, own]) => {
-      const [day = '', kind = ''] = name.split(' ')
-      return { kind, day, count: own.length }
-    })
-}
-
-function countedWords(groups: readonly Group[]): string {
-  return groups.length === 0
-    ? ''
-    : table(
-        ['day', 'kind', 'count'],
-        groups.map((one) => [one.day, one.kind, whole(one.count)]),
-      )
+    .flatMap(([, own]) =>
+      own.slice(0, 1).map((one) => ({ kind: one.kind, day: dayOf(one.found_at), count: own.length })),
+    )
 }
 
 /** What another kind or another day found is not taken along unless it is named. */
-function refuseMixed({ options }: Input<typeof filterOptions>, groups: readonly Group[]): void {
-  const several = (['kind', 'day'] as const).filter(
-    (name) => options[`${name}s`] === undefined && new Set(groups.map((one) => one[name])).size > 1,
-  )
-  if (several.length === 0) return
-  throw usage('pitlake violations accept --yes', {
-    expected: several
-      .map((name) => `--${name}s, of ${[...new Set(groups.map((one) => one[name]))].join(', ')}`)
-      .join(' and '),
-    got: groups.map(({ day, kind, count }) => `${whole(count)} ${kind} of ${day}`).join(', '),
-    next: 'name those that you have looked at',
+function refuseMixed({ options }: Filtering, groups: readonly Group[]): void {
+  const several = (['kind', 'day'] as const).flatMap((name) => {
+    const all = [...new Set(groups.map((one) => one[name]))]
+    return options[`${name}s`] === undefined && all.length > 1 ? [`--${name}s, of ${all.join(', ')}`] : []
   })
+  if (several.length === 0) return
+  const got = groups.map(({ day, kind, count }) => `${whole(count)} ${kind} of ${day}`).join(', ')
+  const next = 'name those that you have looked at'
+  throw usage('pitlake violations accept --yes', { expected: several.join(' and '), got, next })
 }
 
 /** A violation under the names that scripts rely on; one of the registry has no series, and says which record it is. */
@@ -208,23 +176,18 @@ const header = ['id', 'kind', 'series', 't', 'stored', 'offered', 'status']
 function line(one: UpstreamDifference): (string | null)[] {
   const { id, kind, why } = one
   const status = statusOf(one)
+  const found = dayOf(one.found_at)
   const at = one.accepted_at ?? ('passed_at' in one ? one.passed_at : null) ?? one.found_at
   const state = `${status} ${status === 'open' ? 'since ' : ''}${dayOf(at)}${why === null ? '' : `: ${why}`}`
-  if ('record' in one)
-    return [
-      id,
-      kind,
-      `${one.resource} ${one.record}`,
-      dayOf(one.found_at),
-      null,
-      one.detail,
-      status === 'settled' ? status : state,
-    ]
+  if ('record' in one) {
+    const { resource, record, detail } = one
+    return [id, kind, `${resource} ${record}`, found, null, detail, status === 'settled' ? status : state]
+  }
   const { series, t, stored, offered, incident } = one
   if (incident === null) return [id, kind, series.replaceAll('|', ' ').trim(), formatInstant(t), stored, offered, state]
   const { endpoints, series: among, points, open, counts } = incident
   const where = `${whole(among.length)} series of ${whole(endpoints.length)} endpoints`
   const what = Object.entries(counts).map(([name, own]) => `${whole(own)} ${name}`)
   const left = open === points || open === 0 ? '' : `, ${whole(open)} still`
-  return [id, kind, where, dayOf(one.found_at), null, `${what.join(', ')}${left}`, state]
+  return [id, kind, where, found, null, `${what.join(', ')}${left}`, state]
 }

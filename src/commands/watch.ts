@@ -12,18 +12,16 @@ import type { NextPoint } from '../watch/due.ts'
 import { type JobsInput, jobsOn } from '../watch/jobs.ts'
 import { watch, type WatchDeps, type WatchEvent } from '../watch/watch.ts'
 import { whole } from '../words/figures.ts'
-import { readContext, selectionOptions, selectionsOf } from './context.ts'
+import { instantNow, readContext, selectionOptions, selectionsOf } from './context.ts'
 import { openHooks, type OpenHooks } from './hooks.ts'
 import { hasHooks } from './recorded.ts'
-import { destinationNamed } from './publish.ts'
+import { destinationNamed } from './copies.ts'
 import { showsOf } from './shows.ts'
-import { type Deps, talking } from './spec.ts'
+import { type Call, type Deps, talking } from './spec.ts'
 import { besideWorld, lakeWorld, noProvider, openedLake, spareHeap } from './world.ts'
 
 /** `watch`: keeps the lake fresh. */
 export const watchCommand = talking({
-  name: 'watch',
-  ends: [3, 4, 6, 7],
   asks: true,
   options: {
     ...selectionOptions,
@@ -37,37 +35,30 @@ export const watchCommand = talking({
 --due\` lists what it waits for. SIGTERM or Ctrl-C ends it in good order: exit 0, or 4 where stored values differ upstream.
 Where the credits do not reach for every poll, the coarser intervals come first, and the polls of the finer ones are
 spread over the day. docs/watch.md has the rest.`,
-  run: async (input, deps) => {
+  run: async (typed) => {
     spareHeap()
-    const { settings, catalogue } = await readContext(input, deps)
-    const root = settings.data
-    await refuseMirror(root)
-    const creditsPerDay = budgetOf(input.options)
-    const { listen: address, publish: destination } = input.options
-    const at = address === undefined ? null : listenAt(address, settings)
+    const call = await readContext(typed)
+    const { settings, catalogue, options, now, sleep, signal, stderr } = call
+    await refuseMirror(settings.data)
+    const creditsPerDay = budgetOf(options)
+    const at = options.listen === undefined ? null : listenAt(options.listen, settings)
     const watches = watched(settings)
-    const selections = watches.metrics ? await selectionsOf(input, { settings, catalogue }) : []
-    const own = { settings, catalogue, selections, watches, publish: publisher(destination, deps, settings, catalogue) }
-    const version = await openedLake(deps, root)
-    const holder = {
-      pid: process.pid,
-      host: hostname(),
-      command: 'pitlake watch',
-      since: Math.floor(deps.now() * 1000),
-    }
-    await using _ = await lockJob(root, 'watch', holder)
-    const shows = showsOf({ settings, catalogue, creditsPerDay }, deps)
-    await using door = at === null ? null : await listen(at, settings, shows)
-    if (door !== null) deps.stderr(`listening at ${door.url}\n`)
-    const jobs = jobsOn(own, (command) => ({ ...besideWorld(deps), ...lakeWorld(deps, command) }))
+    const selections = watches.metrics ? await selectionsOf(call) : []
+    const own = { settings, catalogue, selections, watches, publish: publisher(call, options.publish) }
+    const version = await openedLake(call)
+    const since = Math.floor(now() * 1000)
+    const holder = { pid: process.pid, host: hostname(), command: 'pitlake watch', since }
+    await using _ = await lockJob(settings.data, 'watch', holder)
+    await using door = at === null ? null : await listen(at, settings, showsOf(call, creditsPerDay))
+    if (door !== null) stderr(`listening at ${door.url}\n`)
+    const jobs = jobsOn(own, (command) => ({ ...besideWorld(call), ...lakeWorld(call, command) }))
     const { credits, weekStart } = settings.metrics
-    const log = input.options.json ? jsonLines(deps) : lines(deps)
-    const say = (words: string): void => log({ kind: 'hook', at: Math.floor(deps.now() / 1000), words })
-    const hooks = hasHooks(settings) ? await openHooks({ settings, catalogue }, 'watch', deps, say) : null
+    const log = options.json ? jsonLines(call) : lines(call)
+    const say = (words: string): void => log({ kind: 'hook', at: instantNow(call), words })
+    const hooks = hasHooks(settings) ? await openHooks(call, 'watch', say) : null
     const price = ({ series }: NextPoint): number => priceOf(credits, series.asset)
-    const world = { now: deps.now, sleep: deps.sleep, signal: deps.signal, log }
-    const heard = hooks === null ? world : hooked(world, hooks, version)
-    const code = await watch({ weekStart, price, creditsPerDay }, jobs, heard)
+    const world = { now, sleep, signal, log }
+    const code = await watch({ weekStart, price, creditsPerDay }, jobs, hooks ? hooked(world, hooks, version) : world)
     await hooks?.idle()
     return code
   },
@@ -96,16 +87,15 @@ function hooked(world: WatchDeps, hooks: OpenHooks, version: number): WatchDeps 
   return { ...world, log, sleep }
 }
 
-interface Budgeting {
-  readonly creditsPerDay: number | null | undefined
-  readonly reserve: number | undefined
-}
+type Budgeting = Readonly<Record<'creditsPerDay' | 'reserve', number | undefined>>
 
-function budgetOf({ creditsPerDay: credits = null, reserve = 0 }: Budgeting): number | null {
-  if (reserve > 0 && credits === null) throw usage('--reserve', { expected: '--credits-per-day with it', got: 'none' })
-  if (credits !== null && reserve >= credits)
-    throw usage('--reserve', { expected: `less than the ${credits} credits of a day`, got: String(reserve) })
-  return credits === null ? null : credits - reserve
+function budgetOf({ creditsPerDay: credits, reserve = 0 }: Budgeting): number | null {
+  if (credits === undefined) {
+    if (reserve > 0) throw usage('--reserve', { expected: '--credits-per-day with it', got: 'none' })
+    return null
+  }
+  if (reserve < credits) return credits - reserve
+  throw usage('--reserve', { expected: `less than the ${credits} credits of a day`, got: String(reserve) })
 }
 
 /** The APIs that are set up; without any there is nothing to watch. */
@@ -116,19 +106,16 @@ function watched({ metrics, registry }: Settings): JobsInput['watches'] {
 }
 
 /** Publishes to the named destination, at most hourly; null where none is named. */
-function publisher(
-  name: string | undefined,
-  deps: Deps,
-  { data: root }: Settings,
-  catalogue: JobsInput['catalogue'],
-): JobsInput['publish'] {
+function publisher(call: Call, name: string | undefined): JobsInput['publish'] {
   if (name === undefined) return null
-  const to = destinationNamed(name, deps)
+  const { catalogue, now, signal } = call
+  const { data: root } = call.settings
+  const to = destinationNamed(name, call)
   let last = Number.NEGATIVE_INFINITY
   return async () => {
-    if (deps.signal.aborted || Math.abs(deps.now() - last) < hour * 1000) return
-    await publish({ root, catalogue, to }, lakeWorld(deps, 'watch'))
-    last = deps.now()
+    if (signal.aborted || Math.abs(now() - last) < hour * 1000) return
+    await publish({ root, catalogue, to }, lakeWorld(call, 'watch'))
+    last = now()
   }
 }
 
@@ -136,41 +123,36 @@ function publisher(
 type WatchNews = WatchEvent | { readonly kind: 'hook'; readonly at: Instant; readonly words: string }
 
 /** Each event as a line of JSON. */
-function jsonLines(deps: Deps): (event: WatchNews) => void {
-  return (event) => deps.stdout(`${redact(JSON.stringify(plainly(event)), givenKeys(deps.env))}\n`)
+function jsonLines({ stdout, env }: Deps): (event: WatchNews) => void {
+  return (event) => stdout(`${redact(JSON.stringify(plainly(event)), givenKeys(env))}\n`)
 }
 
 /** An event under the names that scripts rely on, its instants as text. */
 function plainly(event: WatchNews): object {
-  const plain = Object.entries(event).map(([key, value]): [string, unknown] => [
-    key,
-    instants.has(key) && typeof value === 'number' ? formatInstant(value) : value,
-  ])
-  return Object.fromEntries(plain)
+  const text = (key: string, value: unknown): unknown =>
+    instants.has(key) && typeof value === 'number' ? formatInstant(value) : value
+  return Object.fromEntries(Object.entries(event).map(([key, value]) => [key, text(key, value)]))
 }
 
 const instants: ReadonlySet<string> = new Set(['at', 'until', 'next'])
 
 /** Each event as a line for people. */
-function lines(deps: Deps): (event: WatchNews) => void {
+function lines({ stdout, env }: Deps): (event: WatchNews) => void {
   return (event) => {
     const [part, words] = wordsOf(event)
-    deps.stdout(redact(`${formatInstant(event.at)}  ${part.padEnd(8)}  ${words}\n`, givenKeys(deps.env)))
+    stdout(redact(`${formatInstant(event.at)}  ${part.padEnd(8)}  ${words}\n`, givenKeys(env)))
   }
 }
 
 function wordsOf(event: WatchNews): readonly [part: string, words: string] {
   switch (event.kind) {
-    case 'metrics': {
-      const { series, brought, requests, version, next, error } = event
-      const then = next === null ? '' : `; next ${formatInstant(next).slice(11, 16)}`
-      const came = `${whole(brought)} new points, ${whole(series)} series due, ${whole(requests)} requests`
-      return ['metrics', `${came}, version ${version}${then}${error === null ? '' : `; ${error}`}`]
-    }
+    case 'metrics':
     case 'registry': {
-      const { brought, requests, version, error } = event
-      const came = `${whole(brought)} events, ${whole(requests)} requests`
-      return ['registry', `${came}, version ${version}${error === null ? '' : `; ${error}`}`]
+      const { kind, brought, requests, version, error } = event
+      const came = kind === 'metrics' ? `new points, ${whole(event.series)} series due` : 'events'
+      const next = kind === 'metrics' && event.next !== null ? `; next ${formatInstant(event.next).slice(11, 16)}` : ''
+      const then = `${next}${error === null ? '' : `; ${error}`}`
+      return [kind, `${whole(brought)} ${came}, ${whole(requests)} requests, version ${version}${then}`]
     }
     case 'views':
       return ['views', `of version ${event.version}`]

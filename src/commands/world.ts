@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { hostname, tmpdir } from 'node:os'
 import { setFlagsFromString } from 'node:v8'
-import type { Catalogue } from '../catalog/catalogue.ts'
 import { type LakeError, usage } from '../errors.ts'
 import type { BesideDeps } from '../ledger/connection.ts'
 import { finishRun } from '../upkeep/finish.ts'
@@ -10,7 +9,7 @@ import type { RewriteDeps } from '../ledger/commit.ts'
 import { isBegun } from '../store/begin.ts'
 import { Ledger, noLake } from '../ledger/ledger.ts'
 import { programName } from './program.ts'
-import type { Deps } from './spec.ts'
+import type { Call, Deps } from './spec.ts'
 
 /** The real world behind a job that writes to a lake and asks nobody. */
 export function lakeWorld(deps: Deps, command: string): RewriteDeps {
@@ -25,31 +24,26 @@ export function lakeWorld(deps: Deps, command: string): RewriteDeps {
 }
 
 /** The same for a job that leaves the lake with fresh views. */
-export function viewingWorld(deps: Deps, command: string, catalogue: Catalogue) {
-  const world = lakeWorld(deps, command)
+export function viewingWorld(call: Deps & Pick<Call, 'catalogue'>, command: string) {
+  const deps = lakeWorld(call, command)
   const atEnd = async ({ ledger }: RunEnd): Promise<void> => {
     if (ledger.head().version === 0) return
     const { buildViews } = await import('../views/build.ts')
-    await buildViews(ledger, { catalogue, deps: world })
+    await buildViews(ledger, { catalogue: call.catalogue, deps })
   }
-  return { ...world, atEnd }
+  return { ...deps, atEnd }
 }
 
 /** The real world behind what asks a provider beside a lake. */
 export function besideWorld(deps: Deps): BesideDeps {
-  const { env } = deps
+  const named = (name: string): string | undefined => deps.env[name] ?? deps.env[name.toUpperCase()]
   const begun = deps.now() - deps.elapsed()
   return {
     now: () => begun + deps.elapsed(),
     wait: async (ms, signal) => await deps.sleep(ms, signal),
     random: deps.random,
     signal: deps.signal,
-    proxy: {
-      http: env['http_proxy'] ?? env['HTTP_PROXY'],
-      https: env['https_proxy'] ?? env['HTTPS_PROXY'],
-      all: env['all_proxy'] ?? env['ALL_PROXY'],
-      none: env['no_proxy'] ?? env['NO_PROXY'],
-    },
+    proxy: { http: named('http_proxy'), https: named('https_proxy'), all: named('all_proxy'), none: named('no_proxy') },
     program: programName(),
     temporary: tmpdir(),
   }
@@ -61,14 +55,12 @@ export async function untilStopped({ signal }: Deps): Promise<void> {
 }
 
 /** The real world behind a job that asks an API; afterwards it leaves the lake merged, with fresh views. */
-export function askingWorld(deps: Deps, command: string, catalogue: Catalogue) {
-  const world = lakeWorld(deps, command)
-  return {
-    ...besideWorld(deps),
-    ...world,
-    atEnd: async (end: RunEnd) =>
-      await finishRun(end, { catalogue, deps: world, note: (text) => deps.stderr(`note: ${text}\n`) }),
-  }
+export function askingWorld(call: Call, command: string) {
+  const { catalogue } = call
+  const deps = lakeWorld(call, command)
+  const note = (text: string): void => call.stderr(`note: ${text}\n`)
+  const atEnd = async (end: RunEnd): Promise<void> => await finishRun(end, { catalogue, deps, note })
+  return { ...besideWorld(call), ...deps, atEnd }
 }
 
 /**
@@ -95,15 +87,15 @@ export function requireLake(root: string): void {
  * Refuses a folder in which no lake was begun; says on stderr where its last commit lies ahead of this machine's clock.
  * Gives the newest version.
  */
-export async function openedLake(deps: Deps, root: string): Promise<number> {
-  requireLake(root)
-  using ledger = await Ledger.openToRead(root)
+export async function openedLake({ settings: { data }, now, stderr }: Call): Promise<number> {
+  requireLake(data)
+  using ledger = await Ledger.openToRead(data)
   const { version, committed_at } = ledger.head()
-  const now = Math.floor(deps.now() * 1000)
-  if (committed_at <= now) return version
+  const at = Math.floor(now() * 1000)
+  if (committed_at <= at) return version
   const { clockNote } = await import('../upkeep/clock-ahead.ts')
-  const note = clockNote(ledger, now)
-  if (note !== null) deps.stderr(`note: ${note}\n`)
+  const note = clockNote(ledger, at)
+  if (note !== null) stderr(`note: ${note}\n`)
   return version
 }
 

@@ -8,16 +8,19 @@ export interface ToldRefusal {
   readonly complaints: readonly Complaint[]
 }
 
-/** What was thrown, in the words for whoever asked; no room in memory or on the disk is a kind of its own. */
-export function toldRefusal(error: unknown): ToldRefusal {
-  const full = isTooLarge(error) || ['ENOSPC', 'EDQUOT'].includes(String((error as NodeJS.ErrnoException).code))
+/** What was thrown as data; what caused it stays where it was thrown. */
+export function refusalIn(error: unknown): ToldRefusal {
   const { kind, complaints } =
     error instanceof LakeError
       ? error
       : new LakeError('unexpected', { subject: error instanceof Error ? error.message : String(error) })
-  // What caused it stays where it was thrown.
-  const told = complaints.map(({ subject, expected, got, next }) => ({ subject, expected, got, next }))
-  return { kind: full ? 'incomplete' : kind, complaints: told }
+  return { kind, complaints: complaints.map(({ subject, expected, got, next }) => ({ subject, expected, got, next })) }
+}
+
+/** The same for whoever asked a door; no room in memory or on the disk is a kind of its own. */
+export function toldRefusal(error: unknown): ToldRefusal {
+  const full = isTooLarge(error) || ['ENOSPC', 'EDQUOT'].includes(String((error as NodeJS.ErrnoException).code))
+  return { ...refusalIn(error), ...(full && { kind: 'incomplete' }) }
 }
 
 /** The same, to be thrown where it is told. */

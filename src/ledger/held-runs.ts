@@ -1,7 +1,7 @@
 import { archivedState } from './held.ts'
 import { type Verified, verifiedFields } from './entry.ts'
 import { type Index, parsed, proven, rowOf } from './row.ts'
-import { count, flag, json, listOf, maybe, orNull, type Proven, real, shape, text, whole } from './shape.ts'
+import { count, flag, json, listOf, maybe, orNull, real, shape, text, whole } from './shape.ts'
 import type { Instant, Micros } from '../time.ts'
 import type { Selection } from '../catalog/series.ts'
 
@@ -100,9 +100,6 @@ export function verifiedTotals(index: Index): ReturnType<typeof verifiedTotalsOf
 }
 
 const change = shape({ files: count, rows: count, bytes: count })
-
-/** Files, rows and bytes of one kind of change. */
-export type FilesChange = Proven<typeof change>
 
 const changesOf = rowOf({
   version: count,

@@ -44,7 +44,7 @@ export interface VacuumDeps extends JobDeps {
 }
 
 /** Some files and their bytes. */
-export interface Freed {
+interface Freed {
   readonly files: number
   readonly bytes: number
 }

@@ -91,3 +91,8 @@ export function monthName(index: number): string {
 export function several(count: number, one: string, many = `${one}s`): string {
   return `${whole(count)} ${count === 1 ? one : many}`
 }
+
+/** How many files, and how large they are. */
+export function filesInWords({ files, bytes: size }: { readonly files: number; readonly bytes: number }): string {
+  return `${several(files, 'file')}, ${bytes(size)}`
+}

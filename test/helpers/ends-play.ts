@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type CommandSpec, optionsOf } from '../../src/commands/spec.ts'
+import { type ListedCommand, optionsOf } from '../../src/commands/spec.ts'
 import { commandTable } from '../../src/commands/table.ts'
 import { files, type Prepared, type Row } from './ends-words.ts'
 import { openStage, type Stage } from './ends-stage.ts'
 
 /** Every command by its name. */
-export const specs: ReadonlyMap<string, CommandSpec> = new Map(
+export const specs: ReadonlyMap<string, ListedCommand> = new Map(
   await Promise.all(commandTable.map(async ({ name, load }) => [name, await load()] as const)),
 )
 
@@ -63,8 +63,7 @@ export function playRows(rows: readonly Row[], prepared: readonly Prepared[], lo
     for (const { command: next, flags } of typed(ended.err)) {
       const spec = specs.get(next)
       expect(spec === undefined ? next : 'known').toBe('known')
-      const known =
-        spec === undefined ? [] : Object.keys(optionsOf(spec)).flatMap((flags) => /--[a-z-]+/.exec(flags) ?? [])
+      const known = spec === undefined ? [] : optionsOf(spec).flatMap(({ flags }) => /--[a-z-]+/.exec(flags) ?? [])
       expect([...known, '--help', '--data']).toEqual(expect.arrayContaining([...flags]))
     }
   })

@@ -106,10 +106,8 @@ const hello = `import { answering } from './spec.ts'
 
 /** \`hello\`: a greeting. */
 export const helloCommand = answering({
-  name: 'hello',
-  ends: [],
-  args: [{ name: 'whom', about: 'somebody', required: true }],
-  options: { '--times N': { about: 'how often', default: '1' } },
+  args: { '<whom>': 'somebody' },
+  options: { '--times N': ['how often', '1'] },
   answer: async ({ args: [whom = ''], options: { times } }) => {
     const document = { whom, times: times + 0 }
     return await Promise.resolve({ document, words: () => \`hello \${whom}\\n\`.repeat(times) })
@@ -139,7 +137,7 @@ export const changes: readonly Change[] = [
       copy.behind(
         'src/commands/table.ts',
         "'To begin': [\n",
-        "    ['hello', 'Greet.', async () => import('./hello.ts')],\n",
+        "    ['hello', 'Greet.', '', () => import('./hello.ts')],\n",
       )
     },
     proof: `
@@ -153,7 +151,7 @@ export const changes: readonly Change[] = [
       await dispatch(['hello', 'you', '--times', '2', '--json'], deps)
       const [row] = commandTable
       const offered = (await (await commandTable.find(({ name }) => name === 'completion').load()).run(
-        { args: ['bash', 'hello', '--t'], options: {} }, { ...deps, stdout: (text) => void (said += text) }), said)
+        { args: ['bash', 'hello', '--t'], options: {}, ...deps, stdout: (text) => void (said += text) }), said)
       show({ listed, first: row.name, said: JSON.parse(said.slice(0, said.indexOf('}') + 1)), offered: offered.includes('--times') })`,
     shows: { listed: true, first: 'hello', said: { whom: 'you', times: 2 }, offered: true },
   },
@@ -244,8 +242,8 @@ export const changes: readonly Change[] = [
       refuseClashes(catalogue)
       let said = ''
       const completion = await commandTable.find(({ name }) => name === 'completion').load()
-      await completion.run({ args: ['bash', 'registry', 'get', 'fu'], options: {} },
-        { env: {}, cwd: '.', stdout: (text) => void (said += text) })
+      await completion.run({ args: ['bash', 'registry', 'get', 'fu'], options: {},
+        env: {}, cwd: '.', stdout: (text) => void (said += text) })
       show({ path: catalogue.resources.get('funds').path, said })`,
     shows: { path: '/funds', said: 'funds\n' },
   },

@@ -29,7 +29,7 @@ const owners: Readonly<Record<string, readonly string[]>> = {
   sqlite: ['src/store/database.ts', 'src/ledger/ledger.ts'],
   fs: files,
   timers: ['src/commands/cli.ts', 'src/commands/answering.ts', 'src/index.ts', 'src/sandbox/'],
-  child_process: ['src/commands/run-hook.ts', 'src/commands/desk.ts'],
+  child_process: ['src/commands/hooks.ts', 'src/commands/desk.ts'],
   worker_threads: [],
   cluster: [],
   process: ['src/main.ts', 'src/commands/'],

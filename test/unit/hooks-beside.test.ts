@@ -21,6 +21,7 @@ test('of two jobs that end at once one tells what is new', () =>
     const data = join(home, 'data')
     const settings = resolveSettings({ flags: { config: undefined, data }, env: {}, cwd: home })
     const context = { settings, catalogue: loadCatalogue() }
+    const input = { args: [], options: { config: undefined, data, verbose: false } }
     let whileWaiting = async (): Promise<void> => undefined
     const deps = {
       now: Date.now,
@@ -38,7 +39,7 @@ test('of two jobs that end at once one tells what is new', () =>
     const said: string[] = []
     using ledger = await Ledger.open(data)
     await commit(ledger, { ...draftOf(data, 0), add: [] }, commitDeps())
-    const hooks = await openHooks(context, 'fetch', deps, (words) => void said.push(words))
+    const hooks = await openHooks({ ...input, ...context, ...deps }, 'fetch', (words) => void said.push(words))
     await commit(ledger, { ...draftOf(data, 1), add: [], violations: [violation] }, commitDeps())
     const [{ id } = { id: '' }] = listViolations(ledger, { paths: null, assets: null })
     const other = await tryLock(data, 'alarms', { pid: 1, host: 'h', command: 'registry sync', since: 0 })

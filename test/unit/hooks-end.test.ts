@@ -24,7 +24,7 @@ test('the end of a job is told with its exit code; a call that was refused befor
     const said: string[] = []
     const input: Input = { args: [], options: { data: join(home, 'data'), config: undefined, verbose: false } }
     const ended = async (work: () => Promise<number | undefined>): Promise<void> =>
-      void (await withHooks('fetch', input, deps, work).catch(() => undefined))
+      void (await withHooks('fetch', { ...input, ...deps }, work).catch(() => undefined))
     const next = 'wait'
     for (const refused of [usage('--x'), new LakeError('busy', { subject: 'another job', next })]) {
       await ended(() => Promise.reject(refused))

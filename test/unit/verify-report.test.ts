@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { reportOf, toldOf } from '../../src/commands/verify-report.ts'
+import { reportOf, toldOf } from '../../src/commands/verify.ts'
 import type { Difference } from '../../src/metrics/verify-findings.ts'
 import type { VerifySummary } from '../../src/upkeep/verify.ts'
 
