@@ -4,6 +4,7 @@ import { boundingOptions, isVerbose, selectionOptions, selectionsOf } from './co
 import { fetchProgress } from './progress.ts'
 import { answering } from './spec.ts'
 import { askingWorld } from './world.ts'
+import { type Spent, stopwatch } from '../stopwatch.ts'
 import { whole } from '../words/figures.ts'
 import { labelled } from '../words/table.ts'
 
@@ -24,6 +25,7 @@ export const fetchCommand = answering({
     const { gaps: gapsOnly, maxRequests = null, providerMoved } = input.options
     const verbose = isVerbose(input, deps)
     const progress = fetchProgress(deps, verbose)
+    const { during, spent } = stopwatch(deps.elapsed)
     const summary = await fetchSeries(
       {
         settings,
@@ -34,9 +36,11 @@ export const fetchCommand = answering({
         maxRequests,
         providerMoved,
       },
-      { ...askingWorld(deps, 'fetch', catalogue), onEvent: progress.onEvent, detailedLog: verbose },
+      { ...askingWorld(deps, 'fetch', catalogue), onEvent: progress.onEvent, detailedLog: verbose, during },
     ).finally(progress.end)
-    return { document: summary, words: () => inWords(summary), error: verdict(summary) }
+    const seconds = spent()
+    const words = () => inWords(summary, verbose ? seconds : undefined)
+    return { document: { ...summary, seconds }, words, error: verdict(summary) }
   },
 })
 
@@ -49,7 +53,14 @@ function begins({ begins_later: later }: IngestSummary): (readonly [string, stri
   return more <= 0 ? lines : [...lines, ['begins later', `${whole(more)} more series: see --json`]]
 }
 
-function inWords(summary: IngestSummary): string {
+/** Where the time went, to a tenth of a second, in the order in which a run begins with it. */
+function inSeconds(seconds: Spent): string {
+  const parts = Object.entries(seconds).map(([part, took]) => `${part} ${took.toFixed(1)}`)
+  const whole = Object.values(seconds).reduce((sum, took) => sum + took, 0)
+  return `${whole.toFixed(1)}: ${parts.toReversed().join(', ')}`
+}
+
+function inWords(summary: IngestSummary, seconds?: Spent): string {
   const { windows, incidents, gaps, accepted, violations, points_added: points } = summary
   const unasked = windows.not_asked === 0 ? '' : `, ${windows.not_asked} not asked`
   const among = incidents === 0 ? '' : `, ${incidents === 1 ? 'an incident' : `${incidents} incidents`} among them`
@@ -64,5 +75,6 @@ function inWords(summary: IngestSummary): string {
     gaps !== 0 && ['gaps', `${whole(gaps)} windows in which points are missing: pitlake sql "FROM gaps"`],
     ...begins(summary),
     ['violations', `${violations}${among}${accepted === 0 ? '' : `, and ${accepted} accepted`}`],
+    seconds !== undefined && ['seconds', inSeconds(seconds)],
   ])
 }

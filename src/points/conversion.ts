@@ -1,5 +1,6 @@
 import type { Rule } from '../catalog/availability.ts'
 import type { Series } from '../catalog/series.ts'
+import type { During } from '../stopwatch.ts'
 import type { Instant, Interval, Weekday } from '../time.ts'
 import type { Window } from '../windows.ts'
 import type { Standing } from '../ledger/differences.ts'
@@ -64,6 +65,7 @@ export interface Circumstances {
   readonly observedAt: bigint
   /** Key-value pairs for the footer. */
   readonly metadata: Readonly<Record<string, string>>
+  readonly during?: During | undefined
 }
 
 /** Everything that one commit converts. */

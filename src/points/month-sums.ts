@@ -1,5 +1,5 @@
-import { type Identity, identityColumns, parquet } from '../store/parquet.ts'
-import { type Engine, quote } from '../store/engine.ts'
+import { type Identity, identityColumns } from '../store/parquet.ts'
+import type { Engine } from '../store/engine.ts'
 import { inLake } from '../store/layout.ts'
 import type { FileEntry, Progress } from '../ledger/entry.ts'
 import { heldSeries, liveFiles, storedInterval } from '../ledger/held.ts'
@@ -7,6 +7,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { StagedFile } from '../ledger/draft.ts'
 import { identityOf } from './conversion.ts'
 import { addDigests, asDigests, digestOfSum, type MonthDigest, monthsBetween } from '../ledger/month-digests.ts'
+import { namedSql } from './files.ts'
 import { statement } from './sql.ts'
 
 /** SQL of what of a point makes its hash: instants in microseconds, `v` and `o` as they stand in files. */
@@ -82,18 +83,15 @@ export async function monthsIn(
   find: (key: string) => string | undefined,
 ): Promise<Map<string, Map<string, MonthDigest>>> {
   const found = new Map<string, Map<string, MonthDigest>>()
-  for (const { path, temporary, metric, interval } of files.filter(({ table }) => table === 'points')) {
-    const named =
-      metric === null || interval === null ? '' : `${quote(metric)} AS metric, ${quote(interval)} AS "interval", `
-    const source = `(SELECT ${named}* FROM ${parquet([inLake(root, temporary ?? path)])})`
-    for (const { month, sum, ...one } of await monthSums(engine, source)) {
-      const id = find(seriesKey(one.metric, one.interval, one))
-      if (id === undefined) continue
-      const months = found.get(id) ?? new Map<string, MonthDigest>()
-      found.set(id, months)
-      const before = months.get(month)
-      months.set(month, before === undefined ? sum : addDigests(before, sum))
-    }
+  const points = files.filter(({ table }) => table === 'points')
+  if (points.length === 0) return found
+  const source = namedSql(points.map((file) => ({ ...file, path: inLake(root, file.temporary ?? file.path) })))
+  for (const { month, sum, ...one } of await monthSums(engine, source)) {
+    const id = find(seriesKey(one.metric, one.interval, one))
+    if (id === undefined) continue
+    const months = found.get(id) ?? new Map<string, MonthDigest>()
+    const before = months.get(month)
+    found.set(id, months.set(month, before === undefined ? sum : addDigests(before, sum)))
   }
   return found
 }
