@@ -201,6 +201,7 @@ function bodyOf({ ask, body, request }: Brought, coverage: readonly CoverageRow[
     .map((row) => ({ since: row.since, until: row.until, askedAt: row.asked_at }))
   return {
     file: body.file,
+    lexed: body.lexed,
     request: request.id,
     series: ask.series,
     since: ask.window?.since ?? null,

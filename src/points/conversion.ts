@@ -7,12 +7,15 @@ import type { Standing } from '../ledger/differences.ts'
 import type { Finding, Regained, Violation } from '../ledger/entry.ts'
 import type { Lost } from '../ledger/lost.ts'
 import type { Share } from './files.ts'
+import type { Lexed } from './lexer.ts'
 import { type Identity, identityColumns } from '../store/parquet.ts'
 
 /** One successful answer: a spool file and what was asked. */
 export interface Body {
   /** The decompressed JSON body. */
   readonly file: string
+  /** What it is made of, where somebody has looked already. */
+  readonly lexed?: Lexed | undefined
   /** The id of the request that brought it. */
   readonly request: string
   readonly series: Series

@@ -51,9 +51,9 @@ async function convertOrdered(session: Engine, job: ConvertJob, ordered: readonl
   const during = job.during ?? unwatched
   const loaded = await during('reading', async () => {
     await tellAsked(session, ordered)
-    const files = ordered.map(({ body }) => body.file)
+    const [files, lexed] = [ordered.map(({ body }) => body.file), ordered.map(({ body }) => body.lexed)]
     const interval = intervalSql(ordered.map(({ part }) => part.interval))
-    return await load(session, { circumstances: job, files, interval, temporary: job.recent.out })
+    return await load(session, { circumstances: job, files, lexed, interval, temporary: job.recent.out })
   })
   const told = [...loaded.staged.values()].some((body) => body.told > 0)
   const [compared, findings] = await during('proving', async () => [

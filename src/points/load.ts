@@ -14,7 +14,7 @@ import { beyondDouble, bodySql, forget, gridOf, type Loaded, type Loading, stats
  */
 export async function load(
   engine: Engine,
-  what: Pick<Loading, 'circumstances' | 'files' | 'interval' | 'temporary'>,
+  what: Pick<Loading, 'circumstances' | 'files' | 'lexed' | 'interval' | 'temporary'>,
 ): Promise<Loaded> {
   const loading: Loading = { engine, ...what, staged: new Map(), poison: new Map(), copies: new Map() }
   const { staged, poison, copies } = loading
@@ -41,7 +41,7 @@ export async function unload(engine: Engine): Promise<void> {
 async function lexBodies(loading: Loading): Promise<Map<number, Lexed>> {
   const sound = new Map<number, Lexed>()
   for (const [body, file] of loading.files.entries()) {
-    const seen = await lexBody(file)
+    const seen = loading.lexed[body] ?? (await lexBody(file))
     if (seen.problem !== null) loading.poison.set(body, seen.problem)
     else if (seen.elements > 0) sound.set(body, seen)
     if (seen.problem === null && seen.negativeZeros.length > 0) await respell(loading, body, seen.negativeZeros)

@@ -1,5 +1,6 @@
 import { onGridSql, stepSql } from '../intervals-sql.ts'
 import type { Circumstances } from './conversion.ts'
+import type { Lexed } from './lexer.ts'
 import { numbered, statement } from './sql.ts'
 import type { Engine } from '../store/engine.ts'
 
@@ -47,6 +48,8 @@ export interface Loading {
   readonly interval: string
   /** The spool files, by body. */
   readonly files: readonly string[]
+  /** What they are made of, where that is known. */
+  readonly lexed: readonly (Lexed | undefined)[]
   /** Beginning of the paths of temporary files. */
   readonly temporary: string
   readonly staged: Map<number, Staged>
