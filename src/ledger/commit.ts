@@ -14,6 +14,7 @@ import {
   type Version,
 } from './draft.ts'
 import { type CoverageRow, encodeEntry, type Entry, type FileEntry, type Provider } from './entry.ts'
+import { unwatched } from '../stopwatch.ts'
 import type { Micros } from '../time.ts'
 import { appendEntry, asideDigest } from './journal.ts'
 import { entryFile, inLake } from '../store/layout.ts'
@@ -49,7 +50,7 @@ export async function commit(
     if (!whole) return nothingNew(head)
     const entry = newsOf(ledger, head, ticket, whole, deps.program)
     if (!isNews(entry, head, whole)) return await noteRun(ledger, disk, head, ticket, whole)
-    return await publish(ledger, disk, entry, whole)
+    return await (deps.during ?? unwatched)('committing', () => publish(ledger, disk, entry, whole))
   } catch (error) {
     throw diskError(error, 'commit')
   }

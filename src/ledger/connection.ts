@@ -157,7 +157,14 @@ function connectionOf(parts: Parts): Connection {
   const { run, api, deps, listeners, log, spool, http } = parts
   const who: Who = { provider: null, sandbox: undefined }
   const reach = api.reach ?? newReach()
-  const common = { http: { get: watched(parts) }, reach, now: deps.now, sleep: deps.wait, random: deps.random }
+  const common = {
+    http: { get: watched(parts) },
+    reach,
+    now: deps.now,
+    sleep: deps.wait,
+    random: deps.random,
+    during: deps.during,
+  }
   const whose = { run: run.id, api: api.name }
   const asker = createRowAsker(
     {

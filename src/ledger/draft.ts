@@ -13,6 +13,7 @@ import {
   type SeriesRow,
   type Violation,
 } from './entry.ts'
+import type { During } from '../stopwatch.ts'
 import type { Micros } from '../time.ts'
 import type { Holder } from '../store/lock.ts'
 import { LakeError } from '../errors.ts'
@@ -32,6 +33,8 @@ export interface CommitDeps {
   /** Name and version of the program. */
   readonly program: string
   readonly disk?: Disk
+  /** Who keeps the time of each part of a run. */
+  readonly during?: During
 }
 
 /** What rewriting files needs of the world. */

@@ -6,6 +6,7 @@ import { refuseMirror } from '../store/marker.ts'
 import { type CommitDeps, noteRunFacts } from './commit.ts'
 import type { Json } from './entry.ts'
 import { Ledger } from './ledger.ts'
+import { unwatched } from '../stopwatch.ts'
 import { proveLive } from './live.ts'
 import { sweep } from './sweep.ts'
 
@@ -70,7 +71,8 @@ export async function withLake<T>(job: Job, deps: JobDeps, work: (run: Run) => P
   await sweep(ledger, deps)
   const { version } = ledger.head()
   const { id, requests, value } = await carriedOut(job, ledger, deps, work)
-  await deps.atEnd?.({ ledger, run: id, commits: ledger.head().version - version, requests })
+  const end = { ledger, run: id, commits: ledger.head().version - version, requests }
+  await (deps.during ?? unwatched)('views', async () => await deps.atEnd?.(end))
   return value
 }
 

@@ -43,9 +43,11 @@ export function asDigests(months: Months): { readonly digests?: Readonly<Record<
   return { digests: Object.fromEntries([...months].map(([month, one]) => [month, `${one.points} ${one.digest}`])) }
 }
 
-/** What the index says of the months of a series. */
-export function heldMonths(index: Index, series: number): Map<string, MonthDigest> {
-  const rows = index.statement('SELECT month, points, digest FROM digests WHERE series = ? ORDER BY month').all(series)
+/** What the index says of the months of a series, from the first to the last of some, or of all. */
+export function heldMonths(index: Index, series: number, some: readonly string[] = []): Map<string, MonthDigest> {
+  const rows = index
+    .statement('SELECT month, points, digest FROM digests WHERE series = ? AND month BETWEEN ? AND ? ORDER BY month')
+    .all(series, some[0] ?? '', some.at(-1) ?? 'z')
   return new Map(
     rows.map((row) => [String(row['month']), { points: Number(row['points']), digest: String(row['digest']) }]),
   )
@@ -53,13 +55,19 @@ export function heldMonths(index: Index, series: number): Map<string, MonthDiges
 
 /** Adds what an entry tells of the months of a series. */
 export function applyDigests(index: Index, series: number, digests: Readonly<Record<string, string>>): void {
-  const held = index.statement('SELECT points, digest FROM digests WHERE series = ? AND month = ?')
-  const put = index.statement('INSERT OR REPLACE INTO digests (series, month, points, digest) VALUES (?, ?, ?, ?)')
-  for (const [month, told] of Object.entries(digests)) {
-    const [points = '0', digest = nothing.digest] = told.split(' ')
-    const row = held.get(series, month)
-    const before = row ? { points: Number(row['points']), digest: String(row['digest']) } : nothing
-    const after = addDigests(before, { points: Number(points), digest })
-    put.run(series, month, after.points, after.digest)
-  }
+  const months = Object.keys(digests).toSorted()
+  const held = heldMonths(index, series, months)
+  const rows = months.map((month) => {
+    const [points = '0', digest = nothing.digest] = digests[month]?.split(' ') ?? []
+    const added = { points: Number(points), digest }
+    const before = held.get(month)
+    return { month, ...(before === undefined ? added : addDigests(before, added)) }
+  })
+  // All at once: a first fetch brings some thousands.
+  index
+    .statement(
+      `INSERT OR REPLACE INTO digests (series, month, points, digest)
+       SELECT ?, value ->> 'month', value ->> 'points', value ->> 'digest' FROM json_each(?)`,
+    )
+    .run(series, JSON.stringify(rows))
 }

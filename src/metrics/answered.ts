@@ -1,6 +1,7 @@
 import type { Outcome } from '../net/outcome.ts'
 import type { Version } from '../ledger/commit.ts'
 import type { CoverageRow, RequestRow, Verified, Violation } from '../ledger/entry.ts'
+import type { Body } from '../points/conversion.ts'
 import type { Ask } from './plan.ts'
 
 /** One answered request that waits for the next commit. */
@@ -9,7 +10,7 @@ export interface Answered {
   /** Null where nothing was asked. */
   readonly request: RequestRow | null
   /** The body to convert; null where the outcome alone settles the window. */
-  readonly body: Extract<Outcome, { kind: 'body' }> | null
+  readonly body: (Extract<Outcome, { kind: 'body' }> & Pick<Body, 'lexed'>) | null
   /** What the outcome alone says. */
   readonly coverage: readonly CoverageRow[]
   /** Whether a body of this window was undecodable before. */

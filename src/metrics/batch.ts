@@ -10,6 +10,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { rulesOf } from '../ledger/datings.ts'
 import type { Ask } from './plan.ts'
 import { requestIdWords } from '../net/outcome.ts'
+import { unwatched } from '../stopwatch.ts'
 import { type Interval, unshownInterval } from '../time.ts'
 import { type Answered, type BatchResult, isBrought } from './answered.ts'
 import { type BatchContext, compareAll, type Made, inferIntervals } from './convert-batch.ts'
@@ -23,17 +24,18 @@ export async function commitBatch(context: BatchContext, answers: readonly Answe
   let done: (Omit<BatchResult, 'version'> & { readonly made: Made }) | undefined
   const { purpose, ledger, engine, tally, id: run, provider, input } = context
   const { weekStart } = input.settings.metrics
+  const { during = unwatched } = context.deps
   const version = await commit(
     ledger,
     async (ticket) => {
       const known = seriesNamed(ledger, answers)
-      const inferred = await inferIntervals(engine, answers, known, weekStart)
+      const inferred = await during('reading', async () => await inferIntervals(engine, answers, known, weekStart))
       const { batch, doubts, differing, made } = await compareAll(context, ticket, inferred)
       const intervals = new Map(batch.map(({ ask, request }) => [request?.id ?? null, ask.interval]))
       const intervalOf = (request: string | null): Interval => intervals.get(request) ?? unshownInterval
       const { recorded } = tally.differing
       const judged = judge(ledger, differing, { recorded, at: ticket.committed_at, intervalOf })
-      const value_types = await freshValueTypes(ledger, await engine(), made.files)
+      const learnt = await during('proving', async () => await learntOf(context, batch, made))
       const settled = await settleBatch(context, batch, made.bodies, known)
       // A fetch settles all that it asked; a verify only what was missing, and says what came of each window.
       const verifying = purpose.name === 'verify'
@@ -51,13 +53,12 @@ export async function commitBatch(context: BatchContext, answers: readonly Answe
         providerMoved: input.providerMoved,
         add: made.files,
         series: seriesRows(batch, made.bodies, inferred.shown),
-        progress: await progressOf(context, batch, made),
         regained: made.regained,
         coverage,
         violations: judged.violations,
         passed: judged.passed,
         findings: made.findings,
-        value_types,
+        ...learnt,
         requests: batch.flatMap((one) => (one.request === null ? [] : [withPoints(one, one.request, made.bodies)])),
         rules: rulesOf(input.catalogue),
         verified,
@@ -131,6 +132,12 @@ function seriesRows(
     rows.set(series.id, { ...series, settled })
   }
   return [...rows.values()]
+}
+
+/** What the files that were made say of the types of values and of each series. */
+async function learntOf(context: BatchContext, batch: readonly Answered[], made: Made) {
+  const value_types = await freshValueTypes(context.ledger, await context.engine(), made.files)
+  return { value_types, progress: await progressOf(context, batch, made) }
 }
 
 /** What the batch brought to each series, and what of each month. */

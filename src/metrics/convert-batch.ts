@@ -91,9 +91,15 @@ async function convertAll(
   const name = versioned(ticket.version, context.id)
   const parts = partsOf(context, answers, partitionsOf(held.filter((file) => !isRecent(file))), standing)
   const recent = { existing: existing(ledger, recentOf(held, parts)), out: spool.file(recentName) }
-  const metadata = footerOf(ticket)
-  const observedAt = BigInt(ticket.committed_at)
-  const result = await convert(await context.engine(), { parts, recent, timestamp, weekStart, observedAt, metadata })
+  const { during } = context.deps
+  const circumstances = {
+    timestamp,
+    weekStart,
+    observedAt: BigInt(ticket.committed_at),
+    metadata: footerOf(ticket),
+    during,
+  }
+  const result = await convert(await context.engine(), { parts, recent, ...circumstances })
   const bodies = await withWeekday(context, answers.flat(), result.bodies)
   const files = parts.flatMap(({ metric, interval }, p): StagedFile[] => {
     const file = result.files[p]
@@ -195,6 +201,7 @@ function bodyOf({ ask, body, request }: Brought, coverage: readonly CoverageRow[
     .map((row) => ({ since: row.since, until: row.until, askedAt: row.asked_at }))
   return {
     file: body.file,
+    lexed: body.lexed,
     request: request.id,
     series: ask.series,
     since: ask.window?.since ?? null,

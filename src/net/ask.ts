@@ -11,6 +11,7 @@ import {
 import type { Http, HttpRequest, Reply } from './http.ts'
 import type { Outcome } from './outcome.ts'
 import { newReach, type Reach } from './reach.ts'
+import { type During, unwatched } from '../stopwatch.ts'
 import { afterTry, noTries, type RetryPolicy, type Tries } from './retry.ts'
 
 /** One thing to ask: where, into which file, and what a refusal may name. */
@@ -60,6 +61,7 @@ export interface AskerDeps {
   /** Aborts what waits and what is under way. */
   readonly signal?: AbortSignal | undefined
   readonly onEvent?: ((event: AskEvent) => void) | undefined
+  readonly during?: During | undefined
 }
 
 /** Asks one API: shared by all its workers, one pace, one stop. */
@@ -179,7 +181,8 @@ async function once(run: Run, request: AskRequest, attempt: number, ticket: numb
   try {
     const { url, file, etag, parameters } = request
     const firstByteMs = run.reach.leftMs(deps.now())
-    reply = await deps.http.get({ url, file, etag, parameters, signal: deps.signal, firstByteMs })
+    const asked = { url, file, etag, parameters, signal: deps.signal, firstByteMs }
+    reply = await (deps.during ?? unwatched)('asking', () => deps.http.get(asked))
   } catch (error) {
     run.reach.landed(null, deps.now())
     record(run, request, { kind: 'lost', at: deps.now(), ticket })
@@ -224,7 +227,7 @@ async function pause(run: Run, request: AskRequest, waitMs: number, why: 'slot' 
   if (waitMs <= 0 || run.halt.signal.aborted) return
   if (waitMs > quietMs) deps.onEvent?.({ kind: 'waiting', id: request.id, at: deps.now(), waitMs, why })
   const signal = deps.signal ? AbortSignal.any([deps.signal, run.halt.signal]) : run.halt.signal
-  await deps.sleep(waitMs, signal)
+  await (deps.during ?? unwatched)('waiting', () => deps.sleep(waitMs, signal))
 }
 
 function bucketOf(request: AskRequest): string {

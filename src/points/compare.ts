@@ -1,16 +1,15 @@
-import { parquet } from '../store/parquet.ts'
 import { backfillAfter } from '../catalog/availability.ts'
 import { rowInstantSql, ruleRows } from '../catalog/availability-sql.ts'
 import { endSql } from '../intervals-sql.ts'
 import type { Regained } from '../ledger/entry.ts'
 import type { Instant } from '../time.ts'
-import { bodyAt, type Existing, type Heard, identityOf, type Ordered, type PartJob, type Tally } from './conversion.ts'
+import { bodyAt, type Existing, type Heard, identityOf, type Ordered, type Tally } from './conversion.ts'
 import { unload } from './load.ts'
 import type { Loaded } from './stage.ts'
 
-import { numbered, rowsSql, statement } from './sql.ts'
-import { type Engine, quoteList } from '../store/engine.ts'
-import { computedSql } from './files.ts'
+import { basisType, intervalSql, numbered, rowsSql, statement } from './sql.ts'
+import type { Engine } from '../store/engine.ts'
+import { computedSql, namedSql } from './files.ts'
 import type { Recorded } from '../ledger/lost.ts'
 import { hashSql } from './month-sums.ts'
 import type { Standing } from '../ledger/differences.ts'
@@ -47,7 +46,8 @@ export async function tellAsked(session: Engine, ordered: readonly Ordered[]): P
   const rules = [...parts].flatMap(([p, part]) => ruleRows(part.rules).map((rule) => ({ part: p, ...rule })))
   await session.run(`CREATE TEMP TABLE bodies AS ${rowsSql(bodyColumns, ordered.map(bodyRow))}`)
   await session.run(`CREATE TEMP TABLE series AS ${rowsSql(seriesColumns, seriesRows(ordered))}`)
-  await session.run(`CREATE TEMP TABLE rules AS ${rowsSql(ruleColumns, rules)}`)
+  const typed = `SELECT * REPLACE (CAST(basis AS ${basisType}) AS basis) FROM (${rowsSql(ruleColumns, rules)})`
+  await session.run(`CREATE TEMP TABLE rules AS ${typed}`)
 }
 
 /** Compares what is staged with the files that are there and with the other bodies of the batch. */
@@ -59,7 +59,9 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
   await session.run(held)
   const lost = good.some(({ body }) => body.lost)
   if (lost) await tellLost(session, good)
-  const rowSql = { close: endSql('t', '"interval"'), instant: rowInstantSql('t', 'close') }
+  const interval = intervalSql(ordered.map(({ part }) => part.interval))
+  const kinds = ordered.flatMap(({ part }) => part.rules.map(({ kind }) => kind))
+  const rowSql = { close: endSql('t', interval), instant: rowInstantSql('t', 'close', kinds) }
   await session.run(
     statement('offered', {
       ...rowSql,
@@ -148,43 +150,26 @@ function heldSql(good: readonly Good[], loaded: Loaded): string {
     (min_t ?? -Infinity) <= to && (max_t ?? Infinity) >= from
   const own = [...Map.groupBy(good, ({ part }) => part)].flatMap(([part, bodies]) => {
     const range = rangeOf(bodies, loaded)
-    return part.existing.filter((file) => meets(range, file)).map(({ path }) => ({ part, path }))
+    const { metric, interval } = part
+    return part.existing.filter((file) => meets(range, file)).map(({ path }) => ({ path, metric, interval }))
   })
   const range = rangeOf(good, loaded)
-  const recent = (good[0]?.part.recent.existing ?? []).filter((file) => meets(range, file)).map(({ path }) => path)
+  const recent = (good[0]?.part.recent.existing ?? [])
+    .filter((file) => meets(range, file))
+    .map(({ path }) => ({ path, metric: null, interval: null }))
   if (own.length === 0 && recent.length === 0) return nothingHeld
   const limits = [
     ...(Number.isFinite(range.from) ? [`e.t >= make_timestamptz(${range.from * 1_000_000}::BIGINT)`] : []),
     ...(Number.isFinite(range.to) ? [`e.t <= make_timestamptz(${range.to * 1_000_000}::BIGINT)`] : []),
   ]
   return statement('held', {
-    source: heldFilesSql(own, recent),
+    source: namedSql([...own, ...recent], held),
     computed: computedSql('e'),
     range: limits.length === 0 ? 'true' : limits.join(' AND '),
   })
 }
 
 const held = 'asset, currency, exchange, network, params, t, v, o, basis, available_at, computed_at, observed_at'
-
-/** The rows of files of both levels with metric and interval, for FROM. */
-function heldFilesSql(
-  own: readonly { readonly part: PartJob; readonly path: string }[],
-  recent: readonly string[],
-): string {
-  const nth = (texts: readonly string[]): string => `(${quoteList(texts)})[CAST(file_index AS INTEGER) + 1]`
-  const metric = nth(own.map(({ part }) => part.metric))
-  const interval = nth(own.map(({ part }) => part.interval))
-  const paths = quoteList(own.map(({ path }) => path))
-  const levels = [
-    ...(own.length === 0
-      ? []
-      : [
-          `SELECT ${metric} AS metric, ${interval} AS "interval", ${held} FROM read_parquet(${paths}, hive_partitioning = false)`,
-        ]),
-    ...(recent.length === 0 ? [] : [`SELECT metric, "interval", ${held} FROM ${parquet(recent)}`]),
-  ]
-  return `(${levels.join(' UNION ALL ')})`
-}
 
 interface Range {
   readonly from: Instant
@@ -290,7 +275,7 @@ async function regain(session: Engine, ordered: readonly Ordered[], now: bigint)
     computed: 'told_at',
     rule: 'stands_in',
   })
-  const dated = statement('dated', { source, seen: 'was', late: 'tardy', again: 'false' })
+  const dated = statement('dated', { basis_type: basisType, source, seen: 'was', late: 'tardy', again: 'false' })
   await session.run(statement('regained', { dated, hash, modulus: '18446744073709551616::HUGEINT' }))
   await session.run('DELETE FROM late WHERE (body, t) IN (SELECT (body, t) FROM regained)')
   await session.run('INSERT INTO late SELECT body, t, tardy, stood, again FROM regained')

@@ -1,17 +1,21 @@
 import type { Rule } from '../catalog/availability.ts'
 import type { Series } from '../catalog/series.ts'
+import type { During } from '../stopwatch.ts'
 import type { Instant, Interval, Weekday } from '../time.ts'
 import type { Window } from '../windows.ts'
 import type { Standing } from '../ledger/differences.ts'
 import type { Finding, Regained, Violation } from '../ledger/entry.ts'
 import type { Lost } from '../ledger/lost.ts'
 import type { Share } from './files.ts'
+import type { Lexed } from './lexer.ts'
 import { type Identity, identityColumns } from '../store/parquet.ts'
 
 /** One successful answer: a spool file and what was asked. */
 export interface Body {
   /** The decompressed JSON body. */
   readonly file: string
+  /** What it is made of, where somebody has looked already. */
+  readonly lexed?: Lexed | undefined
   /** The id of the request that brought it. */
   readonly request: string
   readonly series: Series
@@ -64,6 +68,7 @@ export interface Circumstances {
   readonly observedAt: bigint
   /** Key-value pairs for the footer. */
   readonly metadata: Readonly<Record<string, string>>
+  readonly during?: During | undefined
 }
 
 /** Everything that one commit converts. */

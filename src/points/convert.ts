@@ -1,4 +1,4 @@
-import { fewRows, parquet } from '../store/parquet.ts'
+import { fewRows } from '../store/parquet.ts'
 import { realDisk } from '../store/disk.ts'
 import { compare, type Comparison, type Contradiction, tellAsked } from './compare.ts'
 import {
@@ -16,10 +16,11 @@ import {
   type WrittenRecent,
 } from './conversion.ts'
 import { load } from './load.ts'
-import { numbered, statement } from './sql.ts'
-import { describe, leadOf, readShares, shareOf, writePoints } from './write.ts'
-import { type Engine, quote } from '../store/engine.ts'
-import { portionRows, recentGroup } from './files.ts'
+import { intervalSql, numbered, statement } from './sql.ts'
+import { unwatched } from '../stopwatch.ts'
+import { describe, leadOf, readShares, shareOf, type Written, writePoints } from './write.ts'
+import type { Engine } from '../store/engine.ts'
+import { namedSql, portionRows, recentGroup } from './files.ts'
 import type { Finding, Json, Violation } from '../ledger/entry.ts'
 import { ceil, count, end, floor, type Instant, longestSeconds, step } from '../time.ts'
 import { type Clocks, clocksSql, type Loaded } from './stage.ts'
@@ -47,12 +48,18 @@ export async function convert(engine: Engine, job: ConvertJob): Promise<ConvertR
 }
 
 async function convertOrdered(session: Engine, job: ConvertJob, ordered: readonly Ordered[]): Promise<ConvertResult> {
-  await tellAsked(session, ordered)
-  const spooled = ordered.map(({ body }) => body.file)
-  const loaded = await load(session, { circumstances: job, files: spooled, temporary: job.recent.out })
-  const compared = await compare(session, ordered, loaded)
+  const during = job.during ?? unwatched
+  const loaded = await during('reading', async () => {
+    await tellAsked(session, ordered)
+    const [files, lexed] = [ordered.map(({ body }) => body.file), ordered.map(({ body }) => body.lexed)]
+    const interval = intervalSql(ordered.map(({ part }) => part.interval))
+    return await load(session, { circumstances: job, files, lexed, interval, temporary: job.recent.out })
+  })
   const told = [...loaded.staged.values()].some((body) => body.told > 0)
-  const findings = told ? await findClocks(session, ordered) : []
+  const [compared, findings] = await during('proving', async () => [
+    await compare(session, ordered, loaded),
+    told ? await findClocks(session, ordered) : [],
+  ])
   const { files, recent } = await writeFresh(session, job, ordered, compared)
   const holes = await findHoles(session, ordered, { ...loaded, ...compared })
   const { contradictions, heard, regained } = compared
@@ -67,40 +74,56 @@ async function convertOrdered(session: Engine, job: ConvertJob, ordered: readonl
   }
 }
 
-/** Writes the table `fresh`: large portions to files of their own, by partition, all others together. */
+/** Writes the table `fresh`: large portions to files of their own, by partition, all others together; then reads all back. */
 async function writeFresh(
   session: Engine,
   job: ConvertJob,
   ordered: readonly Ordered[],
   { tallies, late, minusZero }: Pick<Comparison, 'tallies' | 'late' | 'minusZero'>,
 ): Promise<{ files: Map<number, WrittenFile>; recent: WrittenRecent | null }> {
+  const during = job.during ?? unwatched
   const added = new Map<number, number>()
   for (const [i, { p }] of ordered.entries()) added.set(p, (added.get(p) ?? 0) + (tallies.get(i)?.added ?? 0))
   const most = Math.max(0, ...added.values())
   const sorted = !late && most > fewRows && !(await isUnsorted(session))
-  const write = async (chosen: readonly number[], out: string, own: PartJob | null): Promise<WrittenRecent> => {
-    const rows = chosen.reduce((sum, p) => sum + (added.get(p) ?? 0), 0)
-    const source = `(FROM fresh WHERE part IN (${chosen.join(', ')}))`
-    const how = { sorted, late, minusZero, few: own === null || rows <= fewRows, out }
-    const recent = own === null ? { lead: leadOf(ordered), group: recentGroup } : {}
-    await writePoints(session, job, ordered, { source, ...how, ...recent })
-    const named = own === null ? '' : `${quote(own.metric)} AS metric, ${quote(own.interval)} AS "interval", `
-    const shares = await readShares(session, `(SELECT ${named}* FROM ${parquet([out])})`)
-    const file = describe(shares)
-    if (file.rows !== rows) throw new Error(`${out} holds ${file.rows} rows instead of ${rows}`)
-    return { ...file, shares: shares.map(shareOf) }
+  const parts = [...new Map(ordered.map((one) => [one.p, one.part]))].filter(([p]) => (added.get(p) ?? 0) > 0)
+  const [large, small] = [true, false].map((is) =>
+    parts.filter(([p]) => (added.get(p) ?? 0) >= (job.portion ?? portionRows) === is),
+  ) as [typeof parts, typeof parts]
+  const write = async (chosen: typeof parts, file: Pick<Written, 'out'> & Partial<Written>): Promise<void> => {
+    const source = `(FROM fresh WHERE part IN (${chosen.map(([p]) => p).join(', ')}))`
+    const few = file.lead !== undefined || chosen.every(([p]) => (added.get(p) ?? 0) <= fewRows)
+    await writePoints(session, job, ordered, { source, sorted, late, minusZero, few, ...file })
   }
-  const files = new Map<number, WrittenFile>()
-  const small: number[] = []
-  for (const [p, part] of new Map(ordered.map((one) => [one.p, one.part]))) {
-    const rows = added.get(p) ?? 0
-    if (rows >= (job.portion ?? portionRows)) {
-      const { shares: _, ...file } = await write([p], part.out, part)
-      files.set(p, file)
-    } else if (rows > 0) small.push(p)
-  }
-  return { files, recent: small.length === 0 ? null : await write(small, job.recent.out, null) }
+  await during('writing', async () => {
+    for (const one of large) await write([one], { out: one[1].out })
+    if (small.length > 0) await write(small, { out: job.recent.out, lead: leadOf(ordered), group: recentGroup })
+  })
+  return await during('proving', async () => await readBack(session, job, added, { large, small }))
 }
+/** What stands in the files that were written, which is all that there was to write. */
+async function readBack(
+  session: Engine,
+  job: ConvertJob,
+  added: ReadonlyMap<number, number>,
+  { large, small }: Readonly<Record<'large' | 'small', readonly (readonly [number, PartJob])[]>>,
+): Promise<{ files: Map<number, WrittenFile>; recent: WrittenRecent | null }> {
+  const files = new Map<number, WrittenFile>()
+  if (large.length + small.length === 0) return { files, recent: null }
+  const own = large.map(([, { out: path, metric, interval }]) => ({ path, metric, interval }))
+  const among = small.length === 0 ? [] : [{ path: job.recent.out, metric: null, interval: null }]
+  const shares = Map.groupBy(await readShares(session, namedSql([...own, ...among])), partitionOf)
+  for (const [p, part] of [...large, ...small]) {
+    const rows = shares.get(partitionOf(part))?.reduce((sum, share) => sum + share.rows, 0) ?? 0
+    if (rows !== added.get(p))
+      throw new Error(`the files hold ${rows} rows of ${partitionOf(part)} instead of ${added.get(p)}`)
+  }
+  for (const [p, part] of large) files.set(p, describe(shares.get(partitionOf(part)) ?? []))
+  const rest = small.flatMap(([, part]) => shares.get(partitionOf(part)) ?? [])
+  return { files, recent: small.length === 0 ? null : { ...describe(rest), shares: rest.map(shareOf) } }
+}
+
+const partitionOf = ({ metric, interval }: Pick<PartJob, 'metric' | 'interval'>): string => `${metric} ${interval}`
 
 async function isUnsorted(session: Engine): Promise<boolean> {
   const [row] = await session.rows<{ unsorted: boolean }>(statement('unsorted'))

@@ -1,4 +1,4 @@
-import { quote } from '../store/engine.ts'
+import { quote, quoteList } from '../store/engine.ts'
 import type { Interval } from '../time.ts'
 import { parquet } from '../store/parquet.ts'
 import type { FileEntry, Json } from '../ledger/entry.ts'
@@ -98,6 +98,29 @@ function levelsSql(
   ]
   if (levels.length === 0) throw new RangeError(`no file holds points of ${metric} ${interval}`)
   return `(${levels.join(' UNION ALL ')})`
+}
+
+/** The rows of points files with metric and interval, for FROM: those of a partition bear them in their name only. */
+export function namedSql(
+  files: readonly (Pick<FileEntry, 'path' | 'metric'> & { readonly interval: string | null })[],
+  columns = '*',
+): string {
+  const [recent, own] = [files.filter(({ metric }) => metric === null), files.filter(({ metric }) => metric !== null)]
+  const nth = (texts: readonly string[]): string => `(${quoteList(texts)})[CAST(file_index AS INTEGER) + 1]`
+  const paths = (some: typeof files): string => parquet(some.map(({ path }) => path))
+  const metric = nth(own.map((file) => file.metric ?? ''))
+  const interval = nth(own.map((file) => file.interval ?? ''))
+  const levels = [
+    ...(own.length === 0
+      ? []
+      : [`SELECT ${metric} AS metric, ${interval} AS "interval", ${columns} FROM ${paths(own)}`]),
+    ...(recent.length === 0
+      ? []
+      : [
+          `SELECT metric, "interval", ${columns === '*' ? '* EXCLUDE (metric, "interval")' : columns} FROM ${paths(recent)}`,
+        ]),
+  ]
+  return `(${levels.join(' UNION ALL BY NAME ')})`
 }
 
 /**

@@ -14,13 +14,13 @@ import { beyondDouble, bodySql, forget, gridOf, type Loaded, type Loading, stats
  */
 export async function load(
   engine: Engine,
-  what: Pick<Loading, 'circumstances' | 'files' | 'temporary'>,
+  what: Pick<Loading, 'circumstances' | 'files' | 'lexed' | 'interval' | 'temporary'>,
 ): Promise<Loaded> {
   const loading: Loading = { engine, ...what, staged: new Map(), poison: new Map(), copies: new Map() }
   const { staged, poison, copies } = loading
   try {
     await engine.run(statement('typed_table'))
-    await engine.run(statement('points', { ...gridOf(what.circumstances), beyond_double: String(beyondDouble) }))
+    await engine.run(statement('points', { ...gridOf(what), beyond_double: String(beyondDouble) }))
     await engine.run(statement('by_value_table'))
     await loadByValue(loading, await loadTyped(loading, await lexBodies(loading)))
     await engine.run(statement('staged'))
@@ -41,7 +41,7 @@ export async function unload(engine: Engine): Promise<void> {
 async function lexBodies(loading: Loading): Promise<Map<number, Lexed>> {
   const sound = new Map<number, Lexed>()
   for (const [body, file] of loading.files.entries()) {
-    const seen = await lexBody(file)
+    const seen = loading.lexed[body] ?? (await lexBody(file))
     if (seen.problem !== null) loading.poison.set(body, seen.problem)
     else if (seen.elements > 0) sound.set(body, seen)
     if (seen.problem === null && seen.negativeZeros.length > 0) await respell(loading, body, seen.negativeZeros)
@@ -132,12 +132,12 @@ async function refuseContradictions({ engine, poison, staged }: Loading): Promis
 
 /** Stages what is left, value by value; what is wrong with a body becomes its reason. */
 async function loadByValue(loading: Loading, bodies: readonly number[]): Promise<void> {
-  const { engine, circumstances, poison, staged } = loading
+  const { engine, poison, staged } = loading
   if (bodies.length === 0) return
   await engine.run(statement('by_value_raw'))
   await fillTable(loading, bodies)
   await engine.run(statement('shapes'))
-  await engine.run(statement('by_value', { ...gridOf(circumstances), beyond_double: String(beyondDouble) }))
+  await engine.run(statement('by_value', { ...gridOf(loading), beyond_double: String(beyondDouble) }))
   for (const { body, fault, faults } of await engine.rows<FaultRow>(statement('faults')))
     poison.set(body, faults > 1n ? `${fault} (and ${faults - 1n} more)` : fault)
   await engine.run('DROP TABLE by_value_raw')

@@ -1,12 +1,13 @@
-import { type Identity, identityColumns, parquet } from '../store/parquet.ts'
-import { type Engine, quote } from '../store/engine.ts'
+import { type Identity, identityColumns } from '../store/parquet.ts'
+import type { Engine } from '../store/engine.ts'
 import { inLake } from '../store/layout.ts'
 import type { FileEntry, Progress } from '../ledger/entry.ts'
 import { heldSeries, liveFiles, storedInterval } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { StagedFile } from '../ledger/draft.ts'
 import { identityOf } from './conversion.ts'
-import { addDigests, asDigests, digestOfSum, type MonthDigest, monthsBetween } from '../ledger/month-digests.ts'
+import { asDigests, digestOfSum, type MonthDigest, type Months, monthsBetween } from '../ledger/month-digests.ts'
+import { namedSql } from './files.ts'
 import { statement } from './sql.ts'
 
 /** SQL of what of a point makes its hash: instants in microseconds, `v` and `o` as they stand in files. */
@@ -42,17 +43,16 @@ function monthSql(at: string): string {
   return `strftime(make_timestamp(${at}), '%Y-%m')`
 }
 
-/** A month of a series of a partition. */
-interface MonthSum extends Identity {
+/** The months of a series of a partition. */
+interface SeriesSums extends Identity {
   readonly metric: string
   readonly interval: string
-  readonly month: string
-  readonly sum: MonthDigest
+  readonly months: Months
 }
 
-/** What a relation of points with metric and interval holds of each series and month. */
-export async function monthSums(engine: Engine, source: string): Promise<MonthSum[]> {
-  const rows = await engine.rows<Omit<MonthSum, 'sum'> & { points: bigint; digest: string }>(
+/** What a relation of points with metric and interval holds of each month of each series. */
+export async function monthSums(engine: Engine, source: string): Promise<SeriesSums[]> {
+  const rows = await engine.rows<Omit<SeriesSums, 'months'> & { months: string }>(
     statement('months', {
       source,
       identity: identityColumns.join(', '),
@@ -60,10 +60,13 @@ export async function monthSums(engine: Engine, source: string): Promise<MonthSu
       hash: hashSql(stored),
     }),
   )
-  return rows.map(({ points, digest, ...own }) => ({
-    ...own,
-    sum: { points: Number(points), digest: digestOfSum(digest) },
-  }))
+  return rows.map(({ months, ...own }) => ({ ...own, months: new Map(months.split(',').map(monthOf)) }))
+}
+
+/** A month as the statement tells it. */
+function monthOf(told: string): [month: string, sum: MonthDigest] {
+  const [month = '', points, sum = '0'] = told.split(' ')
+  return [month, { points: Number(points), digest: digestOfSum(sum) }]
 }
 
 /** What tells the series of a lake apart in its files: the interval is the one under which its points stand. */
@@ -80,20 +83,14 @@ export async function monthsIn(
   root: string,
   files: readonly PointsFile[],
   find: (key: string) => string | undefined,
-): Promise<Map<string, Map<string, MonthDigest>>> {
-  const found = new Map<string, Map<string, MonthDigest>>()
-  for (const { path, temporary, metric, interval } of files.filter(({ table }) => table === 'points')) {
-    const named =
-      metric === null || interval === null ? '' : `${quote(metric)} AS metric, ${quote(interval)} AS "interval", `
-    const source = `(SELECT ${named}* FROM ${parquet([inLake(root, temporary ?? path)])})`
-    for (const { month, sum, ...one } of await monthSums(engine, source)) {
-      const id = find(seriesKey(one.metric, one.interval, one))
-      if (id === undefined) continue
-      const months = found.get(id) ?? new Map<string, MonthDigest>()
-      found.set(id, months)
-      const before = months.get(month)
-      months.set(month, before === undefined ? sum : addDigests(before, sum))
-    }
+): Promise<Map<string, Months>> {
+  const found = new Map<string, Months>()
+  const points = files.filter(({ table }) => table === 'points')
+  if (points.length === 0) return found
+  const source = namedSql(points.map((file) => ({ ...file, path: inLake(root, file.temporary ?? file.path) })))
+  for (const { months, ...one } of await monthSums(engine, source)) {
+    const id = find(seriesKey(one.metric, one.interval, one))
+    if (id !== undefined) found.set(id, months)
   }
   return found
 }

@@ -4,6 +4,9 @@ import { statementsIn } from '../store/sql.ts'
 /** The statements of this room. */
 export const statement = statementsIn(new URL('sql/', import.meta.url))
 
+/** Where an instant comes from, as a type: a small number that Parquet writes several times faster, and readers see as text. */
+export const basisType = `ENUM ('provider', 'observed', 'stated', 'assumed', 'override')`
+
 /**
  * SQL of the text at the position that the column `body` names; a constant where all texts are the same, else an enum:
  * to look up and to write a small number is several times faster than a text, and every reader of Parquet sees text.
@@ -14,6 +17,12 @@ export function lookup(texts: readonly (string | null)[]): string {
   const list = texts.map((text) => (text === null ? 'NULL' : quote(text))).join(', ')
   const values = [...new Set(texts)].flatMap((text) => (text === null ? [] : [quote(text)])).join(', ')
   return `(CAST([${list}] AS ENUM (${values})[]))[body + 1]`
+}
+
+/** SQL of the interval of a row: its name where all have the same, so that nothing is looked up. */
+export function intervalSql(names: readonly string[]): string {
+  const [first, ...others] = new Set(names)
+  return first === undefined || others.length > 0 ? '"interval"' : first
 }
 
 /** The SELECT of these rows; `columns` with their types as SQL declares them. */

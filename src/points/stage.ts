@@ -1,5 +1,6 @@
 import { onGridSql, stepSql } from '../intervals-sql.ts'
 import type { Circumstances } from './conversion.ts'
+import type { Lexed } from './lexer.ts'
 import { numbered, statement } from './sql.ts'
 import type { Engine } from '../store/engine.ts'
 
@@ -15,7 +16,7 @@ interface Staged {
   readonly sound: boolean
   /** Whether any value is -0.0. */
   readonly minusZero: boolean
-  /** Whether some t stands twice. */
+  /** Whether some t may stand twice. */
   readonly doubled: boolean
   readonly first: number
   readonly last: number
@@ -43,8 +44,12 @@ export interface Loaded {
 export interface Loading {
   readonly engine: Engine
   readonly circumstances: Circumstances
+  /** SQL of the interval of a row. */
+  readonly interval: string
   /** The spool files, by body. */
   readonly files: readonly string[]
+  /** What they are made of, where that is known. */
+  readonly lexed: readonly (Lexed | undefined)[]
   /** Beginning of the paths of temporary files. */
   readonly temporary: string
   readonly staged: Map<number, Staged>
@@ -54,21 +59,26 @@ export interface Loading {
 }
 
 /** SQL of the start of the interval that a row's `mark` names, and whether it lies on the grid of the row's `interval`. */
-export function gridOf({ timestamp, weekStart }: Circumstances): { start: string; on_grid: string } {
-  const start = timestamp === 'interval_end' ? stepSql('mark', '"interval"', -1) : 'mark'
-  return { start, on_grid: onGridSql('mark', '"interval"', weekStart) }
+export function gridOf({ circumstances, interval }: Pick<Loading, 'circumstances' | 'interval'>): {
+  start: string
+  on_grid: string
+} {
+  const { timestamp, weekStart } = circumstances
+  const start = timestamp === 'interval_end' ? stepSql('mark', interval, -1) : 'mark'
+  return { start, on_grid: onGridSql('mark', interval, weekStart) }
 }
 
 type StatsRow = Readonly<
-  Record<'body' | 'points' | 'told' | 'unsound' | 'minus_zeros' | 'moments' | 'first' | 'last', number>
+  Record<'body' | 'points' | 'told' | 'unsound' | 'minus_zeros' | 'back' | 'forth' | 'runs' | 'first' | 'last', number>
 >
 
 /** Counts over the staged points of each body. */
 export async function statsOf({ engine }: Loading, source: string): Promise<Map<number, Staged>> {
   const rows = await numbered<StatsRow>(engine, statement('stats', { source }))
   return new Map(
-    rows.map(({ body, unsound, minus_zeros, moments, ...counts }) => {
-      const judged = { sound: unsound === 0, minusZero: minus_zeros > 0, doubled: counts.points > moments }
+    rows.map(({ body, unsound, minus_zeros, back, forth, runs, ...counts }) => {
+      const doubled = (back > 0 && forth > 0) || runs > 1
+      const judged = { sound: unsound === 0, minusZero: minus_zeros > 0, doubled }
       return [body, { ...counts, ...judged }]
     }),
   )

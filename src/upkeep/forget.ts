@@ -102,7 +102,9 @@ async function lostOf(
   const source =
     kept &&
     `(SELECT ${quote(metric)} AS metric, ${quote(interval)} AS "interval", * FROM ${partitionSql(ledger.root, kept)})`
-  const sums = Map.groupBy(source === undefined ? [] : await monthSums(engine, source), keyOf)
+  const sums = new Map(
+    (source === undefined ? [] : await monthSums(engine, source)).map((one) => [keyOf(one), one.months]),
+  )
   const coverage = heldCoverage(
     ledger,
     own.map((series) => series.id),
@@ -113,7 +115,7 @@ async function lostOf(
     if (points <= 0) return []
     const covered = (coverage.get(series.id) ?? []).filter(isPlain)
     const months = {
-      left: new Map((sums.get(keyOf(identityOf(series))) ?? []).map(({ month, sum }) => [month, sum])),
+      left: sums.get(keyOf(identityOf(series))) ?? new Map<string, never>(),
       held: heldMonths(ledger, seriesNumber(ledger, series.id) ?? 0),
     }
     return [{ series: series.id, points, windows: minus(covered, there.windows), months }]

@@ -10,6 +10,7 @@ export type Files = ReadonlyMap<string, string>
 export const ranks: Readonly<Record<string, number>> = {
   'src/errors.ts': 0,
   'src/json.ts': 0,
+  'src/stopwatch.ts': 0,
   'src/suggestion.ts': 0,
   'src/time.ts': 0,
   'src/visible.ts': 0,
