@@ -16,7 +16,7 @@ TURN = $(shell git rev-list --count HEAD 2>/dev/null || echo 0)
 
 LINKED := node_modules/.bin/pitlake
 
-.PHONY: audit fuzz lake shell daily watch fetch registry views status publish sql notebooks pictures test test-long test-spark test-recipes test-s3-race test-watch test-years test-python test-engines bench-python wheel torture steps powercuts cuts mutants mutants-sample check pack bench bench-quick nightly sandbox clean help
+.PHONY: audit fuzz lake shell daily watch fetch registry views status publish sql notebooks pictures test test-long test-spark test-recipes test-s3-race test-watch test-years test-python test-engines bench-python wheel torture steps powercuts cuts mutants mutants-sample check pack bench bench-quick bench-scale nightly sandbox clean help
 
 lake: $(LINKED) ## brings the lake up to date; without a provider in the environment from the sandbox
 	@scripts/lake.sh
@@ -135,6 +135,9 @@ bench: $(INSTALLED) ## measures against named baselines and prints ratios
 
 bench-quick: $(INSTALLED) ## runs the benches on a fiftieth of what they measure: errors and results that differ count, no figure
 	PITLAKE_BENCH_SHARE=0.02 npm run -s bench
+
+bench-scale: $(INSTALLED) ## makes a lake of POINTS (50000000; 500000000 takes an hour) and asks it everything: docs/scale.md; PITLAKE_SCALE_LAKES keeps it
+	node -r ./scripts/node24.cjs test/bench/scale.ts
 
 nightly: $(INSTALLED) ## runs for hours what .ci/run leaves out, and writes what it found into docs/nightly.md
 	@scripts/nightly.sh
