@@ -1,15 +1,10 @@
 import { isObject } from '../json.ts'
-import type { WirePoint } from './metrics.ts'
+import type { WirePoint } from './metrics-body.ts'
 import type { Fault } from './faults.ts'
 
 /** Applies the faults that change single points, in their order, to a streamed series; `now` in Unix seconds. */
 export function editPoints(faults: readonly Fault[], points: Iterable<WirePoint>, now: number): Iterable<WirePoint> {
   return faults.reduce((edited, fault) => edits[fault.kind]?.(edited, fault, now) ?? edited, points)
-}
-
-/** Whether the fault is one of those that `editPoints` knows. */
-export function editsPoints(fault: Fault): boolean {
-  return Object.hasOwn(edits, fault.kind)
 }
 
 type Edit = (points: Iterable<WirePoint>, fault: Fault, now: number) => Iterable<WirePoint>

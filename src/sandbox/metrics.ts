@@ -12,6 +12,8 @@
 import { type Catalogue, dimensions, type Endpoint } from '../catalog/catalogue.ts'
 import { parametersOf } from '../catalog/export.ts'
 import { day, end, formatInstant, longestSeconds } from '../time.ts'
+import { editPoints } from './body-faults.ts'
+import { type Fault, pick } from './faults.ts'
 import { streamPoints, type WirePoint } from './metrics-body.ts'
 import { notFound, RefusedRequest, invalidParameter } from './refusal.ts'
 import { assetHas, worldPoints, worldStart, type WorldSeries } from './world/points.ts'
@@ -27,15 +29,10 @@ export interface MetricsEnv {
   readonly key: string
   /** Unix seconds, may be fractional. */
   readonly now: () => number
-  /** Changes the points of an answer on their way out. */
-  readonly edit?: (points: Iterable<WirePoint>, now: number) => Iterable<WirePoint>
-  /** Whether metadata are served beside the points (default true); what is said instead of the truth. */
+  /** Those that strike this request. */
+  readonly faults?: readonly Fault[]
+  /** Whether metadata are served beside the points (default true). */
   readonly metadata?: boolean
-  readonly says?: {
-    readonly parameter?: string | undefined
-    readonly values: readonly string[]
-    readonly t?: number | undefined
-  }
 }
 
 /** Answers one request to the metrics API; the body of a data answer is made while it is read. */
@@ -44,7 +41,7 @@ export function answerMetrics(request: Request, env: MetricsEnv): Response {
     return answered(request, new URL(request.url), env)
   } catch (error) {
     if (!(error instanceof RefusedRequest)) throw error
-    return json(env, { error: error.message }, error.status)
+    return Response.json({ error: error.message }, { status: error.status })
   }
 }
 
@@ -59,11 +56,11 @@ function answered(request: Request, url: URL, env: MetricsEnv): Response {
     throw new RefusedRequest(401, 'unauthorized', key === null ? 'missing API key' : 'invalid API key')
   if (described !== undefined) {
     const isStats = pathIn(url, told?.stats) !== undefined
-    return json(env, isStats ? lagStats(described, url, env) : describePath(described, env))
+    return Response.json(isStats ? lagStats(described, url, env) : describePath(described, env))
   }
   const path = decodePath(url.pathname.slice(metricsPrefix.length))
-  if (path === assetsPath) return json(env, assetListing(env))
-  if (path === 'endpoints') return json(env, listing(env))
+  if (path === assetsPath) return Response.json(assetListing(env))
+  if (path === 'endpoints') return Response.json(listing(env))
   const endpoint = asked(env, path, url) ?? nothingAt(path)
   const now = env.now()
   return dataAnswer(readAsk(url.searchParams, endpoint, env.catalogue.wire, env.seed, now), now, env)
@@ -83,10 +80,9 @@ function asked({ catalogue }: MetricsEnv, path: string, { searchParams }: URL): 
 }
 
 function dataAnswer(ask: MetricsAsk, now: number, env: MetricsEnv): Response {
-  const plain = wirePoints(ask, now)
-  const points = env.edit ? env.edit(plain, now) : plain
+  const points = editPoints(env.faults ?? [], wirePoints(ask, now), now)
   const type = ask.csv ? 'text/csv; charset=utf-8' : 'application/json'
-  return new Response(streamPoints(points, ask), { headers: headers(env, type) })
+  return new Response(streamPoints(points, ask), { headers: { 'content-type': type } })
 }
 
 function* wirePoints({ series, since, until }: MetricsAsk, now: number): Iterable<WirePoint> {
@@ -156,8 +152,8 @@ function describePath(path: string, env: MetricsEnv): object {
   const lists = [['asset', assets] as const, ...dimensions.map(({ one, many }) => [one, endpoint[many]] as const)]
   const taken = lists.filter(([, list]) => list.length > 0)
   const parameters = Object.fromEntries(taken.map(([name, list]) => [queryKeys[name], list]))
-  const { says } = env
-  if (says?.parameter !== undefined) parameters[says.parameter] = says.values
+  const says = pick(env.faults ?? [], 'metadata-says')
+  if (says?.parameter !== undefined) parameters[says.parameter] = says.values?.split('+') ?? []
   const starts = assets.map((asset) => beginningOf(endpoint, asset, env.seed))
   const range = { [keys.min]: says?.t ?? Math.min(...starts), max: Math.floor(env.now()) }
   return { path: `/${path}`, [keys.parameters]: parameters, [keys.timerange]: range, is_pit: true }
@@ -177,18 +173,6 @@ function decodePath(path: string): string {
   } catch {
     return path
   }
-}
-
-function headers(env: MetricsEnv, type: string): Record<string, string> {
-  return {
-    'content-type': type,
-    date: new Date(env.now() * 1000).toUTCString(),
-    'x-pitlake-sandbox': String(env.seed),
-  }
-}
-
-function json(env: MetricsEnv, value: unknown, status = 200): Response {
-  return new Response(JSON.stringify(value), { status, headers: headers(env, 'application/json') })
 }
 
 /** What one request asks of an endpoint; `since` inclusive, `until` exclusive, Unix seconds. */

@@ -10,8 +10,8 @@ import {
   type Admission,
 } from './limits.ts'
 import { answerMetrics, describedPath, type MetricsEnv } from './metrics.ts'
-import { editPoints, editsPoints, poison, poisons } from './body-faults.ts'
-import { answerRegistry, lieKinds, type RegistryFaults, registryPrefix } from './registry/handler.ts'
+import { poison, poisons } from './body-faults.ts'
+import { answerRegistry, registryPrefix } from './registry/handler.ts'
 import { disturb, insteadOf, refusalAnswer, type Scene } from './transport.ts'
 
 /** One answered request, as tests count them; it holds no key. */
@@ -141,10 +141,14 @@ async function answerApi(
   for (const fault of struck) struckNames.push(fault.kind)
   const slow = pick(struck, 'slow-first-byte')
   if (slow) await options.sleep(slow.ms ?? 2000, request.signal)
-  const own = side === 'metrics' ? metricsEnv(options, struck) : undefined
+  const { setAt, faults } = state.script
+  const epochStarts = faults.filter(({ kind }) => kind === 'new-epoch').map((fault) => fault.at ?? setAt)
+  const told = { ...options, faults: struck }
   const answer =
     insteadOf(struck, scene) ??
-    (own === undefined ? fromRegistry(request, options, state, struck, requestId) : answerMetrics(request, own))
+    (side === 'metrics'
+      ? answerMetrics(request, { ...told, key: options.metricsKey })
+      : answerRegistry(request, { ...told, key: options.registryKey, epochStarts, requestId }))
   if (answer.type === 'error') return answer
   return finish(await spoiled(answer, struck, scene))
 }
@@ -167,54 +171,6 @@ function asked(url: URL, side: Side, options: SandboxOptions, now: number) {
   const query = [...url.searchParams].filter(([name]) => !/key|token/i.test(name))
   const address = `${path}?${new URLSearchParams(query).toString()}`
   return { side, path, shortPath, address, asset: url.searchParams.get(queryKeys.asset), now }
-}
-
-function metricsEnv(options: SandboxOptions, struck: readonly Fault[]): MetricsEnv {
-  const edits = struck.filter(editsPoints)
-  const says = pick(struck, 'metadata-says')
-  return {
-    ...options,
-    key: options.metricsKey,
-    ...(says && { says: { parameter: says.parameter, values: says.values?.split('+') ?? [], t: says.t } }),
-    ...(edits.length > 0 ? { edit: (points, now) => editPoints(edits, points, now) } : {}),
-  }
-}
-
-function fromRegistry(
-  request: Request,
-  options: SandboxOptions,
-  state: State,
-  struck: readonly Fault[],
-  requestId: string,
-): Response {
-  const { setAt, faults } = state.script
-  const epochs = faults.filter((fault) => fault.kind === 'new-epoch').map((fault) => fault.at ?? setAt)
-  return answerRegistry(request, {
-    seed: options.seed,
-    key: options.registryKey,
-    now: options.now,
-    scale: options.scale,
-    epochStarts: epochs,
-    faults: registryFaults(struck),
-    requestId: () => requestId,
-  })
-}
-
-function registryFaults(struck: readonly Fault[]): RegistryFaults {
-  const shape = pick(struck, 'registry-shape')
-  return {
-    emptyPages: pick(struck, 'empty-pages') !== undefined,
-    nullCursorAtTail: pick(struck, 'null-cursor') !== undefined,
-    repeatedEvents: pick(struck, 'repeated-events') !== undefined,
-    lies: lieKinds.flatMap((kind) =>
-      struck.flatMap(({ kind: own, record, field, value }) =>
-        own === kind && record !== undefined ? [{ kind, record, field, value }] : [],
-      ),
-    ),
-    layout: shape?.layout as RegistryFaults['layout'],
-    eventsKey: shape?.events as RegistryFaults['eventsKey'],
-    embedded: shape?.embedded as RegistryFaults['embedded'],
-  }
 }
 
 /** Says on every answer who speaks and when. */

@@ -31,7 +31,12 @@ describe.each(mounts)('both APIs over $name', (mount) => {
       expect((await ask(`${bare}&api_key=metrics-key`)).status).toBe(200)
       expect((await metrics(path, { a: 'BTC' })).status).toBe(200)
       expect((await ask(`${registryUrl}/issuers`)).json.error.code).toBe('unauthorized')
-      expect((await ask(`${registryUrl}/issuers?api_key=registry-key`)).status).toBe(401)
+      const { status, headers } = await ask(`${registryUrl}/issuers?api_key=registry-key`)
+      expect([status, headers['x-pitlake-sandbox'], Date.parse(String(headers['date']))]).toEqual([
+        401,
+        '11',
+        noon * 1000,
+      ])
       expect((await registry('/issuers')).status).toBe(200)
       expect(JSON.stringify(sandbox.requests())).not.toMatch(/[mr]-key/)
     }))

@@ -1,6 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
+import { streamPoints } from '../../src/sandbox/metrics-body.ts'
 import { ask, at } from './sandbox-metrics-ask.ts'
 
 /** A full collection, so that what is measured is held and not merely not yet swept. */
@@ -42,20 +43,15 @@ describe('streaming', () => {
 
   test('nothing is made before it is read, nor after the reader left', async () => {
     let made = 0
-    const response = ask(
-      'addresses/active_count_pit',
-      { a: 'BTC', i: '10m' },
-      {
-        *edit(all) {
-          for (const point of all) {
-            made++
-            yield point
-          }
-        },
-      },
-    )
+    function* endless() {
+      for (let t = 0; ; t += 600) {
+        made++
+        yield { t, v: t / 7, computed_at: t + 900 }
+      }
+    }
+    const body = streamPoints(endless(), { csv: false, humanized: false })
     expect(made).toBe(0)
-    const reader = (response.body as ReadableStream<Uint8Array>).getReader()
+    const reader = body.getReader()
     await reader.read()
     const afterOne = made
     expect(afterOne).toBeGreaterThan(500)

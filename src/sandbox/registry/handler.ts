@@ -1,7 +1,8 @@
 import { formatInstant } from '../../time.ts'
 import { type RegistryScale, type RegistryView, type EntityTable, tables, viewAt } from './state.ts'
 import { hashText } from '../world/noise.ts'
-import { type FeedFaults, feedPage, writeCursor, detail, listPage, snapshotBody } from './pages.ts'
+import { type Fault, pick } from '../faults.ts'
+import { feedPage, writeCursor, detail, listPage, snapshotBody } from './pages.ts'
 import { RefusedRequest, notFound, readQuery } from '../refusal.ts'
 import type { EntityType, EntityRow } from './store.ts'
 
@@ -14,31 +15,9 @@ export interface RegistryEnv {
   scale: RegistryScale
   /** Unix seconds at which a new epoch of the feed starts. */
   epochStarts?: readonly number[]
-  faults?: RegistryFaults
-  requestId: () => string
-}
-
-/** Departures of the registry that its document allows or leaves open. */
-export interface RegistryFaults extends FeedFaults {
-  layout?: 'plain' | 'data' | 'next_cursor' | undefined
-  eventsKey?: 'data' | 'changes' | 'events' | undefined
-  embedded?: 'both' | 'array' | 'products' | undefined
-  lies?: readonly Lie[]
-}
-
-/**
- * `lost-event`: its events are left out of the feed. `wrong-retirement`: snapshot and feed say inactive.
- * `silent-change`: a field has another value everywhere, and no event says so. `filter-omits`: filtered lists leave it out.
- */
-export const lieKinds = ['lost-event', 'wrong-retirement', 'silent-change', 'filter-omits'] as const
-
-/** A way in which the registry contradicts itself about one record, written `products/some-id`. */
-interface Lie {
-  readonly kind: (typeof lieKinds)[number]
-  readonly record: string
-  readonly field?: string | undefined
-  /** JSON, or plain text; absent: the value as it was, with a mark. */
-  readonly value?: string | undefined
+  /** Those that strike this request. */
+  faults?: readonly Fault[]
+  requestId: string
 }
 
 /** The version prefix that every path of the registry begins with. */
@@ -49,13 +28,11 @@ const keyNames = new Set(['key', 'api_key', 'apikey', 'api-key', 'access_token',
 /** Answers one request of the registry; limits, quotas and injected failures are the caller's. */
 export function answerRegistry(request: Request, env: RegistryEnv): Response {
   const now = Math.floor(env.now())
-  const id = env.requestId()
+  const id = env.requestId
   const headers = {
     'content-type': 'application/json; charset=utf-8',
     'cache-control': 'private, no-store',
     'x-request-id': id,
-    'x-pitlake-sandbox': String(env.seed),
-    date: new Date(now * 1000).toUTCString(),
   }
   try {
     const response = route(request, env, now)
@@ -76,9 +53,9 @@ function route(request: Request, env: RegistryEnv, now: number): Response {
   authorize(request, url.searchParams, env)
   const inside = url.pathname.startsWith(`${registryPrefix}/`)
   const [segment = '', ...rest] = inside ? url.pathname.slice(registryPrefix.length + 1).split('/') : ['']
-  const lies = env.faults?.lies ?? []
+  const { faults = [] } = env
   const whole = viewAt(env, now)
-  const [told, view] = [liedTo(whole, lies, true), liedTo(whole, lies, false)]
+  const [told, view] = [liedTo(whole, faults, true), liedTo(whole, faults, false)]
   const as_of = formatInstant(now)
   const path = [segment, ...rest].join('/')
   if (path === 'snapshot') return snapshot(told, env, url.searchParams, as_of)
@@ -89,7 +66,7 @@ function route(request: Request, env: RegistryEnv, now: number): Response {
   }
   if (!Object.hasOwn(tables, segment) || rest.length > 1) throw notFound('no such path')
   const table = segment as EntityTable
-  const omits = (own: EntityTable, id: string): boolean => isLied(lies, 'filter-omits', tables[own], id)
+  const omits = (own: EntityTable, id: string): boolean => isLied(faults, 'filter-omits', tables[own], id)
   if (rest[0] === undefined) return tagged(request, listPage(view, table, url.searchParams, omits), as_of)
   return tagged(request, { data: detail(view, table, decoded(rest[0]), url.searchParams) }, as_of)
 }
@@ -110,20 +87,21 @@ function unauthorized(message: string): RefusedRequest {
 
 function snapshot(view: RegistryView, env: RegistryEnv, query: URLSearchParams, as_of: string): Response {
   readQuery(query, [])
-  const { layout = 'plain', embedded = 'both' } = env.faults ?? {}
+  const { layout, embedded } = pick(env.faults ?? [], 'registry-shape') ?? {}
   return new Response(snapshotBody(view, { layout, embedded, cursor: headCursor(view, env), as_of }))
 }
 
 function changes(view: RegistryView, env: RegistryEnv, query: URLSearchParams, as_of: string): Response {
-  const { faults = {} } = env
+  const { faults = [] } = env
+  const shape = pick(faults, 'registry-shape')
   const { events, next_cursor, has_more } = feedPage(view, query, {
-    ...faults,
+    faults,
     seed: env.seed,
     epoch: epochAt(env, view.at),
-    embed: faults.embedded !== 'array',
-    loses: (type, id) => isLied(faults.lies ?? [], 'lost-event', type, id),
+    embed: shape?.embedded !== 'array',
+    loses: (type, id) => isLied(faults, 'lost-event', type, id),
   })
-  return Response.json({ [faults.eventsKey ?? 'data']: events, next_cursor, has_more, as_of })
+  return Response.json({ [shape?.events ?? 'data']: events, next_cursor, has_more, as_of })
 }
 
 /** A list or detail answer with its entity tag; 304 without a body when the reader holds it already. */
@@ -152,25 +130,25 @@ function decoded(segment: string): string {
 }
 
 /** The view of whoever asks by this way: `told` is what snapshot and feed say, else addresses and lists. */
-function liedTo(view: RegistryView, lies: readonly Lie[], told: boolean): RegistryView {
-  const own = lies.filter(({ kind }) => kind === 'silent-change' || (told && kind === 'wrong-retirement'))
+function liedTo(view: RegistryView, faults: readonly Fault[], told: boolean): RegistryView {
+  const own = faults.filter(({ kind }) => kind === 'silent-change' || (told && kind === 'wrong-retirement'))
   if (own.length === 0) return view
   const edit = (type: EntityType, id: string, row: EntityRow): EntityRow =>
     own.filter((lie) => isAbout(lie, type, id)).reduce((shown, lie) => ({ ...shown, ...changed(lie, shown) }), row)
   return { ...view, edit }
 }
 
-/** Whether one of the lies is of this kind and about this entity. */
-function isLied(lies: readonly Lie[], kind: Lie['kind'], type: EntityType, id: string): boolean {
-  return lies.some((lie) => lie.kind === kind && isAbout(lie, type, id))
+/** Whether one of the faults is of this kind and about this entity. */
+function isLied(faults: readonly Fault[], kind: Fault['kind'], type: EntityType, id: string): boolean {
+  return faults.some((lie) => lie.kind === kind && isAbout(lie, type, id))
 }
 
-function isAbout({ record }: Lie, type: EntityType, id: string): boolean {
+function isAbout({ record = '' }: Fault, type: EntityType, id: string): boolean {
   const [table = '', ...rest] = record.split('/')
   return Object.hasOwn(tables, table) && tables[table as EntityTable] === type && rest.join('/') === id
 }
 
-function changed({ kind, field = 'name', value }: Lie, row: EntityRow): EntityRow {
+function changed({ kind, field = 'name', value }: Fault, row: EntityRow): EntityRow {
   if (kind === 'wrong-retirement') return { status: 'inactive' }
   if (value === undefined) {
     const before = row[field]

@@ -1,3 +1,4 @@
+import { type Fault, pick } from '../faults.ts'
 import { textStream } from '../metrics-body.ts'
 import { invalidCursor, invalidParameter, notFound, readLimit, readQuery } from '../refusal.ts'
 import { type RegistryView, type EntityTable, recordOf, recordsOf, shownRow, tables } from './state.ts'
@@ -99,8 +100,10 @@ function firstAfter(ids: readonly string[], cursor: string | undefined): number 
 
 /** How a snapshot is laid out, and where its deployments stand. */
 interface SnapshotForm {
-  readonly layout: 'plain' | 'data' | 'next_cursor'
-  readonly embedded: 'both' | 'array' | 'products'
+  /** `data` or `next_cursor`: that holds all, or names the cursor. */
+  readonly layout: string | undefined
+  /** `array` or `products`: there alone. */
+  readonly embedded: string | undefined
   readonly cursor: string
   readonly as_of: string
 }
@@ -136,15 +139,9 @@ interface FeedPosition {
   readonly pause: boolean
 }
 
-/** Departures of the feed that the document allows. */
-export interface FeedFaults {
-  readonly emptyPages?: boolean
-  readonly repeatedEvents?: boolean
-  readonly nullCursorAtTail?: boolean
-}
-
 /** What a page of the feed needs to know beside the registry itself. */
-interface FeedSettings extends FeedFaults {
+interface FeedSettings {
+  readonly faults: readonly Fault[]
   readonly seed: number
   readonly epoch: number
   readonly embed: boolean
@@ -184,17 +181,19 @@ export function feedPage(view: RegistryView, query: URLSearchParams, settings: F
   const { seq: since, pause } = readCursor(text, settings, view.seq)
   const cursor = (seq: number, paused: boolean): string =>
     writeCursor({ seed: settings.seed, epoch: settings.epoch, seq, pause: paused })
-  if (settings.emptyPages && !pause && since < view.seq) {
+  const has = (kind: Fault['kind']): boolean => pick(settings.faults, kind) !== undefined
+  const repeats = has('repeated-events')
+  if (has('empty-pages') && !pause && since < view.seq) {
     return { events: [], next_cursor: cursor(since, true), has_more: true }
   }
   const until = Math.min(since + limit, view.seq)
-  const first = settings.repeatedEvents ? Math.max(0, since - repeatedRows) : since
+  const first = repeats ? Math.max(0, since - repeatedRows) : since
   const all = eventsOf(view, view.store.audit.slice(first, until), settings.embed, (seq) => cursor(seq, false))
   const events = all.filter(({ entity_type, entity_id }) => !settings.loses(entity_type, entity_id))
   const last = events.at(-1)
-  if (settings.repeatedEvents && last) events.push(last)
+  if (repeats && last) events.push(last)
   const more = until < view.seq
-  return { events, next_cursor: !more && settings.nullCursorAtTail ? null : cursor(until, false), has_more: more }
+  return { events, next_cursor: !more && has('null-cursor') ? null : cursor(until, false), has_more: more }
 }
 
 function eventsOf(view: RegistryView, rows: readonly LogEntry[], embed: boolean, cursor: (seq: number) => string) {
