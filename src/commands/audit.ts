@@ -6,7 +6,6 @@ import { table } from '../words/table.ts'
 import { instantNow } from './context.ts'
 import { answering } from './spec.ts'
 
-/** `audit availability`: rule against observation. */
 export const auditAvailabilityCommand = answering({
   options: { '--paths LIST': 'endpoints, by comma, `*` as a glob', '--all': 'also list the rules that hold' },
   details: `An arrival is known where the provider tells computed_at, or where a top-up caught a point being late. A rule that more

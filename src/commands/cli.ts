@@ -5,10 +5,11 @@ import { NotWhereNamed } from '../query/refusal.ts'
 import { hint } from '../suggestion.ts'
 import { visible, visibleLines } from '../visible.ts'
 import { wrapped } from '../words/table.ts'
-import { leave } from './leave.ts'
-import { programVersion } from './program.ts'
+import { leave, programVersion } from './process.ts'
 import { type CommandEntry, type Deps, documentText, type ListedCommand, type Tell, type Typed } from './spec.ts'
 import { commandTable } from './table.ts'
+import { join } from 'node:path'
+import { temporaryFolder, writePrivate } from '../store/files.ts'
 
 /** The world of this process, but for what is said. */
 export function ownWorld(): Omit<Deps, 'stdout' | 'stderr' | 'live' | 'isTerminal' | 'signal'> {
@@ -106,7 +107,7 @@ export async function dispatch(argv: readonly string[], deps: Deps): Promise<num
   if (flags.includes('--help') || flags.includes('-h')) return deps.stdout(helpText(command))
   const typed = { ...parseCommand(command, rest), ...deps }
   if (command.asks !== true) return perform(command, typed)
-  const { withProvider } = await import('./on-demand.ts')
+  const { withProvider } = await import('./frame.ts')
   return withProvider(typed, async (own) => perform(command, own))
 }
 
@@ -114,11 +115,11 @@ export async function dispatch(argv: readonly string[], deps: Deps): Promise<num
 async function perform(command: ListedCommand, typed: Typed): Promise<number | void> {
   try {
     if (command.recorded !== true) return await answered(command, typed, () => undefined)
-    const { withHooks } = await import('./recorded.ts')
+    const { withHooks } = await import('./frame.ts')
     return await withHooks(command.name, typed, async (tell) => await answered(command, typed, tell))
   } catch (error) {
     if (exitCode(error) !== 1 && !(error instanceof NotWhereNamed)) throw error
-    const [{ explained }, { settingsOf }] = await Promise.all([import('./explained.ts'), import('./context.ts')])
+    const [{ explained }, { settingsOf }] = await Promise.all([import('./frame.ts'), import('./context.ts')])
     throw await explained(error, command.name, settingsOf(typed).data)
   }
 }
@@ -187,4 +188,36 @@ function wordsOf(error: unknown, { env }: Deps): string {
 function quietPipe(error: NodeJS.ErrnoException): void {
   if (error.code === 'EPIPE') process.exit(0)
   throw error
+}
+
+/** What a program says to a command. */
+interface Asking {
+  readonly folder: string
+  /** Ends that are answers, too, beside 0. */
+  readonly ends?: readonly number[]
+  readonly signal: AbortSignal
+  readonly sleep: Deps['sleep']
+}
+
+/** The document that a command prints with `--json`, for a program that asks it. */
+export async function askCommand<Document>(line: readonly string[], asking: Asking): Promise<Document> {
+  const said: string[] = []
+  const { sleep, signal } = asking
+  const silent = { stderr: () => undefined, live: () => undefined, isTerminal: false }
+  const deps = { ...ownWorld(), ...silent, stdout: (text: string) => void said.push(text), sleep, signal }
+  try {
+    await dispatch([...line, '--data', asking.folder, '--json'], deps)
+  } catch (error) {
+    if (said.length === 0 || asking.ends?.includes(exitCode(error)) !== true) throw error
+  }
+  return JSON.parse(said.join('')) as Document
+}
+
+/** The same about a query, which stands in a file while it is asked about. */
+export async function askAbout<Document>(line: readonly string[], query: string, asking: Asking): Promise<Document> {
+  const [name = '', ...options] = line
+  await using folder = await temporaryFolder()
+  const file = join(folder.path, 'query.sql')
+  await writePrivate(file, query)
+  return await askCommand([name, file, ...options], asking)
 }

@@ -98,11 +98,8 @@ async function valuesOf({ kind, flags }: { kind: Kind; flags: string }, text: st
   const head = name === 'list' ? text.slice(0, text.lastIndexOf(',') + 1) : ''
   const known = typeof words === 'string' ? await namesIn(words, longOf(flags), call) : words
   const taken = head.split(',')
-  const free = known.filter((word) => !taken.includes(word))
-  return fitting(
-    free.map((word) => `${head}${word}`),
-    text,
-  )
+  const free = known.flatMap((word) => (taken.includes(word) ? [] : [`${head}${word}`]))
+  return fitting(free, text)
 }
 
 /** Metrics or resources of the catalogue, or assets of the lake; none where that cannot be read. */
@@ -120,6 +117,4 @@ async function namesIn(what: Kind['words'] & string, option: string, call: Typed
   }
 }
 
-function fitting(words: Words, begun: string): Words {
-  return words.filter((word) => word.startsWith(begun))
-}
+const fitting = (words: Words, begun: string): Words => words.filter((word) => word.startsWith(begun))

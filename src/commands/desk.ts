@@ -13,7 +13,7 @@ import { realDisk } from '../store/disk.ts'
 import { formatDuration } from '../time.ts'
 import type { Beginning, DoorQuestion, MadeAnswer } from './answering.ts'
 import { keylessOf } from './hooks.ts'
-import { beforeLeaving } from './leave.ts'
+import { beforeLeaving } from './process.ts'
 import { memoryBound } from './query.ts'
 import type { Call } from './spec.ts'
 

@@ -4,14 +4,13 @@ import type { Tool } from '../door/tools.ts'
 import type { ToolHead } from './answering.ts'
 import { readContext } from './context.ts'
 import { type Answers, deskOptions, openAnswers } from './desk.ts'
-import { standingNow } from './shows.ts'
+import { standingNow } from './status.ts'
 import { check } from '../report/status.ts'
 import { type Call, talking } from './spec.ts'
-import { programVersion } from './program.ts'
+import { programVersion } from './process.ts'
 import { withScratch } from './query.ts'
 import { untilStopped } from './world.ts'
 
-/** `mcp`: the lake for agents, over standard input and output. */
 export const mcpCommand = talking({
   options: deskOptions('60s'),
   details: [

@@ -30,9 +30,7 @@ export function parseCommand<Table extends OptionTable>(
   return { args: command.args, options: command.opts<Input<Table>['options']>() }
 }
 
-function takesNothing(flags: string): boolean {
-  return !/[A-Z]/.test(flags)
-}
+const takesNothing = (flags: string): boolean => !/[A-Z]/.test(flags)
 
 /** What `--help` prints: the same table. */
 export function helpText(spec: ListedCommand): string {

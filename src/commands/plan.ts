@@ -18,7 +18,6 @@ const planOptions = {
   '--offline': "plan by the provider's metadata that the lake holds, and ask nobody",
 } as const
 
-/** `plan`: what a fetch would ask. */
 export const planCommand = answering({
   options: {
     ...planOptions,
@@ -54,12 +53,8 @@ export async function answerPlan(call: Call<typeof planOptions>): Promise<Comman
   const effective = settings.effective.map((one) => [one.name, one.value, one.origin])
   if (verbose) stderr(table(['setting', 'value', 'from'], effective))
   if (offline) stderr('note: --offline: planned by the metadata that the lake holds; nobody was asked\n')
-  const document = {
-    ...plan.totals,
-    not_asked: plan.blocked.length,
-    metadata: { ...metadata, offline },
-    ...(requests && { asks: listed(plan) }),
-  }
+  const beside = { not_asked: plan.blocked.length, metadata: { ...metadata, offline } }
+  const document = { ...plan.totals, ...beside, ...(requests && { asks: listed(plan) }) }
   const { paths, asked } = metadata
   const words = (): string => {
     for (const note of notesOn(plan, most)) stderr(`note: ${note}\n`)
@@ -79,11 +74,9 @@ function requestTable({ asks }: Plan): string {
 }
 
 function inWords({ totals, blocked }: Plan, metadata: string): string {
-  const counts = (['series', 'windows', 'requests', 'credits'] as const).map(
-    (one) => [one, whole(totals[one])] as const,
-  )
+  const { series, windows, requests, credits } = totals
   const rows: readonly LabelledRow[] = [
-    ...counts,
+    ...Object.entries({ series, windows, requests, credits }).map(([one, n]) => [one, whole(n)] as const),
     ['points', `about ${whole(totals.points)}`],
     ['bytes', `about ${bytes(totals.bytes)}`],
     ['duration', `about ${span(totals.seconds)}`],
@@ -95,11 +88,8 @@ function inWords({ totals, blocked }: Plan, metadata: string): string {
 
 function notesOn({ totals, blocked, notes }: Plan, most: number | undefined): string[] {
   const cut = most !== undefined && most < totals.requests
-  return [
-    ...new Set(blocked.map(({ reason }) => reason)),
-    ...(cut ? [`--max-requests ${most} stops after ${most} of ${totals.requests} requests`] : []),
-    ...notes,
-  ]
+  const early = cut ? [`--max-requests ${most} stops after ${most} of ${totals.requests} requests`] : []
+  return [...new Set(blocked.map(({ reason }) => reason)), ...early, ...notes]
 }
 
 /** The requests as scripts read them. */

@@ -25,18 +25,10 @@ export interface SandboxWorld {
 }
 
 /** Has a sandbox answer while the work lasts, which is told how to reach it. */
-export async function withSandbox<T>(
-  world: SandboxWorld,
-  { now, sleep }: Deps,
-  work: (env: Deps['env']) => Promise<T>,
-): Promise<T> {
-  const sandbox = createSandbox({
-    ...world,
-    ...apiKeys,
-    catalogue: loadCatalogue(),
-    now: runningClock(now, null, 1),
-    sleep,
-  })
+export async function withSandbox<T>(world: SandboxWorld, deps: Deps, work: (env: Deps['env']) => Promise<T>) {
+  const { sleep } = deps
+  const now = runningClock(deps.now, null, 1)
+  const sandbox = createSandbox({ ...world, ...apiKeys, catalogue: loadCatalogue(), now, sleep })
   await using served = await serve(sandbox, { port: 0, grace: () => sleep(500) })
   const named = Object.entries(addressesOf(served.url)).map(([name, text]) => [`PITLAKE_${name.toUpperCase()}`, text])
   return await work(Object.fromEntries(named) as Deps['env'])
@@ -51,7 +43,6 @@ function addressesOf(url: string) {
 const port = kinds.number('a port, 0 to 65535', (n) => Number.isInteger(n) && n >= 0 && n <= 65_535)
 const speeds = kinds.number('a number, 0 or more', (n) => Number.isFinite(n) && n >= 0)
 
-/** `sandbox`: serves the local provider until it is told to stop. */
 export const sandboxCommand = talking({
   options: {
     '--port N': ['port to listen on; 0 takes a free one', port, '0'],
@@ -101,12 +92,8 @@ export const sandboxCommand = talking({
       faults: [...(faults === undefined ? [] : faultsOfFile(call, faults)), ...fault.map(parseFault)],
     })
     const served = await serve(sandbox, { port, grace: () => sleep(500) })
-    const line = {
-      ...addressesOf(served.url),
-      seed: shown.seed,
-      now: formatInstant(Math.floor(now())),
-      port: served.port,
-    }
+    const at = formatInstant(Math.floor(now()))
+    const line = { ...addressesOf(served.url), seed: shown.seed, now: at, port: served.port }
     stdout(`${JSON.stringify(line)}\n`)
     await untilStopped(call)
     await served.close()

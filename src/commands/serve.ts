@@ -5,11 +5,10 @@ import { usage } from '../errors.ts'
 import { readContext } from './context.ts'
 import { type Answers, deskOptions, openAnswers } from './desk.ts'
 import { withScratch } from './query.ts'
-import { showsOf } from './shows.ts'
+import { showsOf } from './status.ts'
 import { talking } from './spec.ts'
 import { untilStopped } from './world.ts'
 
-/** `serve`: the lake for whatever speaks HTTP. */
 export const serveCommand = talking({
   options: {
     '--listen ADDRESS': 'where: 127.0.0.1:8460; elsewhere than on this machine PITLAKE_TOKEN must be set',

@@ -186,9 +186,7 @@ export function optionRows(table: OptionTable): readonly OptionRow[] {
 }
 
 /** The long name of an option: `--out`. */
-export function longOf(flags: string): string {
-  return /--[a-z-]+/.exec(flags)?.[0] ?? flags
-}
+export const longOf = (flags: string): string => /--[a-z-]+/.exec(flags)?.[0] ?? flags
 
 /** One JSON document on stdout; whole numbers beyond 2^53 are texts. */
 export function documentText(value: unknown): string {

@@ -20,14 +20,13 @@ import {
   withLimit,
   withScratch,
 } from './query.ts'
-import { beforeLeaving } from './leave.ts'
-import { readGiven } from './given.ts'
+import { beforeLeaving } from './process.ts'
+import { readGiven } from './context.ts'
 import { talking, type Typed } from './spec.ts'
 import { existsSync } from 'node:fs'
 import { gridOptions, panelOptions } from '../query/options.ts'
 import { type Decisions, panelSpec, panelSql } from '../query/panel.ts'
 
-/** `sql`: one query, a script, or a session at a prompt. */
 export const sqlCommand = talking({
   args: { '[query]': 'the query; without it and -f a session, or the script on standard input' },
   options: {
@@ -75,7 +74,7 @@ export async function writeAnswer(call: Querying, asked: AskedQuestion): Promise
       using engine = await openQuery(folder, { ...sessionOptions(call), query: 'sql' in asked ? asked.sql : '' })
       const { ready, by, notes, doubts } = await judgeQuestion(asked, engine, run)
       tell(notes)
-      const written = await put({ engine, ready, options: { ...output, by }, deps: run }, output.out, target)
+      const written = await put({ engine, ready, options: { ...output, by }, deps: run }, target, output.out)
       if (written.more)
         call.stderr(`the first ${written.rows} rows; --rows 0 shows all, --format and --out write all\n`)
       tell(await doubts(written))
@@ -83,11 +82,7 @@ export async function writeAnswer(call: Querying, asked: AskedQuestion): Promise
   )
 }
 
-async function put(
-  answer: ResultWriting,
-  out: string | undefined,
-  target: OutFile | undefined,
-): Promise<WrittenResult> {
+async function put(answer: ResultWriting, target: OutFile | undefined, out?: string): Promise<WrittenResult> {
   const sink = standardOutput()
   if (target === undefined) return await writeTo(answer, sink)
   const written = await writeFile(answer, target, out ?? target.path)
@@ -112,7 +107,6 @@ async function session(call: Querying, history = join(homedir(), '.pitlake_histo
 
 const describedOptions = { ...gridOptions, ...panelOptions }
 
-/** `panel`: decisions × metrics, one column each. */
 export const panelCommand = talking({
   options: {
     '--decisions FILE':
@@ -129,11 +123,8 @@ export const panelCommand = talking({
   run: async (call) => {
     const { decisions, explain } = call.options
     const given = givenOptions(describedOptions, call.options)
-    const panel = panelSpec(
-      given,
-      'terminal',
-      decisions === undefined ? undefined : decisionsIn(resolve(call.cwd, decisions)),
-    )
+    const file = decisions === undefined ? undefined : decisionsIn(resolve(call.cwd, decisions))
+    const panel = panelSpec(given, 'terminal', file)
     const sql = panelSql(panel)
     if (explain) return call.stdout(`${sql.decisions};\n${sql.query};\n`)
     await writeAnswer(call, { panel })

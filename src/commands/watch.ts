@@ -14,13 +14,12 @@ import { watch, type WatchDeps, type WatchEvent } from '../watch/watch.ts'
 import { whole } from '../words/figures.ts'
 import { instantNow, readContext, selectionOptions, selectionsOf } from './context.ts'
 import { openHooks, type OpenHooks } from './hooks.ts'
-import { hasHooks } from './recorded.ts'
+import { hasHooks } from './frame.ts'
 import { destinationNamed } from './copies.ts'
-import { showsOf } from './shows.ts'
+import { showsOf } from './status.ts'
 import { type Call, type Deps, talking } from './spec.ts'
 import { besideWorld, lakeWorld, noProvider, openedLake, spareHeap } from './world.ts'
 
-/** `watch`: keeps the lake fresh. */
 export const watchCommand = talking({
   asks: true,
   options: {

@@ -96,3 +96,9 @@ export function several(count: number, one: string, many = `${one}s`): string {
 export function filesInWords({ files, bytes: size }: { readonly files: number; readonly bytes: number }): string {
   return `${several(files, 'file')}, ${bytes(size)}`
 }
+
+/** `3 changed, 1,200 null filled` of counts by name; what there is none of is left out. */
+export function counted(counts: Readonly<Record<string, number>>): string {
+  const some = Object.entries(counts).filter(([, count]) => count > 0)
+  return some.map(([name, count]) => `${whole(count)} ${name.replaceAll('_', ' ')}`).join(', ')
+}
