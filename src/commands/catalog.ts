@@ -14,14 +14,13 @@ import { formatDuration, formatInstant, type Interval, intervals, unshownInterva
 import { dbtSources } from '../views/dbt.ts'
 import { kinds } from '../kinds.ts'
 import { checkedCatalogue, readContext, readGiven, settingsOf } from './context.ts'
-import { labelled, type LabelledRow, table } from '../words/table.ts'
+import { labelled, type LabelledRow, several, table } from '../words/figures.ts'
 import { answering, type Call, type CommandContext, documentText, talking } from './spec.ts'
 import { existsSync } from 'node:fs'
 import { readListing } from '../catalog/listing.ts'
 import { loadCatalogue } from '../catalog/load.ts'
 import type { Drift } from '../catalog/drift.ts'
 import { findDrift } from '../metrics/drift.ts'
-import { several } from '../words/figures.ts'
 import { besideWorld } from './world.ts'
 
 const listOptions = {
@@ -177,7 +176,6 @@ function indented(rows: readonly LabelledRow[]): string {
   return labelled(inside, 15)
 }
 
-/** A registry resource as people read it. */
 function describeResource(resource: Resource): string {
   const fields = Object.entries(resource.fields).map(([name, { keys, values, open, to, kind }]) => {
     const under = keys.length === 1 && keys[0] === name ? '' : `, found under ${keys.join(' or ')}`

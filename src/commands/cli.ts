@@ -4,9 +4,18 @@ import { refusalIn } from '../door/refusal.ts'
 import { NotWhereNamed } from '../query/refusal.ts'
 import { hint } from '../suggestion.ts'
 import { visible, visibleLines } from '../visible.ts'
-import { wrapped } from '../words/table.ts'
+import { wrapped } from '../words/figures.ts'
 import { leave, programVersion } from './process.ts'
-import { type CommandEntry, type Deps, documentText, type ListedCommand, type Tell, type Typed } from './spec.ts'
+import {
+  type CommandEntry,
+  type Deps,
+  documentText,
+  helpText,
+  type ListedCommand,
+  parseCommand,
+  type Tell,
+  type Typed,
+} from './spec.ts'
 import { commandTable } from './table.ts'
 import { join } from 'node:path'
 import { temporaryFolder, writePrivate } from '../store/files.ts'
@@ -101,7 +110,6 @@ export async function dispatch(argv: readonly string[], deps: Deps): Promise<num
   }
   const entry = findEntry(first, second)
   const rest = argv.slice(entry.name.split(' ').length)
-  const { parseCommand, helpText } = await import('./parse.ts')
   const command = await entry.load()
   const flags = rest.slice(0, rest.includes('--') ? rest.indexOf('--') : rest.length)
   if (flags.includes('--help') || flags.includes('-h')) return deps.stdout(helpText(command))
@@ -111,7 +119,6 @@ export async function dispatch(argv: readonly string[], deps: Deps): Promise<num
   return withProvider(typed, async (own) => perform(command, own))
 }
 
-/** Has a command do its work and says what it answers. */
 async function perform(command: ListedCommand, typed: Typed): Promise<number | void> {
   try {
     if (command.recorded !== true) return await answered(command, typed, () => undefined)
@@ -190,7 +197,6 @@ function quietPipe(error: NodeJS.ErrnoException): void {
   throw error
 }
 
-/** What a program says to a command. */
 interface Asking {
   readonly folder: string
   /** Ends that are answers, too, beside 0. */

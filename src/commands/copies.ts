@@ -3,8 +3,7 @@ import { publish, type PublishSummary } from '../publish/publish.ts'
 import { destinationOf } from '../publish/s3.ts'
 import type { Destination, Web } from '../publish/destination.ts'
 import { type PublishedVacuum, vacuumPublished } from '../publish/vacuum.ts'
-import { bytes, filesInWords, several } from '../words/figures.ts'
-import { table } from '../words/table.ts'
+import { bytes, filesInWords, several, table } from '../words/figures.ts'
 import { realDisk } from '../store/disk.ts'
 import { formatDuration } from '../time.ts'
 import { answering, type Call, type CommandAnswer, type Deps, showLive } from './spec.ts'
@@ -105,7 +104,6 @@ async function brought(
   return { document: pulled, words: () => `${data} ${how.own ? restored(pulled) : mirrored(pulled)}\n` }
 }
 
-/** How many files have come. */
 function fileProgress(deps: Deps): CopyDeps['onFile'] & object {
   return (done, of) => showLive(deps, done === of ? '' : `${done} of ${of} files`)
 }

@@ -10,10 +10,6 @@ import { refuseMirror } from '../store/marker.ts'
 import { givenKeys } from '../config/settings.ts'
 import { readContext } from './context.ts'
 import { fetchCommand } from './fetch.ts'
-import { parseCommand } from './parse.ts'
-import { answerPlan, planCommand } from './plan.ts'
-import { bytes, whole } from '../words/figures.ts'
-import { registrySyncCommand } from './registry.ts'
 import {
   type AnsweringSpec,
   type Call,
@@ -21,14 +17,17 @@ import {
   type Deps,
   documentText,
   type OptionTable,
+  parseCommand,
   talking,
 } from './spec.ts'
+import { answerPlan, planCommand } from './plan.ts'
+import { bytes, whole } from '../words/figures.ts'
+import { registrySyncCommand } from './registry.ts'
 import { statusCommand } from './status.ts'
 import { vacuumCommand } from './upkeep.ts'
 import { usualBudget, verifyCommand } from './verify.ts'
 import { lakeWorld, noProvider, providersOf, requireLake } from './world.ts'
 
-/** What became of one step. */
 interface StepEnd {
   readonly code: number
   /** One line without the step's name. */
@@ -37,7 +36,6 @@ interface StepEnd {
   readonly report: unknown
 }
 
-/** What the steps work with. */
 interface Day {
   readonly call: Call
   readonly dry: boolean

@@ -56,7 +56,6 @@ const program = fileURLToPath(new URL(url.endsWith('.ts') ? './answering.ts' : '
 /** What is answered: as it is shown at a path, or what a tool gives. */
 type DoorAnswer = Shown | Awaited<ReturnType<Tool['call']>>
 
-/** What a process of answers is started with. */
 interface Starting extends Beginning {
   /** A folder in which each has one of its own, gone with it; what it hands over is brought up here. */
   readonly scratch: string

@@ -3,8 +3,7 @@ import { beginsInWords, type IngestSummary, verdict } from '../metrics/tally.ts'
 import { boundingOptions, instantNow, isVerbose, selectionOptions, selectionsOf } from './context.ts'
 import { answering, type Deps } from './spec.ts'
 import { askingWorld } from './world.ts'
-import { bytes, span, whole } from '../words/figures.ts'
-import { labelled } from '../words/table.ts'
+import { bytes, labelled, span, whole } from '../words/figures.ts'
 import { describeSkew } from '../net/skew.ts'
 import type { IngestEvent } from '../metrics/run.ts'
 
@@ -67,7 +66,7 @@ export function fetchProgress(
   deps: Pick<Deps, 'now' | 'stderr' | 'live' | 'isTerminal'>,
   verbose: boolean,
 ): { readonly onEvent: (event: IngestEvent) => void; readonly end: () => void } {
-  const count = new Count(deps.now)
+  const count = counting(deps.now)
   let shownAt = deps.now()
   let live = false
   const say = (line: string): void => {
@@ -96,69 +95,46 @@ export function fetchProgress(
 }
 
 /** What is behind, what lies ahead. */
-class Count {
-  readonly #now: () => number
-  readonly #left = new Map<string, number>()
-  #series = 0
-  #asks = 0
-  #settled = 0
-  #points = 0
-  #requests = 0
-  #credits = 0
-  #begun = 0
-  readonly #sent: number[] = []
-  readonly #settledAt: number[] = []
-
-  constructor(now: () => number) {
-    this.#now = now
-  }
-
-  add(event: IngestEvent): void {
+function counting(now: () => number) {
+  const left = new Map<string, number>()
+  const [sentAt, settledAt]: [number[], number[]] = [[], []]
+  let [series, asks, points, requests, credits, begun] = [0, 0, 0, 0, 0, 0]
+  const add = (event: IngestEvent): void => {
     if (event.kind === 'planned') {
-      for (const { series } of event.plan.asks) this.#left.set(series.id, (this.#left.get(series.id) ?? 0) + 1)
-      this.#series = this.#left.size
-      this.#asks = event.plan.asks.length
-      this.#begun = this.#now()
+      for (const ask of event.plan.asks) left.set(ask.series.id, (left.get(ask.series.id) ?? 0) + 1)
+      ;[series, asks, begun] = [left.size, event.plan.asks.length, now()]
     } else if (event.kind === 'settled') {
-      this.#settled++
-      this.#settledAt.push(this.#now())
-      const left = (this.#left.get(event.ask.series.id) ?? 1) - 1
-      if (left > 0) this.#left.set(event.ask.series.id, left)
-      else this.#left.delete(event.ask.series.id)
-    } else if (event.kind === 'committed') this.#points += event.points
-    else if (event.kind === 'answered') this.#credits += event.ask.credits
+      settledAt.push(now())
+      const { id } = event.ask.series
+      const more = (left.get(id) ?? 1) - 1
+      if (more > 0) left.set(id, more)
+      else left.delete(id)
+    } else if (event.kind === 'committed') points += event.points
+    else if (event.kind === 'answered') credits += event.ask.credits
     else if (event.kind === 'asking' && event.event.kind === 'sent') {
-      this.#requests = event.event.sent
-      this.#sent.push(this.#now())
+      requests = event.event.sent
+      sentAt.push(now())
     }
   }
-
-  line(what: string): string {
-    const parts = [
-      `${whole(this.#series - this.#left.size)}/${whole(this.#series)} series`,
-      `${whole(this.#points)} points`,
-      `${whole(this.#requests)} requests, ${Math.round(this.#rate())}/min`,
-      `${whole(this.#credits)} credits`,
-      this.#ahead(),
-      what,
-    ]
-    return parts.filter((part) => part !== '').join('  ')
-  }
-
   /** Requests a minute over the last minute, or since the beginning while that is shorter. */
-  #rate(): number {
-    const within = Math.min(minuteMs, Math.max(1_000, this.#now() - this.#begun))
-    return (countSince(this.#sent, this.#now() - minuteMs + 1) * minuteMs) / within
+  const rate = (): number => {
+    const within = Math.min(minuteMs, Math.max(1_000, now() - begun))
+    return (countSince(sentAt, now() - minuteMs + 1) * minuteMs) / within
   }
-
-  #ahead(): string {
-    if (this.#settled === 0 || this.#settled >= this.#asks) return ''
+  const ahead = (): string[] => {
+    if (settledAt.length === 0 || settledAt.length >= asks) return []
     // What was settled lately tells the pace that holds now, which may have changed since the beginning.
-    const few = this.#settledAt.at(-fewSettled) ?? this.#begun
-    const from = Math.max(this.#begun, Math.min(this.#now() - paceMs, few))
-    const each = (this.#now() - from) / 1000 / Math.max(1, countSince(this.#settledAt, from))
-    return `about ${span(each * (this.#asks - this.#settled))} left`
+    const few = settledAt.at(-fewSettled) ?? begun
+    const from = Math.max(begun, Math.min(now() - paceMs, few))
+    const each = (now() - from) / 1000 / Math.max(1, countSince(settledAt, from))
+    return [`about ${span(each * (asks - settledAt.length))} left`]
   }
+  const line = (what: string): string => {
+    const done = `${whole(series - left.size)}/${whole(series)} series`
+    const asked = `${whole(requests)} requests, ${Math.round(rate())}/min`
+    return [done, `${whole(points)} points`, asked, `${whole(credits)} credits`, ...ahead(), what].join('  ')
+  }
+  return { add, line }
 }
 
 /** How many of these ascending instants are not before another. */
@@ -194,7 +170,6 @@ function reasons(blocked: readonly { readonly reason: string }[]): string {
   return all.length > 3 ? `${all.slice(0, 3).join('; ')}; and ${all.length - 3} more` : all.join('; ')
 }
 
-/** What only a verbose run shows. */
 function detail(event: IngestEvent): string[] {
   if (event.kind === 'asking' && event.event.kind === 'answered') {
     const { id, attempt, outcome, perMinute } = event.event

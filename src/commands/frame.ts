@@ -37,20 +37,15 @@ async function worldFor(call: Typed): Promise<SandboxWorld | undefined> {
   if (providerVariables.some((name) => (call.env[name] ?? '').trim() !== '')) return undefined
   const { data, metrics, registry } = settingsOf(call)
   if (metrics.url !== null || registry.url !== null || !isBegun(data)) return undefined
-  return readWorld(data, call)
-}
-
-/** A lake that cannot be read says so to the command itself. */
-async function readWorld(data: string, deps: Deps): Promise<SandboxWorld | undefined> {
   try {
     using ledger = await Ledger.openToRead(data)
     const { provider } = ledger.head()
-    if (provider?.synthetic !== true) return undefined
-    const names = [provider.metrics, provider.registry].filter((name) => name !== undefined)
-    const seed = /^sandbox:(\d+)$/.exec(names[0] ?? '')?.[1]
-    if (seed === undefined || new Set(names).size > 1) return undefined
-    return { seed: Number(seed), scale: await scaleOf(ledger, deps) }
+    const names = new Set([provider?.metrics, provider?.registry].filter((name) => name !== undefined))
+    const seed = /^sandbox:(\d+)$/.exec([...names][0] ?? '')?.[1]
+    if (provider?.synthetic !== true || seed === undefined || names.size > 1) return undefined
+    return { seed: Number(seed), scale: await scaleOf(ledger, call) }
   } catch (error) {
+    // A lake that cannot be read says so to the command itself.
     if (error instanceof LakeError) return undefined
     throw error
   }

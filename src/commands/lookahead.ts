@@ -83,7 +83,6 @@ const outcome = {
   next: 'use the pit joins, or join on available_at; docs/trust.md shows how, then run pitlake lookahead again',
 } as const
 
-/** A query as it was written, and the variables that are set for it. */
 interface Given {
   readonly text: string
   readonly set: StampNote['variables']

@@ -13,15 +13,13 @@ import { untilStopped } from './world.ts'
 
 export const mcpCommand = talking({
   options: deskOptions('60s'),
-  details: [
-    'Tools: metrics, describe, query, panel, universe, lookahead, status; the pages of docs/ are resources. An instant is',
-    'mandatory where data are told: as_of, or ts in the decisions. One SELECT is answered, over the views and macros of the',
-    'lake and no files; nothing is written. Every answer names the version and digest of the lake, and with show_sql the SQL',
-    'that ran; it comes as text and as an object (structuredContent), at most 20,000 bytes a page.',
-    '',
-    'It ends when standard input does. In the configuration of an agent:',
-    '  {"mcpServers": {"pitlake": {"command": "npx", "args": ["pitlake", "mcp", "--data", "/path/to/data"]}}}',
-  ].join('\n'),
+  details: `Tools: metrics, describe, query, panel, universe, lookahead, status; the pages of docs/ are resources. An instant is
+mandatory where data are told: as_of, or ts in the decisions. One SELECT is answered, over the views and macros of the
+lake and no files; nothing is written. Every answer names the version and digest of the lake, and with show_sql the SQL
+that ran; it comes as text and as an object (structuredContent), at most 20,000 bytes a page.
+
+It ends when standard input does. In the configuration of an agent:
+  {"mcpServers": {"pitlake": {"command": "npx", "args": ["pitlake", "mcp", "--data", "/path/to/data"]}}}`,
   run: async (typed) => {
     const call = await readContext(typed)
     const { settings, signal: stopped, stderr } = call

@@ -5,8 +5,7 @@ import { preparePlan } from '../metrics/prepare.ts'
 import { formatDate, formatInstant, type Instant } from '../time.ts'
 import { type DueBy, type NextPoint, nextPoints, registryDue } from '../watch/due.ts'
 import { lagsNow, lakeNow } from '../watch/lake.ts'
-import { bytes, span, whole } from '../words/figures.ts'
-import { labelled, type LabelledRow, table, wrapped } from '../words/table.ts'
+import { bytes, labelled, type LabelledRow, span, table, whole, wrapped } from '../words/figures.ts'
 import { boundingOptions, instantNow, selectionOptions, selectionsOf } from './context.ts'
 import { answering, type Call, type CommandAnswer } from './spec.ts'
 import { besideWorld, lakeWorld } from './world.ts'
@@ -92,7 +91,6 @@ function notesOn({ totals, blocked, notes }: Plan, most: number | undefined): st
   return [...new Set(blocked.map(({ reason }) => reason)), ...early, ...notes]
 }
 
-/** The requests as scripts read them. */
 function listed({ asks }: Plan): readonly object[] {
   return asks.map(({ series, window, points, credits }) => {
     return { series: series.id, since: window?.since ?? null, until: window?.until ?? null, points, credits }
@@ -156,7 +154,6 @@ function dueInWords(points: readonly NextPoint[], registry: Instant | null, at: 
 
 const short = (instant: Instant): string => `${formatInstant(instant).slice(0, 16).replace('T', ' ')}Z`
 
-/** An instant, and how far away it is. */
 function when(due: Instant, at: Instant): string {
   const after = due - at
   const away = after < 0 ? `${span(-after)} ago` : after === 0 ? 'now' : `in ${span(after)}`

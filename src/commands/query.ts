@@ -100,7 +100,6 @@ function settingOf(text: string): VariableValue {
   return /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/.test(text) && String(number) === text ? number : text
 }
 
-/** How the result is to be written. */
 interface Output extends WriteOptions {
   readonly out: string | undefined
 }
@@ -114,18 +113,11 @@ export function outputOf({ options, cwd }: Querying): Output {
   if (compat && chosen !== 'parquet') throw usage('--compat', { expected: '--format parquet', got: chosen })
   if (safe && chosen !== 'csv') throw usage('--safe-csv', { expected: '--format csv', got: chosen })
   const binary = chosen === 'arrow' || chosen === 'parquet'
-  if (binary && out === undefined && process.stdout.isTTY) {
+  if (binary && out === undefined && process.stdout.isTTY)
     throw usage(`--format ${chosen}`, { expected: '--out FILE', got: 'a terminal to write to' })
-  }
   const width = options.width ?? process.stdout.columns
-  return {
-    format: chosen,
-    compat,
-    safe,
-    out: out === undefined ? undefined : resolve(cwd, out),
-    width: width >= 20 ? width : 80,
-    rows: options.rows || Infinity,
-  }
+  const path = out === undefined ? undefined : resolve(cwd, out)
+  return { format: chosen, compat, safe, out: path, width: width >= 20 ? width : 80, rows: options.rows || Infinity }
 }
 
 /** A name that asks for no format would be written as a table that is cut. */

@@ -12,8 +12,7 @@ import { registryState } from '../registry/state.ts'
 import { isBegun } from '../store/begin.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { isVerbose } from './context.ts'
-import { counted, span, whole } from '../words/figures.ts'
-import { cut, labelled, table } from '../words/table.ts'
+import { counted, cut, labelled, span, table, whole } from '../words/figures.ts'
 import { answering, type Call, type CommandAnswer, type Typed } from './spec.ts'
 import { askingWorld, besideWorld, spareHeap } from './world.ts'
 import { kinds } from '../kinds.ts'
@@ -68,7 +67,6 @@ export const registryStatusCommand = answering({
 /** What only a job is told. */
 export const noJob = { acceptShrink: false, maxRequests: null, providerMoved: false } as const
 
-/** Has a job done with the real world behind it. */
 async function asked(
   call: Call<typeof jobOptions>,
   job: string,
@@ -221,7 +219,6 @@ async function looked(call: Call, resource: Resource, what: { id: string } | { f
   throw verdictOf(endedBy(got)) ?? new LakeError('unexpected', { subject: got.words })
 }
 
-/** The lake in the folder; null where none was begun. */
 async function heldLake({ settings: { data } }: Call): Promise<Ledger | null> {
   return isBegun(data) ? await Ledger.openToRead(data) : null
 }

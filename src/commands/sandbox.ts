@@ -59,22 +59,20 @@ export const sandboxCommand = talking({
     '--limit SPEC': { about: 'the limits of one API, see below', repeatable: true },
     '--control': 'answer /control: change clock, limits and faults while it runs',
   },
-  details: [
-    'Prints one JSON line with addresses and keys once it listens; ends on SIGINT or SIGTERM.',
-    '',
-    `Limits, written ${limitSyntax}.`,
-    'Example: --limit metrics=fixed:600/60s,headers=seconds --limit registry=sliding:60/60s,daily=1000,snapshots=4',
-    'Limits count real seconds, whatever --speed says; a refused request is not counted.',
-    '',
-    `Dialects, what \`doctor --provider\` finds: ${dialectSyntax}.`,
-    'Example: --dialect query:s=start --dialect query:u=end --dialect timestamp=interval_end',
-    '',
-    describeFaults(),
-    'Example: --fault status-500@indicators/*:first=2 --fault rewrite:t=2024-03-01,v=101,from=2024-03-10',
-    '',
-    'Control (only with --control): GET /control, GET /control/requests,',
-    'POST /control {"faults": […], "now": TIME, "advance": DURATION, "limits": [SPEC, …]}.',
-  ].join('\n'),
+  details: `Prints one JSON line with addresses and keys once it listens; ends on SIGINT or SIGTERM.
+
+Limits, written ${limitSyntax}.
+Example: --limit metrics=fixed:600/60s,headers=seconds --limit registry=sliding:60/60s,daily=1000,snapshots=4
+Limits count real seconds, whatever --speed says; a refused request is not counted.
+
+Dialects, what \`doctor --provider\` finds: ${dialectSyntax}.
+Example: --dialect query:s=start --dialect query:u=end --dialect timestamp=interval_end
+
+${describeFaults()}
+Example: --fault status-500@indicators/*:first=2 --fault rewrite:t=2024-03-01,v=101,from=2024-03-10
+
+Control (only with --control): GET /control, GET /control/requests,
+POST /control {"faults": […], "now": TIME, "advance": DURATION, "limits": [SPEC, …]}.`,
   run: async (call) => {
     const { options, now: real, sleep, stdout } = call
     const { port, speed, now: start = null, dialect, limit, fault, faults, registryScale: scale, ...shown } = options

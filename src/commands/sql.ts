@@ -34,13 +34,11 @@ export const sqlCommand = talking({
     ...queryOptions,
     '--history FILE': 'where a session keeps what was typed (default: ~/.pitlake_history)',
   },
-  details: [
-    'The lake is open for reading: temporary tables are allowed, writing and files outside the lake are not.',
-    'Only tables are cut (--rows); every other format holds the whole result, without loss.',
-    '',
-    'Example: pitlake sql --as-of 2024-06-01 "SELECT * FROM points WHERE asset = \'BTC\' ORDER BY t DESC LIMIT 5"',
-    'Example: pitlake sql -f query.sql --out result.parquet',
-  ].join('\n'),
+  details: `The lake is open for reading: temporary tables are allowed, writing and files outside the lake are not.
+Only tables are cut (--rows); every other format holds the whole result, without loss.
+
+Example: pitlake sql --as-of 2024-06-01 "SELECT * FROM points WHERE asset = 'BTC' ORDER BY t DESC LIMIT 5"
+Example: pitlake sql -f query.sql --out result.parquet`,
   run: async (call) => {
     const sql = await scriptOf(call, call.args[0], call.options.file)
     await (sql === undefined ? session(call, call.options.history) : writeAnswer(call, { sql }))
@@ -115,11 +113,9 @@ export const panelCommand = talking({
     '--explain': 'print the SQL instead of running it',
     ...queryOptions,
   },
-  details: [
-    'A zone-less ts is UTC. Each decision comes back once, in the order of the file.',
-    '',
-    "Example: pitlake panel --calendar 2024-01-01,2024-07-01,1d --assets BTC,ETH --metrics 'supply/current_pit' --out panel.parquet",
-  ].join('\n'),
+  details: `A zone-less ts is UTC. Each decision comes back once, in the order of the file.
+
+Example: pitlake panel --calendar 2024-01-01,2024-07-01,1d --assets BTC,ETH --metrics 'supply/current_pit' --out panel.parquet`,
   run: async (call) => {
     const { decisions, explain } = call.options
     const given = givenOptions(describedOptions, call.options)
@@ -131,7 +127,6 @@ export const panelCommand = talking({
   },
 })
 
-/** The file of the decisions. */
 function decisionsIn(path: string): Decisions {
   if (!existsSync(path)) throw usage('--decisions', { expected: 'a CSV or Parquet file', got: `no file ${path}` })
   return { kind: 'file', path }

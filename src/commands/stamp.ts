@@ -57,7 +57,6 @@ export const replayCommand = answering({
   },
 })
 
-/** How many rows there are, and what they rest on. */
 function rowsOf({ rows, assumes = [] }: StampNote): string {
   const given = givenThat(assumes, rows)
   return given === '' ? `${rows} rows` : `${rows} rows (${given})`

@@ -10,8 +10,19 @@ import { Ledger } from '../ledger/ledger.ts'
 import { inLake, places } from '../store/layout.ts'
 import { putOut } from '../store/output.ts'
 import { statusPage } from '../report/page/page.ts'
-import { brief, bytes, counted, moment, percent, several, span, whole } from '../words/figures.ts'
-import { labelled, type LabelledRow, wrapped } from '../words/table.ts'
+import {
+  brief,
+  bytes,
+  counted,
+  labelled,
+  type LabelledRow,
+  moment,
+  percent,
+  several,
+  span,
+  whole,
+  wrapped,
+} from '../words/figures.ts'
 import { kinds } from '../kinds.ts'
 import { listen, listenAt, type Shown, type Shows } from '../door/listen.ts'
 import { instantNow } from './context.ts'

@@ -14,7 +14,6 @@ const violations = () => import('./violations.ts')
 const watch = () => import('./watch.ts')
 const completion = async () => (await import('./completion.ts')).completions(commandTable)
 
-/** The commands by the task that they are for. */
 const tasks: Readonly<Record<string, readonly Row[]>> = {
   'To begin': [
     ['init', 'Write a commented pitlake.yaml and .env.example.', '6', () => import('./init.ts')],

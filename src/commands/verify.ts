@@ -15,8 +15,7 @@ import { askingWorld, providersOf, requireLake } from './world.ts'
 import type { Difference } from '../metrics/verify-findings.ts'
 import type { RegistryVerified } from '../registry/verified.ts'
 import { againLines } from './doctor.ts'
-import { bytes, counted, whole } from '../words/figures.ts'
-import { cut, type LabelledRow, wrapped } from '../words/table.ts'
+import { bytes, counted, cut, type LabelledRow, whole, wrapped } from '../words/figures.ts'
 
 /** The most credits that a verify spends unless it is told otherwise. */
 export const usualBudget = 300
@@ -233,7 +232,6 @@ export function reportOf(summary: VerifySummary): string {
   return `${lines.join('\n').trimEnd()}\n`
 }
 
-/** The registry's part: one row a finding. */
 function registrySections({ checks, findings }: RegistryVerified): string[] {
   const rows = findings.map(({ kind, resource, id, address, detail, held, offered }) => {
     return [`${resource} ${id}`, kind, address, detail, cell(held), cell(offered)]

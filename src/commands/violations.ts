@@ -6,8 +6,7 @@ import { acceptedPrefix, isOpenFinding, listFindings } from '../registry/accepte
 import type { UpstreamDifference } from '../report/alarms.ts'
 import { formatInstant, formatMillis, type Micros } from '../time.ts'
 import { buildViews } from '../views/build.ts'
-import { counted, whole } from '../words/figures.ts'
-import { table } from '../words/table.ts'
+import { counted, table, whole } from '../words/figures.ts'
 import { answering, type Call } from './spec.ts'
 import { namesOf } from './verify.ts'
 import { lakeWorld, requireLake } from './world.ts'
@@ -103,7 +102,6 @@ function statusOf(one: UpstreamDifference): Status {
   return one.passed_at === null ? 'open' : 'passed'
 }
 
-/** Whether there is something to look at. */
 const isOpen = (one: UpstreamDifference): boolean => ('settled' in one ? isOpenFinding(one) : isOpenViolation(one))
 
 /** What the filters choose; null where ids are typed: one without the other. */

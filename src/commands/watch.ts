@@ -121,7 +121,6 @@ function publisher(call: Call, name: string | undefined): JobsInput['publish'] {
 /** What a watch says: what happens, and hooks that failed. */
 type WatchNews = WatchEvent | { readonly kind: 'hook'; readonly at: Instant; readonly words: string }
 
-/** Each event as a line of JSON. */
 function jsonLines({ stdout, env }: Deps): (event: WatchNews) => void {
   return (event) => stdout(`${redact(JSON.stringify(plainly(event)), givenKeys(env))}\n`)
 }
@@ -135,7 +134,6 @@ function plainly(event: WatchNews): object {
 
 const instants: ReadonlySet<string> = new Set(['at', 'until', 'next'])
 
-/** Each event as a line for people. */
 function lines({ stdout, env }: Deps): (event: WatchNews) => void {
   return (event) => {
     const [part, words] = wordsOf(event)
