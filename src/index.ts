@@ -192,7 +192,7 @@ function commands(seat: Seat): Pick<Lake, 'stamp' | 'replay' | 'lookahead'> {
   const { path, options } = seat
   const library = async () => {
     refuseClosed(seat)
-    return await import('./commands/library.ts')
+    return await import('./commands/cli.ts')
   }
   const asking = (signal: AbortSignal | undefined, ...ends: number[]) => ({
     folder: path,

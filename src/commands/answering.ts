@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { flushCompileCache } from 'node:module'
 import { tmpdir } from 'node:os'
-import { setTimeout } from 'node:timers/promises'
-import type { Said, AnswererCall } from '../door/answerer.ts'
+import type { AnswererCall, Said } from '../door/answerer.ts'
 import { Desk, type DeskMeans } from '../door/desk.ts'
 import { Pages } from '../door/pages.ts'
 import { type PathAnswer, pathsOf } from '../door/paths.ts'
 import { toldRefusal } from '../door/refusal.ts'
 import { type Tool, toolsOf } from '../door/tools.ts'
-import { explained } from './explained.ts'
-import { leave } from './leave.ts'
+import { explained } from './frame.ts'
+import { ownWorld } from './cli.ts'
+import { leave } from './process.ts'
 import { watchMemory } from './query.ts'
 
 /*
@@ -43,10 +43,8 @@ export type ToolHead = Omit<Tool, 'call'>
 
 const tell = (said: Said<MadeAnswer>): void => void process.send?.(said, undefined, undefined, () => undefined)
 
-const elapsed = (): number => performance.now()
+const { elapsed, sleep } = ownWorld()
 const draw = randomUUID
-const sleep = async (ms: number, signal?: AbortSignal): Promise<void> =>
-  await setTimeout(ms, undefined, signal ? { signal } : {}).catch(() => undefined)
 
 async function begin({ means, bound }: Beginning): Promise<void> {
   const askers = new Map<number, AbortController>()

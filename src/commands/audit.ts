@@ -1,12 +1,10 @@
 import { LakeError } from '../errors.ts'
-import { auditAvailability, type AuditReport, type AuditedRule, isBroken, type RuleChange } from '../report/audit.ts'
+import { auditAvailability, type AuditedRule, type AuditReport, isBroken, type RuleChange } from '../report/audit.ts'
 import { Ledger } from '../ledger/ledger.ts'
-import { span } from '../words/figures.ts'
-import { table } from '../words/table.ts'
+import { span, table } from '../words/figures.ts'
 import { instantNow } from './context.ts'
 import { answering } from './spec.ts'
 
-/** `audit availability`: rule against observation. */
 export const auditAvailabilityCommand = answering({
   options: { '--paths LIST': 'endpoints, by comma, `*` as a glob', '--all': 'also list the rules that hold' },
   details: `An arrival is known where the provider tells computed_at, or where a top-up caught a point being late. A rule that more
@@ -56,7 +54,6 @@ function section(head: string, lines: readonly string[]): string {
   return lines.length === 0 ? '' : `\n${head}\n${lines.map((line) => `  ${line}\n`).join('')}`
 }
 
-/** What the proposal does to one endpoint and interval. */
 function effect({ metric, interval, lag, redated, newest_before: before, newest_after: after }: RuleChange): string {
   const points = redated === 0 ? 'no stored point moves' : `${redated} stored points count as known later`
   const due =

@@ -3,6 +3,7 @@ import { Document, stringify } from 'yaml'
 import { type Catalogue, dimensions, type Endpoint, type Resource, standardRule } from '../catalog/catalogue.ts'
 import { exampleRequest, exampleSeries, exportCatalogue } from '../catalog/export.ts'
 import { describeRule } from '../catalog/rule-kinds.ts'
+import type { Rule } from '../catalog/availability.ts'
 import type { Link } from '../catalog/schema.ts'
 import { expand, knownValues, matchPaths, refuseUnknown } from '../catalog/series.ts'
 import { LakeError, usage } from '../errors.ts'
@@ -12,16 +13,14 @@ import { didYouMean, nearPaths, suggestion } from '../suggestion.ts'
 import { formatDuration, formatInstant, type Interval, intervals, unshownInterval } from '../time.ts'
 import { dbtSources } from '../views/dbt.ts'
 import { kinds } from '../kinds.ts'
-import { checkedCatalogue, readContext, settingsOf } from './context.ts'
-import { labelled, type LabelledRow, table } from '../words/table.ts'
-import { answering, type CommandContext, documentText, type Input, talking } from './spec.ts'
+import { checkedCatalogue, readContext, readGiven, settingsOf } from './context.ts'
+import { labelled, type LabelledRow, several, table } from '../words/figures.ts'
+import { answering, type Call, type CommandContext, documentText, talking } from './spec.ts'
 import { existsSync } from 'node:fs'
 import { readListing } from '../catalog/listing.ts'
 import { loadCatalogue } from '../catalog/load.ts'
-import { readGiven } from './given.ts'
 import type { Drift } from '../catalog/drift.ts'
 import { findDrift } from '../metrics/drift.ts'
-import { several } from '../words/figures.ts'
 import { besideWorld } from './world.ts'
 
 const listOptions = {
@@ -32,12 +31,12 @@ const listOptions = {
   '--networks LIST': 'those that take one of these networks',
 } as const
 
-/** `catalog list`: one line per endpoint. */
 export const catalogListCommand = answering({
   args: { '[glob...]': { kind: kinds.list('metrics'), about: 'paths, `*` as a glob: `indicators/*`' } },
   options: listOptions,
-  answer: async ({ args, options, catalogue, stderr }) => {
-    const found = filtered(catalogue, args, options)
+  answer: async (call) => {
+    const { catalogue, stderr } = call
+    const found = filtered(call)
     const words = (): string => {
       stderr(`${found.length} of ${catalogue.endpoints.size} endpoints\n`)
       const rows = found.map((one) => [one.path, one.intervals.join(' '), extras(one), describeStandard(one)])
@@ -48,7 +47,6 @@ export const catalogListCommand = answering({
   },
 })
 
-/** `catalog show PATH`: everything, with an example request. */
 export const catalogShowCommand = answering({
   args: { '<path>': ['as in `catalog list`, or a resource: issuers, assets, products, …', kinds.list('metrics')] },
   options: {},
@@ -62,7 +60,6 @@ export const catalogShowCommand = answering({
   },
 })
 
-/** `catalog export`: every endpoint in full. */
 export const catalogExportCommand = talking({
   options: {
     '--json': 'the form without --dbt; accepted for symmetry',
@@ -90,7 +87,6 @@ async function dbtText({ settings, catalogue }: CommandContext): Promise<string>
   return document.toString({ lineWidth: 0 })
 }
 
-/** `catalog check`: the whole catalogue and config, all problems at once. */
 export const catalogCheckCommand = answering({
   args: { '[file...]': 'further catalogue files to check' },
   options: {},
@@ -115,11 +111,7 @@ function describeLink(link: Link): string {
   return `${link.metricAsset} = ${target}${from}${link.until === null ? '' : ` until ${formatInstant(link.until)}`}`
 }
 
-function filtered(
-  catalogue: Catalogue,
-  paths: readonly string[],
-  options: Input<typeof listOptions>['options'],
-): Endpoint[] {
+function filtered({ catalogue, args, options }: Call<typeof listOptions>): Endpoint[] {
   const { endpoints } = catalogue
   const groupOf = ({ path }: Endpoint): string => path.split('/')[0] ?? ''
   const tests = [
@@ -129,7 +121,7 @@ function filtered(
     }),
   ] as const
   for (const { name, known } of tests) refuseUnknown(`--${name}`, options[name] ?? [], known)
-  return matchPaths(catalogue, paths.length > 0 ? paths : ['*']).filter((endpoint) =>
+  return matchPaths(catalogue, args.length > 0 ? args : ['*']).filter((endpoint) =>
     tests.every(({ name, of }) => options[name]?.some((value) => of(endpoint).includes(value)) ?? true),
   )
 }
@@ -154,32 +146,18 @@ function extras(endpoint: Endpoint): string {
 }
 
 function description(catalogue: Catalogue, endpoint: Endpoint): string {
-  const {
-    defaults,
-    intervals: own,
-    placeholders,
-    exchanges,
-    tolerance,
-    since,
-    until,
-    format,
-    timestampFormat,
-  } = endpoint
-  const takes = { since, until, format, 'timestamp format': timestampFormat }
+  const { defaults, placeholders, tolerance, since, until, format } = endpoint
+  const takes = Object.entries({ since, until, format, 'timestamp format': endpoint.timestampFormat })
+  const taken = takes.flatMap(([name, is]) => (is ? [name] : []))
   const unnamed = 'map the path in pitlake.yaml (metrics.paths) before a real provider is asked'
-  const mapped = exchanges.some((id) => catalogue.placeholderExchanges.has(id))
+  const mapped = endpoint.exchanges.some((id) => catalogue.placeholderExchanges.has(id))
   return `${endpoint.path}\n${indented([
     ['about', endpoint.about],
-    own.length === 0 && ['intervals', 'none; the whole series comes each time'],
+    endpoint.intervals.length === 0 && ['intervals', 'none; the whole series comes each time'],
     ...dimensions
       .filter(({ many }) => endpoint[many].length > 0)
       .map(({ one, many }) => [many, `${endpoint[many].join(', ')}  (default ${defaults[one]})`] as const),
-    [
-      'takes',
-      Object.entries(takes)
-        .flatMap(([name, is]) => (is ? [name] : []))
-        .join(', '),
-    ],
+    ['takes', taken.join(', ')],
     ...Object.entries(endpoint.params).map(([key, value]) => ['param', `${key}=${value}`] as const),
     ...ruleLines(endpoint),
     placeholders.length > 0 && ['placeholder', `${placeholders.join(', ')}: ${unnamed}`],
@@ -198,7 +176,6 @@ function indented(rows: readonly LabelledRow[]): string {
   return labelled(inside, 15)
 }
 
-/** A registry resource as people read it. */
 function describeResource(resource: Resource): string {
   const fields = Object.entries(resource.fields).map(([name, { keys, values, open, to, kind }]) => {
     const under = keys.length === 1 && keys[0] === name ? '' : `, found under ${keys.join(' or ')}`
@@ -218,19 +195,18 @@ function describeResource(resource: Resource): string {
 /** One line per distinct rule, with the intervals that it holds for. */
 function ruleLines(endpoint: Endpoint): (readonly [string, string])[] {
   const own: readonly Interval[] = endpoint.intervals.length === 0 ? [unshownInterval] : endpoint.intervals
-  const lines = new Map<string, Interval[]>()
-  for (const interval of own) {
-    for (const rule of endpoint.rules[interval]) {
-      const until = rule.until === null ? '' : `, for t before ${formatInstant(rule.until)}`
-      const why = rule.quote === null ? rule.reason : `"${rule.quote}"`
-      const text = `${describeRule(rule)}${until} [${rule.basis}: ${why}]`
-      lines.set(text, [...(lines.get(text) ?? []), interval])
-    }
-  }
-  return [...lines].map(([text, held]) => ['available', lines.size === 1 ? text : `${held.join(', ')}: ${text}`])
+  const all = own.flatMap((interval) => endpoint.rules[interval].map((rule) => ({ interval, text: ruleText(rule) })))
+  const lines = Map.groupBy(all, ({ text }) => text)
+  return [...lines].map(([text, of]) => {
+    return ['available', lines.size === 1 ? text : `${of.map(({ interval }) => interval).join(', ')}: ${text}`]
+  })
 }
 
-/** `catalog import FILE`: a provider's own listing becomes a user catalogue file. */
+function ruleText(rule: Rule): string {
+  const until = rule.until === null ? '' : `, for t before ${formatInstant(rule.until)}`
+  return `${describeRule(rule)}${until} [${rule.basis}: ${rule.quote === null ? rule.reason : `"${rule.quote}"`}]`
+}
+
 export const catalogImportCommand = talking({
   args: { '<file>': 'the listing' },
   options: {
@@ -268,7 +244,6 @@ export const catalogImportCommand = talking({
   },
 })
 
-/** `catalog drift`: the catalogue against what the provider lists now. */
 export const catalogDriftCommand = answering({
   options: {
     '--file FILE': 'a saved listing, instead of asking the provider',
@@ -288,9 +263,7 @@ export const catalogDriftCommand = answering({
   },
 })
 
-function countDrift({ gone, changed, ...rest }: Drift): number {
-  return rest.new.length + gone.length + changed.length
-}
+const countDrift = ({ gone, changed, ...rest }: Drift): number => rest.new.length + gone.length + changed.length
 
 function driftVerdict(drift: Drift): LakeError | null {
   const count = countDrift(drift)

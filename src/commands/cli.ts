@@ -4,11 +4,21 @@ import { refusalIn } from '../door/refusal.ts'
 import { NotWhereNamed } from '../query/refusal.ts'
 import { hint } from '../suggestion.ts'
 import { visible, visibleLines } from '../visible.ts'
-import { wrapped } from '../words/table.ts'
-import { leave } from './leave.ts'
-import { programVersion } from './program.ts'
-import { type CommandEntry, type Deps, documentText, type ListedCommand, type Tell, type Typed } from './spec.ts'
+import { wrapped } from '../words/figures.ts'
+import { leave, programVersion } from './process.ts'
+import {
+  type CommandEntry,
+  type Deps,
+  documentText,
+  helpText,
+  type ListedCommand,
+  parseCommand,
+  type Tell,
+  type Typed,
+} from './spec.ts'
 import { commandTable } from './table.ts'
+import { join } from 'node:path'
+import { temporaryFolder, writePrivate } from '../store/files.ts'
 
 /** The world of this process, but for what is said. */
 export function ownWorld(): Omit<Deps, 'stdout' | 'stderr' | 'live' | 'isTerminal' | 'signal'> {
@@ -100,25 +110,23 @@ export async function dispatch(argv: readonly string[], deps: Deps): Promise<num
   }
   const entry = findEntry(first, second)
   const rest = argv.slice(entry.name.split(' ').length)
-  const { parseCommand, helpText } = await import('./parse.ts')
   const command = await entry.load()
   const flags = rest.slice(0, rest.includes('--') ? rest.indexOf('--') : rest.length)
   if (flags.includes('--help') || flags.includes('-h')) return deps.stdout(helpText(command))
   const typed = { ...parseCommand(command, rest), ...deps }
   if (command.asks !== true) return perform(command, typed)
-  const { withProvider } = await import('./on-demand.ts')
+  const { withProvider } = await import('./frame.ts')
   return withProvider(typed, async (own) => perform(command, own))
 }
 
-/** Has a command do its work and says what it answers. */
 async function perform(command: ListedCommand, typed: Typed): Promise<number | void> {
   try {
     if (command.recorded !== true) return await answered(command, typed, () => undefined)
-    const { withHooks } = await import('./recorded.ts')
+    const { withHooks } = await import('./frame.ts')
     return await withHooks(command.name, typed, async (tell) => await answered(command, typed, tell))
   } catch (error) {
     if (exitCode(error) !== 1 && !(error instanceof NotWhereNamed)) throw error
-    const [{ explained }, { settingsOf }] = await Promise.all([import('./explained.ts'), import('./context.ts')])
+    const [{ explained }, { settingsOf }] = await Promise.all([import('./frame.ts'), import('./context.ts')])
     throw await explained(error, command.name, settingsOf(typed).data)
   }
 }
@@ -187,4 +195,35 @@ function wordsOf(error: unknown, { env }: Deps): string {
 function quietPipe(error: NodeJS.ErrnoException): void {
   if (error.code === 'EPIPE') process.exit(0)
   throw error
+}
+
+interface Asking {
+  readonly folder: string
+  /** Ends that are answers, too, beside 0. */
+  readonly ends?: readonly number[]
+  readonly signal: AbortSignal
+  readonly sleep: Deps['sleep']
+}
+
+/** The document that a command prints with `--json`, for a program that asks it. */
+export async function askCommand<Document>(line: readonly string[], asking: Asking): Promise<Document> {
+  const said: string[] = []
+  const { sleep, signal } = asking
+  const silent = { stderr: () => undefined, live: () => undefined, isTerminal: false }
+  const deps = { ...ownWorld(), ...silent, stdout: (text: string) => void said.push(text), sleep, signal }
+  try {
+    await dispatch([...line, '--data', asking.folder, '--json'], deps)
+  } catch (error) {
+    if (said.length === 0 || asking.ends?.includes(exitCode(error)) !== true) throw error
+  }
+  return JSON.parse(said.join('')) as Document
+}
+
+/** The same about a query, which stands in a file while it is asked about. */
+export async function askAbout<Document>(line: readonly string[], query: string, asking: Asking): Promise<Document> {
+  const [name = '', ...options] = line
+  await using folder = await temporaryFolder()
+  const file = join(folder.path, 'query.sql')
+  await writePrivate(file, query)
+  return await askCommand([name, file, ...options], asking)
 }

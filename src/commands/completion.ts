@@ -40,7 +40,6 @@ points (--data, PITLAKE_DATA or pitlake.yaml say which lake). Nobody is asked.`,
 /** What a word may become; behind a space, what that is. */
 type Words = readonly string[]
 
-/** What the last word of a command line may become. */
 async function wordsFor(commands: readonly CommandEntry[], typed: Words, call: Typed): Promise<Words> {
   const [last = ''] = typed.slice(-1).map((word) => (word === '=' ? '' : word))
   const given = typed.slice(0, -1).filter((word) => word !== '=')
@@ -53,7 +52,6 @@ async function wordsFor(commands: readonly CommandEntry[], typed: Words, call: T
   return await wordsOf(await command.load(), words, last, { ...call, options: lakeOf(words) })
 }
 
-/** The next words of commands that begin so. */
 function namesBehind(commands: readonly CommandEntry[], begun: string): Words {
   const behind = commands.filter(({ name }) => begun === '' || name.startsWith(`${begun} `))
   const next = behind.map(({ name, summary }) => {
@@ -63,7 +61,6 @@ function namesBehind(commands: readonly CommandEntry[], begun: string): Words {
   return [...new Set(begun === '' ? [...next, 'help'] : next)]
 }
 
-/** What the last word may become behind the name of a command. */
 async function wordsOf(spec: CommandSpec, before: Words, last: string, call: Typed): Promise<Words> {
   const options = optionsOf(spec)
   const named = (word = '') => options.find(({ flags }) => / [A-Z]/.test(flags) && flags.split(/[ ,]+/).includes(word))
@@ -83,7 +80,6 @@ async function wordsOf(spec: CommandSpec, before: Words, last: string, call: Typ
   return words.length > 0 || last !== '' ? words : told
 }
 
-/** Which lake and which config the words name. */
 function lakeOf(before: Words): Typed['options'] {
   const value = (name: string): string | undefined =>
     before.find((_, n) => before[n - 1] === name) ??
@@ -98,11 +94,8 @@ async function valuesOf({ kind, flags }: { kind: Kind; flags: string }, text: st
   const head = name === 'list' ? text.slice(0, text.lastIndexOf(',') + 1) : ''
   const known = typeof words === 'string' ? await namesIn(words, longOf(flags), call) : words
   const taken = head.split(',')
-  const free = known.filter((word) => !taken.includes(word))
-  return fitting(
-    free.map((word) => `${head}${word}`),
-    text,
-  )
+  const free = known.flatMap((word) => (taken.includes(word) ? [] : [`${head}${word}`]))
+  return fitting(free, text)
 }
 
 /** Metrics or resources of the catalogue, or assets of the lake; none where that cannot be read. */
@@ -120,6 +113,4 @@ async function namesIn(what: Kind['words'] & string, option: string, call: Typed
   }
 }
 
-function fitting(words: Words, begun: string): Words {
-  return words.filter((word) => word.startsWith(begun))
-}
+const fitting = (words: Words, begun: string): Words => words.filter((word) => word.startsWith(begun))

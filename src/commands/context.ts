@@ -1,23 +1,22 @@
 import { type Catalogue, dimensions } from '../catalog/catalogue.ts'
 import { loadCatalogue } from '../catalog/load.ts'
 import type { Selection } from '../catalog/series.ts'
-import { usage } from '../errors.ts'
+import { LakeError, usage } from '../errors.ts'
 import { applySettings, resolveSettings, type Settings } from '../config/settings.ts'
 import { refuseSlips } from '../metrics/assets.ts'
 import { heldSelections } from '../metrics/prepare.ts'
 import { kinds } from '../kinds.ts'
 import { formatInstant, type Instant, intervals } from '../time.ts'
 import type { Call, CommandContext, Deps, Input, OptionValues, Typed } from './spec.ts'
+import { existsSync, readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 
 /** The flags that select series; the same for `plan` and `fetch`. */
 export const selectionOptions = {
   '--paths LIST': 'endpoints, by comma, `*` as a glob',
   '--assets LIST': 'asset ids, by comma',
-  '--intervals LIST': {
-    kind: kinds.list(intervals),
-    about: `${intervals.join(', ')} or '*' (default: 24h, else the coarsest)`,
-  },
-  '--currencies LIST': { kind: kinds.list(['native', 'usd']), about: "native, usd or '*' (default: native)" },
+  '--intervals LIST': [`${intervals.join(', ')} or '*' (default: 24h, else the coarsest)`, kinds.list(intervals)],
+  '--currencies LIST': ["native, usd or '*' (default: native)", kinds.list(['native', 'usd'])],
   '--exchanges LIST': "exchange ids or '*' (default: aggregated, else the first)",
   '--networks LIST': "networks or '*' (default: eth)",
   '--since TIME': 'first t to bring, a date or an instant, UTC',
@@ -41,14 +40,10 @@ export function settingsOf({ options: { config, data }, env, cwd }: Placed): Set
 type Placed = Input & Pick<Deps, 'env' | 'cwd'>
 
 /** Whether to say more. */
-export function isVerbose({ options, env }: Typed): boolean {
-  return options.verbose || env['PITLAKE_LOG'] === 'debug'
-}
+export const isVerbose = ({ options, env }: Typed): boolean => options.verbose || env['PITLAKE_LOG'] === 'debug'
 
 /** The instant of a call, in Unix seconds. */
-export function instantNow({ now }: Pick<Deps, 'now'>): Instant {
-  return Math.floor(now() / 1000)
-}
+export const instantNow = ({ now }: Pick<Deps, 'now'>): Instant => Math.floor(now() / 1000)
 
 /** A call with its settings and catalogue. */
 export async function readContext<Own extends Placed>(call: Own): Promise<Own & CommandContext> {
@@ -109,4 +104,35 @@ function assetsOf(settings: Settings): readonly string[] {
   const next = 'for example `--assets BTC,ETH`'
   if (assets.length === 0) throw usage('--assets', { expected: 'asset ids', got: 'none', next })
   return assets
+}
+
+/** The text of a file that the user names, `-` for standard input; `subject` is what named it. */
+export function readGiven({ cwd }: Pick<Deps, 'cwd'>, file: string, expected: string, subject = file): string {
+  try {
+    return readFileSync(file === '-' ? 0 : resolve(cwd, file), 'utf8')
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    throw usage(subject, { expected, got: code === 'ENOENT' ? 'no such file' : (code ?? String(cause)), cause })
+  }
+}
+
+/** The path of a stamped result that the user names. */
+export function stampedPath({ cwd }: Pick<Deps, 'cwd'>, file: string): string {
+  const path = resolve(cwd, file)
+  if (existsSync(path)) return path
+  throw usage(file, { expected: 'a stamped result', got: 'no such file' })
+}
+
+/** The error of a verdict on a file, null for a good one: undecided is unfinished, a bad one contradicts. */
+export function judged(
+  file: string,
+  { verdict, reason }: { readonly verdict: string; readonly reason: string | null },
+  { good, bad, next, command }: Readonly<Record<'good' | 'bad' | 'next' | 'command', string>>,
+): LakeError | null {
+  if (verdict === good) return null
+  const got = reason ?? undefined
+  const mend = `mend what the reason names, then run pitlake ${command} again`
+  return verdict === 'undecided'
+    ? new LakeError('incomplete', { subject: `${file} is undecided`, got, next: mend })
+    : new LakeError('integrity', { subject: `${file} ${bad}`, got, next })
 }

@@ -3,8 +3,7 @@ import { publish, type PublishSummary } from '../publish/publish.ts'
 import { destinationOf } from '../publish/s3.ts'
 import type { Destination, Web } from '../publish/destination.ts'
 import { type PublishedVacuum, vacuumPublished } from '../publish/vacuum.ts'
-import { bytes, filesInWords, several } from '../words/figures.ts'
-import { table } from '../words/table.ts'
+import { bytes, filesInWords, several, table } from '../words/figures.ts'
 import { realDisk } from '../store/disk.ts'
 import { formatDuration } from '../time.ts'
 import { answering, type Call, type CommandAnswer, type Deps, showLive } from './spec.ts'
@@ -14,7 +13,6 @@ import { type BackedUp, backup } from '../publish/publish-lake.ts'
 import type { CopyDeps } from '../publish/lake-copy.ts'
 import { pull, type Pulled } from '../publish/pull.ts'
 
-/** `publish`: the lake as Delta tables, for engines on other machines. */
 export const publishCommand = answering({
   recorded: true,
   args: { '<dest>': 'a folder, or s3://bucket/prefix' },
@@ -43,9 +41,7 @@ export const publishCommand = answering({
 })
 
 /** The real world behind what asks a bucket. */
-export function webOf(deps: Deps): Web {
-  return { ...besideWorld(deps), env: deps.env }
-}
+export const webOf = (deps: Deps): Web => ({ ...besideWorld(deps), env: deps.env })
 
 /** The destination of that name, as this call reaches it. */
 export function destinationNamed(name = '', deps: Deps): Destination {
@@ -77,7 +73,6 @@ function freedInWords(freed: PublishedVacuum, keepSeconds: number): string {
   return `${filesInWords(freed)} ${verb}; kept: what was in use within ${formatDuration(keepSeconds)}\n`
 }
 
-/** `pull SRC`: a mirror of another lake, brought up to date. */
 export const pullCommand = answering({
   args: { '<source>': ['what publish --lake wrote (a folder or s3://bucket/prefix), or a lake', kinds.folder] },
   options: { '--thorough': 'read what is here already, too, and bring anew what is damaged' },
@@ -87,7 +82,6 @@ stamped where the lake is replay here. A mirror is read-only: every command that
   answer: async (call) => await brought(call, { own: false, thorough: call.options.thorough }),
 })
 
-/** `restore SRC`: a lake of its own from a backup. */
 export const restoreCommand = answering({
   args: { '<source>': ['what backup wrote (a folder or s3://bucket/prefix), or a lake or mirror', kinds.folder] },
   options: {},
@@ -110,7 +104,6 @@ async function brought(
   return { document: pulled, words: () => `${data} ${how.own ? restored(pulled) : mirrored(pulled)}\n` }
 }
 
-/** How many files have come. */
 function fileProgress(deps: Deps): CopyDeps['onFile'] & object {
   return (done, of) => showLive(deps, done === of ? '' : `${done} of ${of} files`)
 }
@@ -128,7 +121,6 @@ function mirrored(pulled: Pulled): string {
   return `${of}: ${filesInWords(pulled)} came${anew}`
 }
 
-/** `backup DEST`: the lake a second time, for `restore`. */
 export const backupCommand = answering({
   recorded: true,
   args: { '<dest>': 'a folder, or s3://bucket/prefix' },

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { exitCode, gravest } from '../errors.ts'
-import { explained } from './explained.ts'
+import { explained } from './frame.ts'
 import { dueMerges, mergeDue, mergeVerdict } from '../upkeep/compact.ts'
 import type { RunEnd } from '../ledger/job.ts'
 import { Ledger } from '../ledger/ledger.ts'
@@ -10,10 +10,6 @@ import { refuseMirror } from '../store/marker.ts'
 import { givenKeys } from '../config/settings.ts'
 import { readContext } from './context.ts'
 import { fetchCommand } from './fetch.ts'
-import { parseCommand } from './parse.ts'
-import { answerPlan, planCommand } from './plan.ts'
-import { bytes, whole } from '../words/figures.ts'
-import { registrySyncCommand } from './registry.ts'
 import {
   type AnsweringSpec,
   type Call,
@@ -21,14 +17,17 @@ import {
   type Deps,
   documentText,
   type OptionTable,
+  parseCommand,
   talking,
 } from './spec.ts'
+import { answerPlan, planCommand } from './plan.ts'
+import { bytes, whole } from '../words/figures.ts'
+import { registrySyncCommand } from './registry.ts'
 import { statusCommand } from './status.ts'
 import { vacuumCommand } from './upkeep.ts'
 import { usualBudget, verifyCommand } from './verify.ts'
 import { lakeWorld, noProvider, providersOf, requireLake } from './world.ts'
 
-/** What became of one step. */
 interface StepEnd {
   readonly code: number
   /** One line without the step's name. */
@@ -37,18 +36,16 @@ interface StepEnd {
   readonly report: unknown
 }
 
-/** What the steps work with. */
 interface Day {
   readonly call: Call
   readonly dry: boolean
   /** APIs that are neither set up nor in the lake, with the variable that is missing. */
-  readonly absent: ReadonlyMap<'metrics' | 'registry', string>
+  readonly absent: ReadonlyMap<Api, string>
 }
 
 /** Superseded files are kept for so long: whoever copies or reads an older version has that time. */
 const vacuumKeep = '30d'
 
-/** `daily`: what cron calls. */
 export const dailyCommand = talking({
   recorded: true,
   asks: true,
@@ -89,18 +86,12 @@ function absentIn({ settings }: Call): Day['absent'] {
 }
 
 /** A step: its name, the API that it asks, what it would do where it only says so, and its work. */
-type Step = readonly [
-  name: string,
-  api: 'metrics' | 'registry' | null,
-  would: string | null,
-  work: () => Promise<StepEnd>,
-]
+type Step = readonly [name: string, api: Api | null, would: string | null, work: () => Promise<StepEnd>]
+type Api = 'metrics' | 'registry'
 
 function steps(day: Day): Step[] {
-  const {
-    call: { settings },
-    dry,
-  } = day
+  const { call, dry } = day
+  const { settings } = call
   const page = join(settings.data, 'status.html')
   const fetched = typedAs(day, fetchCommand, [], ({ points_added, requests, version }) => {
     return `${whole(points_added)} points added with ${whole(requests)} requests, version ${version}`
@@ -157,15 +148,15 @@ function typedAs<Table extends OptionTable, Said extends CommandAnswer>(
   line: (report: Said['document']) => string,
 ): () => Promise<StepEnd> {
   const { config, data, verbose } = call.options
-  const own: Partial<Deps> = {
-    stderr: (part) => void ((verbose || part.startsWith('note: ')) && call.stderr(part)),
-    live: () => undefined,
-    isTerminal: false,
-  }
+  const stderr: Deps['stderr'] = (part) => void ((verbose || part.startsWith('note: ')) && call.stderr(part))
   const same = Object.entries({ config, data }).flatMap(([name, value]) => (value ? [`--${name}=${value}`] : []))
   return async () => {
     const typed = parseCommand({ ...spec, name: 'daily' }, [...same, ...(verbose ? ['--verbose'] : []), ...flags])
-    const { document, error = null, code = 0 } = await spec.answer({ ...call, ...own, ...typed })
+    const {
+      document,
+      error = null,
+      code = 0,
+    } = await spec.answer({ ...call, ...typed, stderr, live: () => undefined, isTerminal: false })
     // Also a run that ends with a complaint has its document by then.
     return error === null ? { code, line: line(document), report: document } : await failed(call, error, document)
   }

@@ -13,7 +13,7 @@ import { realDisk } from '../store/disk.ts'
 import { formatDuration } from '../time.ts'
 import type { Beginning, DoorQuestion, MadeAnswer } from './answering.ts'
 import { keylessOf } from './hooks.ts'
-import { beforeLeaving } from './leave.ts'
+import { beforeLeaving } from './process.ts'
 import { memoryBound } from './query.ts'
 import type { Call } from './spec.ts'
 
@@ -56,7 +56,6 @@ const program = fileURLToPath(new URL(url.endsWith('.ts') ? './answering.ts' : '
 /** What is answered: as it is shown at a path, or what a tool gives. */
 type DoorAnswer = Shown | Awaited<ReturnType<Tool['call']>>
 
-/** What a process of answers is started with. */
 interface Starting extends Beginning {
   /** A folder in which each has one of its own, gone with it; what it hands over is brought up here. */
   readonly scratch: string

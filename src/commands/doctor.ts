@@ -10,7 +10,6 @@ import { bytes, several, whole } from '../words/figures.ts'
 import { answering, type Call, type CommandAnswer } from './spec.ts'
 import { besideWorld, lakeWorld } from './world.ts'
 
-/** `doctor`: what is wrong with a lake, and the remedy. */
 export const doctorCommand = answering({
   options: {
     '--rebuild-ledger': 'make the ledger anew from the journal',
@@ -68,9 +67,8 @@ function providerInWords({ requests, rows, yaml }: Omit<Preflight, 'error'>): st
       .filter((row) => row.api === api)
       .map(({ verdict, assumption, evidence }) => `  ${verdicts[verdict].padEnd(14)}  ${assumption}: ${evidence}`),
   ])
-  const counts = Object.entries(verdicts).map(
-    ([verdict, word]) => `${rows.filter((row) => row.verdict === verdict).length} ${word.toLowerCase()}`,
-  )
+  const count = (verdict: string): number => rows.filter((row) => row.verdict === verdict).length
+  const counts = Object.entries(verdicts).map(([verdict, word]) => `${count(verdict)} ${word.toLowerCase()}`)
   lines.push(`${several(requests, 'request')}: ${counts.join(', ')}`)
   if (yaml !== null) lines.push('', '# for pitlake.yaml', yaml.trimEnd())
   return `${lines.join('\n')}\n`
@@ -100,10 +98,7 @@ function inWords({ version, checked, findings, mended, forgotten, observed_again
   return [
     ...mended.map((text) => `mended    ${text}`),
     ...(files.length > 0 ? [lost, ...files.map((path) => `          ${path}`)] : []),
-    ...findings.flatMap(({ severity, path, found, remedy }) => [
-      `${severity.padEnd(9)} ${path}: ${found}`,
-      `          remedy: ${remedy}`,
-    ]),
+    ...findings.map((one) => `${one.severity.padEnd(9)} ${one.path}: ${one.found}\n          remedy: ${one.remedy}`),
     ...againLines(again),
     `checked   version ${version}, ${checked.files} files, ${bytes(checked.bytes)}, ${how}`,
     ...(findings.length === 0 ? ['healthy   nothing is wrong'] : []),

@@ -3,14 +3,12 @@ import { beginsInWords, type IngestSummary, verdict } from '../metrics/tally.ts'
 import { boundingOptions, instantNow, isVerbose, selectionOptions, selectionsOf } from './context.ts'
 import type { IngestEvent } from '../metrics/run.ts'
 import { prepareFinish } from '../upkeep/finish.ts'
-import { fetchProgress } from './progress.ts'
-import { answering } from './spec.ts'
+import { answering, type Deps } from './spec.ts'
 import { askingWorld } from './world.ts'
 import { type Spent, stopwatch } from '../stopwatch.ts'
-import { whole } from '../words/figures.ts'
-import { labelled } from '../words/table.ts'
+import { whole, labelled, bytes, span } from '../words/figures.ts'
+import { describeSkew } from '../net/skew.ts'
 
-/** `fetch`: brings the selected metrics up to date. */
 export const fetchCommand = answering({
   recorded: true,
   asks: true,
@@ -68,4 +66,135 @@ function inWords(summary: IngestSummary, seconds?: Spent): string {
     ['violations', `${violations}${among}${accepted === 0 ? '' : `, and ${accepted} accepted`}`],
     seconds !== undefined && ['seconds', inSeconds(seconds)],
   ])
+}
+
+/** How often a line is shown, in milliseconds: the live one on a terminal, plain ones elsewhere. */
+const liveMs = 100
+const plainMs = 5_000
+const lineWidth = 118
+const minuteMs = 60_000
+/** The time left is reckoned from what was settled within so long. */
+const paceMs = 2 * minuteMs
+/** At least so many tell a pace. */
+const fewSettled = 8
+
+/** Shows a fetch on stderr: one live line on a terminal, else a plain line every few seconds. */
+export function fetchProgress(
+  deps: Pick<Deps, 'now' | 'stderr' | 'live' | 'isTerminal'>,
+  verbose: boolean,
+): { readonly onEvent: (event: IngestEvent) => void; readonly end: () => void } {
+  const count = counting(deps.now)
+  let shownAt = deps.now()
+  let live = false
+  const say = (line: string): void => {
+    if (live) deps.live('')
+    deps.stderr(`${line}\n`)
+    live = false
+  }
+  const show = (what: string): void => {
+    if (deps.isTerminal) deps.live(count.line(what).slice(0, lineWidth))
+    else deps.stderr(`${count.line(what)}\n`)
+    live = deps.isTerminal
+    shownAt = deps.now()
+  }
+  const onEvent = (event: IngestEvent): void => {
+    count.add(event)
+    if (event.kind === 'planned') for (const line of planned(event)) say(line)
+    if (event.kind === 'beyond') say(`note: ${beyond(event)}`)
+    if (event.kind === 'skew') say(`note: ${describeSkew(event.skew)}: nothing is settled behind the earlier one`)
+    if (verbose) for (const line of detail(event)) say(line)
+    const told = news(event)
+    if (told === null) return
+    const forced = event.kind === 'committed' || told.startsWith('waiting')
+    if (forced || deps.now() - shownAt >= (deps.isTerminal ? liveMs : plainMs)) show(told)
+  }
+  return { onEvent, end: () => void (live && deps.stderr('\n')) }
+}
+
+/** What is behind, what lies ahead. */
+function counting(now: () => number) {
+  const left = new Map<string, number>()
+  const [sentAt, settledAt]: [number[], number[]] = [[], []]
+  let [series, asks, points, requests, credits, begun] = [0, 0, 0, 0, 0, 0]
+  const add = (event: IngestEvent): void => {
+    if (event.kind === 'planned') {
+      for (const ask of event.plan.asks) left.set(ask.series.id, (left.get(ask.series.id) ?? 0) + 1)
+      ;[series, asks, begun] = [left.size, event.plan.asks.length, now()]
+    } else if (event.kind === 'settled') {
+      settledAt.push(now())
+      const { id } = event.ask.series
+      const more = (left.get(id) ?? 1) - 1
+      if (more > 0) left.set(id, more)
+      else left.delete(id)
+    } else if (event.kind === 'committed') points += event.points
+    else if (event.kind === 'answered') credits += event.ask.credits
+    else if (event.kind === 'asking' && event.event.kind === 'sent') {
+      requests = event.event.sent
+      sentAt.push(now())
+    }
+  }
+  /** Requests a minute over the last minute, or since the beginning while that is shorter. */
+  const rate = (): number => {
+    const within = Math.min(minuteMs, Math.max(1_000, now() - begun))
+    return (countSince(sentAt, now() - minuteMs + 1) * minuteMs) / within
+  }
+  const ahead = (): string[] => {
+    if (settledAt.length === 0 || settledAt.length >= asks) return []
+    // What was settled lately tells the pace that holds now, which may have changed since the beginning.
+    const few = settledAt.at(-fewSettled) ?? begun
+    const from = Math.max(begun, Math.min(now() - paceMs, few))
+    const each = (now() - from) / 1000 / Math.max(1, countSince(settledAt, from))
+    return [`about ${span(each * (asks - settledAt.length))} left`]
+  }
+  const line = (what: string): string => {
+    const done = `${whole(series - left.size)}/${whole(series)} series`
+    const asked = `${whole(requests)} requests, ${Math.round(rate())}/min`
+    return [done, `${whole(points)} points`, asked, `${whole(credits)} credits`, ...ahead(), what].join('  ')
+  }
+  return { add, line }
+}
+
+/** How many of these ascending instants are not before another. */
+const countSince = (ascending: readonly number[], from: number): number =>
+  ascending.length - 1 - ascending.findLastIndex((at) => at < from)
+
+/** The words at the end of the line; null for what changes nothing there. */
+function news(event: IngestEvent): string | null {
+  if (event.kind === 'answered') return event.ask.series.metric
+  if (event.kind === 'committed') return `version ${event.version} committed`
+  if (event.kind === 'asking' && event.event.kind === 'waiting') {
+    const { waitMs, why } = event.event
+    return `waiting ${span(waitMs / 1000)} (${why === 'slot' ? 'rate limit' : 'before trying again'})`
+  }
+  return null
+}
+
+function planned({ plan }: Extract<IngestEvent, { kind: 'planned' }>): string[] {
+  const { totals, notes, blocked } = plan
+  const size = `about ${whole(totals.points)} points (${bytes(totals.bytes)})`
+  const line = `plan: ${whole(totals.requests)} requests, ${whole(totals.credits)} credits, ${size}, about ${span(totals.seconds)}`
+  const kept = blocked.length === 0 ? [] : [`note: ${whole(blocked.length)} windows are not asked: ${reasons(blocked)}`]
+  return [line, ...notes.map((note) => `note: ${note}`), ...kept]
+}
+
+function beyond({ series, points }: Extract<IngestEvent, { kind: 'beyond' }>): string {
+  const of = series.replaceAll('|', ' ').trim()
+  return `${whole(points)} new points of ${of} are integers that a double does not hold; their text is in extra`
+}
+
+function reasons(blocked: readonly { readonly reason: string }[]): string {
+  const all = [...new Set(blocked.map(({ reason }) => reason))]
+  return all.length > 3 ? `${all.slice(0, 3).join('; ')}; and ${all.length - 3} more` : all.join('; ')
+}
+
+function detail(event: IngestEvent): string[] {
+  if (event.kind === 'asking' && event.event.kind === 'answered') {
+    const { id, attempt, outcome, perMinute } = event.event
+    const status = 'status' in outcome && outcome.status !== null ? ` ${outcome.status}` : ''
+    return [`${id} try ${attempt}: ${outcome.kind}${status}, pace ${Math.round(perMinute)} a minute`]
+  }
+  if (event.kind === 'request') return [`${event.id} asks ${event.ask.series.id}`]
+  if (event.kind === 'listing') return [`assets: ${event.assets ?? event.outcome}, ${event.fresh} new`]
+  if (event.kind === 'metadata') return [`metadata: ${event.read} of ${event.asked} paths`]
+  return []
 }

@@ -1,4 +1,4 @@
-import { givenKeys } from '../config/settings.ts'
+import { givenKeys, type Settings } from '../config/settings.ts'
 import type { HookName } from '../config/health.ts'
 import { LakeError } from '../errors.ts'
 import { Ledger } from '../ledger/ledger.ts'
@@ -10,12 +10,12 @@ import { waitForLock } from '../store/lock.ts'
 import { redact } from '../secrets/secrets.ts'
 import { formatInstant } from '../time.ts'
 import { instantNow } from './context.ts'
-import { standingNow } from './shows.ts'
+import { standingNow } from './status.ts'
 import type { Call, Deps } from './spec.ts'
 import { scripted } from './violations.ts'
 import { lakeWorld } from './world.ts'
 import { spawn } from 'node:child_process'
-import { beforeLeaving } from './leave.ts'
+import { beforeLeaving } from './process.ts'
 
 /** The hooks of one process, run one after the other beside its work. */
 export interface OpenHooks {
@@ -129,15 +129,10 @@ export function keylessOf(env: Deps['env'], keys: readonly string[]): Record<str
 
 const ours = /^(?:PITLAKE_.*|AWS_(?:ACCESS_KEY_ID|SECRET_ACCESS_KEY|SESSION_TOKEN))$/i
 
-/** One hook as it is run. */
-interface HookRun {
-  /** A line for the shell, or a program and its arguments. */
+/** One hook as it is run: a line for the shell, or a program and its arguments; from the signal on it gets few seconds. */
+type HookRun = Pick<Settings['hooks'], 'folder' | 'limit'> & {
   readonly command: string | readonly string[]
-  readonly folder: string
   readonly env: Readonly<Record<string, string>>
-  /** Seconds. */
-  readonly limit: number
-  /** From then on it gets only a few seconds. */
   readonly signal: AbortSignal
 }
 

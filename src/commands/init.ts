@@ -5,7 +5,6 @@ import { usage } from '../errors.ts'
 import { putOut } from '../store/output.ts'
 import { documentText, talking } from './spec.ts'
 
-/** `init`: the two files a new lake starts from; never overwrites. */
 export const initCommand = talking({
   options: {
     '--schema': 'print the JSON schema of pitlake.yaml for editors instead',

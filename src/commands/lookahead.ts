@@ -18,14 +18,12 @@ import type { StampNote } from '../results/stamped.ts'
 import { realDisk } from '../store/disk.ts'
 import type { Engine } from '../store/engine.ts'
 import { temporaryFolder } from '../store/files.ts'
-import { withinTime } from './context.ts'
+import { judged, readGiven, stampedPath, withinTime } from './context.ts'
 import { setOption, variablesOf } from './query.ts'
-import { judged, readGiven, stampedPath } from './given.ts'
 import { answering, type Deps, showLive, type Typed } from './spec.ts'
 
 const tolerated = kinds.number('a number from 0 to 1', (value) => value >= 0 && value < 1)
 
-/** `lookahead FILE.sql`: proves or disproves that a query looks ahead. */
 export const lookaheadCommand = answering({
   args: { '<file>': 'the query, or a Parquet file that pitlake stamp wrote; `-`: standard input' },
   options: {
@@ -85,7 +83,6 @@ const outcome = {
   next: 'use the pit joins, or join on available_at; docs/trust.md shows how, then run pitlake lookahead again',
 } as const
 
-/** A query as it was written, and the variables that are set for it. */
 interface Given {
   readonly text: string
   readonly set: StampNote['variables']
@@ -103,13 +100,9 @@ async function givenQuery(call: Typed<typeof setOption>, file: string): Promise<
 /** The one SELECT that a text amounts to, proved to be readable by this lake and to write nothing; what sets its variables, which are set. */
 async function singleQuery(engine: Engine, text: string, run: RunDeps) {
   const next = 'a proof needs the rows of one query'
+  const expected = 'one SELECT, behind SET VARIABLE and CREATE TEMP TABLE … AS'
   const one = folded(text)
-  if (one === undefined)
-    throw usage('SQL', {
-      expected: 'one SELECT, behind SET VARIABLE and CREATE TEMP TABLE … AS',
-      got: 'other statements',
-      next,
-    })
+  if (one === undefined) throw usage('SQL', { expected, got: 'other statements', next })
   const sets = one.sets.filter((words) => !/^SET\s+VARIABLE\s+"?as_of\b/i.test(words))
   for (const words of sets) {
     const ready = await runScript(engine, words, run)
@@ -172,9 +165,7 @@ function argued({ verdict, proved, chain, unproved }: LookaheadProof, whole: boo
   return [`tested, not proved: ${line === null ? '' : `line ${line} column ${column}, `}${what}: ${why}`]
 }
 
-function text(value: unknown): string {
-  return typeof value === 'string' ? value : jsonText(value)
-}
+const text = (value: unknown): string => (typeof value === 'string' ? value : jsonText(value))
 
 /*
  * A function of another language, tried by its own program: a line of JSON each way. That one begins with `{"text"}`, which

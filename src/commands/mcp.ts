@@ -4,25 +4,22 @@ import type { Tool } from '../door/tools.ts'
 import type { ToolHead } from './answering.ts'
 import { readContext } from './context.ts'
 import { type Answers, deskOptions, openAnswers } from './desk.ts'
-import { standingNow } from './shows.ts'
+import { standingNow } from './status.ts'
 import { check } from '../report/status.ts'
 import { type Call, talking } from './spec.ts'
-import { programVersion } from './program.ts'
+import { programVersion } from './process.ts'
 import { withScratch } from './query.ts'
 import { untilStopped } from './world.ts'
 
-/** `mcp`: the lake for agents, over standard input and output. */
 export const mcpCommand = talking({
   options: deskOptions('60s'),
-  details: [
-    'Tools: metrics, describe, query, panel, universe, lookahead, status; the pages of docs/ are resources. An instant is',
-    'mandatory where data are told: as_of, or ts in the decisions. One SELECT is answered, over the views and macros of the',
-    'lake and no files; nothing is written. Every answer names the version and digest of the lake, and with show_sql the SQL',
-    'that ran; it comes as text and as an object (structuredContent), at most 20,000 bytes a page.',
-    '',
-    'It ends when standard input does. In the configuration of an agent:',
-    '  {"mcpServers": {"pitlake": {"command": "npx", "args": ["pitlake", "mcp", "--data", "/path/to/data"]}}}',
-  ].join('\n'),
+  details: `Tools: metrics, describe, query, panel, universe, lookahead, status; the pages of docs/ are resources. An instant is
+mandatory where data are told: as_of, or ts in the decisions. One SELECT is answered, over the views and macros of the
+lake and no files; nothing is written. Every answer names the version and digest of the lake, and with show_sql the SQL
+that ran; it comes as text and as an object (structuredContent), at most 20,000 bytes a page.
+
+It ends when standard input does. In the configuration of an agent:
+  {"mcpServers": {"pitlake": {"command": "npx", "args": ["pitlake", "mcp", "--data", "/path/to/data"]}}}`,
   run: async (typed) => {
     const call = await readContext(typed)
     const { settings, signal: stopped, stderr } = call

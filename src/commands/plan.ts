@@ -5,8 +5,7 @@ import { preparePlan } from '../metrics/prepare.ts'
 import { formatDate, formatInstant, type Instant } from '../time.ts'
 import { type DueBy, type NextPoint, nextPoints, registryDue } from '../watch/due.ts'
 import { lagsNow, lakeNow } from '../watch/lake.ts'
-import { bytes, span, whole } from '../words/figures.ts'
-import { labelled, type LabelledRow, table, wrapped } from '../words/table.ts'
+import { bytes, labelled, type LabelledRow, span, table, whole, wrapped } from '../words/figures.ts'
 import { boundingOptions, instantNow, selectionOptions, selectionsOf } from './context.ts'
 import { answering, type Call, type CommandAnswer } from './spec.ts'
 import { besideWorld, lakeWorld } from './world.ts'
@@ -18,7 +17,6 @@ const planOptions = {
   '--offline': "plan by the provider's metadata that the lake holds, and ask nobody",
 } as const
 
-/** `plan`: what a fetch would ask. */
 export const planCommand = answering({
   options: {
     ...planOptions,
@@ -54,12 +52,8 @@ export async function answerPlan(call: Call<typeof planOptions>): Promise<Comman
   const effective = settings.effective.map((one) => [one.name, one.value, one.origin])
   if (verbose) stderr(table(['setting', 'value', 'from'], effective))
   if (offline) stderr('note: --offline: planned by the metadata that the lake holds; nobody was asked\n')
-  const document = {
-    ...plan.totals,
-    not_asked: plan.blocked.length,
-    metadata: { ...metadata, offline },
-    ...(requests && { asks: listed(plan) }),
-  }
+  const beside = { not_asked: plan.blocked.length, metadata: { ...metadata, offline } }
+  const document = { ...plan.totals, ...beside, ...(requests && { asks: listed(plan) }) }
   const { paths, asked } = metadata
   const words = (): string => {
     for (const note of notesOn(plan, most)) stderr(`note: ${note}\n`)
@@ -79,11 +73,9 @@ function requestTable({ asks }: Plan): string {
 }
 
 function inWords({ totals, blocked }: Plan, metadata: string): string {
-  const counts = (['series', 'windows', 'requests', 'credits'] as const).map(
-    (one) => [one, whole(totals[one])] as const,
-  )
+  const { series, windows, requests, credits } = totals
   const rows: readonly LabelledRow[] = [
-    ...counts,
+    ...Object.entries({ series, windows, requests, credits }).map(([one, n]) => [one, whole(n)] as const),
     ['points', `about ${whole(totals.points)}`],
     ['bytes', `about ${bytes(totals.bytes)}`],
     ['duration', `about ${span(totals.seconds)}`],
@@ -95,14 +87,10 @@ function inWords({ totals, blocked }: Plan, metadata: string): string {
 
 function notesOn({ totals, blocked, notes }: Plan, most: number | undefined): string[] {
   const cut = most !== undefined && most < totals.requests
-  return [
-    ...new Set(blocked.map(({ reason }) => reason)),
-    ...(cut ? [`--max-requests ${most} stops after ${most} of ${totals.requests} requests`] : []),
-    ...notes,
-  ]
+  const early = cut ? [`--max-requests ${most} stops after ${most} of ${totals.requests} requests`] : []
+  return [...new Set(blocked.map(({ reason }) => reason)), ...early, ...notes]
 }
 
-/** The requests as scripts read them. */
 function listed({ asks }: Plan): readonly object[] {
   return asks.map(({ series, window, points, credits }) => {
     return { series: series.id, since: window?.since ?? null, until: window?.until ?? null, points, credits }
@@ -166,7 +154,6 @@ function dueInWords(points: readonly NextPoint[], registry: Instant | null, at: 
 
 const short = (instant: Instant): string => `${formatInstant(instant).slice(0, 16).replace('T', ' ')}Z`
 
-/** An instant, and how far away it is. */
 function when(due: Instant, at: Instant): string {
   const after = due - at
   const away = after < 0 ? `${span(-after)} ago` : after === 0 ? 'now' : `in ${span(after)}`

@@ -12,7 +12,7 @@ import { formatDuration } from '../time.ts'
 import { visibleLines } from '../visible.ts'
 import { type Kind, kinds } from '../kinds.ts'
 import { settingsOf } from './context.ts'
-import { beforeLeaving, leave } from './leave.ts'
+import { beforeLeaving, leave } from './process.ts'
 import type { Deps, Input, OptionSpec, OptionTable, Typed } from './spec.ts'
 import type { Knowledge } from '../query/question.ts'
 import { camel, knowledgeOptions, type Options } from '../query/options.ts'
@@ -79,9 +79,7 @@ export const queryOptions = {
 export type Querying = Typed<typeof queryOptions>
 
 /** The lake's folder of this call. */
-export function dataFolder(call: Typed): string {
-  return resolve(call.cwd, settingsOf(call).data)
-}
+export const dataFolder = (call: Typed): string => resolve(call.cwd, settingsOf(call).data)
 
 /** The state of knowledge and the means that the options ask for. */
 export function sessionOptions(call: Querying): SessionOptions {
@@ -102,7 +100,6 @@ function settingOf(text: string): VariableValue {
   return /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/.test(text) && String(number) === text ? number : text
 }
 
-/** How the result is to be written. */
 interface Output extends WriteOptions {
   readonly out: string | undefined
 }
@@ -116,28 +113,18 @@ export function outputOf({ options, cwd }: Querying): Output {
   if (compat && chosen !== 'parquet') throw usage('--compat', { expected: '--format parquet', got: chosen })
   if (safe && chosen !== 'csv') throw usage('--safe-csv', { expected: '--format csv', got: chosen })
   const binary = chosen === 'arrow' || chosen === 'parquet'
-  if (binary && out === undefined && process.stdout.isTTY) {
+  if (binary && out === undefined && process.stdout.isTTY)
     throw usage(`--format ${chosen}`, { expected: '--out FILE', got: 'a terminal to write to' })
-  }
   const width = options.width ?? process.stdout.columns
-  return {
-    format: chosen,
-    compat,
-    safe,
-    out: out === undefined ? undefined : resolve(cwd, out),
-    width: width >= 20 ? width : 80,
-    rows: options.rows || Infinity,
-  }
+  const path = out === undefined ? undefined : resolve(cwd, out)
+  return { format: chosen, compat, safe, out: path, width: width >= 20 ? width : 80, rows: options.rows || Infinity }
 }
 
 /** A name that asks for no format would be written as a table that is cut. */
 export function checkEnding(out: string, wanted: readonly string[] = endings): void {
   if (wanted.some((ending) => out.toLowerCase().endsWith(ending))) return
-  throw usage('--out', {
-    expected: `a name that ends in ${wanted.join(', ')}`,
-    got: out,
-    ...(wanted === endings && { next: 'name the format with --format' }),
-  })
+  const next = wanted === endings ? 'name the format with --format' : undefined
+  throw usage('--out', { expected: `a name that ends in ${wanted.join(', ')}`, got: out, next })
 }
 
 /** Opens the file for the result: `--out`, or for Parquet to standard output one in the scratch folder. */

@@ -12,8 +12,7 @@ import { registryState } from '../registry/state.ts'
 import { isBegun } from '../store/begin.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { isVerbose } from './context.ts'
-import { span, whole } from '../words/figures.ts'
-import { cut, labelled, table } from '../words/table.ts'
+import { counted, cut, labelled, span, table, whole } from '../words/figures.ts'
 import { answering, type Call, type CommandAnswer, type Typed } from './spec.ts'
 import { askingWorld, besideWorld, spareHeap } from './world.ts'
 import { kinds } from '../kinds.ts'
@@ -31,7 +30,6 @@ const jobOptions = {
   '--provider-moved': 'the provider has a new address: accept it for this lake',
 }
 
-/** `registry snapshot`: the whole registry as it is now, as dated tables. */
 export const registrySnapshotCommand = answering({
   recorded: true,
   asks: true,
@@ -41,7 +39,6 @@ export const registrySnapshotCommand = answering({
   answer: async (call) => await asked(call, 'snapshot', registrySnapshot),
 })
 
-/** `registry sync`: the change feed up to its tail. */
 export const registrySyncCommand = answering({
   recorded: true,
   asks: true,
@@ -54,7 +51,6 @@ export const registrySyncCommand = answering({
   },
 })
 
-/** `registry status`: where the feed stands. */
 export const registryStatusCommand = answering({
   options: { '--offline': 'do not ask the provider how far its feed has gone' },
   details: 'With the registry in the environment one request tells whether its feed has gone on since the last sync.',
@@ -71,7 +67,6 @@ export const registryStatusCommand = answering({
 /** What only a job is told. */
 export const noJob = { acceptShrink: false, maxRequests: null, providerMoved: false } as const
 
-/** Has a job done with the real world behind it. */
 async function asked(
   call: Call<typeof jobOptions>,
   job: string,
@@ -131,25 +126,19 @@ function inWords(status: RegistryStatus): string {
   const room = (most: number | null, left: number | null, unit: string): string =>
     `${most ?? '-'} ${unit} (${left ?? '-'} left)`
   const minute = room(limits.per_minute, limits.per_minute_remaining, 'a minute')
+  const ahead = behind === true ? 'yes: run pitlake registry sync' : 'no, at the head of the feed'
   const lines = labelled([
     ['snapshots', `first ${first ?? '-'}, last ${last ?? '-'}${lists}`],
     ['epoch', String(status.epoch)],
     ['feed', feed_at === null ? 'never read to its tail' : read],
-    [
-      'behind',
-      behind === null ? 'not known' : behind ? 'yes: run pitlake registry sync' : 'no, at the head of the feed',
-    ],
+    ['behind', behind === null ? 'not known' : ahead],
     ['limits', `${minute}, ${room(limits.daily, limits.daily_remaining, 'a day')}`],
     limits.snapshots_from !== null && ['', `snapshots are refused until ${limits.snapshots_from}`],
     ['schema', `${status.schema_changes} changes since the first snapshot (view schema_changes)`],
     ['304', `${status.not_modified} answers`],
   ])
   const rows = Object.entries(status.records).map(([name, open]) => [name, open, status.versions[name] ?? 0])
-  const events = status.events.map(({ type, known, op, events: count }) => [
-    `${type}${known ? '' : ' (unknown)'}`,
-    op,
-    count,
-  ])
+  const events = status.events.map((one) => [`${one.type}${one.known ? '' : ' (unknown)'}`, one.op, one.events])
   const more = events.length === 0 ? '' : `\n${table(['entity type', 'op', 'events'], events)}`
   return `${lines}${table(['table', 'records', 'versions'], rows)}${more}`
 }
@@ -157,7 +146,6 @@ function inWords(status: RegistryStatus): string {
 const resourceAbout = 'issuers, products or another one that `registry status` lists'
 const resourceArg = { '<RESOURCE>': [resourceAbout, kinds.list('resources')] } as const
 
-/** `registry get`: one record, here and there. */
 export const registryGetCommand = answering({
   asks: true,
   args: { ...resourceArg, '<ID>': 'id of the record' },
@@ -170,13 +158,10 @@ export const registryGetCommand = answering({
     using ledger = await heldLake(call)
     return await withHeldSide(ledger, resource, async ({ entities, beside }) => {
       const [record] = await beside(new Map([[id, records.get(id) ?? null]]))
+      const expected = `an id of ${resource.name}`
       const got = `${id}, which neither the provider nor the lake knows`
       if (!record || (record.held === null && record.offered === null))
-        throw usage('registry get', {
-          expected: `an id of ${resource.name}`,
-          got,
-          next: hint(id, [...entities.keys()]),
-        })
+        throw usage('registry get', { expected, got, next: hint(id, [...entities.keys()]) })
       return { document: { resource: resource.name, address, ...record }, words: () => recordText(address, record) }
     })
   },
@@ -184,7 +169,6 @@ export const registryGetCommand = answering({
 
 const filter = kinds.pair('KEY=VALUE')
 
-/** `registry list`: a list, here and there. */
 export const registryListCommand = answering({
   asks: true,
   args: resourceArg,
@@ -235,7 +219,6 @@ async function looked(call: Call, resource: Resource, what: { id: string } | { f
   throw verdictOf(endedBy(got)) ?? new LakeError('unexpected', { subject: got.words })
 }
 
-/** The lake in the folder; null where none was begun. */
 async function heldLake({ settings: { data } }: Call): Promise<Ledger | null> {
   return isBegun(data) ? await Ledger.openToRead(data) : null
 }
@@ -265,14 +248,11 @@ function recordText(address: string, record: RecordBeside): string {
 
 function listText(address: string, counts: Readonly<Record<string, number>>, records: readonly RecordBeside[]): string {
   const first = Math.min(40, Math.max(2, ...records.map(({ id }) => id.length)))
-  const some = Object.entries(counts).flatMap(([name, count]) =>
-    count > 0 ? [`${whole(count)} ${name.replaceAll('_', ' ')}`] : [],
-  )
   const lines = records.map(({ id, mark, differences }) => {
     const [sign, words] = marks[mark]
     return `${sign} ${cut(id, first).padEnd(first)}  ${words}${mark === 'differs' ? ` in ${differences.join(', ')}` : ''}`
   })
-  const head = `${address}: ${whole(records.length)} records, ${some.join(', ') || 'none'}`
+  const head = `${address}: ${whole(records.length)} records, ${counted(counts) || 'none'}`
   return [head, ...lines].map((line) => `${cut(line, width)}\n`).join('')
 }
 

@@ -24,18 +24,10 @@ export interface SandboxWorld {
 }
 
 /** Has a sandbox answer while the work lasts, which is told how to reach it. */
-export async function withSandbox<T>(
-  world: SandboxWorld,
-  { now, sleep }: Deps,
-  work: (env: Deps['env']) => Promise<T>,
-): Promise<T> {
-  const sandbox = createSandbox({
-    ...world,
-    ...apiKeys,
-    catalogue: loadCatalogue(),
-    now: runningClock(now, null, 1),
-    sleep,
-  })
+export async function withSandbox<T>(world: SandboxWorld, deps: Deps, work: (env: Deps['env']) => Promise<T>) {
+  const { sleep } = deps
+  const now = runningClock(deps.now, null, 1)
+  const sandbox = createSandbox({ ...world, ...apiKeys, catalogue: loadCatalogue(), now, sleep })
   await using served = await serve(sandbox, { port: 0, grace: () => sleep(500) })
   const named = Object.entries(addressesOf(served.url)).map(([name, text]) => [`PITLAKE_${name.toUpperCase()}`, text])
   return await work(Object.fromEntries(named) as Deps['env'])
@@ -50,7 +42,6 @@ function addressesOf(url: string) {
 const port = kinds.number('a port, 0 to 65535', (n) => Number.isInteger(n) && n >= 0 && n <= 65_535)
 const speeds = kinds.number('a number, 0 or more', (n) => Number.isFinite(n) && n >= 0)
 
-/** `sandbox`: serves the local provider until it is told to stop. */
 export const sandboxCommand = talking({
   options: {
     '--port N': ['port to listen on; 0 takes a free one', port, '0'],
@@ -63,16 +54,14 @@ export const sandboxCommand = talking({
     '--faults FILE': 'a JSON or YAML list of faults',
     '--limit SPEC': { about: 'the limits of one API, see below', repeatable: true },
   },
-  details: [
-    'Prints one JSON line with addresses and keys once it listens; ends on SIGINT or SIGTERM.',
-    '',
-    `Limits, written ${limitSyntax}.`,
-    'Example: --limit metrics=fixed:600/60s,headers=seconds --limit registry=daily=1000,snapshots=4',
-    'Limits count real seconds, whatever --speed says; a refused request is not counted.',
-    '',
-    describeFaults(),
-    'Example: --fault status-500@indicators/*:first=2 --fault rewrite:t=2024-03-01,v=101,from=2024-03-10',
-  ].join('\n'),
+  details: `Prints one JSON line with addresses and keys once it listens; ends on SIGINT or SIGTERM.
+
+Limits, written ${limitSyntax}.
+Example: --limit metrics=fixed:600/60s,headers=seconds --limit registry=daily=1000,snapshots=4
+Limits count real seconds, whatever --speed says; a refused request is not counted.
+
+${describeFaults()}
+Example: --fault status-500@indicators/*:first=2 --fault rewrite:t=2024-03-01,v=101,from=2024-03-10`,
   run: async (call) => {
     const { options, now: real, sleep, stdout } = call
     const { port, speed, now: start = null, limit, fault, faults, registryScale: scale, ...shown } = options
@@ -89,12 +78,8 @@ export const sandboxCommand = talking({
       faults: [...(faults === undefined ? [] : faultsOfFile(call, faults)), ...fault.map(parseFault)],
     })
     const served = await serve(sandbox, { port, grace: () => sleep(500) })
-    const line = {
-      ...addressesOf(served.url),
-      seed: shown.seed,
-      now: formatInstant(Math.floor(now())),
-      port: served.port,
-    }
+    const at = formatInstant(Math.floor(now()))
+    const line = { ...addressesOf(served.url), seed: shown.seed, now: at, port: served.port }
     stdout(`${JSON.stringify(line)}\n`)
     await untilStopped(call)
     await served.close()

@@ -5,27 +5,24 @@ import { usage } from '../errors.ts'
 import { readContext } from './context.ts'
 import { type Answers, deskOptions, openAnswers } from './desk.ts'
 import { withScratch } from './query.ts'
-import { showsOf } from './shows.ts'
+import { showsOf } from './status.ts'
 import { talking } from './spec.ts'
 import { untilStopped } from './world.ts'
 
-/** `serve`: the lake for whatever speaks HTTP. */
 export const serveCommand = talking({
   options: {
     '--listen ADDRESS': 'where: 127.0.0.1:8460; elsewhere than on this machine PITLAKE_TOKEN must be set',
     ...deskOptions('5m'),
   },
-  details: [
-    '/query    one SELECT: GET ?sql=… or POST, with as_of, observed_as_of',
-    '/panel    decisions × metrics: GET ?calendar=SINCE,UNTIL,STEP&assets=…&metrics=… or POST of JSON',
-    "/metrics  the catalogue's metrics; numbers for Prometheus are at `pitlake status --listen`",
-    '/healthz  the judgement of `status --check`',
-    '',
-    'JSON lines, or by Accept (or ?format=) an Arrow stream, Parquet, CSV, JSON: docs/serve.md. Each answer bears version and',
-    'digest of the lake in its head. A question names no files and sets nothing.',
-    '',
-    "Example: curl 'http://127.0.0.1:8460/query?as_of=2024-06-01' --data 'SELECT count(*) FROM points'",
-  ].join('\n'),
+  details: `/query    one SELECT: GET ?sql=… or POST, with as_of, observed_as_of
+/panel    decisions × metrics: GET ?calendar=SINCE,UNTIL,STEP&assets=…&metrics=… or POST of JSON
+/metrics  the catalogue's metrics; numbers for Prometheus are at \`pitlake status --listen\`
+/healthz  the judgement of \`status --check\`
+
+JSON lines, or by Accept (or ?format=) an Arrow stream, Parquet, CSV, JSON: docs/serve.md. Each answer bears version and
+digest of the lake in its head. A question names no files and sets nothing.
+
+Example: curl 'http://127.0.0.1:8460/query?as_of=2024-06-01' --data 'SELECT count(*) FROM points'`,
   run: async (typed) => {
     const { listen: address } = typed.options
     if (address === undefined)

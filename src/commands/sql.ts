@@ -20,14 +20,13 @@ import {
   withLimit,
   withScratch,
 } from './query.ts'
-import { beforeLeaving } from './leave.ts'
-import { readGiven } from './given.ts'
+import { beforeLeaving } from './process.ts'
+import { readGiven } from './context.ts'
 import { talking, type Typed } from './spec.ts'
 import { existsSync } from 'node:fs'
 import { gridOptions, panelOptions } from '../query/options.ts'
 import { type Decisions, panelSpec, panelSql } from '../query/panel.ts'
 
-/** `sql`: one query, a script, or a session at a prompt. */
 export const sqlCommand = talking({
   args: { '[query]': 'the query; without it and -f a session, or the script on standard input' },
   options: {
@@ -35,13 +34,11 @@ export const sqlCommand = talking({
     ...queryOptions,
     '--history FILE': 'where a session keeps what was typed (default: ~/.pitlake_history)',
   },
-  details: [
-    'The lake is open for reading: temporary tables are allowed, writing and files outside the lake are not.',
-    'Only tables are cut (--rows); every other format holds the whole result, without loss.',
-    '',
-    'Example: pitlake sql --as-of 2024-06-01 "SELECT * FROM points WHERE asset = \'BTC\' ORDER BY t DESC LIMIT 5"',
-    'Example: pitlake sql -f query.sql --out result.parquet',
-  ].join('\n'),
+  details: `The lake is open for reading: temporary tables are allowed, writing and files outside the lake are not.
+Only tables are cut (--rows); every other format holds the whole result, without loss.
+
+Example: pitlake sql --as-of 2024-06-01 "SELECT * FROM points WHERE asset = 'BTC' ORDER BY t DESC LIMIT 5"
+Example: pitlake sql -f query.sql --out result.parquet`,
   run: async (call) => {
     const sql = await scriptOf(call, call.args[0], call.options.file)
     await (sql === undefined ? session(call, call.options.history) : writeAnswer(call, { sql }))
@@ -75,7 +72,7 @@ export async function writeAnswer(call: Querying, asked: AskedQuestion): Promise
       using engine = await openQuery(folder, { ...sessionOptions(call), query: 'sql' in asked ? asked.sql : '' })
       const { ready, by, notes, doubts } = await judgeQuestion(asked, engine, run)
       tell(notes)
-      const written = await put({ engine, ready, options: { ...output, by }, deps: run }, output.out, target)
+      const written = await put({ engine, ready, options: { ...output, by }, deps: run }, target, output.out)
       if (written.more)
         call.stderr(`the first ${written.rows} rows; --rows 0 shows all, --format and --out write all\n`)
       tell(await doubts(written))
@@ -83,11 +80,7 @@ export async function writeAnswer(call: Querying, asked: AskedQuestion): Promise
   )
 }
 
-async function put(
-  answer: ResultWriting,
-  out: string | undefined,
-  target: OutFile | undefined,
-): Promise<WrittenResult> {
+async function put(answer: ResultWriting, target: OutFile | undefined, out?: string): Promise<WrittenResult> {
   const sink = standardOutput()
   if (target === undefined) return await writeTo(answer, sink)
   const written = await writeFile(answer, target, out ?? target.path)
@@ -112,7 +105,6 @@ async function session(call: Querying, history = join(homedir(), '.pitlake_histo
 
 const describedOptions = { ...gridOptions, ...panelOptions }
 
-/** `panel`: decisions × metrics, one column each. */
 export const panelCommand = talking({
   options: {
     '--decisions FILE':
@@ -121,26 +113,20 @@ export const panelCommand = talking({
     '--explain': 'print the SQL instead of running it',
     ...queryOptions,
   },
-  details: [
-    'A zone-less ts is UTC. Each decision comes back once, in the order of the file.',
-    '',
-    "Example: pitlake panel --calendar 2024-01-01,2024-07-01,1d --assets BTC,ETH --metrics 'supply/current_pit' --out panel.parquet",
-  ].join('\n'),
+  details: `A zone-less ts is UTC. Each decision comes back once, in the order of the file.
+
+Example: pitlake panel --calendar 2024-01-01,2024-07-01,1d --assets BTC,ETH --metrics 'supply/current_pit' --out panel.parquet`,
   run: async (call) => {
     const { decisions, explain } = call.options
     const given = givenOptions(describedOptions, call.options)
-    const panel = panelSpec(
-      given,
-      'terminal',
-      decisions === undefined ? undefined : decisionsIn(resolve(call.cwd, decisions)),
-    )
+    const file = decisions === undefined ? undefined : decisionsIn(resolve(call.cwd, decisions))
+    const panel = panelSpec(given, 'terminal', file)
     const sql = panelSql(panel)
     if (explain) return call.stdout(`${sql.decisions};\n${sql.query};\n`)
     await writeAnswer(call, { panel })
   },
 })
 
-/** The file of the decisions. */
 function decisionsIn(path: string): Decisions {
   if (!existsSync(path)) throw usage('--decisions', { expected: 'a CSV or Parquet file', got: `no file ${path}` })
   return { kind: 'file', path }

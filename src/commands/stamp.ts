@@ -5,11 +5,10 @@ import { noteTexts } from '../query/note.ts'
 import { replay, type Replayed, stamp } from '../results/stamp.ts'
 import { outFile } from '../store/output.ts'
 import type { StampNote } from '../results/stamped.ts'
-import { timeoutOption, withinTime } from './context.ts'
+import { readGiven, stampedPath, timeoutOption, withinTime } from './context.ts'
 import { checkEnding, knowledgeFlags, knowledgeOf, variablesOf } from './query.ts'
-import { readGiven, stampedPath } from './given.ts'
 import { answering, type Input, showLive } from './spec.ts'
-import { programName } from './program.ts'
+import { programName } from './process.ts'
 import { lakeWorld, openedLake } from './world.ts'
 import { kinds } from '../kinds.ts'
 import { type ChangedPoint, type ChangedRecord, explainChange, type Explained } from '../results/explain-change.ts'
@@ -18,7 +17,6 @@ import { formatInstant } from '../time.ts'
 /** How the names of stamped files end. */
 export const stampEndings: readonly string[] = ['.parquet', '.parq', '.pq']
 
-/** `stamp FILE.sql --out R.parquet`: a result that can be made again, bit for bit. */
 export const stampCommand = answering({
   args: { '<file>': 'the query; earlier statements of the file may set variables' },
   options: { '--out FILE': 'the Parquet file to write', ...knowledgeFlags, ...timeoutOption },
@@ -44,7 +42,6 @@ that sums repeat bit for bit.`,
   },
 })
 
-/** `replay R.parquet`: runs a stamped result again. */
 export const replayCommand = answering({
   args: { '<file>': 'a Parquet file that pitlake stamp wrote' },
   options: { ...timeoutOption },
@@ -60,7 +57,6 @@ export const replayCommand = answering({
   },
 })
 
-/** How many rows there are, and what they rest on. */
 function rowsOf({ rows, assumes = [] }: StampNote): string {
   const given = givenThat(assumes, rows)
   return given === '' ? `${rows} rows` : `${rows} rows (${given})`
@@ -79,14 +75,10 @@ function differs({ difference }: Replayed, file: string): LakeError {
 /** The session variables that the options name, `as_of` and `observed_as_of` among them. */
 export function allVariables(call: Input<typeof knowledgeFlags>): StampNote['variables'] {
   const { asOf, observedAsOf } = knowledgeOf(call)
-  return {
-    ...variablesOf(call),
-    ...(asOf !== undefined && { as_of: asOf }),
-    ...(observedAsOf !== undefined && { observed_as_of: observedAsOf }),
-  }
+  const moments = { ...(asOf && { as_of: asOf }), ...(observedAsOf && { observed_as_of: observedAsOf }) }
+  return { ...variablesOf(call), ...moments }
 }
 
-/** `explain-change A.parquet [B.parquet]`: why a stamped result is not what it was. */
 export const explainChangeCommand = answering({
   args: {
     '<from>': { kind: kinds.file, about: 'a Parquet file that pitlake stamp wrote' },
@@ -164,10 +156,6 @@ function side(row: NonNullable<Explained['row']>, which: 'from' | 'to'): string 
   return row[which] ?? (row.column === null ? 'no such row' : 'NULL')
 }
 
-function said(value: unknown): string {
-  return JSON.stringify(value)
-}
+const said = (value: unknown): string => JSON.stringify(value)
 
-function instant(micros: number): string {
-  return formatInstant(Math.floor(micros / 1_000_000))
-}
+const instant = (micros: number): string => formatInstant(Math.floor(micros / 1_000_000))

@@ -3,26 +3,37 @@ import { instantOf } from '../time.ts'
 import { dirname, relative, resolve, sep } from 'node:path'
 import type { Check } from '../config/health.ts'
 import { restsOn } from '../report/trust.ts'
-import { check, readStanding, type LakeStanding } from '../report/status.ts'
+import { check, judgedReasons, type LakeStanding, readStanding } from '../report/status.ts'
 import { metricsText } from '../report/metrics.ts'
 import { readStatusPage } from '../report/status-page.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { inLake, places } from '../store/layout.ts'
 import { putOut } from '../store/output.ts'
 import { statusPage } from '../report/page/page.ts'
-import { brief, bytes, moment, percent, several, span, whole } from '../words/figures.ts'
-import { labelled, type LabelledRow, wrapped } from '../words/table.ts'
+import {
+  brief,
+  bytes,
+  counted,
+  labelled,
+  type LabelledRow,
+  moment,
+  percent,
+  several,
+  span,
+  whole,
+  wrapped,
+} from '../words/figures.ts'
 import { kinds } from '../kinds.ts'
-import { listen, listenAt } from '../door/listen.ts'
+import { listen, listenAt, type Shown, type Shows } from '../door/listen.ts'
 import { instantNow } from './context.ts'
-import { showsOf, standingNow } from './shows.ts'
-import { answering, type Call, type CommandAnswer } from './spec.ts'
-import { programName } from './program.ts'
+import { answering, type Call, type CommandAnswer, type CommandContext, type Deps, documentText } from './spec.ts'
+import { programName } from './process.ts'
 import { untilStopped } from './world.ts'
+import { patience } from '../report/freshness.ts'
+import type { StatusInput } from '../report/facts.ts'
 
 const [age, any] = [kinds.span('6h or 3d'), kinds.count(0)]
 
-/** `status`: whether the lake can be trusted today. */
 export const statusCommand = answering({
   options: {
     '--html FILE': 'also write a self-contained page with pictures',
@@ -134,9 +145,7 @@ export function statusInWords(standing: LakeStanding, data: string): string {
 
 function violationsLine({ violations, incidents, accepted, passed }: LakeStanding): string {
   const of = incidents === 0 ? '' : `, ${several(incidents, 'incident')} among them`
-  const more = Object.entries({ accepted, passed }).flatMap(([is, count]) =>
-    count === 0 ? [] : [`${whole(count)} ${is}`],
-  )
+  const more = [counted({ accepted }), counted({ passed })].filter((words) => words !== '')
   return [`${whole(violations)}${of}`, ...more].join(', and ')
 }
 
@@ -151,4 +160,71 @@ function registryLine({ registry }: LakeStanding): string {
     ...(schema_changes ? [`${whole(schema_changes)} schema changes`] : []),
     ...(findings ? [several(findings, 'contradiction')] : []),
   ].join(', ')
+}
+
+/** How the lake stands now, as a door tells it. */
+export async function standingNow(
+  { settings, catalogue, now }: CommandContext & Pick<Deps, 'now'>,
+  how: Pick<StatusInput, 'patience'> = {},
+): Promise<LakeStanding> {
+  using ledger = await Ledger.openToRead(settings.data)
+  const asked = { settings, catalogue, now: instantNow({ now }), arrivals: false, ...how }
+  return (await readStanding(ledger, asked)).standing
+}
+
+/** An answer is shown again for so many times as long as it took to make, */
+const share = 20
+/** and at least for so many milliseconds. */
+const least = { check: 1000, metrics: 5000, page: 10_000 }
+
+/**
+ * The numbers (with what a watch may spend a UTC day; null: any number), the judgement and the page of a lake, each made when
+ * somebody asks. One is made at a time and shown to all
+ * who ask meanwhile, so that readers take a twentieth of the process at most; a lake is only read, without its locks.
+ */
+export function showsOf(
+  { settings, catalogue, now, elapsed }: CommandContext & Pick<Deps, 'now' | 'elapsed'>,
+  creditsPerDay: number | null = null,
+): Shows {
+  let last: Promise<unknown> = Promise.resolve()
+  const shared = (atLeast: number, make: (ledger: Ledger, input: StatusInput) => Promise<Shown>) => {
+    let made: { readonly shown: Promise<Shown>; until: number } | null = null
+    return async (): Promise<Shown> => {
+      if (made !== null && elapsed() < made.until) return await made.shown
+      const after = last
+      const begin = async (): Promise<Shown> => {
+        await after
+        const begun = elapsed()
+        using ledger = await Ledger.openToRead(settings.data)
+        const shown = await make(ledger, { settings, catalogue, now: instantNow({ now }) })
+        own.until = elapsed() + Math.max(atLeast, share * (elapsed() - begun))
+        return shown
+      }
+      const own = { shown: begin(), until: Infinity }
+      made = own
+      last = own.shown.catch(() => void (own.until = elapsed() + atLeast))
+      return await own.shown
+    }
+  }
+  return {
+    '/': shared(least.page, async (ledger, input) => {
+      const asked = { ...input, arrivals: true }
+      const page = await readStatusPage(ledger, asked, await readStanding(ledger, asked), programName())
+      return { status: 200, type: 'text/html', body: statusPage(page) }
+    }),
+    '/metrics': shared(least.metrics, async (ledger, input) => {
+      const body = metricsText(await readStanding(ledger, input), input.now, creditsPerDay)
+      return { status: 200, type: 'text/plain; version=0.0.4', body }
+    }),
+    '/healthz': shared(least.check, async (ledger, input) => {
+      const { standing } = await readStanding(ledger, { ...input, arrivals: false, patience })
+      const { lines, code } = check(standing)
+      const { version, committed_at, trust, synthetic } = standing
+      const [text = ''] = lines
+      const [word = ''] = text.split(':')
+      const reasons = judgedReasons(standing.reasons)
+      const document = { ok: code === 0, word, text, version, committed_at, trust, synthetic, reasons }
+      return { status: code === 0 ? 200 : 503, type: 'application/json', body: documentText(document) }
+    }),
+  }
 }

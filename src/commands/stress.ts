@@ -12,11 +12,9 @@ import { briefFigure, inWords as condition, type StressRun } from '../results/st
 import { stress, type Stressed, type StressInput, type StressSource } from '../results/stress.ts'
 import { outFile, putOut } from '../store/output.ts'
 import { formatDuration, parseDuration } from '../time.ts'
-import { whole } from '../words/figures.ts'
-import { table } from '../words/table.ts'
-import { timeoutOption, withinTime } from './context.ts'
+import { table, whole } from '../words/figures.ts'
+import { judged, readGiven, stampedPath, timeoutOption, withinTime } from './context.ts'
 import { checkEnding, knowledgeFlags } from './query.ts'
-import { judged, readGiven, stampedPath } from './given.ts'
 import { answering, type Call, showLive } from './spec.ts'
 import { allVariables, stampEndings } from './stamp.ts'
 import { lakeWorld, openedLake } from './world.ts'
@@ -40,7 +38,6 @@ const stressOptions = {
 
 type Stressing = Call<typeof stressOptions>
 
-/** `stress Q.sql|R.parquet`: how far a figure moves when points are known later, and which metric moves it. */
 export const stressCommand = answering({
   args: { '<file>': 'the query, or a Parquet file that pitlake stamp wrote; `-` reads standard input' },
   options: stressOptions,
@@ -164,13 +161,9 @@ function label({ kind, name }: StressRun): string {
   return /^(?:p\d+|max)$/.test(name) ? `as late as ${name}` : `${name} later`
 }
 
-function text(figure: number | null): string {
-  return figure === null ? 'none' : briefFigure(figure)
-}
+const text = (figure: number | null): string => (figure === null ? 'none' : briefFigure(figure))
 
-function share(moved: number | null): string {
-  return moved === null ? '' : percent(moved)
-}
+const share = (moved: number | null): string => (moved === null ? '' : percent(moved))
 
 function percent(part: number): string {
   return `${Math.abs(part) < 0.1 ? Math.round(part * 1000) / 10 : Math.round(part * 100)} %`

@@ -3,16 +3,17 @@ import type { CommandEntry, CommandSpec, ListedCommand } from './spec.ts'
 /** `ends`: the exit codes that it may end with beside 0, 1 and 2, a digit each. */
 type Row = readonly [name: string, summary: string, ends: string, module: () => Promise<object>]
 
-/** Modules of several commands, and one that tells of all. */
+/** Modules of several commands, or with a long line. */
 const catalog = () => import('./catalog.ts')
 const copies = () => import('./copies.ts')
+const mcp = () => import('./mcp.ts')
 const registry = () => import('./registry.ts')
 const stamp = () => import('./stamp.ts')
 const upkeep = () => import('./upkeep.ts')
 const violations = () => import('./violations.ts')
+const watch = () => import('./watch.ts')
 const completion = async () => (await import('./completion.ts')).completions(commandTable)
 
-/** The commands by the task that they are for. */
 const tasks: Readonly<Record<string, readonly Row[]>> = {
   'To begin': [
     ['init', 'Write a commented pitlake.yaml and .env.example.', '6', () => import('./init.ts')],
@@ -30,23 +31,13 @@ const tasks: Readonly<Record<string, readonly Row[]>> = {
       '34567',
       () => import('./daily.ts'),
     ],
-    [
-      'watch',
-      'Keep the lake fresh: each series when it is due, the registry hourly.',
-      '3467',
-      () => import('./watch.ts'),
-    ],
+    ['watch', 'Keep the lake fresh: each series when it is due, the registry hourly.', '3467', watch],
   ],
   'To ask': [
     ['sql', 'Run SQL on the lake: one query, a script, or a session at a prompt.', '456', () => import('./sql.ts')],
     ['panel', 'Decisions × metrics: the latest value knowable at each decision.', '456', () => import('./sql.ts')],
     ['serve', 'Answer queries and panels over HTTP; read-only, until stopped.', '4', () => import('./serve.ts')],
-    [
-      'mcp',
-      'Answer an agent: the Model Context Protocol over standard input and output.',
-      '4',
-      () => import('./mcp.ts'),
-    ],
+    ['mcp', 'Answer an agent: the Model Context Protocol over standard input and output.', '4', mcp],
     ['catalog list', 'List endpoints; by path, interval or dimension.', '', catalog],
     ['catalog show', 'Everything about one endpoint or resource.', '', catalog],
     ['catalog export', 'Every endpoint in full, as JSON; or for dbt.', '6', catalog],
@@ -67,7 +58,7 @@ const tasks: Readonly<Record<string, readonly Row[]>> = {
     ['violations list', 'What differs upstream, and what is refused.', '4', violations],
     ['violations accept', 'Take note of what differs, with the reason.', '467', violations],
     ['audit availability', 'Availability rules against observed arrivals.', '4', () => import('./audit.ts')],
-    ['versions', 'What every version added, replaced and removed.', '4', () => import('./versions.ts')],
+    ['versions', 'What every version added, replaced and removed.', '4', upkeep],
     ['doctor', 'Find what is wrong with a lake and say the remedy.', '34567', () => import('./doctor.ts')],
   ],
   'To keep it in order': [

@@ -1,17 +1,16 @@
 import { inLake, places } from '../store/layout.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { buildViews } from '../views/build.ts'
-import { bytes, filesInWords, whole } from '../words/figures.ts'
+import { bytes, filesInWords, labelled, table, whole } from '../words/figures.ts'
 import { answering } from './spec.ts'
 import { lakeWorld, openedLake, requireLake, viewingWorld } from './world.ts'
 import { type MetricSize, metricSizes } from '../points/sizes.ts'
 import { compact, type MergeSummary, mergeVerdict } from '../upkeep/compact.ts'
 import { redate, type RedateSummary } from '../upkeep/redate.ts'
-import { labelled, table } from '../words/table.ts'
 import { vacuum, type VacuumDeps, type VacuumSummary } from '../upkeep/vacuum.ts'
-import { formatDuration } from '../time.ts'
+import { formatDuration, formatMicros } from '../time.ts'
+import { type VersionChange, versionChanges } from '../ledger/held-runs.ts'
 
-/** `views`: makes `lake.duckdb` and `lake.sql` anew. */
 export const viewsCommand = answering({
   options: {},
   details:
@@ -29,7 +28,6 @@ export const viewsCommand = answering({
   },
 })
 
-/** `compact`: merges every partition into one file, proves it and puts it in place of the old ones. */
 export const compactCommand = answering({
   recorded: true,
   options: {
@@ -78,7 +76,6 @@ function sizeTable(sizes: readonly MetricSize[]): string {
   return `\n${table(['metric', 'points', 'bytes a point', 'by column'], rows)}all: ${whole(points)} points, ${bytes(size)}, ${total.toFixed(2)} bytes a point\n`
 }
 
-/** `vacuum`: takes away what no kept version needs; without `--yes` it only says what. */
 export const vacuumCommand = answering({
   options: {
     '--keep DURATION': ['keep files that were in use within this time, such as 7d or 12h', '7d'],
@@ -114,4 +111,28 @@ function vacuumedInWords(summary: VacuumSummary, keepSeconds: number): string {
   )
   const verb = dry_run ? 'would be freed; run it with --yes' : `freed (version ${version})`
   return `${rows}${bytes(total)} ${verb}; kept: what was in use within ${formatDuration(keepSeconds)}\n`
+}
+
+export const versionsCommand = answering({
+  options: {},
+  details:
+    'Replaced files left the view for others with the same rows, removed ones were vacuumed. The time of a version\nis what observed_as_of goes by.',
+  answer: async ({ settings }) => {
+    using ledger = await Ledger.openToRead(settings.data)
+    const versions = versionChanges(ledger).map((one) => ({ ...one, committed_at: formatMicros(one.committed_at) }))
+    const words = () => (versions.length === 0 ? 'no version yet\n' : table(header, versions.map(line)))
+    return { document: versions, words }
+  },
+})
+
+const header = ['version', 'committed at', 'job', 'points added', 'added', 'replaced', 'removed', 'also']
+
+function line(one: Omit<VersionChange, 'committed_at'> & { readonly committed_at: string }): (string | number)[] {
+  const { version, committed_at, job, points_added, added, replaced, removed } = one
+  const also = [
+    ...(['violations', 'stamps'] as const).flatMap((name) => (one[name] > 0 ? [`${one[name]} ${name}`] : [])),
+    ...(one.rules ? ['rules'] : []),
+  ]
+  const changes = [added, replaced, removed].map((change) => (change.files === 0 ? '' : filesInWords(change)))
+  return [version, committed_at, job, points_added, ...changes, also.join(', ')]
 }

@@ -8,15 +8,14 @@ import { verifyRegistry } from '../registry/verify.ts'
 import { outFile, putOut } from '../store/output.ts'
 import { visibleLines } from '../visible.ts'
 import { instantNow, isVerbose, rangeOf } from './context.ts'
-import { fetchProgress } from './progress.ts'
+import { fetchProgress } from './fetch.ts'
 import { registryProgress } from './registry.ts'
 import { answering, type Call, type Deps } from './spec.ts'
 import { askingWorld, providersOf, requireLake } from './world.ts'
 import type { Difference } from '../metrics/verify-findings.ts'
 import type { RegistryVerified } from '../registry/verified.ts'
 import { againLines } from './doctor.ts'
-import { bytes, whole } from '../words/figures.ts'
-import { cut, type LabelledRow, wrapped } from '../words/table.ts'
+import { bytes, counted, cut, type LabelledRow, whole, wrapped } from '../words/figures.ts'
 
 /** The most credits that a verify spends unless it is told otherwise. */
 export const usualBudget = 300
@@ -35,7 +34,6 @@ const verifyOptions = {
   '--report FILE': 'write a report for the provider, as Markdown',
 } as const
 
-/** `verify`: proves the files and asks the provider again for history that the lake holds. */
 export const verifyCommand = answering({
   recorded: true,
   asks: true,
@@ -123,15 +121,13 @@ export function toldOf(summary: VerifySummary): string {
   const { checked, damage, windows, differences, failures, requests, credits, gaps, registry, results } = summary
   const { incidents, accepted, points_added: added } = summary
   const sound = damage.length === 0 ? 'all sound' : `${damage.length} findings`
-  const more = [damage, differences, failures, registry?.findings ?? [], registry?.failures ?? []].reduce(
-    (sum, list) => sum + Math.max(0, list.length - shown),
-    0,
-  )
+  const lists = [damage, differences, failures, registry?.findings ?? [], registry?.failures ?? []]
+  const more = lists.reduce((sum, list) => sum + Math.max(0, list.length - shown), 0)
   const lines = [
     ...labels([
       ['files', `${whole(checked.files)} read in full, ${bytes(checked.bytes)}, ${sound}`],
       ['contents', `${whole(checked.points)} points of ${whole(checked.series)} series, ${whole(gaps)} known gaps`],
-      ['windows', `${whole(windows.verified)} of ${whole(windows.chosen)} compared, ${whole(windows.held)} held`],
+      ['windows', compared(windows, '')],
       counted(results) !== '' && ['results', counted(results)],
       counted(results) !== '' && added > 0 && ['appended', `${whole(added)} points`],
       ['asked', `${whole(requests)} requests, ${whole(credits)} credits`],
@@ -150,6 +146,12 @@ export function toldOf(summary: VerifySummary): string {
   return `${lines.join('\n')}\n`
 }
 
+type Compared = Readonly<Record<'verified' | 'chosen' | 'held', number>>
+
+function compared({ verified, chosen, held }: Compared, what: string): string {
+  return `${whole(verified)} of ${whole(chosen)}${what} compared, ${whole(held)} held`
+}
+
 /** The first of a list, each below an empty line. */
 function each<T>(list: readonly T[], lines: (one: T) => readonly string[]): string[] {
   return list.slice(0, shown).flatMap((one) => ['', ...lines(one).flatMap((line) => wrapped(line))])
@@ -157,11 +159,6 @@ function each<T>(list: readonly T[], lines: (one: T) => readonly string[]): stri
 
 function labels(rows: readonly LabelledRow[]): string[] {
   return rows.flatMap((row) => (row === false ? [] : wrapped(`${row[0].padEnd(11)}${row[1]}`)))
-}
-
-function counted(results: Readonly<Record<string, number>>): string {
-  const some = Object.entries(results).filter(([, count]) => count > 0)
-  return some.map(([name, count]) => `${whole(count)} ${name.replaceAll('_', ' ')}`).join(', ')
 }
 
 /** What the registry said, and the first findings with both records cut short. */
@@ -176,10 +173,7 @@ function registryLines({
 }: RegistryVerified): string[] {
   return [
     ...labels([
-      [
-        'registry',
-        `${whole(checks.verified)} of ${whole(checks.chosen)} addresses compared, ${whole(checks.held)} held`,
-      ],
+      ['registry', compared(checks, ' addresses')],
       ['results', counted(results)],
       ['asked', `${whole(requests)} requests`],
       ignored.length > 0 && ['filters', `not heeded by the provider: ${ignored.join(', ')}`],
@@ -238,7 +232,6 @@ export function reportOf(summary: VerifySummary): string {
   return `${lines.join('\n').trimEnd()}\n`
 }
 
-/** The registry's part: one row a finding. */
 function registrySections({ checks, findings }: RegistryVerified): string[] {
   const rows = findings.map(({ kind, resource, id, address, detail, held, offered }) => {
     return [`${resource} ${id}`, kind, address, detail, cell(held), cell(offered)]

@@ -6,8 +6,7 @@ import { acceptedPrefix, isOpenFinding, listFindings } from '../registry/accepte
 import type { UpstreamDifference } from '../report/alarms.ts'
 import { formatInstant, formatMillis, type Micros } from '../time.ts'
 import { buildViews } from '../views/build.ts'
-import { whole } from '../words/figures.ts'
-import { table } from '../words/table.ts'
+import { counted, table, whole } from '../words/figures.ts'
 import { answering, type Call } from './spec.ts'
 import { namesOf } from './verify.ts'
 import { lakeWorld, requireLake } from './world.ts'
@@ -21,7 +20,6 @@ const filterOptions = {
 } as const
 const filterNames = ['paths', 'assets', 'resources', 'kinds', 'days'] as const
 
-/** `violations list`: what differs upstream. */
 export const violationsListCommand = answering({
   options: { '--all': 'also what was accepted, what passed, and what a snapshot has settled', ...filterOptions },
   details:
@@ -33,16 +31,13 @@ export const violationsListCommand = answering({
     const states = Map.groupBy(all, statusOf)
     const count = (status: Status): number => states.get(status)?.length ?? 0
     const known = (['passed', 'settled'] as const).filter((one) => count(one) > 0)
-    const counts = [
-      `${whole(count('open'))} not accepted`,
-      ...(['accepted', ...known] as const).map((one) => `${whole(count(one))} ${one}`),
-    ]
-    const words = () => `${shown.length > 0 ? table(header, shown.map(line)) : ''}${counts.join(', ')}\n`
+    const rest = (['accepted', ...known] as const).map((one) => `, ${whole(count(one))} ${one}`).join('')
+    const list = (): string => (shown.length > 0 ? table(header, shown.map(line)) : '')
+    const words = () => `${list()}${whole(count('open'))} not accepted${rest}\n`
     return { document: { violations: shown.map(scripted) }, words }
   },
 })
 
-/** `violations accept ID…`: a person took note. */
 export const violationsAcceptCommand = answering({
   args: { '[id...]': 'ids of `pitlake violations list`' },
   options: {
@@ -70,10 +65,12 @@ export const violationsAcceptCommand = answering({
     const ids = chosen?.map(({ id }) => id) ?? args
     const deps = lakeWorld(call, 'violations accept')
     const findings = await listFindings(ledger, null)
-    const states = findings.map(
-      ({ id, accepted_at }) => [id, { state: `${acceptedPrefix}${id}`, accepted_at }] as const,
-    )
-    const done = await acceptViolations(ledger, { ids, why }, deps, new Map(states))
+    const stateOf = ({ id, accepted_at }: (typeof findings)[number]) => ({
+      state: `${acceptedPrefix}${id}`,
+      accepted_at,
+    })
+    const states = new Map(findings.map((one) => [one.id, stateOf(one)]))
+    const done = await acceptViolations(ledger, { ids, why }, deps, states)
     if (done.made) await buildViews(ledger, { catalogue, deps })
     const before = done.known.length === 0 ? '' : `, ${done.known.length} had been before`
     return { document: done, words: () => `${done.accepted.length} accepted (version ${done.version})${before}\n` }
@@ -83,11 +80,8 @@ export const violationsAcceptCommand = answering({
 type Filtering = Call<typeof filterOptions>
 
 /** What differs upstream and the flags choose: those of points alone leave the registry out, and the reverse. */
-async function differing(
-  { options, catalogue }: Filtering,
-  ledger: Ledger,
-  whole = false,
-): Promise<UpstreamDifference[]> {
+async function differing(call: Filtering, ledger: Ledger, whole = false): Promise<UpstreamDifference[]> {
+  const { options, catalogue } = call
   const { paths = null, assets = null, resources: named, kinds: ofKinds, days } = options
   const ofPoints = paths !== null || assets !== null
   const points = named !== undefined && !ofPoints ? [] : listViolations(ledger, { paths, assets, whole })
@@ -108,10 +102,7 @@ function statusOf(one: UpstreamDifference): Status {
   return one.passed_at === null ? 'open' : 'passed'
 }
 
-/** Whether there is something to look at. */
-function isOpen(one: UpstreamDifference): boolean {
-  return 'settled' in one ? isOpenFinding(one) : isOpenViolation(one)
-}
+const isOpen = (one: UpstreamDifference): boolean => ('settled' in one ? isOpenFinding(one) : isOpenViolation(one))
 
 /** What the filters choose; null where ids are typed: one without the other. */
 async function chosenBy(call: Filtering, ledger: Ledger): Promise<readonly UpstreamDifference[] | null> {
@@ -187,7 +178,6 @@ function line(one: UpstreamDifference): (string | null)[] {
   if (incident === null) return [id, kind, series.replaceAll('|', ' ').trim(), formatInstant(t), stored, offered, state]
   const { endpoints, series: among, points, open, counts } = incident
   const where = `${whole(among.length)} series of ${whole(endpoints.length)} endpoints`
-  const what = Object.entries(counts).map(([name, own]) => `${whole(own)} ${name}`)
   const left = open === points || open === 0 ? '' : `, ${whole(open)} still`
-  return [id, kind, where, found, null, `${what.join(', ')}${left}`, state]
+  return [id, kind, where, found, null, `${counted(counts)}${left}`, state]
 }

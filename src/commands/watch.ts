@@ -14,13 +14,12 @@ import { watch, type WatchDeps, type WatchEvent } from '../watch/watch.ts'
 import { whole } from '../words/figures.ts'
 import { instantNow, readContext, selectionOptions, selectionsOf } from './context.ts'
 import { openHooks, type OpenHooks } from './hooks.ts'
-import { hasHooks } from './recorded.ts'
+import { hasHooks } from './frame.ts'
 import { destinationNamed } from './copies.ts'
-import { showsOf } from './shows.ts'
+import { showsOf } from './status.ts'
 import { type Call, type Deps, talking } from './spec.ts'
 import { besideWorld, lakeWorld, noProvider, openedLake, spareHeap } from './world.ts'
 
-/** `watch`: keeps the lake fresh. */
 export const watchCommand = talking({
   asks: true,
   options: {
@@ -122,7 +121,6 @@ function publisher(call: Call, name: string | undefined): JobsInput['publish'] {
 /** What a watch says: what happens, and hooks that failed. */
 type WatchNews = WatchEvent | { readonly kind: 'hook'; readonly at: Instant; readonly words: string }
 
-/** Each event as a line of JSON. */
 function jsonLines({ stdout, env }: Deps): (event: WatchNews) => void {
   return (event) => stdout(`${redact(JSON.stringify(plainly(event)), givenKeys(env))}\n`)
 }
@@ -136,7 +134,6 @@ function plainly(event: WatchNews): object {
 
 const instants: ReadonlySet<string> = new Set(['at', 'until', 'next'])
 
-/** Each event as a line for people. */
 function lines({ stdout, env }: Deps): (event: WatchNews) => void {
   return (event) => {
     const [part, words] = wordsOf(event)

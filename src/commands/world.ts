@@ -8,7 +8,7 @@ import type { RunEnd } from '../ledger/job.ts'
 import type { RewriteDeps } from '../ledger/commit.ts'
 import { isBegun } from '../store/begin.ts'
 import { Ledger, noLake } from '../ledger/ledger.ts'
-import { programName } from './program.ts'
+import { programName } from './process.ts'
 import type { Call, Deps } from './spec.ts'
 
 /** The real world behind a job that writes to a lake and asks nobody. */

@@ -1,7 +1,7 @@
 import type { Cell } from '../store/engine.ts'
 import { visible } from '../visible.ts'
 import { jsonForm } from './projection.ts'
-import { cut, layColumns } from '../words/table.ts'
+import { cut, layColumns } from '../words/figures.ts'
 
 /** How wide a table may be, and what stands for NULL. */
 interface TableOptions {

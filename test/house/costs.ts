@@ -169,7 +169,7 @@ export const changes: readonly Change[] = [
       import { endSql, stepSql } from './src/intervals-sql.ts'
       import { selectionOptions } from './src/commands/context.ts'
       const t = floor(10 * 86400 + 5, '3d')
-      const { kind } = selectionOptions['--intervals LIST']
+      const [, kind] = selectionOptions['--intervals LIST']
       show({ intervals, t: t / 86400, end: end(t, '3d') / 86400, count: count(0, 30 * 86400, '3d'),
         longest: longestSeconds('3d'), sql: [endSql('t', '3d'), stepSql('t', '3d', 1)].map((sql) => sql.includes('259200')), offered: kind.words })`,
     shows: {
@@ -207,7 +207,7 @@ export const changes: readonly Change[] = [
     proof: `
       import { formatOf, formats } from './src/query/write.ts'
       import { queryOptions } from './src/commands/query.ts'
-      show({ formats, named: formatOf('a.lines.gz'), offered: queryOptions['--format FORMAT'].kind.words.includes('lines') })`,
+      show({ formats, named: formatOf('a.lines.gz'), offered: queryOptions['--format FORMAT'][1].words.includes('lines') })`,
     shows: { formats: ['lines', 'table', 'csv', 'json', 'jsonl', 'arrow', 'parquet'], named: 'lines', offered: true },
   },
   {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { number } from '../../src/words/figures.ts'
 import { expand } from '../../src/catalog/series.ts'
-import { fetchProgress } from '../../src/commands/progress.ts'
+import { fetchProgress } from '../../src/commands/fetch.ts'
 import type { IngestEvent } from '../../src/metrics/run.ts'
 import { type Ask, type PlanLimits, plan } from '../../src/metrics/plan.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'

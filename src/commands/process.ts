@@ -1,4 +1,5 @@
 import { removeSpills } from '../store/files.ts'
+import { readFileSync } from 'node:fs'
 
 const cleaners = new Set<() => void>()
 
@@ -16,4 +17,13 @@ export function leave(code: number): void {
   for (const clean of [removeSpills, ...cleaners].toReversed()) clean()
   if (process.platform !== 'win32') process.execve?.('/bin/sh', ['sh', '-c', `exit ${code}`], {})
   process.exit(code)
+}
+
+/** The program's name and version, as entries and footers name it. */
+export const programName = (): string => `pitlake ${programVersion()}`
+
+/** The program's version. */
+export function programVersion(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
+  return (JSON.parse(text) as { version: string }).version
 }
