@@ -7,7 +7,7 @@ import type { Engine } from './store/engine.ts'
 import type { Parameters } from './store/sql.ts'
 import { loadCatalogue } from './catalog/load.ts'
 import { Ledger } from './ledger/ledger.ts'
-import { arrowTable, look } from './query/arrow.ts'
+import { arrowTable } from './query/arrow.ts'
 import type { LookaheadProof } from './lookahead/lookahead.ts'
 import type { Replayed, Stamped } from './results/stamp.ts'
 import { type Explained, explainChange as explain, type ExplainInput } from './results/explain-change.ts'
@@ -317,12 +317,11 @@ async function ask(seat: Seat, asked: AskedQuestion, run: RunDeps): Promise<Tabl
   refuseStrange(seat.waiting)
   const { ready, parameters, by, notes, doubts, drop } = await judgeQuestion(asked, engine, run)
   try {
-    const table = await guarded(engine, ready.text, run, async () => arrowTable(engine, ready.text, parameters))
     const filled = new Filled(
-      table.schema.fields.map(({ name }) => name),
+      ready.columns.map(({ name }) => name),
       by,
     )
-    for (const batch of table.batches) look(filled, batch)
+    const table = await guarded(engine, ready.text, run, async () => arrowTable(engine, ready.text, filled, parameters))
     seat.notes = [...notes, ...(await doubts({ rows: table.numRows, empty: filled.empty() }))]
     seat.onNotes?.(seat.notes)
     return table

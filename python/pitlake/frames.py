@@ -13,8 +13,8 @@ def kind_of(frame: Any) -> str:
     return str(type(frame).__module__).split(".")[0]
 
 
-def decided(frame: Any, keys: Sequence[str], where: str) -> tuple[Any, bool]:
-    """The decisions as a frame that DuckDB reads, the keys among its columns; and whether an instant has no zone."""
+def decided(frame: Any, keys: Sequence[str], where: str) -> Any:
+    """The decisions as a frame that DuckDB reads, the keys among its columns."""
     kind = kind_of(frame)
     if kind == "pandas" and hasattr(frame, "columns"):
         frame = _flat(frame, where)
@@ -24,14 +24,11 @@ def decided(frame: Any, keys: Sequence[str], where: str) -> tuple[Any, bool]:
         raise refusal(where, "a frame of pandas, polars or pyarrow, or an answer of the lake", type(frame).__name__,
                       "pandas.DataFrame(…) makes one of a list of records")
     names = list(map(str, frame.column_names if kind == "pyarrow" else frame.columns))
-    check_columns(names, keys)
-    own = next(name for name in frame.columns if str(name).lower() == "ts") if kind != "pyarrow" else "ts"
-    if kind == "pandas":
-        return _instants(frame, own, where)
-    return frame, _lacks_zone(frame, names, kind)
+    _check_columns(names, keys)
+    return _in_utc(frame, names[[name.lower() for name in names].index("ts")], where) if kind == "pandas" else frame
 
 
-def check_columns(names: Sequence[str], keys: Sequence[str]) -> None:
+def _check_columns(names: Sequence[str], keys: Sequence[str]) -> None:
     """Refuses names that stand twice, and decisions without the columns by which they are found."""
     small = [name.lower() for name in names]
     twice = next((name for name in names if small.count(name.lower()) > 1), None)
@@ -54,26 +51,15 @@ def _flat(frame: Any, where: str) -> Any:
     return (frame.reset_index(level=levels) if levels else frame).reset_index(drop=True)
 
 
-def _instants(frame: Any, name: str, where: str) -> tuple[Any, bool]:
-    """The instants of a pandas frame: objects in several zones are brought to UTC, each the same instant as before."""
+def _in_utc(frame: Any, name: str, where: str) -> Any:
+    """The frame with objects in several zones brought to UTC, each the same instant as before."""
     import pandas
 
     own = frame[name]
-    if pandas.api.types.is_datetime64_any_dtype(own.dtype):
-        return frame, getattr(own.dtype, "tz", None) is None
     if own.dtype != object or not any(hasattr(value, "tzinfo") for value in own):
-        return frame, False
+        return frame
     zoned = {value.tzinfo is not None for value in own if hasattr(value, "tzinfo") and not pandas.isna(value)}
     if len(zoned) > 1:
         raise refusal(where, "instants with a zone, or instants without one", "both in one column",
                       "bring them to UTC: pandas.to_datetime(…, utc=True)")
-    return frame.assign(**{name: pandas.to_datetime(own, utc=True)}), zoned == {False}
-
-
-def _lacks_zone(frame: Any, names: Sequence[str], kind: str) -> bool:
-    place = [name.lower() for name in names].index("ts")
-    dtype = frame.schema.field(place).type if kind == "pyarrow" else frame.dtypes[place]
-    text = str(dtype).lower()
-    if kind == "pyarrow":
-        return text.startswith("timestamp") and "tz=" not in text
-    return text.startswith("datetime") and getattr(dtype, "time_zone", None) is None
+    return frame if zoned == {False} else frame.assign(**{name: pandas.to_datetime(own, utc=True)})

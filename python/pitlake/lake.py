@@ -19,7 +19,7 @@ from .doubts import Noticed, near, of_metric
 from .errors import LakeError, refusal, told, warn
 from .fence import refuse_hidden
 from .folder import Pin, made_here, refuse_changed
-from .frames import check_columns, decided
+from .frames import decided
 from .queries import (FIELDS, INSTANT, KEY, MEMBER, PRICE, PRICED, Options, Standards, cells_of, check_choice, check_switch, decisions_sql,
                       join_sql, members_sql, named_metrics, panel_sql, points_sql, span_sql, utc_at, wrong)
 from .result import Result
@@ -400,17 +400,15 @@ class Lake:
         """A session of its own with the decisions in a table, numbered."""
         seat, keys = self._open(), ("ts",) if universe is not None else ("asset", "ts")
         own, table = seat.cursor(), f"_pit_decisions{next(_numbers)}"
-        frame, naive = decided(decisions.frame() if isinstance(decisions, Result) else decisions, keys, where)
-        if naive and not self._said:
-            self._said = True
-            warn([f"{where}: ts has no zone, it is taken as UTC"])
-        own.register("_pit_given", frame)
         source = "_pit_given"
+        own.register(source, decided(decisions.frame() if isinstance(decisions, Result) else decisions, keys, where))
         with told(seat.near_metrics):
             names, types = zip(*((name, str(kind)) for name, kind, *_ in own.execute(f"DESCRIBE FROM {source}").fetchall()))
-            check_columns(names, keys)
             self._check_clash(where, names, [*added, *(MEMBER if universe is not None else [])])
             kind = types[[name.lower() for name in names].index("ts")]
+            if re.fullmatch(r"TIMESTAMP(_\w+)?", kind) and not self._said:
+                self._said = True
+                warn([f"{where}: ts has no zone, it is taken as UTC"])
             if not re.match(r"TIMESTAMP|DATE$|VARCHAR$", kind):
                 if own.execute(f"SELECT count(ts) FROM {source}").fetchall() != [(0,)]:
                     raise refusal(where, "ts as instants, or texts such as 2024-06-01T12:00:00Z", kind,

@@ -1,7 +1,6 @@
 import type { DuckDBDataChunk } from '@duckdb/node-api'
 import {
   AsyncByteQueue,
-  DataType,
   Field,
   makeData,
   RecordBatch,
@@ -26,8 +25,13 @@ interface ArrowStream {
   readonly batches: AsyncIterable<RecordBatch>
 }
 
-/** Runs a statement and gives its result as Arrow batches, each built from DuckDB's column chunks. */
-async function arrowStream(engine: Engine, sql: string, parameters?: Parameters): Promise<ArrowStream> {
+/** Runs a statement and gives its result as Arrow batches, each built from DuckDB's column chunks, which `filled` sees. */
+async function arrowStream(
+  engine: Engine,
+  sql: string,
+  filled: Filled | undefined,
+  parameters?: Parameters,
+): Promise<ArrowStream> {
   const { columns, chunks } = await engine.vectors(sql, parameters)
   const names = distinctNames(columns.map(({ name }) => name))
   const schema = new Schema(columns.map(({ type }, i) => new Field(names[i] ?? '', arrowType(type), true)))
@@ -44,6 +48,7 @@ async function arrowStream(engine: Engine, sql: string, parameters?: Parameters)
   async function* batches(): AsyncGenerator<RecordBatch> {
     let held: DuckDBDataChunk[] = []
     for await (const chunk of chunks) {
+      filled?.addChunk(chunk)
       held.push(chunk)
       if (held.length < batchChunks) continue
       yield batch(held)
@@ -55,24 +60,11 @@ async function arrowStream(engine: Engine, sql: string, parameters?: Parameters)
 }
 
 /** Runs a statement and gives its whole result as a typed Arrow table. */
-export async function arrowTable(engine: Engine, sql: string, parameters?: Parameters): Promise<Table> {
-  const { schema, batches } = await arrowStream(engine, sql, parameters)
+export async function arrowTable(engine: Engine, sql: string, filled: Filled, parameters?: Parameters): Promise<Table> {
+  const { schema, batches } = await arrowStream(engine, sql, filled, parameters)
   const held: RecordBatch[] = []
   for await (const batch of batches) held.push(batch)
   return new Table(schema, held)
-}
-
-/** Shows a batch to whoever wants to know which columns hold something. */
-export function look(filled: Filled, batch: RecordBatch): void {
-  const { numRows } = batch
-  const columns = batch.schema.fields.map((_, k) => batch.getChildAt(k))
-  filled.add(
-    numRows,
-    (k, row) => (columns[k]?.nullCount ?? numRows) < numRows && columns[k]?.isValid(row) === true,
-    (row) => columns[filled.by]?.get(row),
-    // A column of instants counts nothing, and Arrow fails at an infinite one.
-    (k) => (DataType.isTimestamp(columns[k]?.type) ? undefined : columns[k]?.get(0)),
-  )
 }
 
 /** Runs a statement and gives its result as the bytes of an Arrow IPC file or stream; one batch is in memory at a time. */
@@ -80,15 +72,14 @@ export async function* arrowBytes(
   engine: Engine,
   sql: string,
   form: 'file' | 'stream',
-  onBatch: (batch: RecordBatch) => void = () => undefined,
+  filled?: Filled,
 ): AsyncGenerator<Uint8Array> {
-  const { schema, batches } = await arrowStream(engine, sql)
+  const { schema, batches } = await arrowStream(engine, sql, filled)
   const writer = form === 'file' ? new RecordBatchFileWriter() : new RecordBatchStreamWriter()
   const parts = new Parts()
   writer.reset(parts, schema)
   yield* parts.taken()
   for await (const batch of batches) {
-    onBatch(batch)
     writer.write(batch)
     yield* parts.taken()
   }

@@ -1,5 +1,7 @@
+import type { DuckDBDataChunk } from '@duckdb/node-api'
 import { type Cell, type Engine, quoteName } from '../store/engine.ts'
 import { columnsOf } from '../store/parquet.ts'
+import { presenceIn } from './vectors.ts'
 
 /** A column in which nothing was found. */
 export interface Empty {
@@ -32,7 +34,7 @@ export class Filled {
   }
 
   /** Looks at further rows: where columns hold something, the text that tells a row apart, and what the first row holds. */
-  add(
+  #add(
     rows: number,
     holds: (column: number, row: number) => boolean,
     key: (row: number) => unknown,
@@ -46,9 +48,21 @@ export class Filled {
         if (seen[places[row] ?? 0] !== true && holds(k, row)) seen[places[row] ?? 0] = true
   }
 
+  /** Looks at a chunk of the engine; its values stay there. */
+  addChunk(chunk: DuckDBDataChunk): void {
+    const presence = this.#names.map((_, k) => presenceIn(chunk.getColumnVector(k)))
+    const keys = this.by < 0 ? [] : chunk.getColumnValues(this.by)
+    this.#add(
+      chunk.rowCount,
+      (k, row) => presence[k]?.(row) === true,
+      (row) => keys[row],
+      (k) => chunk.getColumnValues(k)[0],
+    )
+  }
+
   /** The same of cells, column by column. */
   addCells(rows: number, columns: readonly (readonly (Cell | undefined)[])[]): void {
-    this.add(
+    this.#add(
       rows,
       (k, row) => (columns[k]?.[row] ?? null) !== null,
       (row) => columns[this.by]?.[row],

@@ -1,9 +1,8 @@
-import type { DuckDBDataChunk, DuckDBType } from '@duckdb/node-api'
+import type { DuckDBType } from '@duckdb/node-api'
 import { type Cell, cell, type Engine, quote, quoteName, typeIds } from '../store/engine.ts'
 import { Filled } from './filled.ts'
 import type { Ready } from './gate.ts'
 import { distinctNames, jsonForm } from './projection.ts'
-import { presenceIn } from './vectors.ts'
 
 /** Rows as JSON objects, a text each, those of a chunk together; what they hold is seen as they go by. */
 export interface JsonLines {
@@ -37,28 +36,15 @@ export async function jsonLines(
   async function* texts(): AsyncGenerator<readonly string[]> {
     for await (const chunk of chunks) {
       const told = sure ? (chunk.getColumnValues(columns.length) as readonly (string | null)[]) : []
-      if (sure) watch(filled, chunk, columns.length)
+      filled.addChunk(chunk)
       if (sure && !told.includes(null)) yield told as readonly string[]
       else {
         const cells = columns.map((_, k) => chunk.getColumnValues(k).map(cell))
-        if (!sure) filled.addCells(chunk.rowCount, cells)
         yield Array.from({ length: chunk.rowCount }, (_, i) => told[i] ?? made(cells.map((held) => held[i] ?? null)))
       }
     }
   }
   return { names: called, filled, lines: texts() }
-}
-
-/** Shows a chunk to whoever wants to know which columns hold something; values stay in the engine. */
-function watch(filled: Filled, chunk: DuckDBDataChunk, columns: number): void {
-  const presence = Array.from({ length: columns }, (_, k) => presenceIn(chunk.getColumnVector(k)))
-  const keys = filled.by < 0 ? [] : chunk.getColumnValues(filled.by)
-  filled.add(
-    chunk.rowCount,
-    (k, row) => presence[k]?.(row) === true,
-    (row) => keys[row],
-    (k) => chunk.getColumnValues(k)[0],
-  )
 }
 
 /** The SQL of a value's JSON text, NULL where it is not sure to be that of `jsonForm`; undefined for types that are left to it. */

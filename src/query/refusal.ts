@@ -27,15 +27,17 @@ export function refusal(cause: unknown, failure: Failure): Error {
   if (!(cause instanceof Error)) return new Error(String(cause))
   const message = cause.message.replace(/^Failed to extract statements: /, '')
   const { kind, text } = headline(message)
+  const where = place(message, failure)
+  const subject = where === '' ? 'SQL' : `SQL (${where})`
   return (
     moved(message, failure, cause) ??
     forbidden(kind, text, cause) ??
     lacking(message, cause) ??
-    unknownMetric(failure, place(message, failure), cause) ??
-    unreadable(text, place(message, failure), cause) ??
-    otherwise(text, place(message, failure), cause) ??
+    unknownMetric(failure, subject, cause) ??
+    unreadable(text, subject, cause) ??
+    otherwise(text, subject, cause) ??
     tooLarge(kind, text, cause) ??
-    plain(kind, text, place(message, failure), cause)
+    plain(kind, text, subject, cause)
   )
 }
 
@@ -137,27 +139,19 @@ export function unknownMetricIn(cause: unknown): string | undefined {
     : undefined
 }
 
-function unknownMetric({ metrics = [] }: Failure, where: string, cause: Error): LakeError | undefined {
+function unknownMetric({ metrics = [] }: Failure, subject: string, cause: Error): LakeError | undefined {
   const name = unknownMetricIn(cause)
   if (name === undefined) return undefined
   const next = didYouMean(nearPaths(name, metrics), 'the view endpoints lists them all')
-  return new LakeError('usage', {
-    subject: `SQL${where === '' ? '' : ` (${where})`}: unknown metric ${name}`,
-    next,
-    cause,
-  })
+  return new LakeError('usage', { subject: `${subject}: unknown metric ${name}`, next, cause })
 }
 
 /** What a join's complaint says that a metric has not, of what it has. */
-function otherwise(text: string, where: string, cause: Error): LakeError | undefined {
-  const [, subject = '', got = '', there = ''] = /^(\S+ has no \w+) (.*), but (.*)$/.exec(text) ?? []
-  if (subject === '') return undefined
+function otherwise(text: string, subject: string, cause: Error): LakeError | undefined {
+  const [, lack = '', got = '', there = ''] = /^(\S+ has no \w+) (.*), but (.*)$/.exec(text) ?? []
+  if (lack === '') return undefined
   const known = there.split(',')
-  return usage(`SQL${where === '' ? '' : ` (${where})`}: ${subject} ${got}`, {
-    expected: known.join(', '),
-    next: hint(got, known),
-    cause,
-  })
+  return usage(`${subject}: ${lack} ${got}`, { expected: known.join(', '), next: hint(got, known), cause })
 }
 
 /** The text that the engine could read no instant from. */
@@ -166,8 +160,7 @@ export function unreadInstant(cause: unknown): string | undefined {
 }
 
 /** Texts and numbers that are no time, no instant and no interval: what would have been, in words. */
-function unreadable(text: string, where: string, cause: Error): LakeError | undefined {
-  const subject = where === '' ? 'SQL' : `SQL (${where})`
+function unreadable(text: string, subject: string, cause: Error): LakeError | undefined {
   const duration =
     /^\w+ has no unit: (.*)$/.exec(text)?.[1] ??
     /extract specifier "([^"]*)" not recognized/.exec(text)?.[1] ??
@@ -204,9 +197,8 @@ function tooLarge(kind: string, text: string, cause: Error): LakeError | undefin
   })
 }
 
-function plain(kind: string, text: string, where: string, cause: Error): LakeError {
-  const at = where === '' ? '' : ` (${where})`
+function plain(kind: string, text: string, subject: string, cause: Error): LakeError {
   const grave = ['Internal', 'FATAL', 'IO'].includes(kind)
   if (kind === 'INTERRUPT') return new LakeError('stopped', { subject: 'the query was cancelled', cause })
-  return new LakeError(grave ? 'unexpected' : 'usage', { subject: `SQL${at}: ${text}`, cause })
+  return new LakeError(grave ? 'unexpected' : 'usage', { subject: `${subject}: ${text}`, cause })
 }

@@ -248,9 +248,9 @@ async function writeArrow(
   sink: Sink,
   form: 'file' | 'stream',
 ): Promise<WrittenResult> {
-  const { arrowBytes, look } = await import('./arrow.ts')
+  const { arrowBytes } = await import('./arrow.ts')
   const filled = new Filled(distinctNames(ready.columns.map(({ name }) => name)), options.by)
-  for await (const part of arrowBytes(engine, ready.text, form, (batch) => look(filled, batch))) await sink(part)
+  for await (const part of arrowBytes(engine, ready.text, form, filled)) await sink(part)
   return { rows: filled.rows, more: false, empty: filled.empty() }
 }
 
