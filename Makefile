@@ -104,7 +104,7 @@ else
 	@node scripts/mutants.ts "$(ROOM)" "$(N)" "$(SEED)" "$(QUICK)"
 endif
 
-mutants-sample: $(INSTALLED) ## changes three places of each room, others with each commit, and asks its unit tests alone
+mutants-sample: $(INSTALLED) ## changes three places of every second room, others with each commit, and asks its unit tests alone
 	@node scripts/mutants.ts "" 3 "$$(git rev-list --count HEAD)" unit
 
 test-s3-race: $(INSTALLED) ## thirty publishers race for one bucket of versitygw, which Go builds

@@ -17,6 +17,7 @@ import { withRig } from '../helpers/fetching.ts'
 import { withProvider } from '../helpers/provider.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
+import { reading } from '../helpers/ledgers.ts'
 
 const day = 86_400
 const now = Date.UTC(2026, 2, 4, 12) / 1000
@@ -27,11 +28,6 @@ const count = 'blockchain/block_count_pit'
 
 const points = (spacing: number, n: number, from = start) =>
   Array.from({ length: n }, (_, i) => ({ t: from + i * spacing, v: i }))
-
-async function reading<T>(root: string, look: (ledger: Ledger) => T | Promise<T>): Promise<T> {
-  using ledger = await Ledger.openToRead(root)
-  return await look(ledger)
-}
 
 const windowsOf = async (root: string): Promise<string[]> =>
   await reading(root, (ledger) =>

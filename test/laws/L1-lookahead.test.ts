@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openWorlds } from '../../src/lookahead/world.ts'
 import { type LookaheadProof, type ProofInput, proveNoLookahead } from '../../src/lookahead/lookahead.ts'
-import { shareOf } from '../helpers/shares.ts'
+import { shareOf, turnOf } from '../helpers/shares.ts'
 import { makeTrustLake, trustMetric } from '../helpers/trust-lake.ts'
 
 let lake: Awaited<ReturnType<typeof makeTrustLake>>
@@ -182,7 +182,7 @@ describe('look-ahead', () => {
       ahead(`ts = '2024-06-11'`, 5),
       filled,
     ]
-    for (const sql of shareOf(rare, 2)) {
+    for (const sql of turnOf(rare, 2, 2)) {
       const { verdict, differences, cutoffs } = await prove(sql, { cutoffs: 50 })
       expect([verdict, cutoffs <= 50], sql).toEqual(['leak', true])
       expect(differences[0]?.full, sql).not.toEqual(differences[0]?.truncated)

@@ -3,10 +3,9 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { exitCode } from '../../src/errors.ts'
 import { verdict } from '../../src/metrics/tally.ts'
-import { heldCoverage } from '../../src/ledger/held.ts'
 import { type OwnProvider, withProvider } from '../helpers/provider.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
-import { reading } from '../helpers/ledgers.ts'
+import { heldDays, inWindow } from '../helpers/days.ts'
 
 const day = 86_400
 const at = (text: string): number => Date.parse(`2024-${text}Z`) / 1000
@@ -24,8 +23,7 @@ type Point = Readonly<{ t: number; v: number }>
 function shows(own: OwnProvider, points: readonly Point[]): void {
   own.answer((path, query) => {
     if (path === 'assets') return { status: 404 }
-    const [since, until] = [Number(query.get('s')), Number(query.get('u'))]
-    return points.filter(({ t }) => t >= since && t < until)
+    return inWindow(query, points)
   })
 }
 const raw = (own: OwnProvider, answer: unknown): void =>
@@ -41,12 +39,7 @@ async function stored(own: OwnProvider, set = ''): Promise<unknown[]> {
   })
 }
 
-async function windows(own: OwnProvider): Promise<string[]> {
-  const rows = await reading(own.root, (ledger) => [...heldCoverage(ledger).values()].flat())
-  return rows.map(
-    ({ since, until, state, reason }) => `${(since - first) / day}..${(until - first) / day} ${reason ?? state}`,
-  )
-}
+const windows = async (own: OwnProvider): Promise<string[]> => await heldDays(own.root, first)
 
 const exit = (summary: Parameters<typeof verdict>[0]): number => {
   const error = verdict(summary)

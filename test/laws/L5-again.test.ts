@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest'
 import type { Selection } from '../../src/catalog/series.ts'
 import { Engine, quoteList } from '../../src/store/engine.ts'
-import { heldCoverage, heldVersions, liveFiles } from '../../src/ledger/held.ts'
+import { heldVersions, liveFiles } from '../../src/ledger/held.ts'
 import { inLake } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { withRig } from '../helpers/fetching.ts'
 import { type OwnProvider, withProvider } from '../helpers/provider.ts'
+import { askedDays, heldDays, inWindow } from '../helpers/days.ts'
 import { reading } from '../helpers/ledgers.ts'
 
 const day = 86_400
@@ -22,25 +23,11 @@ const daily = (since: number, until: number, without: readonly number[] = []) =>
 /** Answers with what of the first `until` days lies in the asked window. */
 const answering = (until: () => number, without: () => readonly number[]) => (path: string, query: URLSearchParams) => {
   if (path === 'assets') return noListing
-  const [since, end] = [Number(query.get('s')), Number(query.get('u'))]
-  return daily(0, until(), without()).filter(({ t }) => t >= since && t < end)
+  return inWindow(query, daily(0, until(), without()))
 }
 
-/** The asked windows in days, of requests since the last look. */
-function asked(own: OwnProvider): string[] {
-  const urls = own.seen.splice(0).filter((url) => !url.endsWith('/assets'))
-  return urls.map((url) => {
-    const query = new URL(url, 'http://x').searchParams
-    return `${(Number(query.get('s')) - start) / day}..${(Number(query.get('u')) - start) / day}`
-  })
-}
-
-async function coverage(own: OwnProvider): Promise<string[]> {
-  const rows = await reading(own.root, (ledger) => [...heldCoverage(ledger).values()].flat())
-  return rows.map(
-    ({ since, until, state, reason }) => `${(since - start) / day}..${(until - start) / day} ${reason ?? state}`,
-  )
-}
+const asked = (own: OwnProvider): string[] => askedDays(own, start)
+const coverage = async (own: OwnProvider): Promise<string[]> => await heldDays(own.root, start)
 
 test('the listing of assets is asked once a day, after the points, and never beyond what may be sent', async () =>
   withProvider(start + 20 * day, async (own) => {

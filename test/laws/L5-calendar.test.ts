@@ -10,6 +10,7 @@ import { type Disk, realDisk } from '../../src/store/disk.ts'
 import { Engine } from '../../src/store/engine.ts'
 import { examine } from '../../src/upkeep/doctor.ts'
 import { readPoints } from '../../src/views/relations.ts'
+import { inWindow } from '../helpers/days.ts'
 import { depsAt, settingsAt, trying } from '../helpers/fetching.ts'
 import { type OwnProvider, withProvider } from '../helpers/provider.ts'
 import { type RegistryRig, withRegistryRig } from '../helpers/registry-rig.ts'
@@ -91,12 +92,11 @@ function answerOn(today: number, path: string, query: URLSearchParams): unknown 
   const asset = query.get('a') ?? ''
   if (path === 'assets') return { status: 404 }
   if (`${path} ${asset}` === delisted.series && today >= delisted.from) return { status: 403, text: 'no longer listed' }
-  const [since, until] = [Number(query.get('s')), Number(query.get('u'))]
-  const points = [...truth(today)].flatMap(([key, v]) => {
+  const all = [...truth(today)].flatMap(([key, v]) => {
     const [own = '', of = '', n = ''] = key.split(' ')
-    const t = start + Number(n) * day
-    return own === path && of === asset && t >= since && t < until ? [{ t, v }] : []
+    return own === path && of === asset ? [{ t: start + Number(n) * day, v }] : []
   })
+  const points = inWindow(query, all)
   switch (calendar[today]) {
     case 'key refused':
       return { status: 401, text: 'who are you' }

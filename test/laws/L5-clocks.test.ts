@@ -7,6 +7,7 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import { withRig } from '../helpers/fetching.ts'
 import { type OwnProvider, withProvider } from '../helpers/provider.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
+import { heldDays, inWindow } from '../helpers/days.ts'
 import { reading } from '../helpers/ledgers.ts'
 
 const day = 86_400
@@ -17,12 +18,11 @@ const selection = { assets: ['BTC'], paths: [count], since: start }
 
 /** What a provider whose clock stands at `made` answers: all days that have ended by then, and the one that has not. */
 const bodyAt = (made: number, query: URLSearchParams): object[] => {
-  const [since, until] = [Number(query.get('s')), Number(query.get('u'))]
-  const days = Math.ceil((made - start) / day)
-  return Array.from({ length: days }, (_, n) => {
-    const t = start + n * day
-    return { t, v: t + day <= made ? n : -1 }
-  }).filter(({ t }) => t >= since && t < until)
+  const days = Array.from({ length: Math.ceil((made - start) / day) }, (_, n) => start + n * day)
+  return inWindow(
+    query,
+    days.map((t, n) => ({ t, v: t + day <= made ? n : -1 })),
+  )
 }
 
 const dateOf = (at: number): string => new Date(at * 1000).toUTCString()
@@ -34,14 +34,10 @@ const answering =
     path === 'assets' ? { status: 404, headers: headers() } : { body: bodyAt(made(), query), headers: headers() }
 
 async function held(own: OwnProvider): Promise<{ coverage: string[]; points: string[]; versions: number }> {
-  const ledger = await Ledger.openToRead(own.root)
-  const rows = [...heldCoverage(ledger).values()].flat()
+  using ledger = await Ledger.openToRead(own.root)
   const files = liveFiles(ledger, { table: 'points' }).map(({ path }) => inLake(own.root, path))
   const versions = heldVersions(ledger).length
-  ledger.close()
-  const coverage = rows.map(
-    ({ since, until, state, reason }) => `${(since - start) / day}..${(until - start) / day} ${reason ?? state}`,
-  )
+  const coverage = await heldDays(own.root, start)
   if (files.length === 0) return { coverage, points: [], versions }
   using engine = await Engine.open()
   const points = await engine.rows(

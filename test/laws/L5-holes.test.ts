@@ -3,6 +3,7 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import { check, readStanding } from '../../src/report/status.ts'
 import { settingsAt, trying } from '../helpers/fetching.ts'
 import { type OwnProvider, withProvider } from '../helpers/provider.ts'
+import { inWindow } from '../helpers/days.ts'
 
 const day = 86_400
 const start = Date.UTC(2026, 6, 13) / 1000
@@ -13,10 +14,10 @@ const answering = (own: OwnProvider, has: (n: number) => boolean): void =>
   own.answer((path, query) =>
     path === 'assets'
       ? { status: 404 }
-      : Array.from({ length: 200 }, (_, n) => n)
-          .filter(has)
-          .map((n) => ({ t: start + n * day, v: n }))
-          .filter(({ t }) => t >= Number(query.get('s')) && t < Number(query.get('u'))),
+      : inWindow(
+          query,
+          Array.from({ length: 200 }, (_, n) => ({ t: start + n * day, v: n })).filter(({ v }) => has(v)),
+        ),
   )
 
 async function told(own: OwnProvider): Promise<readonly string[]> {

@@ -14,6 +14,7 @@ import { commitDeps } from '../helpers/lakes.ts'
 import { leaping } from '../helpers/leaping.ts'
 import { withProvider } from '../helpers/provider.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
+import { reading } from '../helpers/ledgers.ts'
 
 const day = 86_400
 const now = Date.UTC(2026, 2, 4, 12) / 1000
@@ -36,11 +37,6 @@ function requestsOf({ sandbox }: Rig, seen = { n: 0 }): (api: string) => Record<
       Object.entries(Object.groupBy(listed, ({ status }) => status)).map(([s, of]) => [s, of?.length ?? 0]),
     )
   }
-}
-
-async function reading<T>(root: string, look: (ledger: Ledger) => T): Promise<T> {
-  using ledger = await Ledger.openToRead(root)
-  return look(ledger)
 }
 
 /** The windows of each series as `since..until state reason`, in days from the first wanted one. */

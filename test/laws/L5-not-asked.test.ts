@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { heldCoverage } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { heldSelections } from '../../src/metrics/prepare.ts'
 import { readStanding } from '../../src/report/status.ts'
 import { settingsAt, trying } from '../helpers/fetching.ts'
 import { type OwnProvider, withProvider } from '../helpers/provider.ts'
+import { heldDays, inWindow } from '../helpers/days.ts'
 
 const day = 86_400
 const start = Date.UTC(2026, 0, 5) / 1000
@@ -13,18 +13,13 @@ const count = 'blockchain/block_count_pit'
 const selection = { assets: ['BTC', 'ETH', 'LTC', 'XRP'], paths: [count], since: start, until: start + 10 * day }
 
 const points = (query: URLSearchParams) =>
-  Array.from({ length: 12 }, (_, n) => ({ t: start + n * day, v: n })).filter(
-    ({ t }) => t >= Number(query.get('s')) && t < Number(query.get('u')),
+  inWindow(
+    query,
+    Array.from({ length: 12 }, (_, n) => ({ t: start + n * day, v: n })),
   )
 
-async function states(own: OwnProvider): Promise<string[]> {
-  using ledger = await Ledger.openToRead(own.root)
-  const rows = [...heldCoverage(ledger).values()].flat()
-  return rows.map(
-    ({ series, since, until, state }) =>
-      `${/asset=(\w+)|\b(BTC|ETH|LTC|XRP)\b/.exec(series)?.at(0)} ${(since - start) / day}..${(until - start) / day} ${state}`,
-  )
-}
+const states = async (own: OwnProvider): Promise<string[]> =>
+  await heldDays(own.root, start, ({ series, state }) => `${series.split('|')[1]} ${state}`)
 
 /** What the status says of what was not asked. */
 async function reason(own: OwnProvider, select: readonly (typeof selection)[] = []) {
@@ -41,7 +36,7 @@ test('what a spent quota left over is not asked, told by status, and asked by a 
     )
     const first = await own.fetch(selection)
     expect(first).toMatchObject({ stopped_by: 'quota', windows: { covered: 0, failed: 0, not_asked: 4 } })
-    const all = ['BTC', 'ETH', 'LTC', 'XRP'].map((asset) => `${asset} 0..10 not asked`)
+    const all = ['BTC', 'ETH', 'LTC', 'XRP'].map((asset) => `0..10 ${asset} not asked`)
     expect(await states(own)).toEqual(all)
     expect(await reason(own)).toMatchObject({
       level: 'look',
@@ -69,7 +64,7 @@ test('what a spent quota left over is not asked, told by status, and asked by a 
       points_added: 48,
       windows: { not_asked: 0 },
     })
-    expect(await states(own)).toEqual(all.map((row) => row.replace('10 not asked', '12 covered')))
+    expect(await states(own)).toEqual(all.map((row) => row.replace('10', '12').replace('not asked', 'covered')))
     expect(await reason(own)).toBeUndefined()
   }))
 
@@ -79,7 +74,7 @@ test('a failure or an answer that is known already is not taken back by a run th
     await own.fetch({ ...selection, assets: ['BTC'] })
     own.answer((path) => (path === 'assets' ? { status: 404 } : { status: 429, headers: { 'retry-after': '10800' } }))
     await own.fetch({ ...selection, assets: ['BTC', 'ETH'], until: start + 12 * day })
-    expect(await states(own)).toEqual(['BTC 0..10 failed', 'BTC 10..12 not asked', 'ETH 0..12 not asked'])
+    expect(await states(own)).toEqual(['0..10 BTC failed', '10..12 BTC not asked', '0..12 ETH not asked'])
   }))
 
 test('what may not be sent any more is not asked', async () =>
@@ -90,9 +85,9 @@ test('what may not be sent any more is not asked', async () =>
       windows: { covered: 1, not_asked: 3 },
     })
     expect(await states(own)).toEqual([
-      'BTC 0..10 covered',
-      'ETH 0..10 not asked',
-      'LTC 0..10 not asked',
-      'XRP 0..10 not asked',
+      '0..10 BTC covered',
+      '0..10 ETH not asked',
+      '0..10 LTC not asked',
+      '0..10 XRP not asked',
     ])
   }))

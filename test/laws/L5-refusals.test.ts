@@ -12,6 +12,7 @@ import { commitDeps } from '../helpers/lakes.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { type OwnProvider, withProvider } from '../helpers/provider.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
+import { askedDays, inWindow } from '../helpers/days.ts'
 import { reading } from '../helpers/ledgers.ts'
 
 const day = 86_400
@@ -23,10 +24,10 @@ const selection = { assets: ['BTC'], paths: [count], since: start }
 
 /** All days of the asked range that have ended by now. */
 const daily = (own: OwnProvider, query: URLSearchParams): object[] => {
-  const [since, until] = [Number(query.get('s')), Number(query.get('u'))]
   const ended = Math.floor((own.clock.now - start) / day)
-  return Array.from({ length: Math.max(0, ended) }, (_, n) => ({ t: start + n * day, v: n })).filter(
-    ({ t }) => t >= since && t < until,
+  return inWindow(
+    query,
+    Array.from({ length: Math.max(0, ended) }, (_, n) => ({ t: start + n * day, v: n })),
   )
 }
 
@@ -40,15 +41,11 @@ const answering =
   }
 
 /** The asked windows in days, of requests since the last look. */
-function asked(own: OwnProvider): string[] {
-  const urls = own.seen.splice(0).filter((url) => !url.endsWith('/assets'))
-  return urls.map((url) => {
-    const { pathname, searchParams } = new URL(url, 'http://x')
-    const [since, until] = ['s', 'u'].map((key) => (Number(searchParams.get(key)) - start) / day)
-    const name = pathname.endsWith('height_pit') ? 'height ' : ''
-    return `${name}${searchParams.get('a') === 'BTC' ? '' : `${searchParams.get('a')} `}${since}..${until}`
+const asked = (own: OwnProvider): string[] =>
+  askedDays(own, start, ({ pathname, searchParams }) => {
+    const asset = searchParams.get('a') ?? ''
+    return `${pathname.endsWith('height_pit') ? 'height ' : ''}${asset === 'BTC' ? '' : `${asset} `}`
   })
-}
 
 /** Of so many days those on which a run can tell something else: the first, one in the middle, the last; days since the one before. */
 function stretches(days: number): number[] {

@@ -9,6 +9,7 @@ import { Engine } from '../../src/store/engine.ts'
 import { heldCoverage, heldVersions, heldViolations, liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { readPoints } from '../../src/views/relations.ts'
+import { inWindow } from '../helpers/days.ts'
 import { settingsAt, depsAt } from '../helpers/fetching.ts'
 import { type OwnProvider, withProvider } from '../helpers/provider.ts'
 import { type RegistryRig, withRegistryRig } from '../helpers/registry-rig.ts'
@@ -93,14 +94,11 @@ class World {
     if (path === 'assets') return { status: 404, headers }
     if (fault.kind === 'outage') return { status: 503, headers }
     if (fault.kind === 'refusal' && (fault.path ?? path) === path) return { status: fault.status, text: 'no', headers }
-    const [since, until] = [Number(query.get('s')), Number(query.get('u'))]
-    const body = this.shown(path, made)
-      .map((n) => ({
-        t: start + n * day,
-        v: this.value(path, n) + (fault.kind === 'rewrite' && fault.n === n ? 0.5 : 0),
-      }))
-      .filter(({ t }) => t >= since && t < until)
-    return { body, headers }
+    const all = this.shown(path, made).map((n) => ({
+      t: start + n * day,
+      v: this.value(path, n) + (fault.kind === 'rewrite' && fault.n === n ? 0.5 : 0),
+    }))
+    return { body: inWindow(query, all), headers }
   }
 
   /** Decides what happens on a day; some faults last. */

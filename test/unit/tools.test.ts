@@ -56,8 +56,11 @@ test('of a document that is too long half of its longest list is left out, as of
   const list = (bytes: number): string[] => Array.from({ length: 64 }, (_, n) => `${n}${'x'.repeat(bytes)}`)
   const { long, short, left_out } = await call('status', {}, {}, { long: list(1200), short: list(20) })
   expect([(long as unknown[]).length, (short as unknown[]).length, left_out]).toEqual([8, 64, { long: 56 }])
-  for (const standing of [{ text: 'x'.repeat(pageBytes) }, { text: 'x'.repeat(pageBytes), list: [1] }])
-    await expect(call('status', {}, {}, standing)).rejects.toThrow(`the answer: expected at most ${pageBytes} bytes`)
+  const text = 'x'.repeat(pageBytes)
+  const refused = `the answer: expected at most ${pageBytes} bytes, got `
+  const bytes = JSON.stringify({ lake: facts, text }).length
+  await expect(call('status', {}, {}, { text })).rejects.toThrow(`${refused}${bytes}`)
+  await expect(call('status', {}, {}, { text, list: [1] })).rejects.toThrow(refused)
 })
 
 test.each([
