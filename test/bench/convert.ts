@@ -9,7 +9,7 @@ import { convert } from '../../src/points/convert.ts'
 import type { Body, ConvertJob } from '../../src/points/conversion.ts'
 import { Engine, quote, quoteList } from '../../src/store/engine.ts'
 import { batchBytes } from '../../src/metrics/ask-all.ts'
-import { byTurns, type Measured, median, sameRows, scaled } from './measured.ts'
+import { byTurns, figure, type Measured, median, sameRows, scaled } from './measured.ts'
 import { mostMemory } from './memory.ts'
 
 /** What is used of parquetjs-lite, which comes without types. */
@@ -123,6 +123,8 @@ async function benchKind(
   await rm(join(size.folder, 'spool'), { recursive: true })
   const ours = median(times.map(([a]) => a))
   const ratio = median(times.map(([a, b]) => b / a))
+  const named = `conversion of ${kind.name}, ${size.bodies} bodies`
+  figure(named, { pitlake: times.map(([a]) => a), [baseline]: times.map(([, b]) => b) })
   const rate = `${((size.bodies * size.points) / ours / 1e6).toFixed(2)} M points/s, ${(bytes / ours / 1e6).toFixed(0)} MB/s`
   const within = ratio >= bound
   const verdict = `${ratio.toFixed(2)} x the rate of ${baseline} (${within ? 'at least' : 'BELOW'} ${bound})`

@@ -4,7 +4,8 @@ import { loadCatalogue } from '../../src/catalog/load.ts'
 import { expand } from '../../src/catalog/series.ts'
 import { type PlanLimits, plan } from '../../src/metrics/plan.ts'
 import { answerMetrics, type MetricsEnv } from '../../src/sandbox/metrics.ts'
-import { byTurns, judged, type Measured, median, scaled, share } from './measured.ts'
+import { writeTopic } from './benchmarks-page.ts'
+import { byTurns, figure, figures, judged, type Measured, median, scaled, share } from './measured.ts'
 
 /** A text, or how to make it once the time is taken. */
 type Result = string | (() => string)
@@ -39,6 +40,7 @@ const topics: Readonly<Record<string, () => Promise<void>>> = {
   topup: async () => await (await import('./topup.ts')).benchTopUp(tell),
   views: async () => await (await import('./views.ts')).benchViews(tell),
   joins: async () => await (await import('./joins.ts')).benchJoins(tell),
+  peers: async () => await (await import('./peers.ts')).benchPeers(tell),
   polars: async () => tell(await (await import('./polars.ts')).benchPolars()),
   rebuild: async () => tell(await (await import('./rebuild.ts')).benchRebuild()),
   publish: async () => tell(await (await import('./publish.ts')).benchPublish()),
@@ -49,7 +51,7 @@ const topics: Readonly<Record<string, () => Promise<void>>> = {
 }
 
 /** What needs packages of others, or an earlier program: of a share only where it is named. */
-const elsewhere = ['topup', 'polars']
+const elsewhere = ['topup', 'polars', 'peers']
 
 /** Runs the topics of the command line, all without any. */
 async function main(): Promise<void> {
@@ -60,17 +62,28 @@ async function main(): Promise<void> {
   for (const [name, bench] of Object.entries(topics)) {
     if (named.length > 0 ? !named.includes(name) : share < 1 && elsewhere.includes(name)) continue
     console.log(`\n${name}`)
+    const begun = performance.now()
     // What breaks here does not silence the figures of the rest.
     await bench().catch((error: unknown) => {
-      console.log(`FAILED: ${error instanceof Error ? error.message : String(error)}`)
+      said(`FAILED: ${error instanceof Error ? error.message : String(error)}`)
       process.exitCode = 1
     })
+    const seconds = (performance.now() - begun) / 1000
+    if (share === 1) await writeTopic({ name, seconds, lines: lines.splice(0), figures: figures.splice(0) }, topics)
   }
+}
+
+/** What the topic at hand has told so far. */
+const lines: string[] = []
+
+function said(line: string): void {
+  lines.push(line)
+  console.log(line)
 }
 
 function tell(measured: readonly Measured[]): void {
   for (const { line, within } of measured) {
-    console.log(line)
+    said(line)
     if (!within && share === 1) process.exitCode = 1
   }
 }
@@ -155,6 +168,7 @@ async function run(pair: Pair): Promise<void> {
   }
   const ours = median(times.map(([a]) => a))
   const theirs = median(times.map(([, b]) => b))
+  figure(pair.name, { pitlake: times.map(([a]) => a / 1000), [pair.baseline]: times.map(([, b]) => b / 1000) })
   const ratio = median(times.map(([a, b]) => a / b))
   const line = `${pair.name}: ${ours.toFixed(1)} ms, ${pair.baseline}: ${theirs.toFixed(1)} ms, ratio ${ratio.toFixed(2)}`
   tell([judged(line, ratio, pair.bound)])
