@@ -60,7 +60,7 @@ function page(made: readonly Topic[], names: readonly string[]): string {
     lines.filter((line) => /FAILED|cannot be had|failed:/.test(line)).map((line) => `- \`${name}\`: ${line}`),
   )
   const where = [...new Set(made.map((topic) => topic.machine ?? ''))].join('; ')
-  return `${[
+  return [
     '# Benchmarks',
     '',
     `Written by \`make bench\` on ${where}. Rounds A B A B in one run, each first by turns, the middle and`,
@@ -98,7 +98,7 @@ function page(made: readonly Topic[], names: readonly string[]): string {
       ...lines.map((line) => `- ${line}`),
       '',
     ]),
-  ].join('\n')}`
+  ].join('\n')
 }
 
 const ratioOf = ({ ours, best }: Compared): number => ours / best.seconds

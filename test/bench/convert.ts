@@ -211,14 +211,16 @@ async function memory(folder: string): Promise<Measured[]> {
     const batch = { bodies: 40, points: scaled(25_000) }
     measured.push(flat(`${kind.name}, ten ${many} to one`, await peakOf(batch, 1), await peakOf(batch, 10)))
     const body = (points: number): Promise<number> => peakOf({ bodies: 1, points: scaled(points) }, 0)
-    measured.push(flat(`${kind.name}, a body of 80,000 points to one of 8,000`, await body(8000), await body(80_000)))
+    // One body is read whole, and a plan cuts none longer than this: it may take more, by the bytes of its values as they are staged.
+    const [low, high] = [await body(8000), await body(80_000)]
+    measured.push(flat(`${kind.name}, a body of 80,000 points to one of 8,000`, low, high, 1.5))
   }
   return measured
 }
 
-function flat(what: string, low: number, high: number): Measured {
-  const within = high <= 1.3 * low && high < 700
-  const verdict = `${(high / low).toFixed(2)} x (${within ? 'at most' : 'ABOVE'} 1.3 x and 700 MB)`
+function flat(what: string, low: number, high: number, bound = 1.3): Measured {
+  const within = high <= bound * low && high < 700
+  const verdict = `${(high / low).toFixed(2)} x (${within ? 'at most' : 'ABOVE'} ${bound} x and 700 MB)`
   return { line: `conversion of ${what}: ${high} MB of memory to ${low} MB: ${verdict}`, within }
 }
 

@@ -31,6 +31,7 @@ const now = Date.UTC(2026, 0, 1) / 1000
 
 /** What can be measured, by topic: every one prints lines with ratios and fails where a bound is broken. */
 const topics: Readonly<Record<string, () => Promise<void>>> = {
+  peers: async () => await (await import('./peers.ts')).benchPeers(tell),
   basics: async () => {
     for (const pair of [startUp(), sandboxWindow(), planning()]) await run(pair)
   },
@@ -40,7 +41,6 @@ const topics: Readonly<Record<string, () => Promise<void>>> = {
   topup: async () => await (await import('./topup.ts')).benchTopUp(tell),
   views: async () => await (await import('./views.ts')).benchViews(tell),
   joins: async () => await (await import('./joins.ts')).benchJoins(tell),
-  peers: async () => await (await import('./peers.ts')).benchPeers(tell),
   polars: async () => tell(await (await import('./polars.ts')).benchPolars()),
   rebuild: async () => tell(await (await import('./rebuild.ts')).benchRebuild()),
   publish: async () => tell(await (await import('./publish.ts')).benchPublish()),
@@ -59,7 +59,12 @@ async function main(): Promise<void> {
   const unknown = named.filter((name) => !Object.hasOwn(topics, name))
   if (unknown.length > 0) throw new Error(`no topic ${unknown.join(', ')}; there are ${Object.keys(topics).join(', ')}`)
   console.log(share === 1 ? 'median of A B A B rounds in one run' : `${share} of each: what fails counts, no figure`)
+  const minutes = Number(process.env['PITLAKE_BENCH_MINUTES'] ?? Infinity)
   for (const [name, bench] of Object.entries(topics)) {
+    if (performance.now() > minutes * 60_000) {
+      console.log(`\n${name}: left out after ${minutes} minutes; npm run -s bench -- ${name}`)
+      continue
+    }
     if (named.length > 0 ? !named.includes(name) : share < 1 && elsewhere.includes(name)) continue
     console.log(`\n${name}`)
     const begun = performance.now()
