@@ -130,11 +130,11 @@ audit: $(INSTALLED) ## lists packages, licences and install scripts, and what no
 pack: $(INSTALLED) ## packs the package, installs it in an empty folder and runs it there
 	scripts/pack-check.sh
 
-bench: $(INSTALLED) ## measures against named baselines and prints ratios
-	npm run -s bench
+bench: $(INSTALLED) ## measures against named peers and writes docs/benchmarks.md, within MINUTES (15); QUICK=1 asks for equal answers only
+	@PITLAKE_BENCH_MINUTES=$(or $(MINUTES),15) PITLAKE_BENCH_SHARE=$(if $(QUICK),0.02,1) npm run -s bench
 
-bench-quick: $(INSTALLED) ## runs the benches on a fiftieth of what they measure: errors and results that differ count, no figure
-	PITLAKE_BENCH_SHARE=0.02 npm run -s bench
+bench-quick: ## runs the benches on a fiftieth of what they measure: errors and results that differ count, no figure
+	@$(MAKE) --no-print-directory bench QUICK=1
 
 bench-scale: $(INSTALLED) ## makes a lake of POINTS (50000000; 500000000 takes an hour) and asks it everything: docs/scale.md; PITLAKE_SCALE_LAKES keeps it
 	node -r ./scripts/node24.cjs test/bench/scale.ts

@@ -9,7 +9,7 @@ import { convert } from '../../src/points/convert.ts'
 import type { Body, ConvertJob } from '../../src/points/conversion.ts'
 import { Engine, quote, quoteList } from '../../src/store/engine.ts'
 import { batchBytes } from '../../src/metrics/ask-all.ts'
-import { byTurns, type Measured, median, sameRows, scaled } from './measured.ts'
+import { byTurns, figure, type Measured, median, sameRows, scaled } from './measured.ts'
 import { mostMemory } from './memory.ts'
 
 /** What is used of parquetjs-lite, which comes without types. */
@@ -123,6 +123,8 @@ async function benchKind(
   await rm(join(size.folder, 'spool'), { recursive: true })
   const ours = median(times.map(([a]) => a))
   const ratio = median(times.map(([a, b]) => b / a))
+  const named = `conversion of ${kind.name}, ${size.bodies} bodies`
+  figure(named, { pitlake: times.map(([a]) => a), [baseline]: times.map(([, b]) => b) })
   const rate = `${((size.bodies * size.points) / ours / 1e6).toFixed(2)} M points/s, ${(bytes / ours / 1e6).toFixed(0)} MB/s`
   const within = ratio >= bound
   const verdict = `${ratio.toFixed(2)} x the rate of ${baseline} (${within ? 'at least' : 'BELOW'} ${bound})`
@@ -209,14 +211,16 @@ async function memory(folder: string): Promise<Measured[]> {
     const batch = { bodies: 40, points: scaled(25_000) }
     measured.push(flat(`${kind.name}, ten ${many} to one`, await peakOf(batch, 1), await peakOf(batch, 10)))
     const body = (points: number): Promise<number> => peakOf({ bodies: 1, points: scaled(points) }, 0)
-    measured.push(flat(`${kind.name}, a body of 80,000 points to one of 8,000`, await body(8000), await body(80_000)))
+    // One body is read whole, and a plan cuts none longer than this: it may take more, by the bytes of its values as they are staged.
+    const [low, high] = [await body(8000), await body(80_000)]
+    measured.push(flat(`${kind.name}, a body of 80,000 points to one of 8,000`, low, high, 1.5))
   }
   return measured
 }
 
-function flat(what: string, low: number, high: number): Measured {
-  const within = high <= 1.3 * low && high < 700
-  const verdict = `${(high / low).toFixed(2)} x (${within ? 'at most' : 'ABOVE'} 1.3 x and 700 MB)`
+function flat(what: string, low: number, high: number, bound = 1.3): Measured {
+  const within = high <= bound * low && high < 700
+  const verdict = `${(high / low).toFixed(2)} x (${within ? 'at most' : 'ABOVE'} ${bound} x and 700 MB)`
   return { line: `conversion of ${what}: ${high} MB of memory to ${low} MB: ${verdict}`, within }
 }
 

@@ -6,7 +6,7 @@ import type { HeldFile } from '../../src/ledger/held.ts'
 import { inLake, pointsFile } from '../../src/store/layout.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { joinObjects } from '../helpers/joins.ts'
-import { byTurns, judged, type Measured, median, scaled } from './measured.ts'
+import { byTurns, figure, judged, type Measured, median, scaled } from './measured.ts'
 
 const day = 86_400_000_000
 const first = Date.UTC(2015, 0, 1) * 1000
@@ -131,6 +131,10 @@ async function compare(
   }
   const [own = 0, one = 0, each = 0, right = 0] = times.map(median)
   const planned = await planning(engine, ours, rounds)
+  const [pitlake = [], bareOne = [], bareEach = [], exact = []] = times
+  const bare = { 'bare ASOF JOIN': bareOne, 'bare, metric by metric': bareEach }
+  // With late points a bare join answers wrong: it is no peer.
+  figure(name, { pitlake, ...(late ? {} : bare), 'DuckDB, exact': exact })
   const line = `${name}: ${own.toFixed(3)} s (planned in ${planned.toFixed(3)}), bare in one join ${one.toFixed(3)} s, metric by metric ${each.toFixed(3)} s, strict ${right.toFixed(3)} s`
   const ratio = own / Math.min(one, each)
   return judged(`${line}, ratio to the faster bare one ${ratio.toFixed(2)}`, ratio, bound)

@@ -4,7 +4,8 @@ import { loadCatalogue } from '../../src/catalog/load.ts'
 import { expand } from '../../src/catalog/series.ts'
 import { type PlanLimits, plan } from '../../src/metrics/plan.ts'
 import { answerMetrics, type MetricsEnv } from '../../src/sandbox/metrics.ts'
-import { byTurns, judged, type Measured, median, scaled, share } from './measured.ts'
+import { writeTopic } from './benchmarks-page.ts'
+import { byTurns, figure, figures, judged, type Measured, median, scaled, share } from './measured.ts'
 
 /** A text, or how to make it once the time is taken. */
 type Result = string | (() => string)
@@ -30,6 +31,7 @@ const now = Date.UTC(2026, 0, 1) / 1000
 
 /** What can be measured, by topic: every one prints lines with ratios and fails where a bound is broken. */
 const topics: Readonly<Record<string, () => Promise<void>>> = {
+  peers: async () => await (await import('./peers.ts')).benchPeers(tell),
   basics: async () => {
     for (const pair of [startUp(), sandboxWindow(), planning()]) await run(pair)
   },
@@ -49,7 +51,7 @@ const topics: Readonly<Record<string, () => Promise<void>>> = {
 }
 
 /** What needs packages of others, or an earlier program: of a share only where it is named. */
-const elsewhere = ['topup', 'polars']
+const elsewhere = ['topup', 'polars', 'peers']
 
 /** Runs the topics of the command line, all without any. */
 async function main(): Promise<void> {
@@ -57,20 +59,36 @@ async function main(): Promise<void> {
   const unknown = named.filter((name) => !Object.hasOwn(topics, name))
   if (unknown.length > 0) throw new Error(`no topic ${unknown.join(', ')}; there are ${Object.keys(topics).join(', ')}`)
   console.log(share === 1 ? 'median of A B A B rounds in one run' : `${share} of each: what fails counts, no figure`)
+  const minutes = Number(process.env['PITLAKE_BENCH_MINUTES'] ?? Infinity)
   for (const [name, bench] of Object.entries(topics)) {
+    if (performance.now() > minutes * 60_000) {
+      console.log(`\n${name}: left out after ${minutes} minutes; npm run -s bench -- ${name}`)
+      continue
+    }
     if (named.length > 0 ? !named.includes(name) : share < 1 && elsewhere.includes(name)) continue
     console.log(`\n${name}`)
+    const begun = performance.now()
     // What breaks here does not silence the figures of the rest.
     await bench().catch((error: unknown) => {
-      console.log(`FAILED: ${error instanceof Error ? error.message : String(error)}`)
+      said(`FAILED: ${error instanceof Error ? error.message : String(error)}`)
       process.exitCode = 1
     })
+    const seconds = (performance.now() - begun) / 1000
+    if (share === 1) await writeTopic({ name, seconds, lines: lines.splice(0), figures: figures.splice(0) }, topics)
   }
+}
+
+/** What the topic at hand has told so far. */
+const lines: string[] = []
+
+function said(line: string): void {
+  lines.push(line)
+  console.log(line)
 }
 
 function tell(measured: readonly Measured[]): void {
   for (const { line, within } of measured) {
-    console.log(line)
+    said(line)
     if (!within && share === 1) process.exitCode = 1
   }
 }
@@ -155,6 +173,7 @@ async function run(pair: Pair): Promise<void> {
   }
   const ours = median(times.map(([a]) => a))
   const theirs = median(times.map(([, b]) => b))
+  figure(pair.name, { pitlake: times.map(([a]) => a / 1000), [pair.baseline]: times.map(([, b]) => b / 1000) })
   const ratio = median(times.map(([a, b]) => a / b))
   const line = `${pair.name}: ${ours.toFixed(1)} ms, ${pair.baseline}: ${theirs.toFixed(1)} ms, ratio ${ratio.toFixed(2)}`
   tell([judged(line, ratio, pair.bound)])

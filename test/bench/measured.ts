@@ -17,6 +17,20 @@ export function told(line: string): Measured {
   return { line, within: true }
 }
 
+/** What several ways to the same result took in seconds, one a round; `pitlake` is ours. */
+export interface Figure {
+  readonly name: string
+  readonly times: Readonly<Record<string, readonly number[]>>
+}
+
+/** What was measured since it was last taken: the page is made of it. */
+export const figures: Figure[] = []
+
+/** Keeps what ways to the same result took for the page. */
+export function figure(name: string, times: Figure['times']): void {
+  figures.push({ name, times })
+}
+
 /** The whole, or what `PITLAKE_BENCH_SHARE=0.01` names: then only errors and results that differ count, no figure. */
 export const share = Number(process.env['PITLAKE_BENCH_SHARE'] ?? 1)
 

@@ -59,3 +59,27 @@ function endsOf(lines: Chart['lines']): Chart['lines'] {
       return { name, x, y: least }
     })
 }
+
+/** Draws how many times as long peers take as ours, a row a question. */
+export function ratios(
+  bars: readonly { readonly name: string; readonly peer: string; readonly ratio: number }[],
+): string {
+  const { document } = new JSDOM('').window
+  const rows = new Set(bars.map(({ name }) => name)).size
+  return standing(
+    Plot.plot({
+      ...common,
+      document,
+      height: 60 + 24 * rows,
+      marginLeft: 330,
+      marginRight: 130,
+      x: { type: 'log', label: 'seconds of the peer over ours', grid: true },
+      y: { label: null },
+      marks: [
+        Plot.ruleX([1]),
+        Plot.dot(bars, { x: 'ratio', y: 'name', fill: 'peer', r: 4 }),
+        Plot.text(bars, { x: 'ratio', y: 'name', text: 'peer', dy: -8, fontSize: 8 }),
+      ],
+    }),
+  )
+}

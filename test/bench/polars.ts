@@ -7,7 +7,7 @@ import { Engine, quote } from '../../src/store/engine.ts'
 import { inLake } from '../../src/store/layout.ts'
 import { joinObjects } from '../helpers/joins.ts'
 import { dailyMetrics, decisions, makeLake } from './joins.ts'
-import { judged, type Measured, median, scaled } from './measured.ts'
+import { figure, judged, type Measured, median, scaled } from './measured.ts'
 
 const project = fileURLToPath(new URL('../..', import.meta.url))
 const python = join(project, 'test/python')
@@ -50,13 +50,16 @@ function ask(interpreter: string, root: string, name: string, spec: object): Mea
   writeFileSync(file, JSON.stringify(spec))
   const said = run(interpreter, [join(python, 'polars_join.py'), file], { POLARS_MAX_THREADS: '2' })
   const { seconds } = JSON.parse(said) as { seconds: Readonly<Record<string, readonly number[]>> }
+  const { ours: pitlake = [], ...theirs } = seconds
+  const named = Object.entries(theirs).map(([form, own]) => [form === 'pandas' ? form : `polars, ${form}`, own])
+  figure(name, { pitlake, ...(Object.fromEntries(named) as Record<string, readonly number[]>) })
   const [ours = 0, whole = 0, tuned = 0, pandas = 0] = ['ours', 'one join', 'metric by metric', 'pandas'].map((form) =>
     median(seconds[form] ?? []),
   )
-  const times = `${ours.toFixed(2)} s, polars in one join ${whole.toFixed(2)} s, metric by metric ${tuned.toFixed(2)} s, pandas ${pandas.toFixed(2)} s`
+  const told = `${ours.toFixed(2)} s, polars in one join ${whole.toFixed(2)} s, metric by metric ${tuned.toFixed(2)} s, pandas ${pandas.toFixed(2)} s`
   const others = `${(ours / tuned).toFixed(2)} to polars metric by metric, ${(ours / pandas).toFixed(2)} to pandas`
   return judged(
-    `${name}: ${times}; ratios ${others}, ${(ours / whole).toFixed(2)} to polars in one join`,
+    `${name}: ${told}; ratios ${others}, ${(ours / whole).toFixed(2)} to polars in one join`,
     ours / whole,
     1,
   )

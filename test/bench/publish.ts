@@ -12,7 +12,7 @@ import { Engine, quote, quoteList } from '../../src/store/engine.ts'
 import { inLake, pointsFile, recentFile } from '../../src/store/layout.ts'
 import { deltaFiles, publishTo } from '../helpers/delta.ts'
 import { commitDeps } from '../helpers/lakes.ts'
-import { byTurns, judged, type Measured, median, sameRows, scaled } from './measured.ts'
+import { byTurns, figure, judged, type Measured, median, sameRows, scaled } from './measured.ts'
 
 const metrics = [...loadCatalogue().endpoints.values()].flatMap(({ path, intervals }) =>
   intervals.includes('1h') ? [path] : [],
@@ -105,6 +105,8 @@ async function againstBare(home: string, root: string): Promise<Measured> {
     `(SELECT ${own}, ${['t', 'available_at', 'observed_at'].map(rounded).join(', ')} FROM read_parquet(${quoteList(files)}))`
   await sameRows(engine, 'publish', rows([...deltaFiles(join(out, 'points')).keys()]), rows([bare]))
   const [ours, theirs] = [median(times.map(([a]) => a)), median(times.map(([, b]) => b))]
+  const each = { pitlake: times.map(([a]) => a), 'bare COPY': times.map(([, b]) => b) }
+  figure(`publish of ${(perMetric * 50) / 1e6} M points (processor)`, each)
   const line = `publish of ${(perMetric * 50) / 1e6} million points: ${ours.toFixed(1)} s of processor time, a bare COPY ${theirs.toFixed(1)} s, ratio ${(ours / theirs).toFixed(2)}`
   return judged(line, ours / theirs, 2)
 }

@@ -36,24 +36,32 @@ export const big = 'indicators/sopr_adjusted_pit'
 /** Every endpoint with hourly points. */
 export const paths = [...catalogue.endpoints.values()].filter(isHourly).map(({ path }) => path)
 const tens = paths.filter((path) => path !== big && catalogue.endpoints.get(path)?.intervals.includes('10m') === true)
-/** What is held: of every hour, and of every ten minutes. */
-const groups = [
+/** What is held: of every hour, and of every ten minutes. `PITLAKE_SCALE_GROUPS=2` leaves the last one out, over the same range. */
+const all = [
   { paths, assets: named('A', 21), intervals: ['1h'] },
   { paths: [big], assets: named('A', 76), intervals: ['10m'] },
   { paths: tens, assets: named('A', 13), intervals: ['10m'] },
 ] as const
-const pointsAnHour = groups.reduce((sum, { paths: own, assets, intervals }) => {
-  return sum + own.length * assets.length * (intervals[0] === '1h' ? 1 : 6)
-}, 0)
+const groups = all.slice(0, Number(process.env['PITLAKE_SCALE_GROUPS'] ?? all.length))
+
+function anHour(of: readonly (typeof all)[number][]): number {
+  return of.reduce((sum, { paths: own, assets, intervals }) => {
+    return sum + own.length * assets.length * (intervals[0] === '1h' ? 1 : 6)
+  }, 0)
+}
 
 const hour = 3600
 /** Where every lake ends: a larger one begins earlier. */
 export const until = Date.UTC(2026, 0, 1) / 1000
-const topUps = 30
 
 /** The range of a lake of so many points, in Unix seconds: 500 million are ten years. */
 export function rangeOf(points: number): { readonly since: number; readonly until: number } {
-  return { since: until - Math.round(points / pointsAnHour) * hour, until }
+  return { since: until - Math.round(points / anHour(all)) * hour, until }
+}
+
+/** How many points such a lake really holds. */
+export function heldOf(points: number): number {
+  return Math.round(points / anHour(all)) * anHour(groups)
 }
 
 /** What building came to, kept beside the lake. */
@@ -74,8 +82,8 @@ export function builtAt(root: string): Built {
   return existsSync(noteOf(root)) ? (JSON.parse(readFileSync(noteOf(root), 'utf8')) as Built) : none
 }
 
-/** Nine tenths at once, then the rest in thirty top-ups with their merges; goes on where a killed one ended. */
-export async function buildLake(root: string, points: number): Promise<Built> {
+/** Nine tenths at once, then the rest in top-ups with their merges; goes on where a killed one ended. */
+export async function buildLake(root: string, points: number, topUps = 30): Promise<Built> {
   const { since } = rangeOf(points)
   const hours = (until - since) / hour
   for (let n = 0; n <= topUps; n++) {

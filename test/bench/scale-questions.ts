@@ -11,17 +11,28 @@ export interface Place {
   readonly out: string
 }
 
-/** One question: the command of ours, or the step of a build; and what peers are told, who read the same files. */
-export interface Question {
+/** One question that a command answers, or the step of a build. */
+interface Commanded {
   readonly name: string
   readonly ours: (place: Place) => readonly string[]
-  /** The same for bare DuckDB, over `p`; polars has it under the name of the question. */
-  readonly bare?: (place: Place) => string
-  /** Whether polars is asked, too. */
-  readonly polars?: true
 }
 
-const hourly = paths.slice(0, 62)
+/** One that every engine can be asked: of ours over the views, of bare DuckDB over `p`; others have it under its name. */
+export interface Asked {
+  readonly name: string
+  readonly sql: (place: Place) => string
+  readonly bare: (place: Place) => string
+  /** What is known at an instant alone: the middle of the range. */
+  readonly past?: true
+}
+
+export type Question = Commanded | Asked
+
+/** The session variable of a question, as text. */
+export function asOf({ past }: Asked, place: Place): string | undefined {
+  return past === undefined ? undefined : instant(middle(place))
+}
+
 const wide = Array.from({ length: 10 }, (_, n) => `A0${n}`)
 const micros = (seconds: number): string => `make_timestamptz(${seconds * 1_000_000}::BIGINT)`
 const instant = (seconds: number): string => new Date(seconds * 1000).toISOString()
@@ -30,8 +41,8 @@ const middle = ({ points }: Place): number => Math.floor((rangeOf(points).since 
 /** Rows, values and their sum in hundredths: the same at every engine, in whatever order it adds. */
 const summed = (sql: string): string =>
   `SELECT count(*)::BIGINT AS rows, count(v)::BIGINT AS known, coalesce(sum(round(v * 100)::BIGINT), 0)::VARCHAR AS cents FROM (${sql})`
-const ask = (sql: string, ...flags: readonly string[]) => {
-  return ({ root }: Place): readonly string[] => ['sql', '--data', root, '--format', 'json', ...flags, sql]
+const command = (sql: string) => {
+  return ({ root }: Place): readonly string[] => ['sql', '--data', root, '--format', 'json', sql]
 }
 
 const latest = 'SELECT metric, asset, "interval", max(t) AS t, arg_max(v, t) AS v FROM'
@@ -59,58 +70,58 @@ const fetched = (hours: number, tens: number) => {
   return ({ copy, points }: Place) => ['scale-lake', copy, String(points), String(hours), String(tens)]
 }
 
-/** What is asked of a lake, in this order: the last ones change the copy. */
-export const questions: readonly Question[] = [
-  { name: 'open', ours: ask('SELECT 1 AS one') },
+/** What can be asked of others, too. */
+export const shared: readonly Asked[] = [
   {
     name: 'count',
-    ours: ask('SELECT count(*)::BIGINT AS rows FROM points'),
+    sql: () => 'SELECT count(*)::BIGINT AS rows FROM points',
     bare: () => 'SELECT count(*)::BIGINT AS rows FROM p',
-    polars: true,
   },
   {
     name: 'latest of all series',
-    ours: ask(summed(`${latest} points GROUP BY ALL`)),
+    sql: () => summed(`${latest} points GROUP BY ALL`),
     bare: () => summed(`${latest} p GROUP BY ALL`),
-    polars: true,
   },
   {
     name: 'latest as of the middle',
-    ours: (place) => ask(summed(`${latest} points GROUP BY ALL`), '--as-of', instant(middle(place)))(place),
+    sql: () => summed(`${latest} points GROUP BY ALL`),
     bare: (place) => summed(`${latest} p WHERE available_at <= ${micros(middle(place))} GROUP BY ALL`),
-    polars: true,
+    past: true,
   },
   {
     name: 'pit_join of a million decisions',
-    ours: (place) => ask(joined(place, 1_000_000, 76, `pit_join('d', ${quote(big)}, '10m')`))(place),
+    sql: (place) => joined(place, 1_000_000, 76, `pit_join('d', ${quote(big)}, '10m')`),
     bare: (place) => summed(strict(place, 1_000_000, 76, `metric = ${quote(big)} AND "interval" = '10m'`)),
-    polars: true,
   },
   {
     name: 'pit_long, 10,000 decisions × 62',
-    ours: (place) => ask(joined(place, 10_000, 21, `pit_long('d', ${quoteList(hourly)}, '1h')`))(place),
+    sql: (place) => joined(place, 10_000, 21, `pit_long('d', ${quoteList(paths)}, '1h')`),
     bare: (place) => summed(strict(place, 10_000, 21, `"interval" = '1h'`)),
-    polars: true,
   },
+  {
+    name: 'resample of a year',
+    sql: () => summed(`FROM resample(${quote(big)}, '10m', '1h', 'sum') WHERE ${year}`),
+    bare: () =>
+      summed(`SELECT asset, time_bucket(INTERVAL 1 HOUR, t) AS t, CASE WHEN count(v) = 6 THEN sum(v) END AS v FROM p
+        WHERE metric = ${quote(big)} AND "interval" = '10m' AND ${year} GROUP BY ALL`),
+  },
+]
+
+/** What is asked of a lake, in this order: the last ones change the copy. */
+export const questions: readonly Question[] = [
+  { name: 'open', ours: command('SELECT 1 AS one') },
+  ...shared,
   {
     name: 'panel, days × 10 assets × 62',
     ours: ({ root, points, out }) => {
       const days = `${instant(rangeOf(points).since)},${instant(until)},1d`
-      const what = ['--assets', wide.join(','), '--metrics', hourly.join(','), '--interval', '1h']
+      const what = ['--assets', wide.join(','), '--metrics', paths.join(','), '--interval', '1h']
       return ['panel', '--data', root, '--calendar', days, ...what, '--out', `${out}/panel.parquet`]
     },
   },
   {
-    name: 'resample of a year',
-    ours: ask(summed(`FROM resample(${quote(big)}, '10m', '1h', 'sum') WHERE ${year}`)),
-    bare: () =>
-      summed(`SELECT asset, time_bucket(INTERVAL 1 HOUR, t) AS t, CASE WHEN count(v) = 6 THEN sum(v) END AS v FROM p
-        WHERE metric = ${quote(big)} AND "interval" = '10m' AND ${year} GROUP BY ALL`),
-    polars: true,
-  },
-  {
     name: 'universe at 1,000 instants',
-    ours: ask(
+    ours: command(
       `WITH d AS (SELECT ${micros(until + 400 * 86_400)} + to_hours(i::INTEGER) AS ts FROM range(1000) AS r(i)) SELECT count(*)::BIGINT AS rows FROM pit_universe('d')`,
     ),
   },

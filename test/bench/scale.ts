@@ -20,9 +20,9 @@ import { catalogue } from '../helpers/sandbox-client.ts'
 import { cache } from './programs.ts'
 import { root as project } from './provider.ts'
 import { median } from './measured.ts'
-import { big, builtAt, paths, rangeOf } from './scale-lake.ts'
+import { big, builtAt, heldOf, paths, rangeOf } from './scale-lake.ts'
 import { writePage } from './scale-page.ts'
-import { type Place, provedQuery, type Question, questions } from './scale-questions.ts'
+import { asOf, type Place, provedQuery, type Question, questions } from './scale-questions.ts'
 
 /*
  * One lake of so many points (POINTS, 50 million unless set) and all that is asked of it, each question in a process of its
@@ -51,6 +51,7 @@ const place: Place = {
   out: join(lakes, `${name}-out`),
   points: size,
 }
+const program = join(project, 'src/main.ts')
 /** A question may take so long. */
 const patience = 900_000
 
@@ -58,7 +59,7 @@ const answersFile = join(lakes, `${name}.answers.json`)
 const answers: Answers = existsSync(answersFile) ? (JSON.parse(readFileSync(answersFile, 'utf8')) as Answers) : {}
 
 async function main(): Promise<void> {
-  if (builtAt(place.root).points < 0.99 * size) {
+  if (builtAt(place.root).points < heldOf(size)) {
     const built = spawnSync(process.execPath, [scriptOf('scale-lake'), place.root, String(size)], { stdio: 'inherit' })
     if (built.status !== 0) throw new Error(`the lake of ${size} points was not built`)
   }
@@ -86,7 +87,7 @@ async function bringRegistry(): Promise<void> {
   await using served = await serve(createSandbox({ ...world, sleep: async () => undefined } as never), { port: 0 })
   const env = { PITLAKE_REGISTRY_URL: `${served.url}/registry/v1`, PITLAKE_REGISTRY_KEY: registryKey }
   const { spawn } = await import('node:child_process')
-  const child = spawn(process.execPath, [join(project, 'src/main.ts'), 'registry', 'sync', '--data', place.root], {
+  const child = spawn(process.execPath, [program, 'registry', 'sync', '--data', place.root], {
     env: { ...process.env, ...env },
     stdio: 'inherit',
   })
@@ -107,20 +108,24 @@ function copyLake(): void {
       else copyFileSync(from, to)
     }
   }
-  run([join(project, 'src/main.ts'), 'views', '--data', place.copy])
+  run([program, 'views', '--data', place.copy])
 }
 
 /** Asks everybody who can answer; equal answers are asserted. */
 function askAll(question: Question): void {
-  const { name: asked, ours, bare, polars } = question
-  keep(asked, 'ours', () => {
-    const [script = '', ...rest] = ours(place)
-    return run(script === 'scale-lake' ? [scriptOf(script), ...rest] : [join(project, 'src/main.ts'), script, ...rest])
-  })
-  if (bare !== undefined) keep(asked, 'duckdb', () => peer('duckdb', asked, bare(place)))
-  if (polars === true) keep(asked, 'polars', () => peer('polars', asked, ''))
+  const { name: asked } = question
+  if ('ours' in question) {
+    const [script = '', ...rest] = question.ours(place)
+    const file = script === 'scale-lake' ? scriptOf(script) : program
+    keep(asked, 'ours', () => run(script === 'scale-lake' ? [file, ...rest] : [file, script, ...rest]))
+    return
+  }
+  const at = asOf(question, place)
+  const flags = ['--data', place.root, '--format', 'json', ...(at === undefined ? [] : ['--as-of', at])]
+  keep(asked, 'ours', () => run([program, 'sql', ...flags, question.sql(place)]))
+  for (const by of ['duckdb', 'polars'] as const) keep(asked, by, () => peer(by, asked, question.bare(place)))
   const told = Object.values(answers[asked] ?? {}).filter(({ failed }) => failed === undefined)
-  if (bare !== undefined && new Set(told.map(({ answer }) => answer)).size > 1)
+  if (new Set(told.map(({ answer }) => answer)).size > 1)
     throw new Error(`${asked}: the answers differ: ${told.map(({ answer }) => answer).join(', ')}`)
 }
 

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { loadCatalogue } from '../../src/catalog/load.ts'
-import { judged, type Measured, median, scaled } from './measured.ts'
+import { figure, judged, type Measured, median, scaled } from './measured.ts'
 import {
   cache,
   download,
@@ -180,6 +180,13 @@ function firstFetch({ provider, folder, config }: Place): Measured[] {
     arrow: dlt(n, 'arrow'),
   }))
   const ours = times.map((time) => time.ours)
+  const walls = (runs: readonly (Took | undefined)[]): number[] => runs.flatMap((run) => run?.wall ?? [])
+  figure(`first fetch of ${fewCount} windows`, {
+    pitlake: walls(ours),
+    'dlt, rows': walls(times.map(({ rows }) => rows)),
+    'dlt, Arrow, without checks': walls(times.map(({ arrow }) => arrow)),
+    'plain download': walls(times.map(({ eight }) => eight)),
+  })
   const cpu = median(times.map((time) => time.ours.cpu - time.eight.cpu))
   const floor = `plain download one by one ${timeOf(times.map(({ one }) => one))}, eight at once ${timeOf(times.map(({ eight }) => eight))}`
   const whole = `first fetch of ${fewCount} windows, ${fewCount * history} points: ${timeOf(ours)}; ${floor}`

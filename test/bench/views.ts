@@ -11,7 +11,7 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import { buildViews } from '../../src/views/build.ts'
 import type { Interval } from '../../src/time.ts'
 import { commitDeps, coverageRow, seriesRow } from '../helpers/lakes.ts'
-import { byTurns, judged, type Measured, median, sameRows, scaled } from './measured.ts'
+import { byTurns, figure, judged, type Measured, median, sameRows, scaled } from './measured.ts'
 
 const catalogue = loadCatalogue()
 /** What views and files have in common. */
@@ -194,6 +194,7 @@ async function compare(
     if (round >= 0) times.push([a, b])
   }
   const [a, b] = [median(times.map(([x]) => x)), median(times.map(([, y]) => y))]
+  figure(`${name} (processor)`, { pitlake: times.map(([x]) => x / 1000), [baseline]: times.map(([, y]) => y / 1000) })
   const line = `${name}: ${a.toFixed(1)} ms of processor time, ${baseline}: ${b.toFixed(1)} ms, ratio ${(a / b).toFixed(2)}`
   return judged(line, a / b, bound)
 }

@@ -1,0 +1,131 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Figure, median } from './measured.ts'
+import { ratios } from './pictures.ts'
+import { cache } from './programs.ts'
+import { root as project } from './provider.ts'
+import { machine, table } from './scale-page.ts'
+
+/** What a topic came to, kept so that the page can be made of runs in pieces. */
+interface Topic {
+  readonly name: string
+  readonly seconds: number
+  readonly lines: readonly string[]
+  readonly figures: readonly Figure[]
+  /** Where it ran. */
+  readonly machine?: string
+}
+
+const folder = join(cache, 'bench')
+
+/** Keeps what a topic came to, and writes docs/benchmarks.md of all topics that were measured. */
+export async function writeTopic(topic: Topic, topics: object): Promise<void> {
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, `${topic.name}.json`), JSON.stringify({ ...topic, machine: machine() }, null, 1))
+  const names = Object.keys(topics)
+  const made = names.flatMap((name) => {
+    const file = join(folder, `${name}.json`)
+    return existsSync(file) ? [JSON.parse(readFileSync(file, 'utf8')) as Topic] : []
+  })
+  writeFileSync(join(project, 'docs/benchmarks.md'), page(made, names))
+  const [peers, others] = [made.filter(({ name }) => name === 'peers'), made.filter(({ name }) => name !== 'peers')]
+  for (const [name, own] of Object.entries({ peers, others }))
+    writeFileSync(join(project, `docs/benchmarks-${name}.svg`), ratios(own.flatMap(bars)))
+}
+
+/** A question with the middle of ours and of each peer. */
+interface Compared {
+  readonly topic: string
+  readonly figure: Figure
+  readonly ours: number
+  readonly best: { readonly name: string; readonly seconds: number }
+}
+
+function comparedOf({ name: topic, figures }: Topic): Compared[] {
+  return figures.flatMap((figure) => {
+    const { pitlake: own = [], ...others } = figure.times
+    const [best] = Object.entries(others)
+      .flatMap(([name, times]) => (times.length === 0 ? [] : [{ name, seconds: median(times) }]))
+      .toSorted((a, b) => a.seconds - b.seconds)
+    return best === undefined || own.length === 0 ? [] : [{ topic, figure, ours: median(own), best }]
+  })
+}
+
+function page(made: readonly Topic[], names: readonly string[]): string {
+  const all = made.flatMap(comparedOf)
+  const worse = all.filter(({ ours, best }) => best.seconds < ours).toSorted((a, b) => ratioOf(b) - ratioOf(a))
+  const better = all.filter(({ ours, best }) => best.seconds >= ours).toSorted((a, b) => ratioOf(b) - ratioOf(a))
+  const missing = names.filter((name) => made.every((topic) => topic.name !== name))
+  const failed = made.flatMap(({ name, lines }) =>
+    lines.filter((line) => /FAILED|cannot be had|failed:/.test(line)).map((line) => `- \`${name}\`: ${line}`),
+  )
+  const where = [...new Set(made.map((topic) => topic.machine ?? ''))].join('; ')
+  return [
+    '# Benchmarks',
+    '',
+    `Written by \`make bench\` on ${where}. Rounds A B A B in one run, each first by turns, the middle and`,
+    'in brackets the least and the most; equal answers are asserted in each round. Ratios are ours to the fastest peer: above 1 the peer wins.',
+    'Peers run with two threads and their best settings: only the columns that are needed, filters pushed down, declared types. A row of processor',
+    'time says so. What a lake costs as it grows: [scale.md](scale.md).',
+    '',
+    ...(missing.length === 0
+      ? []
+      : [`Not measured in this run: ${missing.map((name) => `\`${name}\``).join(', ')}.`, '']),
+    ...(failed.length === 0 ? [] : ['What could not be measured:', '', ...failed, '']),
+    '## Where a peer wins',
+    '',
+    ...rows(worse),
+    '',
+    '## Where none does',
+    '',
+    ...rows(better),
+    '',
+    '## In pictures',
+    '',
+    'Seconds of a peer over ours: left of 1 the peer is faster.',
+    '',
+    '![the same questions by six engines](benchmarks-peers.svg)',
+    '',
+    '![everything else](benchmarks-others.svg)',
+    '',
+    '## All that was said',
+    '',
+    ...made.flatMap(({ name, lines, seconds }) => [
+      `### ${name}`,
+      '',
+      `\`npm run -s bench -- ${name}\`, ${seconds.toFixed(0)} s`,
+      '',
+      ...lines.map((line) => `- ${line}`),
+      '',
+    ]),
+  ].join('\n')
+}
+
+const ratioOf = ({ ours, best }: Compared): number => ours / best.seconds
+
+function rows(all: readonly Compared[]): string[] {
+  if (all.length === 0) return ['Nowhere.']
+  return table(
+    ['', 'pitlake', 'peers', 'ratio'],
+    all.map((one) => {
+      const { pitlake: own = [], ...others } = one.figure.times
+      const peers = Object.entries(others).filter(([, times]) => times.length > 0)
+      const told = peers.map(([name, times]) => `${name} ${spread(times)}`).join('; ')
+      return [`${one.figure.name} (\`${one.topic}\`)`, spread(own), told, ratioOf(one).toFixed(2)]
+    }),
+  )
+}
+
+function spread(times: readonly number[]): string {
+  const shown = (seconds: number): string =>
+    seconds < 1 ? `${(seconds * 1000).toFixed(0)} ms` : `${seconds.toFixed(2)} s`
+  return `${shown(median(times))} (${shown(Math.min(...times))} to ${shown(Math.max(...times))})`
+}
+
+function bars({ figures }: Topic) {
+  return figures.flatMap(({ name, times: { pitlake: own = [], ...others } }) =>
+    Object.entries(others).flatMap(([peer, times]) =>
+      times.length === 0 || own.length === 0 ? [] : [{ name, peer, ratio: median(times) / median(own) }],
+    ),
+  )
+}
