@@ -59,7 +59,7 @@ test: $(INSTALLED) ## tries every law, offline, and prints how many tests passed
 	@status=0; PITLAKE_LONG=$(or $(SHARE),0) PITLAKE_TURN=$(TURN) vitest run --reporter=default --reporter=json --outputFile.json=$(TESTS) || status=$$?; \
 	node scripts/counts.ts $(TESTS) || status=1; exit $$status
 
-test-long: $(INSTALLED) ## runs whole what `make test` tries a share of (cuts, kills, fuzz, years), and peers and pages
+test-long: $(INSTALLED) ## runs more of what `make test` tries a share of (cuts, kills, fuzz, pairs of damages), and peers and pages
 	@mkdir -p .cache && rm -f $(LONG)
 	@status=0; PITLAKE_LONG=1 PITLAKE_TURN=$(TURN) vitest run --reporter=default --reporter=json --outputFile.json=$(LONG) || status=$$?; \
 	node scripts/counts.ts $(LONG) || status=1; exit $$status

@@ -53,3 +53,5 @@ for await (const line of createInterface({ input: process.stdin })) {
   process.off('newListener', interrupt)
   answer(`${JSON.stringify({ code, out: out(), err: err(), left: await left() })}\n`)
 }
+// What a command left is told; it is not to hold up whoever ran it.
+process.exit()

@@ -1,6 +1,6 @@
 /*
  * Some laws are tried as often as there is time for. `make test` takes a share of each; `make test-long` runs the files
- * that import this one, whole, and those that `vitest.config.ts` keeps for it.
+ * that import this one, whole or another part of them with each commit, and those that `vitest.config.ts` keeps for it.
  */
 
 /** Whether the whole is tried, and not a share of it. */
