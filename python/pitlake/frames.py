@@ -24,11 +24,11 @@ def decided(frame: Any, keys: Sequence[str], where: str) -> Any:
         raise refusal(where, "a frame of pandas, polars or pyarrow, or an answer of the lake", type(frame).__name__,
                       "pandas.DataFrame(…) makes one of a list of records")
     names = list(map(str, frame.column_names if kind == "pyarrow" else frame.columns))
-    _check_columns(names, keys)
+    check_columns(names, keys)
     return _in_utc(frame, names[[name.lower() for name in names].index("ts")], where) if kind == "pandas" else frame
 
 
-def _check_columns(names: Sequence[str], keys: Sequence[str]) -> None:
+def check_columns(names: Sequence[str], keys: Sequence[str]) -> None:
     """Refuses names that stand twice, and decisions without the columns by which they are found."""
     small = [name.lower() for name in names]
     twice = next((name for name in names if small.count(name.lower()) > 1), None)

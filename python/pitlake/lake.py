@@ -9,6 +9,7 @@ import re
 import sys
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -212,10 +213,8 @@ class Lake:
         asked = [of_metric(name, interval or standards.get(name, {}).get("interval"), [assets] if isinstance(assets, str) else assets or [],
                            given, times=since is not None or until is not None) for name in names or ["*"]]
 
-        def doubts(frame: Any) -> list[str]:
-            return Noticed(seat, session, query).told({"metrics": asked}) if len(frame) == 0 else []
-
-        return self._answer(session, query, keys=("asset", "t"), doubts=doubts)
+        return self._answer(session, query, keys=("asset", "t"),
+                            doubts=lambda noticed, frame: noticed.told({"metrics": asked}) if len(frame) == 0 else [])
 
     def panel(self, decisions: Any, metrics: Names | Mapping[str, str], interval: str = "24h", *,
               fields: Sequence[str] = ("v",), universe: str | None = None, currency: str | None = None,
@@ -246,9 +245,7 @@ class Lake:
         preview = preview.replace(f"asset, ts FROM {table})", f"asset, ts FROM {table} LIMIT 11)")
         told_by = next((field for field in ("v", "t", "available_at", "age") if field in fields), None)
 
-        noticed = Noticed(self._open(), own, query)
-
-        def doubts(frame: Any) -> list[str]:
+        def doubts(noticed: Noticed, frame: Any) -> list[str]:
             if universe is not None and len(frame) == 0:
                 return [f"no product met universe at any of the instants: {universe}"]
             lost = [(column, metric) for column, metric, one in cells_of(named, fields) if one == told_by]
@@ -267,7 +264,7 @@ class Lake:
         [[2.0, Timedelta('1 days 00:00:00')]]
         """
         options = Options(currency, exchange, network, component, latency, max_age, skip_nulls, beyond)
-        return self._joined("pit_join", decisions, metric, interval, [quote(interval)], TOLD, options)
+        return self._joined("pit_join", decisions, metric, interval, options)
 
     def window(self, decisions: Any, metric: str, n: int, interval: str = "24h", *, currency: str | None = None,
                exchange: str | None = None, network: str | None = None, component: str | None = None,
@@ -282,7 +279,7 @@ class Lake:
         if isinstance(n, bool) or not isinstance(n, int) or n < 1:
             raise refusal("window: n", "how many points, 1 or more", repr(n))
         options = Options(currency, exchange, network, component, latency, max_age, skip_nulls, beyond)
-        return self._joined("pit_window", decisions, metric, interval, [quote(interval), str(n)], (*TOLD, "place"), options)
+        return self._joined("window", decisions, metric, interval, options, n)
 
     def calendar(self, since: Moment, until: Moment, step: Span = "1 day", assets: Names | None = None) -> Result:
         """A grid of decisions, UTC, `until` excluded; with `assets` one row for each instant and asset.
@@ -305,7 +302,7 @@ class Lake:
         """Products with issuer, asset, deployments and status, as known at `at`, else at the `as_of` of the lake."""
         query = "SELECT * FROM universe ORDER BY product_id"
         own = self._open().cursor("at", **({} if at is None else {"as_of": moment_text(at)}))
-        return self._answer(own, query, keys=("product_id",), doubts=Noticed(self._open(), own, query).of_query)
+        return self._answer(own, query, keys=("product_id",), doubts=Noticed.of_query)
 
     def history(self, resource: str) -> Result:
         """Every version ever known of the records of a registry resource, such as `products`, with `valid_from` and `valid_to`."""
@@ -316,7 +313,7 @@ class Lake:
             meant = near(own, "nearest", str(resource), names)
             raise refusal("history", "a resource of the registry", f"{resource!r}{meant}")
         query = f"SELECT * FROM history.{quote_name(resource)} ORDER BY id, valid_from"
-        return self._answer(own, query, keys=("id", "valid_from"), doubts=Noticed(self._open(), own, query).of_query)
+        return self._answer(own, query, keys=("id", "valid_from"), doubts=Noticed.of_query)
 
     def metrics(self) -> Result:
         """The catalogue: every metric with its value sets, defaults and availability rule.
@@ -376,25 +373,19 @@ class Lake:
         return self._seat
 
     def _answer(self, own: duckdb.DuckDBPyConnection, query: str, *, preview: str | None = None, keys: Sequence[str] = (),
-                doubts: Callable[[Any], Sequence[str]] | None = None) -> Result:
+                doubts: Callable[[Noticed, Any], Sequence[str]] | None = None) -> Result:
         seat = self._open()
         seat.notes = ()
+        noticed = Noticed(seat, own, query)
         with told(seat.near_metrics):
-            return Result(seat, own, own.sql(query), preview=preview, keys=keys, doubts=doubts)
+            return Result(seat, own, own.sql(query), preview=preview, keys=keys, doubts=doubts and partial(doubts, noticed))
 
-    def _joined(self, macro: str, decisions: Any, metric: str, interval: str, arguments: list[str], added: Sequence[str],
-                options: Options) -> Result:
-        where = "window" if macro == "pit_window" else macro
+    def _joined(self, where: str, decisions: Any, metric: str, interval: str, options: Options, n: int | None = None) -> Result:
         check_choice("interval", interval, INTERVALS)
-        own, table = self._decided(where, decisions, added, None)
-        query = join_sql(table, macro, metric, [*arguments, *options.arguments()], added)
-
-        noticed = Noticed(self._open(), own, query)
-
-        def doubts(frame: Any) -> list[str]:
-            return noticed.of_decided(frame, table, [("t", metric)], interval, options)
-
-        return self._answer(own, query, keys=("ts", "asset"), doubts=doubts)
+        own, table = self._decided(where, decisions, TOLD if n is None else (*TOLD, "place"), None)
+        query = join_sql(table, metric, interval, options, TOLD, n)
+        return self._answer(own, query, keys=("ts", "asset"), doubts=lambda noticed, frame: noticed.of_decided(
+            frame, table, [("t", metric)], interval, options))
 
     def _decided(self, where: str, decisions: Any, added: Sequence[str], universe: str | None) -> tuple[duckdb.DuckDBPyConnection, str]:
         """A session of its own with the decisions in a table, numbered."""

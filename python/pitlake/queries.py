@@ -174,12 +174,12 @@ def _pivot(name: str, key: str, cells: Sequence[str], source: str) -> str:
 )"""
 
 
-def join_sql(table: str, macro: str, metric: str, arguments: Sequence[str], added: Sequence[str]) -> str:
-    """One metric beside each decision, in their order."""
-    call = ", ".join(["_pit_asked", quote(metric), *arguments])
-    place = ", place" if "place" in added else ""
+def join_sql(table: str, metric: str, interval: str, options: Options, told: Sequence[str], n: int | None) -> str:
+    """One metric beside each decision, in their order; its last `n` points where that is said."""
+    call = ", ".join(["_pit_asked", quote(metric), quote(interval), *([] if n is None else [str(n)]), *options.arguments()])
+    macro, place = ("pit_join", "") if n is None else ("pit_window", ", place")
     return f"""WITH _pit_asked AS MATERIALIZED (SELECT {KEY}, asset, ts FROM {table}),
-told AS (SELECT {KEY}, {', '.join(added)} FROM {macro}({call}))
+told AS (SELECT {KEY}, {', '.join(told)}{place} FROM {macro}({call}))
 SELECT own.* EXCLUDE ({KEY}), told.* EXCLUDE ({KEY})
 FROM {table} AS own JOIN told USING ({KEY})
 ORDER BY {KEY}{place}"""

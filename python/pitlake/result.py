@@ -61,7 +61,6 @@ class Result:
         """A pandas frame; instants are UTC with their zone, an open end is NaT. `index="ts"` makes the column the index."""
         library = _module("pandas")
         frame = library.DataFrame() if self._relation is None else self._run(_told(self._relation).df)
-        frame = in_utc(frame)
         self._wonder(frame)
         if index is None:
             return frame
@@ -163,13 +162,6 @@ class Result:
         if self._doubts is not None:
             self._seat.note(self._doubts(frame))
             warn(self._seat.notes)
-
-def in_utc(frame: pandas.DataFrame) -> pandas.DataFrame:
-    """Instants in UTC, whatever the machine's zone."""
-    for name in frame.columns:
-        if hasattr(frame[name].dtype, "tz"):
-            frame[name] = frame[name].dt.tz_convert("UTC")
-    return frame
 
 def _told(relation: duckdb.DuckDBPyRelation, plain: bool = False) -> duckdb.DuckDBPyRelation:
     """What frames have words for: infinity, the end of what is still open, as NULL.

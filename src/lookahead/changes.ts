@@ -1,5 +1,5 @@
 import { microsOf } from '../time.ts'
-import { measureMemory, otherRuns, prepareHoles, runHoles, suspectStates } from './holes.ts'
+import { combsFor, otherRuns, runHoles, suspectStates } from './holes.ts'
 import { chooseStates, instantsOf, type States } from './states.ts'
 import { isSameUpTo, runAt, type Trial, whereItRuns } from './runs.ts'
 import { type FutureChange, changedWorld, seesWorlds, type World } from './world.ts'
@@ -18,11 +18,14 @@ export async function tryChanges(trial: Trial, states: States): Promise<void> {
   if (!(await seesWorlds(trial.subject.session)).changed) return
   const { session } = trial.subject
   const most = trial.input.cutoffs
-  const combs = await combsFor(trial, states, most)
+  const quarter = Math.floor(most / 4)
+  const isFew = states.count <= Math.floor(most / 3) || most < 12
+  const counted = (): void => void trial.changed++
+  const up = (edges: string): World => changedWorld(edges, 'up')
+  const combs = isFew ? 0 : await combsFor(trial, states, { most: quarter + 2, usual: quarter }, up, counted)
   const room = combs === 0 ? 0 : Math.max(2, Math.round(most / 10))
   const direct = Math.max(1, Math.floor((most - trial.changed - 2 * combs - room) / 3))
   if (combs > 0) {
-    await prepareHoles(trial)
     for (const [turn, change] of (['up', 'down'] as const).entries())
       for (let run = 0; run < combs; run++)
         await changedRun(trial, async () =>
@@ -39,19 +42,6 @@ export async function tryChanges(trial: Trial, states: States): Promise<void> {
   const chosen = await chooseStates(session, states, direct, 'even')
   for (const change of ['up', 'down', 'half'] as const)
     if (trial.stories.length === 0) await changeAt(trial, chosen, change)
-}
-
-/** With how many runs of combs each state is tried in each direction; 0 where there are few states, and where combs tell nothing. */
-async function combsFor(trial: Trial, { count, polls }: States, most: number): Promise<number> {
-  const all = Math.floor(most / 2)
-  if (count <= Math.floor(most / 3) || polls !== null || all < 6) return 0
-  await prepareHoles(trial)
-  const up = (edges: string): World => changedWorld(edges, 'up')
-  let memory = all
-  await changedRun(trial, async () => {
-    memory = await measureMemory(trial, count, up)
-  })
-  return memory + 2 > all / 2 ? 0 : Math.min(Math.floor(all / 2) + 2, Math.max(2 * memory + 2, Math.floor(all / 2)))
 }
 
 async function changeAt(trial: Trial, chosen: readonly number[], change: FutureChange): Promise<void> {

@@ -1,5 +1,6 @@
 import { type Engine, quote, quoteName } from '../store/engine.ts'
-import { type ColumnSpec, rowsDigestSql, digestUpTo, type Probe } from './runs.ts'
+import { type ColumnSpec, rowsDigestSql, digestUpTo, type Probe, type Trial, whereItRuns } from './runs.ts'
+import type { States } from './states.ts'
 import { enter, type Subject, wholeLake, type World } from './world.ts'
 
 /*
@@ -42,6 +43,28 @@ export async function measureMemory(probe: Probe, count: number, world: Comb['wo
     `SELECT max(n) - ${middle} AS n FROM proof_moved`,
   )
   return Math.max(1, Number(row?.n ?? 1))
+}
+
+/**
+ * With how many combs each state is tried right before a hole: `usual` ones, at most `most`; 0 where holes say nothing, and
+ * where the query remembers for too long.
+ */
+export async function combsFor(
+  trial: Trial,
+  { count, polls }: States,
+  { most, usual }: { readonly most: number; readonly usual: number },
+  world: Comb['world'],
+  counted: () => void,
+): Promise<number> {
+  if (polls !== null || most < 3) return 0
+  await prepareHoles(trial)
+  let memory = most
+  await whereItRuns(trial, async () => {
+    memory = await measureMemory(trial, count, world)
+  })
+  counted()
+  await prepareHoles(trial)
+  return memory + 2 > most ? 0 : Math.min(most, Math.max(2 * memory + 2, usual))
 }
 
 /** Runs the query with the holes of a comb and notes which states differ, and how far behind the last hole they stand. */

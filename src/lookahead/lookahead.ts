@@ -2,6 +2,7 @@ import type { Engine } from '../store/engine.ts'
 import { type Assumed, assumedBy } from './assumed.ts'
 import type { TrialInput } from './runs.ts'
 import { handsOf } from './holes.ts'
+import { words } from '../query/gate-lists.ts'
 import { type Door, noteTexts } from '../query/note.ts'
 import { notesOfSql } from '../query/question.ts'
 import { guarded, type RunDeps } from '../query/run.ts'
@@ -9,6 +10,7 @@ import { type Tested, tryFutures, undecided } from './trial.ts'
 import { querySubject } from './world.ts'
 import { placeOf } from './proof/place.ts'
 import { argueFromPlan, type Placed } from './proof/prove.ts'
+import type { Obstacle } from './proof/values.ts'
 import { fileRead, type Parsed, parsedSql, tablesIn } from '../query/tree.ts'
 
 export type { LookaheadDifference as Difference } from './runs.ts'
@@ -45,15 +47,7 @@ interface Unproved {
 type Argued = Pick<LookaheadProof, 'proved' | 'chain' | 'unproved'>
 
 /** Views that obey only observed_as_of. */
-const ledgerViews: ReadonlySet<string> = new Set([
-  'coverage',
-  'gaps',
-  'violations',
-  'clock_findings',
-  'requests',
-  'runs',
-  'versions',
-])
+const ledgerViews = words('coverage gaps violations clock_findings requests runs versions')
 
 /**
  * Runs the query on the whole lake and again at many instants T with `as_of = T`, and compares the rows up to T both
@@ -79,7 +73,7 @@ export async function proveNoLookahead(
   const alone = await prove(1, ['two runs on several threads differ, so everything ran on one thread'])
   if (alone !== 'unsteady') return alone
   const tested = undecided('the query is not deterministic: two runs on the same lake differ', 0, [])
-  return { ...tested, ...whyUndecided(input, undefined, tested.reason), assumes: [] }
+  return { ...tested, ...whyUndecided(input, tested.reason ?? ''), assumes: [] }
 }
 
 /** A query that differs from itself on several threads is unsteady. */
@@ -98,12 +92,13 @@ async function proveWith(
   const tried =
     past === undefined
       ? await tryFutures(querySubject(session, input.sql, hands.sessions), input, notes, { alone, isProved })
-      : undecided(past, 0, notes)
+      : undecided(past.why, 0, notes)
   if (tried === 'unsteady') return tried
   const noted = await notesOfSql(session, input.sql, run, past === undefined ? 'proof_full' : undefined)
   const tested = { ...tried, notes: [...noteTexts(noted, input.door ?? 'terminal'), ...tried.notes] }
   const assumes = tested.rows === 0 ? [] : await assumedBy(session, input.sql, 'proof_full')
-  if (tested.verdict === 'undecided') return { ...tested, ...whyUndecided(input, tree, tested.reason), assumes }
+  if (tested.verdict === 'undecided')
+    return { ...tested, ...whyUndecided(input, tested.reason ?? '', past, tree), assumes }
   const found = await argued()
   if (tested.verdict === 'clean' || !found.proved) return { ...tested, ...found, assumes }
   const broken =
@@ -111,12 +106,14 @@ async function proveWith(
   return { ...tested, ...found, assumes, proved: false, notes: [...tested.notes, broken] }
 }
 
-/** What the query reads that `as_of` does not cut, in words. */
-async function beyondAsOf(session: Engine, tree: Parsed): Promise<string | undefined> {
+/** What the query reads that `as_of` does not cut. */
+async function beyondAsOf(session: Engine, tree: Parsed): Promise<Obstacle | undefined> {
   const ledger = 'error' in tree ? undefined : tablesIn(tree.statements).find((name) => ledgerViews.has(name))
-  if (ledger !== undefined) return `it reads ${ledger}, which tells what this lake did and which as_of does not cut`
+  if (ledger !== undefined)
+    return { what: ledger, why: `it reads ${ledger}, which tells what this lake did and which as_of does not cut` }
   const file = await fileRead(session, tree)
-  return file === undefined ? undefined : `it reads files directly (${file}), which as_of does not cut; read the views`
+  if (file === undefined) return undefined
+  return { what: file, why: `it reads files directly (${file}), which as_of does not cut; read the views` }
 }
 
 async function argue(session: Engine, input: ProofInput): Promise<Argued> {
@@ -124,14 +121,10 @@ async function argue(session: Engine, input: ProofInput): Promise<Argued> {
   return { ...found, unproved: unproved && inText(input, unproved) }
 }
 
-/** Of what is undecided: the table or function at fault, where the reason names one that stands in the text. */
-function whyUndecided(input: ProofInput, tree: Parsed | undefined, reason: string | null): Argued {
-  const none = { proved: false, chain: [] }
-  const why = reason ?? 'it is undecided'
-  const what = /^it reads (?:files directly \()?(\w+)/.exec(why)?.[1]
-  if (what === undefined) return { ...none, unproved: { what: 'the query', why, line: null, column: null } }
-  const at = tree === undefined || 'error' in tree ? null : placeOf(input.sql, tree.statements, { what, why })
-  return { ...none, unproved: inText(input, { what, why, at }) }
+/** Of what is undecided: the table or function at fault, where there is one, with its place in the text. */
+function whyUndecided(input: ProofInput, why: string, past?: Obstacle, tree?: Parsed): Argued {
+  const at = past && tree && !('error' in tree) ? placeOf(input.sql, tree.statements, past) : null
+  return { proved: false, chain: [], unproved: inText(input, { what: past?.what ?? 'the query', why, at }) }
 }
 
 /** The place of an obstacle in its author's text. */

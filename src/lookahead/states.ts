@@ -65,7 +65,7 @@ export async function chooseStates(
   count: number,
   order: 'even' | 'days',
 ): Promise<number[]> {
-  if (all <= count) return Array.from({ length: all }, (_, n) => n)
+  if (all <= count) return upTo(all)
   const sources: Source[] = [
     { sql: emptyArrivals(known), share: 0.1 },
     { sql: lateArrivals(known), share: 0.06 },
@@ -77,19 +77,10 @@ export async function chooseStates(
     const found = await session.rows<{ n: bigint }>(
       `SELECT DISTINCT unnest([n - 1, n]) AS n FROM (${sql}) ASOF JOIN ${states} ON moment >= instant WHERE n > 0 ORDER BY n`,
     )
-    for (const n of spread(
-      found.map((row) => Number(row.n)),
-      Math.max(1, Math.round(share * count)),
-    ))
-      chosen.add(n)
+    const near = found.map((row) => Number(row.n))
+    for (const n of spread(near, Math.max(1, Math.round(share * count)))) chosen.add(n)
   }
-  const rest =
-    order === 'even'
-      ? spread(
-          Array.from({ length: all }, (_, n) => n),
-          count,
-        )
-      : await byDay(session)
+  const rest = order === 'even' ? spread(upTo(all), count) : await byDay(session)
   for (const n of rest) if (chosen.size < count) chosen.add(n)
   return [...chosen].toSorted((one, other) => one - other)
 }
@@ -130,6 +121,10 @@ async function byDay(session: Engine): Promise<number[]> {
 /** The middle of weeks and of months, and their last days. */
 function insidePeriods(): string {
   return `SELECT instant AS moment FROM ${states} WHERE isodow(instant) = 4 OR dayofmonth(instant) IN (15, 28)`
+}
+
+function upTo(count: number): number[] {
+  return Array.from({ length: count }, (_, n) => n)
 }
 
 /** Up to `most` of these, evenly over their order, first and last included. */

@@ -2,15 +2,7 @@ import { columnsOf } from '../store/parquet.ts'
 import { type Engine, quoteName } from '../store/engine.ts'
 import { likelyCause } from './cause.ts'
 import { type Dependence, dependsOn, tryChanges } from './changes.ts'
-import {
-  measureMemory,
-  otherRuns,
-  prepareHoles,
-  runHoles,
-  strayInstants,
-  suspectStates,
-  unmovedStates,
-} from './holes.ts'
+import { combsFor, otherRuns, runHoles, strayInstants, suspectStates, unmovedStates } from './holes.ts'
 import {
   bagDifference,
   type ColumnSpec,
@@ -138,7 +130,9 @@ const roomForDoubts = 0.1
 async function tryCuts(trial: Trial, states: States): Promise<ReadonlySet<number>> {
   const { input } = trial
   const { session } = trial.subject
-  const every = await holesFor(trial, states)
+  const isHidden = states.count > input.cutoffs && (await seesWorlds(session)).hidden
+  const wanted = { most: Math.floor(input.cutoffs / 2), usual: Math.min(32, Math.ceil(input.cutoffs / 3)) }
+  const every = isHidden ? await combsFor(trial, states, wanted, hiddenWorld, () => countRun(trial)) : 0
   const room = every === 0 ? 0 : Math.max(2, Math.round(roomForDoubts * input.cutoffs))
   const kept = Math.floor(input.cutoffs / 16)
   const all = await rowlessInstants(session)
@@ -181,24 +175,6 @@ async function judge(trial: Trial, rows: number, notes: readonly string[], chanc
 function countRun(trial: Trial): void {
   trial.runs++
   trial.input.onCutoff?.(trial.runs, trial.input.cutoffs)
-}
-
-/**
- * With how many combs of holes each state is tried right before one; 0 where cut-offs reach all of them, where holes say
- * nothing, and where the query remembers for too long.
- */
-async function holesFor(trial: Trial, { count, polls }: States): Promise<number> {
-  const { subject, input } = trial
-  const most = Math.floor(input.cutoffs / 2)
-  if (count <= input.cutoffs || polls !== null || most < 3 || !(await seesWorlds(subject.session)).hidden) return 0
-  await prepareHoles(trial)
-  let memory = most
-  await whereItRuns(trial, async () => {
-    memory = await measureMemory(trial, count, hiddenWorld)
-  })
-  countRun(trial)
-  await prepareHoles(trial)
-  return memory + 2 > most ? 0 : Math.min(most, Math.max(2 * memory + 2, Math.min(32, Math.ceil(input.cutoffs / 3))))
 }
 
 /** Where nothing can differ any state will do: the last, and the others evenly over time. */

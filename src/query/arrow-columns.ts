@@ -6,88 +6,59 @@ import type {
   DuckDBType,
   DuckDBVector,
 } from '@duckdb/node-api'
-import {
-  Binary,
-  Bool,
-  type Data,
-  type DataType,
-  DateDay,
-  Decimal,
-  Field,
-  FixedSizeList,
-  Float32,
-  Float64,
-  Int16,
-  Int32,
-  Int64,
-  Int8,
-  List,
-  makeData,
-  Map_,
-  Struct,
-  TimeMicrosecond,
-  TimestampMicrosecond,
-  TimestampMillisecond,
-  TimestampNanosecond,
-  TimestampSecond,
-  Uint16,
-  Uint32,
-  Uint64,
-  Uint8,
-  Utf8,
-} from 'apache-arrow'
+import * as arrow from 'apache-arrow'
 import { typeIds } from '../store/engine.ts'
 import { type Numbers, insideOf, presenceIn } from './vectors.ts'
 
 /** Types of one width that both sides lay out alike. */
-const fixed: Readonly<Record<number, readonly [arrow: DataType, store: new (length: number) => Numbers]>> = {
-  [typeIds.TINYINT]: [new Int8(), Int8Array],
-  [typeIds.SMALLINT]: [new Int16(), Int16Array],
-  [typeIds.INTEGER]: [new Int32(), Int32Array],
-  [typeIds.BIGINT]: [new Int64(), BigInt64Array],
-  [typeIds.UTINYINT]: [new Uint8(), Uint8Array],
-  [typeIds.USMALLINT]: [new Uint16(), Uint16Array],
-  [typeIds.UINTEGER]: [new Uint32(), Uint32Array],
-  [typeIds.UBIGINT]: [new Uint64(), BigUint64Array],
-  [typeIds.FLOAT]: [new Float32(), Float32Array],
-  [typeIds.DOUBLE]: [new Float64(), Float64Array],
-  [typeIds.DATE]: [new DateDay(), Int32Array],
-  [typeIds.TIME]: [new TimeMicrosecond(), BigInt64Array],
-  [typeIds.TIMESTAMP]: [new TimestampMicrosecond(), BigInt64Array],
-  [typeIds.TIMESTAMP_S]: [new TimestampSecond(), BigInt64Array],
-  [typeIds.TIMESTAMP_MS]: [new TimestampMillisecond(), BigInt64Array],
-  [typeIds.TIMESTAMP_NS]: [new TimestampNanosecond(), BigInt64Array],
-  [typeIds.TIMESTAMP_TZ]: [new TimestampMicrosecond('UTC'), BigInt64Array],
+const fixed: Readonly<Record<number, readonly [type: arrow.DataType, store: new (length: number) => Numbers]>> = {
+  [typeIds.TINYINT]: [new arrow.Int8(), Int8Array],
+  [typeIds.SMALLINT]: [new arrow.Int16(), Int16Array],
+  [typeIds.INTEGER]: [new arrow.Int32(), Int32Array],
+  [typeIds.BIGINT]: [new arrow.Int64(), BigInt64Array],
+  [typeIds.UTINYINT]: [new arrow.Uint8(), Uint8Array],
+  [typeIds.USMALLINT]: [new arrow.Uint16(), Uint16Array],
+  [typeIds.UINTEGER]: [new arrow.Uint32(), Uint32Array],
+  [typeIds.UBIGINT]: [new arrow.Uint64(), BigUint64Array],
+  [typeIds.FLOAT]: [new arrow.Float32(), Float32Array],
+  [typeIds.DOUBLE]: [new arrow.Float64(), Float64Array],
+  [typeIds.DATE]: [new arrow.DateDay(), Int32Array],
+  [typeIds.TIME]: [new arrow.TimeMicrosecond(), BigInt64Array],
+  [typeIds.TIMESTAMP]: [new arrow.TimestampMicrosecond(), BigInt64Array],
+  [typeIds.TIMESTAMP_S]: [new arrow.TimestampSecond(), BigInt64Array],
+  [typeIds.TIMESTAMP_MS]: [new arrow.TimestampMillisecond(), BigInt64Array],
+  [typeIds.TIMESTAMP_NS]: [new arrow.TimestampNanosecond(), BigInt64Array],
+  [typeIds.TIMESTAMP_TZ]: [new arrow.TimestampMicrosecond('UTC'), BigInt64Array],
 }
 
 /** The Arrow type that holds every value of the DuckDB type exactly; what Arrow has no such type for becomes text. */
-export function arrowType(type: DuckDBType): DataType {
-  const field = (name: string, of: DuckDBType, nullable = true): Field<DataType> =>
-    new Field(name, arrowType(of), nullable)
+export function arrowType(type: DuckDBType): arrow.DataType {
+  const field = (name: string, of: DuckDBType, nullable = true): arrow.Field<arrow.DataType> =>
+    new arrow.Field(name, arrowType(of), nullable)
   switch (type.typeId) {
     case typeIds.BOOLEAN:
-      return new Bool()
+      return new arrow.Bool()
     case typeIds.BLOB:
-      return new Binary()
+      return new arrow.Binary()
     case typeIds.HUGEINT:
-      return new Decimal(0, 38, 128)
+      return new arrow.Decimal(0, 38, 128)
     case typeIds.DECIMAL:
-      return new Decimal(type.scale, type.width, 128)
+      return new arrow.Decimal(type.scale, type.width, 128)
     case typeIds.LIST:
-      return new List(field('item', type.valueType))
+      return new arrow.List(field('item', type.valueType))
     case typeIds.ARRAY:
-      return new FixedSizeList(type.length, field('item', type.valueType))
+      return new arrow.FixedSizeList(type.length, field('item', type.valueType))
     case typeIds.STRUCT: {
       const { entryNames, entryTypes } = type
-      return new Struct(entryTypes.map((entry, i) => field(entryNames[i] ?? '', entry)))
+      return new arrow.Struct(entryTypes.map((entry, i) => field(entryNames[i] ?? '', entry)))
     }
     case typeIds.MAP: {
       const [key, value] = [field('key', type.keyType, false), field('value', type.valueType)]
-      const pair = new Struct<{ key: DataType; value: DataType }>([key, value])
-      return new Map_(new Field('entries', pair, false), false)
+      const pair = new arrow.Struct<{ key: arrow.DataType; value: arrow.DataType }>([key, value])
+      return new arrow.Map_(new arrow.Field('entries', pair, false), false)
     }
     default:
-      return fixed[type.typeId]?.[0] ?? new Utf8()
+      return fixed[type.typeId]?.[0] ?? new arrow.Utf8()
   }
 }
 
@@ -99,25 +70,25 @@ interface Run {
 }
 
 /** The values of runs, one after the other, as Arrow data. */
-export function dataOf(type: DuckDBType, runs: readonly Run[]): Data {
-  const arrow = arrowType(type)
+export function dataOf(type: DuckDBType, runs: readonly Run[]): arrow.Data {
+  const own = arrowType(type)
   switch (type.typeId) {
     case typeIds.BOOLEAN:
-      return made(arrow, runs, { data: bits(runs, (vector) => (i) => vector.getItem(i) === true).set })
+      return made(own, runs, { data: bits(runs, (vector) => (i) => vector.getItem(i) === true).set })
     case typeIds.HUGEINT:
     case typeIds.DECIMAL:
-      return made(arrow, runs, { data: words(runs) })
+      return made(own, runs, { data: words(runs) })
     case typeIds.LIST: {
       const { valueOffsets, items } = listed(runs)
-      return made(arrow, runs, { valueOffsets, child: dataOf(type.valueType, items) })
+      return made(own, runs, { valueOffsets, child: dataOf(type.valueType, items) })
     }
     case typeIds.MAP: {
       // A map is a list of pairs inside.
       const lists = runs.map((run) => ({ ...run, vector: run.vector && insideOf(run.vector, 'listVector') }))
       const { valueOffsets, items } = listed(lists)
-      const [pair] = arrow.children as readonly Field[]
-      const child = structs(pair?.type as DataType, [type.keyType, type.valueType], items)
-      return made(arrow, lists, { valueOffsets, child })
+      const [pair] = own.children as readonly arrow.Field[]
+      const child = structs(pair?.type as arrow.DataType, [type.keyType, type.valueType], items)
+      return made(own, lists, { valueOffsets, child })
     }
     case typeIds.ARRAY: {
       const { length, valueType } = type
@@ -128,21 +99,21 @@ export function dataOf(type: DuckDBType, runs: readonly Run[]): Data {
             ? { vector, from: 0, count: length }
             : { vector: insideOf(vector, 'childData'), from: i * length, count: length },
       )
-      return made(arrow, runs, { child: dataOf(valueType, items) })
+      return made(own, runs, { child: dataOf(valueType, items) })
     }
     case typeIds.STRUCT:
-      return structs(arrow, type.entryTypes, runs)
+      return structs(own, type.entryTypes, runs)
     default: {
       const store = fixed[type.typeId]?.[1]
-      return made(arrow, runs, store === undefined ? texts(runs, type.typeId) : { data: numbers(runs, store) })
+      return made(own, runs, store === undefined ? texts(runs, type.typeId) : { data: numbers(runs, store) })
     }
   }
 }
 
 /** Data of a type with what tells which of its values are there. */
-function made(type: DataType, runs: readonly Run[], parts: object): Data {
+function made(type: arrow.DataType, runs: readonly Run[], parts: object): arrow.Data {
   const { set, length, count } = bits(runs, presenceIn)
-  return makeData({
+  return arrow.makeData({
     type,
     length,
     nullCount: length - count,
@@ -270,7 +241,7 @@ function listed(runs: readonly Run[]): { readonly valueOffsets: Int32Array; read
   return { valueOffsets, items }
 }
 
-function structs(type: DataType, entries: readonly DuckDBType[], runs: readonly Run[]): Data {
+function structs(type: arrow.DataType, entries: readonly DuckDBType[], runs: readonly Run[]): arrow.Data {
   const entryOf = (vector: DuckDBVector | null, k: number) => vector && (vector as DuckDBStructVector).entryVectorAt(k)
   const children = entries.map((entry, k) =>
     dataOf(

@@ -1,6 +1,7 @@
 import { columnsOf } from '../store/parquet.ts'
 import { Engine, quoteName } from '../store/engine.ts'
 import { fileSql } from '../views/relations.ts'
+import type { Filled } from './filled.ts'
 
 /** How many rows only the one and only the other table has, each as often as it stands there; undefined where their columns differ. */
 export async function rowsBeside(
@@ -31,13 +32,13 @@ export function bitsText(column: string): string {
 
 /**
  * Brings the rows of a query into a temporary table of another engine, types and order kept; no file lies between the
- * two, so that neither must be able to reach what the other can.
+ * two, so that neither must be able to reach what the other can. `filled` sees them go by.
  */
-export async function carry(from: Engine, sql: string, to: Engine, table: string): Promise<number> {
+export async function carry(from: Engine, sql: string, to: Engine, table: string, filled?: Filled): Promise<number> {
   const stream = await from.vectors(sql)
   const columns = stream.columns.map(({ name, type }) => `${quoteName(name)} ${type.alias ?? String(type)}`)
   await to.run(`CREATE OR REPLACE TEMP TABLE ${quoteName(table)} (${columns.join(', ')})`)
-  return to.append(table, stream)
+  return to.append(table, { ...stream, chunks: filled?.over(stream.chunks) ?? stream.chunks })
 }
 
 /** The same of a Parquet file, which may lie anywhere. */

@@ -7,6 +7,7 @@ import type { Note } from './note.ts'
 import { withAsOf } from './lake.ts'
 import type { Parameters } from '../store/sql.ts'
 import { admit } from './gate.ts'
+import { words } from './gate-lists.ts'
 import { type PanelSpec, usualInterval } from './panel.ts'
 import type { PointsFilter, Standard } from './points.ts'
 import { Remembered } from './tree.ts'
@@ -59,15 +60,7 @@ function askedMetric(name: string, rest: Partial<AskedMetric>): AskedMetric {
 }
 
 /** Columns that hold nothing for most metrics. */
-const oftenNull: ReadonlySet<string> = new Set([
-  'currency',
-  'exchange',
-  'network',
-  'o',
-  'extra',
-  'computed_at',
-  'component',
-])
+const oftenNull = words('currency exchange network o extra computed_at component')
 
 /** Whether a result is one to wonder about: no rows, a column that tells nothing although it mostly does, a count of nothing. */
 export function isDoubtful(rows: number, empty: readonly Empty[], counts: boolean): boolean {
@@ -161,7 +154,7 @@ interface Decided {
 }
 
 /** It reads nothing but the words. */
-const words = new Remembered<AskedSql | null>()
+const askedBy = new Remembered<AskedSql | null>()
 
 /** What the words of a script ask. */
 export async function askedInSql(engine: Engine, sql: string, parameters: Parameters = []): Promise<AskedSql> {
@@ -173,7 +166,7 @@ export async function askedInSql(engine: Engine, sql: string, parameters: Parame
   const list = quoteList(statementsOf(sql).map(({ text }) => text))
   const question = `FROM question_asked(${list}, ${quote(JSON.stringify(texts))})`
   const asked = await aside(async () =>
-    words.of(engine, question, async () => {
+    askedBy.of(engine, question, async () => {
       const [row] = await engine.rows<{ asked: string }>(question)
       return JSON.parse(row?.asked ?? 'null') as AskedSql | null
     }),

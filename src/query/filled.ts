@@ -1,6 +1,5 @@
 import type { DuckDBDataChunk } from '@duckdb/node-api'
-import { type Cell, type Engine, quoteName } from '../store/engine.ts'
-import { columnsOf } from '../store/parquet.ts'
+import type { Cell } from '../store/engine.ts'
 import { presenceIn } from './vectors.ts'
 
 /** A column in which nothing was found. */
@@ -70,12 +69,12 @@ export class Filled {
     )
   }
 
-  /** Marks what was counted elsewhere: how many of the rows of an asset hold something, column by column. */
-  count(rows: number, asset: Cell, full: readonly boolean[], zeros: readonly boolean[]): void {
-    this.#zeros = zeros
-    this.rows += rows
-    const place = this.by < 0 ? 0 : this.#placeOf(asset)
-    for (const [k, seen] of this.#seen.entries()) if (full[k] === true) seen[place] = true
+  /** The same chunks, looked at as they go by. */
+  async *over(chunks: AsyncIterable<DuckDBDataChunk>): AsyncGenerator<DuckDBDataChunk> {
+    for await (const chunk of chunks) {
+      this.addChunk(chunk)
+      yield chunk
+    }
   }
 
   /** The columns in which something is missing; none where there are no rows at all. */
@@ -101,19 +100,4 @@ export class Filled {
 /** Of a number, or of its text. */
 function isZero(value: unknown): boolean {
   return value === 0 || value === 0n || value === '0'
-}
-
-/** How much the rows of a table tell, counted by the engine that holds it. */
-export async function extentOf(engine: Engine, table: string, by: string | undefined) {
-  const names = (await columnsOf(engine, table)).map(({ name }) => name)
-  const filled = new Filled(names, by)
-  const asset = names.find((name) => name.toLowerCase() === by)
-  const counts = names.map((name) => `count(${quoteName(name)}) > 0`).join(', ')
-  const zeros = names.map((name) => `coalesce(CAST(any_value(${quoteName(name)}) AS VARCHAR) = '0', false)`).join(', ')
-  const key = asset === undefined ? 'NULL' : `CAST(${quoteName(asset)} AS VARCHAR)`
-  const rows = await engine.rows<{ asset: string | null; rows: bigint; full: boolean[]; zeros: boolean[] }>(
-    `SELECT ${key} AS asset, count(*) AS rows, [${counts}] AS "full", [${zeros}] AS zeros FROM ${table} GROUP BY ALL`,
-  )
-  for (const row of rows) filled.count(Number(row.rows), row.asset, row.full, row.zeros)
-  return { rows: filled.rows, empty: filled.empty(), columns: names.length }
 }

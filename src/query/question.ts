@@ -12,7 +12,7 @@ import {
   isDoubtful,
   notesOf,
 } from './doubts.ts'
-import { type Empty, extentOf } from './filled.ts'
+import { type Empty, Filled } from './filled.ts'
 import type { Ready } from './gate.ts'
 import { joinSql } from './joined.ts'
 import { distinctNotes, type Note } from './note.ts'
@@ -137,9 +137,11 @@ async function treesOf(engine: Engine, sql: string): Promise<readonly unknown[]>
 
 /** What is to be noted of a query that is answered elsewhere: its rows stand in a table of the session. */
 export async function notesOfSql(engine: Engine, sql: string, run: RunDeps, table?: string): Promise<readonly Note[]> {
-  const told = table === undefined ? undefined : await extentOf(engine, table, undefined)
-  const { notes, doubts } = await noticingSql(sql, told?.columns ?? 0, { engine, run, cut: false })
-  const late = told === undefined ? {} : await doubts(told)
+  const { columns, chunks } = table === undefined ? { columns: [], chunks: [] } : await engine.vectors(`FROM ${table}`)
+  const filled = new Filled(columns.map(({ name }) => name))
+  for await (const chunk of chunks) filled.addChunk(chunk)
+  const { notes, doubts } = await noticingSql(sql, columns.length, { engine, run, cut: false })
+  const late = table === undefined ? {} : await doubts({ rows: filled.rows, empty: filled.empty() })
   return distinctNotes([...(await notesOf(engine, notes, false)), ...(await notesOf(engine, late, false))])
 }
 

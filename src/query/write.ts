@@ -7,7 +7,7 @@ import { type Cell, type Chunk, Engine, quote, type Stream } from '../store/engi
 import { type OutFile, streamTo } from '../store/output.ts'
 import { carry } from './beside.ts'
 import { jsonLines } from './json-lines.ts'
-import { type Empty, extentOf, Filled } from './filled.ts'
+import { type Empty, Filled } from './filled.ts'
 import { csvField, distinctNames, projected } from './projection.ts'
 import type { Ready } from './gate.ts'
 import { guarded, type RunDeps } from './run.ts'
@@ -192,10 +192,10 @@ async function toParquet({ engine, ready, options }: ResultWriting, { path }: Ou
   const { memory = '', threads = 1n } = means ?? {}
   const memoryLimit = options.memory ?? memory
   using writer = await Engine.open(':memory:', { memoryLimit, threads: Number(threads), privateSpill: true })
-  const rows = await carry(engine, sql, writer, 'answer')
+  const filled = new Filled(distinctNames(ready.columns.map(({ name }) => name)), options.by)
+  await carry(engine, sql, writer, 'answer', filled)
   await writer.run(`COPY answer TO ${quote(path)} (${parquetForms[form]})`)
-  const { empty } = await extentOf(writer, 'answer', options.by)
-  return { rows, more: false, empty }
+  return { rows: filled.rows, more: false, empty: filled.empty() }
 }
 
 /** A stream that is looked at as it goes by. */

@@ -4,6 +4,7 @@ import { canonical, sha256 } from '../ledger/entry.ts'
 import { heldRules, heldVersions, type HeldVersion } from '../ledger/held.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { ownScript } from '../query/altered.ts'
+import { carryFile } from '../query/beside.ts'
 import { refuseOthers } from '../query/changed.ts'
 import { type Between, type ChangedPoint, type ChangedRecord, type Makers, makersOf } from './explain-makers.ts'
 import { isSameRun, openStandpoint, type KeptRun, type Standpoint } from './explain-runs.ts'
@@ -11,7 +12,7 @@ import { type ChangedText, changedText } from './explain-text.ts'
 import { strangeViews } from '../query/lake.ts'
 import type { RunDeps } from '../query/run.ts'
 import { changes, provedStamp, refuseOutcome } from './stamp.ts'
-import { bringKept, bringStamped, engineVersion, firstRow, type FirstRow, sameRows, type StampNote } from './stamped.ts'
+import { bringKept, engineVersion, firstRow, type FirstRow, keptRows, sameRows, type StampNote } from './stamped.ts'
 import { fileReadIn } from '../query/tree.ts'
 
 /** Two results of one query, of which it is asked why they differ. */
@@ -252,7 +253,7 @@ async function differingText(
 
 async function isStamped({ session }: KeptRun, { file }: Result): Promise<boolean> {
   if (file === null) return false
-  await bringStamped(session, resolve(file))
+  await carryFile(resolve(file), session, keptRows.brought)
   return await sameRows(session)
 }
 

@@ -17,13 +17,13 @@ import { openSpool, type Spool } from '../ledger/sweep.ts'
 import { tellViews } from '../views/build.ts'
 import { exportsOf } from '../views/manifest.ts'
 import { type Assumed, assumedBy } from '../lookahead/assumed.ts'
+import { carryFile } from '../query/beside.ts'
 import { folded } from './folded.ts'
 import { openQuery } from '../query/lake.ts'
 import { notesOfSql } from '../query/question.ts'
 import type { RunDeps } from '../query/run.ts'
 import { argueFromPlan } from '../lookahead/proof/prove.ts'
 import {
-  bringStamped,
   engineVersion,
   firstRow,
   keptRows,
@@ -279,7 +279,7 @@ export async function replay(
   const again = await runStamped(session, tried ?? source.query, own)
   const notes = changes(note, await engineVersion(session), program)
   if (again.result === note.result) return { ...note, same: true, difference: null, notes }
-  await bringStamped(session, path)
+  await carryFile(path, session, keptRows.brought)
   if (await sameRows(session)) return { ...note, same: true, difference: null, notes: [...notes, tiesMoved] }
   const first = await firstRow(session)
   const difference = first ? { row: first.row, column: first.column, stamped: first.from, replayed: first.to } : null

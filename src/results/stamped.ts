@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { columnsOf } from '../store/parquet.ts'
 import { Engine, quote, quoteName } from '../store/engine.ts'
 import { literalPath } from '../views/read-points.ts'
-import { bitsText, carry, carryFile, columnNames, rowsBeside } from '../query/beside.ts'
+import { bitsText, carry, columnNames, rowsBeside } from '../query/beside.ts'
 import { guarded, type RunDeps, runScript } from '../query/run.ts'
 import type { Assumed } from '../lookahead/assumed.ts'
 import type { Note } from '../query/note.ts'
@@ -39,11 +39,9 @@ export interface StampNote extends Readonly<z.infer<typeof noteShape>> {
 
 /** The footer's key. */
 const footerKey = 'pitlake_stamp'
-const resultTable = 'stamped_result'
-const stampedTable = 'stamped_before'
 
 /** The tables of a session in which the kept rows stand, and those that were brought along. */
-export const keptRows = { own: resultTable, brought: stampedTable } as const
+export const keptRows = { own: 'stamped_result', brought: 'stamped_before' } as const
 
 /**
  * Runs a query and keeps its rows in a table of the session; the same rows give the same digest. DuckDB promises no order
@@ -59,8 +57,8 @@ export async function runStamped(
     const keys = ready.columns.map(({ name }) => bitsText(quoteName(name))).join(', ')
     const ordered = await hasOrder(session, ready.text)
     const rows = ordered ? ready.text : `SELECT * FROM (${ready.text}\n) ORDER BY ${keys}`
-    await session.run(`CREATE TEMP TABLE ${resultTable} AS ${rows}`)
-    return await digestOf(session, resultTable)
+    await session.run(`CREATE TEMP TABLE ${keptRows.own} AS ${rows}`)
+    return await digestOf(session, keptRows.own)
   })
 }
 
@@ -74,7 +72,7 @@ async function hasOrder(session: Engine, sql: string): Promise<boolean> {
 
 /** Whether the kept rows and those of the file brought along are the same, each as often, whatever their order. */
 export async function sameRows(session: Engine): Promise<boolean> {
-  const beside = await rowsBeside(session, resultTable, stampedTable)
+  const beside = await rowsBeside(session, keptRows.own, keptRows.brought)
   return beside !== undefined && beside.every((rows) => rows === 0)
 }
 
@@ -87,21 +85,16 @@ export async function engineVersion(session: Engine): Promise<string> {
 /** Writes the kept rows with their note: equal rows and notes give equal bytes. A dictionary would lose the sign of -0.0. */
 export async function writeStamped(session: Engine, path: string, note: StampNote): Promise<void> {
   using writer = await Engine.open(':memory:', { threads: 1, privateSpill: true })
-  await carry(session, `FROM ${resultTable}`, writer, resultTable)
+  await carry(session, `FROM ${keptRows.own}`, writer, keptRows.own)
   await writer.run(
-    `COPY (FROM ${resultTable}) TO ${quote(path)} (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, DICTIONARY_SIZE_LIMIT 0,
+    `COPY (FROM ${keptRows.own}) TO ${quote(path)} (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, DICTIONARY_SIZE_LIMIT 0,
       KV_METADATA {${footerKey}: ${quote(JSON.stringify(note))}})`,
   )
 }
 
-/** Brings the rows of a stamped file into a session that replays it. */
-export async function bringStamped(session: Engine, path: string): Promise<void> {
-  await carryFile(path, session, stampedTable)
-}
-
 /** Brings the rows that another session kept, to be compared like those of a stamped file. */
 export async function bringKept(from: Engine, to: Engine): Promise<void> {
-  await carry(from, `FROM ${resultTable}`, to, stampedTable)
+  await carry(from, `FROM ${keptRows.own}`, to, keptRows.brought)
 }
 
 /** The note of a stamped file; undefined for any other Parquet file. */

@@ -14,7 +14,8 @@ import { heldStamps, heldVersions, liveFiles } from '../../src/ledger/held.ts'
 import { inLake } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { openQuery } from '../../src/query/lake.ts'
-import { bringStamped, sameRows } from '../../src/results/stamped.ts'
+import { carryFile } from '../../src/query/beside.ts'
+import { keptRows, sameRows } from '../../src/results/stamped.ts'
 import { providerOf } from '../../src/ledger/provider.ts'
 import { sweep } from '../../src/ledger/sweep.ts'
 import { commitDeps } from '../helpers/lakes.ts'
@@ -94,7 +95,7 @@ describe('stamp and replay', () => {
     const tied = join(lake.root, '..', 'tied.parquet')
     await stampIt(lake.root, tied, `SELECT v, 1 AS one FROM points ORDER BY one`)
     const session = await openQuery(lake.root)
-    await bringStamped(session, tied)
+    await carryFile(tied, session, keptRows.brought)
     await session.run(`CREATE TEMP TABLE stamped_result AS FROM stamped_before ORDER BY v DESC`)
     const same = await sameRows(session)
     const others: boolean[] = []

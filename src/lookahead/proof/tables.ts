@@ -55,28 +55,20 @@ export function scanned(reading: Reading, node: Node): Relation {
   const names = Array.isArray(node['names']) ? (node['names'] as readonly unknown[]).map(String) : []
   const types = parts(node, 'returned_types').map((type) => word(type, 'id'))
   const places = parts(node, 'column_indexes').map((one) => Number(one['index']))
-  const made = (label: (name: string) => Bound, until: readonly string[] = []): number[] =>
+  const made = (): number[] =>
     places.map((at) => {
       const name = names[at]
-      const bound = name === undefined ? rowid : label(name)
-      return addValue(reading.values, name ?? 'rowid', types[at] ?? '', bound, { until: until.includes(name ?? '') })
+      return addValue(reading.values, name ?? 'rowid', types[at] ?? '', name === undefined ? rowid : always)
     })
   const about = part(node, 'function_data')
   const table = word(about, 'table')
   const odd =
     says(node, 'projection_ids') || says(part(node, 'table_filters'), 'filters') || parts(node, 'children').length > 0
   if (odd || says(part(node, 'extra_info'), 'sample_options'))
-    return lost(
-      { what: table || word(node, 'name'), why: 'it is read in a way for which no rule is known' },
-      made(() => always),
-    )
-  if (/^(?:range|generate_series)$/.test(word(node, 'name'))) return steady(made(() => always))
+    return lost({ what: table || word(node, 'name'), why: 'it is read in a way for which no rule is known' }, made())
+  if (/^(?:range|generate_series)$/.test(word(node, 'name'))) return steady(made())
   const label = word(node, 'name') === 'seq_scan' ? labelOf(word(about, 'schema'), table) : undefined
-  if (label === undefined)
-    return lost(
-      undated(word(about, 'schema'), table || `${word(node, 'name')}()`),
-      made(() => always),
-    )
+  if (label === undefined) return lost(undated(word(about, 'schema'), table || `${word(node, 'name')}()`), made())
   return dated(reading, table, label, names, types, places)
 }
 
