@@ -9,6 +9,7 @@ import type { Answers, Took } from './scale.ts'
 
 /** A lake with what was asked of it. */
 interface Asked {
+  readonly name: string
   readonly points: number
   readonly answers: Answers
 }
@@ -34,8 +35,8 @@ export async function writePage(lakes: string): Promise<void> {
     '',
     `Measured by \`make bench-scale\` (\`POINTS=500000000\` for the large one) on ${machine()}. Each question ran in a process of`,
     'its own: its seconds of processor, start included, and the largest memory that it ever held. The clock is not told, because',
-    'others were at work on the machine. The exponent is fitted over the lakes from 5 million points on: 1 is in proportion,',
-    `${nLogN} is n log n, and what grows faster than that is marked. Peers read the same Parquet files by the same exact rule and gave the same answers;`,
+    'others were at work on the machine. The exponent is fitted over the lakes from 5 million points on, then over the largest two, where what does not',
+    `grow weighs least: 1 is in proportion, ${nLogN} is n log n, and what grows faster is marked. Peers read the same Parquet files by the same exact rule and gave the same answers;`,
     'a peer is not asked what it has no word for.',
     '',
     '![seconds of processor by points](scale.svg)',
@@ -46,6 +47,7 @@ export async function writePage(lakes: string): Promise<void> {
     ),
     '',
     ...builds(sizes),
+    ...sizes.flatMap(unfinished),
     '',
     marks[1],
   ]
@@ -59,7 +61,23 @@ function askedOf(lakes: string, name: string): Asked {
   const answers = JSON.parse(readFileSync(join(lakes, `${name}.answers.json`), 'utf8')) as Answers
   const { points, cpu, megabytes, seconds } = builtAt(join(lakes, name))
   const held = Number(/\d+/.exec(answers['count']?.ours?.answer ?? '')?.[0] ?? points)
-  return { points: held, answers: { [build]: { ours: { wall: seconds, cpu, megabytes, answer: '' } }, ...answers } }
+  return {
+    name,
+    points: held,
+    answers: { [build]: { ours: { wall: seconds, cpu, megabytes, answer: '' } }, ...answers },
+  }
+}
+
+/** What is to be said of a lake that was asked before it was whole. */
+function unfinished({ name, points, answers }: Asked): string[] {
+  const asked = Number.parseFloat(name) * 1e6
+  if (points > 0.98 * asked) return []
+  const left = Object.keys(answers).length
+  const range = 'Its series have the whole range, all of every hour and the largest metric, but not all of ten minutes.'
+  return [
+    '',
+    `The lake of ${million(asked)} points was asked ${left - 2} questions when ${million(points)} were built. ${range}`,
+  ]
 }
 
 /** The machine and the commit, as every page of figures names them. */
@@ -85,8 +103,10 @@ function rowOf(name: string, sizes: readonly Asked[]): string[] {
     const shown = exponent === null ? '' : ` (^${exponent.toFixed(2)})`
     return last === undefined ? '' : `${cell(last.answers[name]?.[who])}${shown}`
   })
-  const exponent = exponentOf(name, 'ours', sizes)
-  const told = exponent === null ? '' : exponent > nLogN + 0.1 ? `**${exponent.toFixed(2)}**` : exponent.toFixed(2)
+  const exponents = [exponentOf(name, 'ours', sizes), exponentOf(name, 'ours', sizes, 2)]
+  const told = exponents
+    .flatMap((one) => (one === null ? [] : [one > nLogN + 0.1 ? `**${one.toFixed(2)}**` : one.toFixed(2)]))
+    .join(', ')
   return [name, ...own, told, ...peers]
 }
 
@@ -97,14 +117,15 @@ function cell(took: Took | undefined): string {
   return `${seconds} s, ${took.megabytes < 1000 ? `${took.megabytes} MB` : `${(took.megabytes / 1024).toFixed(1)} GB`}`
 }
 
-/** The slope of seconds over points on logarithms, by least squares; null for fewer than two lakes. */
-function exponentOf(name: string, who: Who, sizes: readonly Asked[]): number | null {
-  const pairs = sizes.flatMap(({ points, answers }) => {
+/** The slope of seconds over points on logarithms, by least squares, of the largest so many lakes; null for fewer than two. */
+function exponentOf(name: string, who: Who, sizes: readonly Asked[], most = Infinity): number | null {
+  const all = sizes.flatMap(({ points, answers }) => {
     const took = answers[name]?.[who]
     return took === undefined || took.failed !== undefined || points < 4e6
       ? []
       : [[Math.log(points), Math.log(took.cpu)] as const]
   })
+  const pairs = all.slice(-most)
   if (pairs.length < 2) return null
   const mean = (of: 0 | 1): number => pairs.reduce((sum, pair) => sum + pair[of], 0) / pairs.length
   const [x, y] = [mean(0), mean(1)]
