@@ -144,17 +144,12 @@ export interface CommandEntry {
 }
 
 /** A command that answers; its table says of which type each option is. */
-export const answering = <
-  const Table extends OptionTable = Record<never, never>,
-  Said extends CommandAnswer = CommandAnswer,
->(
+export const answering = <const Table extends OptionTable, Said extends CommandAnswer>(
   spec: AnsweringSpec<Table, Said>,
 ): AnsweringSpec<Table, Said> => spec
 
 /** A command that talks itself, likewise. */
-export const talking = <const Table extends OptionTable = Record<never, never>>(
-  spec: TalkingSpec<Table>,
-): TalkingSpec<Table> => spec
+export const talking = <const Table extends OptionTable>(spec: TalkingSpec<Table>): TalkingSpec<Table> => spec
 
 /** The options that every command has. */
 const commonOptions = {
