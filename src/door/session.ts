@@ -187,9 +187,7 @@ async function toScreen(
   return { told: givesRows(ready) ? several(rows, 'row') : 'done', extent }
 }
 
-function elapsed(ms: number): string {
-  return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(2)} s`
-}
+const elapsed = (ms: number): string => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(2)} s`)
 
 /** What `ask` gives when Ctrl-C threw the line away. */
 const cancelledLine = '\u0003'
