@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { randomUUID as draw } from 'node:crypto'
 import { flushCompileCache } from 'node:module'
 import { tmpdir } from 'node:os'
 import type { AnswererCall, Said } from '../door/answerer.ts'
@@ -8,8 +8,7 @@ import { type PathAnswer, pathsOf } from '../door/paths.ts'
 import { toldRefusal } from '../door/refusal.ts'
 import { type Tool, toolsOf } from '../door/tools.ts'
 import { explained } from './frame.ts'
-import { ownWorld } from './cli.ts'
-import { leave } from './process.ts'
+import { leave, ownWorld } from './process.ts'
 import { watchMemory } from './query.ts'
 
 /*
@@ -44,7 +43,6 @@ export type ToolHead = Omit<Tool, 'call'>
 const tell = (said: Said<MadeAnswer>): void => void process.send?.(said, undefined, undefined, () => undefined)
 
 const { elapsed, sleep } = ownWorld()
-const draw = randomUUID
 
 async function begin({ means, bound }: Beginning): Promise<void> {
   const askers = new Map<number, AbortController>()

@@ -17,14 +17,12 @@ late points were only seen by a top-up long after: that they were late is known 
     using ledger = await Ledger.openToRead(settings.data)
     const overrides = settings.metrics.availability
     const report = await auditAvailability(ledger, { catalogue, paths, overrides, now: instantNow({ now }) })
-    return { document: report, words: () => inWords(report, all), error: verdict(report) }
+    const { disproved, next } = report
+    const wrong = disproved > 0 && next !== null && { subject: `${disproved} availability rules disproved`, next }
+    const error = wrong ? new LakeError('integrity', wrong) : null
+    return { document: report, words: () => inWords(report, all), error }
   },
 })
-
-function verdict({ disproved, next }: AuditReport): LakeError | null {
-  if (disproved === 0 || next === null) return null
-  return new LakeError('integrity', { subject: `${disproved} availability rules disproved`, next })
-}
 
 function inWords(report: AuditReport, all: boolean): string {
   const { rows, disproved, imprecise, unproven, proposal, changes, next } = report

@@ -39,7 +39,10 @@ export const catalogListCommand = answering({
     const found = filtered(call)
     const words = (): string => {
       stderr(`${found.length} of ${catalogue.endpoints.size} endpoints\n`)
-      const rows = found.map((one) => [one.path, one.intervals.join(' '), extras(one), describeStandard(one)])
+      const rows = found.map((one) => {
+        const rule = standardRule(one)
+        return [one.path, one.intervals.join(' '), extras(one), `${describeRule(rule)} (${rule.basis})`]
+      })
       return table(['path', 'intervals', 'takes', 'available'], rows)
     }
     const paths = new Set(found.map((endpoint) => endpoint.path))
@@ -49,7 +52,6 @@ export const catalogListCommand = answering({
 
 export const catalogShowCommand = answering({
   args: { '<path>': ['as in `catalog list`, or a resource: issuers, assets, products, …', kinds.list('metrics')] },
-  options: {},
   answer: async ({ args: [path = ''], catalogue }) => {
     const resource = catalogue.resources.get(path)
     if (resource) return { document: resource, words: () => describeResource(resource) }
@@ -89,7 +91,6 @@ async function dbtText({ settings, catalogue }: CommandContext): Promise<string>
 
 export const catalogCheckCommand = answering({
   args: { '[file...]': 'further catalogue files to check' },
-  options: {},
   answer: async ({ args, settings, cwd }) => {
     const files = args.map((file) => resolve(cwd, file))
     const catalogue = await checkedCatalogue([...new Set([...settings.catalogs, ...files])])
@@ -133,11 +134,6 @@ function pick({ endpoints, resources }: Catalogue, path: string): Endpoint {
   const near = resource === undefined ? nearPaths(path, [...endpoints.keys()]) : [resource]
   const next = didYouMean(near, 'see `pitlake catalog list`')
   throw usage(`catalog show ${path}`, { expected: 'a path of the catalogue', got: path, next })
-}
-
-function describeStandard(endpoint: Endpoint): string {
-  const rule = standardRule(endpoint)
-  return `${describeRule(rule)} (${rule.basis})`
 }
 
 function extras(endpoint: Endpoint): string {

@@ -1,11 +1,10 @@
-import { setTimeout } from 'node:timers/promises'
 import { exitCode, exitMeanings, LakeError, usage } from '../errors.ts'
 import { refusalIn } from '../door/refusal.ts'
 import { NotWhereNamed } from '../query/refusal.ts'
 import { hint } from '../suggestion.ts'
 import { visible, visibleLines } from '../visible.ts'
 import { wrapped } from '../words/figures.ts'
-import { leave, programVersion } from './process.ts'
+import { leave, ownWorld, programVersion } from './process.ts'
 import {
   type CommandEntry,
   type Deps,
@@ -13,24 +12,11 @@ import {
   helpText,
   type ListedCommand,
   parseCommand,
-  type Tell,
   type Typed,
 } from './spec.ts'
 import { commandTable } from './table.ts'
 import { join } from 'node:path'
 import { temporaryFolder, writePrivate } from '../store/files.ts'
-
-/** The world of this process, but for what is said. */
-export function ownWorld(): Omit<Deps, 'stdout' | 'stderr' | 'live' | 'isTerminal' | 'signal'> {
-  return {
-    now: Date.now,
-    elapsed: () => performance.now(),
-    sleep: async (ms, signal) => setTimeout(ms, undefined, signal ? { signal } : {}).catch(() => undefined),
-    random: Math.random,
-    env: process.env,
-    cwd: process.cwd(),
-  }
-}
 
 /** Runs one command line with the real world behind it; returns the exit code. */
 export async function runCommandLine(argv: readonly string[]): Promise<number> {
@@ -58,13 +44,13 @@ export async function runCommandLine(argv: readonly string[]): Promise<number> {
   try {
     return (await dispatch(argv, deps)) ?? 0
   } catch (error) {
-    const [{ redact }, { givenKeys }] = await Promise.all([
-      import('../secrets/secrets.ts'),
-      import('../config/settings.ts'),
-    ])
+    const { redact } = await import('../secrets/secrets.ts')
+    const { givenKeys } = await import('../config/settings.ts')
     const clean = (text: string): string => redact(text, givenKeys(deps.env))
     for (const line of clean(wordsOf(error, deps)).split('\n')) deps.stderr(`pitlake: ${line}\n`)
-    if (argv.includes('--json') && !printed) deps.stdout(clean(failure(error)))
+    const { kind, complaints } = refusalIn(error)
+    const document = { error: { kind, exit_code: exitCode(error), complaints } }
+    if (argv.includes('--json') && !printed) deps.stdout(clean(documentText(document)))
     return exitCode(error)
   } finally {
     process.off('SIGINT', onSignal)
@@ -131,7 +117,11 @@ async function perform(command: ListedCommand, typed: Typed): Promise<number | v
   }
 }
 
-async function answered(command: ListedCommand, typed: Typed, tell: Tell): Promise<number | void> {
+async function answered(
+  command: ListedCommand,
+  typed: Typed,
+  tell: (document: unknown) => void,
+): Promise<number | void> {
   if ('run' in command) return command.run(typed, tell)
   const { readContext } = await import('./context.ts')
   const { document, words, error = null, code } = await command.answer(await readContext(typed))
@@ -180,12 +170,6 @@ function overview(): string {
   ].join('\n')
 }
 
-/** The document of a run that ended before it had one of its own. */
-function failure(error: unknown): string {
-  const { kind, complaints } = refusalIn(error)
-  return documentText({ error: { kind, exit_code: exitCode(error), complaints } })
-}
-
 function wordsOf(error: unknown, { env }: Deps): string {
   if (!(error instanceof Error)) return String(error)
   return error instanceof LakeError && env['PITLAKE_LOG'] !== 'debug' ? error.message : (error.stack ?? error.message)
@@ -197,13 +181,8 @@ function quietPipe(error: NodeJS.ErrnoException): void {
   throw error
 }
 
-interface Asking {
-  readonly folder: string
-  /** Ends that are answers, too, beside 0. */
-  readonly ends?: readonly number[]
-  readonly signal: AbortSignal
-  readonly sleep: Deps['sleep']
-}
+/** What a program says to a command; `ends` are answers, too, beside 0. */
+type Asking = Pick<Deps, 'signal' | 'sleep'> & { readonly folder: string; readonly ends?: readonly number[] }
 
 /** The document that a command prints with `--json`, for a program that asks it. */
 export async function askCommand<Document>(line: readonly string[], asking: Asking): Promise<Document> {

@@ -19,7 +19,6 @@ export function completions(commands: readonly CommandEntry[]) {
       '<shell>': { about: 'bash, zsh or fish: its script', kind: kinds.choice(shells) },
       '[typed...]': 'the words behind `pitlake`, as the script gives them: what the last may become',
     },
-    options: {},
     details: `  bash  eval "$(pitlake completion bash)"      in ~/.bashrc
   zsh   eval "$(pitlake completion zsh)"       in ~/.zshrc, behind compinit
   fish  pitlake completion fish | source       in ~/.config/fish/config.fish

@@ -58,14 +58,10 @@ function publishedInWords({ lake_copy: copy, lost, destination, version, tables 
     return [name, delta_version, files_added, files_removed, bytes(bytes_added)]
   })
   const header = ['table', 'delta version', 'files added', 'files removed', 'bytes']
-  return [
-    found.length > 0 && `found there: ${found.join(', ')}; all were brought again\n`,
-    rows.length === 0 && `${destination} tells of version ${version} already\n`,
-    rows.length > 0 && `version ${version} of the lake is at ${destination}\n${table(header, rows)}`,
-    copy && `version ${copy.version} is in lake/: ${filesInWords(copy)} came\n`,
-  ]
-    .map((part) => part || '')
-    .join('')
+  const again = found.length > 0 ? `found there: ${found.join(', ')}; all were brought again\n` : ''
+  const told = `version ${version} of the lake is at ${destination}\n${table(header, rows)}`
+  const here = rows.length > 0 ? told : `${destination} tells of version ${version} already\n`
+  return `${again}${here}${copy ? `version ${copy.version} is in lake/: ${filesInWords(copy)} came\n` : ''}`
 }
 
 function freedInWords(freed: PublishedVacuum, keepSeconds: number): string {
@@ -84,7 +80,6 @@ stamped where the lake is replay here. A mirror is read-only: every command that
 
 export const restoreCommand = answering({
   args: { '<source>': ['what backup wrote (a folder or s3://bucket/prefix), or a lake or mirror', kinds.folder] },
-  options: {},
   details: `Asks no provider. The lake stands in --data, which must be empty or a mirror of that lake, which then becomes a lake of
 its own. Every file is checked against the digest that the journal holds for it; what does not fit is named (exit 4).
 Killed at any instant, the same command goes on; until all of it is there the folder is a mirror, which nothing writes to.

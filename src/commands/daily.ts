@@ -28,20 +28,8 @@ import { vacuumCommand } from './upkeep.ts'
 import { usualBudget, verifyCommand } from './verify.ts'
 import { lakeWorld, noProvider, providersOf, requireLake } from './world.ts'
 
-interface StepEnd {
-  readonly code: number
-  /** One line without the step's name. */
-  readonly line: string
-  /** The document of the command behind it; null where it has none. */
-  readonly report: unknown
-}
-
-interface Day {
-  readonly call: Call
-  readonly dry: boolean
-  /** APIs that are neither set up nor in the lake, with the variable that is missing. */
-  readonly absent: ReadonlyMap<Api, string>
-}
+/** What became of one step: a line without its name, and the document of the command behind it; null where it has none. */
+type StepEnd = Readonly<{ code: number; line: string; report: unknown }>
 
 /** Superseded files are kept for so long: whoever copies or reads an older version has that time. */
 const vacuumKeep = '30d'
@@ -59,11 +47,11 @@ pitlake.yaml; it keeps 30 days. Of several exit codes the first in the order 4, 
   run: async (typed, tell) => {
     const { dryRun: dry, json } = typed.options
     const call = await readContext(typed)
-    const day = { call, dry, absent: absentIn(call) }
+    const absent = absentIn(call)
     await refuseMirror(call.settings.data)
     const told: ({ readonly step: string; readonly exit_code: number } & Omit<StepEnd, 'code'>)[] = []
-    for (const step of steps(day)) {
-      const { code, line, report } = call.signal.aborted ? interrupted : await take(day, step)
+    for (const step of steps(call, dry)) {
+      const { code, line, report } = call.signal.aborted ? interrupted : await take(call, step, { dry, absent })
       told.push({ step: step[0], exit_code: code, line, report })
       if (!json) call.stdout(`${step[0].padEnd(14)} ${code}  ${line}\n`)
     }
@@ -76,7 +64,8 @@ pitlake.yaml; it keeps 30 days. Of several exit codes the first in the order 4, 
 
 const interrupted: StepEnd = { code: 5, line: 'not begun: interrupted; run the same command again', report: null }
 
-function absentIn({ settings }: Call): Day['absent'] {
+/** APIs that are neither set up nor in the lake, with the variable that is missing. */
+function absentIn({ settings }: Call): ReadonlyMap<Api, string> {
   const known = providersOf(settings.data)
   const missing = (['metrics', 'registry'] as const).filter(
     (api) => settings[api].url === null && settings[api].key === null && !known.has(api),
@@ -88,34 +77,34 @@ function absentIn({ settings }: Call): Day['absent'] {
 /** A step: its name, the API that it asks, what it would do where it only says so, and its work. */
 type Step = readonly [name: string, api: Api | null, would: string | null, work: () => Promise<StepEnd>]
 type Api = 'metrics' | 'registry'
+type Due = Readonly<{ dry: boolean; absent: ReadonlyMap<Api, string> }>
 
-function steps(day: Day): Step[] {
-  const { call, dry } = day
+function steps(call: Call, dry: boolean): Step[] {
   const { settings } = call
   const page = join(settings.data, 'status.html')
-  const fetched = typedAs(day, fetchCommand, [], ({ points_added, requests, version }) => {
+  const fetched = typedAs(call, fetchCommand, [], ({ points_added, requests, version }) => {
     return `${whole(points_added)} points added with ${whole(requests)} requests, version ${version}`
   })
-  const planned = typedAs(day, { ...planCommand, answer: answerPlan }, [], ({ requests, credits, points }) => {
+  const planned = typedAs(call, { ...planCommand, answer: answerPlan }, [], ({ requests, credits, points }) => {
     return `would send ${whole(requests)} requests for ${whole(credits)} credits, about ${whole(points)} points`
   })
-  const synced = typedAs(day, registrySyncCommand, [], ({ events, opened, updated, closed }) => {
+  const synced = typedAs(call, registrySyncCommand, [], ({ events, opened, updated, closed }) => {
     return `${whole(events)} events: ${whole(opened)} opened, ${whole(updated)} updated, ${whole(closed)} closed`
   })
-  const verified = typedAs(day, verifyCommand, [], ({ checked, windows, registry }) => {
+  const verified = typedAs(call, verifyCommand, [], ({ checked, windows, registry }) => {
     const asked = registry === null ? '' : `, ${whole(registry.checks.verified)} addresses of the registry`
     return `${whole(checked.files)} files sound, ${whole(windows.verified)} windows${asked} compared, nothing differs`
   })
-  const paged = typedAs(day, statusCommand, ['--html', page], ({ trust }) => `${page} written; trust: ${trust}`)
+  const paged = typedAs(call, statusCommand, ['--html', page], ({ trust }) => `${page} written; trust: ${trust}`)
   const really = dry ? [] : ['--yes']
-  const vacuumed = typedAs(day, vacuumCommand, ['--keep', vacuumKeep, ...really], ({ data, journal, exports }) => {
+  const vacuumed = typedAs(call, vacuumCommand, ['--keep', vacuumKeep, ...really], ({ data, journal, exports }) => {
     return `${bytes(data.bytes + journal.bytes + exports.bytes)} ${dry ? 'would be freed' : 'freed'}`
   })
   return [
     ['fetch', 'metrics', null, dry ? planned : fetched],
     ['registry sync', 'registry', 'follow the change feed', synced],
-    ['views', null, 'be made anew where the lake has moved on', async () => viewed(day)],
-    ['merge', null, null, async () => (dry ? dueNow(day) : merged(day))],
+    ['views', null, 'be made anew where the lake has moved on', async () => viewed(call)],
+    ['merge', null, null, async () => (dry ? dueNow(call) : merged(call))],
     ['verify', null, `compare within ${usualBudget} credits`, verified],
     ['status page', null, `write ${page}`, paged],
     ...(settings.daily.vacuum ? [['vacuum', null, null, vacuumed] as const] : []),
@@ -123,7 +112,7 @@ function steps(day: Day): Step[] {
 }
 
 /** A failure is a line, too: the next step does not wait for anybody to read it. */
-async function take({ absent, dry, call }: Day, [, api, would, work]: Step): Promise<StepEnd> {
+async function take(call: Call, [, api, would, work]: Step, { dry, absent }: Due): Promise<StepEnd> {
   const variable = api === null ? undefined : absent.get(api)
   if (variable !== undefined) return { code: 0, line: `skipped: ${variable} is not set`, report: null }
   if (dry && would !== null) return { code: 0, line: `would ${would}`, report: null }
@@ -142,7 +131,7 @@ async function failed({ settings, env }: Call, thrown: unknown, report: unknown 
 
 /** Has a command answer as if it had been typed with these flags; its document, or its complaint, becomes the line. */
 function typedAs<Table extends OptionTable, Said extends CommandAnswer>(
-  { call }: Day,
+  call: Call,
   spec: AnsweringSpec<Table, Said>,
   flags: readonly string[],
   line: (report: Said['document']) => string,
@@ -162,7 +151,7 @@ function typedAs<Table extends OptionTable, Said extends CommandAnswer>(
   }
 }
 
-async function viewed({ call }: Day): Promise<StepEnd> {
+async function viewed(call: Call): Promise<StepEnd> {
   const { settings, catalogue } = call
   requireLake(settings.data)
   using ledger = await Ledger.open(settings.data)
@@ -170,7 +159,7 @@ async function viewed({ call }: Day): Promise<StepEnd> {
   return { code: 0, line: `of version ${built.version}`, report: built }
 }
 
-async function merged({ call }: Day): Promise<StepEnd> {
+async function merged(call: Call): Promise<StepEnd> {
   const { settings, catalogue } = call
   requireLake(settings.data)
   const deps = lakeWorld(call, 'daily')
@@ -185,7 +174,7 @@ async function merged({ call }: Day): Promise<StepEnd> {
   return { code: 0, line, report }
 }
 
-async function dueNow({ call }: Day): Promise<StepEnd> {
+async function dueNow(call: Call): Promise<StepEnd> {
   using ledger = await Ledger.openToRead(call.settings.data)
   const due = dueMerges(ledger)
   return { code: 0, line: due === 0 ? 'nothing due' : `would merge ${whole(due)} partitions`, report: null }

@@ -32,19 +32,16 @@ export const deskOptions = (timeout: string) =>
 /** Whoever answers the questions of a command. */
 export type Answers = Answerer<DoorQuestion, DoorAnswer>
 
-/** Where answers on their way lie, and the bytes that the command needs beside the answers' own. */
-interface AnswersInput {
-  readonly scratch: string
-  readonly beside: number
-}
-
-/** Has a process of its own answer from the lake; whether that can be opened is known once it is ready. */
-export function openAnswers(call: Call<ReturnType<typeof deskOptions>>, { scratch, beside }: AnswersInput): Answers {
+/**
+ * Has a process of its own answer from the lake; whether that can be opened is known once it is ready. `scratch` is where
+ * answers on their way lie, `beside` the bytes that the command needs beside the answers' own.
+ */
+export function openAnswers(call: Call<ReturnType<typeof deskOptions>>, scratch: string, beside = 0): Answers {
   const { settings, options, env, sleep, stderr } = call
   const { timeout: seconds, memory, spill, threads, ledger } = options
   const means = { folder: settings.data, memory, spill, threads, ledgerNow: ledger === 'now' }
-  const bound = memoryBound(memory) + beside
-  const start = startingAnswers({ means, bound, scratch, env: keylessOf(env, settings.secrets) })
+  const beginning = { means, bound: memoryBound(memory) + beside }
+  const start = startingAnswers(beginning, scratch, keylessOf(env, settings.secrets))
   const note = (words: string): void => stderr(`note: ${words}\n`)
   return new Answerer({ seconds, told: formatDuration(seconds) }, { start, sleep, note })
 }
@@ -56,15 +53,13 @@ const program = fileURLToPath(new URL(url.endsWith('.ts') ? './answering.ts' : '
 /** What is answered: as it is shown at a path, or what a tool gives. */
 type DoorAnswer = Shown | Awaited<ReturnType<Tool['call']>>
 
-interface Starting extends Beginning {
-  /** A folder in which each has one of its own, gone with it; what it hands over is brought up here. */
-  readonly scratch: string
-  /** Nothing that it need not know. */
-  readonly env: Readonly<Record<string, string>>
-}
+type StartAnswers = Start<DoorQuestion, DoorAnswer>
 
-/** Starts processes that answer from a lake. They have no terminal, and what they have to say beside goes to stderr. */
-function startingAnswers({ means, bound, scratch, env }: Starting): Start<DoorQuestion, DoorAnswer> {
+/**
+ * Starts processes that answer from a lake. They have no terminal, and what they have to say beside goes to stderr. Each has
+ * a folder of its own in `scratch`, gone with it; what it hands over is brought up there.
+ */
+function startingAnswers(beginning: Beginning, scratch: string, env: Readonly<Record<string, string>>): StartAnswers {
   return (heard, ended) => {
     const home = join(scratch, randomUUID())
     mkdirSync(home, { mode: 0o700 })
@@ -92,7 +87,7 @@ function startingAnswers({ means, bound, scratch, env }: Starting): Start<DoorQu
       if (child.pid === undefined) end(message)
     })
     const send = (message: object): void => void child.send(message, () => undefined)
-    send({ means, bound } satisfies Beginning)
+    send(beginning)
     return { send, kill }
   }
 }

@@ -85,10 +85,9 @@ const shown = 10
 
 /** What was lost and observed again, for people. */
 export function againLines(again: readonly ObservedAgain[]): string[] {
+  const more = again.length - shown
   const lines = again.slice(0, shown).map((one) => `again     ${againInWords(one)}`)
-  return again.length <= shown
-    ? lines
-    : [...lines, `          and ${whole(again.length - shown)} more months: see --json`]
+  return more > 0 ? [...lines, `          and ${whole(more)} more months: see --json`] : lines
 }
 
 function inWords({ version, checked, findings, mended, forgotten, observed_again: again }: Diagnosis): string {

@@ -100,7 +100,10 @@ export function fetchProgress(
   const onEvent = (event: IngestEvent): void => {
     count.add(event)
     if (event.kind === 'planned') for (const line of planned(event)) say(line)
-    if (event.kind === 'beyond') say(`note: ${beyond(event)}`)
+    if (event.kind === 'beyond') {
+      const of = `${whole(event.points)} new points of ${event.series.replaceAll('|', ' ').trim()}`
+      say(`note: ${of} are integers that a double does not hold; their text is in extra`)
+    }
     if (event.kind === 'skew') say(`note: ${describeSkew(event.skew)}: nothing is settled behind the earlier one`)
     if (verbose) for (const line of detail(event)) say(line)
     const told = news(event)
@@ -169,22 +172,14 @@ function news(event: IngestEvent): string | null {
   return null
 }
 
-function planned({ plan }: Extract<IngestEvent, { kind: 'planned' }>): string[] {
-  const { totals, notes, blocked } = plan
+function planned({ plan: { totals, notes, blocked } }: Extract<IngestEvent, { kind: 'planned' }>): string[] {
   const size = `about ${whole(totals.points)} points (${bytes(totals.bytes)})`
   const line = `plan: ${whole(totals.requests)} requests, ${whole(totals.credits)} credits, ${size}, about ${span(totals.seconds)}`
-  const kept = blocked.length === 0 ? [] : [`note: ${whole(blocked.length)} windows are not asked: ${reasons(blocked)}`]
+  const reasons = [...new Set(blocked.map(({ reason }) => reason))]
+  const more = reasons.length > 3 ? [`and ${reasons.length - 3} more`] : []
+  const why = [...reasons.slice(0, 3), ...more].join('; ')
+  const kept = blocked.length === 0 ? [] : [`note: ${whole(blocked.length)} windows are not asked: ${why}`]
   return [line, ...notes.map((note) => `note: ${note}`), ...kept]
-}
-
-function beyond({ series, points }: Extract<IngestEvent, { kind: 'beyond' }>): string {
-  const of = series.replaceAll('|', ' ').trim()
-  return `${whole(points)} new points of ${of} are integers that a double does not hold; their text is in extra`
-}
-
-function reasons(blocked: readonly { readonly reason: string }[]): string {
-  const all = [...new Set(blocked.map(({ reason }) => reason))]
-  return all.length > 3 ? `${all.slice(0, 3).join('; ')}; and ${all.length - 3} more` : all.join('; ')
 }
 
 function detail(event: IngestEvent): string[] {

@@ -4,7 +4,7 @@ import { isBegun } from '../store/begin.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { readContext, settingsOf } from './context.ts'
 import type { SandboxWorld } from './sandbox.ts'
-import type { Deps, Tell, Typed } from './spec.ts'
+import type { Deps, Typed } from './spec.ts'
 import { hookNames } from '../config/health.ts'
 import type { Settings } from '../config/settings.ts'
 import type { OpenHooks } from './hooks.ts'
@@ -13,9 +13,7 @@ import { NotWhereNamed } from '../query/refusal.ts'
 import { diskError } from '../store/disk.ts'
 
 /** Whatever of these is set, the user has a provider in mind. */
-const providerVariables = ['METRICS', 'REGISTRY'].flatMap((api) =>
-  ['URL', 'KEY', 'KEY_FILE'].map((part) => `PITLAKE_${api}_${part}`),
-)
+const ofProviders = /^PITLAKE_(?:METRICS|REGISTRY)_(?:URL|KEY|KEY_FILE)$/
 
 /**
  * Runs work that asks a provider. Where none is named in the environment or the configuration and the lake is known to
@@ -34,9 +32,10 @@ export async function withProvider<T>(call: Typed, work: (call: Typed) => Promis
 
 /** The world that the ledger has on record; undefined where a provider is named or the lake is not a sandbox's. */
 async function worldFor(call: Typed): Promise<SandboxWorld | undefined> {
-  if (providerVariables.some((name) => (call.env[name] ?? '').trim() !== '')) return undefined
+  const variables = Object.entries(call.env).filter(([name, text = '']) => ofProviders.test(name) && text.trim() !== '')
   const { data, metrics, registry } = settingsOf(call)
-  if (metrics.url !== null || registry.url !== null || !isBegun(data)) return undefined
+  const named = variables.length > 0 || metrics.url !== null || registry.url !== null
+  if (named || !isBegun(data)) return undefined
   try {
     using ledger = await Ledger.openToRead(data)
     const { provider } = ledger.head()
@@ -60,7 +59,11 @@ async function scaleOf(ledger: Ledger, deps: Deps): Promise<SandboxWorld['scale'
 }
 
 /** Does the work of a recorded job, then has the hooks run; a call that was refused before it began has no end. */
-export async function withHooks<T>(command: string, call: Typed, work: (tell: Tell) => Promise<T>): Promise<T> {
+export async function withHooks<T>(
+  command: string,
+  call: Typed,
+  work: (tell: (document: unknown) => void) => Promise<T>,
+): Promise<T> {
   let report: unknown = null
   const hooks = await hooksOf(command, call)
   const end = async (exit_code: number, error: string | null): Promise<void> => {

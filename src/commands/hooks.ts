@@ -18,14 +18,7 @@ import { spawn } from 'node:child_process'
 import { beforeLeaving } from './process.ts'
 
 /** The hooks of one process, run one after the other beside its work. */
-export interface OpenHooks {
-  /** Says that a run, or a turn of a watch, has ended. */
-  readonly done: (facts: object) => void
-  /** Says what differs upstream or is stale since whoever looked last. */
-  readonly look: () => void
-  /** When all of them have ended. */
-  readonly idle: () => Promise<void>
-}
+export type OpenHooks = Awaited<ReturnType<typeof openHooks>>
 
 /** So many may wait for their turn. */
 const mostWaiting = 20
@@ -33,7 +26,7 @@ const mostWaiting = 20
 const mostTold = 100
 
 /** The hooks of the config for one command. `say` is told of one that failed. */
-export async function openHooks(call: Call, job: string, say: (words: string) => void): Promise<OpenHooks> {
+export async function openHooks(call: Call, job: string, say: (words: string) => void) {
   const { signal } = call
   const { data, hooks } = call.settings
   const keys = givenKeys(call.env)
@@ -58,7 +51,8 @@ export async function openHooks(call: Call, job: string, say: (words: string) =>
     line = line.then(work).catch((error: unknown) => complain(error instanceof Error ? error.message : String(error)))
   }
   return {
-    done: (facts) => {
+    /** Says that a run, or a turn of a watch, has ended. */
+    done: (facts: object): void => {
       if (waiting >= mostWaiting) return complain(`on_done: left out, ${waiting} are waiting`)
       waiting++
       const at = timeOf()
@@ -67,7 +61,8 @@ export async function openHooks(call: Call, job: string, say: (words: string) =>
         await fire('on_done', facts, at)
       })
     },
-    look: () => {
+    /** Says what differs upstream or is stale since whoever looked last. */
+    look: (): void => {
       if (looks) return
       looks = true
       queue(async () => {
@@ -75,7 +70,8 @@ export async function openHooks(call: Call, job: string, say: (words: string) =>
         await tellNews(call, before, fire)
       })
     },
-    idle: async () => await line,
+    /** When all of them have ended. */
+    idle: async (): Promise<void> => await line,
   }
 }
 

@@ -19,13 +19,10 @@ export const initCommand = talking({
     if (taken.length > 0 && !force)
       throw usage(taken.join(', '), { expected: 'no such file yet', got: 'one', next: 'use --force to overwrite' })
     for (const { name, path } of files) {
-      await putOut(path, template(name), null, 'init')
+      // The template files stand beside the catalogue, so that they are data, too.
+      const template = new URL(`../../catalog/templates/${name.replace(/^\./, 'dot')}`, import.meta.url)
+      await putOut(path, readFileSync(template, 'utf8'), null, 'init')
       stderr(`wrote ${name}\n`)
     }
   },
 })
-
-/** The template files stand beside the catalogue, so that they are data, too. */
-function template(name: string): string {
-  return readFileSync(new URL(`../../catalog/templates/${name.replace(/^\./, 'dot')}`, import.meta.url), 'utf8')
-}

@@ -83,18 +83,15 @@ const outcome = {
   next: 'use the pit joins, or join on available_at; docs/trust.md shows how, then run pitlake lookahead again',
 } as const
 
-interface Given {
-  readonly text: string
-  readonly set: StampNote['variables']
-}
+type Given = Awaited<ReturnType<typeof givenQuery>>
 
 /** What a file holds, or what a stamped result was made by; `as_of` is the proof's own to set. */
-async function givenQuery(call: Typed<typeof setOption>, file: string): Promise<Given> {
+async function givenQuery(call: Typed<typeof setOption>, file: string) {
   const { query, variables } = /\.(?:parquet|parq|pq)$/i.test(file)
     ? await noteOf(stampedPath(call, file))
     : { query: readGiven(call, file, 'a file with a query'), variables: {} }
   const set = Object.entries({ ...variables, ...variablesOf(call) }).filter(([name]) => name.toLowerCase() !== 'as_of')
-  return { text: query, set: Object.fromEntries(set) }
+  return { text: query, set: Object.fromEntries(set) as StampNote['variables'] }
 }
 
 /** The one SELECT that a text amounts to, proved to be readable by this lake and to write nothing; what sets its variables, which are set. */

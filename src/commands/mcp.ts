@@ -24,7 +24,7 @@ It ends when standard input does. In the configuration of an agent:
     const call = await readContext(typed)
     const { settings, signal: stopped, stderr } = call
     await withScratch(async (scratch) => {
-      await using answers = openAnswers(call, { scratch, beside: 0 })
+      await using answers = openAnswers(call, scratch)
       const heads = (await answers.ready()) as readonly ToolHead[]
       if (stopped.aborted) return
       const close = await serveMcp({

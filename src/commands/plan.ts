@@ -52,8 +52,11 @@ export async function answerPlan(call: Call<typeof planOptions>): Promise<Comman
   const effective = settings.effective.map((one) => [one.name, one.value, one.origin])
   if (verbose) stderr(table(['setting', 'value', 'from'], effective))
   if (offline) stderr('note: --offline: planned by the metadata that the lake holds; nobody was asked\n')
+  const asks = plan.asks.map(({ series, window, points, credits }) => {
+    return { series: series.id, since: window?.since ?? null, until: window?.until ?? null, points, credits }
+  })
   const beside = { not_asked: plan.blocked.length, metadata: { ...metadata, offline } }
-  const document = { ...plan.totals, ...beside, ...(requests && { asks: listed(plan) }) }
+  const document = { ...plan.totals, ...beside, ...(requests && { asks }) }
   const { paths, asked } = metadata
   const words = (): string => {
     for (const note of notesOn(plan, most)) stderr(`note: ${note}\n`)
@@ -91,12 +94,6 @@ function notesOn({ totals, blocked, notes }: Plan, most: number | undefined): st
   return [...new Set(blocked.map(({ reason }) => reason)), ...early, ...notes]
 }
 
-function listed({ asks }: Plan): readonly object[] {
-  return asks.map(({ series, window, points, credits }) => {
-    return { series: series.id, since: window?.since ?? null, until: window?.until ?? null, points, credits }
-  })
-}
-
 /** `plan --due`: the next point of each series, by its rule or by the lag learnt so far; asks nobody. */
 async function answerDue(call: Call<typeof selectionOptions>, at: Instant) {
   const { settings, catalogue } = call
@@ -111,7 +108,6 @@ async function answerDue(call: Call<typeof selectionOptions>, at: Instant) {
     series: wanted.length,
     overdue: points.filter(({ due }) => due < at).length,
     due: points.map((point) => rowOf(point, at)),
-    /** When the registry is to be polled next; null where the lake has none of it. */
     registry: registry === null ? null : formatInstant(registry),
   }
   return { document, words: () => dueInWords(points, registry, at) }

@@ -1,5 +1,19 @@
-import { removeSpills } from '../store/files.ts'
 import { readFileSync } from 'node:fs'
+import { setTimeout } from 'node:timers/promises'
+import { removeSpills } from '../store/files.ts'
+import type { Deps } from './spec.ts'
+
+/** The world of this process, but for what is said. */
+export function ownWorld(): Omit<Deps, 'stdout' | 'stderr' | 'live' | 'isTerminal' | 'signal'> {
+  return {
+    now: Date.now,
+    elapsed: () => performance.now(),
+    sleep: async (ms, signal) => setTimeout(ms, undefined, signal ? { signal } : {}).catch(() => undefined),
+    random: Math.random,
+    env: process.env,
+    cwd: process.cwd(),
+  }
+}
 
 const cleaners = new Set<() => void>()
 

@@ -100,9 +100,7 @@ function settingOf(text: string): VariableValue {
   return /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/.test(text) && String(number) === text ? number : text
 }
 
-interface Output extends WriteOptions {
-  readonly out: string | undefined
-}
+type Output = WriteOptions & { readonly out: string | undefined }
 
 /** Reads and checks the options of the output. */
 export function outputOf({ options, cwd }: Querying): Output {

@@ -149,7 +149,6 @@ const resourceArg = { '<RESOURCE>': [resourceAbout, kinds.list('resources')] } a
 export const registryGetCommand = answering({
   asks: true,
   args: { ...resourceArg, '<ID>': 'id of the record' },
-  options: {},
   details: 'Stores nothing. A * marks each member that differs; new keys and another order of keys are no difference.',
   answer: async (call) => {
     const resource = resourceOf(call)

@@ -30,7 +30,7 @@ Example: curl 'http://127.0.0.1:8460/query?as_of=2024-06-01' --data 'SELECT coun
     const call = await readContext(typed)
     const at = listenAt(address, call.settings)
     await withScratch(async (scratch) => {
-      await using answers = openAnswers(call, { scratch, beside: writers * writerMemory.bytes })
+      await using answers = openAnswers(call, scratch, writers * writerMemory.bytes)
       await answers.ready()
       const { '/healthz': healthz } = showsOf(call)
       const asking = Object.fromEntries(pathNames.map((path) => [path, showing(path, answers)]))

@@ -86,10 +86,7 @@ export interface Input<Table = unknown> {
 }
 
 /** Settings and catalogue of a call. */
-export interface CommandContext {
-  readonly settings: Settings
-  readonly catalogue: Catalogue
-}
+export type CommandContext = Readonly<{ settings: Settings; catalogue: Catalogue }>
 
 /** A command line in its world. */
 export type Typed<Table = unknown> = Input<Table> & Deps
@@ -107,13 +104,10 @@ export interface CommandAnswer<Document = unknown> {
   readonly code?: number
 }
 
-/** Takes the document of a run for whoever is told of its end. */
-export type Tell = (document: unknown) => void
-
 /** What every command says of itself; its row of the table of commands names it. */
 interface CommandHead<Table> {
   readonly args?: OptionTable
-  readonly options: Table
+  readonly options?: Table
   /** A longer explanation under the option list. */
   readonly details?: string
   /** It asks a provider: where none is set and the lake is synthetic, a sandbox answers while it runs. */
@@ -130,7 +124,7 @@ export interface AnsweringSpec<Table = OptionTable, Said extends CommandAnswer =
 
 /** One that says what it has to say itself; an exit code where one is said without an error. */
 export interface TalkingSpec<Table = OptionTable> extends CommandHead<Table> {
-  run(call: Typed<Table>, tell: Tell): Promise<number | void>
+  run(call: Typed<Table>, tell: (document: unknown) => void): Promise<number | void>
 }
 
 /** One command (or subcommand: `catalog list`). */
@@ -150,16 +144,12 @@ export interface CommandEntry {
 }
 
 /** A command that answers; its table says of which type each option is. */
-export function answering<const Table extends OptionTable, Said extends CommandAnswer>(
+export const answering = <const Table extends OptionTable, Said extends CommandAnswer>(
   spec: AnsweringSpec<Table, Said>,
-): AnsweringSpec<Table, Said> {
-  return spec
-}
+): AnsweringSpec<Table, Said> => spec
 
 /** A command that talks itself, likewise. */
-export function talking<const Table extends OptionTable>(spec: TalkingSpec<Table>): TalkingSpec<Table> {
-  return spec
-}
+export const talking = <const Table extends OptionTable>(spec: TalkingSpec<Table>): TalkingSpec<Table> => spec
 
 /** The options that every command has. */
 const commonOptions = {
@@ -202,7 +192,7 @@ type Named = CommandSpec & { readonly name: string }
 
 /** Parses the arguments of one command by its option table. */
 export function parseCommand<Table extends OptionTable>(
-  spec: Named & { readonly options: Table },
+  spec: Named & { readonly options?: Table },
   argv: readonly string[],
 ): Input<Table> {
   const command = build(spec)

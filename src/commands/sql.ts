@@ -25,7 +25,7 @@ import { readGiven } from './context.ts'
 import { talking, type Typed } from './spec.ts'
 import { existsSync } from 'node:fs'
 import { gridOptions, panelOptions } from '../query/options.ts'
-import { type Decisions, panelSpec, panelSql } from '../query/panel.ts'
+import { panelSpec, panelSql } from '../query/panel.ts'
 
 export const sqlCommand = talking({
   args: { '[query]': 'the query; without it and -f a session, or the script on standard input' },
@@ -119,15 +119,12 @@ Example: pitlake panel --calendar 2024-01-01,2024-07-01,1d --assets BTC,ETH --me
   run: async (call) => {
     const { decisions, explain } = call.options
     const given = givenOptions(describedOptions, call.options)
-    const file = decisions === undefined ? undefined : decisionsIn(resolve(call.cwd, decisions))
-    const panel = panelSpec(given, 'terminal', file)
+    const path = resolve(call.cwd, decisions ?? '')
+    if (decisions !== undefined && !existsSync(path))
+      throw usage('--decisions', { expected: 'a CSV or Parquet file', got: `no file ${path}` })
+    const panel = panelSpec(given, 'terminal', decisions === undefined ? undefined : { kind: 'file', path })
     const sql = panelSql(panel)
     if (explain) return call.stdout(`${sql.decisions};\n${sql.query};\n`)
     await writeAnswer(call, { panel })
   },
 })
-
-function decisionsIn(path: string): Decisions {
-  if (!existsSync(path)) throw usage('--decisions', { expected: 'a CSV or Parquet file', got: `no file ${path}` })
-  return { kind: 'file', path }
-}

@@ -157,5 +157,4 @@ function side(row: NonNullable<Explained['row']>, which: 'from' | 'to'): string 
 }
 
 const said = (value: unknown): string => JSON.stringify(value)
-
 const instant = (micros: number): string => formatInstant(Math.floor(micros / 1_000_000))

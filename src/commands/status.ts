@@ -1,3 +1,4 @@
+import pLimit from 'p-limit'
 import { usage } from '../errors.ts'
 import { instantOf } from '../time.ts'
 import { dirname, relative, resolve, sep } from 'node:path'
@@ -172,37 +173,35 @@ export async function standingNow(
   return (await readStanding(ledger, asked)).standing
 }
 
-/** An answer is shown again for so many times as long as it took to make, */
+/** An answer is shown again for so many times as long as it took to make, and at least for so many milliseconds. */
 const share = 20
-/** and at least for so many milliseconds. */
 const least = { check: 1000, metrics: 5000, page: 10_000 }
 
 /**
  * The numbers (with what a watch may spend a UTC day; null: any number), the judgement and the page of a lake, each made when
- * somebody asks. One is made at a time and shown to all
- * who ask meanwhile, so that readers take a twentieth of the process at most; a lake is only read, without its locks.
+ * somebody asks. One is made at a time and shown to all who ask meanwhile, so that readers take a twentieth of the process
+ * at most; a lake is only read, without its locks.
  */
 export function showsOf(
   { settings, catalogue, now, elapsed }: CommandContext & Pick<Deps, 'now' | 'elapsed'>,
   creditsPerDay: number | null = null,
 ): Shows {
-  let last: Promise<unknown> = Promise.resolve()
+  const turn = pLimit(1)
   const shared = (atLeast: number, make: (ledger: Ledger, input: StatusInput) => Promise<Shown>) => {
     let made: { readonly shown: Promise<Shown>; until: number } | null = null
     return async (): Promise<Shown> => {
       if (made !== null && elapsed() < made.until) return await made.shown
-      const after = last
       const begin = async (): Promise<Shown> => {
-        await after
         const begun = elapsed()
-        using ledger = await Ledger.openToRead(settings.data)
-        const shown = await make(ledger, { settings, catalogue, now: instantNow({ now }) })
-        own.until = elapsed() + Math.max(atLeast, share * (elapsed() - begun))
-        return shown
+        try {
+          using ledger = await Ledger.openToRead(settings.data)
+          return await make(ledger, { settings, catalogue, now: instantNow({ now }) })
+        } finally {
+          own.until = elapsed() + Math.max(atLeast, share * (elapsed() - begun))
+        }
       }
-      const own = { shown: begin(), until: Infinity }
+      const own = { shown: turn(begin), until: Infinity }
       made = own
-      last = own.shown.catch(() => void (own.until = elapsed() + atLeast))
       return await own.shown
     }
   }

@@ -162,7 +162,6 @@ function label({ kind, name }: StressRun): string {
 }
 
 const text = (figure: number | null): string => (figure === null ? 'none' : briefFigure(figure))
-
 const share = (moved: number | null): string => (moved === null ? '' : percent(moved))
 
 function percent(part: number): string {

@@ -3,7 +3,7 @@ import type { CommandEntry, CommandSpec, ListedCommand } from './spec.ts'
 /** `ends`: the exit codes that it may end with beside 0, 1 and 2, a digit each. */
 type Row = readonly [name: string, summary: string, ends: string, module: () => Promise<object>]
 
-/** Modules of several commands, or with a long line. */
+/** Modules of several commands, and what makes a line long. */
 const catalog = () => import('./catalog.ts')
 const copies = () => import('./copies.ts')
 const mcp = () => import('./mcp.ts')
@@ -12,6 +12,8 @@ const stamp = () => import('./stamp.ts')
 const upkeep = () => import('./upkeep.ts')
 const violations = () => import('./violations.ts')
 const watch = () => import('./watch.ts')
+const daily =
+  'What cron calls, all that keeps a lake fresh: fetch, registry sync, views, merge when due, a sample of verify, the status page.'
 const completion = async () => (await import('./completion.ts')).completions(commandTable)
 
 const tasks: Readonly<Record<string, readonly Row[]>> = {
@@ -25,12 +27,7 @@ const tasks: Readonly<Record<string, readonly Row[]>> = {
     ['fetch', 'Bring the metrics up to date; resumable at any instant.', '34567', () => import('./fetch.ts')],
     ['registry snapshot', 'Take a dated snapshot of the whole registry.', '34567', registry],
     ['registry sync', 'Follow the change feed of the registry to its tail.', '34567', registry],
-    [
-      'daily',
-      'What cron calls, all that keeps a lake fresh: fetch, registry sync, views, merge when due, a sample of verify, the status page.',
-      '34567',
-      () => import('./daily.ts'),
-    ],
+    ['daily', daily, '34567', () => import('./daily.ts')],
     ['watch', 'Keep the lake fresh: each series when it is due, the registry hourly.', '3467', watch],
   ],
   'To ask': [

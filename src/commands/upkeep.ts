@@ -12,7 +12,6 @@ import { formatDuration, formatMicros } from '../time.ts'
 import { type VersionChange, versionChanges } from '../ledger/held-runs.ts'
 
 export const viewsCommand = answering({
-  options: {},
   details:
     'fetch, registry and compact do this at their end. Both files hold views and macros only and are replaced\nwhole: open sessions go on with what they opened. docs/views.md describes every object.',
   answer: async (call) => {
@@ -38,11 +37,10 @@ export const compactCommand = answering({
     'Rows and content digest of old and new files are compared before they are exchanged; the old files stay on\ndisk until vacuum. Waits for no job: fetches and readers go on meanwhile. docs/compaction.md tells more.',
   answer: async (call) => {
     const { settings, options, catalogue } = call
-    const root = settings.data
     await openedLake(call)
-    const redated = options.redate ? await redate(root, catalogue, lakeWorld(call, 'compact')) : null
-    const merged = await compact(root, viewingWorld(call, 'compact'))
-    const sizes = options.report ? await metricSizes(root) : null
+    const redated = options.redate ? await redate(settings.data, catalogue, lakeWorld(call, 'compact')) : null
+    const merged = await compact(settings.data, viewingWorld(call, 'compact'))
+    const sizes = options.report ? await metricSizes(settings.data) : null
     const report = { ...merged, ...(redated && { redated }), ...(sizes && { sizes }) }
     const words = () => [redated ? dated(redated) : '', mergedInWords(merged), sizes ? sizeTable(sizes) : ''].join('')
     return { document: report, words, error: mergeVerdict(merged) }
@@ -114,7 +112,6 @@ function vacuumedInWords(summary: VacuumSummary, keepSeconds: number): string {
 }
 
 export const versionsCommand = answering({
-  options: {},
   details:
     'Replaced files left the view for others with the same rows, removed ones were vacuumed. The time of a version\nis what observed_as_of goes by.',
   answer: async ({ settings }) => {

@@ -3,7 +3,6 @@ import { usage } from '../errors.ts'
 import { hint } from '../suggestion.ts'
 import type { Damage } from '../upkeep/findings.ts'
 import { isUnreadable, verify, type VerifySummary, verifyVerdict, withRegistryVerified } from '../upkeep/verify.ts'
-import type { VerifyScope } from '../metrics/verify-plan.ts'
 import { verifyRegistry } from '../registry/verify.ts'
 import { outFile, putOut } from '../store/output.ts'
 import { visibleLines } from '../visible.ts'
@@ -82,14 +81,11 @@ function toldAtOnce({ stderr }: Deps): (damage: readonly Damage[]) => void {
   }
 }
 
-/** What is asked again: points (null: none), and resources of the registry (null: all; undefined: none). */
-interface Wanted {
-  readonly scope: VerifyScope | null
-  readonly names: readonly string[] | null | undefined
-}
-
-/** Flags of one API alone leave the other out; without any both are asked, as far as the lake holds them. */
-function wantedOf({ options, settings, catalogue, stderr }: Call<typeof verifyOptions>): Wanted {
+/**
+ * What is asked again: points (null: none), and resources of the registry (null: all; undefined: none). Flags of one API
+ * alone leave the other out; without any both are asked, as far as the lake holds them.
+ */
+function wantedOf({ options, settings, catalogue, stderr }: Call<typeof verifyOptions>) {
   const { since = null, until = null } = rangeOf(options)
   const { paths = null, assets = null, resources } = options
   const scope = { paths, assets, since, until }
@@ -146,10 +142,8 @@ export function toldOf(summary: VerifySummary): string {
   return `${lines.join('\n')}\n`
 }
 
-type Compared = Readonly<Record<'verified' | 'chosen' | 'held', number>>
-
-function compared({ verified, chosen, held }: Compared, what: string): string {
-  return `${whole(verified)} of ${whole(chosen)}${what} compared, ${whole(held)} held`
+function compared(all: Readonly<Record<'verified' | 'chosen' | 'held', number>>, what: string): string {
+  return `${whole(all.verified)} of ${whole(all.chosen)}${what} compared, ${whole(all.held)} held`
 }
 
 /** The first of a list, each below an empty line. */

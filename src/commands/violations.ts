@@ -1,8 +1,8 @@
 import { readableSeries } from '../catalog/series.ts'
 import { usage } from '../errors.ts'
-import { acceptViolations, isOpenViolation, listViolations } from '../ledger/violations.ts'
+import { acceptViolations, listViolations } from '../ledger/violations.ts'
 import { Ledger } from '../ledger/ledger.ts'
-import { acceptedPrefix, isOpenFinding, listFindings } from '../registry/accepted.ts'
+import { acceptedPrefix, listFindings } from '../registry/accepted.ts'
 import type { UpstreamDifference } from '../report/alarms.ts'
 import { formatInstant, formatMillis, type Micros } from '../time.ts'
 import { buildViews } from '../views/build.ts'
@@ -102,7 +102,7 @@ function statusOf(one: UpstreamDifference): Status {
   return one.passed_at === null ? 'open' : 'passed'
 }
 
-const isOpen = (one: UpstreamDifference): boolean => ('settled' in one ? isOpenFinding(one) : isOpenViolation(one))
+const isOpen = (one: UpstreamDifference): boolean => statusOf(one) === 'open'
 
 /** What the filters choose; null where ids are typed: one without the other. */
 async function chosenBy(call: Filtering, ledger: Ledger): Promise<readonly UpstreamDifference[] | null> {
@@ -113,24 +113,17 @@ async function chosenBy(call: Filtering, ledger: Ledger): Promise<readonly Upstr
   throw usage('pitlake violations accept', { expected, got, next: 'see pitlake violations list' })
 }
 
-interface Group {
-  readonly kind: string
-  /** On which it was found, UTC. */
-  readonly day: string
-  readonly count: number
-}
-
-function groupsOf(chosen: readonly UpstreamDifference[]): Group[] {
+/** How many were found of which kind on which day, UTC. */
+function groupsOf(chosen: readonly UpstreamDifference[]) {
   const groups = Map.groupBy(chosen, (one) => `${dayOf(one.found_at)} ${one.kind}`)
-  return [...groups]
-    .toSorted(([a], [b]) => (a < b ? -1 : 1))
-    .flatMap(([, own]) =>
-      own.slice(0, 1).map((one) => ({ kind: one.kind, day: dayOf(one.found_at), count: own.length })),
-    )
+  const sorted = [...groups].toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return sorted.flatMap(([, own]) =>
+    own.slice(0, 1).map((one) => ({ kind: one.kind, day: dayOf(one.found_at), count: own.length })),
+  )
 }
 
 /** What another kind or another day found is not taken along unless it is named. */
-function refuseMixed({ options }: Filtering, groups: readonly Group[]): void {
+function refuseMixed({ options }: Filtering, groups: ReturnType<typeof groupsOf>): void {
   const several = (['kind', 'day'] as const).flatMap((name) => {
     const all = [...new Set(groups.map((one) => one[name]))]
     return options[`${name}s`] === undefined && all.length > 1 ? [`--${name}s, of ${all.join(', ')}`] : []

@@ -17,7 +17,7 @@ import { openHooks, type OpenHooks } from './hooks.ts'
 import { hasHooks } from './frame.ts'
 import { destinationNamed } from './copies.ts'
 import { showsOf } from './status.ts'
-import { type Call, type Deps, talking } from './spec.ts'
+import { type Call, talking } from './spec.ts'
 import { besideWorld, lakeWorld, noProvider, openedLake, spareHeap } from './world.ts'
 
 export const watchCommand = talking({
@@ -37,7 +37,7 @@ spread over the day. docs/watch.md has the rest.`,
   run: async (typed) => {
     spareHeap()
     const call = await readContext(typed)
-    const { settings, catalogue, options, now, sleep, signal, stderr } = call
+    const { settings, catalogue, options, now, sleep, signal, stdout, stderr, env } = call
     await refuseMirror(settings.data)
     const creditsPerDay = budgetOf(options)
     const at = options.listen === undefined ? null : listenAt(options.listen, settings)
@@ -52,7 +52,8 @@ spread over the day. docs/watch.md has the rest.`,
     if (door !== null) stderr(`listening at ${door.url}\n`)
     const jobs = jobsOn(own, (command) => ({ ...besideWorld(call), ...lakeWorld(call, command) }))
     const { credits, weekStart } = settings.metrics
-    const log = options.json ? jsonLines(call) : lines(call)
+    const text = (event: WatchNews): string => (options.json ? JSON.stringify(plainly(event)) : lineOf(event))
+    const log = (event: WatchNews): void => stdout(redact(`${text(event)}\n`, givenKeys(env)))
     const say = (words: string): void => log({ kind: 'hook', at: instantNow(call), words })
     const hooks = hasHooks(settings) ? await openHooks(call, 'watch', say) : null
     const price = ({ series }: NextPoint): number => priceOf(credits, series.asset)
@@ -121,10 +122,6 @@ function publisher(call: Call, name: string | undefined): JobsInput['publish'] {
 /** What a watch says: what happens, and hooks that failed. */
 type WatchNews = WatchEvent | { readonly kind: 'hook'; readonly at: Instant; readonly words: string }
 
-function jsonLines({ stdout, env }: Deps): (event: WatchNews) => void {
-  return (event) => stdout(`${redact(JSON.stringify(plainly(event)), givenKeys(env))}\n`)
-}
-
 /** An event under the names that scripts rely on, its instants as text. */
 function plainly(event: WatchNews): object {
   const text = (key: string, value: unknown): unknown =>
@@ -134,11 +131,10 @@ function plainly(event: WatchNews): object {
 
 const instants: ReadonlySet<string> = new Set(['at', 'until', 'next'])
 
-function lines({ stdout, env }: Deps): (event: WatchNews) => void {
-  return (event) => {
-    const [part, words] = wordsOf(event)
-    stdout(redact(`${formatInstant(event.at)}  ${part.padEnd(8)}  ${words}\n`, givenKeys(env)))
-  }
+/** An event as a line for people. */
+function lineOf(event: WatchNews): string {
+  const [part, words] = wordsOf(event)
+  return `${formatInstant(event.at)}  ${part.padEnd(8)}  ${words}`
 }
 
 function wordsOf(event: WatchNews): readonly [part: string, words: string] {

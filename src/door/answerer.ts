@@ -259,9 +259,7 @@ export class Answerer<Question, Answer> implements AsyncDisposable {
   }
 }
 
-function cancelled(): LakeError {
-  return new LakeError('stopped', { subject: 'the query was cancelled' })
-}
+const cancelled = (): LakeError => new LakeError('stopped', { subject: 'the query was cancelled' })
 
 function culprit({ why }: Loss): LakeError {
   return new LakeError('incomplete', {

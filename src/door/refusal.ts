@@ -24,9 +24,7 @@ export function toldRefusal(error: unknown): ToldRefusal {
 }
 
 /** The same, to be thrown where it is told. */
-export function thrownBy({ kind, complaints }: ToldRefusal): LakeError {
-  return new LakeError(kind as 'usage', complaints)
-}
+export const thrownBy = ({ kind, complaints }: ToldRefusal): LakeError => new LakeError(kind as 'usage', complaints)
 
 const statuses = {
   usage: 400,

@@ -23,56 +23,65 @@ export interface SessionState {
 export async function runDot(state: SessionState, line: string): Promise<string> {
   const [, name = '', rest = ''] = /^(\.\S*)\s*([\s\S]*)$/.exec(line.replace(/;\s*$/, '')) ?? []
   const argument = rest.trim().replace(/^'(.*)'$/s, '$1')
-  const command = commands[name === '.exit' ? '.quit' : name]
-  if (command) return command(state, argument)
-  const known = dotCommands.map(([one]) => one)
-  throw usage(name, {
-    expected: 'a command of the session',
-    got: name,
-    next: hint(name, known) ?? 'see .help',
-  })
+  const [, , , run] = commands.find(([one]) => one === (name === '.exit' ? '.quit' : name)) ?? []
+  if (run) return (await run(state, argument)) ?? ''
+  const next = hint(name, dotNames) ?? 'see .help'
+  throw usage(name, { expected: 'a command of the session', got: name, next })
 }
 
-type Command = (state: SessionState, argument: string) => string | Promise<string>
+/** What a command has to say, if anything. */
+type Run = (state: SessionState, argument: string) => string | void | Promise<string | void>
+/** A command of the session with what it takes and does, and what its argument may become. */
+type DotCommand = readonly [name: string, takes: string, about: string, run: Run, offers?: Offers]
+type Offers = (words: Vocabulary) => readonly string[]
 
-const commands: Readonly<Record<string, Command>> = {
-  '.help': () => help(),
-  '.quit': (state) => {
-    state.quit = true
-    return ''
-  },
-  '.as_of': async (state, argument) => travel(state, 'as_of', argument),
-  '.observed_as_of': async (state, argument) => travel(state, 'observed_as_of', argument),
-  '.tables': (state, glob) =>
-    listed([...state.words.tables, ...state.words.functions.map((name) => `${name}(…)`)], glob),
-  '.metrics': (state, glob) => listed(state.words.metrics, glob),
-  '.assets': (state, glob) => listed(state.words.assets, glob),
-  '.columns': columnsOf,
-  '.format': (state, argument) => {
-    if (argument === '') return `${state.format}\n`
-    state.format = oneOf('.format', formats, argument) as Format
-    return ''
-  },
-  '.out': (state, argument) => {
-    if (argument === '') throw usage('.out', { expected: 'the name of a file', got: 'nothing' })
-    if (formatOf(argument) === undefined && state.format === 'table')
-      throw usage('.out', {
-        expected: `a name that ends in ${endings.join(', ')}, or .format before it`,
-        got: argument,
-      })
-    state.out = argument
-    return `the next result goes to ${argument}\n`
-  },
-  '.rows': (state, argument) => {
-    if (!/^\d{1,9}$/.test(argument))
-      throw usage('.rows', { expected: 'a whole number, 0 for all', got: `"${argument}"` })
-    state.rows = Number(argument)
-    return ''
-  },
-  '.timer': (state, argument) => {
-    state.timer = oneOf('.timer', ['on', 'off'], argument) === 'on'
-    return ''
-  },
+const names =
+  (offers: Offers): Run =>
+  ({ words }, glob) =>
+    listed(offers(words), glob)
+const metrics: Offers = (words) => words.metrics
+const assets: Offers = (words) => words.assets
+const called: Offers = ({ tables, functions }) => [...tables, ...functions.map((name) => `${name}(…)`)]
+const objects: Offers = ({ tables, functions }) => [...tables, ...functions]
+
+const commands: readonly DotCommand[] = [
+  ['.as_of', '[TIME | now]', 'what was knowable then: .as_of 2024-06-01', async (...of) => travel('as_of', ...of)],
+  ['.observed_as_of', '[TIME | now]', 'what this lake held then', async (...of) => travel('observed_as_of', ...of)],
+  ['.tables', '[GLOB]', 'tables, views and macros', names(called), objects],
+  ['.columns', 'NAME', 'columns of a table or view, with what they mean', columnsOf, (words) => words.tables],
+  ['.metrics', '[GLOB]', "metrics: .metrics 'supply/*'", names(metrics), metrics],
+  ['.assets', '[GLOB]', 'assets of the metrics API', names(assets), assets],
+  ['.format', `[${formats.join(' | ')}]`, 'how results are written', setFormat, () => formats],
+  ['.out', 'FILE', 'write the next result to a file', setOut],
+  ['.rows', 'N', 'rows of a table to show; 0: all', setRows],
+  ['.timer', 'on | off', 'how long each statement took', setTimer, () => ['on', 'off']],
+  ['.help', '', 'this list', help],
+  ['.quit', '', 'leave (also Ctrl-D)', (state) => void (state.quit = true)],
+]
+
+/** The names of the commands of a session. */
+export const dotNames: readonly string[] = commands.map(([name]) => name)
+
+function setFormat(state: SessionState, argument: string): string | void {
+  if (argument === '') return `${state.format}\n`
+  state.format = oneOf('.format', formats, argument) as Format
+}
+
+function setOut(state: SessionState, argument: string): string {
+  if (argument === '') throw usage('.out', { expected: 'the name of a file', got: 'nothing' })
+  const expected = `a name that ends in ${endings.join(', ')}, or .format before it`
+  if (formatOf(argument) === undefined && state.format === 'table') throw usage('.out', { expected, got: argument })
+  state.out = argument
+  return `the next result goes to ${argument}\n`
+}
+
+function setRows(state: SessionState, argument: string): void {
+  if (!/^\d{1,9}$/.test(argument)) throw usage('.rows', { expected: 'a whole number, 0 for all', got: `"${argument}"` })
+  state.rows = Number(argument)
+}
+
+function setTimer(state: SessionState, argument: string): void {
+  state.timer = oneOf('.timer', ['on', 'off'], argument) === 'on'
 }
 
 function oneOf(name: string, known: readonly string[], got: string): string {
@@ -81,17 +90,13 @@ function oneOf(name: string, known: readonly string[], got: string): string {
 }
 
 function help(): string {
-  const width = Math.max(...dotCommands.map(([name, takes]) => name.length + takes.length + 1))
-  const lines = dotCommands.map(
-    ([name, takes, about]) => `${`${name} ${takes}`.padEnd(Math.min(width, 28))}  ${about}\n`,
-  )
-  return lines.join('')
+  const width = Math.min(28, Math.max(...commands.map(([name, takes]) => name.length + takes.length + 1)))
+  return commands.map(([name, takes, about]) => `${`${name} ${takes}`.padEnd(width)}  ${about}\n`).join('')
 }
 
-async function travel(state: SessionState, name: 'as_of' | 'observed_as_of', argument: string): Promise<string> {
-  if (argument === '') return `${name}: ${(await heldMoment(state.engine, name)) ?? 'now'}\n`
-  await setMoment(state.engine, name, argument === 'now' ? undefined : argument, `.${name}`)
-  return ''
+async function travel(name: 'as_of' | 'observed_as_of', { engine }: SessionState, argument: string) {
+  if (argument === '') return `${name}: ${(await heldMoment(engine, name)) ?? 'now'}\n`
+  await setMoment(engine, name, argument === 'now' ? undefined : argument, `.${name}`)
 }
 
 /** The instant that a variable holds, as it was set; null while it is unset. */
@@ -102,15 +107,10 @@ export async function heldMoment(engine: Engine, name: 'as_of' | 'observed_as_of
   return row?.held ?? null
 }
 
-function listed(names: readonly string[], glob: string): string {
-  const pattern = new RegExp(
-    `^${(glob === '' ? '*' : glob)
-      .replaceAll(/[.+^${}()|[\]\\]/g, String.raw`\$&`)
-      .replaceAll('*', '.*')
-      .replaceAll('?', '.')}$`,
-    'i',
-  )
-  const found = names.filter((name) => pattern.test(name.replace(/\(…\)$/, '')))
+function listed(all: readonly string[], glob: string): string {
+  const plain = (glob || '*').replaceAll(/[.+^${}()|[\]\\]/g, String.raw`\$&`)
+  const pattern = new RegExp(`^${plain.replaceAll('*', '.*').replaceAll('?', '.')}$`, 'i')
+  const found = all.filter((name) => pattern.test(name.replace(/\(…\)$/, '')))
   return found.length === 0 ? 'nothing of that name\n' : found.map((name) => `${name}\n`).join('')
 }
 
@@ -135,22 +135,6 @@ export interface Vocabulary {
   readonly metrics: readonly string[]
   readonly assets: readonly string[]
 }
-
-/** The commands of a session, with what they take and do. */
-export const dotCommands: readonly (readonly [name: string, takes: string, about: string])[] = [
-  ['.as_of', '[TIME | now]', 'what was knowable then: .as_of 2024-06-01'],
-  ['.observed_as_of', '[TIME | now]', 'what this lake held then'],
-  ['.tables', '[GLOB]', 'tables, views and macros'],
-  ['.columns', 'NAME', 'columns of a table or view, with what they mean'],
-  ['.metrics', '[GLOB]', "metrics: .metrics 'supply/*'"],
-  ['.assets', '[GLOB]', 'assets of the metrics API'],
-  ['.format', `[${formats.join(' | ')}]`, 'how results are written'],
-  ['.out', 'FILE', 'write the next result to a file'],
-  ['.rows', 'N', 'rows of a table to show; 0: all'],
-  ['.timer', 'on | off', 'how long each statement took'],
-  ['.help', '', 'this list'],
-  ['.quit', '', 'leave (also Ctrl-D)'],
-]
 
 const keywords =
   `SELECT, FROM, WHERE, GROUP BY, ORDER BY, HAVING, QUALIFY, LIMIT, WITH, JOIN, ASOF JOIN, LEFT JOIN, USING,
@@ -197,22 +181,10 @@ export function complete(line: string, words: Vocabulary): [string[], string] {
 }
 
 function completeDot(line: string, words: Vocabulary): [string[], string] {
-  const match = /^(\.\w+)\s+'?(\S*)$/.exec(line)
-  if (!match)
-    return matching(
-      line,
-      dotCommands.map(([name]) => name),
-    )
-  const [, command = '', argument = ''] = match
-  const offers: Readonly<Record<string, readonly string[]>> = {
-    '.metrics': words.metrics,
-    '.assets': words.assets,
-    '.tables': [...words.tables, ...words.functions],
-    '.columns': words.tables,
-    '.format': formats,
-    '.timer': ['on', 'off'],
-  }
-  return matching(argument, offers[command] ?? [])
+  const [, command = '', argument = ''] = /^(\.\w+)\s+'?(\S*)$/.exec(line) ?? []
+  if (command === '') return matching(line, dotNames)
+  const [, , , , offers] = commands.find(([name]) => name === command) ?? []
+  return matching(argument, offers?.(words) ?? [])
 }
 
 /** What stands behind an opened quote that is not closed. */

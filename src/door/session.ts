@@ -6,7 +6,7 @@ import type { Cell, Engine } from '../store/engine.ts'
 import { outFile } from '../store/output.ts'
 import {
   complete,
-  dotCommands,
+  dotNames,
   heldMoment,
   readVocabulary,
   runDot,
@@ -89,7 +89,7 @@ async function converse(state: SessionState, desk: Desk, deps: SessionDeps): Pro
 /** A command of the session; amid a statement only one that is spelt in full. */
 function isDot(line: string, pending: string): boolean {
   const [word = ''] = line.trim().split(/[\s;]/, 1)
-  return word.startsWith('.') && (pending.trim() === '' || dotCommands.some(([name]) => name === word))
+  return word.startsWith('.') && (pending.trim() === '' || dotNames.includes(word))
 }
 
 /** The prompt tells the `as_of` in force, however it was set. */
@@ -187,9 +187,7 @@ async function toScreen(
   return { told: givesRows(ready) ? several(rows, 'row') : 'done', extent }
 }
 
-function elapsed(ms: number): string {
-  return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(2)} s`
-}
+const elapsed = (ms: number): string => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(2)} s`)
 
 /** What `ask` gives when Ctrl-C threw the line away. */
 const cancelledLine = '\u0003'

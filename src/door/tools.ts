@@ -60,12 +60,39 @@ export function toolsOf({ desk, pages, standing }: ToolsInput): readonly Tool[] 
     return documentOf(head(await told), await told)
   }
   return [
-    metricsTool(page),
+    tool(
+      'metrics',
+      'The metrics that there are, from the catalogue: path, meaning, defaults, and the rule by which a value becomes knowable.',
+      { match: { kind: 'text', about: 'only paths and meanings with this text' }, ...paging },
+      async ({ match, ...paged }, gone) =>
+        await page({ knowledge: {}, sql: metricsSql(match), generated: true }, paged, gone),
+    ),
     describeTool(page, pages, desk),
-    queryTool(page),
+    tool(
+      'query',
+      'One SELECT in DuckDB SQL over the views and macros of the lake (points, series, endpoints, universe, history.*, pit_join, …) as known at as_of. No files, no settings, nothing is written.',
+      { ...sqlOption, ...timedOptions, ...paging },
+      async ({ sql, rows, cursor, showSql, ...knowledge }, gone) =>
+        await page({ knowledge, sql }, { rows, cursor, showSql }, gone),
+    ),
     panelTool(page),
-    universeTool(page),
-    lookaheadTool(desk),
+    tool(
+      'universe',
+      'The tokenized products with issuer, asset and status, as known at ts; retired ones included.',
+      {
+        ts: { ...knowledgeOptions.as_of, required: true },
+        condition: { kind: 'text', about: "on its columns: status = 'active'" },
+        ...paging,
+      },
+      async ({ ts, condition, ...paged }, gone) =>
+        await page({ knowledge: { asOf: ts }, sql: universeSql(condition) }, paged, gone),
+    ),
+    tool(
+      'lookahead',
+      'Proves or disproves that a query looks ahead: it runs on the whole lake and again without the future. Its rows need an instant of their own.',
+      lookaheadOptions,
+      async (asked, gone) => await lookahead(desk, asked, gone),
+    ),
     tool('status', 'Whether the lake can be trusted today: coverage, freshness, gaps, violations.', {}, async () => {
       using seat = await desk.sit({})
       return fitted({ lake: seat.facts, ...(await standing()) })
@@ -73,29 +100,17 @@ export function toolsOf({ desk, pages, standing }: ToolsInput): readonly Tool[] 
   ]
 }
 
-function metricsTool(page: AskPage): Tool {
-  return tool(
-    'metrics',
-    'The metrics that there are, from the catalogue: path, meaning, defaults, and the rule by which a value becomes knowable.',
-    { match: { kind: 'text', about: 'only paths and meanings with this text' }, ...paging },
-    async ({ match, ...paged }, gone) =>
-      await page({ knowledge: {}, sql: metricsSql(match), generated: true }, paged, gone),
-  )
-}
+const describeOptions = {
+  name: { kind: 'text', about: 'a metric, or a view such as points or history.products, or a macro', required: true },
+  as_of: timedOptions.as_of,
+  ...paging,
+} as const satisfies Options
 
 function describeTool(page: AskPage, pages: Pages, desk: Desk): Tool {
   return tool(
     'describe',
     'Everything about one metric (its endpoint, and its series as known at as_of), or the columns of a view or the parameters of a macro.',
-    {
-      name: {
-        kind: 'text',
-        about: 'a metric, or a view such as points or history.products, or a macro',
-        required: true,
-      },
-      as_of: timedOptions.as_of,
-      ...paging,
-    },
+    describeOptions,
     async ({ name, asOf, ...paged }, gone) => {
       const question = (sql: string): Question => ({ knowledge: { asOf }, sql, generated: true })
       const first = async (sql: string): Promise<string | undefined> =>
@@ -109,46 +124,18 @@ function describeTool(page: AskPage, pages: Pages, desk: Desk): Tool {
   )
 }
 
-function queryTool(page: AskPage): Tool {
-  return tool(
-    'query',
-    'One SELECT in DuckDB SQL over the views and macros of the lake (points, series, endpoints, universe, history.*, pit_join, …) as known at as_of. No files, no settings, nothing is written.',
-    { ...sqlOption, ...timedOptions, ...paging },
-    async ({ sql, rows, cursor, showSql, ...knowledge }, gone) =>
-      await page({ knowledge, sql }, { rows, cursor, showSql }, gone),
-  )
-}
-
 function panelTool(page: AskPage): Tool {
   const beside = { ...knowledgeOptions, ...paging }
-  const answer = async (args: unknown, gone: AbortSignal): Promise<string> => {
-    const { own, rest } = apart(beside, recordOf(args))
-    const { rows, cursor, showSql, ...knowledge } = readOptions(beside, own, 'fields')
-    return await page({ knowledge, panel: panelSpec(rest, 'fields') }, { rows, cursor, showSql }, gone)
-  }
   return {
     name: 'panel',
     about: 'Decisions × metrics, a column each: the latest value that was knowable at the ts of each decision.',
     input: { ...panelTable, ...beside },
-    call: answer,
+    call: async (args, gone) => {
+      const { own, rest } = apart(beside, recordOf(args))
+      const { rows, cursor, showSql, ...knowledge } = readOptions(beside, own, 'fields')
+      return await page({ knowledge, panel: panelSpec(rest, 'fields') }, { rows, cursor, showSql }, gone)
+    },
   }
-}
-
-function universeTool(page: AskPage): Tool {
-  return tool(
-    'universe',
-    'The tokenized products with issuer, asset and status, as known at ts; retired ones included.',
-    {
-      ts: { ...knowledgeOptions.as_of, required: true },
-      condition: { kind: 'text', about: "on its columns: status = 'active'" },
-      ...paging,
-    },
-    async ({ ts, condition, ...paged }, gone) => {
-      const where = condition === undefined ? '' : `\nWHERE (\n${condition}\n)`
-      const sql = `SELECT * FROM universe${where}\nORDER BY product_id`
-      return await page({ knowledge: { asOf: ts }, sql }, paged, gone)
-    },
-  )
 }
 
 const lookaheadOptions = {
@@ -158,15 +145,6 @@ const lookaheadOptions = {
   cutoffs: { kind: 'count', most: 200, about: 'how many times it runs without a part of the future (20)' },
   show_sql: paging.show_sql,
 } as const satisfies Options
-
-function lookaheadTool(desk: Desk): Tool {
-  return tool(
-    'lookahead',
-    'Proves or disproves that a query looks ahead: it runs on the whole lake and again without the future. Its rows need an instant of their own.',
-    lookaheadOptions,
-    async (asked, gone) => await lookahead(desk, asked, gone),
-  )
-}
 
 function tool<const Table extends Options>(
   name: string,
@@ -182,9 +160,7 @@ function tool<const Table extends Options>(
   }
 }
 
-function recordOf(args: unknown): Readonly<Record<string, unknown>> {
-  return isObject(args) ? args : {}
-}
+const recordOf = (args: unknown): Readonly<Record<string, unknown>> => (isObject(args) ? args : {})
 
 /** What a page tells beside its notes and rows. */
 function headOf({ knowledge }: Question, { facts, columns }: AnswerPage, beside: object): string {
@@ -251,15 +227,17 @@ const objectsSql = `SELECT DISTINCT CASE schema_name WHEN 'main' THEN '' ELSE sc
 FROM duckdb_views() WHERE NOT internal
 UNION SELECT function_name FROM duckdb_functions() WHERE NOT internal`
 
+function universeSql(condition: string | undefined): string {
+  const where = condition === undefined ? '' : `\nWHERE (\n${condition}\n)`
+  return `SELECT * FROM universe${where}\nORDER BY product_id`
+}
+
 async function unknown(desk: Desk, name: string) {
   using seat = await desk.sit({})
   const objects = await seat.engine.rows<{ name: string }>(objectsSql)
   const near = nearPaths(name, [...(await metricsOf(seat.engine)), ...objects.map((one) => one.name)])
-  return usage(name, {
-    expected: 'a metric, a view or a macro',
-    got: 'an unknown name',
-    next: didYouMean(near, 'metrics lists them'),
-  })
+  const next = didYouMean(near, 'metrics lists them')
+  return usage(name, { expected: 'a metric, a view or a macro', got: 'an unknown name', next })
 }
 
 type LookaheadAsked = ReadOptions<typeof lookaheadOptions>

@@ -14,9 +14,7 @@ export interface Yaml {
 export type Judges<Seen> = Readonly<Record<string, (seen: Seen) => Assessment>>
 
 /** The assumption holds, as far as these answers go. */
-export function holds(evidence: string): Assessment {
-  return { verdict: 'holds', evidence, yaml: null }
-}
+export const holds = (evidence: string): Assessment => ({ verdict: 'holds', evidence, yaml: null })
 
 /** It does not hold; without `yaml` no setting mends it. */
 export function speaksAgainst(evidence: string, yaml: Yaml | null = null): Assessment {
@@ -24,9 +22,7 @@ export function speaksAgainst(evidence: string, yaml: Yaml | null = null): Asses
 }
 
 /** These answers do not tell, and why. */
-export function unknown(evidence: string): Assessment {
-  return { verdict: 'unknown', evidence, yaml: null }
-}
+export const unknown = (evidence: string): Assessment => ({ verdict: 'unknown', evidence, yaml: null })
 
 /** Parts of a config file as one. */
 export function mergeYaml(parts: readonly Yaml[]): Yaml {

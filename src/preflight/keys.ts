@@ -98,6 +98,4 @@ export function nextKeys(keys: Keys, heard: HeardAnswer, window: Window, tried: 
 }
 
 /** A text that is the same for the same keys. */
-export function spelling(keys: Keys): string {
-  return queryKeys.map((name) => keys[name]).join(' ')
-}
+export const spelling = (keys: Keys): string => queryKeys.map((name) => keys[name]).join(' ')

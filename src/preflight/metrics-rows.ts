@@ -133,14 +133,10 @@ function withPoints(
   return judge(points, heard.at)
 }
 
-function timeOf({ t }: Point): number {
-  return typeof t === 'number' ? t : Number.NaN
-}
+const timeOf = ({ t }: Point): number => (typeof t === 'number' ? t : Number.NaN)
 
 /** The body of a 200 as text. */
-function text(heard: HeardAnswer): string {
-  return new TextDecoder().decode(heard.bytes ?? new Uint8Array())
-}
+const text = (heard: HeardAnswer): string => new TextDecoder().decode(heard.bytes ?? new Uint8Array())
 
 function named(entries: readonly (readonly [string, string])[]): string {
   return entries.map(([name, value]) => `${name}: ${value.slice(0, 60)}`).join(', ')

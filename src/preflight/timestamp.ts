@@ -14,18 +14,14 @@ export function isComputed(value: unknown): value is number {
   return typeof value === 'number' && value >= 1e8 && value < 1e11
 }
 
-function timeOf({ t }: Point): Instant {
-  return typeof t === 'number' ? t : Number.NEGATIVE_INFINITY
-}
+const timeOf = ({ t }: Point): Instant => (typeof t === 'number' ? t : Number.NEGATIVE_INFINITY)
 
 /** Whether only a second look tells what daily points name: no `computed_at`, and the newest day is not over if `t` is its start. */
 export function isUnfinished(points: readonly Point[], now: Instant): boolean {
   return points.length > 0 && !points.some((point) => isComputed(point['computed_at'])) && newest(points) + day > now
 }
 
-function newest(points: readonly Point[]): Instant {
-  return Math.max(...points.map(timeOf))
-}
+const newest = (points: readonly Point[]): Instant => Math.max(...points.map(timeOf))
 
 /** What `t` of daily points names, and how that shows; `latest` is how long after its end a day may appear at most. */
 export function meaningOf(
@@ -68,6 +64,4 @@ function byComputed(deltas: readonly number[]): ReturnType<typeof meaningOf> {
 }
 
 /** To a tenth: by less nobody sees on which side of a day an instant lies. */
-function hours(seconds: number): string {
-  return `${(seconds / 3600).toFixed(1)} h`
-}
+const hours = (seconds: number): string => `${(seconds / 3600).toFixed(1)} h`

@@ -170,9 +170,7 @@ function roundLag(seconds: number): number {
   return steps.find((round) => round >= seconds) ?? Math.ceil(seconds / 86_400) * 86_400
 }
 
-function lagText(seconds: number): string {
-  return seconds % 3600 === 0 ? `${seconds / 3600}h` : `${seconds / 60}m`
-}
+const lagText = (seconds: number): string => (seconds % 3600 === 0 ? `${seconds / 3600}h` : `${seconds / 60}m`)
 
 /** Ready to paste into `pitlake.yaml`: for each endpoint what its row says already, and a rule for each such interval. */
 export function proposalOf(rows: readonly AuditedRule[], overrides: AuditInput['overrides']): string | null {

@@ -42,9 +42,7 @@ function written({ name, help, samples }: Family): string {
   return `# HELP pitlake_${name} ${help}\n# TYPE pitlake_${name} gauge\n${lines.join('')}`
 }
 
-function escaped(text: string): string {
-  return text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
-}
+const escaped = (text: string): string => text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
 
 const one = (name: string, help: string, value: number | null): Family => ({ name, help, samples: [[{}, value]] })
 

@@ -121,9 +121,7 @@ function endpointRow(metric: string, own: readonly SeriesStanding[], frame: Fram
   return { metric, series: own.length, ...byMonth, fresh, overdue, newest, lag }
 }
 
-function zeros(length: number): number[] {
-  return Array.from({ length }, () => 0)
-}
+const zeros = (length: number): number[] => Array.from({ length }, () => 0)
 
 /** Endpoints that were asked and of which nothing is stored. */
 function silentOf(ledger: Ledger, series: readonly SeriesStanding[]) {

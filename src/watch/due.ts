@@ -141,9 +141,7 @@ interface Line {
   readonly learnt: Learnt
 }
 
-function isLearnt({ observations, lag }: Learnt): boolean {
-  return lag !== null && observations >= enough
-}
+const isLearnt = ({ observations, lag }: Learnt): boolean => lag !== null && observations >= enough
 
 function byOf(learnt: Learnt): DueBy {
   if (isLearnt(learnt)) return 'learnt'

@@ -56,6 +56,4 @@ function firstPoll(points: readonly NextPoint[]): Instant {
 }
 
 /** How long an API rests after so many failures in a row, in seconds. */
-export function restAfter(failures: number): number {
-  return Math.min(10 * minute, minute * 2 ** Math.max(0, failures - 1))
-}
+export const restAfter = (failures: number): number => Math.min(10 * minute, minute * 2 ** Math.max(0, failures - 1))

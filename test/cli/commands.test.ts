@@ -80,7 +80,7 @@ test('--help lists exactly the command table, and every command has a page', asy
     const text = helpText(command)
     expect(tooWide(text), entry.name).toEqual([])
     expect(text.split(/\s+/).join(' ')).toContain((command.details ?? '').split(/\s+/).join(' ').trim())
-    for (const option of [...Object.keys(command.options), '--config', '--data', '--help'])
+    for (const option of [...Object.keys(command.options ?? {}), '--config', '--data', '--help'])
       expect(text).toContain(/--[a-z-]+/.exec(option)?.[0])
   }
   const [page, same, group] = await Promise.all([

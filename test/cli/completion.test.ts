@@ -43,7 +43,7 @@ describe('what may follow', () => {
       for (let n = 0; n < parts.length; n++) expect(await words(...parts.slice(0, n), '')).toContain(parts[n])
       const { options } = await load()
       const told = await words(...parts, '--')
-      for (const flags of Object.keys(options)) expect(told, name).toContain(/--[a-z-]+/.exec(flags)?.[0])
+      for (const flags of Object.keys(options ?? {})) expect(told, name).toContain(/--[a-z-]+/.exec(flags)?.[0])
       expect(told).toEqual(expect.arrayContaining(['--config', '--data', '--verbose', '--help']))
     }
     expect(await words('panel', '--explain', '--latency', '1h', '--la')).toEqual([])

@@ -28,7 +28,7 @@ const owners: Readonly<Record<string, readonly string[]>> = {
   '@modelcontextprotocol/server': ['src/door/mcp.ts'],
   sqlite: ['src/store/database.ts', 'src/ledger/ledger.ts'],
   fs: files,
-  timers: ['src/commands/cli.ts', 'src/commands/answering.ts', 'src/index.ts', 'src/sandbox/'],
+  timers: ['src/commands/process.ts', 'src/index.ts', 'src/sandbox/'],
   child_process: ['src/commands/hooks.ts', 'src/commands/desk.ts'],
   worker_threads: [],
   cluster: [],
@@ -52,7 +52,7 @@ export function ownerBreaches(files: Files): readonly string[] {
 
 /** What waits, ends a wait or draws a name, and the files that may. */
 const calls: Readonly<Record<string, readonly string[]>> = {
-  setTimeout: ['src/commands/cli.ts', 'src/commands/answering.ts', 'src/index.ts', 'src/sandbox/'],
+  setTimeout: ['src/commands/process.ts', 'src/index.ts', 'src/sandbox/'],
   setInterval: ['src/commands/', 'src/sandbox/'],
   'AbortSignal.timeout': ['src/net/', 'src/commands/'],
   'Date.parse': ['src/time.ts', 'src/sandbox/'],

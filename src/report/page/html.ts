@@ -11,9 +11,7 @@ export function html(strings: TemplateStringsArray, ...parts: readonly Part[]): 
 }
 
 /** Text of this program's own that is markup already: styles, scripts. Never for anything that was read. */
-export function trusted(markup: string): Html {
-  return { markup }
-}
+export const trusted = (markup: string): Html => ({ markup })
 
 function flat(part: Part): string {
   if (part === null || part === undefined || part === false) return ''
