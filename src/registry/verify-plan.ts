@@ -44,8 +44,6 @@ export interface Seen {
 export interface Holding {
   readonly resources: readonly Resource[]
   readonly held: HeldEntities
-  /** What the open records of a resource say in its filters' fields (`filterFields`), by id. */
-  readonly fields: ReadonlyMap<string, ReadonlyMap<string, readonly (string | null)[]>>
   readonly seen: ReadonlyMap<string, Seen>
   readonly pageLimit: number
 }
@@ -139,9 +137,8 @@ function listChecks(resource: Resource, holding: Holding): ListCheck[] {
 
 /** The lists by each filter of a resource, one for each value that can be asked for. */
 function filteredLists(resource: Resource, shown: readonly HeldEntity[], holding: Holding): ListCheck[][] {
-  const values = holding.fields.get(resource.name)
   return filterFields(resource).map(([filter], place) =>
-    [...Map.groupBy(shown, ({ id }) => values?.get(id)?.[place] ?? null)].flatMap(([value, own]) =>
+    [...Map.groupBy(shown, ({ fields }) => fields?.[place] ?? null)].flatMap(([value, own]) =>
       value === null || !canBeAsked(value) ? [] : [listOf(resource, { [filter]: value }, own, holding)],
     ),
   )
