@@ -34,47 +34,37 @@ async function eachRow(engine: Engine, sql: string, take: (...values: readonly u
     for (let n = 0; n < rows; n++) take(...columns.map((column) => column[n] ?? null))
 }
 
-/** The newest state of every entity of the named resources. */
-export async function readHeld(ledger: Ledger, engine: Engine, resources: readonly string[]): Promise<HeldEntities> {
+/** The newest state of every entity of the named resources; of those that are `filtered`, with what their filters look at. */
+export async function readHeld(
+  ledger: Ledger,
+  engine: Engine,
+  resources: readonly string[],
+  filtered: readonly Resource[] = [],
+): Promise<HeldEntities> {
   const held = new Map<string, Map<string, HeldEntity>>()
   for (const resource of resources) {
     const entities = new Map<string, HeldEntity>()
     held.set(resource, entities)
     if (tableFiles(ledger, `history.${resource}`).length === 0) continue
     const deployments = resource === 'deployments'
+    const own = filtered.find(({ name }) => name === resource)
+    const columns = own && filterFields(own).map(([, field]) => `"${field}"`)
     const sql = registryStatement('held', {
       steps: relationOf(ledger, `history.${resource}`),
       absorbed: relationOf(ledger, 'absorbed'),
       resource: quote(resource),
       product: deployments ? 'product_id' : 'CAST(NULL AS VARCHAR)',
       verified: deployments ? `verification_status = 'verified'` : 'false',
+      fields: columns ? `[${columns.join(', ')}]::VARCHAR[]` : 'CAST(NULL AS VARCHAR[])',
     })
-    await eachRow(engine, sql, (id, open, product, verified, hash, at) => {
+    await eachRow(engine, sql, (id, open, product, verified, hash, at, said) => {
       const seen = { hash: hash as string | null, at: at as number }
       const rest = { product: product as string | null, verified: verified === true }
-      entities.set(id as string, { id: id as string, open: open === true, ...seen, ...rest })
+      const fields = said === null ? {} : { fields: JSON.parse(said as string) as readonly (string | null)[] }
+      entities.set(id as string, { id: id as string, open: open === true, ...seen, ...rest, ...fields })
     })
   }
   return held
-}
-
-/** What the open records of a resource say in the fields of its filters (`filterFields`), by id. */
-export async function readOpenFields(
-  ledger: Ledger,
-  engine: Engine,
-  resource: Resource,
-): Promise<Map<string, readonly (string | null)[]>> {
-  const found = new Map<string, readonly (string | null)[]>()
-  const table = `history.${resource.name}`
-  if (tableFiles(ledger, table).length === 0) return found
-  const columns = filterFields(resource)
-    .map(([, field]) => `"${field}"`)
-    .join(', ')
-  const sql = registryStatement('open', { steps: relationOf(ledger, table), fields: `[${columns}]::VARCHAR[]` })
-  await eachRow(engine, sql, (id, values) => {
-    found.set(id as string, JSON.parse(values as string) as readonly (string | null)[])
-  })
-  return found
 }
 
 /** The texts of the named entities. */

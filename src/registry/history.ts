@@ -14,6 +14,8 @@ export interface HeldEntity {
   readonly at: number
   readonly product: string | null
   readonly verified: boolean
+  /** What an open one says in the fields of its resource's filters (`filterFields`), where that was read. */
+  readonly fields?: readonly (string | null)[]
 }
 
 /** Everything held: resource -> id -> entity. */

@@ -4,7 +4,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { Engine } from '../store/engine.ts'
 import type { Filters, RegistryAsking, Stopped } from './reading.ts'
 import { differingMembers } from './keys.ts'
-import { readHeld, readKeys, readOpenFields, readTexts } from './held.ts'
+import { readHeld, readKeys, readTexts } from './held.ts'
 import type { HeldEntity } from './history.ts'
 import type { Fields } from './json.ts'
 import { registryApi, type RegistryInput } from './run.ts'
@@ -36,9 +36,8 @@ export async function withHeldSide<T>(
 
 async function heldSide(lake: { readonly ledger: Ledger; readonly engine: Engine } | null, resource: Resource) {
   const { name } = resource
-  const held = lake && (await readHeld(lake.ledger, lake.engine, [name])).get(name)
+  const held = lake && (await readHeld(lake.ledger, lake.engine, [name], [resource])).get(name)
   const entities = held ?? new Map<string, HeldEntity>()
-  const values = lake ? await readOpenFields(lake.ledger, lake.engine, resource) : []
   const keys = lake ? (await readKeys(lake.ledger, lake.engine)).get(name) : undefined
   /** Lays records beside what is held of them. */
   const beside = async (records: ReadonlyMap<string, Fields | null>): Promise<RecordBeside[]> => {
@@ -55,10 +54,10 @@ async function heldSide(lake: { readonly ledger: Ledger; readonly engine: Engine
   }
   /** The ids that fit filters, by what the lake holds. */
   const fitting = (filters: Filters): ReadonlySet<string> => {
-    const shown = [...values].filter(([id, own]) =>
-      isShown(resource, filters, entities.get(id)?.verified === true, (_, place) => own[place]),
+    const shown = [...entities.values()].filter(
+      ({ open, verified, fields }) => open && isShown(resource, filters, verified, (_, place) => fields?.[place]),
     )
-    return new Set(shown.map(([id]) => id))
+    return new Set(shown.map(({ id }) => id))
   }
   return { entities, fitting, beside }
 }

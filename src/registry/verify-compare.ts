@@ -61,11 +61,12 @@ async function compareRecord(
   const { asking, holding } = comparing
   const told = await askOwn(asking, check, { seen: holding.seen, check })
   if (told.kind === 'stopped') return told
-  if (told.value === 'unchanged') return clean(told.etag)
+  if (told.value === 'unchanged') return comparedTo([], told.etag)
   const shown = { resource: check.resource, id: check.id, incoming: told.value }
   const judged = await judge(comparing, shown)
-  if (judged === null) return clean(told.etag)
-  if (told.value !== null || held(comparing, shown)?.open !== true) return one(check, check.address, judged)
+  if (judged === null) return comparedTo([], told.etag)
+  const suspect = { ...judged, check, address: check.address }
+  if (told.value !== null || held(comparing, shown)?.open !== true) return comparedTo([suspect])
   // The list of deployments publishes verified ones only: whether others have an address is not said.
   if (check.resource.name === 'deployments' && held(comparing, shown)?.verified === false) return untold
   const list = narrowestList(check.resource, check.id, holding)
@@ -73,21 +74,17 @@ async function compareRecord(
   if (listed.kind === 'stopped') return listed
   if (listed.kind === 'refused' || listed.kind === 'ignored') return untold
   const still = listed.value === 'unchanged' ? undefined : listed.value.get(check.id)
-  if (!still) return one(check, check.address, judged)
+  if (!still) return comparedTo([suspect])
   const detail = `${check.address} has it not, ${list.address} lists it`
-  return one(check, check.address, { ...judged, kind: 'address_disagrees', detail, offered: still.text })
+  return comparedTo([{ ...suspect, kind: 'address_disagrees', detail, offered: still.text }])
 }
 
 const untold: Compared = { kind: 'compared', suspects: [], etag: null, untold: true }
 
 type Judged = RecordFinding & { readonly state: string }
 
-function one(check: Check, address: string, judged: Judged): Compared {
-  return { kind: 'compared', suspects: [{ ...judged, check, address }], etag: null, untold: false }
-}
-
-function clean(etag: string | null): Compared {
-  return { kind: 'compared', suspects: [], etag, untold: false }
+function comparedTo(suspects: readonly Suspect[], etag: string | null = null): Compared {
+  return { kind: 'compared', suspects, etag: suspects.length === 0 ? etag : null, untold: false }
 }
 
 function held({ holding }: Comparing, { resource, id }: Pick<Shown, 'resource' | 'id'>) {
@@ -136,7 +133,7 @@ async function compareList(comparing: Comparing, check: ListCheck): Promise<Comp
   if (told.kind === 'stopped') return told
   if (told.kind === 'ignored') for (const name of names) comparing.ignored.add(name)
   if (told.kind === 'refused' || told.kind === 'ignored') return untold
-  if (told.value === 'unchanged') return clean(told.etag)
+  if (told.value === 'unchanged') return comparedTo([], told.etag)
   const shown = told.value
   const absent = [...check.expected].filter((id) => !shown.has(id))
   const odd = [...shown.values()].filter((incoming) => !isAsHeld(comparing, check, incoming)).map(({ id }) => id)
@@ -146,9 +143,9 @@ async function compareList(comparing: Comparing, check: ListCheck): Promise<Comp
     if (suspects.length > 0 && comparing.isSpent()) break
     const found = await explain(comparing, check, { resource, id, incoming: shown.get(id) ?? null })
     if (found?.kind === 'stopped') return found
-    if (found) suspects.push({ ...found.judged, check, address: found.address })
+    if (found) suspects.push(found)
   }
-  return { kind: 'compared', suspects, etag: suspects.length === 0 ? told.etag : null, untold: false }
+  return comparedTo(suspects, told.etag)
 }
 
 /** Whether a list shows what the lake holds, and may show it. */
@@ -162,10 +159,8 @@ function fits(resource: Resource, filters: ListCheck['filters'], incoming: Incom
   return meets(resource, filters, incoming, incoming.verified)
 }
 
-type Explained = { readonly kind: 'explained'; readonly judged: Judged; readonly address: string }
-
 /** What is behind a list's odd word on a record: its own address says who is right, or the whole list where there is none. */
-async function explain(comparing: Comparing, check: ListCheck, shown: Shown): Promise<Explained | Stopped | null> {
+async function explain(comparing: Comparing, check: ListCheck, shown: Shown): Promise<Suspect | Stopped | null> {
   const { resource, id } = shown
   const own = await ownWord(comparing, check, shown)
   if (own.kind === 'stopped') return own
@@ -176,9 +171,9 @@ async function explain(comparing: Comparing, check: ListCheck, shown: Shown): Pr
   const both = { resource: resource.name, id, held: text, offered: shown.incoming?.text ?? null, state }
   if (own.incoming === null && shown.incoming !== null) {
     const detail = `${own.address} has it not, ${check.address} lists it`
-    return { kind: 'explained', judged: { ...both, kind: 'address_disagrees', detail }, address: own.address }
+    return { ...both, kind: 'address_disagrees', detail, check, address: own.address }
   }
-  if (judged !== null) return { kind: 'explained', judged, address: own.address }
+  if (judged !== null) return { ...judged, check, address: own.address }
   if (shown.incoming !== null && lists === null && fits(resource, check.filters, shown.incoming)) return null
   const detail =
     shown.incoming === null
@@ -186,7 +181,7 @@ async function explain(comparing: Comparing, check: ListCheck, shown: Shown): Pr
       : lists === null
         ? `shown in ${check.address}, where it does not belong`
         : `${check.address} and ${own.address} show two records; ${lists.detail}`
-  return { kind: 'explained', judged: { ...both, kind: 'list_disagrees', detail }, address: check.address }
+  return { ...both, kind: 'list_disagrees', detail, check, address: check.address }
 }
 
 /** What a record's own address shows, or the whole list of a resource without addresses. */

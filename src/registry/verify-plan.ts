@@ -1,7 +1,7 @@
 import type { Resource } from '../catalog/catalogue.ts'
 import { affordable, inTurns } from '../ledger/verifying.ts'
 import type { Micros } from '../time.ts'
-import { detailAsk, type Filters, type RegistryAsk } from './reading.ts'
+import { detailAsk, type Filters } from './reading.ts'
 import { canBeAsked } from './json.ts'
 import type { HeldEntities, HeldEntity } from './history.ts'
 import { textHash } from './record.ts'
@@ -22,7 +22,6 @@ interface Common {
 /** A record by its own address; one that is gone has to be gone there, too. */
 interface RecordCheck extends Common {
   readonly kind: 'record'
-  readonly ask: RegistryAsk
   readonly id: string
 }
 
@@ -45,8 +44,6 @@ export interface Seen {
 export interface Holding {
   readonly resources: readonly Resource[]
   readonly held: HeldEntities
-  /** What the open records of a resource say in its filters' fields (`filterFields`), by id. */
-  readonly fields: ReadonlyMap<string, ReadonlyMap<string, readonly (string | null)[]>>
   readonly seen: ReadonlyMap<string, Seen>
   readonly pageLimit: number
 }
@@ -122,38 +119,38 @@ function recordChecks(resource: Resource, { held }: Holding): RecordCheck[] {
   return [...(held.get(resource.name)?.values() ?? [])].flatMap((entity): RecordCheck[] => {
     const { id } = entity
     if (!canBeAsked(id)) return []
-    const ask = detailAsk(resource.path, id)
-    return [{ kind: 'record', resource, ask, address: ask.path, digest: stateOf(entity), requests: 1, id }]
+    const address = detailAsk(resource.path, id).path
+    return [{ kind: 'record', resource, address, digest: stateOf(entity), requests: 1, id }]
   })
 }
 
 function listChecks(resource: Resource, holding: Holding): ListCheck[] {
   const shown = listed(resource, holding)
-  const whole = listOf(resource, {}, shown, holding)
-  const single: ListCheck[] = []
-  const several: ListCheck[] = []
-  for (const [place, [filter]] of filterFields(resource).entries()) {
-    const groups = Map.groupBy(shown, ({ id }) => holding.fields.get(resource.name)?.get(id)?.[place] ?? null)
-    const lists = [...groups].flatMap(([value, own]) =>
-      value === null || !canBeAsked(value) ? [] : [listOf(resource, { [filter]: value }, own, holding)],
-    )
-    several.push(...lists.filter(({ expected }) => expected.size > 1))
+  const byFilter = filteredLists(resource, shown, holding)
+  const several = byFilter.flatMap((lists) => lists.filter(({ expected }) => expected.size > 1))
+  const single = byFilter.flatMap((lists) => {
     const alone = lists.filter(({ expected }) => expected.size === 1)
-    single.push(...alone.toSorted((a, b) => (textHash(a.address) < textHash(b.address) ? -1 : 1)).slice(0, fewLists))
-  }
-  return [whole, ...several, ...single]
+    return alone.toSorted((a, b) => (textHash(a.address) < textHash(b.address) ? -1 : 1)).slice(0, fewLists)
+  })
+  return [listOf(resource, {}, shown, holding), ...several, ...single]
+}
+
+/** The lists by each filter of a resource, one for each value that can be asked for. */
+function filteredLists(resource: Resource, shown: readonly HeldEntity[], holding: Holding): ListCheck[][] {
+  return filterFields(resource).map(([filter], place) =>
+    [...Map.groupBy(shown, ({ fields }) => fields?.[place] ?? null)].flatMap(([value, own]) =>
+      value === null || !canBeAsked(value) ? [] : [listOf(resource, { [filter]: value }, own, holding)],
+    ),
+  )
 }
 
 /** The list that shows a record with the fewest others, by what the lake holds; the whole one where no filter fits. */
 export function narrowestList(resource: Resource, id: string, holding: Holding): ListCheck {
   const shown = listed(resource, holding)
-  const values = holding.fields.get(resource.name)
-  const lists = filterFields(resource).flatMap(([filter], place) => {
-    const value = values?.get(id)?.[place] ?? null
-    const own = shown.filter((one) => values?.get(one.id)?.[place] === value)
-    return value === null || !canBeAsked(value) ? [] : [listOf(resource, { [filter]: value }, own, holding)]
-  })
-  const [narrowest] = lists.toSorted((a, b) => a.expected.size - b.expected.size)
+  const fitting = filteredLists(resource, shown, holding).flatMap((lists) =>
+    lists.filter(({ expected }) => expected.has(id)),
+  )
+  const [narrowest] = fitting.toSorted((a, b) => a.expected.size - b.expected.size)
   return narrowest ?? listOf(resource, {}, shown, holding)
 }
 

@@ -9,7 +9,7 @@ import { proven } from '../ledger/row.ts'
 import { versioned } from '../store/layout.ts'
 import { readFeed, stop, type Stopped } from './reading.ts'
 import { acceptedFindings, findingId } from './accepted.ts'
-import { findingLine, readFindings, readHeld, readKeys, readOpenFields } from './held.ts'
+import { findingLine, readFindings, readHeld, readKeys } from './held.ts'
 import { Lines } from './lines.ts'
 import { connectRegistry, type RegistryDeps, type RegistryInput, type RegistryRun } from './run.ts'
 import { isUsable } from './snapshot-and-sync.ts'
@@ -108,11 +108,9 @@ async function comparingOf(
     seen.set(address, { at, ...proven(seenShape, value, `${seenKey}${address}`) })
   return await withEngine(async (engine) => {
     const names = resources.map(({ name }) => name)
-    const held = await readHeld(ledger, engine, names)
-    const fields = new Map<string, Awaited<ReturnType<typeof readOpenFields>>>()
-    for (const resource of resources) fields.set(resource.name, await readOpenFields(ledger, engine, resource))
+    const held = await readHeld(ledger, engine, names, resources)
     const { pageLimit } = input.settings.registry
-    const holding: Holding = { resources, held, fields, seen, pageLimit }
+    const holding: Holding = { resources, held, seen, pageLimit }
     const keys = await readKeys(ledger, engine)
     return { ledger, withEngine, asking, holding, keys, ignored: new Set<string>(), isSpent }
   })

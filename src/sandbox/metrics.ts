@@ -20,8 +20,6 @@ import { assetHas, worldPoints, worldStart, type WorldSeries } from './world/poi
 import type { QueryKey, Wire } from '../catalog/wire.ts'
 import { worldAssets } from './world/assets.ts'
 
-export type { WirePoint }
-
 /** What the handler needs to know of the provider it plays. */
 export interface MetricsEnv {
   readonly catalogue: Catalogue

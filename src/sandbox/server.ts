@@ -23,7 +23,6 @@ interface ServeOptions {
 
 /** Bodies below this many bytes are not worth compressing. */
 const smallBody = 1024
-const bodyLimit = 1_000_000
 
 /** Puts a sandbox on a port; a port in use is a usage error. */
 export async function serve(sandbox: Sandbox, options: ServeOptions): Promise<Served> {
@@ -55,7 +54,7 @@ async function close(server: Server, grace: ServeOptions['grace']): Promise<void
 async function answer(sandbox: Sandbox, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
   const gone = new AbortController()
   outgoing.once('close', () => gone.abort())
-  const response = await sandbox.handle(await requestOf(incoming, gone.signal))
+  const response = await sandbox.handle(requestOf(incoming, gone.signal))
   if (gone.signal.aborted) {
     await response.body?.cancel()
     return
@@ -73,22 +72,13 @@ function failed(outgoing: ServerResponse, error: unknown): void {
   else outgoing.writeHead(500, { 'content-type': 'text/plain' }).end(`sandbox: ${String(error)}\n`)
 }
 
-async function requestOf(incoming: IncomingMessage, signal: AbortSignal): Promise<Request> {
-  const headers: [string, string][] = []
-  for (let i = 0; i < incoming.rawHeaders.length; i += 2) {
-    headers.push([incoming.rawHeaders[i] ?? '', incoming.rawHeaders[i + 1] ?? ''])
-  }
-  const method = incoming.method ?? 'GET'
+/** Nothing that the sandbox answers takes a body: what is sent with one is refused by its method. */
+function requestOf(incoming: IncomingMessage, signal: AbortSignal): Request {
+  const pairs = incoming.rawHeaders.flatMap((name, i, all): [string, string][] =>
+    i % 2 ? [] : [[name, all[i + 1] ?? '']],
+  )
   const url = new URL(incoming.url ?? '/', `http://${incoming.headers.host ?? 'localhost'}`)
-  if (method === 'GET' || method === 'HEAD') return new Request(url, { method, headers, signal })
-  const chunks: Uint8Array<ArrayBuffer>[] = []
-  let size = 0
-  for await (const chunk of incoming as AsyncIterable<Uint8Array<ArrayBuffer>>) {
-    size += chunk.length
-    if (size > bodyLimit) throw new RangeError('request body too large')
-    chunks.push(chunk)
-  }
-  return new Request(url, { method, headers, signal, body: new Blob(chunks) })
+  return new Request(url, { method: incoming.method ?? 'GET', headers: pairs, signal })
 }
 
 /** Sends head and body; a body that fails ends the connection where it stands. */

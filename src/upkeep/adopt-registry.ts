@@ -6,7 +6,7 @@ import type { Layers } from '../registry/layers.ts'
 import type { TakenUp, FoundFile, LeftOut, LostFolder } from './adopt-files.ts'
 import { sortRows } from './adopt-points.ts'
 import { lostCursor, stateDraft, snapshotFields } from '../registry/state.ts'
-import { text, real, orNull, type Shaped, count } from '../ledger/shape.ts'
+import { text, real, orNull, type Shaped } from '../ledger/shape.ts'
 import { LakeError } from '../errors.ts'
 import { countRecords } from '../registry/held.ts'
 import { rowsAs } from '../ledger/row.ts'
@@ -138,13 +138,9 @@ async function proveOpen({ engine, root }: LostFolder, steps: Steps, manifests: 
     // Of what records embed a snapshot may count other rows than history.
     const own = steps.get(`history.${resource}`) ?? []
     if (rows === null || own.some(({ columns }) => columns.some(({ name }) => name === 'parent_id'))) continue
-    const [{ open } = { open: 0 }] = await rowsAs(
-      engine,
-      { open: count },
-      `SELECT count(*) FILTER (WHERE open) AS open FROM (SELECT max_by(op IS NOT NULL, "at") AS open
-         FROM ${relation(`history.${resource}`, pathsOf(root, own))}
-         WHERE "at" <= make_timestamptz(CAST(${observed_at} AS BIGINT)) GROUP BY id)`,
-    )
+    const all = relation(`history.${resource}`, pathsOf(root, own))
+    const until = `(FROM ${all} WHERE "at" <= make_timestamptz(CAST(${observed_at} AS BIGINT)))`
+    const { open } = await countRecords(engine, resource, until)
     if (open !== rows)
       throw new Refusal(`the history leads to ${open} ${resource} on ${date}, the snapshot had ${rows}`)
   }

@@ -10,7 +10,7 @@ import { tryLock } from '../store/lock.ts'
 import { isHistory, mergeFiles, Unmergeable } from './merge.ts'
 import { mergeRecentFiles } from './merge-recent.ts'
 import { isRecent, portionRows } from '../points/files.ts'
-import { measuredEncoding, type Rewriting, withRewriting } from './rewrite.ts'
+import { markOf, type Rewriting, withRewriting } from './rewrite.ts'
 import { historyMerge, tieredMerge, wholeMerge } from './merge-plan.ts'
 import { archiveRows } from './vacuum.ts'
 import { providerOf } from '../ledger/provider.ts'
@@ -49,7 +49,7 @@ export async function compact(root: string, deps: RewriteDeps & JobDeps): Promis
     await dissolve(ledger, deps, { run: id, job: 'compact' }, outcome)
     const left = outcome.stopped || outcome.abandoned.length > 0
     // A file that was written by a whole merge needs no other.
-    const isMerged = (file: HeldFile): boolean => measuredEncoding(file) !== undefined
+    const isMerged = (file: HeldFile): boolean => markOf(file) !== null
     const chosen = left ? [] : partitions(ledger).map((files) => wholeMerge(files, isMerged))
     const choice = { run: id, job: 'compact', measure: true, portion: portionRows, chosen }
     const summary = await mergeParts(ledger, deps, choice, outcome)

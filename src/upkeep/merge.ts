@@ -1,24 +1,20 @@
 import { type Columns, columnsOf, parquet } from '../store/parquet.ts'
-import { endSql } from '../intervals-sql.ts'
 import { LakeError } from '../errors.ts'
 import { bytesProblem } from '../ledger/commit.ts'
-import { digestSql } from '../points/write.ts'
+import { describe, digestSql, readShares } from '../points/write.ts'
 import { diskError, realDisk } from '../store/disk.ts'
-import { type Engine, quoteList, quoteName } from '../store/engine.ts'
+import { type Engine, quote, quoteList, quoteName } from '../store/engine.ts'
 import { type FileEntry, journalSchema } from '../ledger/entry.ts'
 import { inLake } from '../store/layout.ts'
 import {
-  encodingText,
-  measuredEncoding,
+  encodingLike,
   type MergedFile,
   mergedFooter,
-  quickEncoding,
   recordRows,
   replacement,
   type Rewriting,
   type Rows,
   upkeepSql,
-  usualEncoding,
   writeEncoded,
   writeForGood,
 } from './rewrite.ts'
@@ -106,55 +102,60 @@ export async function mergeFiles(
     const group = holdsPoints(table) ? {} : { group: recordRows }
     const shaped = history ? withSuperseded(source, columns) : source
     const rows: Rows = { source: shaped, order: orderOf(table, columns), ...group }
-    const encoding = await write(session, { files, out, measure, metadata }, rows, before)
+    const footer = { ...metadata, pitlake_digest: before.digest }
+    const { encoding, mark } = encodingLike(files, before, false)
+    if (!measure) await writeEncoded(session, rows, out, encoding, footer)
+    const kept = measure
+      ? await writeForGood(session, rows, { out, minusZero: before.minusZero, metadata: footer })
+      : mark
     const written = parquet([out])
-    const after = await prove(session, written, columns, table)
+    const after = await readBack(session, out, columns, files)
     if (history && (await unproved(session, written)) > 0) throw new Unmergeable('the merged file hides records')
     await refuseDifference(session, { source, written, columns, held: rowsOf(files), before, after })
-    return await mergedFile(session, files, out, after, encoding)
+    return mergedFile(files, after, kept)
   })
   if (merged === null) throw new RangeError('a merge without its file')
   return merged
 }
 
-/** The facts of a file that takes the place of others; `encoding` is what of it is worth remembering. */
-export async function mergedFile(
+/** A written file as it can be read: its rows and, of points, what the ledger keeps of their instants. */
+interface ReadBack extends Omit<MergedFile, 'meta' | 'digest'> {
+  readonly digest: string
+  readonly bounds: FileEntry['meta']
+}
+
+/**
+ * Reads a file back that takes the place of others. The smallest lag of points is also the smallest of the files that it
+ * replaces: the joins rely on it for earlier dates too.
+ */
+export async function readBack(
   session: Engine,
-  replaced: readonly FileEntry[],
   out: string,
-  { rows, digest }: Proof,
-  encoding: string | null,
-): Promise<MergedFile> {
-  const { min_t, max_t, ...bounds } = (await rangeOf(session, parquet([out]), replaced)) ?? boundsOf(replaced)
+  columns: Columns,
+  replaced: readonly FileEntry[],
+): Promise<ReadBack> {
+  const [{ table, metric, interval }] = replaced as [FileEntry, ...FileEntry[]]
+  const written = parquet([out])
+  if (!holdsPoints(table) || metric === null || interval === null) {
+    const { rows, digest } = await prove(session, written, columns, table)
+    return { rows, digest, ...boundsOf(replaced), bounds: {} }
+  }
+  const named = `(SELECT ${quote(metric)} AS metric, ${quote(interval)} AS "interval", * FROM ${written})`
+  const { rows, digest, min_t, max_t, ...bounds } = describe(await readShares(session, named))
+  const lags = replaced.map(({ meta }) => meta['min_lag']).filter((lag) => typeof lag === 'number')
+  return { rows, digest, min_t, max_t, bounds: { ...bounds, min_lag: Math.min(bounds.min_lag, ...lags) } }
+}
+
+/** The facts of a file that takes the place of others, with the mark of how it was written. */
+export function mergedFile(replaced: readonly FileEntry[], read: ReadBack, encoding: string | null): MergedFile {
+  const { bounds, ...facts } = read
   const kept = Object.assign({}, ...replaced.map((file) => file.meta)) as FileEntry['meta']
-  return { rows, digest, min_t, max_t, meta: { ...kept, encoding, ...bounds } }
+  return { ...facts, meta: { ...kept, encoding, ...bounds } }
 }
 
 /** How many rows files hold as the journal says. */
 export function rowsOf(files: readonly FileEntry[]): number {
   return files.reduce((sum, { rows }) => sum + rows, 0)
-}
-
-/** Writes the file and says what of its encoding is worth remembering: null where it was not written for good. */
-async function write(
-  session: Engine,
-  {
-    out,
-    metadata: own,
-    measure,
-    files,
-  }: Pick<Rewritten, 'out' | 'metadata'> & { files: readonly FileEntry[]; measure: boolean },
-  rows: Rows,
-  { minusZero, rows: count, digest }: Proof,
-): Promise<string | null> {
-  const metadata = { ...own, pitlake_digest: digest }
-  if (measure) return encodingText(await writeForGood(session, rows, { out, minusZero, metadata }))
-  const largest = files.toSorted((a, b) => b.rows - a.rows)[0]
-  const known = largest === undefined ? undefined : measuredEncoding(largest)
-  const kept = known !== undefined && !(minusZero && known.dictionary > 0) ? quickEncoding(known) : undefined
-  await writeEncoded(session, rows, out, kept ?? usualEncoding(minusZero, count), metadata)
-  // A file that is less dense than it could be is written anew by the next compact.
-  return kept && kept.level === known?.level ? encodingText(kept) : null
 }
 
 /**
@@ -210,7 +211,7 @@ interface Exchange {
   readonly columns: Columns
   readonly held: number
   readonly before: Proof
-  readonly after: Proof
+  readonly after: Pick<Proof, 'rows' | 'digest'>
 }
 
 /** Refuses a written file that holds anything else than what it is to replace. */
@@ -225,25 +226,6 @@ async function refuseDifference(session: Engine, exchange: Exchange): Promise<vo
   const [fresh] = await session.rows(`SELECT ${digests} FROM ${written}`)
   const unlike = columns.map(({ name }) => name).filter((name) => old?.[name] !== fresh?.[name])
   throw new Unmergeable(`the merged file differs in ${unlike.join(', ') || 'the pairing of columns'}`)
-}
-
-/**
- * Bounds of a points file as the ledger keeps them; undefined for other tables. The smallest lag is also the smallest of
- * the files that it replaces: the joins rely on it for earlier dates too.
- */
-async function rangeOf(session: Engine, source: string, replaced: readonly FileEntry[]) {
-  const [first] = replaced
-  if (!first || !holdsPoints(first.table) || first.interval === null) return undefined
-  const [row] = await session.rows(upkeepSql('points', { end: endSql('mark', first.interval), source }))
-  const lags = replaced.map(({ meta }) => meta['min_lag']).filter((lag) => typeof lag === 'number')
-  const number = (name: string): number => Number(row?.[name])
-  return {
-    min_t: number('min_t'),
-    max_t: number('max_t'),
-    min_available: number('min_available'),
-    max_available: number('max_available'),
-    min_lag: Math.min(number('min_lag'), ...lags),
-  }
 }
 
 function boundsOf(files: readonly FileEntry[]): { min_t: number | null; max_t: number | null } {
@@ -296,20 +278,18 @@ export async function writeChanged(session: Engine, job: ChangeJob): Promise<Mer
   const [{ table, path }] = files as [FileEntry, ...FileEntry[]]
   const compared = columns.filter(({ name }) => name !== supersededColumn)
   const before = await prove(session, source, compared, table)
-  const largest = files.toSorted((a, b) => b.rows - a.rows)[0]
-  const known = largest && !before.minusZero ? measuredEncoding(largest) : undefined
+  const { encoding, mark } = encodingLike(files, before, true)
   const { digest } = await prove(session, rows.source, compared, table)
-  const metadata = { ...job.metadata, pitlake_digest: digest }
-  await writeEncoded(session, rows, out, known ?? usualEncoding(before.minusZero, before.rows), metadata)
+  await writeEncoded(session, rows, out, encoding, { ...job.metadata, pitlake_digest: digest })
   const written = parquet([out])
-  const after = await prove(session, written, compared, table)
+  const after = await readBack(session, out, compared, files)
   const rest = digestOf(columns.filter(({ name }) => !changing.has(name)))
   const [old, fresh] = await Promise.all(
     [source, written].map(async (from) => await session.rows(`SELECT ${rest} AS digest FROM ${kept(from)}`)),
   )
   if (after.rows !== rowsOf(files) || after.digest !== digest || old?.[0]?.['digest'] !== fresh?.[0]?.['digest'])
     throw new Error(`${path} would change in more than ${[...changing].join(', ')}`)
-  return await mergedFile(session, files, out, after, known ? encodingText(known) : null)
+  return mergedFile(files, after, mark)
 }
 
 /** The column of history files that merging fills; a commit leaves it NULL, and so may every file. */

@@ -96,16 +96,9 @@ const groupRows = 65_536
 /** Whole records are long, and a row group is in memory while it is written. */
 export const recordRows = 4096
 
-/** The encoding that a whole merge found best for a file; undefined where none wrote it. */
-export function measuredEncoding(file: Pick<FileEntry, 'meta'>): Encoding | undefined {
-  const { encoding } = file.meta
-  const match = typeof encoding === 'string' ? /^v[12]\/(\d+)(?:\/(\d+))?$/.exec(encoding) : null
-  return match ? { dictionary: Number(match[1]), level: Number(match[2] ?? level) } : undefined
-}
-
-/** The encoding as a file's meta keeps it. */
-export function encodingText({ dictionary: most, level: hard }: Encoding): string {
-  return hard === level ? `v2/${most}` : `v2/${most}/${hard}`
+/** What a whole merge wrote down of how it wrote a file (`v2/1000`, `v2/1000/16`); null where none wrote it. */
+export function markOf({ meta }: Pick<FileEntry, 'meta'>): string | null {
+  return typeof meta['encoding'] === 'string' ? meta['encoding'] : null
 }
 
 /** Writes one file; a -0.0 anywhere forbids dictionaries. */
@@ -129,20 +122,20 @@ export async function writeEncoded(
   )
 }
 
-/** Writes a file for good: as usual, and again as hard as zstd can where most of it turns out to be texts. */
+/** Writes a file for good: as usual, and again as hard as zstd can where most of it turns out to be texts. Gives its mark. */
 export async function writeForGood(
   session: Engine,
   rows: Rows,
   { out, minusZero, metadata }: { out: string; minusZero: boolean; metadata: Readonly<Record<string, string>> },
-): Promise<Encoding> {
+): Promise<string> {
   const encoding = { dictionary: minusZero ? 0 : dictionary, level }
   await writeEncoded(session, rows, out, encoding, metadata)
-  if (!(await mostlyText(session, out))) return encoding
+  if (!(await mostlyText(session, out))) return `v2/${encoding.dictionary}`
   const dense = { ...encoding, level: denseLevel }
   // A path of its own: DuckDB remembers files that it read.
   await writeEncoded(session, rows, `${out}.dense`, dense, metadata)
   await realDisk.move(`${out}.dense`, out)
-  return dense
+  return `v2/${encoding.dictionary}/${denseLevel}`
 }
 
 /** Whether most bytes of a file are texts. */
@@ -154,9 +147,21 @@ async function mostlyText(session: Engine, path: string): Promise<boolean> {
   return row?.text === true
 }
 
-/** The encoding for merges on the way: what was found before, written at the usual speed. */
-export function quickEncoding(known: Encoding): Encoding {
-  return { ...known, level: Math.min(known.level, level) }
+/**
+ * How a file is written on the way that takes the place of others, and the mark that it keeps: that of the largest of them,
+ * if that was written for good. One that is less dense than it could be is written anew by the next compact, unless `hard`.
+ */
+export function encodingLike(
+  files: readonly FileEntry[],
+  { minusZero, rows }: { readonly minusZero: boolean; readonly rows: number },
+  hard: boolean,
+): { readonly encoding: Encoding; readonly mark: string | null } {
+  const [largest] = files.toSorted((a, b) => b.rows - a.rows)
+  const mark = largest && !minusZero ? markOf(largest) : null
+  if (mark === null) return { encoding: usualEncoding(minusZero, rows), mark }
+  const dense = mark.endsWith(`/${denseLevel}`)
+  const encoding = { dictionary, level: dense && hard ? denseLevel : level }
+  return { encoding, mark: dense && !hard ? null : mark }
 }
 
 /** The encoding of whatever may soon be merged again. */

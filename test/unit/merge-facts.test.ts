@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { type FileEntry, journalSchema } from '../../src/ledger/entry.ts'
 import { Engine, quote } from '../../src/store/engine.ts'
-import { encodingText, measuredEncoding, type MergedFile } from '../../src/upkeep/rewrite.ts'
-import { inSession, mergedFile, refuseNewerFiles } from '../../src/upkeep/merge.ts'
+import { encodingLike, markOf, type MergedFile } from '../../src/upkeep/rewrite.ts'
+import { inSession, mergedFile, readBack, refuseNewerFiles } from '../../src/upkeep/merge.ts'
 import { inFolder } from '../helpers/lakes.ts'
 import { day, start } from '../helpers/merging.ts'
 
@@ -13,13 +13,16 @@ test('files that take the place of others carry their facts, and bounds that are
     using engine = await Engine.open(':memory:', { threads: 1 })
     const out = join(root, 'out.parquet')
     await engine.run(
-      `COPY (SELECT make_timestamptz(${start * 1e6}) + n * INTERVAL 1 DAY AS t, t + INTERVAL 26 HOUR + n * INTERVAL 1 HOUR AS available_at
+      `COPY (SELECT 'BTC' AS asset, NULL::VARCHAR AS currency, currency AS exchange, currency AS network, currency AS params,
+         make_timestamptz(${start * 1e6}) + n * INTERVAL 1 DAY AS t, t + INTERVAL 26 HOUR + n * INTERVAL 1 HOUR AS available_at,
+         t AS observed_at, 1.0::DOUBLE AS v, currency AS o, 'stated' AS basis, currency AS extra, t AS computed_at, t AS available_rule_at
        FROM range(3) r(n)) TO ${quote(out)} (FORMAT parquet)`,
     )
     const held = { path: 'x', label: '', bytes: 1, sha256: '', digest: null, rows: 1, metric: null, interval: null }
     const facts = async (files: readonly Partial<FileEntry>[]): Promise<MergedFile> => {
       const all = files.map((file) => ({ ...held, min_t: null, max_t: null, meta: {}, ...file }) as FileEntry)
-      return await mergedFile(engine, all, out, { rows: 3, digest: '7', minusZero: false }, 'v1/0')
+      const columns = [{ name: 't', type: 'TIMESTAMP WITH TIME ZONE' }]
+      return { ...mergedFile(all, await readBack(engine, out, columns, all), 'v1/0'), digest: '7' }
     }
     const [hour, us] = [3600, 1_000_000]
     const known = { min_available: (start + 26 * hour) * us, max_available: (start + 2 * day + 28 * hour) * us }
@@ -45,15 +48,26 @@ test('files that take the place of others carry their facts, and bounds that are
   })
 })
 
-test('files say in the journal how they were found to be smallest', () => {
-  const known = { dictionary: 0, level: 9 }
-  expect(encodingText(known)).toBe('v2/0')
-  expect(encodingText({ ...known, level: 16 })).toBe('v2/0/16')
-  // Files of earlier programs may be of the first version of Parquet.
-  for (const encoding of ['v1/0', 'v2/1000/16', 'v9/1', 7, undefined])
-    expect(measuredEncoding({ meta: { encoding } as never })).toEqual(
-      { 'v1/0': known, 'v2/1000/16': { dictionary: 1000, level: 16 } }[String(encoding)],
-    )
+test('what takes the place of others is written like the largest of them, if that was written for good', () => {
+  const like = (mark: unknown, minusZero: boolean, hard: boolean) => {
+    const files = [
+      { rows: 5, meta: {} },
+      { rows: 9000, meta: { encoding: mark } },
+    ] as unknown as FileEntry[]
+    const { encoding, mark: kept } = encodingLike(files, { minusZero, rows: 9005 }, hard)
+    return [encoding.dictionary, encoding.level, kept]
+  }
+  expect(like('v2/1000', false, false)).toEqual([1000, 9, 'v2/1000'])
+  // What is less dense than it was is written anew by the next compact.
+  expect(like('v2/1000/16', false, false)).toEqual([1000, 9, null])
+  expect(like('v2/1000/16', false, true)).toEqual([1000, 16, 'v2/1000/16'])
+  expect(like('v2/1000/16', true, true)).toEqual([0, 9, null])
+  for (const none of [7, undefined]) expect(like(none, false, true)).toEqual([1000, 9, null])
+  expect(['v1/0', 7, undefined].map((encoding) => markOf({ meta: { encoding } as never }))).toEqual([
+    'v1/0',
+    null,
+    null,
+  ])
 })
 
 test("are another program's where their footer names a schema that is later, or none that can be read", async () => {

@@ -7,20 +7,17 @@ const found = resources.get('issuers')
 if (found === undefined) throw new Error('no issuers')
 const issuers = found
 
-const entity = (id: string, open = true): HeldEntity => {
-  return { id, open, hash: open ? id : null, at: 1, product: null, verified: false }
+const entity = (id: string, own: Readonly<Record<string, string>> | null): HeldEntity => {
+  const fields = filterFields(issuers).map(([, field]) => own?.[field] ?? null)
+  return { id, open: own !== null, hash: own ? id : null, at: 1, product: null, verified: false, fields }
 }
 
 /** Issuers with what they say by filter; `null`: gone. */
 function holding(said: Readonly<Record<string, Readonly<Record<string, string>> | null>>, pageLimit = 2): Holding {
-  const held = Object.entries(said).map(([id, fields]) => [id, entity(id, fields !== null)] as const)
-  const fields = Object.entries(said).map(
-    ([id, own]) => [id, filterFields(issuers).map(([, field]) => own?.[field] ?? null)] as const,
-  )
+  const held = Object.entries(said).map(([id, own]) => [id, entity(id, own)] as const)
   return {
     resources: [issuers],
     held: new Map([['issuers', new Map(held)]]),
-    fields: new Map([['issuers', new Map(fields)]]),
     seen: new Map(),
     pageLimit,
   }
