@@ -5,7 +5,7 @@ import { prepareFinish } from '../upkeep/finish.ts'
 import { boundingOptions, isVerbose, selectionOptions, selectionsOf } from './context.ts'
 import { fetchProgress } from './progress.ts'
 import { answering } from './spec.ts'
-import { askingWorld } from './world.ts'
+import { askingWorld, spareHeap } from './world.ts'
 import { type Spent, stopwatch } from '../stopwatch.ts'
 import { whole } from '../words/figures.ts'
 import { labelled } from '../words/table.ts'
@@ -25,6 +25,7 @@ export const fetchCommand = answering({
     'The first Ctrl-C finishes what is in flight and commits; the second stops at once. Either way the same\ncommand goes on later: stored points never change, an upstream difference is a violation (exit 4).',
   answer: async (input, { settings, catalogue }, deps) => {
     const { gaps: gapsOnly, maxRequests = null, providerMoved } = input.options
+    spareHeap()
     const verbose = isVerbose(input, deps)
     const progress = fetchProgress(deps, verbose)
     const { during, spent } = stopwatch(deps.elapsed)
