@@ -157,14 +157,8 @@ function connectionOf(parts: Parts): Connection {
   const { run, api, deps, listeners, log, spool, http } = parts
   const who: Who = { provider: null, sandbox: undefined }
   const reach = api.reach ?? newReach()
-  const common = {
-    http: { get: watched(parts) },
-    reach,
-    now: deps.now,
-    sleep: deps.wait,
-    random: deps.random,
-    during: deps.during,
-  }
+  const { now, wait: sleep, random, during } = deps
+  const common = { http: { get: watched(parts) }, reach, now, sleep, random, during }
   const whose = { run: run.id, api: api.name }
   const asker = createRowAsker(
     {

@@ -43,13 +43,14 @@ async function withFullBodies(work: (asking: Asking, asked: () => number) => Pro
   const settings = resolveSettings({ flags: {}, env: {}, cwd: folder })
   const nothing = (): void => undefined
   const asking = {
-    ...{
-      state: newAskingState(),
-      purpose: { name: 'fetch', budget: null },
-      tell: nothing,
-      tally: { answered: nothing },
-    },
-    ...{ connection, input: { catalogue, settings }, deps: { now: () => 0 }, engine: async () => undefined },
+    state: newAskingState(),
+    purpose: { name: 'fetch', budget: null },
+    tell: nothing,
+    tally: { answered: nothing },
+    connection,
+    input: { catalogue, settings },
+    deps: { now: () => 0 },
+    engine: async () => await Promise.resolve(),
   }
   try {
     await work(asking as unknown as Asking, () => asked)
