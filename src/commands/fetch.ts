@@ -4,7 +4,7 @@ import { boundingOptions, instantNow, isVerbose, selectionOptions, selectionsOf 
 import type { IngestEvent } from '../metrics/run.ts'
 import { prepareFinish } from '../upkeep/finish.ts'
 import { answering, type Deps } from './spec.ts'
-import { askingWorld } from './world.ts'
+import { askingWorld, spareHeap } from './world.ts'
 import { type Spent, stopwatch } from '../stopwatch.ts'
 import { whole, labelled, bytes, span } from '../words/figures.ts'
 import { describeSkew } from '../net/skew.ts'
@@ -22,6 +22,7 @@ export const fetchCommand = answering({
   answer: async (call) => {
     const { settings, catalogue, options } = call
     const { gaps: gapsOnly, maxRequests = null, providerMoved } = options
+    spareHeap()
     const verbose = isVerbose(call)
     const progress = fetchProgress(call, verbose)
     const { during, spent } = stopwatch(call.elapsed)

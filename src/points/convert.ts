@@ -91,7 +91,11 @@ async function writeFresh(
     parts.filter(([p]) => (added.get(p) ?? 0) >= (job.portion ?? portionRows) === is),
   ) as [typeof parts, typeof parts]
   const write = async (chosen: typeof parts, file: Pick<Written, 'out'> & Partial<Written>): Promise<void> => {
-    const source = `(FROM fresh WHERE part IN (${chosen.map(([p]) => p).join(', ')}))`
+    // Bodies stand in the order of their partitions: of one only a stretch is read.
+    const bodies = ordered.flatMap((one, i) => (one.p === chosen[0]?.[0] ? [i] : []))
+    const one = `body BETWEEN ${bodies[0]} AND ${bodies.at(-1)}`
+    const where = chosen.length === 1 ? one : `part IN (${chosen.map(([p]) => p).join(', ')})`
+    const source = chosen.length === parts.length ? 'fresh' : `(FROM fresh WHERE ${where})`
     const few = file.lead !== undefined || chosen.every(([p]) => (added.get(p) ?? 0) <= fewRows)
     await writePoints(session, job, ordered, { source, sorted, late, minusZero, few, ...file })
   }

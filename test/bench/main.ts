@@ -37,6 +37,7 @@ const topics: Readonly<Record<string, () => Promise<void>>> = {
   },
   convert: async () => tell(await (await import('./convert.ts')).benchConvert()),
   fetch: async () => tell(await (await import('./fetch.ts')).benchFetch()),
+  first: async () => await (await import('./first.ts')).benchFirst(tell),
   idle: async () => tell(await (await import('./idle.ts')).benchIdle()),
   topup: async () => await (await import('./topup.ts')).benchTopUp(tell),
   views: async () => await (await import('./views.ts')).benchViews(tell),
@@ -51,7 +52,7 @@ const topics: Readonly<Record<string, () => Promise<void>>> = {
 }
 
 /** What needs packages of others, or an earlier program: of a share only where it is named. */
-const elsewhere = ['topup', 'polars', 'peers']
+const elsewhere = ['first', 'topup', 'polars', 'peers']
 
 /** Runs the topics of the command line, all without any. */
 async function main(): Promise<void> {

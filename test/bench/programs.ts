@@ -30,7 +30,8 @@ export interface Took {
 export interface Wish {
   readonly paths: readonly string[]
   readonly assets: readonly string[]
-  readonly interval: '24h' | '10m'
+  /** One interval or several, by comma. */
+  readonly interval: string
   readonly since?: number
   readonly until: number
 }
@@ -70,8 +71,14 @@ export function download(
   { paths, assets, interval, until, ...wish }: Wish,
   concurrency: number,
 ): Took {
-  const query = (asset: string): string => `a=${asset}&s=${wish.since ?? since}&u=${until}&i=${interval}`
-  const urls = paths.flatMap((path) => assets.map((asset) => `${url}/v1/metrics/${path}?${query(asset)}`))
+  const urls = paths.flatMap((path) =>
+    assets.flatMap((asset) =>
+      interval.split(',').map((each) => {
+        const query = `a=${asset}&s=${wish.since ?? since}&u=${until}&i=${each}`
+        return `${url}/v1/metrics/${path}?${query}`
+      }),
+    ),
+  )
   return runScript(root, ['test/bench/bare.ts'], {}, JSON.stringify({ urls, concurrency }))
 }
 

@@ -1,13 +1,16 @@
-import { createServer, type IncomingMessage } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
 import { ceil, end, isInterval } from '../../src/time.ts'
 
 /*
  * A provider whose points are functions of path, asset and t, from 2023 to its clock; half of the paths tell when they
- * computed them; with the argument `objects` distributions are objects. A line of input sets the clock, in Unix seconds.
+ * computed them; with the argument `objects` distributions are objects, with `latency=300` each answer waits so many
+ * milliseconds. A line of input sets the clock, in Unix seconds.
  */
 
-const objects = process.argv[2] === 'objects'
+const objects = process.argv.includes('objects')
+const latency = Number(process.argv.find((word) => word.startsWith('latency='))?.slice(8) ?? 0)
 const start = Date.UTC(2023, 0, 1) / 1000
 let set: number | undefined
 const now = (): number => set ?? Date.now() / 1000
@@ -38,12 +41,15 @@ function pointsOf(path: string, asked: (name: string) => string, interval: Param
   return `[${points.join(',')}]`
 }
 
-const server = createServer((request, response) => {
+const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+  if (latency > 0) await setTimeout(latency)
   const body = bodyOf(request)
   response.setHeader('date', new Date(now() * 1000).toUTCString())
   if (body === undefined) response.writeHead(404).end()
   else response.writeHead(200, { 'content-type': 'application/json' }).end(body)
-})
+}
+
+const server = createServer((request, response) => void answer(request, response))
 
 process.stdin.on('data', (line: Buffer) => {
   set = Number(String(line).trim())

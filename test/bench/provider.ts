@@ -14,10 +14,10 @@ export interface Provider {
   setClock(now: number): Promise<void>
 }
 
-/** Runs the work against a provider, of which some metrics may be objects, and ends it. */
+/** Runs the work against a provider, of which some metrics may be objects, or which answers late, and ends it. */
 export async function withDailyProvider<T>(
   work: (provider: Provider) => Promise<T>,
-  ...kinds: 'objects'[]
+  ...kinds: ('objects' | `latency=${number}`)[]
 ): Promise<T> {
   const child = spawn(process.execPath, [join(root, 'test/bench/provider-process.ts'), ...kinds], {
     stdio: ['pipe', 'pipe', 'inherit'],

@@ -1,25 +1,14 @@
-import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { loadCatalogue } from '../../src/catalog/load.ts'
-import { figure, judged, type Measured, median, scaled } from './measured.ts'
-import {
-  cache,
-  download,
-  earlierProgram,
-  fetchWith,
-  type Program,
-  samePoints,
-  type Took,
-  type Wish,
-} from './programs.ts'
+import { judged, type Measured, median, scaled } from './measured.ts'
+import { download, earlierProgram, fetchWith, type Program, samePoints, type Took, type Wish } from './programs.ts'
 import { benchConfig, type Provider, root, since, withDailyProvider } from './provider.ts'
 
 /*
  * What comes every day: whole runs of `pitlake fetch`, start and views included, that bring one point to each of many
- * series, against the program before batches were converted in one pass; the first fetch against dlt and against the
- * plain download; long bodies. All ask the same provider on 127.0.0.1.
+ * series, against the program before batches were converted in one pass; long bodies. All ask the same provider on 127.0.0.1.
  */
 
 const day = 86_400
@@ -27,9 +16,7 @@ const day = 86_400
 const history = scaled(1050)
 const rounds = scaled(5)
 /** Seconds of whole runs, and parts of the time of the earlier program. */
-const bounds = { few: 2, share: 1 / 5, many: 5, tens: 1.5, cpu: 1.5, long: 1.5, memory: 1.1 }
-/** The first fetch is at least so many times as fast as dlt's. */
-const faster = 4
+const bounds = { few: 2, share: 1 / 5, many: 5, tens: 1.5, long: 1.5, memory: 1.1 }
 
 const all = [...loadCatalogue().endpoints.values()]
 /** What a provider can be asked without names of one's own. */
@@ -52,7 +39,7 @@ export async function benchTopUp(tell: (measured: readonly Measured[]) => void):
   try {
     await withDailyProvider(async (provider) => {
       const place = { provider, folder, config }
-      for (const part of [fewSeries, manySeries, tenMinutes, longBodies, firstFetch]) tell(await part(place))
+      for (const part of [fewSeries, manySeries, tenMinutes, longBodies]) tell(await part(place))
     })
   } finally {
     rmSync(folder, { recursive: true, force: true })
@@ -164,73 +151,4 @@ async function longBodies(place: Place): Promise<Measured[]> {
       bounds.memory,
     ),
   ]
-}
-
-/** The first fetch against the plain download, and against dlt with rows, as its documentation begins, and with Arrow tables. */
-function firstFetch({ provider, folder, config }: Place): Measured[] {
-  const wish = { ...few, until: until(history) }
-  const python = dltPython()
-  const dlt = (n: number, as: 'rows' | 'arrow'): Took | undefined =>
-    python === undefined ? undefined : loadWithDlt(python, provider, join(folder, `${as}-${n}`), as)
-  const times = [0, 1, 2].map((n) => ({
-    ours: fetchWith({ folder: root, lake: join(folder, `first-${n}`) }, provider, config, wish),
-    one: download(provider, wish, 1),
-    eight: download(provider, wish, 8),
-    rows: dlt(n, 'rows'),
-    arrow: dlt(n, 'arrow'),
-  }))
-  const ours = times.map((time) => time.ours)
-  const walls = (runs: readonly (Took | undefined)[]): number[] => runs.flatMap((run) => run?.wall ?? [])
-  figure(`first fetch of ${fewCount} windows`, {
-    pitlake: walls(ours),
-    'dlt, rows': walls(times.map(({ rows }) => rows)),
-    'dlt, Arrow, without checks': walls(times.map(({ arrow }) => arrow)),
-    'plain download': walls(times.map(({ eight }) => eight)),
-  })
-  const cpu = median(times.map((time) => time.ours.cpu - time.eight.cpu))
-  const floor = `plain download one by one ${timeOf(times.map(({ one }) => one))}, eight at once ${timeOf(times.map(({ eight }) => eight))}`
-  const whole = `first fetch of ${fewCount} windows, ${fewCount * history} points: ${timeOf(ours)}; ${floor}`
-  const lines = [judged(`${whole}; processor beside the download ${cpu.toFixed(2)} s`, cpu, bounds.cpu, ' s')]
-  if (python === undefined) return [...lines, { line: 'dlt cannot be had here', within: true }]
-  const against = (as: 'rows' | 'arrow', name: string): { line: string; ratio: number } => {
-    const theirs = times.flatMap((time) => time[as] ?? [])
-    const parts = (what: 'wall' | 'cpu'): number => median(theirs.map((run, n) => run[what] / (ours[n]?.[what] ?? 0)))
-    const [ratio, work] = [parts('wall'), parts('cpu')]
-    const line = `${name}: ${timeOf(theirs)}, ours ${ratio.toFixed(2)} times as fast, with ${(1 / work).toFixed(2)} of the work`
-    return { line, ratio }
-  }
-  const rows = against('rows', 'dlt for the same')
-  const within = rows.ratio >= faster
-  return [
-    ...lines,
-    { line: `${rows.line} (${within ? 'within' : 'BELOW'} ${faster})`, within },
-    { line: against('arrow', 'dlt given Arrow tables, without checks, dates or views').line, within: true },
-  ]
-}
-
-/** Python with dlt from its registry, in a folder of its own; undefined where either cannot be had. */
-function dltPython(): string | undefined {
-  const venv = join(cache, 'dlt')
-  const python = join(venv, 'bin', 'python')
-  const has = (): boolean => spawnSync(python, ['-c', 'import dlt, pyarrow']).status === 0
-  if (!existsSync(python) && spawnSync('python3', ['-m', 'venv', venv]).status !== 0) return undefined
-  if (!has()) spawnSync(python, ['-m', 'pip', 'install', '--quiet', 'dlt[parquet]==1.31.0'], { stdio: 'inherit' })
-  return has() ? python : undefined
-}
-
-/** What dlt takes for the same days, and the same number of rows. */
-function loadWithDlt(python: string, { url }: Provider, folder: string, as: 'rows' | 'arrow'): Took {
-  const { paths, assets } = few
-  const rows = fewCount * history
-  const asked = JSON.stringify({ url, paths, assets, since, until: until(history), folder, as, rows })
-  const start = performance.now()
-  const done = spawnSync(python, [join(root, 'test/python/topup_dlt.py')], {
-    input: asked,
-    encoding: 'utf8',
-    env: { ...process.env, RUNTIME__LOG_LEVEL: 'ERROR', RUNTIME__DLTHUB_TELEMETRY: 'false' },
-  })
-  const wall = (performance.now() - start) / 1000
-  if (done.status !== 0) throw new Error(done.stderr)
-  const own = JSON.parse(done.stdout.trimEnd().split('\n').at(-1) ?? '') as Pick<Took, 'cpu' | 'megabytes'>
-  return { wall, stdout: '', ...own }
 }

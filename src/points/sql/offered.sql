@@ -3,7 +3,7 @@
 --   when on it is knowable by the rule), floor (before which it never is), rule_basis, trusted, keep (inside the
 --   asked window and finished); what was unfinished when the answer was made contradicts nothing.
 -- law: L2, and nothing is kept before its interval's end or a stated instant.
-CREATE TEMP TABLE offered AS
+CREATE TEMP {{kind}} offered AS
 SELECT {{distinct}} * EXCLUDE (since, until, horizon) REPLACE (compared AND floor <= horizon AS compared),
   (since IS NULL OR t >= since) AND (until IS NULL OR t < until) AND floor <= horizon AS keep
 FROM (

@@ -10,19 +10,20 @@ import pyarrow as pa
 from dlt.sources.helpers import requests
 
 asked = json.load(sys.stdin)
-windows = [(path, asset) for path in asked["paths"] for asset in asked["assets"]]
+windows = [(path, asset, interval) for path in asked["paths"] for asset in asked["assets"] for interval in asked["intervals"]]
 
 
 def bring(window):
-    path, asset = window
-    query = {"a": asset, "i": "24h", "s": asked["since"], "u": asked["until"]}
+    path, asset, interval = window
+    query = {"a": asset, "i": interval, "s": asked["since"], "u": asked["until"]}
     points = requests.get(f"{asked['url']}/v1/metrics/{path}", params=query, timeout=60).json()
     if asked["as"] == "rows":
-        return [{"metric": path, "asset": asset, **point} for point in points]
+        return [{"metric": path, "asset": asset, "interval": interval, **point} for point in points]
     return pa.table(
         {
             "metric": [path] * len(points),
             "asset": [asset] * len(points),
+            "interval": [interval] * len(points),
             "t": [point["t"] for point in points],
             "v": [point["v"] for point in points],
             "computed_at": pa.array([point.get("computed_at") for point in points], pa.int64()),
@@ -30,14 +31,14 @@ def bring(window):
     )
 
 
-@dlt.resource(name="points", write_disposition="append", primary_key=("metric", "asset", "t"))
+@dlt.resource(name="points", write_disposition="append", primary_key=("metric", "asset", "interval", "t"))
 def points(t=dlt.sources.incremental("t", initial_value=asked["since"])):
     with ThreadPoolExecutor(8) as pool:
         yield from pool.map(bring, windows)
 
 
 pipeline = dlt.pipeline(
-    "topup",
+    "first",
     pipelines_dir=f"{asked['folder']}/state",
     destination=dlt.destinations.filesystem(f"file://{asked['folder']}/data"),
     dataset_name="lake",

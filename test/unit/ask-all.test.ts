@@ -1,0 +1,94 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { expand } from '../../src/catalog/series.ts'
+import { askAll, batchBytes } from '../../src/metrics/ask-all.ts'
+import type { Asking } from '../../src/metrics/asking.ts'
+import type { Ask } from '../../src/metrics/plan.ts'
+import { newAskingState } from '../../src/metrics/tally.ts'
+import { resolveSettings } from '../../src/config/settings.ts'
+import { catalogue } from '../helpers/sandbox-client.ts'
+
+const since = Date.UTC(2024, 0, 1) / 1000
+const window = { since, until: since + 864_000 }
+const asks: Ask[] = expand(catalogue, [{ assets: ['BTC'], paths: ['*'] }])
+  .slice(0, 10)
+  .map(({ series, endpoint }) => ({
+    series,
+    endpoint,
+    interval: '24h',
+    window,
+    settles: window,
+    points: 10,
+    credits: 1,
+  }))
+
+/** A run whose bodies each fill a batch, and how many of them were asked for. */
+async function withFullBodies(work: (asking: Asking, asked: () => number) => Promise<void>): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'pitlake-ask-all-'))
+  const file = join(folder, 'body.json')
+  writeFileSync(file, '[]')
+  let asked = 0
+  const connection = {
+    base: 'http://127.0.0.1',
+    spool: { file: () => file },
+    ask: async () => {
+      asked++
+      await setTimeout(1)
+      return { outcome: { kind: 'body', status: 200, file, bytes: batchBytes, date: null }, row: { id: `r${asked}` } }
+    },
+  }
+  const settings = resolveSettings({ flags: {}, env: {}, cwd: folder })
+  const nothing = (): void => undefined
+  const asking = {
+    state: newAskingState(),
+    purpose: { name: 'fetch', budget: null },
+    tell: nothing,
+    tally: { answered: nothing },
+    connection,
+    input: { catalogue, settings },
+    deps: { now: () => 0 },
+    engine: async () => await Promise.resolve(),
+  }
+  try {
+    await work(asking as unknown as Asking, () => asked)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+test('L5: others are asked while a batch is committed, which are committed one after the other', async () => {
+  await withFullBodies(async (asking, asked) => {
+    const committed: number[] = []
+    let release = (): void => undefined
+    const held = new Promise<void>((resolve) => (release = resolve))
+    let [at, most] = [0, 0]
+    const commitNow = async (batch: readonly unknown[]): Promise<readonly never[]> => {
+      most = Math.max(most, ++at)
+      await held
+      committed.push(batch.length)
+      at--
+      return []
+    }
+    const done = askAll(asking, asks, { concurrency: 2, commitNow, onSettled: () => undefined })
+    await setTimeout(100)
+    // The first batch is being committed, two more wait, and with them both who ask.
+    expect([asked(), committed]).toEqual([3, []])
+    release()
+    await done
+    expect([asked(), most]).toEqual([10, 1])
+    expect(committed.reduce((sum, size) => sum + size, 0)).toBe(10)
+  })
+})
+
+test('L5: nothing more is asked once a batch could not be committed', async () => {
+  await withFullBodies(async (asking, asked) => {
+    const full = new Error('the disk is full')
+    const commitNow = async (): Promise<never> => await Promise.reject(full)
+    const done = askAll(asking, asks, { concurrency: 2, commitNow, onSettled: () => undefined })
+    await expect(done).rejects.toBe(full)
+    expect(asked()).toBeLessThanOrEqual(3)
+  })
+})

@@ -1,0 +1,65 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { convert } from '../../src/points/convert.ts'
+import type { Body, ConvertPart } from '../../src/points/conversion.ts'
+import { quote } from '../../src/store/engine.ts'
+import { Converting, lag600, micros, series } from '../helpers/converting.ts'
+
+const hour = 3600
+const start = Date.UTC(2020, 0, 1) / 1000
+const count = 6_000
+
+let made: Converting
+beforeAll(async () => {
+  made = await Converting.open()
+})
+afterAll(() => made.close())
+
+/** Hours from the start on, asked for in two windows that lie apart, in any order of the points. */
+async function bodiesOf(asset: string, turned: (points: string[]) => string[]): Promise<Body[]> {
+  const half = (from: number): Promise<Body> => {
+    const points = Array.from({ length: count / 2 }, (_, i) => `{"t":${start + (from + i) * hour},"v":${from + i}}`)
+    const window = { since: start + from * hour, until: start + (from + count / 2) * hour }
+    return made.body(`[${turned(points).join(',')}]`, { ...window, series: series(asset, { interval: '1h' }) })
+  }
+  return [await half(count / 2), await half(0)]
+}
+
+test.each([
+  ['as they rise', (points: string[]) => points],
+  ['as they fall', (points: string[]) => points.toReversed()],
+  ['in two heaps', (points: string[]) => [...points.slice(1000), ...points.slice(0, 1000)]],
+  ['one of them twice', (points: string[]) => [...points, points[7] ?? '']],
+])('L4: many points, %s, stand in the order of series and t, each once', async (_name, turned) => {
+  const assets = Array.from({ length: 12 }, (_, n) => `A${String(n).padStart(2, '0')}`)
+  const bodies = (await Promise.all(assets.toReversed().map((asset) => bodiesOf(asset, turned)))).flat()
+  const halves = [bodies.slice(0, 12), bodies.slice(12)]
+  const parts = halves.map(
+    (own, n): ConvertPart => ({
+      metric: `m${n}`,
+      interval: '1h',
+      rules: [lag600],
+      overlap: 'exact',
+      bodies: own,
+      existing: [],
+      out: join(made.folder, `order-${Math.random()}.parquet`),
+    }),
+  )
+  const frame = { timestamp: 'interval_start', observedAt: BigInt(micros('2030-01-01')), metadata: {} } as const
+  const recent = { existing: [], out: join(made.folder, `order-${Math.random()}.parquet`) }
+  for (const portion of [1, Number.POSITIVE_INFINITY]) {
+    const { files, recent: together } = await convert(made.engine, { parts, recent, portion, ...frame })
+    const written = portion === 1 ? parts.map(({ out }) => out) : [recent.out]
+    expect([...files.flatMap((file) => file?.rows ?? []), ...(together ? [together.rows] : [])]).toEqual(
+      portion === 1 ? [6 * count, 6 * count] : [12 * count],
+    )
+    const rows = await made.engine.rows(
+      `SELECT count(*) AS points, count(DISTINCT (asset, t)) AS moments, count(*) FILTER (WHERE v <> (epoch(t) - ${start}) / ${hour}) AS wrong,
+         count(*) FILTER (WHERE (asset, t) <= before) AS back
+       FROM (SELECT *, lag((asset, t)) OVER (ORDER BY file, file_row_number) AS before
+         FROM (SELECT file_index AS file, * FROM read_parquet([${written.map(quote).join(', ')}], file_row_number = true, hive_partitioning = false)))`,
+    )
+    // The second partition begins anew.
+    expect(rows).toEqual([{ points: 72_000n, moments: 72_000n, wrong: 0n, back: 1n }])
+  }
+})
