@@ -7,10 +7,11 @@ import { Desk, type DeskMeans } from '../door/desk.ts'
 import { Pages } from '../door/pages.ts'
 import { type PathAnswer, pathsOf } from '../door/paths.ts'
 import { toldRefusal } from '../door/refusal.ts'
+import { keepMemory } from '../store/memory.ts'
 import { type Tool, toolsOf } from '../door/tools.ts'
 import { explained } from './explained.ts'
 import { leave } from './leave.ts'
-import { watchMemory } from './query.ts'
+import { memoryBound, watchMemory } from './memory.ts'
 
 /*
  * The process that makes the answers of `serve` and `mcp`. Whoever started it says first what it answers from, then asks,
@@ -20,8 +21,6 @@ import { watchMemory } from './query.ts'
 /** What a process of answers is begun with. */
 export interface Beginning {
   readonly means: DeskMeans
-  /** Bytes that the process may hold. */
-  readonly bound: number
 }
 
 /** What is asked of it: a path, or a tool. */
@@ -48,7 +47,8 @@ const draw = randomUUID
 const sleep = async (ms: number, signal?: AbortSignal): Promise<void> =>
   await setTimeout(ms, undefined, signal ? { signal } : {}).catch(() => undefined)
 
-async function begin({ means, bound }: Beginning): Promise<void> {
+async function begin({ means }: Beginning): Promise<void> {
+  keepMemory(means.memory, '--memory')
   const askers = new Map<number, AbortController>()
   const begun = (gone: AbortSignal): void => {
     for (const [id, { signal }] of askers) if (signal === gone) tell({ id, begun: true })
@@ -85,7 +85,7 @@ async function begin({ means, bound }: Beginning): Promise<void> {
     }
   }
   process.on('message', (told: AnswererCall<DoorQuestion>) => void heard(told))
-  watchMemory(bound, () => tell({ full: true }))
+  watchMemory(memoryBound(means.memory), () => tell({ full: true }))
   const heads: readonly ToolHead[] = toolsWith({}).map(({ name, about, input }) => ({ name, about, input }))
   tell({ ready: heads })
   // Whoever is killed leaves no compiled code for the next one at its end.

@@ -127,7 +127,7 @@ function lakeOf(before: readonly string[]): Input {
   const value = (name: string): string | undefined =>
     before.find((_, n) => before[n - 1] === name) ??
     before.find((one) => one.startsWith(`${name}=`))?.slice(name.length + 1)
-  return { args: [], options: { config: value('--config'), data: value('--data'), verbose: false } }
+  return { args: [], options: { config: value('--config'), data: value('--data'), memory: undefined, verbose: false } }
 }
 
 /** What a value may become; of a list its last part. */

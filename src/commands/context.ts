@@ -6,7 +6,9 @@ import { applySettings, resolveSettings, type Settings } from '../config/setting
 import { refuseSlips } from '../metrics/assets.ts'
 import { heldSelections } from '../metrics/prepare.ts'
 import { kinds } from '../kinds.ts'
+import { keepMemory } from '../store/memory.ts'
 import { formatInstant, intervals } from '../time.ts'
+import { ownMemory } from './memory.ts'
 import type { CommandContext, Deps, Input, OptionValues } from './spec.ts'
 
 /** The flags that select series; the same for `plan` and `fetch`. */
@@ -32,10 +34,13 @@ export const boundingOptions = {
 
 type Selecting = OptionValues<typeof selectionOptions>
 
-/** What flags, environment and config file say together. */
+/** What flags, environment and config file say together; from here on the process keeps to the memory that they name. */
 export function settingsOf(input: Input, { env, cwd }: Pick<Deps, 'env' | 'cwd'>): Settings {
-  const flags = { config: input.options.config, data: input.options.data }
-  return resolveSettings({ flags, env, cwd })
+  const settings = resolveSettings({ flags: input.options, env, cwd })
+  const { memoryBytes, where } = settings
+  const named = input.options.memory === undefined ? where(['memory']) : '--memory'
+  keepMemory(memoryBytes ?? ownMemory(), named)
+  return settings
 }
 
 /** Whether to say more. */

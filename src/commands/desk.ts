@@ -9,13 +9,13 @@ import { Answerer, type Said, type Start } from '../door/answerer.ts'
 import type { SentFile, Shown } from '../door/listen.ts'
 import { toldRefusal } from '../door/refusal.ts'
 import type { Tool } from '../door/tools.ts'
-import { kinds } from '../kinds.ts'
+import { kinds, mega } from '../kinds.ts'
 import { realDisk } from '../store/disk.ts'
+import { keptMemory, requireMemory } from '../store/memory.ts'
 import { formatDuration } from '../time.ts'
 import type { Beginning, DoorQuestion, MadeAnswer } from './answering.ts'
 import { keylessOf } from './hooks.ts'
 import { beforeLeaving } from './leave.ts'
-import { memoryBound } from './query.ts'
 import type { Deps, Input } from './spec.ts'
 
 /** The options of every command that answers many questions. */
@@ -26,7 +26,6 @@ export const deskOptions = (timeout: string) =>
       about: 'cancel an answer that takes longer: 90s, 10m',
       default: timeout,
     },
-    '--memory SIZE': { about: 'memory of DuckDB, for all answers together', default: '2GB' },
     '--spill SIZE': {
       kind: kinds.size,
       about: 'what DuckDB may put on the disk beside it, for all answers together',
@@ -48,20 +47,24 @@ interface AnswersInput {
   readonly settings: Pick<Settings, 'data' | 'secrets'>
   /** A folder for answers on their way. */
   readonly scratch: string
-  /** Bytes that the command needs beside the answers' own. */
-  readonly beside: number
 }
+
+/** What the process that takes the questions holds. */
+const asker = 128 * mega
+/** With less neither it nor the process that answers has room to work. */
+const leastOfBoth = 512 * mega
 
 /** Has a process of its own answer from the lake; whether that can be opened is known once it is ready. */
 export function openAnswers(
   { options }: Input<ReturnType<typeof deskOptions>>,
   deps: Deps,
-  { settings, scratch, beside }: AnswersInput,
+  { settings, scratch }: AnswersInput,
 ): Answers {
-  const { timeout: seconds, memory, spill, threads, ledger } = options
+  const { timeout: seconds, spill, threads, ledger } = options
+  requireMemory(leastOfBoth, keptMemory(), 'the memory of whoever answers')
+  const memory = keptMemory() - asker
   const means = { folder: settings.data, memory, spill, threads, ledgerNow: ledger === 'now' }
-  const bound = memoryBound(memory) + beside
-  const start = startingAnswers({ means, bound, scratch, env: keylessOf(deps.env, settings.secrets) })
+  const start = startingAnswers({ means, scratch, env: keylessOf(deps.env, settings.secrets) })
   const note = (words: string): void => deps.stderr(`note: ${words}\n`)
   return new Answerer({ seconds, told: formatDuration(seconds) }, { start, sleep: deps.sleep, note })
 }
@@ -82,7 +85,7 @@ interface Starting extends Beginning {
 }
 
 /** Starts processes that answer from a lake. They have no terminal, and what they have to say beside goes to stderr. */
-function startingAnswers({ means, bound, scratch, env }: Starting): Start<DoorQuestion, DoorAnswer> {
+function startingAnswers({ means, scratch, env }: Starting): Start<DoorQuestion, DoorAnswer> {
   return (heard, ended) => {
     const home = join(scratch, randomUUID())
     mkdirSync(home, { mode: 0o700 })
@@ -110,7 +113,7 @@ function startingAnswers({ means, bound, scratch, env }: Starting): Start<DoorQu
       if (child.pid === undefined) end(message)
     })
     const send = (message: object): void => void child.send(message, () => undefined)
-    send({ means, bound } satisfies Beginning)
+    send({ means } satisfies Beginning)
     return { send, kill }
   }
 }

@@ -2,6 +2,7 @@ import { exitCode, LakeError } from '../errors.ts'
 import { damageBehind } from '../query/changed.ts'
 import { NotWhereNamed } from '../query/refusal.ts'
 import { diskError } from '../store/disk.ts'
+import { tooLarge } from '../store/memory.ts'
 
 /**
  * What was thrown where nobody foresaw it, as what it comes from: a file of the lake that is damaged or gone, or a disk
@@ -14,6 +15,8 @@ export async function explained(thrown: unknown, command: string, data: string):
   if (!unforeseen && !(error instanceof NotWhereNamed)) return error
   const damage = await damageBehind(data, error)
   if (damage !== null || !unforeseen) return damage ?? error
+  const large = tooLarge(error, `pitlake ${command}`)
+  if (large) return large
   const told = diskError(error, `pitlake ${command}`)
   return told instanceof LakeError && told.kind === 'incomplete' ? told : error
 }

@@ -29,7 +29,7 @@ export const mcpCommand = talking({
     const context = await readContext(input, deps)
     const { settings } = context
     await withScratch(async (scratch) => {
-      await using answers = openAnswers(input, deps, { settings, scratch, beside: 0 })
+      await using answers = openAnswers(input, deps, { settings, scratch })
       const heads = (await answers.ready()) as readonly ToolHead[]
       if (deps.signal.aborted) return
       const close = await serveMcp({

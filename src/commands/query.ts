@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdirSync, rmSync } from 'node:fs'
-import { tmpdir, totalmem } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { usage } from '../errors.ts'
 import { type OutFile, outFile } from '../store/output.ts'
@@ -11,9 +11,12 @@ import { endings, formatOf, formats, type Sink, type WriteOptions } from '../que
 import { formatDuration } from '../time.ts'
 import { visibleLines } from '../visible.ts'
 import { kinds } from '../kinds.ts'
+import { keptMemory } from '../store/memory.ts'
 import { settingsOf } from './context.ts'
 import { knowledgeFlags, knowledgeOf, type setOption } from './flags.ts'
 import { beforeLeaving, leave } from './leave.ts'
+import { spareHeap } from './world.ts'
+import { look, memoryBound, watchMemory } from './memory.ts'
 import type { Deps, Input } from './spec.ts'
 
 /** The options of every command that runs SQL on a lake. */
@@ -34,7 +37,6 @@ export const queryOptions = {
   '--width N': 'places on a line of a table (default: the terminal, else 80)',
   '--timeout TIME': { kind: kinds.span('90s or 10m', true), about: 'cancel the query after 90s, 10m …' },
   '--threads N': 'threads of DuckDB (default: all cores)',
-  '--memory SIZE': 'memory of DuckDB: 2GB (default: its own)',
 }
 
 /** A call of such a command. */
@@ -47,8 +49,7 @@ export function dataFolder(input: Input, deps: Deps): string {
 
 /** The state of knowledge and the means that the options ask for. */
 export function sessionOptions(input: Querying): SessionOptions {
-  const { threads, memory: memoryLimit } = input.options
-  return { ...knowledgeOf(input), set: variablesOf(input), threads, memoryLimit }
+  return { ...knowledgeOf(input), set: variablesOf(input), threads: input.options.threads }
 }
 
 /** The session variables that `--set` names. */
@@ -140,11 +141,12 @@ export async function withLimit<T>(
   folder: string,
   work: (run: RunDeps) => Promise<T>,
 ): Promise<T> {
-  const { timeout: seconds, memory } = input.options
+  const { timeout: seconds } = input.options
   const told = seconds === undefined ? '' : formatDuration(seconds)
   const means = { seconds, told, next: 'raise --timeout', signal: deps.signal, sleep: deps.sleep }
+  spareHeap()
   return await limited(means, async (signal) => {
-    const unwatch = watch(deps, memoryBound(memory), signal)
+    const unwatch = watch(deps, memoryBound(keptMemory()), signal)
     try {
       return await work({ folder, signal, sleep: deps.sleep })
     } finally {
@@ -153,18 +155,8 @@ export async function withLimit<T>(
   })
 }
 
-/** Milliseconds between two looks, and those that a cancelled query has to end. */
-const look = 100
+/** Milliseconds that a cancelled query has to end. */
 const grace = 2000
-/** What the program itself and one large value may need beside what DuckDB counts. */
-const slack = 512 * 2 ** 20
-
-/** Bytes that the process may hold: what `--memory` says and some more, else nearly all that the machine has. */
-export function memoryBound(text: string | undefined): number {
-  const [, figure, unit = ''] = /^\s*(\d+(?:\.\d+)?)\s*([kmgt])i?b?\s*$/i.exec(text ?? '') ?? []
-  if (figure !== undefined) return Number(figure) * 1024 ** ('kmgt'.indexOf(unit.toLowerCase()) + 1) + slack
-  return 0.95 * (process.constrainedMemory() || totalmem())
-}
 
 /** DuckDB hears a cancel and counts memory between chunks only: a single call that does neither ends with the process. */
 function watch(deps: Deps, bound: number, cancelled: AbortSignal): () => void {
@@ -180,13 +172,4 @@ function watch(deps: Deps, bound: number, cancelled: AbortSignal): () => void {
       if (cancelled.aborted && (waited += look) > grace) end('the query was cancelled and did not end by itself')
     },
   )
-}
-
-/** Looks again and again whether the process holds more memory than it may; gives how to stop that. */
-export function watchMemory(bound: number, tooMuch: () => void, alsoLook = (): void => undefined): () => void {
-  const timer = setInterval(() => {
-    if (process.memoryUsage.rss() >= bound) tooMuch()
-    alsoLook()
-  }, look)
-  return () => clearInterval(timer)
 }

@@ -1,5 +1,5 @@
 import { listen, listenAt, type Shows } from '../door/listen.ts'
-import { pathNames, posts, writerMemory } from '../door/paths.ts'
+import { pathNames, posts } from '../door/paths.ts'
 import { refusedOverHttp } from '../door/refusal.ts'
 import { usage } from '../errors.ts'
 import { readContext } from './context.ts'
@@ -35,8 +35,7 @@ export const serveCommand = talking({
     const { settings, catalogue } = await readContext(input, deps)
     const at = listenAt(address, settings)
     await withScratch(async (scratch) => {
-      const beside = writers * writerMemory.bytes
-      await using answers = openAnswers(input, deps, { settings, scratch, beside })
+      await using answers = openAnswers(input, deps, { settings, scratch })
       await answers.ready()
       const { '/healthz': healthz } = showsOf({ settings, catalogue, creditsPerDay: null }, deps)
       const asking = Object.fromEntries(pathNames.map((path) => [path, showing(path, answers)]))
@@ -50,8 +49,6 @@ export const serveCommand = talking({
 
 /** So many readers are let in; most of them wait. */
 const readers = 512
-/** So many answers are made at once, each of which may write Parquet. */
-const writers = 3
 
 /** Has what is asked at a path answered, or refused in words. */
 function showing(path: string, answers: Answers): Shows[string] {

@@ -1,7 +1,7 @@
 import type { ExitCode, LakeError } from '../errors.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import type { Settings } from '../config/settings.ts'
-import type { Kind, NamedKinds } from '../kinds.ts'
+import { type Kind, kinds, type NamedKinds } from '../kinds.ts'
 
 /** A positional argument of a command. */
 export interface ArgSpec {
@@ -148,6 +148,7 @@ export function talking<const Table extends OptionTable>(spec: TalkingSpec<Table
 export const commonOptions = {
   '--config FILE': 'config file (default: pitlake.yaml if it is there)',
   '--data DIR': 'folder of the lake (default: data)',
+  '--memory SIZE': { kind: kinds.size, about: "what the process may hold: 2GB (default: a quarter of the machine's)" },
   '-v, --verbose': 'say more, on stderr',
 } as const
 

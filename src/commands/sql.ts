@@ -4,9 +4,10 @@ import { text as readAll } from 'node:stream/consumers'
 import { usage } from '../errors.ts'
 import type { OutFile } from '../store/output.ts'
 import { openQuery } from '../query/lake.ts'
+import { engineMemory } from '../store/memory.ts'
 import { type Note, noteTexts } from '../query/note.ts'
 import { type AskedQuestion, judgeQuestion } from '../query/question.ts'
-import { type ResultWriting, sendFile, type WrittenResult, writeFile, writeTo } from '../query/write.ts'
+import { formatFacts, type ResultWriting, sendFile, type WrittenResult, writeFile, writeTo } from '../query/write.ts'
 import {
   type Querying,
   dataFolder,
@@ -70,7 +71,10 @@ export async function writeAnswer(input: Querying, deps: Deps, folder: string, a
     withLimit(input, deps, folder, async (run) => {
       const target = targetOf(output, folder, scratch)
       if (target !== undefined) beforeLeaving(target.discard)
-      using engine = await openQuery(folder, { ...sessionOptions(input), query: 'sql' in asked ? asked.sql : '' })
+      // Text is written as it comes; what becomes Parquet or Arrow is held beside the session.
+      const memoryLimit = engineMemory(formatFacts[output.format].text ? 1 : 1 / 2)
+      const query = 'sql' in asked ? asked.sql : ''
+      using engine = await openQuery(folder, { ...sessionOptions(input), memoryLimit, query })
       const { ready, by, notes, doubts } = await judgeQuestion(asked, engine, run)
       tell(notes)
       const written = await put({ engine, ready, options: { ...output, by }, deps: run }, output.out, target, deps)

@@ -11,6 +11,7 @@ import { type Selection, seriesId } from '../catalog/series.ts'
 import { type Config, type Override, parseConfig } from './config.ts'
 import { LakeError, unreadable, usage } from '../errors.ts'
 import { checkLate, healthOf, refuseUnmatched } from './health.ts'
+import { sizeText } from '../kinds.ts'
 import { shortestKey } from '../secrets/secrets.ts'
 import { hint } from '../suggestion.ts'
 import { type Interval, intervals } from '../time.ts'
@@ -38,7 +39,11 @@ interface ApiSettings {
 export type Settings = Readonly<ReturnType<typeof resolveSettings>>
 
 interface Sources {
-  readonly flags: { readonly config?: string | undefined; readonly data?: string | undefined }
+  readonly flags: {
+    readonly config?: string | undefined
+    readonly data?: string | undefined
+    readonly memory?: number | undefined
+  }
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
 }
@@ -73,6 +78,11 @@ function namesOf({
   }
 }
 
+/** A size as one says it, if it was said. */
+function named(origin: Origin, bytes: number | undefined): (readonly [Origin, string])[] {
+  return bytes === undefined ? [] : [[origin, sizeText(bytes)]]
+}
+
 /** Resolves flag > environment > file > default; every mistake is a LakeError of kind usage. */
 export function resolveSettings({ flags, env, cwd }: Sources) {
   const file = readConfig(flags.config, cwd)
@@ -94,6 +104,7 @@ export function resolveSettings({ flags, env, cwd }: Sources) {
     ['file', config.data && resolve(base, config.data)],
     ['default', 'data'],
   ])
+  choose('memory', [...named('flag', flags.memory), ...named('file', config.memory)])
   const where = (path: readonly string[]) => `${file ? `${file.yaml.where(path)}: ` : ''}${path.join('.')}`
   const api = (name: 'metrics' | 'registry'): ApiSettings => {
     const variable = `PITLAKE_${name.toUpperCase()}`
@@ -123,7 +134,7 @@ export function resolveSettings({ flags, env, cwd }: Sources) {
       keys: config.registry?.keys ?? {},
       fields: config.registry?.fields ?? {},
     },
-    /** Whether the daily run takes away superseded files. */
+    memoryBytes: flags.memory ?? config.memory ?? null,
     daily: { vacuum: config.daily?.vacuum ?? false },
     ...healthOf(config, file?.path ?? resolve(cwd, 'pitlake.yaml')),
     /** What whoever reads over HTTP has to know; null: only this machine may. */

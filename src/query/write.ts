@@ -191,7 +191,7 @@ async function toParquet({ engine, ready, options }: ResultWriting, { path }: Ou
   )
   const { memory = '', threads = 1n } = means ?? {}
   const memoryLimit = options.memory ?? memory
-  using writer = await Engine.open(':memory:', { memoryLimit, threads: Number(threads), privateSpill: true })
+  using writer = await Engine.open(':memory:', { memoryLimit, threads: Number(threads) })
   const rows = await carry(engine, sql, writer, 'answer')
   await writer.run(`COPY answer TO ${quote(path)} (${parquetForms[form]})`)
   const { empty } = await extentOf(writer, 'answer', options.by)

@@ -20,19 +20,18 @@ import {
 } from '@duckdb/node-api'
 import { LakeError } from '../errors.ts'
 import { bindAll, type Parameter, type Parameters } from './sql.ts'
-import { makeSpill, removeSpill } from './files.ts'
+import { makeSpill, removeSpill, spillRoom } from './files.ts'
+import { engineMemory } from './memory.ts'
 
 /** How an engine is opened; what is left out is DuckDB's own default. */
 interface EngineOptions {
   readonly threads?: number
-  /** As DuckDB spells it: `512MB`. */
-  readonly memoryLimit?: string
-  /** Where it may spill what does not fit into memory. */
+  /** As DuckDB spells it: `512MB`; else all that the process may give its engines. */
+  readonly memoryLimit?: string | undefined
+  /** Where it may spill what does not fit into memory; else a folder of its own that nobody else may enter, gone when it is closed. */
   readonly tempDirectory?: string
-  /** How much it may spill, as DuckDB spells it; else what the disk has. */
-  readonly spillLimit?: string
-  /** Whether it spills into a folder of its own that nobody else may enter, gone when it is closed. */
-  readonly privateSpill?: boolean
+  /** How many bytes it may spill; else a part of what the disk has. */
+  readonly spillLimit?: number | undefined
   readonly readOnly?: boolean
   /** Whether memory goes back to the system as soon as a task is done: for jobs that run long beside others. */
   readonly lean?: boolean
@@ -87,7 +86,11 @@ export interface Prepared {
 }
 
 /** By default 128 MB: what was freed below that stays with the process. Below 32 MB giving back costs speed. */
-const leanSettings = { allocator_flush_threshold: '32MB', allocator_bulk_deallocation_flush_threshold: '32MB' }
+const leanSettings = {
+  allocator_flush_threshold: '32MB',
+  allocator_bulk_deallocation_flush_threshold: '32MB',
+  allocator_background_threads: 'true',
+}
 
 /** Footers stay parsed, and a file that was read once is not looked at again: half of what opening it costs. */
 const keepSql = `SET GLOBAL parquet_metadata_cache = true; SET GLOBAL validate_external_file_cache = 'NO_VALIDATION'`
@@ -122,12 +125,12 @@ export class Engine {
       allow_community_extensions: 'false',
     }
     if (options.threads !== undefined) settings['threads'] = String(options.threads)
-    if (options.memoryLimit !== undefined) settings['memory_limit'] = options.memoryLimit
-    if (options.tempDirectory !== undefined) settings['temp_directory'] = options.tempDirectory
     if (options.readOnly === true) settings['access_mode'] = 'READ_ONLY'
     if (options.lean === true) Object.assign(settings, leanSettings)
-    const spill = options.privateSpill === true ? makeSpill() : undefined
-    if (spill !== undefined) settings['temp_directory'] = join(spill, randomUUID())
+    settings['memory_limit'] = options.memoryLimit ?? engineMemory()
+    const spill = options.tempDirectory === undefined ? makeSpill() : undefined
+    const place = options.tempDirectory ?? join(spill ?? '', randomUUID())
+    settings['temp_directory'] = place
     let instance: DuckDBInstance | undefined
     try {
       instance = await DuckDBInstance.create(path, settings)
@@ -135,8 +138,7 @@ export class Engine {
       engine.spill = spill
       await engine.#requireExtensions()
       // As a setting of the instance it is told, and not heeded (DuckDB 2.0).
-      if (options.spillLimit !== undefined)
-        await engine.run(`SET GLOBAL max_temp_directory_size = ${quote(options.spillLimit)}`)
+      await engine.run(`SET GLOBAL max_temp_directory_size = '${options.spillLimit ?? spillRoom(place)}B'`)
       if (options.keepFiles === true) await engine.run(keepSql)
       return engine
     } catch (error) {
