@@ -78,9 +78,17 @@ function namesOf({
   }
 }
 
-/** A size as one says it, if it was said. */
-function named(origin: Origin, bytes: number | undefined): (readonly [Origin, string])[] {
-  return bytes === undefined ? [] : [[origin, sizeText(bytes)]]
+/** Of settings that were said in several places the strongest; null where none was. */
+type Choose = (name: string, candidates: readonly (readonly [Origin, string | undefined])[]) => string | null
+
+/** What the process may hold, in bytes. */
+function memoryOf(flag: number | undefined, file: number | undefined, choose: Choose) {
+  const said = (bytes: number | undefined) => (bytes === undefined ? undefined : sizeText(bytes))
+  choose('memory', [
+    ['flag', said(flag)],
+    ['file', said(file)],
+  ])
+  return { memoryBytes: flag ?? file ?? null }
 }
 
 /** Resolves flag > environment > file > default; every mistake is a LakeError of kind usage. */
@@ -89,7 +97,7 @@ export function resolveSettings({ flags, env, cwd }: Sources) {
   const config: Partial<Config> = file?.config ?? {}
   const base = file === undefined ? cwd : dirname(file.path)
   const effective: Setting[] = []
-  const choose = (name: string, candidates: readonly (readonly [Origin, string | undefined])[]): string | null => {
+  const choose: Choose = (name, candidates) => {
     const [origin, value] = candidates.find(([, v]) => v !== undefined && v !== '') ?? ['default', undefined]
     effective.push({ name, value: value ?? 'not set', origin })
     return value ?? null
@@ -104,7 +112,6 @@ export function resolveSettings({ flags, env, cwd }: Sources) {
     ['file', config.data && resolve(base, config.data)],
     ['default', 'data'],
   ])
-  choose('memory', [...named('flag', flags.memory), ...named('file', config.memory)])
   const where = (path: readonly string[]) => `${file ? `${file.yaml.where(path)}: ` : ''}${path.join('.')}`
   const api = (name: 'metrics' | 'registry'): ApiSettings => {
     const variable = `PITLAKE_${name.toUpperCase()}`
@@ -134,7 +141,8 @@ export function resolveSettings({ flags, env, cwd }: Sources) {
       keys: config.registry?.keys ?? {},
       fields: config.registry?.fields ?? {},
     },
-    memoryBytes: flags.memory ?? config.memory ?? null,
+    ...memoryOf(flags.memory, config.memory, choose),
+    /** Whether the daily run takes away superseded files. */
     daily: { vacuum: config.daily?.vacuum ?? false },
     ...healthOf(config, file?.path ?? resolve(cwd, 'pitlake.yaml')),
     /** What whoever reads over HTTP has to know; null: only this machine may. */
