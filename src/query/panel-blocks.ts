@@ -1,11 +1,16 @@
-import { bytesOf } from '../kinds.ts'
+import { bytesOf, mega } from '../kinds.ts'
 import { type Engine, quoteName } from '../store/engine.ts'
+import { keptMemory, memoryWith, requireMemory } from '../store/memory.ts'
 import type { Ready } from './gate.ts'
+import { optionAt } from './note.ts'
 import { key, type PanelSpec, partSql } from './panel.ts'
 import { guarded, type RunDeps, runScript } from './run.ts'
 
 /** What a cell costs while it is made: its point, its decision beside it, and what sorts both. */
 const cellBytes = 1024
+/** What each column takes while its rows go by, a block of it in the engine and texts of a chunk, and what the making takes at least. */
+const columnBytes = 0.6 * mega
+const leastBytes = 32 * mega
 /** So many metrics are told apart in one step. */
 const together = 16
 
@@ -45,8 +50,12 @@ export async function inBlocks(panel: AskedPanel, run: RunDeps): Promise<Ready |
     `SELECT count(*) AS rows, current_setting('memory_limit') AS memory FROM ${quoteName(table)}`,
   )
   const rows = Number(facts?.rows)
-  const blocks = blocksOf(rows, spec.metrics.length, bytesOf(facts?.memory ?? '') ?? Infinity)
+  const memory = bytesOf(facts?.memory ?? '') ?? Infinity
+  const blocks = blocksOf(rows, spec.metrics.length, memory)
   if (blocks === undefined) return undefined
+  const columns = spec.metrics.length * (spec.fields?.length ?? 1)
+  const subject = `a panel of ${rows} rows and ${columns} columns, ${optionAt(run.door ?? 'terminal', 'memory')}`
+  requireMemory(memoryWith(memory, leastBytes + columns * columnBytes), keptMemory(), subject)
   const fill = async (into: string, sql: string): Promise<void> => {
     const { text } = await runScript(engine, `${into}\n${sql}`, deps)
     await guarded(engine, text, deps, async () => engine.run(text))

@@ -32,6 +32,11 @@ export function keptMemory(): number {
   return kept ?? usualMemory(totalmem())
 }
 
+/** What the process has to keep to so that an engine that may count so many bytes may count as many as it needs, rounded up. */
+export function memoryWith(has: number, needs: number): number {
+  return Math.ceil((beside + ((keptMemory() - beside) * needs) / has) / 64 / mega) * 64 * mega
+}
+
 /** What an engine may count, as DuckDB spells it: a part of what all engines of the process may take together. */
 export function engineMemory(part = 1, bytes = keptMemory()): string {
   return `${Math.floor(((bytes - beside) / uncounted / mega) * part)}MiB`
