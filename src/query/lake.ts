@@ -186,7 +186,6 @@ async function open(database: string, folder: string, options: SessionOptions, r
     return await Engine.open(database, {
       readOnly,
       keepFiles: true,
-      lean: true,
       ...(options.threads === undefined ? {} : { threads: options.threads }),
       memoryLimit: options.memoryLimit ?? engineMemory(1 / 2),
       spillLimit: options.spillLimit,

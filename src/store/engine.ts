@@ -33,8 +33,6 @@ interface EngineOptions {
   /** How many bytes it may spill; else a part of what the disk has. */
   readonly spillLimit?: number | undefined
   readonly readOnly?: boolean
-  /** Whether memory goes back to the system as soon as a task is done: for jobs that run long beside others. */
-  readonly lean?: boolean
   /** Whether the same Parquet files will be asked again and again, and none ever changes: what was read is kept in memory. */
   readonly keepFiles?: boolean
 }
@@ -120,17 +118,16 @@ export class Engine {
   /** Opens a database file or `:memory:`. */
   static async open(path = ':memory:', options: EngineOptions = {}): Promise<Engine> {
     const settings: Record<string, string> = {
+      ...leanSettings,
       autoinstall_known_extensions: 'false',
       autoload_known_extensions: 'false',
       allow_community_extensions: 'false',
     }
     if (options.threads !== undefined) settings['threads'] = String(options.threads)
     if (options.readOnly === true) settings['access_mode'] = 'READ_ONLY'
-    if (options.lean === true) Object.assign(settings, leanSettings)
     settings['memory_limit'] = options.memoryLimit ?? engineMemory()
     const spill = options.tempDirectory === undefined ? makeSpill() : undefined
-    const place = options.tempDirectory ?? join(spill ?? '', randomUUID())
-    settings['temp_directory'] = place
+    const place = (settings['temp_directory'] = options.tempDirectory ?? join(spill ?? '', randomUUID()))
     let instance: DuckDBInstance | undefined
     try {
       instance = await DuckDBInstance.create(path, settings)
