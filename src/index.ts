@@ -129,7 +129,7 @@ export async function openLake(folder: string, given: LakeOptions = {}): Promise
   const { memoryLimit = engineMemory(1 / 2, bytes), ...knowledge } = own
   const options = { ...readOptions(knowledgeOptions, knowledge, 'typescript'), set, threads, memoryLimit }
   const engine = await openQuery(path, options)
-  return lakeOn({ path, options, engine, notes: [], waiting: unknownVariables(Object.keys(set ?? {})) })
+  return lakeOn({ path, memory, options, engine, notes: [], waiting: unknownVariables(Object.keys(set ?? {})) })
 }
 
 const seats = new WeakMap<Lake, Seat>()
@@ -201,13 +201,14 @@ function questions(seat: Seat, call: Call) {
 
 /** What the command line answers, run in this process. */
 function commands(seat: Seat): Pick<Lake, 'stamp' | 'replay' | 'lookahead'> {
-  const { path, options } = seat
+  const { path, memory, options } = seat
   const library = async () => {
     refuseClosed(seat)
     return await import('./commands/library.ts')
   }
   const asking = (signal: AbortSignal | undefined, ...ends: number[]) => ({
     folder: path,
+    memory,
     ends,
     signal: signal ?? new AbortController().signal,
     sleep: async (ms: number, own?: AbortSignal) =>
@@ -310,6 +311,7 @@ export async function lookahead(
 /** What the calls on one lake share. */
 interface Seat {
   readonly path: string
+  readonly memory?: string | undefined
   readonly options: QueryOptions
   engine: Engine
   notes: readonly Note[]

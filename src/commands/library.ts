@@ -7,6 +7,8 @@ import type { Deps } from './spec.ts'
 /** What a program says to a command. */
 interface Asking {
   readonly folder: string
+  /** What the process may hold, where somebody said it. */
+  readonly memory: string | undefined
   /** Ends that are answers, too, beside 0. */
   readonly ends?: readonly number[]
   readonly signal: AbortSignal
@@ -17,7 +19,8 @@ interface Asking {
 export async function askCommand<Document>(line: readonly string[], asking: Asking): Promise<Document> {
   const said: string[] = []
   try {
-    await dispatch([...line, '--data', asking.folder, '--json'], {
+    const memory = asking.memory === undefined ? [] : ['--memory', asking.memory]
+    await dispatch([...line, ...memory, '--data', asking.folder, '--json'], {
       now: Date.now,
       elapsed: () => performance.now(),
       sleep: asking.sleep,

@@ -44,9 +44,10 @@ export function engineMemory(part = 1, bytes = keptMemory()): string {
 
 /** The engine's complaint that it may take no more memory, or disk, in words that say what to raise; undefined for any other. */
 export function tooLarge(cause: unknown, doing: string, option = '--memory'): LakeError | undefined {
-  const [, said] = (cause instanceof Error && /Out of Memory Error: ([^\n]*)/.exec(cause.message)) || []
+  const whole = cause instanceof Error ? cause.message : ''
+  const said = /Out of Memory Error: ([^\n]*)/.exec(whole)?.[1]
   if (said === undefined) return undefined
-  const isDisk = said.includes('max_temp_directory_size')
+  const isDisk = whole.includes('max_temp_directory_size')
   const raise = isDisk ? 'leave it more of the disk' : `raise it: ${option} ${sizeText(2 * keptMemory())}`
   return new LakeError('unexpected', {
     subject: `${doing}: more ${isDisk ? 'disk' : 'memory'} than it may take: ${said}`,
