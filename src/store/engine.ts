@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import {
   DuckDBArrayValue,
   DuckDBBlobValue,
@@ -89,6 +91,14 @@ const leanSettings = {
   allocator_bulk_deallocation_flush_threshold: '32MB',
   allocator_background_threads: 'true',
 }
+
+/** So many chunks of rows, of 2,048 at most, may be held beside what the engine counts. */
+const heldChunks = 16
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as (how: { readonly type: 'minor' }) => void
+/** Has V8 collect what was made lately. */
+const collectYoung = (): void => collect({ type: 'minor' })
 
 /** Footers stay parsed, and a file that was read once is not looked at again: half of what opening it costs. */
 const keepSql = `SET GLOBAL parquet_metadata_cache = true; SET GLOBAL validate_external_file_cache = 'NO_VALIDATION'`
@@ -213,10 +223,13 @@ export class Engine {
     parameters?: Parameters,
   ): AsyncGenerator<DuckDBDataChunk> {
     let ended = false
+    let fetched = 0
     try {
       for (;;) {
         const chunk = await result.fetchChunk()
         if (!chunk || chunk.rowCount === 0) break
+        // Only the collector lets go of a chunk, and sees of it but the handle.
+        if (++fetched % heldChunks === 0) collectYoung()
         yield chunk
       }
       ended = !this.#interrupted && (await this.#holds())
@@ -278,9 +291,12 @@ export class Engine {
   async append(table: string, { chunks }: VectorStream): Promise<number> {
     const appender = await this.#connection.createAppender(table, 'main', 'temp')
     let rows = 0
+    let held = 0
     for await (const chunk of chunks) {
       appender.appendDataChunk(chunk)
       rows += chunk.rowCount
+      // By itself it keeps a hundred chunks beside what the table spills.
+      if (++held % heldChunks === 0) appender.flushSync()
     }
     appender.closeSync()
     return rows
