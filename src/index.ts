@@ -2,8 +2,11 @@ import { setTimeout } from 'node:timers/promises'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Table } from 'apache-arrow'
+import { ownMemory } from './commands/memory.ts'
 import { usage } from './errors.ts'
+import { kinds } from './kinds.ts'
 import type { Engine } from './store/engine.ts'
+import { engineMemory, leastMemory, requireMemory } from './store/memory.ts'
 import type { Parameters } from './store/sql.ts'
 import { loadCatalogue } from './catalog/load.ts'
 import { Ledger } from './ledger/ledger.ts'
@@ -108,16 +111,25 @@ export interface LookaheadOptions {
   readonly cutoffs?: number
 }
 
+/** How a lake is opened. */
+export interface LakeOptions extends QueryOptions {
+  /** What the process may hold with this lake, such as `1GB`: half for the engine, half for the tables that it gives. */
+  readonly memory?: string | undefined
+}
+
 /**
  * Opens the lake in a folder, in the state of knowledge that the options name. It keeps the snapshot that it opened:
  * fetches and compactions that happen meanwhile do not change its answers.
  */
-export async function openLake(folder: string, given: QueryOptions = {}): Promise<Lake> {
+export async function openLake(folder: string, given: LakeOptions = {}): Promise<Lake> {
   const path = resolve(folder)
-  const { set, threads, memoryLimit, ...knowledge } = given
+  const { set, threads, memory, ...own } = given
+  const bytes = memory === undefined ? ownMemory() : kinds.size.read('memory', memory)
+  requireMemory(leastMemory, bytes, 'memory')
+  const { memoryLimit = engineMemory(1 / 2, bytes), ...knowledge } = own
   const options = { ...readOptions(knowledgeOptions, knowledge, 'typescript'), set, threads, memoryLimit }
   const engine = await openQuery(path, options)
-  return lakeOn({ path, options, engine, notes: [], waiting: unknownVariables(Object.keys(set ?? {})) })
+  return lakeOn({ path, memory, options, engine, notes: [], waiting: unknownVariables(Object.keys(set ?? {})) })
 }
 
 const seats = new WeakMap<Lake, Seat>()
@@ -189,13 +201,14 @@ function questions(seat: Seat, call: Call) {
 
 /** What the command line answers, run in this process. */
 function commands(seat: Seat): Pick<Lake, 'stamp' | 'replay' | 'lookahead'> {
-  const { path, options } = seat
+  const { path, memory, options } = seat
   const library = async () => {
     refuseClosed(seat)
     return await import('./commands/cli.ts')
   }
   const asking = (signal: AbortSignal | undefined, ...ends: number[]) => ({
     folder: path,
+    memory,
     ends,
     signal: signal ?? new AbortController().signal,
     sleep: async (ms: number, own?: AbortSignal) =>
@@ -300,6 +313,7 @@ export async function lookahead(
 /** What the calls on one lake share. */
 interface Seat {
   readonly path: string
+  readonly memory?: string | undefined
   readonly options: QueryOptions
   engine: Engine
   notes: readonly Note[]

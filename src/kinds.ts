@@ -46,12 +46,32 @@ function span(such = '15m or 2d', some = false): Kind<number> {
   return { name: 'span', read }
 }
 
-/** A size with its unit, as the engine takes it. */
-const size: Kind<string> = {
+/** Bytes. */
+export const mega: number = 2 ** 20
+
+/** What a size looks like. */
+export const suchSize = 'a size such as 512MB or 16GB'
+
+/** The bytes of a size with its unit; undefined for any other text. */
+export function bytesOf(size: string): number | undefined {
+  const [, figure, unit = ''] = /^(\d+(?:\.\d+)?) ?([kmgt])i?b$/i.exec(size) ?? []
+  return figure === undefined
+    ? undefined
+    : Math.floor(Number(figure) * 1024 ** ('kmgt'.indexOf(unit.toLowerCase()) + 1))
+}
+
+/** Bytes as such a size, rounded up. */
+export function sizeText(bytes: number): string {
+  return bytes % (1024 * mega) === 0 ? `${bytes / 1024 / mega}GB` : `${Math.ceil(bytes / mega)}MB`
+}
+
+/** A size with its unit, in bytes. */
+const size: Kind<number> = {
   name: 'text',
   read: (subject, given) => {
-    if (/^\d+(\.\d+)?\s*[kmgt]i?b$/i.test(given)) return given
-    throw usage(subject, { expected: 'a size such as 512MB or 16GB', got: given })
+    const bytes = bytesOf(given)
+    if (bytes !== undefined) return bytes
+    throw usage(subject, { expected: suchSize, got: given })
   },
 }
 

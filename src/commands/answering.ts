@@ -6,10 +6,11 @@ import { Desk, type DeskMeans } from '../door/desk.ts'
 import { Pages } from '../door/pages.ts'
 import { type PathAnswer, pathsOf } from '../door/paths.ts'
 import { toldRefusal } from '../door/refusal.ts'
+import { keepMemory } from '../store/memory.ts'
 import { type Tool, toolsOf } from '../door/tools.ts'
 import { explained } from './frame.ts'
 import { leave, ownWorld } from './process.ts'
-import { watchMemory } from './query.ts'
+import { watchMemory, memoryBound } from './memory.ts'
 
 /*
  * The process that makes the answers of `serve` and `mcp`. Whoever started it says first what it answers from, then asks,
@@ -19,8 +20,6 @@ import { watchMemory } from './query.ts'
 /** What a process of answers is begun with. */
 export interface Beginning {
   readonly means: DeskMeans
-  /** Bytes that the process may hold. */
-  readonly bound: number
 }
 
 /** What is asked of it: a path, or a tool. */
@@ -44,7 +43,8 @@ const tell = (said: Said<MadeAnswer>): void => void process.send?.(said, undefin
 
 const { elapsed, sleep } = ownWorld()
 
-async function begin({ means, bound }: Beginning): Promise<void> {
+async function begin({ means }: Beginning): Promise<void> {
+  keepMemory(means.memory, '--memory')
   const askers = new Map<number, AbortController>()
   const begun = (gone: AbortSignal): void => {
     for (const [id, { signal }] of askers) if (signal === gone) tell({ id, begun: true })
@@ -81,7 +81,7 @@ async function begin({ means, bound }: Beginning): Promise<void> {
     }
   }
   process.on('message', (told: AnswererCall<DoorQuestion>) => void heard(told))
-  watchMemory(bound, () => tell({ full: true }))
+  watchMemory(memoryBound(means.memory), () => tell({ full: true }))
   const heads: readonly ToolHead[] = toolsWith({}).map(({ name, about, input }) => ({ name, about, input }))
   tell({ ready: heads })
   // Whoever is killed leaves no compiled code for the next one at its end.

@@ -181,17 +181,24 @@ function quietPipe(error: NodeJS.ErrnoException): void {
   throw error
 }
 
-/** What a program says to a command; `ends` are answers, too, beside 0. */
-type Asking = Pick<Deps, 'signal' | 'sleep'> & { readonly folder: string; readonly ends?: readonly number[] }
+/** What a program says to a command. */
+interface Asking extends Pick<Deps, 'signal' | 'sleep'> {
+  readonly folder: string
+  /** What the process may hold, where somebody said it. */
+  readonly memory: string | undefined
+  /** Ends that are answers, too, beside 0. */
+  readonly ends?: readonly number[]
+}
 
 /** The document that a command prints with `--json`, for a program that asks it. */
 export async function askCommand<Document>(line: readonly string[], asking: Asking): Promise<Document> {
   const said: string[] = []
-  const { sleep, signal } = asking
+  const { sleep, signal, memory } = asking
+  const bound = memory === undefined ? [] : ['--memory', memory]
   const silent = { stderr: () => undefined, live: () => undefined, isTerminal: false }
   const deps = { ...ownWorld(), ...silent, stdout: (text: string) => void said.push(text), sleep, signal }
   try {
-    await dispatch([...line, '--data', asking.folder, '--json'], deps)
+    await dispatch([...line, ...bound, '--data', asking.folder, '--json'], deps)
   } catch (error) {
     if (said.length === 0 || asking.ends?.includes(exitCode(error)) !== true) throw error
   }

@@ -83,7 +83,7 @@ function lakeOf(before: Words): Typed['options'] {
   const value = (name: string): string | undefined =>
     before.find((_, n) => before[n - 1] === name) ??
     before.find((one) => one.startsWith(`${name}=`))?.slice(name.length + 1)
-  return { config: value('--config'), data: value('--data'), verbose: false }
+  return { config: value('--config'), data: value('--data'), memory: undefined, verbose: false }
 }
 
 /** What a value may become; of a list its last part. */

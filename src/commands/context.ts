@@ -1,3 +1,5 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { type Catalogue, dimensions } from '../catalog/catalogue.ts'
 import { loadCatalogue } from '../catalog/load.ts'
 import type { Selection } from '../catalog/series.ts'
@@ -8,8 +10,8 @@ import { heldSelections } from '../metrics/prepare.ts'
 import { kinds } from '../kinds.ts'
 import { formatInstant, type Instant, intervals } from '../time.ts'
 import type { Call, CommandContext, Deps, Input, OptionValues, Typed } from './spec.ts'
-import { existsSync, readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { keepMemory } from '../store/memory.ts'
+import { ownMemory } from './memory.ts'
 
 /** The flags that select series; the same for `plan` and `fetch`. */
 export const selectionOptions = {
@@ -31,9 +33,12 @@ export const boundingOptions = {
 
 type Selecting = OptionValues<typeof selectionOptions>
 
-/** What flags, environment and config file say together. */
-export function settingsOf({ options: { config, data }, env, cwd }: Placed): Settings {
-  return resolveSettings({ flags: { config, data }, env, cwd })
+/** What flags, environment and config file say together; from here on the process keeps to the memory that they name. */
+export function settingsOf({ options, env, cwd }: Placed): Settings {
+  const settings = resolveSettings({ flags: options, env, cwd })
+  const { memoryBytes, where } = settings
+  keepMemory(memoryBytes ?? ownMemory(), options.memory === undefined ? where(['memory']) : '--memory')
+  return settings
 }
 
 /** A command line where it was typed. */

@@ -8,13 +8,13 @@ import { Answerer, type Said, type Start } from '../door/answerer.ts'
 import type { SentFile, Shown } from '../door/listen.ts'
 import { toldRefusal } from '../door/refusal.ts'
 import type { Tool } from '../door/tools.ts'
-import { kinds } from '../kinds.ts'
+import { kinds, mega } from '../kinds.ts'
 import { realDisk } from '../store/disk.ts'
+import { keptMemory, requireMemory } from '../store/memory.ts'
 import { formatDuration } from '../time.ts'
 import type { Beginning, DoorQuestion, MadeAnswer } from './answering.ts'
 import { keylessOf } from './hooks.ts'
 import { beforeLeaving } from './process.ts'
-import { memoryBound } from './query.ts'
 import type { Call } from './spec.ts'
 
 const ledgerAbout = 'where coverage, gaps, violations, requests, runs and versions stand under as_of: as_of, or now'
@@ -23,7 +23,6 @@ const ledgerAbout = 'where coverage, gaps, violations, requests, runs and versio
 export const deskOptions = (timeout: string) =>
   ({
     '--timeout TIME': ['cancel an answer that takes longer: 90s, 10m', kinds.span('90s or 10m', true), timeout],
-    '--memory SIZE': ['memory of DuckDB, for all answers together', '2GB'],
     '--spill SIZE': ['what DuckDB may put on the disk beside it, for all answers together', kinds.size, '16GB'],
     '--threads N': 'threads of DuckDB (default: all cores)',
     '--ledger WHEN': [ledgerAbout, kinds.choice(['as_of', 'now']), 'as_of'],
@@ -32,16 +31,21 @@ export const deskOptions = (timeout: string) =>
 /** Whoever answers the questions of a command. */
 export type Answers = Answerer<DoorQuestion, DoorAnswer>
 
+/** What the process that takes the questions holds. */
+const asker = 128 * mega
+/** With less neither it nor the process that answers has room to work. */
+const leastOfBoth = 512 * mega
+
 /**
  * Has a process of its own answer from the lake; whether that can be opened is known once it is ready. `scratch` is where
- * answers on their way lie, `beside` the bytes that the command needs beside the answers' own.
+ * answers on their way lie.
  */
-export function openAnswers(call: Call<ReturnType<typeof deskOptions>>, scratch: string, beside = 0): Answers {
+export function openAnswers(call: Call<ReturnType<typeof deskOptions>>, scratch: string): Answers {
   const { settings, options, env, sleep, stderr } = call
-  const { timeout: seconds, memory, spill, threads, ledger } = options
-  const means = { folder: settings.data, memory, spill, threads, ledgerNow: ledger === 'now' }
-  const beginning = { means, bound: memoryBound(memory) + beside }
-  const start = startingAnswers(beginning, scratch, keylessOf(env, settings.secrets))
+  const { timeout: seconds, spill, threads, ledger } = options
+  requireMemory(leastOfBoth, keptMemory(), 'the memory of whoever answers')
+  const means = { folder: settings.data, memory: keptMemory() - asker, spill, threads, ledgerNow: ledger === 'now' }
+  const start = startingAnswers({ means }, scratch, keylessOf(env, settings.secrets))
   const note = (words: string): void => stderr(`note: ${words}\n`)
   return new Answerer({ seconds, told: formatDuration(seconds) }, { start, sleep, note })
 }

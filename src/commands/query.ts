@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdirSync, rmSync } from 'node:fs'
-import { tmpdir, totalmem } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { usage } from '../errors.ts'
 import { type OutFile, outFile } from '../store/output.ts'
@@ -17,6 +17,9 @@ import type { Deps, Input, OptionSpec, OptionTable, Typed } from './spec.ts'
 import type { Knowledge } from '../query/question.ts'
 import { camel, knowledgeOptions, type Options } from '../query/options.ts'
 import { readOptions } from '../query/read-options.ts'
+import { keptMemory } from '../store/memory.ts'
+import { spareHeap } from './world.ts'
+import { look, memoryBound, watchMemory } from './memory.ts'
 
 /** The flags of a table of options; what is a session variable on a command line has none. */
 export function flagsOf(table: Options): OptionTable {
@@ -72,7 +75,6 @@ export const queryOptions = {
   '--width N': 'places on a line of a table (default: the terminal, else 80)',
   '--timeout TIME': ['cancel the query after 90s, 10m …', kinds.span('90s or 10m', true)],
   '--threads N': 'threads of DuckDB (default: all cores)',
-  '--memory SIZE': 'memory of DuckDB: 2GB (default: its own)',
 } as const
 
 /** A call of such a command. */
@@ -83,8 +85,7 @@ export const dataFolder = (call: Typed): string => resolve(call.cwd, settingsOf(
 
 /** The state of knowledge and the means that the options ask for. */
 export function sessionOptions(call: Querying): SessionOptions {
-  const { threads, memory: memoryLimit } = call.options
-  return { ...knowledgeOf(call), set: variablesOf(call), threads, memoryLimit }
+  return { ...knowledgeOf(call), set: variablesOf(call), threads: call.options.threads }
 }
 
 /** The session variables that `--set` names. */
@@ -159,10 +160,11 @@ export async function withScratch<T>(work: (folder: string) => Promise<T>): Prom
 /** Runs work that Ctrl-C and `--timeout` cancel. */
 export async function withLimit<T>(call: Querying, folder: string, work: (run: RunDeps) => Promise<T>): Promise<T> {
   const { options, sleep } = call
-  const { timeout: seconds, memory } = options
+  const { timeout: seconds } = options
   const told = seconds === undefined ? '' : formatDuration(seconds)
+  spareHeap()
   return await limited({ seconds, told, next: 'raise --timeout', signal: call.signal, sleep }, async (signal) => {
-    const unwatch = watch(call, memoryBound(memory), signal)
+    const unwatch = watch(call, memoryBound(keptMemory()), signal)
     try {
       return await work({ folder, signal, sleep })
     } finally {
@@ -171,18 +173,8 @@ export async function withLimit<T>(call: Querying, folder: string, work: (run: R
   })
 }
 
-/** Milliseconds between two looks, and those that a cancelled query has to end. */
-const look = 100
+/** Milliseconds that a cancelled query has to end. */
 const grace = 2000
-/** What the program itself and one large value may need beside what DuckDB counts. */
-const slack = 512 * 2 ** 20
-
-/** Bytes that the process may hold: what `--memory` says and some more, else nearly all that the machine has. */
-export function memoryBound(text: string | undefined): number {
-  const [, figure, unit = ''] = /^\s*(\d+(?:\.\d+)?)\s*([kmgt])i?b?\s*$/i.exec(text ?? '') ?? []
-  if (figure !== undefined) return Number(figure) * 1024 ** ('kmgt'.indexOf(unit.toLowerCase()) + 1) + slack
-  return 0.95 * (process.constrainedMemory() || totalmem())
-}
 
 /** DuckDB hears a cancel and counts memory between chunks only: a single call that does neither ends with the process. */
 function watch({ stderr }: Deps, bound: number, cancelled: AbortSignal): () => void {
@@ -195,13 +187,4 @@ function watch({ stderr }: Deps, bound: number, cancelled: AbortSignal): () => v
   return watchMemory(bound, tooMuch, () => {
     if (cancelled.aborted && (waited += look) > grace) end('the query was cancelled and did not end by itself')
   })
-}
-
-/** Looks again and again whether the process holds more memory than it may; gives how to stop that. */
-export function watchMemory(bound: number, tooMuch: () => void, alsoLook = (): void => undefined): () => void {
-  const timer = setInterval(() => {
-    if (process.memoryUsage.rss() >= bound) tooMuch()
-    alsoLook()
-  }, look)
-  return () => clearInterval(timer)
 }

@@ -1,5 +1,5 @@
 import { listen, listenAt, type Shows } from '../door/listen.ts'
-import { pathNames, posts, writerMemory } from '../door/paths.ts'
+import { pathNames, posts } from '../door/paths.ts'
 import { refusedOverHttp } from '../door/refusal.ts'
 import { usage } from '../errors.ts'
 import { readContext } from './context.ts'
@@ -30,7 +30,7 @@ Example: curl 'http://127.0.0.1:8460/query?as_of=2024-06-01' --data 'SELECT coun
     const call = await readContext(typed)
     const at = listenAt(address, call.settings)
     await withScratch(async (scratch) => {
-      await using answers = openAnswers(call, scratch, writers * writerMemory.bytes)
+      await using answers = openAnswers(call, scratch)
       await answers.ready()
       const { '/healthz': healthz } = showsOf(call)
       const asking = Object.fromEntries(pathNames.map((path) => [path, showing(path, answers)]))
@@ -44,8 +44,6 @@ Example: curl 'http://127.0.0.1:8460/query?as_of=2024-06-01' --data 'SELECT coun
 
 /** So many readers are let in; most of them wait. */
 const readers = 512
-/** So many answers are made at once, each of which may write Parquet. */
-const writers = 3
 
 /** Has what is asked at a path answered, or refused in words. */
 function showing(path: string, answers: Answers): Shows[string] {

@@ -1,8 +1,8 @@
+import { Command, CommanderError, Option } from 'commander'
 import { type LakeError, usage } from '../errors.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import type { Settings } from '../config/settings.ts'
-import { type Kind, kindOf, type NamedKinds } from '../kinds.ts'
-import { Command, CommanderError, Option } from 'commander'
+import { type Kind, kindOf, type NamedKinds, kinds } from '../kinds.ts'
 import { hint } from '../suggestion.ts'
 import { wrapped } from '../words/figures.ts'
 
@@ -155,6 +155,7 @@ export const talking = <const Table extends OptionTable>(spec: TalkingSpec<Table
 const commonOptions = {
   '--config FILE': 'config file (default: pitlake.yaml if it is there)',
   '--data DIR': 'folder of the lake (default: data)',
+  '--memory SIZE': { kind: kinds.size, about: "what the process may hold: 2GB (default: a quarter of the machine's)" },
   '-v, --verbose': 'say more, on stderr',
 } as const
 

@@ -1,12 +1,14 @@
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { text as readAll } from 'node:stream/consumers'
+import { existsSync } from 'node:fs'
 import { usage } from '../errors.ts'
 import type { OutFile } from '../store/output.ts'
 import { openQuery } from '../query/lake.ts'
+import { engineMemory } from '../store/memory.ts'
 import { type Note, noteTexts } from '../query/note.ts'
 import { type AskedQuestion, judgeQuestion } from '../query/question.ts'
-import { type ResultWriting, sendFile, writeFile, writeTo, type WrittenResult } from '../query/write.ts'
+import { type ResultWriting, sendFile, writeFile, writeTo, type WrittenResult, formatFacts } from '../query/write.ts'
 import {
   dataFolder,
   flagsOf,
@@ -23,7 +25,6 @@ import {
 import { beforeLeaving } from './process.ts'
 import { readGiven } from './context.ts'
 import { talking, type Typed } from './spec.ts'
-import { existsSync } from 'node:fs'
 import { gridOptions, panelOptions } from '../query/options.ts'
 import { panelSpec, panelSql } from '../query/panel.ts'
 
@@ -69,7 +70,10 @@ export async function writeAnswer(call: Querying, asked: AskedQuestion): Promise
     withLimit(call, folder, async (run) => {
       const target = targetOf(output, folder, scratch)
       if (target !== undefined) beforeLeaving(target.discard)
-      using engine = await openQuery(folder, { ...sessionOptions(call), query: 'sql' in asked ? asked.sql : '' })
+      // Text is written as it comes; what becomes Parquet or Arrow is held beside the session.
+      const memoryLimit = engineMemory(formatFacts[output.format].text ? 1 : 1 / 2)
+      const query = 'sql' in asked ? asked.sql : ''
+      using engine = await openQuery(folder, { ...sessionOptions(call), memoryLimit, query })
       const { ready, by, notes, doubts } = await judgeQuestion(asked, engine, run)
       tell(notes)
       const written = await put({ engine, ready, options: { ...output, by }, deps: run }, target, output.out)

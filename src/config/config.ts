@@ -4,6 +4,7 @@ import { describeIssues, duration, instant, readYaml, type YamlText } from '../c
 import { isTimed, ruleTimeKeys, spellings, wrongTime } from '../catalog/rule-kinds.ts'
 import { envelopeKeys, metadataWire, queryKeys } from '../catalog/wire.ts'
 import { type Complaint, LakeError } from '../errors.ts'
+import { bytesOf, suchSize } from '../kinds.ts'
 import { type Interval, intervals, weekdays } from '../time.ts'
 
 const word = z.string().min(1)
@@ -116,6 +117,12 @@ const check = z.strictObject({
 /** `pitlake.yaml`: what a person may set. Keys to the APIs have no place in it. */
 export const configSchema = z.strictObject({
   data: word.optional(),
+  /** What a process may hold, in bytes. */
+  memory: z
+    .string()
+    .refine((text) => bytesOf(text) !== undefined, suchSize)
+    .transform((text) => bytesOf(text) ?? Number.NaN)
+    .optional(),
   metrics: metrics.nullish().transform((value) => value ?? undefined),
   registry: registry.nullish().transform((value) => value ?? undefined),
   daily: daily.nullish().transform((value) => value ?? undefined),

@@ -11,6 +11,7 @@ import { type Selection, seriesId } from '../catalog/series.ts'
 import { type Config, type Override, parseConfig } from './config.ts'
 import { LakeError, unreadable, usage } from '../errors.ts'
 import { checkLate, healthOf, refuseUnmatched } from './health.ts'
+import { sizeText } from '../kinds.ts'
 import { shortestKey } from '../secrets/secrets.ts'
 import { hint } from '../suggestion.ts'
 import { type Interval, intervals } from '../time.ts'
@@ -38,7 +39,11 @@ interface ApiSettings {
 export type Settings = Readonly<ReturnType<typeof resolveSettings>>
 
 interface Sources {
-  readonly flags: { readonly config?: string | undefined; readonly data?: string | undefined }
+  readonly flags: {
+    readonly config?: string | undefined
+    readonly data?: string | undefined
+    readonly memory?: number | undefined
+  }
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
 }
@@ -73,13 +78,26 @@ function namesOf({
   }
 }
 
+/** Of settings that were said in several places the strongest; null where none was. */
+type Choose = (name: string, candidates: readonly (readonly [Origin, string | undefined])[]) => string | null
+
+/** What the process may hold, in bytes. */
+function memoryOf(flag: number | undefined, file: number | undefined, choose: Choose) {
+  const said = (bytes: number | undefined) => (bytes === undefined ? undefined : sizeText(bytes))
+  choose('memory', [
+    ['flag', said(flag)],
+    ['file', said(file)],
+  ])
+  return { memoryBytes: flag ?? file ?? null }
+}
+
 /** Resolves flag > environment > file > default; every mistake is a LakeError of kind usage. */
 export function resolveSettings({ flags, env, cwd }: Sources) {
   const file = readConfig(flags.config, cwd)
   const config: Partial<Config> = file?.config ?? {}
   const base = file === undefined ? cwd : dirname(file.path)
   const effective: Setting[] = []
-  const choose = (name: string, candidates: readonly (readonly [Origin, string | undefined])[]): string | null => {
+  const choose: Choose = (name, candidates) => {
     const [origin, value] = candidates.find(([, v]) => v !== undefined && v !== '') ?? ['default', undefined]
     effective.push({ name, value: value ?? 'not set', origin })
     return value ?? null
@@ -123,6 +141,7 @@ export function resolveSettings({ flags, env, cwd }: Sources) {
       keys: config.registry?.keys ?? {},
       fields: config.registry?.fields ?? {},
     },
+    ...memoryOf(flags.memory, config.memory, choose),
     /** Whether the daily run takes away superseded files. */
     daily: { vacuum: config.daily?.vacuum ?? false },
     ...healthOf(config, file?.path ?? resolve(cwd, 'pitlake.yaml')),

@@ -25,10 +25,10 @@ export interface Seat extends Disposable {
 /** What a desk may use. */
 export interface DeskMeans {
   readonly folder: string
-  /** As DuckDB spells it: all sessions of a version share it. */
-  readonly memory: string
-  /** How much all of them together may spill to the disk. */
-  readonly spill: string
+  /** Bytes that the process may hold. */
+  readonly memory: number
+  /** How many bytes all sessions of a version together may spill to the disk. */
+  readonly spill: number
   readonly threads?: number | undefined
   /** Whether what tells of the lake's own work (coverage, requests, versions …) stands where the lake does, not at `as_of`. */
   readonly ledgerNow: boolean
@@ -45,6 +45,9 @@ interface DeskDeps {
 
 /** So many questions are answered at once, each on all cores; one thread of the system's pool is left for files. */
 const atOnce = 3
+
+/** What each of them has that writes Parquet, of what the session leaves. */
+export const writerPart: number = 1 / 2 / atOnce
 
 interface Opened {
   readonly engine: Engine
@@ -112,8 +115,8 @@ export class Desk {
 
   /** An engine of its own on the newest version. */
   async open(threads = this.means.threads): Promise<Engine> {
-    const { folder, memory, spill } = this.means
-    return await openQuery(folder, { memoryLimit: memory, spillLimit: spill, threads, mark: this.#mark })
+    const { folder, spill } = this.means
+    return await openQuery(folder, { spillLimit: spill, threads, mark: this.#mark })
   }
 
   async #newest(): Promise<Opened> {

@@ -10,7 +10,8 @@ import { type Format, formatFacts, formats, writeFile } from '../query/write.ts'
 import { realDisk } from '../store/disk.ts'
 import { sizeOf } from '../store/files.ts'
 import { outFile } from '../store/output.ts'
-import type { Desk, LakeFacts } from './desk.ts'
+import { engineMemory } from '../store/memory.ts'
+import { type Desk, type LakeFacts, writerPart } from './desk.ts'
 import type { HttpQuestion, Shown } from './listen.ts'
 
 /** What the paths answer from. */
@@ -38,8 +39,6 @@ type Paths = Readonly<Record<string, (asked: HttpQuestion) => Promise<PathAnswer
 export const pathNames: readonly string[] = ['/query', '/panel', '/metrics']
 /** The paths that also take a POST. */
 export const posts: readonly string[] = ['/query', '/panel']
-/** Memory of whoever writes one Parquet file. */
-export const writerMemory = { told: '512MB', bytes: 512 * 2 ** 20 }
 
 /** The forms in which answers are sent. */
 const served = formats.filter((name) => formatFacts[name].served !== undefined)
@@ -153,7 +152,7 @@ async function shown(
     const { facts, sql, rows, notes } = await desk.turn(gone, async (run) => {
       using seat = await desk.sit(question.knowledge)
       const { sql, ready, by, notes, doubts } = await judgeQuestion(question, seat.engine, run)
-      const options = { format, width: 80, rows: Infinity, by, memory: writerMemory.told }
+      const options = { format, width: 80, rows: Infinity, by, memory: engineMemory(writerPart) }
       const written = await writeFile({ engine: seat.engine, ready, options, deps: run }, outFile(path, null), path)
       return { facts: seat.facts, sql, rows: written.rows, notes: [...notes, ...(await doubts(written))] }
     })

@@ -102,7 +102,7 @@ export async function connected(run: MetricsRun, use: (open: OpenRun) => Promise
   await withConnection(run, api, deps, listeners, async (connection) => {
     let opened: Promise<Engine> | undefined
     const engine = async (): Promise<Engine> =>
-      await (opened ??= Engine.open(':memory:', { lean: true, tempDirectory: connection.spool.file('duckdb') }))
+      await (opened ??= Engine.open(':memory:', { tempDirectory: connection.spool.file('duckdb') }))
     const tell = (event: IngestEvent): void => {
       const line = logged(event, deps.detailedLog ?? false)
       if (line !== null) connection.log.note(...line)

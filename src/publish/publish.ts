@@ -73,7 +73,7 @@ async function published(
   { ledger, begin, id, lake, spool }: PublishingRun,
 ): Promise<PublishSummary> {
   const { version } = await buildViews(ledger, { catalogue, deps, into: spool.file('.') })
-  const frugal = { readOnly: true, lean: true, tempDirectory: spool.file('duckdb') }
+  const frugal = { readOnly: true, tempDirectory: spool.file('duckdb') }
   using engine = await Engine.open(spool.file(places.database), frugal)
   const logs: Logs = { to, engine, local: spool.file }
   const tables = publishedTables({ root, catalogue, files: liveFiles(ledger, { version }) })

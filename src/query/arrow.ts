@@ -17,7 +17,9 @@ import type { Filled } from './filled.ts'
 import { distinctNames } from './projection.ts'
 
 /** Chunks of the engine, of 2,048 rows at most, in one batch: large enough to be read fast, small enough to stay in memory. */
-const batchChunks = 32
+const mostChunks = 32
+/** So many of them hold some 32 MB, where each has one column. */
+const columnChunks = 2048
 
 /** A result as Arrow: its schema, then its batches in order. */
 interface ArrowStream {
@@ -45,6 +47,7 @@ async function arrowStream(
     const length = held.reduce((sum, { rowCount }) => sum + rowCount, 0)
     return new RecordBatch(schema, makeData({ type: new Struct(schema.fields), length, nullCount: 0, children }))
   }
+  const batchChunks = Math.max(1, Math.min(mostChunks, Math.floor(columnChunks / columns.length)))
   async function* batches(): AsyncGenerator<RecordBatch> {
     let held: DuckDBDataChunk[] = []
     for await (const chunk of chunks) {

@@ -43,6 +43,6 @@ export async function carry(from: Engine, sql: string, to: Engine, table: string
 
 /** The same of a Parquet file, which may lie anywhere. */
 export async function carryFile(file: string, to: Engine, table: string): Promise<void> {
-  using reader = await Engine.open(':memory:', { threads: 1, privateSpill: true })
+  using reader = await Engine.open(':memory:', { threads: 1 })
   await carry(reader, `FROM ${fileSql(file)}`, to, table)
 }

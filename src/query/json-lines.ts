@@ -28,7 +28,7 @@ export async function jsonLines(
   const sure = kind === 'SELECT' && forms.length > 0 && forms.every((form) => form !== undefined)
   const names = columns.map((_, k) => quoteName(`c${k}`))
   const parts = forms.map((form, k) => `${quote(`${k === 0 ? '{' : ','}${keys[k]}:`)} || ${form}`)
-  const lines = `SELECT ${names.join(', ')}, ${parts.join(' || ')} || '}' FROM (${statement}\n) AS answer(${names.join(', ')})`
+  const lines = `SELECT ${names.join(', ')}, ${joined(parts)} || '}' FROM (${statement}\n) AS answer(${names.join(', ')})`
   const { chunks } = await engine.vectors(sure ? lines : statement)
   const isJson = columns.map(({ type }) => type.alias === 'JSON')
   const made = (row: readonly Cell[]): string =>
@@ -45,6 +45,12 @@ export async function jsonLines(
     }
   }
   return { names: called, filled, lines: texts() }
+}
+
+/** Texts one after the other, by halves: one by one the engine would hold as many beginnings of each row as it has columns. */
+function joined(parts: readonly string[]): string {
+  const half = Math.ceil(parts.length / 2)
+  return parts.length < 2 ? (parts[0] ?? '') : `(${joined(parts.slice(0, half))} || ${joined(parts.slice(half))})`
 }
 
 /** The SQL of a value's JSON text, NULL where it is not sure to be that of `jsonForm`; undefined for types that are left to it. */

@@ -3,6 +3,7 @@ import { isThere, realPath, textOf } from '../store/files.ts'
 import { type LakeError, usage } from '../errors.ts'
 import { Engine, quote, quoteList } from '../store/engine.ts'
 import { isWritable } from '../store/disk.ts'
+import { engineMemory } from '../store/memory.ts'
 import { inLake, places } from '../store/layout.ts'
 import { readManifest } from '../views/manifest.ts'
 import { markedViews } from '../views/script.ts'
@@ -23,14 +24,14 @@ export interface QueryOptions extends GivenOptions<typeof knowledgeOptions> {
   /** Further session variables. */
   readonly set?: Readonly<Record<string, VariableValue>> | undefined
   readonly threads?: number | undefined
-  /** As DuckDB spells it: `2GB`. */
+  /** What the engine may hold, as DuckDB spells it: `2GB`; else half of what the process may give its engines. */
   readonly memoryLimit?: string | undefined
 }
 
 /** What the callers inside the program may ask for besides. */
 export interface SessionOptions extends QueryOptions {
-  /** How much queries may spill to the disk, as DuckDB spells it. */
-  readonly spillLimit?: string | undefined
+  /** How many bytes queries may spill to the disk. */
+  readonly spillLimit?: number | undefined
   /** Makes the views from this text instead of opening `lake.duckdb`: those of an earlier version. */
   readonly script?: string
   /** A word that nobody guesses, for askers that are not trusted: the views are made anew with it (`markedViews`). */
@@ -185,10 +186,9 @@ async function open(database: string, folder: string, options: SessionOptions, r
     return await Engine.open(database, {
       readOnly,
       keepFiles: true,
-      privateSpill: true,
       ...(options.threads === undefined ? {} : { threads: options.threads }),
-      ...(options.memoryLimit === undefined ? {} : { memoryLimit: options.memoryLimit }),
-      ...(options.spillLimit === undefined ? {} : { spillLimit: options.spillLimit }),
+      memoryLimit: options.memoryLimit ?? engineMemory(1 / 2),
+      spillLimit: options.spillLimit,
     })
   } catch (cause) {
     const words = cause instanceof Error ? (cause.message.split('\n')[0] ?? '') : String(cause)

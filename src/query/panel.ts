@@ -54,18 +54,33 @@ export const key = '_pit_decision'
 
 /** The SQL of a panel over a table of that name; it runs as it is in any DuckDB session on the lake. */
 export function panelSql(spec: PanelSpec, table = 'decisions'): PanelSql {
-  const metrics = [...new Set(spec.metrics.map(({ metric }) => metric))]
   if (spec.decisions.kind === 'list') checkNames('decisions', Object.keys(spec.decisions.types), spec)
-  const given = ['asked', quoteList(metrics), quote(spec.interval ?? usualInterval), ...optionsSql(spec)].join(', ')
   const decisions = quoteName(table)
   const query = [
-    `WITH asked AS MATERIALIZED (SELECT ${key}, asset, ts FROM ${decisions}),`,
-    wideSql(cellsOf(spec), metrics, `pit_long(${given})`, key),
+    askedSql(spec, table),
     `SELECT own.* EXCLUDE (${key}), wide.* EXCLUDE (${key}, ts)`,
     `FROM ${decisions} AS own JOIN wide ON wide.${key} = own.${key} AND wide.ts IS NOT DISTINCT FROM own.ts`,
     `ORDER BY own.${key}`,
   ].join('\n')
   return { decisions: tableSql(spec, table), query }
+}
+
+/** The columns that a panel adds, for some of its decisions, in their order: `first` to `last` by number. */
+export function partSql(spec: PanelSpec, table: string, first: number, last: number): string {
+  return [
+    askedSql(spec, table, ` WHERE ${key} BETWEEN ${first} AND ${last}`),
+    `SELECT * EXCLUDE (${key}, ts) FROM wide ORDER BY ${key}`,
+  ].join('\n')
+}
+
+/** The CTE `wide` of a panel, and what it needs. */
+function askedSql(spec: PanelSpec, table: string, where = ''): string {
+  const metrics = [...new Set(spec.metrics.map(({ metric }) => metric))]
+  const given = ['asked', quoteList(metrics), quote(spec.interval ?? usualInterval), ...optionsSql(spec)].join(', ')
+  return [
+    `WITH asked AS MATERIALIZED (SELECT ${key}, asset, ts FROM ${quoteName(table)}${where}),`,
+    wideSql(cellsOf(spec), metrics, `pit_long(${given})`, key),
+  ].join('\n')
 }
 
 /** The statement that makes the table of the decisions. */
@@ -234,7 +249,7 @@ export async function bringDecisions(engine: Engine, spec: PanelSpec, table: str
 
 async function bringFile(engine: Engine, path: string, spec: PanelSpec, table: string, deps: RunDeps): Promise<void> {
   const sql = source(spec)
-  using own = await Engine.open(':memory:', { privateSpill: true })
+  using own = await Engine.open(':memory:')
   try {
     await checkFile(own, path, spec)
     await carry(own, sql, engine, table)

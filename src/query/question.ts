@@ -17,6 +17,7 @@ import type { Ready } from './gate.ts'
 import { joinSql } from './joined.ts'
 import { distinctNotes, type Note } from './note.ts'
 import type { knowledgeOptions, ReadOptions } from './options.ts'
+import { inBlocks } from './panel-blocks.ts'
 import { bringDecisions, type PanelSpec, type PanelSql, panelSql } from './panel.ts'
 import { type PointsFilter, pointsSql, standardsOf } from './points.ts'
 import { guarded, runScript, type RunDeps } from './run.ts'
@@ -70,9 +71,8 @@ export async function judgeQuestion(
   run: RunDeps,
 ): Promise<JudgedQuestion> {
   const notices = { engine, run, cut: run.mark !== undefined && asked.knowledge?.asOf !== undefined }
-  if ('panel' in asked) return await judgeDecided(asked.panel, (table) => panelSql(asked.panel, table), notices)
-  if ('join' in asked)
-    return await judgeDecided(asked.join, (table) => joinSql(asked.join, asked.n, table), notices, 't')
+  if ('panel' in asked) return await judgeDecided(asked, (table) => panelSql(asked.panel, table), notices)
+  if ('join' in asked) return await judgeDecided(asked, (table) => joinSql(asked.join, asked.n, table), notices, 't')
   if ('points' in asked) {
     const standards = await standardsOf(engine)
     const sql = pointsSql(asked.points, standards)
@@ -150,18 +150,23 @@ export async function notesOfSql(engine: Engine, sql: string, run: RunDeps, tabl
  * `found` is the column that tells whether a metric was found, where each has none of its own.
  */
 async function judgeDecided(
-  spec: PanelSpec,
+  asked: Extract<AskedQuestion, { panel: PanelSpec } | { join: PanelSpec }>,
   sqlOver: (table: string) => PanelSql,
   notices: Notices,
   found?: string,
 ): Promise<JudgedQuestion> {
   const { engine, run } = notices
+  const spec = 'panel' in asked ? asked.panel : asked.join
   const table = await freeName(engine, 'decisions')
   const { decisions, query } = sqlOver(table)
-  const drop = async (): Promise<void> => void (await engine.run(`DROP TABLE IF EXISTS temp.${quoteName(table)}`))
+  const made = [table]
+  const drop = async (): Promise<void> => {
+    for (const name of made) await engine.run(`DROP TABLE IF EXISTS temp.${quoteName(name)}`)
+  }
   try {
     await bringDecisions(engine, spec, table, run)
-    const ready = await runScript(engine, query, { ...run, generated: true })
+    const whole = await runScript(engine, query, { ...run, generated: true })
+    const ready = ('panel' in asked && (await inBlocks({ engine, spec, table, made }, run))) || whole
     const said = await noticingSql(query, 0, notices)
     const tables = spec.universe !== undefined && (await asOfText(engine)) !== null ? ['pit_universe'] : []
     const last = `SELECT CAST(max(ts) AS VARCHAR) AS at FROM ${quoteName(table)}`

@@ -1,4 +1,5 @@
 import { LakeError, usage } from '../errors.ts'
+import { tooLarge } from '../store/memory.ts'
 import { didYouMean, hint, nearPaths } from '../suggestion.ts'
 
 /** What to do where writing is refused, and where a setting is. */
@@ -13,6 +14,8 @@ interface Failure {
   readonly script: string
   readonly offset: number
   readonly folder: string
+  /** What the memory is called that may be raised: `--memory` unless said. */
+  readonly memory?: string | undefined
   /** The SQL is the program's own: no line and column. */
   readonly generated?: boolean
   /** How many lines of the program's own stand above a person's. */
@@ -36,7 +39,7 @@ export function refusal(cause: unknown, failure: Failure): Error {
     unknownMetric(failure, subject, cause) ??
     unreadable(text, subject, cause) ??
     otherwise(text, subject, cause) ??
-    tooLarge(kind, text, cause) ??
+    tooLarge(cause, 'SQL', failure.memory) ??
     plain(kind, text, subject, cause)
   )
 }
@@ -184,17 +187,6 @@ function unreadable(text: string, subject: string, cause: Error): LakeError | un
 /** Whether a query was refused because memory or disk did not suffice. */
 export function isTooLarge(error: unknown): boolean {
   return error instanceof LakeError && error.cause instanceof Error && /Out of Memory Error/.test(error.cause.message)
-}
-
-/** What DuckDB advises then are settings, which are fixed in a session. */
-function tooLarge(kind: string, text: string, cause: Error): LakeError | undefined {
-  if (kind !== 'Out of Memory') return undefined
-  const disk = text.includes('max_temp_directory_size')
-  return new LakeError('unexpected', {
-    subject: `SQL: more ${disk ? 'disk' : 'memory'} than it may take: ${text.replace(/ ?(?:Possible solutions|This limit)[^]*$/, '')}`,
-    next: `ask for less at once, or ${disk ? 'leave it more of the disk' : 'raise --memory'}`,
-    cause,
-  })
 }
 
 function plain(kind: string, text: string, subject: string, cause: Error): LakeError {

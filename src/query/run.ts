@@ -2,7 +2,7 @@ import { LakeError, usage } from '../errors.ts'
 import type { Engine } from '../store/engine.ts'
 import type { Parameters } from '../store/sql.ts'
 import { admit, type Ready } from './gate.ts'
-import type { Door } from './note.ts'
+import { type Door, optionAt } from './note.ts'
 import { metricsOf } from './points.ts'
 import { hushed, refusal, unknownMetricIn } from './refusal.ts'
 import { type ScriptStatement, statementsOf } from './statements.ts'
@@ -63,7 +63,8 @@ export async function guarded<T>(
   } catch (cause) {
     if (signal?.aborted) throw cancelled(cause)
     const script = origin?.script ?? text
-    const failure = { statement: text, script, offset: origin?.statement.offset ?? 0, folder: deps.folder }
+    const memory = optionAt(deps.door ?? 'terminal', 'memory')
+    const failure = { statement: text, script, offset: origin?.statement.offset ?? 0, folder: deps.folder, memory }
     const metrics = unknownMetricIn(cause) === undefined ? [] : await metricsOf(engine)
     const told = refusal(cause, { ...failure, generated: deps.generated ?? false, above: deps.above ?? 0, metrics })
     throw deps.mark === undefined ? told : hushed(told, [deps.mark, deps.folder, engine.spill ?? ''])

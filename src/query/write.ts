@@ -1,8 +1,9 @@
-import { readStream } from '../store/files.ts'
 import { extname } from 'node:path'
 import { once } from 'node:events'
 import { createGzip } from 'node:zlib'
+import { readStream } from '../store/files.ts'
 import { usage } from '../errors.ts'
+import { bytesOf, mega } from '../kinds.ts'
 import { type Cell, type Chunk, Engine, quote, type Stream } from '../store/engine.ts'
 import { type OutFile, streamTo } from '../store/output.ts'
 import { carry } from './beside.ts'
@@ -182,19 +183,31 @@ const parquetForms = {
   compat: `FORMAT parquet, COMPRESSION snappy, PARQUET_VERSION v1, DICTIONARY_SIZE_LIMIT 0, ROW_GROUP_SIZE 20480`,
 }
 
+/** Where memory is scarce for so many columns, one thread writes, and fewer rows stand together. */
+function frugal(columns: number, memoryLimit: string): { readonly threads: number; readonly group: string } {
+  const each = (bytesOf(memoryLimit) ?? Infinity) / columns
+  const rows = Math.floor(each / 16 / 8 / 2048) * 2048
+  return {
+    threads: Math.max(1, Math.floor(each / (1.5 * mega))),
+    group: rows < 122_880 ? `, ROW_GROUP_SIZE ${Math.max(2048, rows)}` : '',
+  }
+}
+
 /** A session can write no file: an engine that runs no SQL of anybody else's writes it. */
 async function toParquet({ engine, ready, options }: ResultWriting, { path }: OutFile): Promise<WrittenResult> {
   const form = options.compat === true ? 'compat' : 'parquet'
   const sql = projected(wrappable(ready), ready.columns, form)
-  const [means] = await engine.rows<{ memory: string; threads: bigint }>(
+  const [session] = await engine.rows<{ memory: string; threads: bigint }>(
     `SELECT current_setting('memory_limit') AS memory, CAST(current_setting('threads') AS BIGINT) AS threads`,
   )
-  const { memory = '', threads = 1n } = means ?? {}
+  const { memory = '', threads = 1n } = session ?? {}
   const memoryLimit = options.memory ?? memory
-  using writer = await Engine.open(':memory:', { memoryLimit, threads: Number(threads), privateSpill: true })
+  const means = frugal(ready.columns.length, memoryLimit)
+  using writer = await Engine.open(':memory:', { memoryLimit, threads: Math.min(Number(threads), means.threads) })
   const filled = new Filled(distinctNames(ready.columns.map(({ name }) => name)), options.by)
   await carry(engine, sql, writer, 'answer', filled)
-  await writer.run(`COPY answer TO ${quote(path)} (${parquetForms[form]})`)
+  const group = form === 'compat' ? '' : means.group
+  await writer.run(`COPY answer TO ${quote(path)} (${parquetForms[form]}${group})`)
   return { rows: filled.rows, more: false, empty: filled.empty() }
 }
 

@@ -8,9 +8,11 @@ import type { Provider, RequestRow } from '../ledger/entry.ts'
 import { liveFiles } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Spool } from '../ledger/sweep.ts'
+import { mega } from '../kinds.ts'
 import { Engine } from '../store/engine.ts'
 import { readBytes, readInto, sizeOf, writeStream } from '../store/files.ts'
 import { inLake, rawFile, registryFile } from '../store/layout.ts'
+import { engineMemory, keptMemory } from '../store/memory.ts'
 import { parseMicros } from '../time.ts'
 import type { Resources } from './bodies.ts'
 import { tableColumns } from './columns.ts'
@@ -55,6 +57,9 @@ export function asOf({ as_of }: FinishedPoll): { readonly as_of: string | null; 
   return { as_of, as_of_at: as_of === null ? null : (parseMicros(as_of) ?? null) }
 }
 
+/** What a process keeps to whose engine has room for a quarter of a gigabyte: records need no more. */
+const enough = 480 * mega
+
 /** Lends an engine for one piece of work and closes it. */
 export type WithEngine = <T>(work: (engine: Engine) => Promise<T>) => Promise<T>
 
@@ -64,8 +69,8 @@ export type WithEngine = <T>(work: (engine: Engine) => Promise<T>) => Promise<T>
  */
 export function enginesOf(spool: Spool): WithEngine {
   return async (work) => {
-    const options = { tempDirectory: spool.file('duckdb'), threads: 1, memoryLimit: '256MB' }
-    using engine = await Engine.open(':memory:', options)
+    const memoryLimit = engineMemory(1, Math.min(keptMemory(), enough))
+    using engine = await Engine.open(':memory:', { tempDirectory: spool.file('duckdb'), threads: 1, memoryLimit })
     return await work(engine)
   }
 }

@@ -84,7 +84,7 @@ export async function engineVersion(session: Engine): Promise<string> {
 
 /** Writes the kept rows with their note: equal rows and notes give equal bytes. A dictionary would lose the sign of -0.0. */
 export async function writeStamped(session: Engine, path: string, note: StampNote): Promise<void> {
-  using writer = await Engine.open(':memory:', { threads: 1, privateSpill: true })
+  using writer = await Engine.open(':memory:', { threads: 1 })
   await carry(session, `FROM ${keptRows.own}`, writer, keptRows.own)
   await writer.run(
     `COPY (FROM ${keptRows.own}) TO ${quote(path)} (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, DICTIONARY_SIZE_LIMIT 0,

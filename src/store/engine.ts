@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import {
   DuckDBArrayValue,
   DuckDBBlobValue,
@@ -20,22 +22,19 @@ import {
 } from '@duckdb/node-api'
 import { LakeError } from '../errors.ts'
 import { bindAll, type Parameter, type Parameters } from './sql.ts'
-import { makeSpill, removeSpill } from './files.ts'
+import { makeSpill, removeSpill, spillRoom } from './files.ts'
+import { engineMemory } from './memory.ts'
 
 /** How an engine is opened; what is left out is DuckDB's own default. */
 interface EngineOptions {
   readonly threads?: number
-  /** As DuckDB spells it: `512MB`. */
-  readonly memoryLimit?: string
-  /** Where it may spill what does not fit into memory. */
+  /** As DuckDB spells it: `512MB`; else all that the process may give its engines. */
+  readonly memoryLimit?: string | undefined
+  /** Where it may spill what does not fit into memory; else a folder of its own that nobody else may enter, gone when it is closed. */
   readonly tempDirectory?: string
-  /** How much it may spill, as DuckDB spells it; else what the disk has. */
-  readonly spillLimit?: string
-  /** Whether it spills into a folder of its own that nobody else may enter, gone when it is closed. */
-  readonly privateSpill?: boolean
+  /** How many bytes it may spill; else a part of what the disk has. */
+  readonly spillLimit?: number | undefined
   readonly readOnly?: boolean
-  /** Whether memory goes back to the system as soon as a task is done: for jobs that run long beside others. */
-  readonly lean?: boolean
   /** Whether the same Parquet files will be asked again and again, and none ever changes: what was read is kept in memory. */
   readonly keepFiles?: boolean
 }
@@ -87,7 +86,19 @@ export interface Prepared {
 }
 
 /** By default 128 MB: what was freed below that stays with the process. Below 32 MB giving back costs speed. */
-const leanSettings = { allocator_flush_threshold: '32MB', allocator_bulk_deallocation_flush_threshold: '32MB' }
+const leanSettings = {
+  allocator_flush_threshold: '32MB',
+  allocator_bulk_deallocation_flush_threshold: '32MB',
+  allocator_background_threads: 'true',
+}
+
+/** So many chunks of rows, of 2,048 at most, may be held beside what the engine counts. */
+const heldChunks = 16
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as (how: { readonly type: 'minor' }) => void
+/** Has V8 collect what was made lately. */
+const collectYoung = (): void => collect({ type: 'minor' })
 
 /** Footers stay parsed, and a file that was read once is not looked at again: half of what opening it costs. */
 const keepSql = `SET GLOBAL parquet_metadata_cache = true; SET GLOBAL validate_external_file_cache = 'NO_VALIDATION'`
@@ -117,17 +128,16 @@ export class Engine {
   /** Opens a database file or `:memory:`. */
   static async open(path = ':memory:', options: EngineOptions = {}): Promise<Engine> {
     const settings: Record<string, string> = {
+      ...leanSettings,
       autoinstall_known_extensions: 'false',
       autoload_known_extensions: 'false',
       allow_community_extensions: 'false',
     }
     if (options.threads !== undefined) settings['threads'] = String(options.threads)
-    if (options.memoryLimit !== undefined) settings['memory_limit'] = options.memoryLimit
-    if (options.tempDirectory !== undefined) settings['temp_directory'] = options.tempDirectory
     if (options.readOnly === true) settings['access_mode'] = 'READ_ONLY'
-    if (options.lean === true) Object.assign(settings, leanSettings)
-    const spill = options.privateSpill === true ? makeSpill() : undefined
-    if (spill !== undefined) settings['temp_directory'] = join(spill, randomUUID())
+    settings['memory_limit'] = options.memoryLimit ?? engineMemory()
+    const spill = options.tempDirectory === undefined ? makeSpill() : undefined
+    const place = (settings['temp_directory'] = options.tempDirectory ?? join(spill ?? '', randomUUID()))
     let instance: DuckDBInstance | undefined
     try {
       instance = await DuckDBInstance.create(path, settings)
@@ -135,8 +145,7 @@ export class Engine {
       engine.spill = spill
       await engine.#requireExtensions()
       // As a setting of the instance it is told, and not heeded (DuckDB 2.0).
-      if (options.spillLimit !== undefined)
-        await engine.run(`SET GLOBAL max_temp_directory_size = ${quote(options.spillLimit)}`)
+      await engine.run(`SET GLOBAL max_temp_directory_size = '${options.spillLimit ?? spillRoom(place)}B'`)
       if (options.keepFiles === true) await engine.run(keepSql)
       return engine
     } catch (error) {
@@ -214,10 +223,13 @@ export class Engine {
     parameters?: Parameters,
   ): AsyncGenerator<DuckDBDataChunk> {
     let ended = false
+    let fetched = 0
     try {
       for (;;) {
         const chunk = await result.fetchChunk()
         if (!chunk || chunk.rowCount === 0) break
+        // Only the collector lets go of a chunk, and sees of it but the handle.
+        if (++fetched % heldChunks === 0) collectYoung()
         yield chunk
       }
       ended = !this.#interrupted && (await this.#holds())
@@ -279,9 +291,12 @@ export class Engine {
   async append(table: string, { chunks }: VectorStream): Promise<number> {
     const appender = await this.#connection.createAppender(table, 'main', 'temp')
     let rows = 0
+    let held = 0
     for await (const chunk of chunks) {
       appender.appendDataChunk(chunk)
       rows += chunk.rowCount
+      // By itself it keeps a hundred chunks beside what the table spills.
+      if (++held % heldChunks === 0) appender.flushSync()
     }
     appender.closeSync()
     return rows

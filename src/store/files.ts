@@ -10,14 +10,15 @@ import {
   type ReadStream,
   realpathSync,
   rmSync,
+  statfsSync,
   statSync,
   type WriteStream,
   writeSync,
 } from 'node:fs'
 import { appendFile, copyFile, lstat, mkdtemp, open, readFile, stat, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { realDisk } from './disk.ts'
+import { dirname, join } from 'node:path'
+import { isWritable, realDisk } from './disk.ts'
 import { inLake } from './layout.ts'
 
 /*
@@ -159,11 +160,22 @@ export async function temporaryFolder(within = tmpdir()): Promise<{ readonly pat
   return { path, [Symbol.asyncDispose]: () => realDisk.remove(path) }
 }
 
+/** What Linux calls a file system that lies in memory. */
+const memoryFiles = 0x1021994
+
+/** How many bytes an engine may spill: what the disk has free, but for a fourth that others may need meanwhile. */
+export function spillRoom(place: string): number {
+  const { bavail, bsize } = statfsSync(dirname(place))
+  return Math.floor(0.75 * bavail * bsize)
+}
+
 const spills = new Set<string>()
 
-/** A folder that nobody else may enter, for what does not fit into memory. */
+/** A folder that nobody else may enter, for what does not fit into memory: on a disk, where the system's own lies in memory. */
 export function makeSpill(): string {
-  const spill = mkdtempSync(join(tmpdir(), 'pitlake-'))
+  const home = tmpdir()
+  const isMemory = home === '/tmp' && statfsSync(home).type === memoryFiles
+  const spill = mkdtempSync(join(isMemory && isWritable('/var/tmp') ? '/var/tmp' : home, 'pitlake-'))
   spills.add(spill)
   return spill
 }

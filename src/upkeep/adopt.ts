@@ -82,7 +82,7 @@ const aside = [
 export async function adoptLost(root: string, adopting: Adopting, deps: CommitDeps): Promise<string[]> {
   const disk = deps.disk ?? realDisk
   await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
-  using engine = await Engine.open(':memory:', { lean: true, privateSpill: true })
+  using engine = await Engine.open(':memory:')
   const opened: LostFolder = { engine, root }
   if (!(await isLakeLost(root))) return []
   const lake = await lakeOf(root, (await whatIsLeft(root)).lakes)

@@ -35,7 +35,7 @@ export async function withRewriting<D extends CommitDeps & Pick<RewriteDeps, 'th
   const name = `${run}-${Math.floor(deps.random() * 36 ** 4).toString(36)}`
   await using spool = await openSpool(ledger.root, name, deps)
   const threads = deps.threads === undefined ? {} : { threads: deps.threads }
-  using engine = await Engine.open(':memory:', { lean: true, tempDirectory: spool.file('duckdb'), ...threads })
+  using engine = await Engine.open(':memory:', { tempDirectory: spool.file('duckdb'), ...threads })
   return await work({ ledger, deps, run, name, spool, engine })
 }
 

@@ -322,8 +322,8 @@ async function fileOf(
   const name = versioned(ticket.version, label === '' ? 'all' : label)
   const { columns, lines } = archivedTables[table]
   const [text, temporary] = [spool.file(`${table}-${name}.jsonl`), `${table}-${name}.parquet`]
-  await writeLines(text, lines(ledger, condition))
-  await engine.run(copySql(text, spool.file(temporary), columns, footerOf(ticket)))
+  const written = await writeLines(text, lines(ledger, condition))
+  await engine.run(copySql(written, spool.file(temporary), columns, footerOf(ticket)))
   const source = parquet([spool.file(temporary)])
   const proof = await prove(engine, source, await columnsOf(engine, source), table)
   if (proof.rows !== facts.rows) throw new RangeError(`${facts.rows} rows of ${table} became ${proof.rows}`)

@@ -281,8 +281,8 @@ export async function exportTable(
   const held = await heldExport(ledger.root, table, digest)
   if (held !== undefined) return { path: inLake(ledger.root, `${exportsFolder}/${held}`), written: false }
   try {
-    await writeLines(text, lines(ledger))
-    await (await engine()).run(copySql(text, temporary, columns))
+    const written = await writeLines(text, lines(ledger))
+    await (await engine()).run(copySql(written, temporary, columns))
     const name = await placeExport(ledger, table, digest, temporary, disk)
     return { path: inLake(ledger.root, `${exportsFolder}/${name}`), written: true }
   } finally {
@@ -333,9 +333,23 @@ export function isExport(name: string): boolean {
 
 const blockCharacters = 1 << 20
 
+/** A file of lines, and the bytes that the longest has at most: twice as much is what their reader takes at once. */
+interface WrittenLines {
+  readonly path: string
+  longest: number
+}
+
 /** Writes one line a row. */
-export async function writeLines(path: string, lines: Iterable<string>): Promise<void> {
-  await pipeline(blocksOf(lines), writeStream(path))
+export async function writeLines(path: string, lines: Iterable<string>): Promise<WrittenLines> {
+  const written = { path, longest: 1 << 20 }
+  function* measured(): Generator<string> {
+    for (const line of lines) {
+      written.longest = Math.max(written.longest, 3 * line.length + 1)
+      yield line
+    }
+  }
+  await pipeline(blocksOf(measured()), writeStream(path))
+  return written
 }
 
 /** The lines, each with its end, in texts of some size. */
@@ -352,7 +366,7 @@ function* blocksOf(lines: Iterable<string>): Generator<string> {
 
 /** The statement that makes Parquet of written lines; instants stand in them as microseconds. */
 export function copySql(
-  from: string,
+  { path, longest }: WrittenLines,
   to: string,
   columns: Exported['columns'],
   footer: Readonly<Record<string, string>> = {},
@@ -361,7 +375,7 @@ export function copySql(
   const typed = columns.map(([name, type]) =>
     type === 'TIMESTAMPTZ' ? `make_timestamptz("${name}") AS "${name}"` : `"${name}"`,
   )
-  return `COPY (SELECT ${typed.join(', ')} FROM read_json(${quote(from)}, format = 'newline_delimited', hive_partitioning = false,
-    maximum_object_size = 268435456, columns = {${raw.join(', ')}}))
+  return `COPY (SELECT ${typed.join(', ')} FROM read_json(${quote(path)}, format = 'newline_delimited', hive_partitioning = false,
+    maximum_object_size = ${longest}, columns = {${raw.join(', ')}}))
     TO ${quote(to)} (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd${footerSql(footer)})`
 }

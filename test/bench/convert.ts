@@ -72,7 +72,7 @@ const kinds: readonly Kind[] = [
  */
 export async function benchConvert(): Promise<Measured[]> {
   const folder = await mkdtemp(join(tmpdir(), 'pitlake-bench-'))
-  const engine = await Engine.open(':memory:', { lean: true, tempDirectory: join(folder, 'spill') })
+  const engine = await Engine.open(':memory:', { tempDirectory: join(folder, 'spill') })
   try {
     const measured: Measured[] = []
     const repeats = scaled(5)
@@ -235,7 +235,7 @@ function peakAlone(spool: string, batches: number): number {
 async function convertAlone(folder: string, batches: number): Promise<void> {
   const names = (await readdir(folder)).filter((name) => name.endsWith('.json')).toSorted()
   const all = names.map((name) => ({ path: join(folder, name), bytes: statSync(join(folder, name)).size }))
-  const engine = await Engine.open(':memory:', { lean: true, tempDirectory: join(folder, 'spill') })
+  const engine = await Engine.open(':memory:', { tempDirectory: join(folder, 'spill') })
   let next = 0
   for (let n = 0; n < Math.max(1, batches); n++) {
     const batch: string[] = []

@@ -112,7 +112,7 @@ export async function fetchUntil(
     })
     const plan = await planOn({ ...input, selections, gapsOnly: false }, run.ledger)
     await using spool = await openSpool(root, run.id, deps)
-    using engine = await Engine.open(':memory:', { lean: true, threads: 1, tempDirectory: spool.file('duckdb') })
+    using engine = await Engine.open(':memory:', { threads: 1, tempDirectory: spool.file('duckdb') })
     const provider = { metrics: 'sandbox:1', synthetic: true }
     const own = { connection: { spool }, engine: async () => engine, tell: () => undefined, provider }
     const context = { ...run, ...own } as unknown as BatchContext

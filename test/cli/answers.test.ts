@@ -118,7 +118,7 @@ async function others(server: Server, count: number): Promise<void> {
 
 describe.each(Object.entries(deaf))('%s', (_, sql) => {
   test('ends nothing of others, whether its asker goes away or waits', async () => {
-    await using server = await Server.at(['--memory', '200MB', '--timeout', '5s'])
+    await using server = await Server.at(['--memory', '512MB', '--timeout', '5s'])
     const before = await server.answering()
     const gone = new AbortController()
     const left = server.ask(sql, { signal: gone.signal }).catch(() => null)
@@ -136,7 +136,7 @@ describe.each(Object.entries(deaf))('%s', (_, sql) => {
 })
 
 test('a process that is killed in the middle: what it was asked is asked of another, and is right', async () => {
-  await using server = await Server.at(['--memory', '200MB', '--timeout', '10m'])
+  await using server = await Server.at(['--memory', '512MB', '--timeout', '10m'])
   const first = await server.answering()
   const slow = (n: number) =>
     `SELECT ${n} AS n, count(*) AS c FROM range(10000) a, range(10000) b WHERE hash(a.range, b.range) % 7 = 0`
@@ -162,7 +162,7 @@ test('a process that is killed in the middle: what it was asked is asked of anot
 })
 
 test('an answer that takes more memory than the process may have is refused; beside it the others are answered', async () => {
-  await using server = await Server.at(['--memory', '64MB', '--timeout', '10m'])
+  await using server = await Server.at(['--memory', '512MB', '--timeout', '10m'])
   const [refused] = await Promise.all([server.ask(deaf['a list of a thousand million']), others(server, 10)])
   expect(refused).toEqual([507, expect.stringMatching(/more memory than (?:they|it) may/)])
   await others(server, 3)

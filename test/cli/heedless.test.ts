@@ -21,7 +21,7 @@ test('sql: a call that heeds neither cancel nor memory ends with the process, an
     const out = join(folder, '..', 'out.csv')
     const slow = await call('--timeout', '1s', '--out', out)
     expect(slow).toMatchObject({ code: 5, stderr: expect.stringMatching(/did not end by itself/) })
-    const large = await call('--memory', '100MB')
+    const large = await call('--memory', '384MB')
     expect(large).toMatchObject({ code: 5, stderr: expect.stringMatching(/more memory than it may/) })
     expect(readdirSync(temporary).filter((name) => name.startsWith('pitlake-'))).toEqual([])
     expect(readdirSync(join(folder, '..')).toSorted()).toEqual(['lake', 'tmp'])

@@ -350,7 +350,7 @@ describe('many at once', () => {
   })
 
   test('a query that takes more memory or disk than it may is refused, and the lake goes on', async () => {
-    const small = await serve({}, ['--memory', '64MB', '--spill', '1MB', '--threads', '1'])
+    const small = await serve({}, ['--memory', '512MB', '--spill', '1MB', '--threads', '1'])
     for (const [sql, what] of [
       ['SELECT list(i) FROM range(30000000) AS r (i)', 'memory'],
       ['SELECT count(DISTINCT hash(i)) FROM range(9000000) AS r (i)', 'disk'],

@@ -21,7 +21,7 @@ test('of two jobs that end at once one tells what is new', () =>
     const data = join(home, 'data')
     const settings = resolveSettings({ flags: { config: undefined, data }, env: {}, cwd: home })
     const context = { settings, catalogue: loadCatalogue() }
-    const input = { args: [], options: { config: undefined, data, verbose: false } }
+    const input = { args: [], options: { config: undefined, data, memory: undefined, verbose: false } }
     let whileWaiting = async (): Promise<void> => undefined
     const deps = {
       now: Date.now,

@@ -22,7 +22,10 @@ test('the end of a job is told with its exit code; a call that was refused befor
       stderr: (text: string) => void said.push(text),
     } as unknown as Deps
     const said: string[] = []
-    const input: Input = { args: [], options: { data: join(home, 'data'), config: undefined, verbose: false } }
+    const input: Input = {
+      args: [],
+      options: { data: join(home, 'data'), config: undefined, memory: undefined, verbose: false },
+    }
     const ended = async (work: () => Promise<number | undefined>): Promise<void> =>
       void (await withHooks('fetch', { ...input, ...deps }, work).catch(() => undefined))
     const next = 'wait'

@@ -16,7 +16,11 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 type Env = Readonly<Record<string, string>>
 
-function settings(yaml: string | null = null, env: Env = {}, flags: { config?: string; data?: string } = {}): Settings {
+function settings(
+  yaml: string | null = null,
+  env: Env = {},
+  flags: { config?: string; data?: string; memory?: number } = {},
+): Settings {
   if (yaml !== null) writeFileSync(join(folder, 'pitlake.yaml'), yaml)
   return resolveSettings({ flags, env, cwd: folder })
 }
@@ -66,6 +70,15 @@ test('paths of a config file are relative to it; empty variables count as not se
   expect(found.metrics.key).toBeNull()
 })
 
+test('memory is told with its unit; a flag is stronger than the file', () => {
+  expect(settings('memory: 1.5GB').memoryBytes).toBe(1.5 * 2 ** 30)
+  expect(settings('memory: 512MB', {}, { memory: 2 ** 30 }).memoryBytes).toBe(2 ** 30)
+  expect(settings('data: x').memoryBytes).toBeNull()
+  const told = (yaml: string) => settings(yaml).effective.find(({ name }) => name === 'memory')
+  expect(told('memory: 1.5GB')).toEqual({ name: 'memory', value: '1536MB', origin: 'file' })
+  expect(told('data: x')).toEqual({ name: 'memory', value: 'not set', origin: 'default' })
+})
+
 test('empty sections are allowed; the template of `init` is a valid config', () => {
   expect(settings('metrics:\nregistry:\n').metrics.concurrency).toBe(8)
   const template = readFileSync(new URL('../../catalog/templates/pitlake.yaml', import.meta.url), 'utf8')
@@ -85,7 +98,9 @@ test('asset ids stay as they are written', () => {
 })
 
 test.each<[string, string, string]>([
-  ['unknown key', 'metrcs: {}', 'pitlake.yaml:1: metrcs: expected one of data, metrics'],
+  ['unknown key', 'metrcs: {}', 'pitlake.yaml:1: metrcs: expected one of data, memory, metrics'],
+  ['memory without a unit', 'memory: 512', 'pitlake.yaml:1: memory: expected text, got 512'],
+  ['memory that is none', 'memory: much', 'pitlake.yaml:1: memory: expected a size such as 512MB or 16GB, got "much"'],
   ['suggestion', 'metrics:\n  concurency: 3', 'pitlake.yaml:2: metrics.concurency'],
   ['suggested word', 'metrics:\n  concurency: 3', 'did you mean `concurrency`?'],
   ['unknown key of a rule', 'metrics: { availability: { "*": { lga: 1h } } }', 'did you mean `lag`?'],
@@ -272,6 +287,7 @@ test('the JSON schema for editors names every key', () => {
   const schema = configJsonSchema() as { properties: Readonly<Record<string, unknown>> }
   expect(Object.keys(schema.properties)).toEqual([
     'data',
+    'memory',
     'metrics',
     'registry',
     'daily',

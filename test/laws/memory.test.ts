@@ -1,0 +1,65 @@
+import { execFile } from 'node:child_process'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { Engine, quote } from '../../src/store/engine.ts'
+import { firstHour, type LargeLake, makeLargeLake } from '../helpers/large-lake.ts'
+import { long } from '../helpers/shares.ts'
+
+const peak = fileURLToPath(new URL('../bench/peak.ts', import.meta.url))
+/** What is promised, in megabytes. */
+const promised = 512
+/** Five million points; of a tenth of them less was promised. */
+const [metrics, hours] = long ? [67, 7463] : [40, 500]
+
+let home = ''
+let lake: LargeLake
+beforeAll(async () => {
+  home = mkdtempSync(join(tmpdir(), 'pitlake-memory-'))
+  lake = await makeLargeLake(join(home, 'lake'), metrics, hours)
+})
+afterAll(() => rmSync(home, { recursive: true, force: true }))
+
+/** Runs a command in a process of its own that keeps to what it was told; gives the most that it held, in megabytes. */
+async function held(...argv: readonly string[]): Promise<number> {
+  const line = [peak, ...argv, '--data', lake.root, '--memory', `${promised}MB`]
+  const { stdout } = await promisify(execFile)(process.execPath, line, { cwd: home, maxBuffer: 2 ** 30 })
+  const { megabytes } = JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as { megabytes: number }
+  expect(megabytes).toBeGreaterThan(60)
+  return megabytes
+}
+
+const iso = (seconds: number): string => new Date(seconds * 1000).toISOString()
+
+describe('a process keeps to the memory that it was promised', () => {
+  test.each(['csv', 'jsonl', 'arrow', 'parquet'])('panel: %s', async (ending) => {
+    const grid = ['--calendar', `${iso(firstHour)},${iso(firstHour + hours * 3600)},1h`, '--interval', '1h']
+    const what = [...grid, '--assets', lake.assets.join(','), '--metrics', lake.metrics.join(',')]
+    const out = join(home, `panel.${ending}`)
+    expect(await held('panel', ...what, '--out', out)).toBeLessThan(promised)
+    if (ending !== 'parquet') return
+    using engine = await Engine.open()
+    const [row] = await engine.rows(`SELECT count(*) AS n FROM ${quote(out)}`)
+    expect(row?.['n']).toBe(BigInt(hours * 10))
+  })
+
+  test('sql: a sort of more than it may hold, and all points as a file', async () => {
+    const sorted =
+      'SELECT sum(n) AS n FROM (SELECT row_number() OVER (ORDER BY hash(i)) AS n FROM range(12000000) r(i))'
+    expect(await held('sql', sorted)).toBeLessThan(promised)
+    expect(await held('sql', 'FROM points', '--out', join(home, 'points.parquet'))).toBeLessThan(promised)
+  })
+
+  test('publish, compact, views', async () => {
+    expect(await held('publish', join(home, 'published'), '--json')).toBeLessThan(promised)
+    expect(await held('compact', '--json')).toBeLessThan(promised)
+    expect(await held('views')).toBeLessThan(promised)
+  })
+
+  test('nothing of what was spilled is left', () => {
+    expect(readdirSync(join(lake.root, 'spool')).filter((name) => name !== 'made')).toEqual([])
+  })
+})
