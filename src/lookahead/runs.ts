@@ -115,7 +115,8 @@ async function storyOf({ subject, at }: Probe, cutoff: string, bags: Bags, round
   const [row] = await subject.session.rows<{ first: string }>(
     `SELECT min(${at}) AS first FROM proof_full WHERE ${upTo}`,
   )
-  const { missing, extra } = bags.counts
+  const [missing, extra] = [bags.missing.count, bags.extra.count]
+  const earliest = [bags.missing.earliest, bags.extra.earliest].filter((one) => one !== null).toSorted()[0]
   return {
     cutoff: microsOf(cutoff) / 1000,
     at: cutoff,
@@ -123,7 +124,7 @@ async function storyOf({ subject, at }: Probe, cutoff: string, bags: Bags, round
     differing: Math.max(missing, extra),
     missing: Math.max(0, missing - extra),
     extra: Math.max(0, extra - missing),
-    earliest: microsOf(bags.earliest ?? cutoff) / 1000,
+    earliest: microsOf(earliest ?? cutoff) / 1000,
     rounding,
   }
 }
@@ -138,11 +139,16 @@ export interface ColumnSpec {
 }
 
 /** Rows that only one side has, each as often as it has it more: the latest of them, how many there are, the earliest instant. */
-interface Bags {
-  readonly missing: readonly Row[]
-  readonly extra: readonly Row[]
-  readonly counts: { readonly missing: number; readonly extra: number }
+interface Bag {
+  readonly rows: readonly Row[]
+  readonly count: number
   readonly earliest: string | null
+}
+
+/** What only the whole lake has, and what only the other one. */
+interface Bags {
+  readonly missing: Bag
+  readonly extra: Bag
 }
 
 /** One row or value that differs. */
@@ -163,28 +169,15 @@ export async function bagDifference(
   const names = columns.filter(({ label }) => !label).map(({ name }) => quoteName(name))
   const ts = quoteName(columns.find((column) => column.ts)?.name ?? '')
   const side = (table: string): string => `SELECT ${names.join(', ')} FROM ${table} WHERE ${where}`
-  const only = async (
-    left: string,
-    right: string,
-  ): Promise<{ rows: Row[]; count: number; earliest: string | null }> => {
+  const only = async (left: string, right: string): Promise<Bag> => {
     await session.run(`CREATE OR REPLACE TEMP TABLE proof_only AS ${side(left)} EXCEPT ALL ${side(right)}`)
-    const [facts] = await session.rows(
+    const [facts] = await session.rows<{ n: bigint; earliest: string | null }>(
       `SELECT count(*) AS n, strftime(min(${ts}), '%Y-%m-%dT%H:%M:%S.%fZ') AS earliest FROM proof_only`,
     )
-    const count = Number(facts?.['n'])
-    const earliest = facts?.['earliest']
-    const rows =
-      count === 0 ? [] : await session.rows(`FROM proof_only ORDER BY ${ts} DESC, ${names.join(', ')} LIMIT ${most}`)
-    return { rows, count, earliest: typeof earliest === 'string' ? earliest : null }
+    const rows = await session.rows(`FROM proof_only ORDER BY ${ts} DESC, ${names.join(', ')} LIMIT ${most}`)
+    return { rows, count: Number(facts?.n), earliest: facts?.earliest ?? null }
   }
-  const missing = await only('proof_full', 'proof_cut')
-  const extra = await only('proof_cut', 'proof_full')
-  return {
-    missing: missing.rows,
-    extra: extra.rows,
-    counts: { missing: missing.count, extra: extra.count },
-    earliest: [missing.earliest, extra.earliest].filter((at) => at !== null).toSorted()[0] ?? null,
-  }
+  return { missing: await only('proof_full', 'proof_cut'), extra: await only('proof_cut', 'proof_full') }
 }
 
 /**
@@ -196,7 +189,7 @@ export function matchRows(columns: readonly ColumnSpec[], { missing, extra }: Ba
   const exactly = compared.filter(({ type }) => !/^(DOUBLE|FLOAT|DECIMAL)/.test(type))
   const loosely = compared.filter(({ ts, type }) => ts || type === 'VARCHAR')
   const found: Mismatch[] = []
-  let [left, right] = [missing, extra]
+  let [left, right] = [missing.rows, extra.rows]
   for (const keys of [exactly, loosely]) {
     const rest = pairUp(left, right, keys, (full, cut) => found.push(...cells(compared, keys, full, cut, tolerance)))
     ;[left, right] = [rest.left, rest.right]

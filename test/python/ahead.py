@@ -73,6 +73,12 @@ def honest(lake):
     return known(lake)
 
 
+def wondering(lake):
+    """An asset that there is not."""
+    days = lake.calendar("2024-03-01", "2024-03-25", "1 day", ["BTC", "BTX"])
+    return lake.panel(days, {"v": "addresses/active_count_pit"})
+
+
 def trailing(lake):
     frame = known(lake)
     return frame.assign(v=frame["v"].rolling(3).mean(), before=frame["v"].shift(1), top=frame["v"].cummax())
@@ -126,7 +132,7 @@ def text(lake):
     return "no frame"
 
 
-works = [normalised, centred, filled, shifted, scaled, resampled, interpolated, daily, of_later, honest, trailing, expanding,
+works = [normalised, centred, filled, shifted, scaled, resampled, interpolated, daily, of_later, honest, wondering, trailing, expanding,
          of_then, raising, broken, drawn, reading, nothing, text]
 only = sys.argv[2:]
 for work in [work for work in works if not only or work.__name__ in only]:

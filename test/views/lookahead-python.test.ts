@@ -18,6 +18,7 @@ const verdicts: Readonly<Record<string, readonly [verdict: string, reason: RegEx
   daily: ['leak', /./],
   of_later: ['leak', /./],
   honest: ['clean', /^null$/],
+  wondering: ['clean', /^null$/],
   trailing: ['clean', /^null$/],
   expanding: ['clean', /^null$/],
   of_then: ['clean', /^null$/],
@@ -33,6 +34,7 @@ interface Told {
   readonly name: string
   readonly verdict: string
   readonly reason: string | null
+  readonly notes?: readonly string[]
 }
 
 test('functions in pandas: leaks are found, honest ones pass, the rest is undecided with a reason', async (context) => {
@@ -51,6 +53,8 @@ test('functions in pandas: leaks are found, honest ones pass, the rest is undeci
       .split('\n')
       .map((line) => JSON.parse(line) as Told)
     expect(told.map(({ name }) => name).toSorted()).toEqual(Object.keys(verdicts).toSorted())
+    const notes = told.find(({ name }) => name === 'wondering')?.notes?.filter((note) => note.includes('BTX'))
+    expect(notes).toEqual([expect.stringMatching(/^nothing is held of .* for asset 'BTX'/)])
     for (const { name, verdict, reason } of told) {
       const [expected, words] = verdicts[name] ?? ['', /^$/]
       expect([name, verdict]).toEqual([name, expected])
