@@ -88,7 +88,7 @@ function meanwhile(look: Look, place: string, work: () => unknown, turn = 1): vo
 afterEach(() => {
   const { waits } = other
   other.waits = undefined
-  expect(waits).toBeUndefined()
+  if (waits !== undefined) throw new Error(`nobody looked at ${waits.place}, so that the other job did nothing`)
 })
 
 /** The name of the n-th file, as this program gives it. */
