@@ -136,7 +136,7 @@ bench: $(INSTALLED) ## measures against named peers and writes docs/benchmarks.m
 bench-quick: ## runs the benches on a fiftieth of what they measure: errors and results that differ count, no figure
 	@$(MAKE) --no-print-directory bench QUICK=1
 
-bench-scale: $(INSTALLED) ## makes a lake of POINTS (50000000; 500000000 takes an hour) and asks it everything: docs/scale.md; PITLAKE_SCALE_LAKES keeps it
+bench-scale: $(INSTALLED) ## makes a lake of POINTS (50000000; the large one 500000000) and asks it everything: docs/scale.md; PITLAKE_SCALE_LAKES keeps it
 	node -r ./scripts/node24.cjs test/bench/scale.ts
 
 nightly: $(INSTALLED) ## runs for hours what .ci/run leaves out, and writes what it found into docs/nightly.md

@@ -66,19 +66,24 @@ export function ratios(
 ): string {
   const { document } = new JSDOM('').window
   const rows = new Set(bars.map(({ name }) => name)).size
+  const peers = [...new Set(bars.map(({ peer }) => peer))]
+  const legend = { frameAnchor: 'top-right', textAnchor: 'start', dx: 14 } as const
   return standing(
     Plot.plot({
       ...common,
       document,
-      height: 60 + 24 * rows,
+      height: 60 + Math.max(24 * rows, 14 * peers.length),
       marginLeft: 330,
-      marginRight: 130,
+      marginRight: 210,
       x: { type: 'log', label: 'seconds of the peer over ours', grid: true },
       y: { label: null },
+      color: { type: 'categorical', domain: peers },
       marks: [
         Plot.ruleX([1]),
         Plot.dot(bars, { x: 'ratio', y: 'name', fill: 'peer', r: 4 }),
-        Plot.text(bars, { x: 'ratio', y: 'name', text: 'peer', dy: -8, fontSize: 8 }),
+        ...peers.map((peer, n) =>
+          Plot.text([peer], { ...legend, dy: 14 * n, text: (name) => `● ${name}`, fill: () => peer }),
+        ),
       ],
     }),
   )

@@ -69,14 +69,14 @@ function askedOf(lakes: string, name: string): Asked {
 }
 
 /** What is to be said of a lake that was asked before it was whole. */
-function unfinished({ name, points, answers }: Asked): string[] {
+function unfinished({ name, points }: Asked): string[] {
   const asked = Number.parseFloat(name) * 1e6
   if (points > 0.98 * asked) return []
-  const left = Object.keys(answers).length
-  const range = 'Its series have the whole range, all of every hour and the largest metric, but not all of ten minutes.'
+  const range =
+    'nine tenths of the range, of every hour and the largest metric, but not of all of ten minutes, and not all merges'
   return [
     '',
-    `The lake of ${million(asked)} points was asked ${left - 2} questions when ${million(points)} were built. ${range}`,
+    `The lake of ${million(asked)} points was asked when ${million(points)} were built, for lack of time: ${range}.`,
   ]
 }
 
@@ -112,7 +112,8 @@ function rowOf(name: string, sizes: readonly Asked[]): string[] {
 
 function cell(took: Took | undefined): string {
   if (took === undefined) return ''
-  if (took.failed !== undefined) return took.failed.includes('ended after') ? 'too long' : 'failed'
+  if (took.failed !== undefined)
+    return /ended after|cancelled/.test(took.failed) ? `not within ${Math.round(took.wall)} s of the clock` : 'failed'
   const seconds = took.cpu < 10 ? took.cpu.toFixed(1) : took.cpu.toFixed(0)
   return `${seconds} s, ${took.megabytes < 1000 ? `${took.megabytes} MB` : `${(took.megabytes / 1024).toFixed(1)} GB`}`
 }

@@ -128,7 +128,17 @@ export const questions: readonly Question[] = [
   { name: 'status', ours: ({ root }) => ['status', '--data', root, '--json'] },
   {
     name: 'lookahead at 20 cut-offs',
-    ours: ({ root, out }) => ['lookahead', `${out}/query.sql`, '--cutoffs', '20', '--data', root, '--json'],
+    ours: ({ root, out }) => [
+      'lookahead',
+      `${out}/query.sql`,
+      '--cutoffs',
+      '20',
+      '--timeout',
+      '850',
+      '--data',
+      root,
+      '--json',
+    ],
   },
   { name: 'verify of all files', ours: ({ root }) => ['doctor', '--data', root, '--json'] },
   { name: 'top-up of a point a series', ours: fetched(3600, 600) },

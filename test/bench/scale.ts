@@ -52,6 +52,10 @@ const place: Place = {
   points: size,
 }
 const program = join(project, 'src/main.ts')
+/** What is asked where not all is: `PITLAKE_SCALE_ASK='count|latest'`. */
+const wanted = new RegExp(process.env['PITLAKE_SCALE_ASK'] ?? '')
+/** What is asked of the copy, once. */
+const changes = /top-up|publish|backup|compact/
 /** A question may take so long. */
 const patience = 900_000
 
@@ -96,7 +100,8 @@ async function bringRegistry(): Promise<void> {
 
 /** A second lake whose Parquet files are the same files. */
 function copyLake(): void {
-  if (questions.every(({ name: asked }) => answers[asked]?.ours !== undefined)) return
+  const changing = questions.filter(({ name: asked }) => changes.test(asked) && wanted.test(asked))
+  if (changing.every(({ name: asked }) => answers[asked]?.ours !== undefined)) return
   rmSync(place.copy, { recursive: true, force: true })
   for (const entry of readdirSync(place.root, { recursive: true, withFileTypes: true })) {
     const from = join(entry.parentPath, entry.name)
@@ -131,10 +136,9 @@ function askAll(question: Question): void {
 
 /** Three rounds of what is short, one of what is long; kept at once. */
 function keep(asked: string, by: 'ours' | 'duckdb' | 'polars', work: () => Took): void {
-  if (answers[asked]?.[by] !== undefined) return
+  if (answers[asked]?.[by] !== undefined || !wanted.test(asked)) return
   const rounds = [work()]
-  const changes = /top-up|publish|backup|compact/.test(asked)
-  while (!changes && rounds.length < 3 && (rounds[0]?.wall ?? 0) < 5) rounds.push(work())
+  while (!changes.test(asked) && rounds.length < 3 && (rounds[0]?.wall ?? 0) < 5) rounds.push(work())
   const middle = (of: (took: Took) => number): number => median(rounds.map(of))
   const [first] = rounds
   if (first === undefined) return
