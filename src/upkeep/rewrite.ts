@@ -66,7 +66,7 @@ export function replacement(
 }
 
 /** How the columns of a file are written. */
-export interface Encoding {
+interface Encoding {
   /** The most distinct values of a column that get a dictionary; above a few, time columns lose their delta encoding. */
   readonly dictionary: number
   /** How hard zstd works. */
