@@ -1,6 +1,7 @@
 import { LakeError, usage } from '../errors.ts'
 import { tooLarge } from '../store/memory.ts'
 import { didYouMean, hint, nearPaths } from '../suggestion.ts'
+import { intervals } from '../time.ts'
 
 /** What to do where writing is refused, and where a setting is. */
 export const temporaryOnly = 'the lake is read-only; CREATE TEMP TABLE is allowed'
@@ -149,8 +150,15 @@ function unknownMetric({ metrics = [] }: Failure, subject: string, cause: Error)
   return new LakeError('usage', { subject: `${subject}: unknown metric ${name}`, next, cause })
 }
 
-/** What a join's complaint says that a metric has not, of what it has. */
+/** What a complaint says that is no interval, or that a metric has not, with what there is. */
 function otherwise(text: string, subject: string, cause: Error): LakeError | undefined {
+  const interval = /'no interval ([^']*)' to (?:INT64|BOOL)/.exec(text)?.[1]
+  if (interval !== undefined)
+    return usage(subject, {
+      expected: `an interval (${intervals.join(', ')})`,
+      got: interval,
+      next: hint(interval, intervals),
+    })
   const [, lack = '', got = '', there = ''] = /^(\S+ has no \w+) (.*), but (.*)$/.exec(text) ?? []
   if (lack === '') return undefined
   const known = there.split(',')

@@ -52,6 +52,10 @@ export const sqlRefused: Readonly<Record<string, Question>> = {
     joined(`'${objects}', '10m'`),
     `SQL (line 2 column 15): ${objects} has no interval 10m: expected 24h`,
   ),
+  'an interval of no name': sql(
+    `FROM resample('${supply}', '24h', '1mo', 'last')`,
+    'SQL: expected an interval (10m, 1h, 24h, 1w, 1month), got 1mo; did you mean `1month`?',
+  ),
   'a currency of no name': sql(
     joined(`'${supply}', '24h', currency := 'usdd'`),
     `SQL (line 2 column 15): ${supply} has no currency usdd: expected native, usd; did you mean \`usd\`?`,
