@@ -5,15 +5,7 @@ import { hint } from '../suggestion.ts'
 import { visible, visibleLines } from '../visible.ts'
 import { wrapped } from '../words/figures.ts'
 import { leave, ownWorld, programVersion } from './process.ts'
-import {
-  type CommandEntry,
-  type Deps,
-  documentText,
-  helpText,
-  type ListedCommand,
-  parseCommand,
-  type Typed,
-} from './spec.ts'
+import { type CommandEntry, type Deps, documentText, type ListedCommand, type Typed } from './spec.ts'
 import { commandTable } from './table.ts'
 import { join } from 'node:path'
 import { temporaryFolder, writePrivate } from '../store/files.ts'
@@ -97,6 +89,7 @@ export async function dispatch(argv: readonly string[], deps: Deps): Promise<num
   const entry = findEntry(first, second)
   const rest = argv.slice(entry.name.split(' ').length)
   const command = await entry.load()
+  const { helpText, parseCommand } = await import('./parse.ts')
   const flags = rest.slice(0, rest.includes('--') ? rest.indexOf('--') : rest.length)
   if (flags.includes('--help') || flags.includes('-h')) return deps.stdout(helpText(command))
   const typed = { ...parseCommand(command, rest), ...deps }

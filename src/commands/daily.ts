@@ -17,11 +17,11 @@ import {
   type Deps,
   documentText,
   type OptionTable,
-  parseCommand,
   talking,
 } from './spec.ts'
 import { answerPlan, planCommand } from './plan.ts'
 import { bytes, whole } from '../words/figures.ts'
+import { parseCommand } from './parse.ts'
 import { registrySyncCommand } from './registry.ts'
 import { statusCommand } from './status.ts'
 import { vacuumCommand } from './upkeep.ts'
