@@ -7,7 +7,7 @@ import type {
   DuckDBVector,
 } from '@duckdb/node-api'
 import * as arrow from 'apache-arrow'
-import { Map_ as Pairs } from 'apache-arrow'
+import { Map_ as ArrowMap } from 'apache-arrow'
 import { typeIds } from '../store/engine.ts'
 import { type Numbers, insideOf, presenceIn } from './vectors.ts'
 
@@ -56,7 +56,7 @@ export function arrowType(type: DuckDBType): arrow.DataType {
     case typeIds.MAP: {
       const [key, value] = [field('key', type.keyType, false), field('value', type.valueType)]
       const pair = new arrow.Struct<{ key: arrow.DataType; value: arrow.DataType }>([key, value])
-      return new Pairs(new arrow.Field('entries', pair, false), false)
+      return new ArrowMap(new arrow.Field('entries', pair, false), false)
     }
     default:
       return fixed[type.typeId]?.[0] ?? new arrow.Utf8()
