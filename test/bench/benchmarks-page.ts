@@ -1,4 +1,5 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { loadavg } from 'node:os'
 import { join } from 'node:path'
 import { type Figure, median } from './measured.ts'
 import { ratios } from './pictures.ts'
@@ -14,6 +15,8 @@ interface Topic {
   readonly figures: readonly Figure[]
   /** Where it ran. */
   readonly machine?: string
+  /** How many processes wanted the processors at its end. */
+  readonly load?: number
 }
 
 const folder = join(cache, 'bench')
@@ -21,7 +24,10 @@ const folder = join(cache, 'bench')
 /** Keeps what a topic came to, and writes docs/benchmarks.md of all topics that were measured. */
 export async function writeTopic(topic: Topic, topics: object): Promise<void> {
   mkdirSync(folder, { recursive: true })
-  writeFileSync(join(folder, `${topic.name}.json`), JSON.stringify({ ...topic, machine: machine() }, null, 1))
+  writeFileSync(
+    join(folder, `${topic.name}.json`),
+    JSON.stringify({ machine: machine(), load: loadavg()[0], ...topic }, null, 1),
+  )
   const names = Object.keys(topics)
   const made = names.flatMap((name) => {
     const file = join(folder, `${name}.json`)
@@ -59,14 +65,17 @@ function page(made: readonly Topic[], names: readonly string[]): string {
   const failed = made.flatMap(({ name, lines }) =>
     lines.filter((line) => /FAILED|cannot be had|failed:/.test(line)).map((line) => `- \`${name}\`: ${line}`),
   )
-  const where = [...new Set(made.map((topic) => topic.machine ?? ''))].join('; ')
+  const places = Map.groupBy(made, (topic) => (topic.machine ?? '').split(', commit ')[0] ?? '')
+  const commits = (own: readonly Topic[]): string =>
+    [...new Set(own.map((topic) => topic.machine?.split(', commit ')[1] ?? ''))].join(', ')
+  const where = [...places].map(([place, own]) => `${place}, commits ${commits(own)}`).join('; ')
   return [
     '# Benchmarks',
     '',
     `Written by \`make bench\` on ${where}. Rounds A B A B in one run, each first by turns, the middle and`,
     'in brackets the least and the most; equal answers are asserted in each round. Ratios are ours to the fastest peer: above 1 the peer wins.',
     'Peers run with two threads and their best settings: only the columns that are needed, filters pushed down, declared types. A row of processor',
-    'time says so. What a lake costs as it grows: [scale.md](scale.md).',
+    'time says so; beside other work only those are to be believed. What a lake costs as it grows: [scale.md](scale.md).',
     '',
     ...(missing.length === 0
       ? []
@@ -90,10 +99,10 @@ function page(made: readonly Topic[], names: readonly string[]): string {
     '',
     '## All that was said',
     '',
-    ...made.flatMap(({ name, lines, seconds }) => [
+    ...made.flatMap(({ name, lines, seconds, load }) => [
       `### ${name}`,
       '',
-      `\`npm run -s bench -- ${name}\`, ${seconds.toFixed(0)} s`,
+      `\`npm run -s bench -- ${name}\`, ${seconds.toFixed(0)} s${load === undefined ? '' : `, a load of ${load.toFixed(0)} at its end`}`,
       '',
       ...lines.map((line) => `- ${line}`),
       '',
