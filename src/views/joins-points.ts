@@ -74,11 +74,6 @@ export function lookUp(lines: Sql, key: Sql): Sql {
   return `string_split(string_split(${lines}, concat('\n', ${key}, '\t'))[2], '\n')[1]`
 }
 
-/** What is behind the key of a metric and an interval, a list. */
-export function heldOf(facts: JoinFacts, metric: Sql, interval: Sql): Sql {
-  return `string_split(${lookUp(facts.held, `${metric}, '|', CAST(${interval} AS VARCHAR)`)}, '\t')`
-}
-
 /** Lines with a value behind a key, as the literal of a text. */
 export function linesOf(pairs: readonly (readonly [string, string])[]): Sql {
   return quote(`\n${pairs.map(([key, value]) => `${key}\t${value}\n`).join('')}`)
@@ -143,7 +138,7 @@ export function joinPointsSql(
 
 /** The answer to a text that an expression over `fact`, or over the list `facts`, gives once nothing is wrong with what was asked. */
 export function queryOf(facts: JoinFacts, names: string, interval: Sql, text: Sql, settled = false): Sql {
-  const wrong = `${mistakes(names, interval)}${settled ? '' : `\n      ${beyondMistake}`}`
+  const wrong = `${mistakes(interval)}${settled ? '' : `\n      ${beyondMistake}`}`
   if (names === 'metric')
     return `query(list_transform(${factsFor(facts, names, interval)}, lambda fact: CASE ${wrong} ELSE ${text} END)[1])`
   return `query(list_transform([${factsFor(facts, names, interval)}], lambda facts: CASE
@@ -234,11 +229,6 @@ export function wantedOf(dimension: JoinDimension, line: Sql): Sql {
   return wantedBy(`${dimensionsOf(line)}[${joinDimensions.indexOf(dimension) + 1}]`)
 }
 
-/** The path of a name, without its pointer. */
-export function pathOf(name: Sql): Sql {
-  return name === 'metric' ? `split_part(${metricName}, '#', 1)` : name
-}
-
 /** A pointer that does not begin with a slash is found out while the files are chosen. */
 export function pointerSql(name: Sql): Sql {
   return `CASE WHEN instr(${name}, '#') = length(${name}) THEN NULL WHEN contains(${name}, '#') THEN substr(${name}, instr(${name}, '#') + 1)
@@ -257,29 +247,26 @@ export function leafSql(column: string, pointer: Sql): Sql {
 
 /** What is known of each name, as a list; in the arguments of a table function `fact.name` would be the text of that name. */
 function factsFor(facts: JoinFacts, names: string, interval: Sql): Sql {
-  const fact = (given: Sql, name: Sql): Sql =>
-    `{'given': ${given}, 'name': ${name}, 'line': ${lookUp(facts.metrics, name)}, 'held': ${heldOf(facts, name, interval)}}`
-  if (names === 'metric') return `[${fact(metricName, pathOf(names))}]`
-  return `list_transform(CAST(metrics AS VARCHAR[]), lambda name: ${fact('name', `split_part(name, '#', 1)`)})`
+  const fact = (given: Sql): Sql => {
+    const name = `split_part(${given}, '#', 1)`
+    const held = lookUp(facts.held, `${name}, '|', CAST(${interval} AS VARCHAR)`)
+    return `{'given': ${given}, 'name': ${name}, 'line': ${lookUp(facts.metrics, name)}, 'held': string_split(${held}, '\t')}`
+  }
+  if (names === 'metric') return `[${fact(metricName)}]`
+  return `list_transform(CAST(metrics AS VARCHAR[]), lambda name: ${fact('name')})`
 }
 
 /** What is wrong with a name, an interval or an option, as branches of a CASE over `fact`. */
-function mistakes(names: string, interval: Sql): Sql {
+function mistakes(interval: Sql): Sql {
   const own = `string_split(fact['line'], '\t')[1]`
   const wrong = `list_filter(${dimensionsOf("fact['line']")}, lambda one: one[2] > ',' AND NOT contains(one[2], ',' || one[3] || ','))`
   const told = `lambda one: concat(fact['name'], ' has no ', one[1], ' ', one[3], ', but ', trim(one[2], ','))`
-  return `WHEN ${badPointer(names)} THEN error('a component is a JSON pointer: it begins with /')
+  return `WHEN NOT regexp_matches(CAST(component AS VARCHAR), '^(/|$)') OR regexp_matches(fact['given'], '#[^/ ]') THEN error('a component is a JSON pointer: it begins with /')
       WHEN fact['name'] IS NULL THEN error('the name of a metric is NULL')
       WHEN fact['line'] IS NULL THEN error(concat('unknown metric ', fact['name'], ': the view endpoints lists them all'))
       WHEN NOT coalesce(list_contains(string_split(${own}, ','), CAST(${interval} AS VARCHAR)), false)
       THEN error(concat(fact['name'], ' has no interval ', coalesce(CAST(${interval} AS VARCHAR), 'NULL'), ', but ', ${own}))
       WHEN len(${wrong}) > 0 THEN error(list_transform(${wrong}, ${told})[1])`
-}
-
-/** True where a pointer does not begin with a slash. */
-function badPointer(names: string): Sql {
-  const list = names === 'metric' ? metricName : `fact['given']`
-  return `coalesce(NOT regexp_matches(CAST(component AS VARCHAR), '^(/|$)'), false) OR coalesce(regexp_matches(${list}, '#[^/ ]'), false)`
 }
 
 /** A metric without files names any file of the lake, whose rows the filter then drops. */

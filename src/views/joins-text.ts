@@ -1,4 +1,4 @@
-import { endSql, micros, type Sql, startSql, stepSql } from '../intervals-sql.ts'
+import { endSql, lengthSql, micros, type Sql, startSql, stepSql } from '../intervals-sql.ts'
 import { quote } from '../store/engine.ts'
 import { intervals, type Weekday } from '../time.ts'
 import { beyondAsked } from './joins-beyond.ts'
@@ -26,6 +26,7 @@ import { backfillSql, unsetSql, utcSql } from './template.ts'
  *   latency fresh counted  microseconds; whether a row is young enough and no hole; which points count
  *   start back end         of the macro's `"interval"`: the start of the newest one that can be known at `_pit_at`
  *                          microseconds, the one `past.n` before `n._pit_e`, the end in microseconds of the one at `t`
+ *   length whole size      how long it is, months at their shortest; of a window whether its newest is no hole, how many points
  *   series lag             of one metric its points and its smallest lag
  *   names points leaves chunks   of many their structs, their points, v and o; how many sixties of names there are
  */
@@ -37,12 +38,13 @@ export function askedSql(sources: JoinSources, facts: JoinFacts, names: string, 
   return queryOf(facts, names, '"interval"', `list_transform([${own}], lambda grid: ${body})[1]`)
 }
 
-/** The texts of start, back and end. */
-function gridOf(interval: string, weekStart: Weekday): readonly [start: Sql, back: Sql, end: Sql] {
+/** The texts of start, back, end and length. */
+function gridOf(interval: string, weekStart: Weekday): readonly Sql[] {
   return [
     `make_timestamptz(${startSql('_pit_at', interval, { weekStart, back: '1', ticks: micros })})`,
     `make_timestamptz(${stepSql('epoch_us(n._pit_e)', interval, '-past.n', micros)})`,
     endSql('epoch_us(t)', interval, micros),
+    lengthSql(interval, micros),
   ]
 }
 
@@ -66,6 +68,9 @@ const placesOfAll: Readonly<Record<string, Sql>> = {
   start: 'grid[1]',
   back: 'grid[2]',
   end: 'grid[3]',
+  length: 'grid[4]',
+  whole: `CASE WHEN ${beyondAsked} THEN '_pit_newest IS DISTINCT FROM ''''' ELSE 'true' END`,
+  size: `coalesce(CAST(CAST(n AS BIGINT) AS VARCHAR), 'NULL')`,
 }
 
 function ofOne(sources: JoinSources, facts: JoinFacts): Readonly<Record<string, Sql>> {
@@ -99,7 +104,7 @@ export function spanSql(parameter: Sql, said: Sql = parameter): Sql {
 }
 
 /** Negative durations would look ahead. */
-export function microsSql(parameter: Sql, said: Sql = parameter): Sql {
+function microsSql(parameter: Sql, said: Sql = parameter): Sql {
   const value = `epoch_us(${spanSql(parameter, said)})`
   return `CASE WHEN ${value} < 0 THEN CAST(error('${parameter} is negative') AS BIGINT) ELSE coalesce(${value}, 0) END`
 }
