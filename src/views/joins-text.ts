@@ -54,7 +54,8 @@ function given(parameter: Sql, text: Sql, absent: string): Sql {
 }
 
 /** A name or a list of some, for `query_table`. */
-const relation = `CASE WHEN typeof(decisions) LIKE '%]' THEN CAST(list_transform(CAST(decisions AS VARCHAR[]), lambda one: ${literal('one')}) AS VARCHAR)
+const relation = `CASE WHEN typeof(decisions) LIKE '%]'
+      THEN concat('[', array_to_string(list_transform(CAST(decisions AS VARCHAR[]), lambda one: ${literal('one')}), ', '), ']')
       ELSE ${literal('CAST(decisions AS VARCHAR)')} END`
 
 const shifted = `(SELECT given.* REPLACE (CASE WHEN isfinite(given._pit_k) THEN make_timestamptz(epoch_us(given._pit_k) - ${microsSql('latency', '?')}) ELSE given._pit_k END AS _pit_k) FROM `
