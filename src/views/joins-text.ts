@@ -35,7 +35,7 @@ export function askedSql(sources: JoinSources, facts: JoinFacts, names: string, 
   const places = { ...placesOfAll, ...(names === 'metric' ? ofOne(sources, facts) : ofMany(sources, facts)) }
   const body = filled(text.slice(names.length), places)
   const own = `string_split(${lookUp(grid, 'CAST("interval" AS VARCHAR)')}, '\t')`
-  return queryOf(facts, names, '"interval"', `list_transform([${own}], lambda grid: ${body})[1]`)
+  return queryOf(facts, names, '"interval"', `list_transform([${own}], lambda _pit_grid: ${body})[1]`)
 }
 
 /** The texts of start, back, end and length. */
@@ -66,10 +66,10 @@ const placesOfAll: Readonly<Record<string, Sql>> = {
   latency: given('latency', microsSql('latency', '?'), '0'),
   fresh: `concat(${given('max_age', `_pit_age <= ${microsSql('max_age', '?')}`, 'true')}, CASE WHEN ${beyondAsked} THEN ' AND o IS DISTINCT FROM ''''' END)`,
   counted: `CASE WHEN CAST(skip_nulls AS BOOLEAN) THEN 'p.v IS NOT NULL OR p.o IS NOT NULL' ELSE 'true' END`,
-  start: 'grid[1]',
-  back: 'grid[2]',
-  end: 'grid[3]',
-  length: 'grid[4]',
+  start: '_pit_grid[1]',
+  back: '_pit_grid[2]',
+  end: '_pit_grid[3]',
+  length: '_pit_grid[4]',
   whole: `CASE WHEN ${beyondAsked} THEN '_pit_newest IS DISTINCT FROM ''''' ELSE 'true' END`,
   size: `coalesce(CAST(CAST(n AS BIGINT) AS VARCHAR), 'NULL')`,
 }
@@ -77,7 +77,7 @@ const placesOfAll: Readonly<Record<string, Sql>> = {
 function ofOne(sources: JoinSources, facts: JoinFacts): Readonly<Record<string, Sql>> {
   return {
     series: textOfSeries(sources, facts),
-    lag: `CASE WHEN ${beyondAsked} THEN '0' ELSE coalesce(fact['held'][1], '0') END`,
+    lag: `CASE WHEN ${beyondAsked} THEN '0' ELSE coalesce(_pit_fact['held'][1], '0') END`,
   }
 }
 
