@@ -112,8 +112,8 @@ test(
     for (const name of ['grid', 'fact', 'facts', 'one', 'metric', 'latency'])
       for (const given of [name, `'${name}'`, `['${name}', '${name}']`])
         for (const macro of [`pit_join(${given}, '${plain}', '24h')`, `pit_long(${given}, ['${plain}'], '24h')`]) {
-          const with_ = `WITH ${name} AS (SELECT 'BTC' AS asset, TIMESTAMP '2024-03-01' AS ts)`
-          const rows = await engine.rows(`${with_} SELECT v FROM ${macro}`)
+          const decided = `WITH ${name} AS (SELECT 'BTC' AS asset, TIMESTAMP '2024-03-01' AS ts)`
+          const rows = await engine.rows(`${decided} SELECT v FROM ${macro}`)
           expect(rows, macro).toEqual(given.startsWith('[') ? [{ v: 8 }, { v: 8 }] : [{ v: 8 }])
         }
   }),
