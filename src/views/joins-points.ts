@@ -74,11 +74,6 @@ export function lookUp(lines: Sql, key: Sql): Sql {
   return `string_split(string_split(${lines}, concat('\n', ${key}, '\t'))[2], '\n')[1]`
 }
 
-/** What is behind the key of a metric and an interval, a list. */
-export function heldOf(facts: JoinFacts, metric: Sql, interval: Sql): Sql {
-  return `string_split(${lookUp(facts.held, `${metric}, '|', CAST(${interval} AS VARCHAR)`)}, '\t')`
-}
-
 /** Lines with a value behind a key, as the literal of a text. */
 export function linesOf(pairs: readonly (readonly [string, string])[]): Sql {
   return quote(`\n${pairs.map(([key, value]) => `${key}\t${value}\n`).join('')}`)
@@ -141,36 +136,36 @@ export function joinPointsSql(
   return queryOf(facts, names, interval, text, alone || interval !== '"interval"')
 }
 
-/** The answer to a text that an expression over `fact`, or over the list `facts`, gives once nothing is wrong with what was asked. */
+/** The answer to a text that an expression over `_pit_fact`, or over the list `_pit_facts`, gives once nothing is wrong with what was asked. */
 export function queryOf(facts: JoinFacts, names: string, interval: Sql, text: Sql, settled = false): Sql {
-  const wrong = `${mistakes(names, interval)}${settled ? '' : `\n      ${beyondMistake}`}`
+  const wrong = `${mistakes(interval)}${settled ? '' : `\n      ${beyondMistake}`}`
   if (names === 'metric')
-    return `query(list_transform(${factsFor(facts, names, interval)}, lambda fact: CASE ${wrong} ELSE ${text} END)[1])`
-  return `query(list_transform([${factsFor(facts, names, interval)}], lambda facts: CASE
-      WHEN coalesce(len(facts), 0) = 0 THEN error('the list of metrics is empty')
-      WHEN len(list_filter(facts, lambda fact: CASE ${wrong} ELSE false END)) > 0 THEN NULL
+    return `query(list_transform(${factsFor(facts, names, interval)}, lambda _pit_fact: CASE ${wrong} ELSE ${text} END)[1])`
+  return `query(list_transform([${factsFor(facts, names, interval)}], lambda _pit_facts: CASE
+      WHEN coalesce(len(_pit_facts), 0) = 0 THEN error('the list of metrics is empty')
+      WHEN len(list_filter(_pit_facts, lambda _pit_fact: CASE ${wrong} ELSE false END)) > 0 THEN NULL
       ELSE ${text} END)[1])`
 }
 
-/** The text for the one metric that `fact` is about. */
+/** The text for the one metric that `_pit_fact` is about. */
 function textOfOne(sources: JoinSources, interval: Sql): Sql {
-  const own = { names: "fact['name']", interval }
-  return `CASE WHEN fact['name'] = '${price}' THEN ${said(priceText(sources), own)}
+  const own = { names: "_pit_fact['name']", interval }
+  return `CASE WHEN _pit_fact['name'] = '${price}' THEN ${said(priceText(sources), own)}
       ELSE ${said(storedText(sources, true), { ...own, [relation]: filesText(sources, filesOf(sources)) })} END`
 }
 
-/** The text for those of the list `facts`, and what of them is not settled where that is asked for. */
+/** The text for those of the list `_pit_facts`, and what of them is not settled where that is asked for. */
 export function textOfMany(sources: JoinSources, facts: JoinFacts, interval: Sql, alone = false): Sql {
-  const all = (one: Sql): Sql => `list_distinct(flatten(list_transform(facts, lambda fact: ${one})))`
-  const paths = `array_to_string(list_transform(facts, lambda fact: fact['name']), '\t')`
+  const all = (one: Sql): Sql => `list_distinct(flatten(list_transform(_pit_facts, lambda _pit_fact: ${one})))`
+  const paths = `array_to_string(list_transform(_pit_facts, lambda _pit_fact: _pit_fact['name']), '\t')`
   const places = { [relation]: filesText(sources, all(filesOf(sources))), names: paths, interval }
-  const prices = `CASE WHEN len(list_filter(facts, lambda fact: fact['name'] = '${price}')) > 0 THEN ${said(` UNION ALL ${priceText(sources)}`, { interval })} END`
+  const prices = `CASE WHEN len(list_filter(_pit_facts, lambda _pit_fact: _pit_fact['name'] = '${price}')) > 0 THEN ${said(` UNION ALL ${priceText(sources)}`, { interval })} END`
   const rules = `array_to_string(${all(`string_split(${rulesOf(facts, interval)}, '\t')`)}, '\t')`
   return withHoles(sources, rules, interval, `${said(storedText(sources, false), places)}, ${prices}`, alone)
 }
 
 function rulesOf(facts: JoinFacts, interval: Sql): Sql {
-  return lookUp(facts.rules, `fact['name'], '|', CAST(${interval} AS VARCHAR)`)
+  return lookUp(facts.rules, `_pit_fact['name'], '|', CAST(${interval} AS VARCHAR)`)
 }
 
 /** The text of a relation, followed by the holes in what is settled where a join is asked for them, or of these alone. */
@@ -187,7 +182,7 @@ function withHoles(sources: JoinSources, rules: Sql, interval: Sql, text: Sql, a
 }
 
 /**
- * The text of the points of the macro's `metric`, which `fact` is about, under its options `currency`, `exchange`, `network`
+ * The text of the points of the macro's `metric`, which `_pit_fact` is about, under its options `currency`, `exchange`, `network`
  * and `component`: `asset, t, available_at, v, o`.
  */
 export function textOfSeries(sources: JoinSources, facts: JoinFacts): Sql {
@@ -196,20 +191,20 @@ export function textOfSeries(sources: JoinSources, facts: JoinFacts): Sql {
   return `concat('SELECT known.asset, known.t, known.available_at, ',
       coalesce(replace(${quote(part)}, ${quote(slot('pointer'))}, ${literal(pointerSql(metricName))}), ${plainLeaves}),
       ' FROM (', ${withHoles(sources, rulesOf(facts, '"interval"'), '"interval"', textOfOne(sources, '"interval"'))},
-      ') AS known WHERE true', array_to_string(list_transform(${dimensionsOf("fact['line']")}, ${wanted}), ''))`
+      ') AS known WHERE true', array_to_string(list_transform(${dimensionsOf("_pit_fact['line']")}, ${wanted}), ''))`
 }
 
 /** The text of the list of structs of names: each with its path, its pointer, its class of lags and its dimensions. */
 export function textOfNames(): Sql {
-  return `array_to_string(list_distinct(list_transform(facts, lambda fact: concat('{''name'': ', ${literal("fact['given']")},
-      ', ''path'': ', ${literal("fact['name']")}, ', ''pointer'': ', coalesce(${literal(pointerSql("fact['given']"))}, 'NULL'),
-      ', ''lag'': ', CASE WHEN ${beyondAsked} THEN '0' ELSE coalesce(fact['held'][2], '0') END,
-      array_to_string(list_transform(${dimensionsOf("fact['line']")}, lambda one: concat(', ''', one[1], ''': ', coalesce(${literal(wantedBy('one'))}, 'NULL'))), ''), '}'))), ', ')`
+  return `array_to_string(list_distinct(list_transform(_pit_facts, lambda _pit_fact: concat('{''name'': ', ${literal("_pit_fact['given']")},
+      ', ''path'': ', ${literal("_pit_fact['name']")}, ', ''pointer'': ', coalesce(${literal(pointerSql("_pit_fact['given']"))}, 'NULL'),
+      ', ''lag'': ', CASE WHEN ${beyondAsked} THEN '0' ELSE coalesce(_pit_fact['held'][2], '0') END,
+      array_to_string(list_transform(${dimensionsOf("_pit_fact['line']")}, lambda one: concat(', ''', one[1], ''': ', coalesce(${literal(wantedBy('one'))}, 'NULL'))), ''), '}'))), ', ')`
 }
 
 /** The text of v and o, of the whole value where no name has a pointer. */
 export function textOfLeaves(): Sql {
-  return `CASE WHEN len(list_filter(facts, lambda fact: ${pointerSql("fact['given']")} <> '')) > 0
+  return `CASE WHEN len(list_filter(_pit_facts, lambda _pit_fact: ${pointerSql("_pit_fact['given']")} <> '')) > 0
       THEN ${quote(`${leafSql('v', 'names.pointer')} AS v, ${marked(leafSql('o', 'names.pointer'))} AS o`)} ELSE ${plainLeaves} END`
 }
 
@@ -234,11 +229,6 @@ export function wantedOf(dimension: JoinDimension, line: Sql): Sql {
   return wantedBy(`${dimensionsOf(line)}[${joinDimensions.indexOf(dimension) + 1}]`)
 }
 
-/** The path of a name, without its pointer. */
-export function pathOf(name: Sql): Sql {
-  return name === 'metric' ? `split_part(${metricName}, '#', 1)` : name
-}
-
 /** A pointer that does not begin with a slash is found out while the files are chosen. */
 export function pointerSql(name: Sql): Sql {
   return `CASE WHEN instr(${name}, '#') = length(${name}) THEN NULL WHEN contains(${name}, '#') THEN substr(${name}, instr(${name}, '#') + 1)
@@ -255,36 +245,33 @@ export function leafSql(column: string, pointer: Sql): Sql {
   return `CASE WHEN ${pointer} IS NULL THEN known.${column} ELSE ${part} END`
 }
 
-/** What is known of each name, as a list; in the arguments of a table function `fact.name` would be the text of that name. */
+/** What is known of each name, as a list; in the arguments of a table function `_pit_fact.name` would be the text of that name. */
 function factsFor(facts: JoinFacts, names: string, interval: Sql): Sql {
-  const fact = (given: Sql, name: Sql): Sql =>
-    `{'given': ${given}, 'name': ${name}, 'line': ${lookUp(facts.metrics, name)}, 'held': ${heldOf(facts, name, interval)}}`
-  if (names === 'metric') return `[${fact(metricName, pathOf(names))}]`
-  return `list_transform(CAST(metrics AS VARCHAR[]), lambda name: ${fact('name', `split_part(name, '#', 1)`)})`
+  const fact = (given: Sql): Sql => {
+    const name = `split_part(${given}, '#', 1)`
+    const held = lookUp(facts.held, `${name}, '|', CAST(${interval} AS VARCHAR)`)
+    return `{'given': ${given}, 'name': ${name}, 'line': ${lookUp(facts.metrics, name)}, 'held': string_split(${held}, '\t')}`
+  }
+  if (names === 'metric') return `[${fact(metricName)}]`
+  return `list_transform(CAST(metrics AS VARCHAR[]), lambda name: ${fact('name')})`
 }
 
-/** What is wrong with a name, an interval or an option, as branches of a CASE over `fact`. */
-function mistakes(names: string, interval: Sql): Sql {
-  const own = `string_split(fact['line'], '\t')[1]`
-  const wrong = `list_filter(${dimensionsOf("fact['line']")}, lambda one: one[2] > ',' AND NOT contains(one[2], ',' || one[3] || ','))`
-  const told = `lambda one: concat(fact['name'], ' has no ', one[1], ' ', one[3], ', but ', trim(one[2], ','))`
-  return `WHEN ${badPointer(names)} THEN error('a component is a JSON pointer: it begins with /')
-      WHEN fact['name'] IS NULL THEN error('the name of a metric is NULL')
-      WHEN fact['line'] IS NULL THEN error(concat('unknown metric ', fact['name'], ': the view endpoints lists them all'))
+/** What is wrong with a name, an interval or an option, as branches of a CASE over `_pit_fact`. */
+function mistakes(interval: Sql): Sql {
+  const own = `string_split(_pit_fact['line'], '\t')[1]`
+  const wrong = `list_filter(${dimensionsOf("_pit_fact['line']")}, lambda one: one[2] > ',' AND NOT contains(one[2], ',' || one[3] || ','))`
+  const told = `lambda one: concat(_pit_fact['name'], ' has no ', one[1], ' ', one[3], ', but ', trim(one[2], ','))`
+  return `WHEN NOT regexp_matches(CAST(component AS VARCHAR), '^(/|$)') OR regexp_matches(_pit_fact['given'], '#[^/ ]') THEN error('a component is a JSON pointer: it begins with /')
+      WHEN _pit_fact['name'] IS NULL THEN error('the name of a metric is NULL')
+      WHEN _pit_fact['line'] IS NULL THEN error(concat('unknown metric ', _pit_fact['name'], ': the view endpoints lists them all'))
       WHEN NOT coalesce(list_contains(string_split(${own}, ','), CAST(${interval} AS VARCHAR)), false)
-      THEN error(concat(fact['name'], ' has no interval ', coalesce(CAST(${interval} AS VARCHAR), 'NULL'), ', but ', ${own}))
+      THEN error(concat(_pit_fact['name'], ' has no interval ', coalesce(CAST(${interval} AS VARCHAR), 'NULL'), ', but ', ${own}))
       WHEN len(${wrong}) > 0 THEN error(list_transform(${wrong}, ${told})[1])`
-}
-
-/** True where a pointer does not begin with a slash. */
-function badPointer(names: string): Sql {
-  const list = names === 'metric' ? metricName : `fact['given']`
-  return `coalesce(NOT regexp_matches(CAST(component AS VARCHAR), '^(/|$)'), false) OR coalesce(regexp_matches(${list}, '#[^/ ]'), false)`
 }
 
 /** A metric without files names any file of the lake, whose rows the filter then drops. */
 function filesOf(sources: JoinSources): Sql {
-  return `coalesce(fact['held'][3:], [${quote(fallback(sources))}])`
+  return `coalesce(_pit_fact['held'][3:], [${quote(fallback(sources))}])`
 }
 
 function fallback({ files: [first] }: JoinSources): string {

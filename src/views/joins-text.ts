@@ -1,4 +1,4 @@
-import { endSql, micros, type Sql, startSql, stepSql } from '../intervals-sql.ts'
+import { endSql, lengthSql, micros, type Sql, startSql, stepSql } from '../intervals-sql.ts'
 import { quote } from '../store/engine.ts'
 import { intervals, type Weekday } from '../time.ts'
 import { beyondAsked } from './joins-beyond.ts'
@@ -26,6 +26,7 @@ import { backfillSql, unsetSql, utcSql } from './template.ts'
  *   latency fresh counted  microseconds; whether a row is young enough and no hole; which points count
  *   start back end         of the macro's `"interval"`: the start of the newest one that can be known at `_pit_at`
  *                          microseconds, the one `past.n` before `n._pit_e`, the end in microseconds of the one at `t`
+ *   length whole size      how long it is, months at their shortest; of a window whether its newest is no hole, how many points
  *   series lag             of one metric its points and its smallest lag
  *   names points leaves chunks   of many their structs, their points, v and o; how many sixties of names there are
  */
@@ -34,15 +35,16 @@ export function askedSql(sources: JoinSources, facts: JoinFacts, names: string, 
   const places = { ...placesOfAll, ...(names === 'metric' ? ofOne(sources, facts) : ofMany(sources, facts)) }
   const body = filled(text.slice(names.length), places)
   const own = `string_split(${lookUp(grid, 'CAST("interval" AS VARCHAR)')}, '\t')`
-  return queryOf(facts, names, '"interval"', `list_transform([${own}], lambda grid: ${body})[1]`)
+  return queryOf(facts, names, '"interval"', `list_transform([${own}], lambda _pit_grid: ${body})[1]`)
 }
 
-/** The texts of start, back and end. */
-function gridOf(interval: string, weekStart: Weekday): readonly [start: Sql, back: Sql, end: Sql] {
+/** The texts of start, back, end and length. */
+function gridOf(interval: string, weekStart: Weekday): readonly Sql[] {
   return [
     `make_timestamptz(${startSql('_pit_at', interval, { weekStart, back: '1', ticks: micros })})`,
     `make_timestamptz(${stepSql('epoch_us(n._pit_e)', interval, '-past.n', micros)})`,
     endSql('epoch_us(t)', interval, micros),
+    lengthSql(interval, micros),
   ]
 }
 
@@ -52,7 +54,8 @@ function given(parameter: Sql, text: Sql, absent: string): Sql {
 }
 
 /** A name or a list of some, for `query_table`. */
-const relation = `CASE WHEN typeof(decisions) LIKE '%]' THEN CAST(list_transform(CAST(decisions AS VARCHAR[]), lambda one: ${literal('one')}) AS VARCHAR)
+const relation = `CASE WHEN typeof(decisions) LIKE '%]'
+      THEN concat('[', array_to_string(list_transform(CAST(decisions AS VARCHAR[]), lambda one: ${literal('one')}), ', '), ']')
       ELSE ${literal('CAST(decisions AS VARCHAR)')} END`
 
 const shifted = `(SELECT given.* REPLACE (CASE WHEN isfinite(given._pit_k) THEN make_timestamptz(epoch_us(given._pit_k) - ${microsSql('latency', '?')}) ELSE given._pit_k END AS _pit_k) FROM `
@@ -63,15 +66,18 @@ const placesOfAll: Readonly<Record<string, Sql>> = {
   latency: given('latency', microsSql('latency', '?'), '0'),
   fresh: `concat(${given('max_age', `_pit_age <= ${microsSql('max_age', '?')}`, 'true')}, CASE WHEN ${beyondAsked} THEN ' AND o IS DISTINCT FROM ''''' END)`,
   counted: `CASE WHEN CAST(skip_nulls AS BOOLEAN) THEN 'p.v IS NOT NULL OR p.o IS NOT NULL' ELSE 'true' END`,
-  start: 'grid[1]',
-  back: 'grid[2]',
-  end: 'grid[3]',
+  start: '_pit_grid[1]',
+  back: '_pit_grid[2]',
+  end: '_pit_grid[3]',
+  length: '_pit_grid[4]',
+  whole: `CASE WHEN ${beyondAsked} THEN '_pit_newest IS DISTINCT FROM ''''' ELSE 'true' END`,
+  size: `coalesce(CAST(CAST(n AS BIGINT) AS VARCHAR), 'NULL')`,
 }
 
 function ofOne(sources: JoinSources, facts: JoinFacts): Readonly<Record<string, Sql>> {
   return {
     series: textOfSeries(sources, facts),
-    lag: `CASE WHEN ${beyondAsked} THEN '0' ELSE coalesce(fact['held'][1], '0') END`,
+    lag: `CASE WHEN ${beyondAsked} THEN '0' ELSE coalesce(_pit_fact['held'][1], '0') END`,
   }
 }
 
@@ -99,7 +105,7 @@ export function spanSql(parameter: Sql, said: Sql = parameter): Sql {
 }
 
 /** Negative durations would look ahead. */
-export function microsSql(parameter: Sql, said: Sql = parameter): Sql {
+function microsSql(parameter: Sql, said: Sql = parameter): Sql {
   const value = `epoch_us(${spanSql(parameter, said)})`
   return `CASE WHEN ${value} < 0 THEN CAST(error('${parameter} is negative') AS BIGINT) ELSE coalesce(${value}, 0) END`
 }

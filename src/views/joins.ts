@@ -1,23 +1,17 @@
-import { countSql, endSql, fitsSql, lengthSql, micros, type Sql, startSql } from '../intervals-sql.ts'
+import { countSql, endSql, fitsSql, lengthSql, micros, startSql } from '../intervals-sql.ts'
 import {
-  type JoinDimension,
-  type JoinFacts,
   factsOf,
+  type JoinDimension,
+  joinPointsSql,
   type JoinSources,
-  heldOf,
   leafSql,
   lookUp,
   metricName,
-  pathOf,
   pointerSql,
-  joinPointsSql,
-  queryOf,
   slot,
-  textOfSeries,
   wantedOf,
 } from './joins-points.ts'
-import { beyondAsked } from './joins-beyond.ts'
-import { askedSql, freshColumns, microsSql, missesSql, otherClocks, spanSql } from './joins-text.ts'
+import { askedSql, freshColumns, missesSql, otherClocks, spanSql } from './joins-text.ts'
 import { utcSql } from './template.ts'
 
 /**
@@ -30,17 +24,12 @@ import { utcSql } from './template.ts'
  *                                under the session's clocks; {{fresh_columns}} of the answer, NULL where `max_age` is over
  *   {{points_of NAMES INTERVAL}}  the points of these metrics and of this interval, price_usd among them, for FROM
  *   {{unsettled_of NAMES}}       where decisions about these metrics fall into holes of what is settled, for FROM
- *   {{series}}                   the points of `metric` under the options, for FROM: asset, t, available_at, v, o
  *   {{line NAME}}                what is known of a metric, see joins-points
  *   {{wanted DIMENSION LINE}}    the value of a dimension that a metric is joined on, NULL where it takes none
- *   {{lag NAME}}                 no point is known earlier than this after the end of its interval, microseconds
  *   {{leaf COLUMN POINTER}}      v or o of a point, or of the part of its value that a column's pointer tells
  *   {{pointer NAME}}             the JSON pointer of a name (`metric` is the macro's own), else `component`; NULL where there is none
- *   {{utc X}} {{micros X}}       an instant, zone-less meaning UTC; a duration in microseconds
+ *   {{utc X}}                    an instant, zone-less meaning UTC
  *   {{span X}}                   a duration as an interval
- *   {{before X}}                 the instant `latency` before X
- *   {{fresh}}                    whether a row is young enough for `max_age`, and no hole in what is settled
- *   {{beyond}}                   whether holes in what is settled are asked for; see joins-beyond
  *   {{start T INTERVAL}}         the start of the interval that holds T, an instant
  *   {{end T INTERVAL}} {{length INTERVAL}}   its end, its length (months at their shortest), in microseconds
  *   {{count SINCE UNTIL INTERVAL}}   how many intervals lie between two starts in microseconds
@@ -60,15 +49,11 @@ export function joinWords(sources: JoinSources): Readonly<Record<string, (argume
     unsettled_of: (names = '') => joinPointsSql(sources, facts, names, '"interval"', true),
     wanted: (dimension = '', line = '') => wantedOf(dimension as JoinDimension, line),
     line: (name = '') => lookUp(facts.metrics, name),
-    series: () => queryOf(facts, 'metric', '"interval"', textOfSeries(sources, facts)),
-    lag: (name = '') => lagSql(facts, pathOf(name)),
     leaf: (column = '', pointer = '') => leafSql(column, pointer),
     pointer: (name = '') => pointerSql(name === 'metric' ? metricName : name),
     utc: (x = '') => utcSql(x),
     told: (x = '') => `strftime(timezone('UTC', ${x}), '%Y-%m-%dT%H:%M:%SZ')`,
-    micros: (x = '') => microsSql(x),
     span: (x = '') => spanSql(x),
-    before: (x = '') => beforeSql(x),
     start: (t = '', interval = '') =>
       `make_timestamptz(${startSql(`epoch_us(${t})`, interval, { weekStart, ticks: micros })})`,
     end: (t = '', interval = '') => endSql(`epoch_us(${t})`, interval, micros),
@@ -76,9 +61,6 @@ export function joinWords(sources: JoinSources): Readonly<Record<string, (argume
     count: (since = '', until = '', interval = '') =>
       countSql(`epoch_us(${since})`, `epoch_us(${until})`, interval, micros),
     fits: (part = '', whole = '') => fitsSql(part, whole),
-    fresh: () => `(max_age IS NULL OR _pit_age <= ${microsSql('max_age')})
-      AND CASE WHEN ${beyondAsked} THEN _pit_o IS DISTINCT FROM '' ELSE true END`,
-    beyond: () => beyondAsked,
   }
   return {
     ...Object.fromEntries(
@@ -86,14 +68,4 @@ export function joinWords(sources: JoinSources): Readonly<Record<string, (argume
     ),
     asked: (argument) => askedSql(sources, facts, argument.slice(0, argument.search(/\s/)), argument),
   }
-}
-
-/** With other clocks than those of the files in view the end of the interval is the only safe bound. */
-function lagSql(facts: JoinFacts, metric: Sql): Sql {
-  const own = `coalesce(CAST(${heldOf(facts, metric, '"interval"')}[1] AS BIGINT), 0)`
-  return `least(${own}, ${otherClocks}, CASE WHEN ${beyondAsked} THEN 0 END)`
-}
-
-function beforeSql(x: Sql): Sql {
-  return `CASE WHEN isfinite(${x}) THEN make_timestamptz(epoch_us(${x}) - ${microsSql('latency')}) ELSE ${x} END`
 }

@@ -106,6 +106,19 @@ test(
   }),
 )
 
+test(
+  'the decisions may have any name, with quotes or without, and may stand in a list',
+  opened(async (engine) => {
+    for (const name of ['grid', 'fact', 'facts', 'one', 'metric', 'latency'])
+      for (const given of [name, `'${name}'`, `['${name}', '${name}']`])
+        for (const macro of [`pit_join(${given}, '${plain}', '24h')`, `pit_long(${given}, ['${plain}'], '24h')`]) {
+          const decided = `WITH ${name} AS (SELECT 'BTC' AS asset, TIMESTAMP '2024-03-01' AS ts)`
+          const rows = await engine.rows(`${decided} SELECT v FROM ${macro}`)
+          expect(rows, macro).toEqual(given.startsWith('[') ? [{ v: 8 }, { v: 8 }] : [{ v: 8 }])
+        }
+  }),
+)
+
 test('components: numbers, parts, nulls, absent ones', async () => {
   const told = [
     daily(nested, 0, { o: '{"a/b":{"c~d":[1.5,{"x":-0.0}]},"text":"y"}' }),
