@@ -46,8 +46,8 @@ export const fetchCommand = answering({
       { ...askingWorld(deps, 'fetch', catalogue), onEvent, detailedLog: verbose, during },
     ).finally(progress.end)
     const seconds = spent()
-    const words = () => inWords(summary, verbose ? seconds : undefined)
-    return { document: { ...summary, seconds }, words, error: verdict(summary) }
+    if (verbose) deps.stderr(inSeconds(seconds))
+    return { document: { ...summary, seconds }, words: () => inWords(summary), error: verdict(summary) }
   },
 })
 
@@ -64,10 +64,10 @@ function begins({ begins_later: later }: IngestSummary): (readonly [string, stri
 function inSeconds(seconds: Spent): string {
   const parts = Object.entries(seconds).map(([part, took]) => `${part} ${took.toFixed(1)}`)
   const whole = Object.values(seconds).reduce((sum, took) => sum + took, 0)
-  return `${whole.toFixed(1)}: ${parts.toReversed().join(', ')}`
+  return `took ${whole.toFixed(1)} s: ${parts.toReversed().join(', ')}\n`
 }
 
-function inWords(summary: IngestSummary, seconds?: Spent): string {
+function inWords(summary: IngestSummary): string {
   const { windows, incidents, gaps, accepted, violations, points_added: points } = summary
   const unasked = windows.not_asked === 0 ? '' : `, ${windows.not_asked} not asked`
   const among = incidents === 0 ? '' : `, ${incidents === 1 ? 'an incident' : `${incidents} incidents`} among them`
@@ -82,6 +82,5 @@ function inWords(summary: IngestSummary, seconds?: Spent): string {
     gaps !== 0 && ['gaps', `${whole(gaps)} windows in which points are missing: pitlake sql "FROM gaps"`],
     ...begins(summary),
     ['violations', `${violations}${among}${accepted === 0 ? '' : `, and ${accepted} accepted`}`],
-    seconds !== undefined && ['seconds', inSeconds(seconds)],
   ])
 }
