@@ -1,7 +1,5 @@
 import { fetchSeries } from '../metrics/fetch.ts'
 import { beginsInWords, type IngestSummary, verdict } from '../metrics/tally.ts'
-import type { IngestEvent } from '../metrics/run.ts'
-import { prepareFinish } from '../upkeep/finish.ts'
 import { boundingOptions, isVerbose, selectionOptions, selectionsOf } from './context.ts'
 import { fetchProgress } from './progress.ts'
 import { answering } from './spec.ts'
@@ -29,10 +27,6 @@ export const fetchCommand = answering({
     const verbose = isVerbose(input, deps)
     const progress = fetchProgress(deps, verbose)
     const { during, spent } = stopwatch(deps.elapsed)
-    const onEvent = (event: IngestEvent): void => {
-      if (event.kind === 'answered' && event.outcome.kind === 'body') prepareFinish()
-      progress.onEvent(event)
-    }
     const summary = await fetchSeries(
       {
         settings,
@@ -43,7 +37,7 @@ export const fetchCommand = answering({
         maxRequests,
         providerMoved,
       },
-      { ...askingWorld(deps, 'fetch', catalogue), onEvent, detailedLog: verbose, during },
+      { ...askingWorld(deps, 'fetch', catalogue), onEvent: progress.onEvent, detailedLog: verbose, during },
     ).finally(progress.end)
     const seconds = spent()
     if (verbose) deps.stderr(inSeconds(seconds))

@@ -60,12 +60,13 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
   const lost = good.some(({ body }) => body.lost)
   if (lost) await tellLost(session, good)
   const interval = intervalSql(ordered.map(({ part }) => part.interval))
-  const kinds = ordered.flatMap(({ part }) => part.rules.map(({ kind }) => kind))
-  const rowSql = { close: endSql('t', interval), instant: rowInstantSql('t', 'close', kinds) }
+  const rowSql = { close: endSql('t', interval), instant: rowInstantSql('t', 'close') }
   // With nothing to compare with all that is offered is fresh: it need not be written down again.
   const bare = held === nothingHeld && !lost
   const apart = areApart(good)
-  const asRead = bare && apart && !doubled && isSteady(ordered, loaded)
+  // DuckDB goes through the larger side of a join in its order: that must be the points.
+  const points = [...loaded.staged.values()].reduce((sum, body) => sum + body.points, 0)
+  const asRead = bare && apart && !doubled && points > 10 * ordered.length
   await session.run(
     statement('offered', {
       kind: asRead ? 'VIEW' : 'TABLE',
@@ -103,14 +104,6 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
     tallies.set(body, { ...rest, addedFirst, addedLast })
   }
   return { late, minusZero: lost || minusZero(loaded), tallies, contradictions, heard, regained }
-}
-
-/**
- * Whether points are so many that what is known of their bodies is looked up point by point, which leaves them in their
- * order: DuckDB goes through the larger side of a join.
- */
-function isSteady({ length }: readonly Ordered[], { staged }: Loaded): boolean {
-  return [...staged.values()].reduce((sum, { points }) => sum + points, 0) > 10 * length
 }
 
 function minusZero(loaded: Loaded): boolean {

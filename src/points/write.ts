@@ -29,7 +29,7 @@ export function leadOf(ordered: readonly Ordered[]): string {
 }
 
 /** The points to be written. */
-export interface Written {
+interface Source {
   /** SQL of points of the table `fresh`, which tells what their rules say. */
   readonly source: string
   /** Whether they are sorted by rank and t already. */
@@ -56,7 +56,7 @@ export async function writePoints(
   session: Engine,
   { observedAt, metadata }: Circumstances,
   ordered: readonly Ordered[],
-  { source, sorted, late, minusZero, few, out, lead = '', group = usualGroup }: Written,
+  { source, sorted, late, minusZero, few, out, lead = '', group = usualGroup }: Source,
 ): Promise<void> {
   const now = `${observedAt}::BIGINT`
   const clocks = late
