@@ -12,11 +12,11 @@ test('a fetch tells where its time went: all of it, each moment once', async () 
     const asked = ['fetch', '--assets', 'BTC', '--paths', 'supply/current_pit', '--since', '2026-03-01']
     const told = await pitlake(rig.root, [...asked, '--json', '-v'], env, world)
     const { seconds } = JSON.parse(told.out) as { seconds: Record<string, number> }
-    const parts = ['planning', 'asking', 'reading', 'proving', 'writing', 'committing', 'views', 'other']
+    const parts = ['asking', 'reading', 'proving', 'writing', 'committing', 'views', 'other']
     expect(parts.filter((part) => !((seconds[part] ?? 0) > 0))).toEqual([])
     expect(Object.values(seconds).reduce((sum, one) => sum + one, 0)).toBeCloseTo(at / 1000, 6)
     expect(told.notes).toMatch(
-      /^took [\d.]+ s: other [\d.]+, planning .*, writing [\d.]+, committing [\d.]+, views [\d.]+$/m,
+      /^took [\d.]+ s: other [\d.]+, waiting .*, writing [\d.]+, committing [\d.]+, views [\d.]+$/m,
     )
     expect((await pitlake(rig.root, asked, env, world)).notes).not.toContain('took')
   }))
