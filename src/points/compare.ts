@@ -7,7 +7,7 @@ import { bodyAt, type Existing, type Heard, identityOf, type Ordered, type Tally
 import { unload } from './load.ts'
 import type { Loaded } from './stage.ts'
 
-import { basisType, intervalSql, numbered, rowsSql, statement } from './sql.ts'
+import { intervalSql, numbered, rowsSql, statement } from './sql.ts'
 import type { Engine } from '../store/engine.ts'
 import { computedSql, namedSql } from './files.ts'
 import type { Recorded } from '../ledger/lost.ts'
@@ -46,8 +46,7 @@ export async function tellAsked(session: Engine, ordered: readonly Ordered[]): P
   const rules = [...parts].flatMap(([p, part]) => ruleRows(part.rules).map((rule) => ({ part: p, ...rule })))
   await session.run(`CREATE TEMP TABLE bodies AS ${rowsSql(bodyColumns, ordered.map(bodyRow))}`)
   await session.run(`CREATE TEMP TABLE series AS ${rowsSql(seriesColumns, seriesRows(ordered))}`)
-  const typed = `SELECT * REPLACE (CAST(basis AS ${basisType}) AS basis) FROM (${rowsSql(ruleColumns, rules)})`
-  await session.run(`CREATE TEMP TABLE rules AS ${typed}`)
+  await session.run(`CREATE TEMP TABLE rules AS ${rowsSql(ruleColumns, rules)}`)
 }
 
 /** Compares what is staged with the files that are there and with the other bodies of the batch. */
@@ -278,7 +277,7 @@ async function regain(session: Engine, ordered: readonly Ordered[], now: bigint)
     computed: 'told_at',
     rule: 'stands_in',
   })
-  const dated = statement('dated', { basis_type: basisType, source, seen: 'was', late: 'tardy', again: 'false' })
+  const dated = statement('dated', { source, seen: 'was', late: 'tardy', again: 'false' })
   await session.run(statement('regained', { dated, hash, modulus: '18446744073709551616::HUGEINT' }))
   await session.run('DELETE FROM late WHERE (body, t) IN (SELECT (body, t) FROM regained)')
   await session.run('INSERT INTO late SELECT body, t, tardy, stood, again FROM regained')
