@@ -1,10 +1,10 @@
-/** What a run spends its time on, nearest to its end first: what goes on at once counts for the first of them. */
-const parts = ['views', 'committing', 'writing', 'proving', 'reading', 'asking', 'waiting', 'planning'] as const
+/** What a run spends its time on, nearest to its end first; `other` is what no part claims. */
+const parts = ['views', 'committing', 'writing', 'proving', 'reading', 'asking', 'waiting', 'other'] as const
 
 type Part = (typeof parts)[number]
 
-/** Seconds by part; `other` is what no part claims. Together they are the whole run. */
-export type Spent = Readonly<Record<Part | 'other', number>>
+/** Seconds by part: together they are the whole run. */
+export type Spent = Readonly<Record<Part, number>>
 
 /** Does work on the account of a part. */
 export type During = <T>(part: Part, work: () => Promise<T>) => Promise<T>
@@ -12,33 +12,30 @@ export type During = <T>(part: Part, work: () => Promise<T>) => Promise<T>
 /** Where nobody keeps the time. */
 export const unwatched: During = async (_part, work) => await work()
 
-/** A stopwatch over parts that overlap: each moment counts once. `elapsed`: milliseconds since the process began. */
+/** Counts each moment once, for the first of the parts that go on. `elapsed`: milliseconds since the process began. */
 export function stopwatch(elapsed: () => number): { readonly during: During; readonly spent: () => Spent } {
-  const ms = new Map<Part | 'other', number>()
-  const open = new Map<Part, number>()
+  const ms = new Map<Part, number>()
+  const open: Part[] = []
   let since = 0
   const pass = (): void => {
     const now = elapsed()
-    const part = parts.find((one) => (open.get(one) ?? 0) > 0) ?? 'other'
+    const part = parts.find((one) => open.includes(one)) ?? 'other'
     ms.set(part, (ms.get(part) ?? 0) + now - since)
     since = now
   }
-  const turn = (part: Part, by: 1 | -1): void => {
-    pass()
-    open.set(part, (open.get(part) ?? 0) + by)
-  }
   const during: During = async (part, work) => {
-    turn(part, 1)
+    pass()
+    open.push(part)
     try {
       return await work()
     } finally {
-      turn(part, -1)
+      pass()
+      open.splice(open.indexOf(part), 1)
     }
   }
   const spent = (): Spent => {
     pass()
-    const seconds = (part: Part | 'other'): number => Math.round(ms.get(part) ?? 0) / 1000
-    return Object.fromEntries([...parts, 'other' as const].map((part) => [part, seconds(part)])) as Spent
+    return Object.fromEntries(parts.map((part) => [part, Math.round(ms.get(part) ?? 0) / 1000])) as Spent
   }
   return { during, spent }
 }

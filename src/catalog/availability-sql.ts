@@ -42,14 +42,9 @@ export function ruleRows(rules: readonly Rule[]) {
   })
 }
 
-/**
- * The instant from which `t`, whose interval ends at `close`, counts as knowable by the rule in the row's columns, which is
- * of one of these kinds.
- */
-export function rowInstantSql(t: Sql, close: Sql, kinds = Object.keys(ruleKinds) as readonly Rule['kind'][]): Sql {
-  const instants = [...new Set(kinds)].map((kind) => [kind, ruleKinds[kind].sql(t, close, 'seconds')] as const)
-  if (instants.length === 1) return `(${instants[0]?.[1]})`
-  const branches = instants.map(([kind, sql]) => `WHEN '${kind}' THEN ${sql}`)
+/** The instant from which `t`, whose interval ends at `close`, counts as knowable by the rule in the row's columns. */
+export function rowInstantSql(t: Sql, close: Sql): Sql {
+  const branches = Object.entries(ruleKinds).map(([kind, { sql }]) => `WHEN '${kind}' THEN ${sql(t, close, 'seconds')}`)
   return `(CASE kind ${branches.join(' ')} END)`
 }
 

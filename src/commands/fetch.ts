@@ -2,7 +2,6 @@ import { fetchSeries } from '../metrics/fetch.ts'
 import { beginsInWords, type IngestSummary, verdict } from '../metrics/tally.ts'
 import { boundingOptions, instantNow, isVerbose, selectionOptions, selectionsOf } from './context.ts'
 import type { IngestEvent } from '../metrics/run.ts'
-import { prepareFinish } from '../upkeep/finish.ts'
 import { answering, type Deps } from './spec.ts'
 import { askingWorld, spareHeap } from './world.ts'
 import { type Spent, stopwatch } from '../stopwatch.ts'
@@ -26,18 +25,14 @@ export const fetchCommand = answering({
     const verbose = isVerbose(call)
     const progress = fetchProgress(call, verbose)
     const { during, spent } = stopwatch(call.elapsed)
-    const onEvent = (event: IngestEvent): void => {
-      if (event.kind === 'answered' && event.outcome.kind === 'body') prepareFinish()
-      progress.onEvent(event)
-    }
     const [selections, now] = [await selectionsOf(call), instantNow(call)]
     const summary = await fetchSeries(
       { settings, catalogue, selections, gapsOnly, now, maxRequests, providerMoved },
-      { ...askingWorld(call, 'fetch'), onEvent, detailedLog: verbose, during },
+      { ...askingWorld(call, 'fetch'), onEvent: progress.onEvent, detailedLog: verbose, during },
     ).finally(progress.end)
     const seconds = spent()
-    const words = () => inWords(summary, verbose ? seconds : undefined)
-    return { document: { ...summary, seconds }, words, error: verdict(summary) }
+    if (verbose) call.stderr(inSeconds(seconds))
+    return { document: { ...summary, seconds }, words: () => inWords(summary), error: verdict(summary) }
   },
 })
 
@@ -47,10 +42,10 @@ const shown = 3
 function inSeconds(seconds: Spent): string {
   const parts = Object.entries(seconds).map(([part, took]) => `${part} ${took.toFixed(1)}`)
   const whole = Object.values(seconds).reduce((sum, took) => sum + took, 0)
-  return `${whole.toFixed(1)}: ${parts.toReversed().join(', ')}`
+  return `took ${whole.toFixed(1)} s: ${parts.toReversed().join(', ')}\n`
 }
 
-function inWords(summary: IngestSummary, seconds?: Spent): string {
+function inWords(summary: IngestSummary): string {
   const { windows, incidents, gaps, accepted, violations, points_added: points, begins_later: later } = summary
   const unasked = windows.not_asked === 0 ? '' : `, ${windows.not_asked} not asked`
   const states = (['covered', 'empty', 'unsupported', 'failed'] as const).map((state) => `${windows[state]} ${state}`)
@@ -65,7 +60,6 @@ function inWords(summary: IngestSummary, seconds?: Spent): string {
     ...later.slice(0, shown).map((one) => ['begins later', beginsInWords(one)] as const),
     later.length > shown && ['begins later', `${whole(later.length - shown)} more series: see --json`],
     ['violations', `${violations}${among}${accepted === 0 ? '' : `, and ${accepted} accepted`}`],
-    seconds !== undefined && ['seconds', inSeconds(seconds)],
   ])
 }
 

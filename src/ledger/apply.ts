@@ -242,12 +242,9 @@ function applyObservations(index: Index, entry: Entry): void {
     const what = { id, series: named(index, entry, series), t, kind, offered_key: offered ?? '', why }
     insert(index, 'OR IGNORE INTO accepted', { ...what, at: entry.committed_at, added_version })
   }
-  for (const [id, findings] of Map.groupBy(entry.findings, (finding) => finding.series)) {
-    const series = named(index, entry, id)
-    for (const { t, kind, detail, at } of findings) {
-      const what = { series, t, kind, detail: JSON.stringify(detail), at }
-      insert(index, 'OR IGNORE INTO clock_findings', { ...what, added_version })
-    }
+  for (const { series, t, kind, detail, at } of entry.findings) {
+    const what = { series: named(index, entry, series), t, kind, detail: JSON.stringify(detail), at }
+    insert(index, 'OR IGNORE INTO clock_findings', { ...what, added_version })
   }
   applyValueTypes(index, entry)
   for (const stamp of entry.stamps) applyStamp(index, stamp, added_version)

@@ -226,9 +226,8 @@ function newViolations(ledger: Ledger, rows: readonly Violation[]): Violation[] 
 
 function newFindings(ledger: Ledger, rows: readonly Finding[]): Finding[] {
   const known = ledger.statement('SELECT 1 FROM clock_findings WHERE series = ? AND t = ? AND kind = ?')
-  const numbers = new Map([...new Set(rows.map(({ series }) => series))].map((id) => [id, seriesNumber(ledger, id)]))
   return unique(rows, (f) => canonical([f.series, f.t, f.kind])).filter((f) => {
-    const n = numbers.get(f.series)
+    const n = seriesNumber(ledger, f.series)
     return n === undefined || !known.get(n, f.t, f.kind)
   })
 }

@@ -42,8 +42,6 @@ export async function askAll(asking: Asking, asks: readonly Ask[], to: AnswerSin
   const [first, ...rest] = asks
   try {
     if (first) await bringOne(first)
-    // Whoever opens it later tells what is wrong with it.
-    if (asking.state.answering.size > 0) asking.engine().catch(() => undefined)
     await all(
       rest.map((ask) => limit(bringOne, ask)),
       limit,

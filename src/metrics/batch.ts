@@ -134,30 +134,22 @@ function seriesRows(
   return [...rows.values()]
 }
 
-/** What the files that were made say of the types of values and of each series. */
-async function learntOf(context: BatchContext, batch: readonly Answered[], made: Made) {
-  const value_types = await freshValueTypes(context.ledger, await context.engine(), made.files)
-  return { value_types, progress: await progressOf(context, batch, made) }
-}
-
-/** What the batch brought to each series, and what of each month. */
-async function progressOf(
-  { engine, ledger }: BatchContext,
-  batch: readonly Answered[],
-  { bodies, files }: Made,
-): Promise<Progress[]> {
+/** What the batch shows of the types of values, and what it brought to each series, and of each month. */
+async function learntOf({ engine, ledger }: BatchContext, batch: readonly Answered[], { bodies, files }: Made) {
+  const value_types = await freshValueTypes(ledger, await engine(), files)
   const named = new Map(
     batch.map(({ ask }) => [seriesKey(ask.series.metric, ask.interval, identityOf(ask.series)), ask.series.id]),
   )
   const months = await monthsIn(await engine(), ledger.root, files, (key) => named.get(key))
   const brought = Map.groupBy(bodies, ({ series }) => series)
-  return [...brought].flatMap(([series, own]): Progress[] => {
+  const progress = [...brought].flatMap(([series, own]): Progress[] => {
     const ts = own.flatMap(({ addedFirst, addedLast }) => [addedFirst, addedLast]).filter((t) => t !== null)
     const points = own.reduce((sum, { added }) => sum + added, 0)
     if (points === 0 || ts.length === 0) return []
     const digests = asDigests(months.get(series) ?? new Map<string, never>())
     return [{ series, points, first_t: Math.min(...ts), last_t: Math.max(...ts), ...digests }]
   })
+  return { value_types, progress }
 }
 
 function withPoints({ body }: Answered, request: RequestRow, bodies: readonly BodyResult[]): RequestRow {

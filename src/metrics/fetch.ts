@@ -4,7 +4,6 @@ import { selectionMarks } from '../ledger/held-runs.ts'
 import { metadataDue } from './metadata.ts'
 import { planOn, type PlanInput } from './prepare.ts'
 import { connected, type IngestDeps, type MetricsInput, type Purpose, withMetrics } from './run.ts'
-import { unwatched } from '../stopwatch.ts'
 import { type IngestSummary, verdict } from './tally.ts'
 
 /** What a fetch is told. */
@@ -19,7 +18,6 @@ export async function fetchSeries(input: IngestInput, deps: IngestDeps): Promise
   checkSelections(input.catalogue, input.selections)
   const { budget = null, eager: polls = false } = input
   const purpose: Purpose = { name: 'fetch', budget, polls, onBatch: () => undefined }
-  const during = deps.during ?? unwatched
   return await withMetrics(input, deps, purpose, async (run) => {
     const listing = wantsListing(input.selections) && isListingDue(run.ledger, deps.nowMicros())
     const due = metadataDue(input, run.ledger, deps.nowMicros())
@@ -28,7 +26,7 @@ export async function fetchSeries(input: IngestInput, deps: IngestDeps): Promise
         if (listing) await list()
         await describe(due)
       })
-    const plan = await during('planning', async () => await planOn(input, run.ledger))
+    const plan = await planOn(input, run.ledger)
     if (plan.asks.length === 0 && plan.blocked.length === 0) deps.onEvent({ kind: 'planned', plan })
     else {
       // What converts answers is a quarter of the program, and loaded only where there is something to ask.

@@ -7,7 +7,7 @@ import { bodyAt, type Existing, type Heard, identityOf, type Ordered, type Tally
 import { unload } from './load.ts'
 import type { Loaded } from './stage.ts'
 
-import { basisType, intervalSql, numbered, rowsSql, statement } from './sql.ts'
+import { intervalSql, numbered, rowsSql, statement } from './sql.ts'
 import type { Engine } from '../store/engine.ts'
 import { computedSql, namedSql } from './files.ts'
 import type { Recorded } from '../ledger/lost.ts'
@@ -46,8 +46,7 @@ export async function tellAsked(session: Engine, ordered: readonly Ordered[]): P
   const rules = [...parts].flatMap(([p, part]) => ruleRows(part.rules).map((rule) => ({ part: p, ...rule })))
   await session.run(`CREATE TEMP TABLE bodies AS ${rowsSql(bodyColumns, ordered.map(bodyRow))}`)
   await session.run(`CREATE TEMP TABLE series AS ${rowsSql(seriesColumns, seriesRows(ordered))}`)
-  const typed = `SELECT * REPLACE (CAST(basis AS ${basisType}) AS basis) FROM (${rowsSql(ruleColumns, rules)})`
-  await session.run(`CREATE TEMP TABLE rules AS ${typed}`)
+  await session.run(`CREATE TEMP TABLE rules AS ${rowsSql(ruleColumns, rules)}`)
 }
 
 /** Compares what is staged with the files that are there and with the other bodies of the batch. */
@@ -60,12 +59,13 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
   const lost = good.some(({ body }) => body.lost)
   if (lost) await tellLost(session, good)
   const interval = intervalSql(ordered.map(({ part }) => part.interval))
-  const kinds = ordered.flatMap(({ part }) => part.rules.map(({ kind }) => kind))
-  const rowSql = { close: endSql('t', interval), instant: rowInstantSql('t', 'close', kinds) }
+  const rowSql = { close: endSql('t', interval), instant: rowInstantSql('t', 'close') }
   // With nothing to compare with all that is offered is fresh: it need not be written down again.
   const bare = held === nothingHeld && !lost
   const apart = areApart(good)
-  const asRead = bare && apart && !doubled && isSteady(ordered, loaded)
+  // DuckDB goes through the larger side of a join in its order: that must be the points.
+  const points = [...loaded.staged.values()].reduce((sum, body) => sum + body.points, 0)
+  const asRead = bare && apart && !doubled && points > 10 * ordered.length
   await session.run(
     statement('offered', {
       kind: asRead ? 'VIEW' : 'TABLE',
@@ -103,14 +103,6 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
     tallies.set(body, { ...rest, addedFirst, addedLast })
   }
   return { late, minusZero: lost || minusZero(loaded), tallies, contradictions, heard, regained }
-}
-
-/**
- * Whether points are so many that what is known of their bodies is looked up point by point, which leaves them in their
- * order: DuckDB goes through the larger side of a join.
- */
-function isSteady({ length }: readonly Ordered[], { staged }: Loaded): boolean {
-  return [...staged.values()].reduce((sum, { points }) => sum + points, 0) > 10 * length
 }
 
 function minusZero(loaded: Loaded): boolean {
@@ -285,7 +277,7 @@ async function regain(session: Engine, ordered: readonly Ordered[], now: bigint)
     computed: 'told_at',
     rule: 'stands_in',
   })
-  const dated = statement('dated', { basis_type: basisType, source, seen: 'was', late: 'tardy', again: 'false' })
+  const dated = statement('dated', { source, seen: 'was', late: 'tardy', again: 'false' })
   await session.run(statement('regained', { dated, hash, modulus: '18446744073709551616::HUGEINT' }))
   await session.run('DELETE FROM late WHERE (body, t) IN (SELECT (body, t) FROM regained)')
   await session.run('INSERT INTO late SELECT body, t, tardy, stood, again FROM regained')

@@ -1,4 +1,4 @@
-import { fewRows } from '../store/parquet.ts'
+import { fewRows, parquet } from '../store/parquet.ts'
 import { realDisk } from '../store/disk.ts'
 import { compare, type Comparison, type Contradiction, tellAsked } from './compare.ts'
 import {
@@ -18,9 +18,9 @@ import {
 import { load } from './load.ts'
 import { intervalSql, numbered, statement } from './sql.ts'
 import { unwatched } from '../stopwatch.ts'
-import { describe, leadOf, readShares, shareOf, type Written, writePoints } from './write.ts'
-import type { Engine } from '../store/engine.ts'
-import { namedSql, portionRows, recentGroup } from './files.ts'
+import { describe, leadOf, readShares, shareOf, writePoints } from './write.ts'
+import { type Engine, quote } from '../store/engine.ts'
+import { portionRows, recentGroup } from './files.ts'
 import type { Finding, Json, Violation } from '../ledger/entry.ts'
 import { ceil, count, end, floor, type Instant, longestSeconds, step } from '../time.ts'
 import { type Clocks, clocksSql, type Loaded } from './stage.ts'
@@ -74,7 +74,7 @@ async function convertOrdered(session: Engine, job: ConvertJob, ordered: readonl
   }
 }
 
-/** Writes the table `fresh`: large portions to files of their own, by partition, all others together; then reads all back. */
+/** Writes the table `fresh`: large portions to files of their own, by partition, all others together. */
 async function writeFresh(
   session: Engine,
   job: ConvertJob,
@@ -86,48 +86,30 @@ async function writeFresh(
   for (const [i, { p }] of ordered.entries()) added.set(p, (added.get(p) ?? 0) + (tallies.get(i)?.added ?? 0))
   const most = Math.max(0, ...added.values())
   const sorted = !late && most > fewRows && !(await isUnsorted(session))
-  const parts = [...new Map(ordered.map((one) => [one.p, one.part]))].filter(([p]) => (added.get(p) ?? 0) > 0)
-  const [large, small] = [true, false].map((is) =>
-    parts.filter(([p]) => (added.get(p) ?? 0) >= (job.portion ?? portionRows) === is),
-  ) as [typeof parts, typeof parts]
-  const write = async (chosen: typeof parts, file: Pick<Written, 'out'> & Partial<Written>): Promise<void> => {
-    // Bodies stand in the order of their partitions: of one only a stretch is read.
-    const bodies = ordered.flatMap((one, i) => (one.p === chosen[0]?.[0] ? [i] : []))
-    const one = `body BETWEEN ${bodies[0]} AND ${bodies.at(-1)}`
-    const where = chosen.length === 1 ? one : `part IN (${chosen.map(([p]) => p).join(', ')})`
-    const source = chosen.length === parts.length ? 'fresh' : `(FROM fresh WHERE ${where})`
-    const few = file.lead !== undefined || chosen.every(([p]) => (added.get(p) ?? 0) <= fewRows)
-    await writePoints(session, job, ordered, { source, sorted, late, minusZero, few, ...file })
+  const write = async (chosen: readonly number[], out: string, own: PartJob | null): Promise<WrittenRecent> => {
+    const rows = chosen.reduce((sum, p) => sum + (added.get(p) ?? 0), 0)
+    const source = `(FROM fresh WHERE part IN (${chosen.join(', ')}))`
+    const how = { source, sorted, late, minusZero, few: own === null || rows <= fewRows, out }
+    const recent = own === null ? { lead: leadOf(ordered), group: recentGroup } : {}
+    await during('writing', async () => await writePoints(session, job, ordered, { ...how, ...recent }))
+    const named = own === null ? '' : `${quote(own.metric)} AS metric, ${quote(own.interval)} AS "interval", `
+    const written = `(SELECT ${named}* FROM ${parquet([out])})`
+    const shares = await during('proving', async () => await readShares(session, written))
+    const file = describe(shares)
+    if (file.rows !== rows) throw new Error(`${out} holds ${file.rows} rows instead of ${rows}`)
+    return { ...file, shares: shares.map(shareOf) }
   }
-  await during('writing', async () => {
-    for (const one of large) await write([one], { out: one[1].out })
-    if (small.length > 0) await write(small, { out: job.recent.out, lead: leadOf(ordered), group: recentGroup })
-  })
-  return await during('proving', async () => await readBack(session, job, added, { large, small }))
-}
-/** What stands in the files that were written, which is all that there was to write. */
-async function readBack(
-  session: Engine,
-  job: ConvertJob,
-  added: ReadonlyMap<number, number>,
-  { large, small }: Readonly<Record<'large' | 'small', readonly (readonly [number, PartJob])[]>>,
-): Promise<{ files: Map<number, WrittenFile>; recent: WrittenRecent | null }> {
   const files = new Map<number, WrittenFile>()
-  if (large.length + small.length === 0) return { files, recent: null }
-  const own = large.map(([, { out: path, metric, interval }]) => ({ path, metric, interval }))
-  const among = small.length === 0 ? [] : [{ path: job.recent.out, metric: null, interval: null }]
-  const shares = Map.groupBy(await readShares(session, namedSql([...own, ...among])), partitionOf)
-  for (const [p, part] of [...large, ...small]) {
-    const rows = shares.get(partitionOf(part))?.reduce((sum, share) => sum + share.rows, 0) ?? 0
-    if (rows !== added.get(p))
-      throw new Error(`the files hold ${rows} rows of ${partitionOf(part)} instead of ${added.get(p)}`)
+  const small: number[] = []
+  for (const [p, part] of new Map(ordered.map((one) => [one.p, one.part]))) {
+    const rows = added.get(p) ?? 0
+    if (rows >= (job.portion ?? portionRows)) {
+      const { shares: _, ...file } = await write([p], part.out, part)
+      files.set(p, file)
+    } else if (rows > 0) small.push(p)
   }
-  for (const [p, part] of large) files.set(p, describe(shares.get(partitionOf(part)) ?? []))
-  const rest = small.flatMap(([, part]) => shares.get(partitionOf(part)) ?? [])
-  return { files, recent: small.length === 0 ? null : { ...describe(rest), shares: rest.map(shareOf) } }
+  return { files, recent: small.length === 0 ? null : await write(small, job.recent.out, null) }
 }
-
-const partitionOf = ({ metric, interval }: Pick<PartJob, 'metric' | 'interval'>): string => `${metric} ${interval}`
 
 async function isUnsorted(session: Engine): Promise<boolean> {
   const [row] = await session.rows<{ unsorted: boolean }>(statement('unsorted'))

@@ -105,20 +105,19 @@ export function namedSql(
   files: readonly (Pick<FileEntry, 'path' | 'metric'> & { readonly interval: string | null })[],
   columns = '*',
 ): string {
-  const [recent, own] = [files.filter(({ metric }) => metric === null), files.filter(({ metric }) => metric !== null)]
-  const nth = (texts: readonly string[]): string => `(${quoteList(texts)})[CAST(file_index AS INTEGER) + 1]`
-  const paths = (some: typeof files): string => parquet(some.map(({ path }) => path))
-  const metric = nth(own.map((file) => file.metric ?? ''))
-  const interval = nth(own.map((file) => file.interval ?? ''))
+  const recent = files.filter(({ metric }) => metric === null)
+  const own = files.filter(({ metric }) => metric !== null)
+  const nth = (texts: readonly (string | null)[]): string =>
+    `(${quoteList(texts.map((text) => text ?? ''))})[CAST(file_index AS INTEGER) + 1]`
+  const rows = (some: typeof files, metric: string, interval: string, rest: string): string[] => {
+    const paths = some.map(({ path }) => path)
+    return paths.length === 0
+      ? []
+      : [`SELECT ${metric} AS metric, ${interval} AS "interval", ${rest} FROM ${parquet(paths)}`]
+  }
   const levels = [
-    ...(own.length === 0
-      ? []
-      : [`SELECT ${metric} AS metric, ${interval} AS "interval", ${columns} FROM ${paths(own)}`]),
-    ...(recent.length === 0
-      ? []
-      : [
-          `SELECT metric, "interval", ${columns === '*' ? '* EXCLUDE (metric, "interval")' : columns} FROM ${paths(recent)}`,
-        ]),
+    ...rows(own, nth(own.map((file) => file.metric)), nth(own.map((file) => file.interval)), columns),
+    ...rows(recent, 'metric', '"interval"', columns === '*' ? '* EXCLUDE (metric, "interval")' : columns),
   ]
   return `(${levels.join(' UNION ALL BY NAME ')})`
 }

@@ -4,9 +4,6 @@ import { statementsIn } from '../store/sql.ts'
 /** The statements of this room. */
 export const statement = statementsIn(new URL('sql/', import.meta.url))
 
-/** Where an instant comes from, as a type: a small number that Parquet writes several times faster, and readers see as text. */
-export const basisType = `ENUM ('provider', 'observed', 'stated', 'assumed', 'override')`
-
 /**
  * SQL of the text at the position that the column `body` names; a constant where all texts are the same, else an enum:
  * to look up and to write a small number is several times faster than a text, and every reader of Parquet sees text.

@@ -2,7 +2,7 @@ import { compressionSql, footerSql, type Identity } from '../store/parquet.ts'
 import { endSql, micros } from '../intervals-sql.ts'
 import type { Interval } from '../time.ts'
 import { type Circumstances, identityOf, type Ordered, type WrittenFile } from './conversion.ts'
-import { basisType, lookup, numbered, statement } from './sql.ts'
+import { lookup, numbered, statement } from './sql.ts'
 import { type Engine, quote } from '../store/engine.ts'
 import { type Share } from './files.ts'
 
@@ -29,7 +29,7 @@ export function leadOf(ordered: readonly Ordered[]): string {
 }
 
 /** The points to be written. */
-export interface Written {
+interface Source {
   /** SQL of points of the table `fresh`, which tells what their rules say. */
   readonly source: string
   /** Whether they are sorted by rank and t already. */
@@ -56,7 +56,7 @@ export async function writePoints(
   session: Engine,
   { observedAt, metadata }: Circumstances,
   ordered: readonly Ordered[],
-  { source, sorted, late, minusZero, few, out, lead = '', group = usualGroup }: Written,
+  { source, sorted, late, minusZero, few, out, lead = '', group = usualGroup }: Source,
 ): Promise<void> {
   const now = `${observedAt}::BIGINT`
   const clocks = late
@@ -65,7 +65,7 @@ export async function writePoints(
   const from = late ? `(SELECT * RENAME ("again" AS anew) FROM ${source} LEFT JOIN late USING (body, t))` : source
   const sql = statement('output', {
     ...identitySql(ordered),
-    dated: statement('dated', { basis_type: basisType, source: from, ...clocks }),
+    dated: statement('dated', { source: from, ...clocks }),
     lead,
     group,
     order: sorted && !late ? '' : 'ORDER BY place, t',

@@ -33,11 +33,6 @@ export async function finishRun(
   })
 }
 
-/** Loads what the end of a run needs, while there is nothing else to do. */
-export function prepareFinish(): void {
-  for (const later of [import('./compact.ts'), import('../views/build.ts')]) later.catch(() => undefined)
-}
-
 async function noted(doing: string, note: (text: string) => void, work: () => Promise<unknown>): Promise<void> {
   try {
     await work()

@@ -15,7 +15,7 @@ test('what goes on at once counts once, for what is nearest to the end', async (
   answer()
   await asked
   now += 60
-  const none = { views: 0, committing: 0, proving: 0, reading: 0, waiting: 0, planning: 0 }
+  const none = { views: 0, committing: 0, proving: 0, reading: 0, waiting: 0 }
   expect(spent()).toEqual({ ...none, asking: 1.2, writing: 0.34, other: 0.56 })
   expect(Object.values(spent()).reduce((sum, seconds) => sum + seconds, 0)).toBeCloseTo(now / 1000, 6)
 })
