@@ -1,12 +1,11 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Agent, type AgentAnswer } from '../helpers/agent.ts'
 import { pitlake } from '../helpers/command.ts'
 import { alive } from '../helpers/processes.ts'
 import { makeQueryLake } from '../helpers/query-lake.ts'
 import { makeLake, makeViews, type PointRow } from '../helpers/views.ts'
+import { ownFolder } from '../helpers/own-folder.ts'
 
 const asOf = '2024-03-01'
 
@@ -260,7 +259,8 @@ describe('pages', () => {
 })
 
 test('a lake that goes on meanwhile: a page to come is of its own version, a new question of the new one', async () => {
-  const root = mkdtempSync(join(tmpdir(), 'pitlake-mcp-'))
+  using rootFolder = ownFolder('mcp')
+  const root = rootFolder.path
   const day = (n: number): string => new Date(Date.UTC(2024, 0, n)).toISOString()
   const points = (from: number, count: number): PointRow[] =>
     Array.from({ length: count }, (_, n) => {
@@ -279,31 +279,27 @@ test('a lake that goes on meanwhile: a page to come is of its own version, a new
     await makeLake(root, [{ at, points: rows }])
     await makeViews(root)
   }
-  try {
-    await grow('2024-02-01T00:00:00Z', points(1, 10))
-    await using own = await Agent.at(root)
-    const question = { sql: 'SELECT v FROM points ORDER BY t', as_of: '2024-12-01', rows: 4 }
-    const first = await own.one('query', question)
-    // A question is open and holds its files; the commit does not wait for it.
-    await grow('2024-02-02T00:00:00Z', points(11, 5))
-    const second = await own.one('query', { ...question, cursor: first.cursor })
-    expect([first.lake.version, second.lake]).toEqual([1, first.lake])
-    const anew = await own.one('query', { ...question, rows: 5 })
-    expect([anew.lake.version, anew.lake.digest === first.lake.digest]).toEqual([2, false])
-    const last = await own.one('query', { ...question, cursor: second.cursor })
-    expect([...first.rows, ...second.rows, ...last.rows].map(({ v }) => v)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
-    expect(last.cursor).toBe(null)
-    // Two versions are held at most: what is older is over, in words.
-    const old = await own.one('query', { ...question, rows: 6 })
-    await grow('2024-02-03T00:00:00Z', points(16, 5))
-    expect(await own.one('query', { ...question, rows: 7 })).toMatchObject({ lake: { version: 3 } })
-    expect(await own.one('query', { ...question, rows: 6, cursor: old.cursor })).toMatchObject({ lake: { version: 2 } })
-    await grow('2024-02-04T00:00:00Z', points(21, 5))
-    expect(await own.one('query', { ...question, rows: 8 })).toMatchObject({ lake: { version: 4 } })
-    expect(await own.refusal('query', { ...question, rows: 5, cursor: anew.cursor })).toMatch(/over or unknown/)
-  } finally {
-    rmSync(root, { recursive: true, force: true })
-  }
+  await grow('2024-02-01T00:00:00Z', points(1, 10))
+  await using own = await Agent.at(root)
+  const question = { sql: 'SELECT v FROM points ORDER BY t', as_of: '2024-12-01', rows: 4 }
+  const first = await own.one('query', question)
+  // A question is open and holds its files; the commit does not wait for it.
+  await grow('2024-02-02T00:00:00Z', points(11, 5))
+  const second = await own.one('query', { ...question, cursor: first.cursor })
+  expect([first.lake.version, second.lake]).toEqual([1, first.lake])
+  const anew = await own.one('query', { ...question, rows: 5 })
+  expect([anew.lake.version, anew.lake.digest === first.lake.digest]).toEqual([2, false])
+  const last = await own.one('query', { ...question, cursor: second.cursor })
+  expect([...first.rows, ...second.rows, ...last.rows].map(({ v }) => v)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
+  expect(last.cursor).toBe(null)
+  // Two versions are held at most: what is older is over, in words.
+  const old = await own.one('query', { ...question, rows: 6 })
+  await grow('2024-02-03T00:00:00Z', points(16, 5))
+  expect(await own.one('query', { ...question, rows: 7 })).toMatchObject({ lake: { version: 3 } })
+  expect(await own.one('query', { ...question, rows: 6, cursor: old.cursor })).toMatchObject({ lake: { version: 2 } })
+  await grow('2024-02-04T00:00:00Z', points(21, 5))
+  expect(await own.one('query', { ...question, rows: 8 })).toMatchObject({ lake: { version: 4 } })
+  expect(await own.refusal('query', { ...question, rows: 5, cursor: anew.cursor })).toMatch(/over or unknown/)
 })
 
 const endless = 'SELECT count(*) FROM range(10000000000) a, range(10000000000) b'

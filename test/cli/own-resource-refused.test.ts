@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Catalogue } from '../../src/catalog/catalogue.ts'
@@ -9,9 +8,11 @@ import { funds } from '../helpers/funds.ts'
 import { inFolder } from '../helpers/lakes.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { makeLake, makeViews } from '../helpers/views.ts'
+import { ownFolder } from '../helpers/own-folder.ts'
 
 test('a resource that cannot work is refused with its file and line, by every command', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'pitlake-refused-'))
+  using kept = ownFolder('refused')
+  const folder = kept.path
   const check = async (text: string): Promise<string> => {
     writeFileSync(join(folder, 'mine.yaml'), text)
     const { code, message } = await pitlake(folder, ['catalog', 'check', 'mine.yaml'])
@@ -20,35 +21,31 @@ test('a resource that cannot work is refused with its file and line, by every co
   }
   const own = (...changes: readonly (readonly [string, string])[]): string =>
     changes.reduce((text, [from, to]) => text.replace(from, to), `resources:${funds}`)
-  try {
-    expect(await check(own(['  funds:', '  points:']))).toMatch(/^mine.yaml:2: resources.points: .*got points$/)
-    expect(await check(own(['  funds:', '  calendar:']))).toMatch(/^mine.yaml:2: .*got calendar$/)
-    expect(await check(own(['fees: fees', 'fees: snapshots']))).toMatch(/^mine.yaml:2: .*got snapshots$/)
-    expect(await check(own(['  funds:', '  Funds; DROP:']))).toMatch(/^mine.yaml:2: .*a name of small letters/)
-    expect(await check(own(['name:', 'valid_to:']))).toMatch(
-      /^mine.yaml:7: resources.funds.fields.valid_to: .*got valid_to$/,
-    )
-    expect(await check(own(['name:', 'hash:']))).toMatch(/^mine.yaml:7: .*got hash$/)
-    expect(await check(own(['name:', 'domicile_reason:']))).toMatch(/^mine.yaml:9: .*got domicile_reason$/)
-    expect(await check(own(['kind: answer', 'kind: number']))).toMatch(/^mine.yaml:9: .*one of text, answer, reference/)
-    expect(await check(own(['to: issuers', 'to: nowhere']))).toMatch(/^mine.yaml:8: .*a resource \(.*got nowhere$/)
-    expect(await check(own(['kind: text', 'kind: text, values: sizes']))).toMatch(/^mine.yaml:7: .*got sizes$/)
-    expect(await check(own(['fees: fees', 'assets: assets']))).toMatch(/^mine.yaml:10: .*got the resource assets$/)
-    expect(await check(own(['entity: fund', 'entity: issuer']))).toMatch(/^mine.yaml:2: .*issuer, .*registry.yaml:\d+$/)
-    expect(await check(own(['path: /funds', 'path: /changes']))).toMatch(
-      /^mine.yaml:2: .*\/changes, .*the registry itself$/,
-    )
-    // One of the program's own, written again: which of the two holds is no matter of the order of files.
-    expect(await check(own(['  funds:', '  products:']))).toMatch(/^mine.yaml:2: .*products, .*registry.yaml:\d+$/m)
-    expect(await pitlake(folder, ['catalog', 'check'])).toMatchObject({ code: 0 })
-    writeFileSync(join(folder, 'mine.yaml'), own(['  funds:', '  select:']))
-    expect(await pitlake(folder, ['catalog', 'check', 'mine.yaml'])).toMatchObject({ code: 0 })
-    writeFileSync(join(folder, 'mine.yaml'), own(['name:', 'op:']))
-    writeFileSync(join(folder, 'pitlake.yaml'), 'catalogs: [mine.yaml]\n')
-    expect((await pitlake(folder, ['plan'])).message).toMatch(/mine.yaml:7: .*got op$/)
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
+  expect(await check(own(['  funds:', '  points:']))).toMatch(/^mine.yaml:2: resources.points: .*got points$/)
+  expect(await check(own(['  funds:', '  calendar:']))).toMatch(/^mine.yaml:2: .*got calendar$/)
+  expect(await check(own(['fees: fees', 'fees: snapshots']))).toMatch(/^mine.yaml:2: .*got snapshots$/)
+  expect(await check(own(['  funds:', '  Funds; DROP:']))).toMatch(/^mine.yaml:2: .*a name of small letters/)
+  expect(await check(own(['name:', 'valid_to:']))).toMatch(
+    /^mine.yaml:7: resources.funds.fields.valid_to: .*got valid_to$/,
+  )
+  expect(await check(own(['name:', 'hash:']))).toMatch(/^mine.yaml:7: .*got hash$/)
+  expect(await check(own(['name:', 'domicile_reason:']))).toMatch(/^mine.yaml:9: .*got domicile_reason$/)
+  expect(await check(own(['kind: answer', 'kind: number']))).toMatch(/^mine.yaml:9: .*one of text, answer, reference/)
+  expect(await check(own(['to: issuers', 'to: nowhere']))).toMatch(/^mine.yaml:8: .*a resource \(.*got nowhere$/)
+  expect(await check(own(['kind: text', 'kind: text, values: sizes']))).toMatch(/^mine.yaml:7: .*got sizes$/)
+  expect(await check(own(['fees: fees', 'assets: assets']))).toMatch(/^mine.yaml:10: .*got the resource assets$/)
+  expect(await check(own(['entity: fund', 'entity: issuer']))).toMatch(/^mine.yaml:2: .*issuer, .*registry.yaml:\d+$/)
+  expect(await check(own(['path: /funds', 'path: /changes']))).toMatch(
+    /^mine.yaml:2: .*\/changes, .*the registry itself$/,
+  )
+  // One of the program's own, written again: which of the two holds is no matter of the order of files.
+  expect(await check(own(['  funds:', '  products:']))).toMatch(/^mine.yaml:2: .*products, .*registry.yaml:\d+$/m)
+  expect(await pitlake(folder, ['catalog', 'check'])).toMatchObject({ code: 0 })
+  writeFileSync(join(folder, 'mine.yaml'), own(['  funds:', '  select:']))
+  expect(await pitlake(folder, ['catalog', 'check', 'mine.yaml'])).toMatchObject({ code: 0 })
+  writeFileSync(join(folder, 'mine.yaml'), own(['name:', 'op:']))
+  writeFileSync(join(folder, 'pitlake.yaml'), 'catalogs: [mine.yaml]\n')
+  expect((await pitlake(folder, ['plan'])).message).toMatch(/mine.yaml:7: .*got op$/)
 })
 
 test('a catalogue without a field that a view reads by its name is refused; without all others the views are made', async () => {

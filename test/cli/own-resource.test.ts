@@ -1,5 +1,4 @@
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
@@ -8,6 +7,7 @@ import type * as command from '../helpers/command.ts'
 import { funds } from '../helpers/funds.ts'
 import { registryKey, withRegistryRig } from '../helpers/registry-rig.ts'
 import { refused, SmallRegistry } from '../helpers/small-registry.ts'
+import { ownFolder } from '../helpers/own-folder.ts'
 
 const timeout = 300_000
 const project = fileURLToPath(new URL('../..', import.meta.url))
@@ -22,59 +22,56 @@ interface Desk {
 
 /** A copy of the program in which nothing but `catalog/` is another: one resource more, and two fields by other names. */
 async function withCatalogue(work: (desk: Desk) => Promise<void>): Promise<void> {
-  const copy = mkdtempSync(join(tmpdir(), 'pitlake-catalogue-'))
-  try {
-    for (const part of ['src', 'catalog', 'test/helpers/command.ts', 'test/helpers/leaping.ts', 'package.json'])
-      cpSync(join(project, part), join(copy, part), { recursive: true })
-    symlinkSync(join(project, 'node_modules'), join(copy, 'node_modules'))
-    const file = join(copy, 'catalog/registry.yaml')
-    const text = readFileSync(file, 'utf8')
-      .replace('regulator: { kind: answer }', 'supervisor: { kind: answer, keys: [regulator] }')
-      .replace(/(venues:[\s\S]*?)name: \{ kind: text \}/, '$1title: { kind: text, keys: [name] }')
-    expect(text).toMatch(/supervisor[\s\S]*title: \{ kind: text, keys/)
-    writeFileSync(file, `${text}${funds}`)
-    const { pitlake: run } = (await import(pathToFileURL(join(copy, 'test/helpers/command.ts')).href)) as typeof command
-    const small = new SmallRegistry({ funds: 'fund' })
-    small.world.put('venues', 'v0', { name: 'Venue 0', venue_type: 'cex' })
-    small.world.put('issuers', 'i0', { name: 'Issuer 0', regulator: 'None (a foundation)' })
-    for (let n = 0; n < 3; n++)
-      small.world.put('funds', `f${n}`, {
-        name: `Fund ${n}`,
-        manager: `i${n}`,
-        domicile: null,
-        fees: [{ percent: n }],
-        lots: [n],
+  using copyFolder = ownFolder('catalogue')
+  const copy = copyFolder.path
+  for (const part of ['src', 'catalog', 'test/helpers/command.ts', 'test/helpers/leaping.ts', 'package.json'])
+    cpSync(join(project, part), join(copy, part), { recursive: true })
+  symlinkSync(join(project, 'node_modules'), join(copy, 'node_modules'))
+  const file = join(copy, 'catalog/registry.yaml')
+  const text = readFileSync(file, 'utf8')
+    .replace('regulator: { kind: answer }', 'supervisor: { kind: answer, keys: [regulator] }')
+    .replace(/(venues:[\s\S]*?)name: \{ kind: text \}/, '$1title: { kind: text, keys: [name] }')
+  expect(text).toMatch(/supervisor[\s\S]*title: \{ kind: text, keys/)
+  writeFileSync(file, `${text}${funds}`)
+  const { pitlake: run } = (await import(pathToFileURL(join(copy, 'test/helpers/command.ts')).href)) as typeof command
+  const small = new SmallRegistry({ funds: 'fund' })
+  small.world.put('venues', 'v0', { name: 'Venue 0', venue_type: 'cex' })
+  small.world.put('issuers', 'i0', { name: 'Issuer 0', regulator: 'None (a foundation)' })
+  for (let n = 0; n < 3; n++)
+    small.world.put('funds', `f${n}`, {
+      name: `Fund ${n}`,
+      manager: `i${n}`,
+      domicile: null,
+      fees: [{ percent: n }],
+      lots: [n],
+    })
+  await withRegistryRig(
+    Date.now() / 1000,
+    async ({ root, url }) => {
+      const env = { PITLAKE_REGISTRY_URL: url, PITLAKE_REGISTRY_KEY: registryKey, PITLAKE_DATA: root }
+      const inCopy: Desk['pitlake'] = async (...argv) => await run(copy, argv, env)
+      const document = async (...argv: readonly string[]): Promise<unknown> => {
+        const { code, out, message } = await inCopy(...argv)
+        expect({ code, message }).toEqual({ code: 0, message: '' })
+        return JSON.parse(out)
+      }
+      await work({
+        small,
+        root,
+        pitlake: inCopy,
+        json: async (...argv) => (await document(...argv, '--json')) as Record<string, unknown>,
+        rows: async (query) => {
+          const out = join(copy, 'rows.json')
+          expect(await inCopy('sql', '--format', 'json', '--out', out, query)).toMatchObject({
+            code: 0,
+            message: '',
+          })
+          return JSON.parse(readFileSync(out, 'utf8'))
+        },
       })
-    await withRegistryRig(
-      Date.now() / 1000,
-      async ({ root, url }) => {
-        const env = { PITLAKE_REGISTRY_URL: url, PITLAKE_REGISTRY_KEY: registryKey, PITLAKE_DATA: root }
-        const inCopy: Desk['pitlake'] = async (...argv) => await run(copy, argv, env)
-        const document = async (...argv: readonly string[]): Promise<unknown> => {
-          const { code, out, message } = await inCopy(...argv)
-          expect({ code, message }).toEqual({ code: 0, message: '' })
-          return JSON.parse(out)
-        }
-        await work({
-          small,
-          root,
-          pitlake: inCopy,
-          json: async (...argv) => (await document(...argv, '--json')) as Record<string, unknown>,
-          rows: async (query) => {
-            const out = join(copy, 'rows.json')
-            expect(await inCopy('sql', '--format', 'json', '--out', out, query)).toMatchObject({
-              code: 0,
-              message: '',
-            })
-            return JSON.parse(readFileSync(out, 'utf8'))
-          },
-        })
-      },
-      { instead: small.answer },
-    )
-  } finally {
-    rmSync(copy, { recursive: true, force: true })
-  }
+    },
+    { instead: small.answer },
+  )
 }
 
 test(

@@ -1,10 +1,10 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { type Ended, pitlake } from '../helpers/command.ts'
 import { fetchKey, withRig } from '../helpers/fetching.ts'
 import { leaping } from '../helpers/leaping.ts'
+import { ownFolder } from '../helpers/own-folder.ts'
 
 const day = 86_400
 const now = Date.UTC(2026, 2, 4, 12) / 1000
@@ -32,7 +32,8 @@ interface Desk {
 
 async function atDesk(work: (desk: Desk) => Promise<void>): Promise<void> {
   await withRig(now, async (rig) => {
-    const cwd = mkdtempSync(join(tmpdir(), 'pitlake-words-'))
+    using cwdFolder = ownFolder('words')
+    const cwd = cwdFolder.path
     const env = { PITLAKE_METRICS_URL: rig.url, PITLAKE_METRICS_KEY: fetchKey, PITLAKE_DATA: rig.root }
     const lines = (text: string): readonly string[] =>
       text
@@ -52,11 +53,7 @@ async function atDesk(work: (desk: Desk) => Promise<void>): Promise<void> {
       const { code, out, notes, message }: Ended = await pitlake(cwd, line.split(' '), env, world)
       return { code, out: lines(out), notes: lines(notes), message }
     }
-    try {
-      await work({ ...rig, run, file: (name) => lines(readFileSync(join(cwd, name), 'utf8')) })
-    } finally {
-      rmSync(cwd, { recursive: true, force: true })
-    }
+    await work({ ...rig, run, file: (name) => lines(readFileSync(join(cwd, name), 'utf8')) })
   })
 }
 

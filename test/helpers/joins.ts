@@ -1,5 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Engine, quote } from '../../src/store/engine.ts'
 import type { Catalogue } from '../../src/catalog/catalogue.ts'
@@ -10,6 +9,7 @@ import { exportedTables } from '../../src/views/ledger-tables.ts'
 import { end, type Weekday } from '../../src/time.ts'
 import { catalogue } from './sandbox-client.ts'
 import { micros, type PointRow } from './views.ts'
+import { ownFolder } from './own-folder.ts'
 
 /** A point with the instant at which the lake first held it. */
 export interface HeldPoint extends PointRow {
@@ -36,21 +36,17 @@ export async function withJoins<T>(
   work: (engine: Engine) => Promise<T>,
   rest: Rest = {},
 ): Promise<T> {
-  const root = mkdtempSync(join(tmpdir(), 'pitlake-joins-'))
-  const engine = await Engine.open(':memory:', { threads: 2 })
-  try {
-    const files: HeldFile[] = []
-    for (const rows of Map.groupBy(points, ({ metric, interval }) => `${metric} ${interval}`).values())
-      files.push(await write(engine, root, rows))
-    const exports = new Map<string, string>()
-    for (const table of ['coverage', 'uncovered'] as const)
-      if (rest[table]) exports.set(table, await writeLedger(engine, root, table, rest[table]))
-    for (const { sql } of joinObjects(root, files, { ...rest, exports })) await engine.run(sql)
-    return await work(engine)
-  } finally {
-    engine.close()
-    rmSync(root, { recursive: true, force: true })
-  }
+  using rootFolder = ownFolder('joins')
+  const root = rootFolder.path
+  using engine = await Engine.open(':memory:', { threads: 2 })
+  const files: HeldFile[] = []
+  for (const rows of Map.groupBy(points, ({ metric, interval }) => `${metric} ${interval}`).values())
+    files.push(await write(engine, root, rows))
+  const exports = new Map<string, string>()
+  for (const table of ['coverage', 'uncovered'] as const)
+    if (rest[table]) exports.set(table, await writeLedger(engine, root, table, rest[table]))
+  for (const { sql } of joinObjects(root, files, { ...rest, exports })) await engine.run(sql)
+  return await work(engine)
 }
 
 const own = new Set(['calendar', 'resample', 'pit_join', 'pit_long', 'pit_window', 'unsettled'])

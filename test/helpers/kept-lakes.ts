@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -13,6 +12,7 @@ import { fetchKey } from './fetching.ts'
 import { mounts } from './mounts.ts'
 import { catalogue } from './sandbox-client.ts'
 import { SmallRegistry } from './small-registry.ts'
+import { ownFolder } from './own-folder.ts'
 
 const folder = fileURLToPath(new URL('../lakes/', import.meta.url))
 
@@ -44,14 +44,11 @@ export function frozen(kept: string): Frozen {
 
 /** A copy of a kept lake in a folder of its own: `<home>/lake`, results beside it. */
 export async function withKept(kept: string, work: (root: string, home: string) => Promise<void>): Promise<void> {
-  const home = mkdtempSync(join(tmpdir(), 'pitlake-kept-'))
-  try {
-    const packed = readFileSync(join(folder, `${kept}.tar.zst`))
-    execFileSync('tar', ['-xf', '-', '-C', home], { input: zstdDecompressSync(packed) })
-    await work(join(home, 'lake'), home)
-  } finally {
-    rmSync(home, { recursive: true, force: true })
-  }
+  using homeFolder = ownFolder('kept')
+  const home = homeFolder.path
+  const packed = readFileSync(join(folder, `${kept}.tar.zst`))
+  execFileSync('tar', ['-xf', '-', '-C', home], { input: zstdDecompressSync(packed) })
+  await work(join(home, 'lake'), home)
 }
 
 const series = 'metric, asset, "interval", currency, exchange, network'

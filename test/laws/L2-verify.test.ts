@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, truncateSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, rmSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { dispatch } from '../../src/commands/cli.ts'
@@ -23,6 +22,7 @@ import { commitDeps } from '../helpers/lakes.ts'
 import { leaping } from '../helpers/leaping.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { reading } from '../helpers/ledgers.ts'
+import { ownFolder } from '../helpers/own-folder.ts'
 
 const day = 86_400
 const now = Date.UTC(2026, 2, 4, 12) / 1000
@@ -287,41 +287,38 @@ test('L2: both levels of files are compared; of a damaged recent one only its pa
 
 test('the command states its budget first and writes a report without the key', async () =>
   withRig(now, async (rig) => {
-    const cwd = mkdtempSync(join(tmpdir(), 'pitlake-verify-'))
-    try {
-      await rig.fetch(selection)
-      rig.faults(`rewrite@${paths[0]}:point=3,asset=BTC`)
-      const seen: string[] = []
-      let out = ''
-      const ran = dispatch(['verify', '--data', rig.root, '--report', 'report.md', '--budget', '15'], {
-        ...leaping(),
-        now: () => (rig.clock.now + 60) * 1000,
-        random: Math.random,
-        cwd,
-        env: { PITLAKE_METRICS_URL: rig.url, PITLAKE_METRICS_KEY: fetchKey },
-        stdout: (text) => (out += text),
-        stderr: (text) => void seen.push(text),
-        live: () => undefined,
-        isTerminal: false,
-        signal: new AbortController().signal,
-      })
-      await expect(ran).rejects.toThrow('1 stored values differ upstream')
-      const told = seen.join('')
-      expect(told).toContain('asks 10 of 10 windows of 5 endpoints again within a budget of 15 credits')
-      expect(told.indexOf('budget')).toBeLessThan(told.indexOf('version'))
-      expect(out.split('\n').every((line) => line.length <= 80)).toBe(true)
-      expect(out).toMatch(/results +1 changed, 9 identical/)
-      const report = readFileSync(join(cwd, 'report.md'), 'utf8')
-      expect(report).toContain(`${paths[0]}?`)
-      expect(report).toMatch(/\| \S+T00:00:00Z \| changed \| `\S+` \| `\S+` \| \S+Z \| \S+ \|/)
-      expect(report + out + told).not.toContain(fetchKey)
-      const engine = await Engine.open(join(rig.root, 'lake.duckdb'), { readOnly: true })
-      const [row] = await engine.rows(
-        "SELECT bool_and(verified_at IS NOT NULL) AS compared FROM coverage WHERE state = 'covered'",
-      )
-      engine.close()
-      expect(row).toEqual({ compared: true })
-    } finally {
-      rmSync(cwd, { recursive: true, force: true })
-    }
+    using cwdFolder = ownFolder('verify')
+    const cwd = cwdFolder.path
+    await rig.fetch(selection)
+    rig.faults(`rewrite@${paths[0]}:point=3,asset=BTC`)
+    const seen: string[] = []
+    let out = ''
+    const ran = dispatch(['verify', '--data', rig.root, '--report', 'report.md', '--budget', '15'], {
+      ...leaping(),
+      now: () => (rig.clock.now + 60) * 1000,
+      random: Math.random,
+      cwd,
+      env: { PITLAKE_METRICS_URL: rig.url, PITLAKE_METRICS_KEY: fetchKey },
+      stdout: (text) => (out += text),
+      stderr: (text) => void seen.push(text),
+      live: () => undefined,
+      isTerminal: false,
+      signal: new AbortController().signal,
+    })
+    await expect(ran).rejects.toThrow('1 stored values differ upstream')
+    const told = seen.join('')
+    expect(told).toContain('asks 10 of 10 windows of 5 endpoints again within a budget of 15 credits')
+    expect(told.indexOf('budget')).toBeLessThan(told.indexOf('version'))
+    expect(out.split('\n').every((line) => line.length <= 80)).toBe(true)
+    expect(out).toMatch(/results +1 changed, 9 identical/)
+    const report = readFileSync(join(cwd, 'report.md'), 'utf8')
+    expect(report).toContain(`${paths[0]}?`)
+    expect(report).toMatch(/\| \S+T00:00:00Z \| changed \| `\S+` \| `\S+` \| \S+Z \| \S+ \|/)
+    expect(report + out + told).not.toContain(fetchKey)
+    const engine = await Engine.open(join(rig.root, 'lake.duckdb'), { readOnly: true })
+    const [row] = await engine.rows(
+      "SELECT bool_and(verified_at IS NOT NULL) AS compared FROM coverage WHERE state = 'covered'",
+    )
+    engine.close()
+    expect(row).toEqual({ compared: true })
   }))

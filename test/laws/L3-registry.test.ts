@@ -1,8 +1,5 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
@@ -10,6 +7,7 @@ import { type Disk, realDisk } from '../../src/store/disk.ts'
 import { contentOf, registryKey, standing, withRegistryRig } from '../helpers/registry-rig.ts'
 import { times } from '../helpers/shares.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
+import { ownFolder } from '../helpers/own-folder.ts'
 
 const now = Date.UTC(2026, 5, 1, 12) / 1000
 const runner = fileURLToPath(new URL('../helpers/registry-run.ts', import.meta.url))
@@ -41,30 +39,27 @@ test('a disk that fails at any step: the same command again gives what an undist
   await withRegistryRig(
     now,
     async (rig) => {
-      const other = mkdtempSync(join(tmpdir(), 'pitlake-undisturbed-'))
-      try {
-        await rig.sync({ root: other })
-        let failures = 0
-        for (let n = 1; n < 200; n += 1 + Math.floor(n / 2)) {
-          const { disk, reached } = failingAt(n)
-          const failed = await rig.sync({ deps: { disk } }).then(
-            () => false,
-            () => true,
-          )
-          if (failed) failures++
-          if (!reached()) break
-        }
-        expect(failures).toBeGreaterThan(3)
-        await rig.sync()
-        expect(await contentOf(rig.root)).toEqual(await contentOf(other))
-        small.world.put('products', 'p1', null)
-        small.world.put('issuers', 'i1', { name: 'new' })
-        await rig.sync({ root: other })
-        await rig.sync()
-        expect(await contentOf(rig.root)).toEqual(await contentOf(other))
-      } finally {
-        rmSync(other, { recursive: true, force: true })
+      using otherFolder = ownFolder('undisturbed')
+      const other = otherFolder.path
+      await rig.sync({ root: other })
+      let failures = 0
+      for (let n = 1; n < 200; n += 1 + Math.floor(n / 2)) {
+        const { disk, reached } = failingAt(n)
+        const failed = await rig.sync({ deps: { disk } }).then(
+          () => false,
+          () => true,
+        )
+        if (failed) failures++
+        if (!reached()) break
       }
+      expect(failures).toBeGreaterThan(3)
+      await rig.sync()
+      expect(await contentOf(rig.root)).toEqual(await contentOf(other))
+      small.world.put('products', 'p1', null)
+      small.world.put('issuers', 'i1', { name: 'new' })
+      await rig.sync({ root: other })
+      await rig.sync()
+      expect(await contentOf(rig.root)).toEqual(await contentOf(other))
     },
     { instead: small.answer },
   )

@@ -1,5 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
@@ -11,6 +10,7 @@ import { fetchOnce } from '../helpers/fetching.ts'
 import { type Answers, withProvider } from '../helpers/provider.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { reading } from '../helpers/ledgers.ts'
+import { ownFolder } from '../helpers/own-folder.ts'
 
 const now = Date.UTC(2026, 2, 4, 12) / 1000
 const since = now - 30 * 86_400
@@ -28,24 +28,21 @@ test('a compressed body that would fill the disk is judged once, not halved down
   }))
 
 test('an address that never answered gives a lake no name', async () => {
-  const root = mkdtempSync(join(tmpdir(), 'pitlake-nobody-'))
-  try {
-    const place = { root, url: 'https://nobody.example/api', now: () => now }
-    const deps = { proxy: { https: 'http://127.0.0.1:9' } }
-    const done = await fetchOnce(place, { assets: ['BTC'], paths: ['supply/*'], since }, { deps })
-    expect(done).toMatchObject({ stopped_by: 'unreachable', version: 0 })
-    await reading(root, (ledger) => expect(ledger.head().provider).toBeNull())
-    await withProvider(now, async (own) => {
-      own.answer((path, query) => (path === 'assets' ? ['BTC'] : [{ t: Number(query.get('s')), v: 1 }]))
-      const there = { ...place, url: own.url }
-      expect(await fetchOnce(there, { assets: ['BTC'], paths: ['supply/current_pit'], since })).toMatchObject({
-        stopped_by: null,
-        version: expect.any(Number) as number,
-      })
+  using rootFolder = ownFolder('nobody')
+  const root = rootFolder.path
+  const place = { root, url: 'https://nobody.example/api', now: () => now }
+  const deps = { proxy: { https: 'http://127.0.0.1:9' } }
+  const done = await fetchOnce(place, { assets: ['BTC'], paths: ['supply/*'], since }, { deps })
+  expect(done).toMatchObject({ stopped_by: 'unreachable', version: 0 })
+  await reading(root, (ledger) => expect(ledger.head().provider).toBeNull())
+  await withProvider(now, async (own) => {
+    own.answer((path, query) => (path === 'assets' ? ['BTC'] : [{ t: Number(query.get('s')), v: 1 }]))
+    const there = { ...place, url: own.url }
+    expect(await fetchOnce(there, { assets: ['BTC'], paths: ['supply/current_pit'], since })).toMatchObject({
+      stopped_by: null,
+      version: expect.any(Number) as number,
     })
-  } finally {
-    rmSync(root, { recursive: true, force: true })
-  }
+  })
 })
 
 /** More than any reading of these tests may ask: one that goes round is ended and named, it does not hang. */
@@ -57,7 +54,8 @@ async function registry(
   work: (asking: RegistryAsking, asked: () => number) => Promise<void>,
   clock: () => number = () => now * 1000,
 ): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'pitlake-circles-'))
+  using kept = ownFolder('circles')
+  const folder = kept.path
   let asked = 0
   const told = {
     status: 200,
@@ -90,12 +88,8 @@ async function registry(
     quarantine: unused,
     now: clock,
   }
-  try {
-    await work(asking, () => asked)
-    expect(existsSync(folder)).toBe(true)
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
+  await work(asking, () => asked)
+  expect(existsSync(folder)).toBe(true)
 }
 
 function toldOf({ id, url }: Pick<AskRequest, 'id' | 'url'>, outcome: Outcome): AnsweredRequest {

@@ -137,7 +137,7 @@ works = [normalised, centred, filled, shifted, scaled, resampled, interpolated, 
 only = sys.argv[2:]
 for work in [work for work in works if not only or work.__name__ in only]:
     try:
-        told = pitlake.lookahead(work, folder, cutoffs=4, tolerance=1e-9)
+        told = pitlake.lookahead(work, folder, cutoffs=8, tolerance=1e-9)
         said = {"verdict": told.verdict, "reason": told.reason, "depends_on": told.depends_on, "clean": bool(told), "words": str(told),
                 "notes": told.notes}
     except pitlake.LakeError as error:

@@ -1,10 +1,10 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import type * as promises from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { exitCode } from '../../src/errors.ts'
 import { putOut } from '../../src/store/output.ts'
+import { ownFolder } from '../helpers/own-folder.ts'
 
 let said = ''
 vi.mock('node:fs/promises', async (original) => ({
@@ -21,11 +21,8 @@ test.each([
   ['ENAMETOOLONG', 2],
 ])('a disk that says %s to what is written for the user ends with %i, and leaves nothing there', async (code, exit) => {
   said = code
-  const home = mkdtempSync(join(tmpdir(), 'pitlake-output-'))
-  try {
-    const error: unknown = await putOut(join(home, 'page.html'), 'x', null, '--html').catch((caught: unknown) => caught)
-    expect([exitCode(error), readdirSync(home)]).toEqual([exit, []])
-  } finally {
-    rmSync(home, { recursive: true, force: true })
-  }
+  using homeFolder = ownFolder('output')
+  const home = homeFolder.path
+  const error: unknown = await putOut(join(home, 'page.html'), 'x', null, '--html').catch((caught: unknown) => caught)
+  expect([exitCode(error), readdirSync(home)]).toEqual([exit, []])
 })

@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { type Add, noTable } from '../../src/publish/actions.ts'
@@ -7,6 +5,7 @@ import { changeOf, type Target } from '../../src/publish/changes.ts'
 import { tagsOf } from '../../src/publish/ranges.ts'
 import { columnsFor, type Writing } from '../../src/publish/write.ts'
 import { Engine } from '../../src/store/engine.ts'
+import { ownFolder } from '../helpers/own-folder.ts'
 
 const mark = (version: number) => ({ version, at: version * 1000 })
 const file = (path: string, n: number, bounds: object): Add => ({
@@ -27,25 +26,22 @@ const files = [
 
 /** The files that leave a table when rows of these values have changed. */
 async function left(values: readonly string[], lost: readonly string[] = []): Promise<readonly string[]> {
-  const home = mkdtempSync(join(tmpdir(), 'pitlake-changes-'))
-  try {
-    using engine = await Engine.open(':memory:', { threads: 1 })
-    const rows = `SELECT '' AS day, make_timestamptz(0::BIGINT) AS "at" LIMIT 0`
-    const stale = { by: 'day', values: async () => await Promise.resolve(values) }
-    const growth = { at: 'at', open: false, groups: [], fresh: async () => await Promise.resolve(0), stale }
-    const target: Target = {
-      table: { name: 't', rows: () => rows, order: ['day'], growth },
-      columns: await columnsFor(engine, rows),
-      state: { ...noTable, version: 0, files: new Map(files.map((one) => [one.path, one])) },
-      lost: new Set(lost),
-    }
-    const local = (name: string): string => join(home, name)
-    const writing = { engine, local, mark: 'm', now: () => 1, portions: { few: 1, large: 9 } } as unknown as Writing
-    const change = await changeOf(writing, target, { last: mark(3), now: mark(4) })
-    return (change?.leave ?? []).map(({ path }) => path)
-  } finally {
-    rmSync(home, { recursive: true, force: true })
+  using homeFolder = ownFolder('changes')
+  const home = homeFolder.path
+  using engine = await Engine.open(':memory:', { threads: 1 })
+  const rows = `SELECT '' AS day, make_timestamptz(0::BIGINT) AS "at" LIMIT 0`
+  const stale = { by: 'day', values: async () => await Promise.resolve(values) }
+  const growth = { at: 'at', open: false, groups: [], fresh: async () => await Promise.resolve(0), stale }
+  const target: Target = {
+    table: { name: 't', rows: () => rows, order: ['day'], growth },
+    columns: await columnsFor(engine, rows),
+    state: { ...noTable, version: 0, files: new Map(files.map((one) => [one.path, one])) },
+    lost: new Set(lost),
   }
+  const local = (name: string): string => join(home, name)
+  const writing = { engine, local, mark: 'm', now: () => 1, portions: { few: 1, large: 9 } } as unknown as Writing
+  const change = await changeOf(writing, target, { last: mark(3), now: mark(4) })
+  return (change?.leave ?? []).map(({ path }) => path)
 }
 
 test('a file is made again where it may hold a value that changed, its least and its largest included', async () => {

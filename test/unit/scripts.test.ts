@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { countTests } from '../../scripts/counts.ts'
 import { need } from '../helpers/needs.ts'
+import { ownFolder } from '../helpers/own-folder.ts'
 
 describe('counting tests', () => {
   const report = (passed: number, failed: number, broken = 0): string =>
@@ -106,20 +107,17 @@ test('a machine for which the lockfile proves no binaries is told what to do, be
 
 test('a lake is copied with the stamps before the journal, and the journal before what it names', () => {
   const script = fileURLToPath(new URL('../../deploy/rsync-lake.sh', import.meta.url))
-  const folder = mkdtempSync(join(tmpdir(), 'pitlake-rsync-'))
-  try {
-    writeFileSync(join(folder, 'rsync'), '#!/bin/sh\nfor part; do :; done\necho "${4##*/} $part"\n', { mode: 0o755 })
-    const held = ['archive', 'assets', 'journal', 'points', 'registry', 'runs', 'stamps']
-    for (const name of [...held, 'spool']) mkdirSync(join(folder, 'lake', name), { recursive: true })
-    writeFileSync(join(folder, 'lake', 'lake.json'), '{}')
-    const env = { ...process.env, PATH: `${folder}:${process.env['PATH']}` }
-    const { stdout } = spawnSync('/bin/sh', [script, join(folder, 'lake/'), 'there/'], { encoding: 'utf8', env })
-    const order = stdout.trimEnd().split('\n')
-    expect(order.toSorted()).toEqual([...held, 'lake.json'].map((name) => `${name} there/`).toSorted())
-    expect(order.slice(0, 3)).toEqual(['lake.json', 'stamps', 'journal'].map((name) => `${name} there/`))
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
+  using kept = ownFolder('rsync')
+  const folder = kept.path
+  writeFileSync(join(folder, 'rsync'), '#!/bin/sh\nfor part; do :; done\necho "${4##*/} $part"\n', { mode: 0o755 })
+  const held = ['archive', 'assets', 'journal', 'points', 'registry', 'runs', 'stamps']
+  for (const name of [...held, 'spool']) mkdirSync(join(folder, 'lake', name), { recursive: true })
+  writeFileSync(join(folder, 'lake', 'lake.json'), '{}')
+  const env = { ...process.env, PATH: `${folder}:${process.env['PATH']}` }
+  const { stdout } = spawnSync('/bin/sh', [script, join(folder, 'lake/'), 'there/'], { encoding: 'utf8', env })
+  const order = stdout.trimEnd().split('\n')
+  expect(order.toSorted()).toEqual([...held, 'lake.json'].map((name) => `${name} there/`).toSorted())
+  expect(order.slice(0, 3)).toEqual(['lake.json', 'stamps', 'journal'].map((name) => `${name} there/`))
 })
 
 describe('an old Node', () => {

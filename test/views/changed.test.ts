@@ -17,6 +17,7 @@ import { expect, test } from 'vitest'
 import { openLake } from '../../src/index.ts'
 import { pitlake } from '../helpers/command.ts'
 import { makeLake, makeViews, type PointRow } from '../helpers/views.ts'
+import { ownFolder } from '../helpers/own-folder.ts'
 
 const supply = 'supply/current_pit'
 const point = (metric: string, v: number): PointRow => ({
@@ -60,15 +61,12 @@ test('a file of another size than was committed is refused before anything is an
 })
 
 async function withLake(work: (root: string) => Promise<void>): Promise<void> {
-  const root = mkdtempSync(join(tmpdir(), 'pitlake-changed-'))
-  try {
-    const points = [point(supply, 1), point('indicators/sopr_adjusted_pit', 2)]
-    await makeLake(root, [{ at: '2024-04-01T12:00:00Z', points }])
-    await makeViews(root)
-    await work(root)
-  } finally {
-    rmSync(root, { recursive: true, force: true })
-  }
+  using rootFolder = ownFolder('changed')
+  const root = rootFolder.path
+  const points = [point(supply, 1), point('indicators/sopr_adjusted_pit', 2)]
+  await makeLake(root, [{ at: '2024-04-01T12:00:00Z', points }])
+  await makeViews(root)
+  await work(root)
 }
 
 /** Turns one byte in the middle of a file, and sets its times back. */

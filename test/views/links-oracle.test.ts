@@ -1,10 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { makeLake, makeViews, type Step, withViews } from '../helpers/views.ts'
+import { ownFolder } from '../helpers/own-folder.ts'
 
 /** Days of January 2024; 0 stands for before all time, 99 for never. */
 type Day = number
@@ -285,49 +283,46 @@ test('links are what a day by day look at all matches says', { timeout: 300_000 
   const seen = new Set<string>()
   await fc.assert(
     fc.asyncProperty(world, async (given) => {
-      const root = mkdtempSync(join(tmpdir(), 'pitlake-links-'))
-      try {
-        await makeLake(root, stepsOf(given))
-        const seconds = (day: Day | null): number | null => (day === null ? null : Date.parse(iso(day)) / 1000)
-        const links = given.mapping.map(({ asset, product, contract, from, until }) => ({
-          metricAsset: asset,
-          productId: product,
-          chainId: contract?.[0] ?? null,
-          address: contract?.[1] ?? null,
-          from: seconds(from),
-          until: seconds(until),
-        }))
-        await makeViews(root, { catalogue: { ...catalogue, links } })
-        await withViews(root, async (engine) => {
-          for (const clock of clocks) {
-            const day = (one: Day | null): string => (one === null ? 'NULL' : `'${iso(one)}'`)
-            await engine.run(
-              `SET VARIABLE as_of = ${day(clock.asOf)}; SET VARIABLE observed_as_of = ${day(clock.observed)}; SET VARIABLE registry_backfill = ${clock.backfill}`,
-            )
-            const rows = await engine.rows<Record<string, string>>('FROM links')
-            const got = rows.map((row) =>
-              JSON.stringify(
-                [
-                  'metric_asset',
-                  'product_id',
-                  'basis',
-                  'symbol',
-                  'chain_id',
-                  'address',
-                  'assumed',
-                  'ambiguous',
-                  'valid_from',
-                  'valid_to',
-                ].map((name) => row[name]),
-              ),
-            )
-            for (const row of rows) seen.add(`${row['basis']} ${row['assumed']}`).add(`ambiguous ${row['ambiguous']}`)
-            expect(got.toSorted(), JSON.stringify(clock)).toEqual(expectedOf(given, clock))
-          }
-        })
-      } finally {
-        rmSync(root, { recursive: true, force: true })
-      }
+      using rootFolder = ownFolder('links')
+      const root = rootFolder.path
+      await makeLake(root, stepsOf(given))
+      const seconds = (day: Day | null): number | null => (day === null ? null : Date.parse(iso(day)) / 1000)
+      const links = given.mapping.map(({ asset, product, contract, from, until }) => ({
+        metricAsset: asset,
+        productId: product,
+        chainId: contract?.[0] ?? null,
+        address: contract?.[1] ?? null,
+        from: seconds(from),
+        until: seconds(until),
+      }))
+      await makeViews(root, { catalogue: { ...catalogue, links } })
+      await withViews(root, async (engine) => {
+        for (const clock of clocks) {
+          const day = (one: Day | null): string => (one === null ? 'NULL' : `'${iso(one)}'`)
+          await engine.run(
+            `SET VARIABLE as_of = ${day(clock.asOf)}; SET VARIABLE observed_as_of = ${day(clock.observed)}; SET VARIABLE registry_backfill = ${clock.backfill}`,
+          )
+          const rows = await engine.rows<Record<string, string>>('FROM links')
+          const got = rows.map((row) =>
+            JSON.stringify(
+              [
+                'metric_asset',
+                'product_id',
+                'basis',
+                'symbol',
+                'chain_id',
+                'address',
+                'assumed',
+                'ambiguous',
+                'valid_from',
+                'valid_to',
+              ].map((name) => row[name]),
+            ),
+          )
+          for (const row of rows) seen.add(`${row['basis']} ${row['assumed']}`).add(`ambiguous ${row['ambiguous']}`)
+          expect(got.toSorted(), JSON.stringify(clock)).toEqual(expectedOf(given, clock))
+        }
+      })
     }),
     { numRuns: 8, seed: 22, endOnFailure: true },
   )

@@ -6,6 +6,7 @@ import { type Lake, openLake, type QueryOptions } from '../../src/index.ts'
 import { type Ended, pitlake } from '../helpers/command.ts'
 import { nested, plain, point, supply, threeDays } from '../helpers/three-days.ts'
 import { makeLake, makeViews, type PointRow } from '../helpers/views.ts'
+import { ownFolder } from '../helpers/own-folder.ts'
 
 let root = ''
 let lake: Lake
@@ -204,21 +205,18 @@ async function noted(...argv: readonly string[]): Promise<Ended> {
 
 const outs = ['n.csv', 'n.jsonl', 'n.json', 'n.arrow', 'n.parquet']
 test.each(outs)('the command line says it on stderr, whatever the format: %s', async (name) => {
-  const folder = mkdtempSync(join(tmpdir(), 'pitlake-noted-'))
-  try {
-    const out = join(folder, name)
-    const sql = await noted('sql', `SELECT max(v) AS v FROM points WHERE asset = 'btc'`, '--out', out)
-    expect(sql).toMatchObject({ code: 0, notes: `note: 'btc' is no asset; did you mean 'BTC'?\n` })
-    const good = await noted('sql', `SELECT max(v) AS v FROM points WHERE asset = 'BTC'`, '--out', out)
-    expect(good).toMatchObject({ code: 0, notes: '' })
-    writeFileSync(join(folder, 'd.csv'), 'asset,ts\nBTC,2024-03-04T00:10:00Z\nbtc,2024-03-04T00:10:00Z\n')
-    const panel = await noted('panel', '--decisions', join(folder, 'd.csv'), '--metrics', supply, '--out', out)
-    const why = `note: nothing is held of '${supply}' for asset 'btc'; did you mean 'BTC'?\n`
-    expect(panel).toMatchObject({ code: 0, notes: why })
-    expect(readFileSync(out).length).toBeGreaterThan(0)
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
+  using kept = ownFolder('noted')
+  const folder = kept.path
+  const out = join(folder, name)
+  const sql = await noted('sql', `SELECT max(v) AS v FROM points WHERE asset = 'btc'`, '--out', out)
+  expect(sql).toMatchObject({ code: 0, notes: `note: 'btc' is no asset; did you mean 'BTC'?\n` })
+  const good = await noted('sql', `SELECT max(v) AS v FROM points WHERE asset = 'BTC'`, '--out', out)
+  expect(good).toMatchObject({ code: 0, notes: '' })
+  writeFileSync(join(folder, 'd.csv'), 'asset,ts\nBTC,2024-03-04T00:10:00Z\nbtc,2024-03-04T00:10:00Z\n')
+  const panel = await noted('panel', '--decisions', join(folder, 'd.csv'), '--metrics', supply, '--out', out)
+  const why = `note: nothing is held of '${supply}' for asset 'btc'; did you mean 'BTC'?\n`
+  expect(panel).toMatchObject({ code: 0, notes: why })
+  expect(readFileSync(out).length).toBeGreaterThan(0)
 })
 
 test('a variable that nobody knows is refused everywhere', async () => {

@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { seriesId } from '../../src/catalog/series.ts'
@@ -8,6 +7,7 @@ import { judgeQuestion } from '../../src/query/question.ts'
 import { openQuery } from '../../src/query/lake.ts'
 import { pitlake } from '../helpers/command.ts'
 import { plain, point, supply, threeDays } from '../helpers/three-days.ts'
+import { ownFolder } from '../helpers/own-folder.ts'
 
 const day = (n: number): number => Date.UTC(2024, 2, n) / 1000
 /** Asked for, and answered, up to the 4th. */
@@ -149,18 +149,15 @@ test('where an instant is mandatory notes tell what was known then, and no more'
 })
 
 test('lookahead, stamp and replay carry them', async () => {
-  const own = mkdtempSync(join(tmpdir(), 'pitlake-noticed-'))
+  using folder = ownFolder('noticed')
+  const own = folder.path
   const ask = async (...argv: string[]) => await pitlake(own, [...argv, '--data', root])
-  try {
-    writeFileSync(join(own, 'q.sql'), `${decisions('2024-06-01')} SELECT ts, v FROM pit_join('d', '${plain}', '24h')`)
-    const words = `later than what is settled of '${plain}' get its newest value: 1, from 2024-06-01T00:00:00Z on`
-    expect((await ask('lookahead', 'q.sql', '--cutoffs', '3')).out).toContain(words)
-    const stamped = await ask('stamp', 'q.sql', '--out', 'r.parquet', '--json')
-    expect([JSON.parse(stamped.out).noted, stamped.notes]).toEqual([[late], expect.stringContaining(words)])
-    expect((await ask('replay', 'r.parquet')).notes).toContain(words)
-  } finally {
-    rmSync(own, { recursive: true, force: true })
-  }
+  writeFileSync(join(own, 'q.sql'), `${decisions('2024-06-01')} SELECT ts, v FROM pit_join('d', '${plain}', '24h')`)
+  const words = `later than what is settled of '${plain}' get its newest value: 1, from 2024-06-01T00:00:00Z on`
+  expect((await ask('lookahead', 'q.sql', '--cutoffs', '3')).out).toContain(words)
+  const stamped = await ask('stamp', 'q.sql', '--out', 'r.parquet', '--json')
+  expect([JSON.parse(stamped.out).noted, stamped.notes]).toEqual([[late], expect.stringContaining(words)])
+  expect((await ask('replay', 'r.parquet')).notes).toContain(words)
 })
 
 test('lookahead of a function tells those of the answers that it asks for, on the whole lake, each once', async () => {

@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { compact, mergeSmallFiles } from '../../src/upkeep/compact.ts'
 import type { RunEnd } from '../../src/ledger/job.ts'
@@ -12,6 +9,7 @@ import { contentOf, withRegistryRig } from '../helpers/registry-rig.ts'
 import { commitDeps } from '../helpers/lakes.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
+import { ownFolder } from '../helpers/own-folder.ts'
 
 const start = Date.UTC(2026, 5, 1, 12) / 1000
 const day = 86_400
@@ -79,44 +77,41 @@ function mutate(provider: SmallRegistry, n: number): void {
 
 test('merging a history changes no answer, and says which steps are superseded', async () => {
   const provider = new SmallRegistry()
-  const merged = mkdtempSync(join(tmpdir(), 'pitlake-merged-'))
-  try {
-    await withRegistryRig(
-      start,
-      async (rig) => {
-        const instants: number[] = [start - day]
-        const nowMicros = (): number => rig.clock.now * 1_000_000
-        const deps = { ...commitDeps({ nowMicros }), signal: new AbortController().signal }
-        const atEnd = async ({ ledger }: RunEnd): Promise<void> => void (await mergeSmallFiles(ledger, deps))
-        for (let n = 0; n < polls; n++) {
-          if (n > 0) mutate(provider, n)
-          const take = n % 4 === 3 ? rig.snapshot : rig.sync
-          await take({ deps: { nowMicros } })
-          // Every third poll leaves its files as they are.
-          await take({ root: merged, deps: { nowMicros, ...(n % 3 !== 0 && { atEnd }) } })
-          if (n % 3 === 2) instants.push(rig.clock.now, rig.clock.now - 1)
-          rig.clock.now += day
-        }
-        expect(await contentOf(merged)).toEqual(await contentOf(rig.root))
-        const [plain, less] = [await historyOf(rig.root), await historyOf(merged)]
-        expect(plain).toMatchObject({ files: polls, superseded: 0 })
-        expect(less.rows).toBe(plain.rows)
-        expect(less.files).toBeLessThan(polls / 2)
-        expect(less.superseded).toBeGreaterThan(20)
-        await makeViews(rig.root)
-        const expected = await told(rig.root, instants)
-        expect(Object.values(expected).join('').length).toBeGreaterThan(100_000)
-        for (const whole of [false, true]) {
-          if (whole) await compact(merged, deps)
-          await makeViews(merged)
-          const answers = await told(merged, instants)
-          for (const [question, answer] of Object.entries(expected)) expect(answers[question], question).toBe(answer)
-        }
-        expect(await historyOf(merged)).toMatchObject({ files: 1, rows: plain.rows })
-      },
-      { instead: provider.answer },
-    )
-  } finally {
-    rmSync(merged, { recursive: true, force: true })
-  }
+  using mergedFolder = ownFolder('merged')
+  const merged = mergedFolder.path
+  await withRegistryRig(
+    start,
+    async (rig) => {
+      const instants: number[] = [start - day]
+      const nowMicros = (): number => rig.clock.now * 1_000_000
+      const deps = { ...commitDeps({ nowMicros }), signal: new AbortController().signal }
+      const atEnd = async ({ ledger }: RunEnd): Promise<void> => void (await mergeSmallFiles(ledger, deps))
+      for (let n = 0; n < polls; n++) {
+        if (n > 0) mutate(provider, n)
+        const take = n % 4 === 3 ? rig.snapshot : rig.sync
+        await take({ deps: { nowMicros } })
+        // Every third poll leaves its files as they are.
+        await take({ root: merged, deps: { nowMicros, ...(n % 3 !== 0 && { atEnd }) } })
+        if (n % 3 === 2) instants.push(rig.clock.now, rig.clock.now - 1)
+        rig.clock.now += day
+      }
+      expect(await contentOf(merged)).toEqual(await contentOf(rig.root))
+      const [plain, less] = [await historyOf(rig.root), await historyOf(merged)]
+      expect(plain).toMatchObject({ files: polls, superseded: 0 })
+      expect(less.rows).toBe(plain.rows)
+      expect(less.files).toBeLessThan(polls / 2)
+      expect(less.superseded).toBeGreaterThan(20)
+      await makeViews(rig.root)
+      const expected = await told(rig.root, instants)
+      expect(Object.values(expected).join('').length).toBeGreaterThan(100_000)
+      for (const whole of [false, true]) {
+        if (whole) await compact(merged, deps)
+        await makeViews(merged)
+        const answers = await told(merged, instants)
+        for (const [question, answer] of Object.entries(expected)) expect(answers[question], question).toBe(answer)
+      }
+      expect(await historyOf(merged)).toMatchObject({ files: 1, rows: plain.rows })
+    },
+    { instead: provider.answer },
+  )
 })
