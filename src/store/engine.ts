@@ -1,7 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import {
   DuckDBArrayValue,
   DuckDBBlobValue,
@@ -23,7 +21,7 @@ import {
 import { LakeError } from '../errors.ts'
 import { bindAll, type Parameter, type Parameters } from './sql.ts'
 import { makeSpill, removeSpill, spillRoom } from './files.ts'
-import { engineMemory } from './memory.ts'
+import { collectYoung, engineMemory, heldChunks, leanSettings } from './memory.ts'
 
 /** How an engine is opened; what is left out is DuckDB's own default. */
 interface EngineOptions {
@@ -84,21 +82,6 @@ export interface Prepared {
   readonly kind: string
   readonly columns: readonly Column[]
 }
-
-/** By default 128 MB: what was freed below that stays with the process. Below 32 MB giving back costs speed. */
-const leanSettings = {
-  allocator_flush_threshold: '32MB',
-  allocator_bulk_deallocation_flush_threshold: '32MB',
-  allocator_background_threads: 'true',
-}
-
-/** So many chunks of rows, of 2,048 at most, may be held beside what the engine counts. */
-const heldChunks = 16
-
-setFlagsFromString('--expose-gc')
-const collect = runInNewContext('gc') as (how: { readonly type: 'minor' }) => void
-/** Has V8 collect what was made lately. */
-const collectYoung = (): void => collect({ type: 'minor' })
 
 /** Footers stay parsed, and a file that was read once is not looked at again: half of what opening it costs. */
 const keepSql = `SET GLOBAL parquet_metadata_cache = true; SET GLOBAL validate_external_file_cache = 'NO_VALIDATION'`

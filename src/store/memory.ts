@@ -1,4 +1,6 @@
 import { totalmem } from 'node:os'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { LakeError, usage } from '../errors.ts'
 import { mega, sizeText } from '../kinds.ts'
 
@@ -54,4 +56,19 @@ export function tooLarge(cause: unknown, doing: string, option = '--memory'): La
     next: `ask for less at once, or ${raise}`,
     cause,
   })
+}
+
+/** So many chunks of rows, of 2,048 at most, may be held beside what the engine counts. */
+export const heldChunks = 16
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as (how: { readonly type: 'minor' }) => void
+/** Has V8 collect what was made lately. */
+export const collectYoung = (): void => collect({ type: 'minor' })
+
+/** By default 128 MB: what was freed below that stays with the process. Below 32 MB giving back costs speed. */
+export const leanSettings: Readonly<Record<string, string>> = {
+  allocator_flush_threshold: '32MB',
+  allocator_bulk_deallocation_flush_threshold: '32MB',
+  allocator_background_threads: 'true',
 }

@@ -53,7 +53,7 @@ async function answerOf(panel: Panel, format: Format, memoryLimit: string) {
   return { path, made, left, told }
 }
 
-const [ample, scarce] = ['4GB', '48MB']
+const [ample, scarce] = ['4GB', '64MB']
 
 describe('a panel that does not fit into memory', () => {
   test.each(formats)('is the same to the last byte when it is made in blocks: %s', async (format) => {
