@@ -10,7 +10,7 @@ import { keepMemory } from '../store/memory.ts'
 import { type Tool, toolsOf } from '../door/tools.ts'
 import { explained } from './frame.ts'
 import { leave, ownWorld } from './process.ts'
-import { watchMemory, memoryBound } from './memory.ts'
+import { watchMemory } from './memory.ts'
 
 /*
  * The process that makes the answers of `serve` and `mcp`. Whoever started it says first what it answers from, then asks,
@@ -81,7 +81,7 @@ async function begin({ means }: Beginning): Promise<void> {
     }
   }
   process.on('message', (told: AnswererCall<DoorQuestion>) => void heard(told))
-  watchMemory(memoryBound(means.memory), () => tell({ full: true }))
+  watchMemory(means.memory, () => tell({ full: true }))
   const heads: readonly ToolHead[] = toolsWith({}).map(({ name, about, input }) => ({ name, about, input }))
   tell({ ready: heads })
   // Whoever is killed leaves no compiled code for the next one at its end.

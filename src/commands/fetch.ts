@@ -2,10 +2,11 @@ import { fetchSeries } from '../metrics/fetch.ts'
 import { beginsInWords, type IngestSummary, verdict } from '../metrics/tally.ts'
 import { boundingOptions, instantNow, isVerbose, selectionOptions, selectionsOf } from './context.ts'
 import type { IngestEvent } from '../metrics/run.ts'
-import { answering, type Deps } from './spec.ts'
+import { answering } from './spec.ts'
 import { askingWorld, spareHeap } from './world.ts'
 import { type Spent, stopwatch } from '../stopwatch.ts'
 import { whole, labelled, bytes, span } from '../words/figures.ts'
+import { passingLine, type Teller } from '../words/progress.ts'
 import { describeSkew } from '../net/skew.ts'
 
 export const fetchCommand = answering({
@@ -63,35 +64,16 @@ function inWords(summary: IngestSummary): string {
   ])
 }
 
-/** How often a line is shown, in milliseconds: the live one on a terminal, plain ones elsewhere. */
-const liveMs = 100
-const plainMs = 5_000
-const lineWidth = 118
 const minuteMs = 60_000
 /** The time left is reckoned from what was settled within so long. */
 const paceMs = 2 * minuteMs
 /** At least so many tell a pace. */
 const fewSettled = 8
 
-/** Shows a fetch on stderr: one live line on a terminal, else a plain line every few seconds. */
-export function fetchProgress(
-  deps: Pick<Deps, 'now' | 'stderr' | 'live' | 'isTerminal'>,
-  verbose: boolean,
-): { readonly onEvent: (event: IngestEvent) => void; readonly end: () => void } {
+/** Shows a fetch on stderr. */
+export function fetchProgress(deps: Teller, verbose: boolean) {
   const count = counting(deps.now)
-  let shownAt = deps.now()
-  let live = false
-  const say = (line: string): void => {
-    if (live) deps.live('')
-    deps.stderr(`${line}\n`)
-    live = false
-  }
-  const show = (what: string): void => {
-    if (deps.isTerminal) deps.live(count.line(what).slice(0, lineWidth))
-    else deps.stderr(`${count.line(what)}\n`)
-    live = deps.isTerminal
-    shownAt = deps.now()
-  }
+  const { say, show, end } = passingLine(deps)
   const onEvent = (event: IngestEvent): void => {
     count.add(event)
     if (event.kind === 'planned') for (const line of planned(event)) say(line)
@@ -102,11 +84,9 @@ export function fetchProgress(
     if (event.kind === 'skew') say(`note: ${describeSkew(event.skew)}: nothing is settled behind the earlier one`)
     if (verbose) for (const line of detail(event)) say(line)
     const told = news(event)
-    if (told === null) return
-    const forced = event.kind === 'committed' || told.startsWith('waiting')
-    if (forced || deps.now() - shownAt >= (deps.isTerminal ? liveMs : plainMs)) show(told)
+    if (told !== null) show(() => count.line(told), event.kind === 'committed' || told.startsWith('waiting'))
   }
-  return { onEvent, end: () => void (live && deps.stderr('\n')) }
+  return { onEvent, end }
 }
 
 /** What is behind, what lies ahead. */

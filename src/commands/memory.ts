@@ -12,15 +12,10 @@ export const look = 100
 /** What one large value may need beside what DuckDB counts. */
 const slack = 512 * mega
 
-/** How much more a process may hold for a moment than it keeps to; with more it ends. */
-export function memoryBound(bytes: number): number {
-  return bytes + slack
-}
-
-/** Looks again and again whether the process holds more memory than it may; gives how to stop that. */
-export function watchMemory(bound: number, tooMuch: () => void, alsoLook = (): void => undefined): () => void {
+/** Looks again and again whether the process holds more memory than it keeps to and a large value takes; gives how to stop that. */
+export function watchMemory(kept: number, tooMuch: () => void, alsoLook = (): void => undefined): () => void {
   const timer = setInterval(() => {
-    if (process.memoryUsage.rss() >= bound) tooMuch()
+    if (process.memoryUsage.rss() >= kept + slack) tooMuch()
     alsoLook()
   }, look)
   return () => clearInterval(timer)

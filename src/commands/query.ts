@@ -19,7 +19,7 @@ import { camel, knowledgeOptions, type Options } from '../query/options.ts'
 import { readOptions } from '../query/read-options.ts'
 import { keptMemory } from '../store/memory.ts'
 import { spareHeap } from './world.ts'
-import { look, memoryBound, watchMemory } from './memory.ts'
+import { look, watchMemory } from './memory.ts'
 
 /** The flags of a table of options; what is a session variable on a command line has none. */
 export function flagsOf(table: Options): OptionTable {
@@ -159,12 +159,12 @@ export async function withScratch<T>(work: (folder: string) => Promise<T>): Prom
 
 /** Runs work that Ctrl-C and `--timeout` cancel. */
 export async function withLimit<T>(call: Querying, folder: string, work: (run: RunDeps) => Promise<T>): Promise<T> {
-  const { options, sleep } = call
-  const { timeout: seconds } = options
-  const told = seconds === undefined ? '' : formatDuration(seconds)
+  const { sleep, options } = call
+  const seconds = options.timeout
+  const means = { seconds, told: seconds === undefined ? '' : formatDuration(seconds), next: 'raise --timeout' }
   spareHeap()
-  return await limited({ seconds, told, next: 'raise --timeout', signal: call.signal, sleep }, async (signal) => {
-    const unwatch = watch(call, memoryBound(keptMemory()), signal)
+  return await limited({ ...means, signal: call.signal, sleep }, async (signal) => {
+    const unwatch = watch(call, signal)
     try {
       return await work({ folder, signal, sleep })
     } finally {
@@ -177,14 +177,14 @@ export async function withLimit<T>(call: Querying, folder: string, work: (run: R
 const grace = 2000
 
 /** DuckDB hears a cancel and counts memory between chunks only: a single call that does neither ends with the process. */
-function watch({ stderr }: Deps, bound: number, cancelled: AbortSignal): () => void {
+function watch({ stderr }: Deps, cancelled: AbortSignal): () => void {
   let waited = 0
   const end = (words: string): void => {
     stderr(`error: ${words}\n`)
     leave(5)
   }
   const tooMuch = () => end('the query took more memory than it may; raise --memory, or ask for less at once')
-  return watchMemory(bound, tooMuch, () => {
+  return watchMemory(keptMemory(), tooMuch, () => {
     if (cancelled.aborted && (waited += look) > grace) end('the query was cancelled and did not end by itself')
   })
 }

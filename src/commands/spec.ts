@@ -1,4 +1,5 @@
 import type { LakeError } from '../errors.ts'
+import type { Teller } from '../words/progress.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import type { Settings } from '../config/settings.ts'
 import { type Kind, kindOf, type NamedKinds, kinds } from '../kinds.ts'
@@ -51,9 +52,7 @@ type ValueOf<Flags, Spec> = Spec extends { readonly repeatable: true }
 export type OptionValues<Table> = { readonly [Flags in keyof Table as NameOf<Flags>]: ValueOf<Flags, Table[Flags]> }
 
 /** What reaches a command from the outside world; `main` gives the real ones. */
-export interface Deps {
-  /** Unix milliseconds. */
-  readonly now: () => number
+export interface Deps extends Teller {
   /** Milliseconds that only go on, whatever the clock is set to. */
   readonly elapsed: () => number
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>
@@ -61,11 +60,6 @@ export interface Deps {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Text for people and JSON documents; signs that a terminal would act on are spelt out, as in `stderr`. */
   readonly stdout: (text: string) => void
-  readonly stderr: (text: string) => void
-  /** Shows one line on stderr in place of the last live one; the empty text clears it. For terminals only. */
-  readonly live: (text: string) => void
-  /** Whether stderr is a terminal that may show colours and progress. */
-  readonly isTerminal: boolean
   /** Aborted on the first SIGINT or SIGTERM. */
   readonly signal: AbortSignal
   readonly cwd: string
