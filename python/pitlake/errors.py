@@ -58,7 +58,7 @@ def _refused(error: duckdb.Error, near_metrics: Callable[[str], Sequence[str]], 
         known = other[3].split(",")
         return refusal(f"{where}: {other[1]} {other[2]}", ", ".join(known), None, meant_word(other[2], known))
     if none := re.search("'no interval ([^']*)' to ", words):
-        return refusal(where, f"an interval ({', '.join(INTERVALS)})", none[1], meant_word(none[1], INTERVALS))
+        return refusal("SQL", f"an interval ({', '.join(INTERVALS)})", none[1], meant_word(none[1], INTERVALS))
     if span := re.search(_UNIT, words):
         return refusal(where, "a time such as '15 minutes', '1 hour', '1 day' or '1 month'", f"'{next(filter(None, span.groups()))}'")
     if written := re.search(r'statement of type "(\w+)".*read-only mode', words):

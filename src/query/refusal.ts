@@ -153,16 +153,16 @@ function unknownMetric({ metrics = [] }: Failure, subject: string, cause: Error)
 /** What a complaint says that is no interval, or that a metric has not, with what there is. */
 function otherwise(text: string, subject: string, cause: Error): LakeError | undefined {
   const interval = /'no interval ([^']*)' to (?:INT64|BOOL)/.exec(text)?.[1]
-  if (interval !== undefined)
-    return usage(subject, {
-      expected: `an interval (${intervals.join(', ')})`,
-      got: interval,
-      next: hint(interval, intervals),
-    })
+  // Found while it runs: where in the text depends on how it is asked.
+  if (interval !== undefined) return noInterval(interval, cause)
   const [, lack = '', got = '', there = ''] = /^(\S+ has no \w+) (.*), but (.*)$/.exec(text) ?? []
   if (lack === '') return undefined
   const known = there.split(',')
   return usage(`${subject}: ${lack} ${got}`, { expected: known.join(', '), next: hint(got, known), cause })
+}
+
+function noInterval(got: string, cause: Error): LakeError {
+  return usage('SQL', { expected: `an interval (${intervals.join(', ')})`, got, next: hint(got, intervals), cause })
 }
 
 /** The text that the engine could read no instant from. */
