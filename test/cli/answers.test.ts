@@ -61,8 +61,9 @@ class Server implements AsyncDisposable {
     return [answer.status, await answer.text()]
   }
 
-  /** Waits until its process of answers has worked for a while. */
+  /** Waits until its process of answers has worked for a while, or has ended over it. */
   async busy(): Promise<void> {
+    const [first] = this.kept
     const ticks = (): number => {
       const [pid] = this.kept
       const stat = pid === undefined ? '' : readFileSync(`/proc/${pid}/stat`, 'utf8')
@@ -74,7 +75,7 @@ class Server implements AsyncDisposable {
       return user + system
     }
     const before = ticks()
-    await until(() => ticks() > before + 30, 'a process at work')
+    await until(() => this.kept[0] !== first || ticks() > before + 30, 'a process at work')
   }
 
   /** What it left in its temporary folder, but what Node keeps there of compiled code. */
