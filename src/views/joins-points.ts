@@ -56,7 +56,8 @@ export function factsOf({ catalogue, files }: JoinSources): JoinFacts {
   })
   const prices = held
     .filter(({ name }) => name === priced)
-    .map((own) => ({ ...own, key: `${price}|${own.interval}`, paths: [] }))
+    // A relation over no file at all is no SQL; the filter drops the rows of this one.
+    .map((own) => ({ ...own, key: `${price}|${own.interval}`, paths: own.paths.slice(0, 1) }))
   const all = [...held, ...prices]
   const rules = all.map(({ key, name, interval }): [string, string] => [
     key,

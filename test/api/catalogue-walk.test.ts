@@ -43,8 +43,8 @@ function combinations(endpoint: Endpoint): Query[] {
 
 /** The first asset that the provider says it has for this endpoint. */
 async function assetOf(base: string, path: string): Promise<string> {
-  const listing = await get(`${base}/v1/metrics/${path}/metadata`)
-  return String((JSON.parse(listing.text) as { assets: string[] }).assets[0])
+  const told = await get(`${base}/v1/metadata/metric?path=/${path}`)
+  return String((JSON.parse(told.text) as { parameters: { a: string[] } }).parameters.a[0])
 }
 
 async function get(url: string): Promise<{ status: number; text: string }> {
@@ -73,7 +73,7 @@ test.each(port)('every endpoint with all its parameter values answers 200 over t
     for (const endpoint of catalogue.endpoints.values()) {
       // Endpoints without a range send all they have: asked early, that is little.
       clock = endpoint.since ? noon : early
-      const asset = await assetOf(metricsUrl, endpoint.path)
+      const asset = await assetOf(metricsUrl, endpoint.ask)
       const urls = combinations(endpoint).map((query) => {
         const search = new URLSearchParams({ [queryKeys.asset]: asset, ...query })
         return { query, url: `${metricsUrl}/v1/metrics/${endpoint.path}?${search}` }

@@ -273,7 +273,7 @@ export const changes: readonly Change[] = [
     make: (copy) =>
       copy.behind(
         'src/door/tools.ts',
-        '    lookaheadTool(desk),\n',
+        '    describeTool(page, pages, desk),\n',
         "    tool('hello', 'Greets.', sqlOption, async ({ sql }) => await Promise.resolve(sql)),\n",
       ),
     proof: `

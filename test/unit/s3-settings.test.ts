@@ -1,16 +1,13 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { exitCode } from '../../src/errors.ts'
 import { readS3 } from '../../src/publish/s3-settings.ts'
 import { scratch } from '../helpers/scratch.ts'
 
 const home = scratch('aws')
 
-mkdirSync(join(home, '.aws'))
-writeFileSync(
-  join(home, '.aws/config'),
-  `[default]
+const config = `[default]
 region = eu-central-1
 [profile  team]
 region=eu-west-1 # of the team
@@ -19,11 +16,8 @@ s3 =
   addressing_style = path
 [profile single]
 sso_session = team
-`,
-)
-writeFileSync(
-  join(home, '.aws/credentials'),
-  `; keys
+`
+const credentials = `; keys
 [default]
 aws_access_key_id = of-default
 aws_secret_access_key = secret of default
@@ -31,8 +25,11 @@ aws_secret_access_key = secret of default
 aws_access_key_id = of-team
 aws_secret_access_key = secret=of/team+
 aws_session_token = of the hour
-`,
-)
+`
+beforeAll(() => {
+  mkdirSync(join(home, '.aws'))
+  for (const [name, text] of Object.entries({ config, credentials })) writeFileSync(join(home, '.aws', name), text)
+})
 
 const keys = { AWS_ACCESS_KEY_ID: 'own', AWS_SECRET_ACCESS_KEY: 'secret of mine' }
 const read = async (env: Readonly<Record<string, string>> = {}) =>

@@ -103,6 +103,10 @@ test(
       `SELECT count(*) AS n, count(v) AS known FROM pit_long('w', ['price_usd', '${plain}'], '24h')`,
     )
     expect(both).toEqual({ n: 2n, known: 2n })
+    for (const names of ["['price_usd']", "['price_usd', 'price_usd']"]) {
+      const alone = await engine.rows(`SELECT t, v FROM pit_long('w', ${names}, '24h')`)
+      expect(alone).toEqual(await engine.rows(`SELECT t, v FROM pit_join('w', 'price_usd', '24h')`))
+    }
   }),
 )
 
