@@ -4,6 +4,9 @@ import { Filled } from './filled.ts'
 import type { Ready } from './gate.ts'
 import { distinctNames, jsonForm } from './projection.ts'
 
+/** The engine makes the text of rows up to so wide: of wider ones it holds several beginnings at once, beside what it counts. */
+const widest = 32
+
 /** Rows as JSON objects, a text each, those of a chunk together; what they hold is seen as they go by. */
 export interface JsonLines {
   readonly names: readonly string[]
@@ -25,7 +28,8 @@ export async function jsonLines(
   const filled = new Filled(called, by)
   const forms = columns.map(({ type }, k) => sureForm(quoteName(`c${k}`), type))
   // Nothing but a SELECT may stand in another one.
-  const sure = kind === 'SELECT' && forms.length > 0 && forms.every((form) => form !== undefined)
+  const sure =
+    kind === 'SELECT' && forms.length > 0 && forms.length <= widest && forms.every((form) => form !== undefined)
   const names = columns.map((_, k) => quoteName(`c${k}`))
   const parts = forms.map((form, k) => `${quote(`${k === 0 ? '{' : ','}${keys[k]}:`)} || ${form}`)
   const lines = `SELECT ${names.join(', ')}, ${joined(parts)} || '}' FROM (${statement}\n) AS answer(${names.join(', ')})`

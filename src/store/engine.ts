@@ -21,7 +21,7 @@ import {
 import { LakeError } from '../errors.ts'
 import { bindAll, type Parameter, type Parameters } from './sql.ts'
 import { makeSpill, removeSpill, spillRoom } from './files.ts'
-import { collectYoung, engineMemory, heldChunks, leanSettings } from './memory.ts'
+import { collectAll, collectYoung, engineMemory, heldCells, heldChunks, leanSettings } from './memory.ts'
 
 /** How an engine is opened; what is left out is DuckDB's own default. */
 interface EngineOptions {
@@ -206,13 +206,18 @@ export class Engine {
     parameters?: Parameters,
   ): AsyncGenerator<DuckDBDataChunk> {
     let ended = false
-    let fetched = 0
+    let [fetched, cells] = [0, 0]
     try {
       for (;;) {
         const chunk = await result.fetchChunk()
         if (!chunk || chunk.rowCount === 0) break
         // Only the collector lets go of a chunk, and sees of it but the handle.
         if (++fetched % heldChunks === 0) collectYoung()
+        cells += chunk.rowCount * chunk.columnCount
+        if (cells > heldCells) {
+          collectAll()
+          cells = 0
+        }
         yield chunk
       }
       ended = !this.#interrupted && (await this.#holds())

@@ -60,11 +60,15 @@ export function tooLarge(cause: unknown, doing: string, option = '--memory'): La
 
 /** So many chunks of rows, of 2,048 at most, may be held beside what the engine counts. */
 export const heldChunks = 16
+/** And so many cells: of wide rows fewer chunks. */
+export const heldCells = 2 ** 19
 
 setFlagsFromString('--expose-gc')
-const collect = runInNewContext('gc') as (how: { readonly type: 'minor' }) => void
+const collect = runInNewContext('gc') as (how: { readonly type: 'minor' | 'major' }) => void
 /** Has V8 collect what was made lately. */
 export const collectYoung = (): void => collect({ type: 'minor' })
+/** Has V8 collect all that nobody holds: what outlived two small collections, as handles do where many texts are made, too. */
+export const collectAll = (): void => collect({ type: 'major' })
 
 /** By default 128 MB: what was freed below that stays with the process. Below 32 MB giving back costs speed. */
 export const leanSettings: Readonly<Record<string, string>> = {

@@ -124,7 +124,7 @@ describe('every door', () => {
     expect(done).toMatchObject({
       code: 2,
       message: expect.stringMatching(
-        /^a panel of 11520 rows and 450 columns, --memory: expected at least \d+MB, got 384MB$/,
+        /^a panel of 11520 rows and 450 columns, --memory: expected at least \d+[MG]B, got 384MB$/,
       ),
     })
   })
