@@ -28,6 +28,8 @@ interface Rest {
   readonly coverage?: readonly AskedWindow[]
   readonly uncovered?: readonly AskedWindow[]
   readonly catalogue?: Catalogue
+  /** How the name of its folder begins. */
+  readonly folder?: string
 }
 
 /** An engine with the macros of the joins over these points, in their order, without journal and ledger. */
@@ -36,7 +38,7 @@ export async function withJoins<T>(
   work: (engine: Engine) => Promise<T>,
   rest: Rest = {},
 ): Promise<T> {
-  using rootFolder = ownFolder('joins')
+  using rootFolder = ownFolder(rest.folder ?? 'joins')
   const root = rootFolder.path
   using engine = await Engine.open(':memory:', { threads: 2 })
   const files: HeldFile[] = []
