@@ -70,7 +70,7 @@ export async function writeAnswer(call: Querying, asked: AskedQuestion): Promise
     withLimit(call, folder, async (run) => {
       const target = targetOf(output, folder, scratch)
       if (target !== undefined) beforeLeaving(target.discard)
-      // Text is written as it comes; what becomes Parquet or Arrow is held beside the session.
+      // Text is written as it comes; what becomes Parquet or Arrow is held beside the session, blocks of a panel are, too.
       const memoryLimit = engineMemory(formatFacts[output.format].text && 'sql' in asked ? 1 : 1 / 2)
       const query = 'sql' in asked ? asked.sql : ''
       using engine = await openQuery(folder, { ...sessionOptions(call), memoryLimit, query })
