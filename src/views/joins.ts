@@ -1,39 +1,44 @@
-import { countSql, endSql, fitsSql, lengthSql, micros, startSql } from '../intervals-sql.ts'
+import { countSql, endSql, fitsSql, lengthSql, micros, type Sql, startSql } from '../intervals-sql.ts'
 import {
-  factsOf,
   type JoinDimension,
-  joinPointsSql,
+  type JoinFacts,
+  factsOf,
   type JoinSources,
-  leafSql,
   lookUp,
   metricName,
-  pointerSql,
-  slot,
+  pathOf,
+  joinPointsSql,
+  seriesOf,
   wantedOf,
 } from './joins-points.ts'
-import { askedSql, freshColumns, missesSql, otherClocks, spanSql } from './joins-text.ts'
-import { utcSql } from './template.ts'
+import { beyondAsked } from './joins-beyond.ts'
+import { backfillSql, unsetSql, utcSql } from './template.ts'
+import type { Weekday } from '../time.ts'
 
 /**
  * The placeholders of the joins. All of it is made of constants and of the macro's own parameters, so that it folds
  * while the query is bound: only the files of the metrics in question are opened, and a mistake is an error even
  * where no row is read.
  *
- *   {{asked NAMES TEXT}}         the answer to the text of a query over these metrics, for FROM, see joins-text. Of the text:
- *   {{the PLACE}}                what its caller gave; {{misses KEYS}} further CTEs; {{own_lag LAG}} the lag that holds
- *                                under the session's clocks; {{fresh_columns}} of the answer, NULL where `max_age` is over
  *   {{points_of NAMES INTERVAL}}  the points of these metrics and of this interval, price_usd among them, for FROM
  *   {{unsettled_of NAMES}}       where decisions about these metrics fall into holes of what is settled, for FROM
+ *   {{series}}                   the points of `metric` under the options, for FROM: asset, t, available_at, v, o
  *   {{line NAME}}                what is known of a metric, see joins-points
  *   {{wanted DIMENSION LINE}}    the value of a dimension that a metric is joined on, NULL where it takes none
+ *   {{lag NAME}}                 no point is known earlier than this after the end of its interval, microseconds
+ *   {{lag_class NAME}} {{chunks}}   see joins-grid; how many sixties of names `metrics` holds
  *   {{leaf COLUMN POINTER}}      v or o of a point, or of the part of its value that a column's pointer tells
  *   {{pointer NAME}}             the JSON pointer of a name (`metric` is the macro's own), else `component`; NULL where there is none
- *   {{utc X}}                    an instant, zone-less meaning UTC
+ *   {{utc X}} {{micros X}}       an instant, zone-less meaning UTC; a duration in microseconds
  *   {{span X}}                   a duration as an interval
+ *   {{before X}}                 the instant `latency` before X
+ *   {{fresh}}                    whether a row is young enough for `max_age`, and no hole in what is settled
+ *   {{beyond}}                   whether holes in what is settled are asked for; see joins-beyond
  *   {{start T INTERVAL}}         the start of the interval that holds T, an instant
  *   {{end T INTERVAL}} {{length INTERVAL}}   its end, its length (months at their shortest), in microseconds
  *   {{count SINCE UNTIL INTERVAL}}   how many intervals lie between two starts in microseconds
  *   {{fits PART WHOLE}}          whether intervals of the one make up intervals of the other
+ *   {{expected K LAG N}} {{misses KEYS}}   see joins-grid
  *
  * NAMES is the macro's parameter `metric` or `metrics`; NAME is `metric` or a column with a path.
  */
@@ -41,19 +46,21 @@ export function joinWords(sources: JoinSources): Readonly<Record<string, (argume
   const facts = factsOf(sources)
   const { weekStart } = sources
   const words: Readonly<Record<string, (...parts: string[]) => string>> = {
-    the: (place = '') => slot(place),
-    misses: (...keys) => missesSql(keys),
-    own_lag: (lag = '') => `least(CAST(${lag} AS BIGINT), ${otherClocks})`,
-    fresh_columns: () => freshColumns,
     points_of: (names = '', interval = '"interval"') => joinPointsSql(sources, facts, names, interval),
     unsettled_of: (names = '') => joinPointsSql(sources, facts, names, '"interval"', true),
     wanted: (dimension = '', line = '') => wantedOf(dimension as JoinDimension, line),
     line: (name = '') => lookUp(facts.metrics, name),
+    series: () => seriesOf(sources, facts, pointerSql(metricName), leafSql),
+    lag: (name = '') => lagSql(facts, pathOf(name)),
+    lag_class: (name = '') => lagClassSql(lagSql(facts, pathOf(name))),
+    chunks: () => `((len(list_distinct(CAST(metrics AS VARCHAR[]))) + 59) // 60)`,
     leaf: (column = '', pointer = '') => leafSql(column, pointer),
     pointer: (name = '') => pointerSql(name === 'metric' ? metricName : name),
     utc: (x = '') => utcSql(x),
     told: (x = '') => `strftime(timezone('UTC', ${x}), '%Y-%m-%dT%H:%M:%SZ')`,
+    micros: (x = '') => microsSql(x),
     span: (x = '') => spanSql(x),
+    before: (x = '') => beforeSql(x),
     start: (t = '', interval = '') =>
       `make_timestamptz(${startSql(`epoch_us(${t})`, interval, { weekStart, ticks: micros })})`,
     end: (t = '', interval = '') => endSql(`epoch_us(${t})`, interval, micros),
@@ -61,11 +68,170 @@ export function joinWords(sources: JoinSources): Readonly<Record<string, (argume
     count: (since = '', until = '', interval = '') =>
       countSql(`epoch_us(${since})`, `epoch_us(${until})`, interval, micros),
     fits: (part = '', whole = '') => fitsSql(part, whole),
+    expected: (k = '', lag = '', n = '0') => expectedSql(k, lag, n, weekStart),
+    fresh: () => `(max_age IS NULL OR _pit_age <= ${microsSql('max_age')})
+      AND CASE WHEN ${beyondAsked} THEN _pit_o IS DISTINCT FROM '' ELSE true END`,
+    beyond: () => beyondAsked,
+    misses: (...keys) => missesSql(keys, weekStart),
   }
+  return Object.fromEntries(
+    Object.entries(words).map(([word, make]) => [word, (argument) => make(...argument.split(' '))]),
+  )
+}
+
+/** With other clocks than those of the files in view the end of the interval is the only safe bound. */
+function lagSql(facts: JoinFacts, metric: Sql): Sql {
+  const own = lookUp(facts.lags, `${metric}, '|', CAST("interval" AS VARCHAR)`)
+  return `least(coalesce(CAST(${own} AS BIGINT), 0), CASE WHEN ${backfillSql} OR NOT ${unsetSql('observed_as_of')} OR ${beyondAsked} THEN 0 END)`
+}
+
+/** A pointer that does not begin with a slash is found out while the files are chosen. */
+function pointerSql(name: Sql): Sql {
+  return `CASE WHEN instr(${name}, '#') = length(${name}) THEN NULL WHEN contains(${name}, '#') THEN substr(${name}, instr(${name}, '#') + 1)
+    WHEN CAST(component AS VARCHAR) <> '' THEN CAST(component AS VARCHAR) END`
+}
+
+/** Not by `IN (…)`: that would become a join of all points with a list of types. */
+function leafSql(column: string, pointer: Sql): Sql {
+  const number = `regexp_matches(json_type(known.o, ${pointer}), '^(DOUBLE|U?BIGINT|U?HUGEINT)$')`
+  const part =
+    column === 'v'
+      ? `CASE WHEN ${number} THEN TRY_CAST(json_extract_string(known.o, ${pointer}) AS DOUBLE) END`
+      : `CASE WHEN ${number} OR json_type(known.o, ${pointer}) = 'NULL' THEN NULL ELSE CAST(json_extract(known.o, ${pointer}) AS VARCHAR) END`
+  return `CASE WHEN ${pointer} IS NULL THEN known.${column} ELSE ${part} END`
+}
+
+/** The engine takes a text without a unit as seconds: none is needed by 0 alone. */
+function spanSql(parameter: Sql): Sql {
+  const text = `CAST(${parameter} AS VARCHAR)`
+  return `CAST(CASE WHEN TRY_CAST(${text} AS DOUBLE) <> 0 THEN error(concat('${parameter} has no unit: ', ${text})) ELSE ${text} END AS INTERVAL)`
+}
+
+/** Negative durations would look ahead. */
+function microsSql(parameter: Sql): Sql {
+  const value = `epoch_us(${spanSql(parameter)})`
+  return `CASE WHEN ${value} < 0 THEN CAST(error('${parameter} is negative') AS BIGINT) ELSE coalesce(${value}, 0) END`
+}
+
+function beforeSql(x: Sql): Sql {
+  return `CASE WHEN isfinite(${x}) THEN make_timestamptz(epoch_us(${x}) - ${microsSql('latency')}) ELSE ${x} END`
+}
+
+/**
+ * The start of the newest interval of a macro's `"interval"` that can be known at the instant `k` when no point is
+ * known sooner than `lag` microseconds after its end, and `n` intervals before that.
+ */
+function expectedSql(k: Sql, lag: Sql, n: Sql, weekStart: Weekday): Sql {
+  const at = `(epoch_us(${k}) - ${lag})`
+  const back = `1 + CAST(${n} AS INTEGER)`
+  return `make_timestamptz(${startSql(at, '"interval"', { weekStart, back, ticks: micros })})`
+}
+
+/**
+ * A lag not above the given one that many metrics share: a 48th of a macro's `"interval"` or a multiple of it, below
+ * that a microsecond. Zero stays: a point may be known at the very end.
+ */
+function lagClassSql(lag: Sql): Sql {
+  const unit = `(${lengthSql('"interval"', micros)} // 48)`
+  return `(SELECT CASE WHEN own.lag < ${unit} THEN least(own.lag, 1) ELSE own.lag - own.lag % ${unit} END FROM (SELECT ${lag} AS lag) AS own)`
+}
+
+/**
+ * The tail of a join, as further CTEs. `_pit_n (_pit_i, KEYS, _pit_k, _pit_lag)` holds what the look-up of the
+ * expected start left open, `_pit_p (KEYS, t, available_at, v, o)` the points, one a series and `t`; `_pit_r (_pit_i, the KEYS but
+ * asset, t, available_at, v, o)` will hold the answers, no row where nothing was known.
+ *
+ * Before the first arrival of all nothing was known. The newest known of the three intervals before the expected one is
+ * the answer, because nothing in between is known. For the rest only the points of the series concerned matter: after the
+ * last arrival of a series the answer is its newest point, else the rows are matched with the strict frontier, the
+ * points that were the newest known when they arrived, one an instant.
+ */
+function missesSql(names: readonly string[], weekStart: Weekday): Sql {
+  return `${backSql(wordsOf(names), weekStart)},
+${restSql(wordsOf(names))}`
+}
+
+/** What the statements of the tail say again and again, each of one or two aliases. */
+function wordsOf(names: readonly string[]) {
+  const more = names.filter((name) => name !== 'asset')
+  const each = (columns: readonly string[]) => (alias: string) => columns.map((name) => `${alias}.${name}`).join(', ')
+  const equal = (columns: readonly string[]) => (a: string, b: string) =>
+    columns.map((name) => `${a}.${name} = ${b}.${name}`).join(' AND ')
   return {
-    ...Object.fromEntries(
-      Object.entries(words).map(([word, make]) => [word, (argument: string) => make(...argument.split(' '))]),
-    ),
-    asked: (argument) => askedSql(sources, facts, argument.slice(0, argument.search(/\s/)), argument),
+    list: each(names),
+    same: equal(names),
+    row: each(['_pit_i', ...more]),
+    sameRow: equal(['_pit_i', ...more]),
+    values: each(['t', 'available_at', 'v', 'o']),
+    asked: ['_pit_i', ...names, '_pit_k'],
+  }
+}
+
+function backSql({ row, same, sameRow }: ReturnType<typeof wordsOf>, weekStart: Weekday): Sql {
+  return `_pit_edge AS MATERIALIZED (
+  SELECT min(p.available_at) AS lo, max(p.available_at) AS hi FROM _pit_p AS p
+),
+_pit_open AS MATERIALIZED (
+  SELECT ${row('n')}, n.asset, n._pit_k, n._pit_lag, n._pit_k < e.hi AS within FROM _pit_n AS n, _pit_edge AS e WHERE n._pit_k >= e.lo
+),
+_pit_back AS MATERIALIZED (
+  SELECT ${row('n')}, max({'t': p.t, 'available_at': p.available_at, 'v': p.v, 'o': p.o}) AS best
+  FROM (
+    SELECT ${row('n')}, n.asset, n._pit_k, ${expectedSql('n._pit_k', 'n._pit_lag', 'past.n', weekStart)} AS start
+    FROM _pit_open AS n, (VALUES (1), (2), (3)) AS past (n) WHERE n.within
+  ) AS n
+  JOIN _pit_p AS p ON ${same('p', 'n')} AND p.t = n.start AND p.available_at <= n._pit_k
+  GROUP BY ${row('n')}
+),
+_pit_rest AS MATERIALIZED (
+  SELECT n.* FROM _pit_open AS n ANTI JOIN _pit_back AS b ON ${sameRow('n', 'b')} WHERE n.within
+  UNION ALL SELECT n.* FROM _pit_open AS n WHERE NOT n.within
+)`
+}
+
+function restSql({ list, same, row, values, asked }: ReturnType<typeof wordsOf>): Sql {
+  const { newest, following } = arrivalsSql(list('p'))
+  // Taken for few rows, they would be compared with every point: a thousand that are not there say otherwise.
+  const many = `SELECT ${asked.map((name) => `n.${name}`).join(', ')} FROM _pit_among AS n
+    UNION ALL SELECT ${asked.map(() => 'NULL').join(', ')} FROM range(1000) AS r (r) WHERE CAST(r.r AS VARCHAR) = ''`
+  return `_pit_near AS MATERIALIZED (
+  SELECT p.* FROM _pit_p AS p SEMI JOIN (SELECT DISTINCT ${list('n')} FROM _pit_rest AS n) AS n ON ${same('p', 'n')}
+),
+_pit_bounds AS MATERIALIZED (
+  SELECT ${list('p')}, max(p.available_at) AS hi, max(p.t) AS newest FROM _pit_near AS p GROUP BY ${list('p')}
+),
+_pit_tail AS MATERIALIZED (
+  SELECT n.*, b.newest, n._pit_k >= b.hi AS after FROM _pit_rest AS n JOIN _pit_bounds AS b ON ${same('n', 'b')}
+),
+_pit_last AS MATERIALIZED (
+  SELECT p.* FROM _pit_near AS p JOIN (SELECT DISTINCT ${list('n')}, n.newest FROM _pit_tail AS n WHERE n.after) AS b
+  ON ${same('p', 'b')} AND p.t = b.newest
+),
+_pit_among AS MATERIALIZED (
+  SELECT n.* FROM _pit_tail AS n WHERE NOT n.after
+),
+_pit_frontier AS (
+  SELECT p.* FROM _pit_near AS p SEMI JOIN _pit_among AS n ON ${same('p', 'n')}
+  QUALIFY p.t >= ${newest}
+    AND ${following} IS DISTINCT FROM p.available_at
+),
+_pit_r AS (
+  SELECT ${row('n')}, ${values('p')} FROM _pit_tail AS n JOIN _pit_last AS p ON ${same('p', 'n')} WHERE n.after
+  UNION ALL SELECT ${row('b')}, ${values('b.best')} FROM _pit_back AS b
+  UNION ALL SELECT ${row('n')}, ${values('p')} FROM (${many}) AS n ASOF JOIN _pit_frontier AS p
+    ON ${same('p', 'n')} AND n._pit_k >= p.available_at
+)`
+}
+
+/**
+ * Of points `p` in the order of their arrival: the newest start known with each, and when the next one arrives. What was
+ * already overtaken is older than the newest; of those that arrive together only the last has a next that is later.
+ */
+export function arrivalsSql(keys: Sql): Readonly<Record<'newest' | 'following', Sql>> {
+  // Not a named window: statements that are parsed together share the names of their windows.
+  const arrivals = `PARTITION BY ${keys} ORDER BY p.available_at, p.t`
+  return {
+    newest: `max(p.t) OVER (${arrivals} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)`,
+    following: `lead(p.available_at) OVER (${arrivals})`,
   }
 }

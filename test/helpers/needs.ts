@@ -38,7 +38,6 @@ const program = (...paths: readonly string[]): string | undefined => paths.find(
 /** What tests need of the machine that is no part of this project: where it is, and what is said where it is not. */
 const needs = {
   peers: [() => python('peers'), 'no Python with DuckDB (scripts/peers.sh)'],
-  'python-newest': [() => python('python-newest'), 'no Python with DuckDB 2.0 (scripts/peers.sh python-newest)'],
   readers: [() => python('readers'), 'no Python with deltalake and chdb (scripts/peers.sh readers)'],
   s3: [() => python('s3'), 'no Python with moto (scripts/peers.sh s3)'],
   spark: [() => process.env['PITLAKE_SPARK'] || undefined, 'Spark is asked by make test-spark alone'],

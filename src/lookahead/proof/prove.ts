@@ -1,7 +1,6 @@
 import type { Engine } from '../../store/engine.ts'
 import { type Assumption, settingsIn } from '../assumed.ts'
 import { boundPlan, callsIn, parsedSql } from '../../query/tree.ts'
-import { inOneDialect } from './dialect.ts'
 import { isPure } from './functions.ts'
 import type { Node } from './nodes.ts'
 import { relationOf } from './operators.ts'
@@ -90,7 +89,7 @@ export function argue(
     late: new Map(),
     visited: 0,
   }
-  const all = relationOf(reading, inOneDialect(plan))
+  const all = relationOf(reading, plan)
   const at = all.columns[names.indexOf(ts)]
   if (at === undefined || all.columns.length !== names.length)
     return stopped({ what: ts, why: 'no column of this name has the instant of a row' })

@@ -1,7 +1,7 @@
 import { quote } from '../../store/engine.ts'
 import { textsIn } from '../../store/sql.ts'
 import { intervals, measureOf } from '../../time.ts'
-import { arrivalsSql } from '../../views/joins-text.ts'
+import { arrivalsSql } from '../../views/joins.ts'
 import { type ObjectText, readObjects, fillIn, utcSql } from '../../views/template.ts'
 
 /** A text that is published beside the tables. */

@@ -4,23 +4,25 @@
 --   the numbers right below are looked up; where too few of those were known yet, further ones are, at last all.
 CREATE OR REPLACE MACRO pit_window(decisions, metric, "interval", n, currency := NULL, exchange := NULL, network := NULL,
   component := NULL, max_age := NULL, latency := NULL, skip_nulls := false, beyond := 'value') AS TABLE
-FROM {{asked metric
 WITH _pit_p AS MATERIALIZED (
-  SELECT p.*, row_number() OVER (PARTITION BY p.asset ORDER BY p.t) AS number FROM ({{the series}}) AS p WHERE {{the counted}}
+  SELECT p.asset, p.t, p.available_at, p.v, p.o, row_number() OVER (PARTITION BY p.asset ORDER BY p.t) AS number
+  FROM {{series}} AS p WHERE NOT coalesce(CAST(skip_nulls AS BOOLEAN), false) OR p.v IS NOT NULL OR p.o IS NOT NULL
 ),
-_pit_x AS MATERIALIZED (SELECT k.*, row_number() OVER () AS _pit_i FROM {{the known}} AS k),
+_pit_x AS MATERIALIZED (
+  SELECT u.* EXCLUDE (_pit_u), {{before u._pit_u}} AS _pit_k, row_number() OVER () AS _pit_i
+  FROM (SELECT yours.*, {{utc yours.ts}} AS _pit_u FROM query_table(decisions) AS yours) AS u
+),
 _pit_q AS MATERIALIZED (
   SELECT x._pit_i, x.asset, x._pit_k, p.number AS top
   FROM (
     SELECT x._pit_i, CAST(x.asset AS VARCHAR) AS asset, x._pit_k,
-      CASE WHEN isfinite(x._pit_k) THEN make_timestamptz(epoch_us(x._pit_k) - {{the length}} - {{own_lag {{the lag}}}}) ELSE x._pit_k END AS reach
+      CASE WHEN isfinite(x._pit_k) THEN make_timestamptz(epoch_us(x._pit_k) - {{length "interval"}} - {{lag metric}}) ELSE x._pit_k END AS reach
     FROM _pit_x AS x WHERE x._pit_k IS NOT NULL AND x.asset IS NOT NULL
   ) AS x
   ASOF JOIN _pit_p AS p ON x.asset = p.asset AND x.reach >= p.t
 ),
 _pit_size AS MATERIALIZED (
-  SELECT CASE WHEN given.n > 0 THEN given.n ELSE CAST(error('n is not positive') AS BIGINT) END AS n
-  FROM (SELECT CAST({{the size}} AS BIGINT) AS n) AS given
+  SELECT CASE WHEN CAST(n AS BIGINT) > 0 THEN CAST(n AS BIGINT) ELSE CAST(error('n is not positive') AS BIGINT) END AS n
 ),
 _pit_first AS MATERIALIZED (
   SELECT q._pit_i, p.number FROM (SELECT q.*, unnest(range(s.n + 3)) AS back FROM _pit_q AS q, _pit_size AS s) AS q
@@ -51,15 +53,19 @@ _pit_r AS (
   WHERE f.place <= s.n
 ),
 _pit_all AS NOT MATERIALIZED (
-  SELECT a.*, epoch_us(a._pit_k) + {{the latency}} - {{the end}} AS _pit_age
-  FROM (
-    SELECT q._pit_i, q._pit_k, p.t, p.available_at, p.v, p.o, r.place, first_value(p.o) OVER (PARTITION BY q._pit_i ORDER BY r.place) AS _pit_newest
-    FROM _pit_r AS r JOIN _pit_q AS q ON q._pit_i = r._pit_i JOIN _pit_p AS p ON p.asset = q.asset AND p.number = r.number
-  ) AS a
+  SELECT q._pit_i, p.t AS _pit_t, p.available_at AS _pit_a, p.v AS _pit_v, p.o AS _pit_o, r.place AS _pit_place,
+    epoch_us(q._pit_k) + {{micros latency}} - {{end p.t "interval"}} AS _pit_age,
+    first_value(p.o) OVER (PARTITION BY q._pit_i ORDER BY r.place) AS _pit_newest
+  FROM _pit_r AS r JOIN _pit_q AS q ON q._pit_i = r._pit_i JOIN _pit_p AS p ON p.asset = q.asset AND p.number = r.number
+  WHERE NOT EXISTS (
+    SELECT t, available_at, v, o, age, place
+    FROM query_table(decisions) AS yours, (SELECT NULL AS t, NULL AS available_at, NULL AS v, NULL AS o, NULL AS age, NULL AS place) AS pit_window
+    LIMIT 0
+  )
 )
-SELECT yours.* EXCLUDE (_pit_k, _pit_i), t, available_at, v, o, age, place
-FROM _pit_x AS yours LEFT JOIN (
-  SELECT a._pit_i, a.t, a.available_at, a.v, a.o, to_microseconds(a._pit_age) AS age, a.place
-  FROM _pit_all AS a WHERE {{the fresh}} AND {{the whole}}
-) AS pit_window ON pit_window._pit_i = yours._pit_i}};
+SELECT x.* EXCLUDE (_pit_k, _pit_i), a._pit_t AS t, a._pit_a AS available_at, a._pit_v AS v, a._pit_o AS o,
+  to_microseconds(a._pit_age) AS age, a._pit_place AS place
+FROM _pit_x AS x LEFT JOIN (
+  SELECT * FROM _pit_all WHERE {{fresh}} AND CASE WHEN {{beyond}} THEN _pit_newest IS DISTINCT FROM '' ELSE true END
+) AS a ON a._pit_i = x._pit_i;
 COMMENT ON MACRO TABLE pit_window IS 'pit_window(decisions, metric, interval, n): each row of a table or view with asset and ts, and the last n points knowable at ts, a row each; place 1 is the newest. Give the decisions an id to group by. Options as pit_join.';
