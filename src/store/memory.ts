@@ -9,7 +9,7 @@ const beside = 208 * mega
 /** With less no engine has room to work. */
 export const leastMemory: number = 384 * mega
 /** How much more than it counts an engine takes: what the allocator keeps, footers, texts on their way. */
-const uncounted = 1.25
+const uncounted = 1.4
 
 let kept: number | undefined
 
