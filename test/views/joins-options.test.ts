@@ -106,20 +106,23 @@ test(
   }),
 )
 
-test.each(['joins', 'joins [1]', 'joins=1'])('prices alone, in a folder %s: the same from both joins', async (folder) => {
-  await withJoins(
-    points,
-    async (engine) => {
-      await engine.run(`CREATE TEMP VIEW w AS SELECT 'BTC' AS asset, TIMESTAMP '2024-03-01' AS ts`)
-      for (const names of ["['price_usd']", "['price_usd', 'price_usd']"]) {
-        const alone = await engine.rows(`SELECT t, v FROM pit_long('w', ${names}, '24h')`)
-        expect(alone).toEqual(await engine.rows(`SELECT t, v FROM pit_join('w', 'price_usd', '24h')`))
-        expect(alone).toEqual([{ t: expect.any(String), v: 8 }])
-      }
-    },
-    { folder },
-  )
-})
+test.each(['joins', 'joins [1]', 'joins=1'])(
+  'prices alone, in a folder %s: the same from both joins',
+  async (folder) => {
+    await withJoins(
+      points,
+      async (engine) => {
+        await engine.run(`CREATE TEMP VIEW w AS SELECT 'BTC' AS asset, TIMESTAMP '2024-03-01' AS ts`)
+        for (const names of ["['price_usd']", "['price_usd', 'price_usd']"]) {
+          const alone = await engine.rows(`SELECT t, v FROM pit_long('w', ${names}, '24h')`)
+          expect(alone).toEqual(await engine.rows(`SELECT t, v FROM pit_join('w', 'price_usd', '24h')`))
+          expect(alone).toEqual([{ t: expect.any(String), v: 8 }])
+        }
+      },
+      { folder },
+    )
+  },
+)
 
 test(
   'the decisions may have any name, with quotes or without, and may stand in a list',
