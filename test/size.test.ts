@@ -48,7 +48,7 @@ test('nothing is exported that nobody imports', () => {
 
 test('the house does not grow unseen: whoever needs more says so here', () => {
   const src = sizeOf(files, 'src/')
-  expect(src.lines).toBeLessThanOrEqual(62_000)
-  expect(src.files).toBeLessThanOrEqual(400)
-  expect(exportedNames(files)).toBeLessThanOrEqual(2_400)
+  expect(src.lines).toBeLessThanOrEqual(66_500)
+  expect(src.files).toBeLessThanOrEqual(450)
+  expect(exportedNames(files)).toBeLessThanOrEqual(2_600)
 })
