@@ -41,7 +41,7 @@ export const publishCommand = answering({
 })
 
 /** The real world behind what asks a bucket. */
-export const webOf = (deps: Deps): Web => ({ ...besideWorld(deps), env: deps.env })
+const webOf = (deps: Deps): Web => ({ ...besideWorld(deps), env: deps.env })
 
 /** The destination of that name, as this call reaches it. */
 export function destinationNamed(name = '', deps: Deps): Destination {

@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import { mkdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { usage } from '../errors.ts'
+import { LakeError, usage } from '../errors.ts'
 import { type OutFile, outFile } from '../store/output.ts'
 import type { SessionOptions, VariableValue } from '../query/lake.ts'
-import { limited, type RunDeps } from '../query/run.ts'
+import type { RunDeps } from '../query/run.ts'
 import { endings, formatOf, formats, type Sink, type WriteOptions } from '../query/write.ts'
 import { formatDuration } from '../time.ts'
 import { visibleLines } from '../visible.ts'
@@ -160,17 +160,20 @@ export async function withScratch<T>(work: (folder: string) => Promise<T>): Prom
 /** Runs work that Ctrl-C and `--timeout` cancel. */
 export async function withLimit<T>(call: Querying, folder: string, work: (run: RunDeps) => Promise<T>): Promise<T> {
   const { sleep, options } = call
-  const seconds = options.timeout
-  const means = { seconds, told: seconds === undefined ? '' : formatDuration(seconds), next: 'raise --timeout' }
+  const { timeout: seconds } = options
   spareHeap()
-  return await limited({ ...means, signal: call.signal, sleep }, async (signal) => {
-    const unwatch = watch(call, signal)
-    try {
-      return await work({ folder, signal, sleep })
-    } finally {
-      unwatch()
-    }
-  })
+  const over = seconds === undefined ? undefined : AbortSignal.timeout(seconds * 1000)
+  const signal = AbortSignal.any([call.signal, ...(over ? [over] : [])])
+  const unwatch = watch(call, signal)
+  try {
+    return await work({ folder, signal, sleep })
+  } catch (cause) {
+    if (seconds === undefined || over?.aborted !== true) throw cause
+    const subject = `the query took longer than ${formatDuration(seconds)}`
+    throw new LakeError('stopped', { subject, next: 'raise --timeout', cause })
+  } finally {
+    unwatch()
+  }
 }
 
 /** Milliseconds that a cancelled query has to end. */

@@ -65,7 +65,7 @@ export const registryStatusCommand = answering({
 })
 
 /** What only a job is told. */
-export const noJob = { acceptShrink: false, maxRequests: null, providerMoved: false } as const
+const noJob = { acceptShrink: false, maxRequests: null, providerMoved: false } as const
 
 async function asked(
   call: Call<typeof jobOptions>,

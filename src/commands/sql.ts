@@ -60,7 +60,7 @@ async function scriptOf(call: Typed, query: string | undefined, file: string | u
 }
 
 /** Judges what is asked and writes its answer as the options say; used by all commands that end in a result. */
-export async function writeAnswer(call: Querying, asked: AskedQuestion): Promise<void> {
+async function writeAnswer(call: Querying, asked: AskedQuestion): Promise<void> {
   const output = outputOf(call)
   const folder = dataFolder(call)
   const tell = (notes: readonly Note[]): void => {

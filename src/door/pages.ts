@@ -1,4 +1,5 @@
 import { usage } from '../errors.ts'
+import { closing } from '../query/lake.ts'
 import { quoteName } from '../store/engine.ts'
 import type { Ready } from '../query/gate.ts'
 import { jsonLines, type JsonLines } from '../query/json-lines.ts'
@@ -71,12 +72,7 @@ export class Pages implements Disposable {
   async first(question: Question, limits: PageLimits, gone: AbortSignal): Promise<AnswerPage> {
     return await this.#desk.turn(gone, async (run) => {
       const seat = await this.#desk.sit(question.knowledge)
-      try {
-        return await this.#tell(await begin(question, seat, run), limits, run)
-      } catch (error) {
-        seat[Symbol.dispose]()
-        throw error
-      }
+      return await closing(seat, async () => this.#tell(await begin(question, seat, run), limits, run))
     })
   }
 

@@ -11,7 +11,7 @@ import { literalPath, plainPath } from '../views/read-points.ts'
 import { admit, refused } from './gate.ts'
 import { optionAt } from './note.ts'
 import { type GivenOptions, knowledgeOptions, type Moment } from './options.ts'
-import { unknownVariables, readOption, readSettings, refuseNearNames, refuseStrange, unasked } from './read-options.ts'
+import { readOption, readSettings, refuseStrange, unasked } from './read-options.ts'
 import { refusal } from './refusal.ts'
 import { refuseChanged } from './changed.ts'
 import { openingWords, statementsOf } from './statements.ts'
@@ -75,22 +75,21 @@ export async function openQuery(dataFolder: string, options: SessionOptions = {}
   })
 }
 
-/** Closes the engine if the work fails. */
-export async function closing<T>(engine: Engine, work: () => Promise<T>): Promise<T> {
+/** Closes what is held if the work fails. */
+export async function closing<T>(held: Disposable, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    engine.close()
+    held[Symbol.dispose]()
     throw error
   }
 }
 
 async function prepared(engine: Engine, options: SessionOptions): Promise<Engine> {
   if (options.anyVariable !== true) {
-    readSettings(options.set ?? {})
-    const names = unknownVariables(Object.keys(options.set ?? {}))
-    if (options.query === undefined) refuseNearNames(names)
-    else refuseStrange(await unasked(engine, names, options.query))
+    const { set = {}, query } = options
+    readSettings(set)
+    refuseStrange(await unasked(engine, Object.keys(set), query ?? ''), query !== undefined)
   }
   await setVariables(engine, options)
   return engine

@@ -21,7 +21,7 @@ import { inBlocks } from './panel-blocks.ts'
 import { bringDecisions, type PanelSpec, type PanelSql, panelSql } from './panel.ts'
 import { type PointsFilter, pointsSql, standardsOf } from './points.ts'
 import { guarded, runScript, type RunDeps } from './run.ts'
-import { parsedSql, readsRegistry } from './tree.ts'
+import { parsedSql, readsRegistry, treeOf } from './tree.ts'
 import { openingWords, statementsOf } from './statements.ts'
 
 /** The state of knowledge in which something is asked. */
@@ -115,7 +115,9 @@ async function noticingSql(
 ): Promise<Noticing> {
   return await guarded(engine, sql, run, async () => {
     const isJoin = joins.test(sql)
-    const isEarly = (await asOfText(engine)) !== null && (await readsRegistry(engine, await treesOf(engine, sql)))
+    const isEarly =
+      (await asOfText(engine)) !== null &&
+      (await readsRegistry(engine, await treeOf(engine, statementsOf(sql).at(-1)?.text ?? '')))
     let asked = isJoin || isEarly ? await askedInSql(engine, sql, parameters) : undefined
     const decided = await decidedBy(engine, asked?.joins.filter(({ beyond }) => beyond !== null) ?? [], run.mark)
     const notes = { tables: isEarly ? (asked?.tables ?? []) : [], beyond: decided.flatMap(({ beyond }) => beyond) }
@@ -128,11 +130,6 @@ async function noticingSql(
     }
     return { notes, doubts }
   })
-}
-
-async function treesOf(engine: Engine, sql: string): Promise<readonly unknown[]> {
-  const tree = await parsedSql(engine, statementsOf(sql).at(-1)?.text ?? '')
-  return 'error' in tree ? [] : tree.statements
 }
 
 /** What is to be noted of a query that is answered elsewhere: its rows stand in a table of the session. */

@@ -189,30 +189,20 @@ export function readSettings(set: Readonly<Record<string, unknown>>): void {
       readOption(knowledgeOptions[name], optionAt('terminal', name), set[name])
 }
 
-/** The names among these that the lake itself does not know. */
-export function unknownVariables(names: readonly string[]): readonly string[] {
-  return names.filter((name) => !knownVariables.includes(name.toLowerCase()))
-}
-
-/** The names among these for which a script asks with `getvariable` nowhere. */
+/** The names among these that the lake does not know, and for which a script asks with `getvariable` nowhere. */
 export async function unasked(engine: Engine, names: readonly string[], script: string): Promise<readonly string[]> {
-  if (names.length === 0) return []
-  const asked = await variablesIn(engine, script)
-  return names.filter((name) => !asked.has(name.toLowerCase()))
+  const strange = names.filter((name) => !knownVariables.includes(name.toLowerCase()))
+  const asked = strange.length === 0 ? new Set() : await variablesIn(engine, script)
+  return strange.filter((name) => !asked.has(name.toLowerCase()))
 }
 
-/** A misspelt name would change nothing, in silence. */
-export function refuseStrange(names: readonly string[]): void {
-  const [first] = names
+/** A misspelt name would change nothing, in silence; before a query is known only those that are near are `surely` one. */
+export function refuseStrange(names: readonly string[], surely = true): void {
+  const first = names.find((name) => surely || suggestion(name, knownVariables) !== undefined)
   if (first === undefined) return
   const near = suggestion(first, knownVariables)
   throw usage(`--set ${first}`, {
     expected: `${knownVariables.join(', ')}, or a name that the query asks for with getvariable`,
     ...(near !== undefined && { next: `did you mean ${near}?` }),
   })
-}
-
-/** Refuses the names that are those of the lake but for a slip: all that can be said before a query is known. */
-export function refuseNearNames(names: readonly string[]): void {
-  refuseStrange(names.filter((name) => suggestion(name, knownVariables) !== undefined))
 }

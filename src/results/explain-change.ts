@@ -37,14 +37,8 @@ interface Side {
 }
 
 /** The commit after which the result was another one. */
-interface GuiltyCommit {
-  readonly version: number
-  /** Microseconds. */
-  readonly committed_at: number
-  readonly job: string
-  readonly run: string | null
-  readonly program: string
-  readonly points_added: number
+interface GuiltyCommit
+  extends Pick<HeldVersion, 'version' | 'committed_at' | 'job' | 'run' | 'program' | 'points_added'> {
   /** The metrics for which other availability rules came into force with it. */
   readonly rules: readonly string[]
   /** Whether later commits changed the result further. */

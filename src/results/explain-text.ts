@@ -1,6 +1,6 @@
 import type { Engine } from '../store/engine.ts'
 import { opening, statementsOf } from '../query/statements.ts'
-import { callsIn, parsedSql, tablesIn, constantTexts } from '../query/tree.ts'
+import { constantTexts, namesIn, treesOf } from '../query/tree.ts'
 
 /** A field of a record with both of its values. */
 export interface ChangedField {
@@ -31,7 +31,7 @@ export async function changedText(
   query: string,
 ): Promise<ChangedText> {
   const [before, after] = [objectsOf(from), objectsOf(to)]
-  const named = await namesIn(later, query)
+  const named = namesIn(await treesOf(later, query))
   const objects = [...before.keys()].filter(
     (name) => named.has(lastOf(name)) && after.has(name) && before.get(name) !== after.get(name),
   )
@@ -56,27 +56,9 @@ function lastOf(name: string): string {
     .toLowerCase()
 }
 
-/** What a query names: views, macros and texts, in small letters. */
-async function namesIn(engine: Engine, query: string): Promise<ReadonlySet<string>> {
-  const names = new Set<string>()
-  for (const { text } of statementsOf(query)) {
-    const tree = await parsedSql(engine, text)
-    if ('error' in tree) for (const word of text.toLowerCase().match(/\w+/g) ?? []) names.add(word)
-    else
-      for (const name of [...tablesIn(tree.statements), ...[...callsIn(tree.statements)].map((call) => call.name)])
-        names.add(name)
-  }
-  return names
-}
-
 /** The texts that stand in a query, such as the paths of metrics. */
 export async function textsOf(engine: Engine, query: string): Promise<ReadonlySet<string>> {
-  const texts = new Set<string>()
-  for (const { text } of statementsOf(query)) {
-    const tree = await parsedSql(engine, text)
-    if (!('error' in tree)) for (const one of constantTexts(tree.statements)) texts.add(one.split('#')[0] ?? one)
-  }
-  return texts
+  return new Set(constantTexts(await treesOf(engine, query)).map((one) => one.split('#')[0] ?? one))
 }
 
 async function changedFacts(own: Engine, later: Engine, query: string): Promise<readonly ChangedFact[]> {

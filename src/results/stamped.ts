@@ -8,7 +8,7 @@ import { guarded, type RunDeps, runScript } from '../query/run.ts'
 import type { Assumed } from '../lookahead/assumed.ts'
 import type { Note } from '../query/note.ts'
 import type { StressAgain } from './stress-delays.ts'
-import { parsedSql } from '../query/tree.ts'
+import { treeOf } from '../query/tree.ts'
 import type { SessionOptions, VariableValue } from '../query/lake.ts'
 
 /** What every note says. */
@@ -64,9 +64,8 @@ export async function runStamped(
 
 /** Whether the query itself asks for an order of its rows. */
 async function hasOrder(session: Engine, sql: string): Promise<boolean> {
-  const tree = await parsedSql(session, sql)
-  if ('error' in tree) return false
-  const { modifiers = [] } = (tree.statements[0]?.['node'] ?? {}) as { modifiers?: readonly { type?: string }[] }
+  const [select] = await treeOf(session, sql)
+  const { modifiers = [] } = (select?.['node'] ?? {}) as { modifiers?: readonly { type?: string }[] }
   return modifiers.some(({ type }) => type === 'ORDER_MODIFIER')
 }
 
