@@ -4,19 +4,12 @@ import type { Readable, Writable } from 'node:stream'
 import { usage } from '../errors.ts'
 import type { Cell, Engine } from '../store/engine.ts'
 import { outFile } from '../store/output.ts'
-import {
-  complete,
-  dotNames,
-  heldMoment,
-  readVocabulary,
-  runDot,
-  type SessionState,
-  type Vocabulary,
-} from './session-commands.ts'
+import { complete, dotNames, heldMoment, readVocabulary, runDot, type SessionState } from './session-commands.ts'
 import type { Ready } from '../query/gate.ts'
 import { visibleLines } from '../visible.ts'
 import { type Note, noteTexts } from '../query/note.ts'
-import { type Extent, judgeQuestion } from '../query/question.ts'
+import type { Extent } from '../query/doubts.ts'
+import { judgeQuestion } from '../query/question.ts'
 import { guarded, type RunDeps } from '../query/run.ts'
 import { cutScript, isOpen } from '../query/statements.ts'
 import { formatFacts, formatOf, givesRows, layResult, type Sink, watched, writeFile, writeTo } from '../query/write.ts'
@@ -183,7 +176,7 @@ class Desk {
   #closed = false
   #saved: Promise<void> = Promise.resolve()
 
-  constructor(deps: SessionDeps, words: Vocabulary, history: string[]) {
+  constructor(deps: SessionDeps, words: SessionState['words'], history: string[]) {
     this.#deps = deps
     this.#readline = createInterface({
       input: deps.input,

@@ -69,10 +69,7 @@ export async function combsFor(
 }
 
 /** Runs the query with the holes of a comb and notes which states differ, and how far behind the last hole they stand. */
-export async function runHoles(
-  { subject, columns, at }: Probe,
-  { every, run, label = run, world }: Comb,
-): Promise<void> {
+export async function runHoles({ subject, columns, at }: Probe, { every, run, label = run, world }: Comb) {
   const { session } = subject
   const [row] = await session.rows<{ edges: string }>(
     `SELECT CAST(list(edge) AS VARCHAR) AS edges FROM (

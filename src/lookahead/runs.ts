@@ -173,41 +173,20 @@ export function matchRows(columns: readonly ColumnSpec[], { missing, extra }: Ba
   const found: Mismatch[] = []
   let [left, right] = [missing.rows, extra.rows]
   for (const keys of [exactly, loosely]) {
-    const rest = pairUp(left, right, keys, (full, cut) => found.push(...cells(compared, keys, full, cut, tolerance)))
-    ;[left, right] = [rest.left, rest.right]
+    const waiting = Map.groupBy(right, (row) => keyOf(row, keys))
+    left = left.filter((row) => {
+      const partner = waiting.get(keyOf(row, keys))?.shift()
+      if (partner) found.push(...cells(compared, keys, row, partner, tolerance))
+      return partner === undefined
+    })
+    right = [...waiting.values()].flat()
   }
   for (const row of left) found.push({ row: keyed(row, exactly), column: null, full: 'there', truncated: null })
   for (const row of right) found.push({ row: keyed(row, exactly), column: null, full: null, truncated: 'there' })
   return found
 }
 
-function pairUp(
-  left: readonly Row[],
-  right: readonly Row[],
-  keys: readonly ColumnSpec[],
-  onPair: (full: Row, cut: Row) => void,
-): { left: Row[]; right: Row[] } {
-  const waiting = new Map<string, Row[]>()
-  for (const row of right) {
-    const key = keyOf(row, keys)
-    waiting.set(key, [...(waiting.get(key) ?? []), row])
-  }
-  const alone: Row[] = []
-  for (const row of left) {
-    const partner = waiting.get(keyOf(row, keys))?.shift()
-    if (partner) onPair(row, partner)
-    else alone.push(row)
-  }
-  return { left: alone, right: [...waiting.values()].flat() }
-}
-
-function cells(
-  compared: readonly ColumnSpec[],
-  keys: readonly ColumnSpec[],
-  full: Row,
-  cut: Row,
-  tolerance: number,
-): Mismatch[] {
+function cells(compared: readonly ColumnSpec[], keys: readonly ColumnSpec[], full: Row, cut: Row, tolerance: number) {
   return compared.flatMap(({ name }) => {
     const [a, b] = [full[name] ?? null, cut[name] ?? null]
     if (text(a) === text(b) || near(a, b, tolerance)) return []

@@ -138,13 +138,11 @@ function literal(value: VariableValue): string {
   return String(value)
 }
 
-/** Sets `as_of` or `observed_as_of`, or clears it with undefined; a text that names no instant is refused, as `subject`'s. */
-export async function setMoment(
-  engine: Engine,
-  name: 'as_of' | 'observed_as_of' | 'ledger_as_of',
-  moment: Moment | undefined,
-  subject = optionAt('terminal', name),
-): Promise<void> {
+/** A variable that holds an instant; that of the ledger only doors set. */
+type Clock = 'as_of' | 'observed_as_of' | 'ledger_as_of'
+
+/** Sets such a variable, or clears it with undefined; a text that names no instant is refused, as `subject`'s. */
+export async function setMoment(engine: Engine, name: Clock, moment?: Moment, subject = optionAt('terminal', name)) {
   const text = moment === undefined ? 'NULL' : quote(String(readOption(knowledgeOptions.as_of, subject, moment)))
   await engine.run(`SET VARIABLE ${name} = ${text}`)
 }
@@ -290,12 +288,7 @@ async function lock(engine: Engine, seen: ReadonlySet<string>): Promise<void> {
 }
 
 /** Does work on a session as if `as_of` were another instant, or none, and sets it again; `subject` is what named it. */
-export async function withAsOf<T>(
-  engine: Engine,
-  at: Moment | undefined,
-  work: () => Promise<T>,
-  subject?: string,
-): Promise<T> {
+export async function withAsOf<T>(engine: Engine, at: Moment | undefined, work: () => Promise<T>, subject?: string) {
   const [held] = await engine.rows<{ was: string | null; type: string }>(
     `SELECT getvariable('as_of')::VARCHAR AS was, typeof(getvariable('as_of')) AS type`,
   )

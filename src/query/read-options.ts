@@ -4,14 +4,7 @@ import { didYouMean, hint, suggestion } from '../suggestion.ts'
 import { isObject } from '../json.ts'
 import { parseDuration, parseMicros } from '../time.ts'
 import { type Door, optionAt } from './note.ts'
-import {
-  camel,
-  type PanelColumn,
-  knowledgeOptions,
-  type OptionFact,
-  type Options,
-  type ReadOptions,
-} from './options.ts'
+import { camel, knowledgeOptions, type OptionFact, type Options, type ReadOptions } from './options.ts'
 import { calendarOf } from './panel-calendar.ts'
 import type { Engine } from '../store/engine.ts'
 import { variablesIn } from './tree.ts'
@@ -20,11 +13,7 @@ import { variablesIn } from './tree.ts'
  * What was said with a question, read by the table that describes it; the same words are refused at every door, where the
  * option is named as it is typed there. A text stands for a list, a switch or a grid, too, as addresses and flags write them.
  */
-export function readOptions<Table extends Options>(
-  table: Table,
-  given: Readonly<Record<string, unknown>>,
-  door: Door,
-): ReadOptions<Table> {
+export function readOptions<Table extends Options>(table: Table, given: Readonly<Record<string, unknown>>, door: Door) {
   const key = (name: string): string => (door === 'fields' ? name : camel(name))
   const known = Object.keys(table).map(key)
   const strange = Object.keys(given).find((name) => given[name] !== undefined && !known.includes(name))
@@ -163,7 +152,7 @@ function chosen(subject: string, value: unknown, fact: OptionFact): string {
   return fact.choices?.find((one) => one === value) ?? refuse(subject, value, fact)
 }
 
-function readMetrics(subject: string, value: unknown, fact: OptionFact): readonly PanelColumn[] {
+function readMetrics(subject: string, value: unknown, fact: OptionFact) {
   const mapping = typeof value === 'object' && value !== null && !Array.isArray(value)
   const columns = mapping
     ? Object.entries(value).map(([name, metric]) => (isText(metric) ? { name, metric } : refuse(subject, value, fact)))
@@ -174,7 +163,7 @@ function readMetrics(subject: string, value: unknown, fact: OptionFact): readonl
 }
 
 /** `price=price_usd` names the column; a pointer may hold such a sign, too, but stands behind a path. */
-function columnOf(text: string): PanelColumn {
+function columnOf(text: string) {
   const [, name = text, metric = text] = /^([A-Za-z_]\w*)=(.+)$/.exec(text) ?? []
   return { name, metric }
 }

@@ -33,12 +33,17 @@ export async function runScript(engine: Engine, sql: string, deps: RunDeps, para
   if (last === undefined) throw usage('SQL', { expected: 'a statement', got: 'nothing' })
   if (deps.mark !== undefined && statements.length > 1)
     throw usage('SQL', { expected: 'one SELECT', got: 'several statements' })
+  const checked = async (statement: ScriptStatement, given?: Parameters): Promise<Ready> => {
+    const { text } = statement
+    const origin = { script: sql, statement }
+    return await guarded(engine, text, deps, async () => admit(engine, text, given, deps.mark), origin)
+  }
   for (const statement of statements.slice(0, -1)) {
-    const ready = await checked(engine, statement, sql, deps)
+    const ready = await checked(statement)
     await guarded(engine, ready.text, deps, async () => engine.run(ready.text), { script: sql, statement })
     await deps.after?.(engine)
   }
-  return checked(engine, last, sql, deps, parameters)
+  return await checked(last, parameters)
 }
 
 /** Does work on an engine that the signal can cancel; DuckDB's complaints come as one line. */
@@ -76,17 +81,6 @@ export async function guarded<T>(
 
 function cancelled(cause?: unknown): LakeError {
   return new LakeError('stopped', { subject: 'the query was cancelled', cause })
-}
-
-async function checked(
-  engine: Engine,
-  statement: ScriptStatement,
-  script: string,
-  deps: RunDeps,
-  parameters?: Parameters,
-): Promise<Ready> {
-  const { text } = statement
-  return guarded(engine, text, deps, async () => admit(engine, text, parameters, deps.mark), { script, statement })
 }
 
 /** Whether an error is a cancel, which is no answer of a run. */

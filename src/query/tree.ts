@@ -76,7 +76,7 @@ export function* nodesOf(root: unknown): Generator<Node> {
 }
 
 /** A function that a statement calls, its name in small letters. */
-export interface Call {
+interface Call {
   readonly name: string
   readonly arguments: readonly unknown[]
 }
@@ -192,10 +192,7 @@ function named(node: unknown): readonly string[] | undefined {
 }
 
 /** What a statement, or the body of a macro, names of files of its own: texts anywhere, tables by name, and the function that computes a name. */
-export function filesNamed(
-  root: unknown,
-  macro: boolean,
-): { readonly names: readonly string[]; readonly computed: boolean } {
+export function filesNamed(root: unknown, macro: boolean) {
   const computed = [...callsIn(root)].some((call) => {
     if (call.name === 'query_table' || fileReader.test(call.name)) return !isWritten(call.arguments[0])
     if (!namesTable.test(call.name)) return false

@@ -47,11 +47,7 @@ export const keptRows = { own: 'stamped_result', brought: 'stamped_before' } as 
  * Runs a query and keeps its rows in a table of the session; the same rows give the same digest. DuckDB promises no order
  * where the query asks for none, so then the rows are put into one: by all columns, as text.
  */
-export async function runStamped(
-  session: Engine,
-  query: string,
-  run: RunDeps,
-): Promise<{ rows: number; result: string }> {
+export async function runStamped(session: Engine, query: string, run: RunDeps) {
   const ready = await runScript(session, query, run)
   return await guarded(session, ready.text, run, async () => {
     const keys = ready.columns.map(({ name }) => bitsText(quoteName(name))).join(', ')
