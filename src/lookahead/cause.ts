@@ -21,7 +21,7 @@ const day = 86_400_000
 
 /** The likely cause of a look-ahead, from what the query says and from how its rows differ; `tables` are the registry's. */
 export function likelyCause(sql: string, ts: string, stories: readonly CutStory[], tables: readonly string[]): string {
-  const text = withoutComments(sql)
+  const text = sql.replaceAll(/--[^\n]*|\/\*[\s\S]*?\*\//g, ' ')
   const changed = stories.reduce((sum, story) => sum + story.differing - story.missing - story.extra, 0)
   const registryNow = new RegExp(`\\b(${[...tables, 'universe'].join('|')})\\b`, 'i')
   if (registryNow.test(text) && !registryThen.test(text))
@@ -61,8 +61,4 @@ function ofWholeSample(text: string, ts: string): boolean {
 function spread(story: CutStory): number {
   const all = story.cutoff - story.first
   return all <= 0 ? 0 : (story.cutoff - story.earliest) / all
-}
-
-function withoutComments(sql: string): string {
-  return sql.replaceAll(/--[^\n]*|\/\*[\s\S]*?\*\//g, ' ')
 }

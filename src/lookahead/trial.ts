@@ -77,11 +77,13 @@ export async function tryFutures(
     rowless: { tried: 0, all: 0 },
   }
   const states = await numberStates(subject, trial.at)
-  const safe = cutoffs < input.cutoffs ? await cutEvenly(trial, states) : await tryCuts(trial, states)
+  const isControl = cutoffs < input.cutoffs
+  // Where nothing can differ any state will do: the last, and the others evenly over time.
+  if (isControl) await cutAt(trial, spread([...Array(states.count).keys()], cutoffs))
+  const safe = isControl ? undefined : await tryCuts(trial, states)
   if (trial.stories.length === 0 && !proved) await tryChanges(trial, states)
-  const chance =
-    cutoffs < input.cutoffs ? [] : [odds(trial.tried.union(safe).size, states.count, trial.rowless, safe.size > 0)]
-  return await judge(trial, rows, notes, chance)
+  const chance = safe && odds(trial.tried.union(safe).size, states.count, trial.rowless, safe.size > 0)
+  return await judge(trial, rows, notes, chance === undefined ? [] : [chance])
 }
 
 async function describe(session: Engine, input: TrialInput): Promise<ColumnSpec[]> {
@@ -171,13 +173,6 @@ async function judge(trial: Trial, rows: number, notes: readonly string[], chanc
 function countRun(trial: Trial): void {
   trial.runs++
   trial.input.onCutoff?.(trial.runs, trial.input.cutoffs)
-}
-
-/** Where nothing can differ any state will do: the last, and the others evenly over time. */
-async function cutEvenly(trial: Trial, { count }: States): Promise<ReadonlySet<number>> {
-  const all = Array.from({ length: count }, (_, n) => n)
-  await cutAt(trial, spread(all, trial.input.cutoffs))
-  return new Set()
 }
 
 /** Runs as of the last instants of these states and notes what differs up to them. */

@@ -1,18 +1,7 @@
 import { comparedBound, comparedFacts, factsIf, type Scope, valueIn } from './expressions.ts'
 import { type Node, part, parts, says, word } from './nodes.ts'
-import { boundOf, named, nameOf, type Reading, type Relation, steady, toldBy } from './relations.ts'
-import {
-  addValue,
-  allOf,
-  always,
-  type Bound,
-  type Fact,
-  type Id,
-  isNotLater,
-  isObstacle,
-  type Obstacle,
-  valueOf,
-} from './values.ts'
+import { boundOf, lost, named, nameOf, type Reading, type Relation, steady, toldBy } from './relations.ts'
+import { addValue, allOf, always, type Bound, type Fact, type Id, isNotLater, isObstacle, valueOf } from './values.ts'
 
 /** The rows of a join of two relations. */
 export function joined(reading: Reading, node: Node, left: Relation, right: Relation): Relation {
@@ -85,11 +74,6 @@ function conditionOf(reading: Reading, node: Node, left: Relation, right: Relati
 
 function turned(on: Condition): Condition {
   return { ...on, pairs: on.pairs.map(({ left, right, comparison }) => ({ left: right, right: left, comparison })) }
-}
-
-/** Rows that are not known at all, and their columns neither. */
-export function lost(obstacle: Obstacle, columns: readonly Id[]): Relation {
-  return { ...steady(columns), rows: obstacle }
 }
 
 /** Each row of the one with each of the other that matches: known when both are. */
