@@ -3,22 +3,16 @@ import { visible } from '../visible.ts'
 import { jsonForm } from './projection.ts'
 import { cut, layColumns } from '../words/figures.ts'
 
-/** How wide a table may be, and what stands for NULL. */
-interface TableOptions {
-  readonly width: number
-  /** Texts longer than this are cut with `…`; the other formats never cut. */
-  readonly longest?: number
-}
-
 /**
  * Rows for people: numbers to the right, NULL visible, instants as short as all of them allow. A table wider than
- * `width` is given in several blocks of columns, one under the other.
+ * `width` is given in several blocks of columns, one under the other. Texts longer than `longest` are cut with `…`; the
+ * other formats never cut.
  */
 export function layTable(
   names: readonly string[],
   types: readonly string[],
   columns: readonly (readonly Cell[])[],
-  { width, longest = Math.max(12, Math.floor(width / 2)) }: TableOptions,
+  { width, longest = Math.max(12, Math.floor(width / 2)) }: { readonly width: number; readonly longest?: number },
 ): string {
   const laid = names.map((name, i) => {
     const [type = '', cells = []] = [types[i], columns[i]]
