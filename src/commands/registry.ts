@@ -1,5 +1,5 @@
 import { describeOutcome } from '../net/outcome.ts'
-import { readFeedAhead, type RegistryStatus, registryStatus } from '../registry/status.ts'
+import { readFeedAhead, registryStatus, type RegistryStatus } from '../registry/status.ts'
 import { registrySnapshot, registrySync } from '../registry/snapshot-and-sync.ts'
 import {
   type RegistryDeps,
@@ -8,7 +8,7 @@ import {
   type RegistrySummary,
   verdictOf,
 } from '../registry/run.ts'
-import { registryState } from '../registry/state.ts'
+import { registryState } from '../registry/staging.ts'
 import { isBegun } from '../store/begin.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { isVerbose } from './context.ts'

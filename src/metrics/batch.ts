@@ -13,11 +13,11 @@ import { requestIdWords } from '../net/outcome.ts'
 import { unwatched } from '../stopwatch.ts'
 import { type Interval, unshownInterval } from '../time.ts'
 import { type Answered, type BatchResult, isBrought } from './answered.ts'
-import { type BatchContext, compareAll, type Made, inferIntervals } from './convert-batch.ts'
+import { type BatchContext, compareAll, inferIntervals, type Made } from './convert-batch.ts'
 import { judge } from './differing.ts'
 import { quarantineBody } from '../store/private.ts'
 import { knownAt, settleBody, settleFailure } from './settle.ts'
-import { keepingProven, onlyMissing, unusedOf, verifiedRows } from './verified.ts'
+import { keepingProven, onlyMissing, unusedOf, verifiedRows } from './verify-findings.ts'
 
 /** Converts every body of the batch and commits all of it as one version. */
 export async function commitBatch(context: BatchContext, answers: readonly Answered[]): Promise<BatchResult> {

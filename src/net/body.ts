@@ -4,7 +4,7 @@ import { Duplex, type Readable, type Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { createRedactor } from '../secrets/secrets.ts'
-import { header, type Headers } from './limits.ts'
+import { header, type Headers } from './governor.ts'
 import { startBytes, type Vain } from './outcome.ts'
 
 /** Where a body goes and what may not go there. */

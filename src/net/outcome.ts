@@ -1,7 +1,7 @@
 import { jsonOf } from '../json.ts'
 import { redact, withoutHalfKey } from '../secrets/secrets.ts'
 import { formatInstant, type Instant, instantOf } from '../time.ts'
-import { ageOf, dateOf, header, type Headers, readLimits } from './limits.ts'
+import { ageOf, dateOf, header, type Headers, readLimits } from './governor.ts'
 
 /** What every answer carries: when it came, how long it took, and the few headers that later stages use. */
 interface Answer {

@@ -1,7 +1,7 @@
 import { LakeError } from '../errors.ts'
 import { formatInstant } from '../time.ts'
 import type { Reply } from './http.ts'
-import { ageOf, dateOf } from './limits.ts'
+import { ageOf, dateOf } from './governor.ts'
 
 /** How far the local clock is from the provider's, in seconds; positive where the local one is ahead. */
 export type Skew = NonNullable<ReturnType<typeof skewOf>>

@@ -1,6 +1,6 @@
 import { LakeError } from '../errors.ts'
 import { fileSql } from '../views/relations.ts'
-import type { Add, TableState, Texts } from './actions.ts'
+import type { Add, TableState, Texts } from './log.ts'
 import {
   beginning,
   type HeldPiece,

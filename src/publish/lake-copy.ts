@@ -10,11 +10,10 @@ import { makeFolder, namesIn, realDisk } from '../store/disk.ts'
 import { readBytes, sizeOf } from '../store/files.ts'
 import { checkpointFile, dataVersion, entryFile, inLake, places } from '../store/layout.ts'
 import { mirrorMarker, parseMarker } from '../store/marker.ts'
-import { comparedAt, unlike } from './compare.ts'
+import { comparedAt, unlike } from './commit.ts'
 import { type Destination, type Published, stopAt } from './destination.ts'
 import {
   atOnce,
-  versionDigest,
   inPlace,
   journalAt,
   newestDigest,
@@ -22,6 +21,7 @@ import {
   stageJournal,
   unsoundAt,
   Vanished,
+  versionDigest,
 } from './lake-journal.ts'
 
 /** From where a lake is copied to where. */

@@ -1,5 +1,5 @@
 import type { Micros } from '../time.ts'
-import type { Add, Texts } from './actions.ts'
+import type { Add, Texts } from './log.ts'
 
 /** A version of the lake and when it was committed. */
 export interface Mark {

@@ -1,10 +1,9 @@
 import { LakeError, usage } from '../errors.ts'
-import { header } from '../net/limits.ts'
+import { header } from '../net/governor.ts'
 import { sizeOf } from '../store/files.ts'
 import { parseMicros } from '../time.ts'
-import { type Destination, folderAt, onTheWay, type Published, type DestinationDeps, type Web } from './destination.ts'
-import { type S3Answer, type S3Asking, askS3, type S3Call, codeIn, lastingAnswer, tag } from './s3-ask.ts'
-import { parseS3 } from './s3-settings.ts'
+import { type Destination, type DestinationDeps, folderAt, onTheWay, type Published, type Web } from './destination.ts'
+import { askS3, codeIn, lastingAnswer, parseS3, type S3Answer, type S3Asking, type S3Call, tag } from './s3-ask.ts'
 
 /** Larger files travel in parts of this size: one that breaks off is sent again, not all of them. */
 const partBytes = 64 << 20

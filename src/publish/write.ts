@@ -3,8 +3,7 @@ import { sha256File } from '../ledger/commit.ts'
 import { type Engine, quote, quoteName } from '../store/engine.ts'
 import { sizeOf } from '../store/files.ts'
 import { type Columns, columnsOf } from '../store/parquet.ts'
-import type { Add, Texts } from './actions.ts'
-import type { Logs } from './log.ts'
+import type { Add, Logs, Texts } from './log.ts'
 import type { Portions } from './ranges.ts'
 
 /** What writing data files needs; the views of the lake's version are in the engine. */

@@ -1,15 +1,15 @@
 import { LakeError } from '../errors.ts'
 import { eventTaker, Lines } from './lines.ts'
-import { readHeld, readLastEvents } from './held.ts'
+import { readHeld, readLastEvents } from './status.ts'
 import type { RegistryChange, Resources } from './bodies.ts'
 import { canBeAsked } from './json.ts'
 import { newPoll, observeState, type Poll, withMissing } from './history.ts'
 import { redact } from '../secrets/secrets.ts'
 import { type RegistryDeps, type RegistryInput, type RegistryRun, type RegistrySummary, withRegistry } from './run.ts'
 import { type FeedRead, readFeed, readWhole, stop, type Stopped, type Whole } from './reading.ts'
-import { type Committed, commitPoll } from './commit.ts'
+import { commitPoll, type Committed } from './commit.ts'
 import { providerOf } from '../ledger/provider.ts'
-import { registryState, passingFacts } from './state.ts'
+import { passingFacts, registryState } from './staging.ts'
 
 /** Takes a dated snapshot of the whole registry. */
 export async function registrySnapshot(input: RegistryInput, deps: RegistryDeps): Promise<RegistrySummary> {

@@ -1,49 +1,47 @@
 import type { Catalogue } from '../catalog/catalogue.ts'
 import type { CoverageRow, Json } from '../ledger/entry.ts'
 import {
+  countValueChanges,
   heldCoverage,
   heldSeries,
   heldStamps,
-  heldViolations,
   type HeldViolation,
+  heldViolations,
   heldWeekStart,
   isOnDisk,
   liveFiles,
-  type Summary,
   summary,
-  countValueChanges,
+  type Summary,
 } from '../ledger/held.ts'
 import {
+  type HeldRun,
   heldRuns,
   heldVerified,
-  type HeldRun,
   lastPublished,
+  pendingSelections,
   requestsByOutcome,
   requestTotals,
-  verifiedTotals,
-  pendingSelections,
   runAtWork,
+  verifiedTotals,
 } from '../ledger/held-runs.ts'
 import type { Head, Ledger } from '../ledger/ledger.ts'
 import { proveLive } from '../ledger/live.ts'
-import { type ObservedAgain, observedAgain } from '../ledger/lost.ts'
+import { observedAgain, type ObservedAgain } from '../ledger/lost.ts'
 import { holderOf, isFree } from '../store/lock.ts'
 import { mirrorOf } from '../store/marker.ts'
 import { notAsked, pendingAsks, selectedOf } from '../metrics/prepare.ts'
 import { readRefusal } from '../ledger/refusals.ts'
-import { type Refused, refusals } from '../ledger/violations.ts'
+import { refusals, type Refused } from '../ledger/violations.ts'
 import type { Settings } from '../config/settings.ts'
 import { count, day, floor, formatInstant, formatMillis, type Instant, unshownInterval } from '../time.ts'
 import { readableSeries } from '../catalog/series.ts'
 import { beginsLater } from '../metrics/tally.ts'
 import { beforeFirst } from '../ledger/coverage.ts'
-import { countIn, judgeSeries, type SeriesStanding } from './freshness.ts'
-import { registryState } from '../registry/state.ts'
-import { isOpenFinding, type ListedFinding } from '../registry/accepted.ts'
-import { findingsIfReadable } from './alarms.ts'
+import { countIn, findingsIfReadable, judgeSeries, type SeriesStanding } from './freshness.ts'
+import { registryState } from '../registry/staging.ts'
+import { isOpenFinding, type ListedFinding } from '../registry/verify.ts'
 import { registryFacts, schemaChanges } from '../registry/status.ts'
-import { type HeldArrivals, heldArrivals } from './arrivals.ts'
-import { judgeRule } from './audit.ts'
+import { heldArrivals, type HeldArrivals, judgeRule } from './audit.ts'
 import { bytesProblem } from '../ledger/commit.ts'
 
 /** What a status is made of. */

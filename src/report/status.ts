@@ -1,10 +1,10 @@
 import type { Ledger } from '../ledger/ledger.ts'
 import { atOneInstant } from '../ledger/row.ts'
-import { damagedFiles, type StatusFacts, readStatusFacts, type StatusInput } from './facts.ts'
+import { damagedFiles, readStatusFacts, type StatusFacts, type StatusInput } from './facts.ts'
 import { lateOf, type SeriesStanding } from './freshness.ts'
-import type { ListedFinding } from '../registry/accepted.ts'
-import type { HeldArrivals } from './arrivals.ts'
-import { type Judging, reasonsOf, trustOf, type Reason, restsOn } from './trust.ts'
+import type { ListedFinding } from '../registry/verify.ts'
+import type { HeldArrivals } from './audit.ts'
+import { type Judging, type Reason, reasonsOf, restsOn, trustOf } from './trust.ts'
 import { percent, whole } from '../words/figures.ts'
 
 /** What `status --json` prints; names are relied on by scripts. */

@@ -4,11 +4,11 @@ import { formatDate, type Micros } from '../time.ts'
 import { archivedState, type HeldFile, heldPassing, type HeldVersion, liveFiles } from '../ledger/held.ts'
 import { parseRegistryFile, places, registryFile } from '../store/layout.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { passingDraft, passingFacts, registryState, type RegistryState, stateDraft } from '../registry/state.ts'
+import { passingDraft, passingFacts, registryState, type RegistryState, stateDraft } from '../registry/staging.ts'
 import { recordRows, type Rewriting, usualEncoding, writeEncoded } from './rewrite.ts'
 import { type Engine, quote, quoteList, quoteName } from '../store/engine.ts'
 import { type Columns, parquet } from '../store/parquet.ts'
-import { type Archived, archived, isKept, toState } from '../ledger/archive.ts'
+import { archived, type Archived, isKept, toState } from '../ledger/archive.ts'
 import {
   holdsPoints,
   isHistory,

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path'
 import { writeCheckpoint } from '../ledger/checkpoint.ts'
 import { bytesProblem, commit, type CommitDeps, sha256File, type StagedFile } from '../ledger/commit.ts'
 import { checkJournal, checkRuns, moveStray, setAside, strayFolders, unfitEntry } from './damage-journal.ts'
@@ -23,11 +24,10 @@ import { lockCommit, whileFree } from '../store/lock.ts'
 import { setMarker } from '../store/marker.ts'
 import { openSpool, type Spool, sweep, unnamed } from '../ledger/sweep.ts'
 import { listedAs } from '../ledger/draft.ts'
-import { dirname } from 'node:path'
 import { LakeError, reasonIn } from '../errors.ts'
 import { makeLakeFolder } from '../store/private.ts'
 import type { Resources } from '../registry/bodies.ts'
-import { foldAgain } from '../registry/refold.ts'
+import { foldAgain } from '../registry/commit.ts'
 
 /** Makes the ledger anew from the journal. */
 export async function rebuildIndex(root: string, deps: CommitDeps): Promise<string[]> {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { newAlarms, type Stale } from '../../src/report/alarms.ts'
+import { newAlarms, type Stale } from '../../src/report/freshness.ts'
 import { inFolder } from '../helpers/lakes.ts'
 
 const late = (metric: string, interval: '1h' | '24h', late_seconds = 9000): Stale => ({

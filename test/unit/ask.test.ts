@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { type AskEvent, type Asker, type AskerDeps, createAsker } from '../../src/net/ask.ts'
+import { type Asker, type AskerDeps, type AskEvent, createAsker } from '../../src/net/ask.ts'
 import type { HttpRequest, Reply } from '../../src/net/http.ts'
-import type { Headers } from '../../src/net/limits.ts'
+import type { Headers } from '../../src/net/governor.ts'
 import { classify, type Outcome } from '../../src/net/outcome.ts'
 import { usualRetries } from '../../src/net/retry.ts'
 

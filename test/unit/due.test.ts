@@ -7,7 +7,7 @@ import { expand, type Selection, type Wanted } from '../../src/catalog/series.ts
 import type { WindowAnswer } from '../../src/ledger/entry.ts'
 import { day, end, floor, hour, type Instant, type Interval, intervals, minute, step } from '../../src/time.ts'
 import { type DueInput, type Learnt, type NextPoint, nextPoints, registryDue } from '../../src/watch/due.ts'
-import { learntOf } from '../../src/watch/lake.ts'
+import { learntOf } from '../../src/watch/jobs.ts'
 
 const catalogue = loadCatalogue()
 const at = (text: string): Instant => Date.parse(text.includes('T') ? text : `${text}T00:00:00Z`) / 1000

@@ -1,5 +1,4 @@
-import type { Headers } from '../../src/net/limits.ts'
-import { governor, newGovernor, nextSlot, type Governor } from '../../src/net/governor.ts'
+import { governor, type Governor, type Headers, newGovernor, nextSlot } from '../../src/net/governor.ts'
 
 /** A provider's limiter on a virtual clock: decides at the arrival of a request. */
 export type Limiter = (at: number) => { allowed: boolean; headers: Record<string, string> }

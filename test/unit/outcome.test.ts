@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { governor, newGovernor, nextSlot, parked } from '../../src/net/governor.ts'
-import { type Headers, readLimits } from '../../src/net/limits.ts'
+import { governor, type Headers, newGovernor, nextSlot, parked, readLimits } from '../../src/net/governor.ts'
 import {
   classify,
   clockOf,

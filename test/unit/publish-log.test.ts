@@ -2,8 +2,17 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { type Action, noTable, ownProtocol, type TableState } from '../../src/publish/actions.ts'
-import { commitFile, commitTable, type Logs, readTable, requireOwn } from '../../src/publish/log.ts'
+import {
+  type Action,
+  commitFile,
+  commitTable,
+  type Logs,
+  noTable,
+  ownProtocol,
+  readTable,
+  requireOwn,
+  type TableState,
+} from '../../src/publish/log.ts'
 import { destinationOf } from '../../src/publish/s3.ts'
 import { realDisk } from '../../src/store/disk.ts'
 import { Engine } from '../../src/store/engine.ts'

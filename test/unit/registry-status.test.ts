@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { commit } from '../../src/ledger/commit.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { passingDraft } from '../../src/registry/state.ts'
+import { passingDraft } from '../../src/registry/staging.ts'
 import { registryStatus } from '../../src/registry/status.ts'
 import { commitDeps, draftOf, inFolder } from '../helpers/lakes.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'

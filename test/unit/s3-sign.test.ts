@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { percentEncoded } from '../../src/net/http.ts'
-import { emptyPayload, signed, type Unsigned } from '../../src/publish/s3-sign.ts'
+import { emptyPayload, signed, type Unsigned } from '../../src/publish/s3-ask.ts'
 
 // The four examples that Amazon's description of signature version 4 for S3 works out by hand.
 const id = 'AKIAIOSFODNN7EXAMPLE'

@@ -1,39 +1,37 @@
 import { day, formatDate, formatInstant } from '../../time.ts'
 import {
-  type Chance,
   address,
   assetClass,
   assetName,
   assetRow,
-  disclosure,
-  isin,
-  provenance,
-  publishedDocument,
-  slug,
-  wordPair,
-} from './entities.ts'
-import {
-  type EntityType,
-  type Ref,
-  type EntityRow,
-  type Store,
-  createdSeq,
-  rowNow,
-  write,
-  type RowChange,
-} from './store.ts'
-import {
   type Chain,
   chains,
+  type Chance,
+  disclosure,
+  disclosures,
+  isin,
   issuerForms,
   jurisdictions,
-  venueTypes,
-  disclosures,
   laterAssetClass,
   laterDeploymentStatus,
   laterProductStatus,
   laterVenueType,
-} from './vocabulary.ts'
+  provenance,
+  publishedDocument,
+  slug,
+  venueTypes,
+  wordPair,
+} from './entities.ts'
+import {
+  createdSeq,
+  type EntityRow,
+  type EntityType,
+  type Ref,
+  type RowChange,
+  rowNow,
+  type Store,
+  write,
+} from './store.ts'
 import { dateAt } from '../world/assets.ts'
 
 /** The registry while it is being written: the log, the ids to choose from, the choices and the instant of writing. */
