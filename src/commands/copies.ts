@@ -9,9 +9,8 @@ import { formatDuration } from '../time.ts'
 import { answering, type Call, type CommandAnswer, type Deps, showLive } from './spec.ts'
 import { besideWorld, lakeWorld, openedLake } from './world.ts'
 import { kinds } from '../kinds.ts'
-import { type BackedUp, backup } from '../publish/publish-lake.ts'
+import { type BackedUp, backup, pull, type Pulled } from '../publish/lake.ts'
 import type { CopyDeps } from '../publish/lake-copy.ts'
-import { pull, type Pulled } from '../publish/pull.ts'
 
 export const publishCommand = answering({
   recorded: true,

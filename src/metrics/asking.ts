@@ -2,28 +2,16 @@ import { writePrivate } from '../store/files.ts'
 import { LakeError } from '../errors.ts'
 import { type AgainReason, describeOutcome, type Outcome } from '../net/outcome.ts'
 import { knownParameters, metricsUrl } from './api.ts'
-import type { Ask } from './plan.ts'
+import { type Ask, horizonOf } from './plan.ts'
 import { isAnswer } from '../ledger/coverage.ts'
 import { heldCoverage, heldSeries } from '../ledger/held.ts'
 import { refusalWords, standingRefusal } from '../ledger/refusals.ts'
-import { type About, requestRow, type AnsweredRequest } from '../ledger/requests.ts'
+import { type About, type AnsweredRequest, requestRow } from '../ledger/requests.ts'
 import { type Answered, withoutAnswer } from './answered.ts'
 import type { AskingState, RefusedAsk, StoppedBy } from './tally.ts'
 import { maxBodyBytes, type OpenRun } from './run.ts'
-import {
-  type AskedAt,
-  halve,
-  isRecentWindow,
-  isShort,
-  isSmall,
-  type Known,
-  knownAt,
-  probeOf,
-  settleFailure,
-  settleRefusal,
-  settleWhole,
-} from './settle.ts'
-import { end } from '../time.ts'
+import { type AskedAt, halve, type Known, knownAt, settleFailure, settleRefusal, settleWhole } from './settle.ts'
+import { day, end, type Instant, longestSeconds, step, type Weekday } from '../time.ts'
 import type { Window } from '../windows.ts'
 
 /** A run that asks the windows of its plan, and what it has learned. */
@@ -192,6 +180,33 @@ function closedFor(asking: Asking, ask: Ask): RefusedAsk | undefined {
   if (before !== undefined && ask.window !== null && ask.window.until <= before.until)
     return { scope: 'range', words: before.words }
   return closed.get(ask.series.id) ?? closed.get(pathKey(asking, ask)) ?? closed.get(`held ${ask.endpoint.path}`)
+}
+
+/** A window of at most so many points is short: its length is no reason to refuse it. */
+const shortPoints = 100
+const probePoints = 10
+
+/** Whether the window itself is short, or the endpoint takes no shorter one. */
+function isShort({ window, points, endpoint }: Ask): boolean {
+  return window === null || !endpoint.since || !endpoint.until || points <= shortPoints
+}
+
+/** Whether the window is not worth halving: what it holds is less than what finding the border costs. */
+function isSmall({ window, points, endpoint }: Ask): boolean {
+  return window === null || !endpoint.since || !endpoint.until || points <= probePoints
+}
+
+/** Whether the window ends so lately that a provider of any history has it. */
+function isRecentWindow({ window, interval }: Ask, now: Instant): boolean {
+  return window === null || now - window.until <= Math.max(90 * day, 10 * longestSeconds(interval))
+}
+
+/** The shortest and newest window that the provider should have, to learn what was refused: the series or the range. */
+function probeOf(ask: Ask, now: Instant, weekStart: Weekday): Ask {
+  const { final } = horizonOf(ask.endpoint, ask.interval, now, weekStart)
+  const window = { since: step(final, ask.interval, -probePoints), until: final }
+  // It settles what it brings; what it is refused is final by the window that it was asked for.
+  return { ...ask, window, settles: { since: window.since, until: window.since }, points: probePoints }
 }
 
 /**

@@ -4,7 +4,7 @@ import { day } from '../time.ts'
 import { Engine } from '../store/engine.ts'
 import { isOwnFile, logEntry, logFolder, type Logs, readCommit, readTable, requireOwn, type TableState } from './log.ts'
 import type { Destination, Published } from './destination.ts'
-import { lakeGoing, publishing } from './publish-lake.ts'
+import { lakeGoing, publishing } from './lake.ts'
 import { publishedTables, versionsTable } from './tables.ts'
 
 /** What vacuuming a destination is told. */

@@ -1,6 +1,6 @@
 import { commit, type CommitDeps, type Draft, type StagedFile, type Ticket } from '../ledger/commit.ts'
 import type { Engine } from '../store/engine.ts'
-import { day, formatDate } from '../time.ts'
+import { day, formatDate, parseMicros } from '../time.ts'
 import { columnsMark, recordTables, tableColumns } from './columns.ts'
 import { findingLine, readFindings, readHeld, readKeys, readLastEvents, readTexts } from './status.ts'
 import {
@@ -15,15 +15,13 @@ import {
   withMissing,
 } from './history.ts'
 import { datedColumns, type LayerPlan, type Layers, writeDated } from './layers.ts'
-import { type Constants, eventTaker, Lines, newChange, writeFolded, writeStep } from './lines.ts'
+import { type Constants, eventTaker, Lines, type PollChange, writeFolded, writeStep } from './lines.ts'
 import {
-  asOf,
   committedCursor,
   type Drafting,
   enginesOf,
   type FinishedPoll,
   listAgain,
-  oldRaw,
   passingDraft,
   type PollContext,
   rawFiles,
@@ -60,6 +58,11 @@ async function foldPoll(finished: FinishedPoll) {
   const findings = await newFindings(finished, [...folded.findings, ...disagreements(finished)])
   writeFolded(lines, change, { ...folded, findings })
   return { memory, change, findings, newKeys: folded.newKeys }
+}
+
+/** Nothing has changed yet. */
+function newChange(): PollChange {
+  return { texts: new Map(), growth: {}, opened: 0, updated: 0, closed: 0 }
 }
 
 /** Folds a poll into steps of history and commits them with cursor, bodies and, for a whole state, its dated tables. */
@@ -142,6 +145,14 @@ async function draftPoll(
   return { draft, date: layers ? date : null }
 }
 
+/** The raw files that are older than the configured days, each label of theirs. */
+function oldRaw(ledger: Ledger, before: string): string[] {
+  const newest = new Map<string, string>()
+  for (const { path, label } of liveFiles(ledger, { table: 'raw' }))
+    if (label > (newest.get(path) ?? '')) newest.set(path, label)
+  return [...newest].filter(([, label]) => label < before).map(([path]) => path)
+}
+
 /** Whether the dated tables of this date show what is held already. */
 function isShown({ state, date, poll }: Drafting): boolean {
   const { last } = state
@@ -170,6 +181,11 @@ async function append(drafting: Drafting, engine: Engine, table: string): Promis
   const at = drafting.ticket.committed_at
   const constants: Constants = { at, ...(table.startsWith('history.') && asOf(drafting)) }
   await stageLines(drafting, engine, { table, lines: table, id: drafting.name, date: null, constants, meta: {} })
+}
+
+/** Up to when a body says that it speaks, as it says it and in microseconds; null where that cannot be read. */
+function asOf({ as_of }: FinishedPoll): { readonly as_of: string | null; readonly as_of_at: number | null } {
+  return { as_of, as_of_at: as_of === null ? null : (parseMicros(as_of) ?? null) }
 }
 
 /** Makes the dated tables of a whole state; gives the layers that each is made of. */

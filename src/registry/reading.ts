@@ -4,14 +4,14 @@ import type { RequestRow } from '../ledger/entry.ts'
 import { describeOutcome, type Outcome, type QueryParameter, requestIdWords } from '../net/outcome.ts'
 import { readBytes } from '../store/files.ts'
 import {
-  type RegistryChange,
-  type RegistryPage,
   type BodyRead,
   readArrays,
   readHead,
   readList,
   readPage,
   readSnapshot,
+  type RegistryChange,
+  type RegistryPage,
   type Resources,
   type Snapshot,
 } from './bodies.ts'
@@ -119,9 +119,6 @@ export async function readPages(
     cursor = next
   }
 }
-
-/** How far a reading of the feed came. */
-export type FeedRead = Readonly<Awaited<ReturnType<typeof readFeed>>>
 
 /** A feed that brings nothing new for so many pages goes round in circles, whatever its cursors say. */
 const mostIdlePages = 1_000

@@ -16,7 +16,6 @@ import { Engine } from '../store/engine.ts'
 import { readBytes, readInto, sizeOf, writeStream } from '../store/files.ts'
 import { inLake, rawFile, registryFile } from '../store/layout.ts'
 import { engineMemory, keptMemory } from '../store/memory.ts'
-import { parseMicros } from '../time.ts'
 import type { Resources } from './bodies.ts'
 import { tableColumns } from './columns.ts'
 import type { Memory, Poll } from './history.ts'
@@ -136,11 +135,6 @@ export interface FinishedPoll extends PollContext {
   readonly requests: readonly RequestRow[]
   readonly passing: Partial<PassingFacts>
   readonly tags: Tags
-}
-
-/** Up to when a body says that it speaks, as it says it and in microseconds; null where that cannot be read. */
-export function asOf({ as_of }: FinishedPoll): { readonly as_of: string | null; readonly as_of_at: number | null } {
-  return { as_of, as_of_at: as_of === null ? null : (parseMicros(as_of) ?? null) }
 }
 
 /** What a process keeps to whose engine has room for a quarter of a gigabyte: records need no more. */
@@ -294,12 +288,4 @@ async function feed(compressor: Writable, bodies: readonly RawBody[]): Promise<v
     if (memory.length < size) memory = Buffer.allocUnsafeSlow(size)
     await take(await readInto(file, memory.subarray(0, size)))
   }
-}
-
-/** The raw files that are older than the configured days, each label of theirs. */
-export function oldRaw(ledger: Ledger, before: string): string[] {
-  const newest = new Map<string, string>()
-  for (const { path, label } of liveFiles(ledger, { table: 'raw' }))
-    if (label > (newest.get(path) ?? '')) newest.set(path, label)
-  return [...newest].filter(([, label]) => label < before).map(([path]) => path)
 }

@@ -8,8 +8,6 @@ import {
   type HeldViolation,
   heldViolations,
   heldWeekStart,
-  isOnDisk,
-  liveFiles,
   summary,
   type Summary,
 } from '../ledger/held.ts'
@@ -33,16 +31,25 @@ import { notAsked, pendingAsks, selectedOf } from '../metrics/prepare.ts'
 import { readRefusal } from '../ledger/refusals.ts'
 import { refusals, type Refused } from '../ledger/violations.ts'
 import type { Settings } from '../config/settings.ts'
-import { count, day, floor, formatInstant, formatMillis, type Instant, unshownInterval } from '../time.ts'
+import {
+  count,
+  day,
+  floor,
+  formatInstant,
+  formatMillis,
+  type Instant,
+  type Interval,
+  unshownInterval,
+} from '../time.ts'
 import { readableSeries } from '../catalog/series.ts'
 import { beginsLater } from '../metrics/tally.ts'
 import { beforeFirst } from '../ledger/coverage.ts'
-import { countIn, findingsIfReadable, judgeSeries, type SeriesStanding } from './freshness.ts'
+import { findingsIfReadable, judgeSeries, type SeriesStanding } from './freshness.ts'
 import { registryState } from '../registry/staging.ts'
 import { isOpenFinding, type ListedFinding } from '../registry/verify.ts'
 import { registryFacts, schemaChanges } from '../registry/status.ts'
 import { heldArrivals, type HeldArrivals, judgeRule } from './audit.ts'
-import { bytesProblem } from '../ledger/commit.ts'
+import type { Window } from '../windows.ts'
 
 /** What a status is made of. */
 export interface StatusInput {
@@ -179,6 +186,13 @@ function countCoverage(series: readonly SeriesStanding[]) {
   return { ...counts, share: share(counts.held, counts.due), verified_share: share(counts.verified, counts.held) }
 }
 
+/** How many intervals the windows hold. */
+function countIn(windows: readonly Window[], interval: Interval): number {
+  let total = 0
+  for (const window of windows) total += count(window.since, window.until, interval)
+  return total
+}
+
 /** How far the newest points of these series are from what is due, and how long the most overdue unasked one has been due. */
 export function countFresh(series: readonly SeriesStanding[]) {
   const counts = { fresh: 0, awaited: 0, behind: 0, stopped: 0, overdue_seconds: 0 }
@@ -288,19 +302,6 @@ function countAgain(months: readonly ObservedAgain[]) {
   const points = again.reduce((sum, one) => sum + (one.points ?? 0), 0)
   return { months: again.length, points, waiting: months.length - again.length }
 }
-
-/** How many live files are not where they should be, or not as long; the bytes themselves are not read. */
-export async function damagedFiles(ledger: Ledger): Promise<number> {
-  let damaged = 0
-  const live = new Map(liveFiles(ledger).map((file) => [file.path, file]))
-  // A vacuum that is at work meanwhile says what goes before it takes that away.
-  for (const file of live.values())
-    if ((await bytesProblem(ledger.root, file, false)) && isOnDisk(ledger, file.path)) damaged++
-  return damaged
-}
-
-/** A run as the status shows it: its plan against what it did. */
-export type RunFact = ReturnType<typeof runFact>
 
 /** Tells it of a run. */
 export function runFact(run: HeldRun) {

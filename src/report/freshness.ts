@@ -8,18 +8,7 @@ import { heldCoverage, heldSeries, type HeldSeries, heldWeekStart, storedInterva
 import { registryFacts, type RegistryFacts } from '../registry/status.ts'
 import { horizonOf, toleranceOf } from '../metrics/plan.ts'
 import { isOfHeld } from '../ledger/refusals.ts'
-import {
-  count,
-  end,
-  floor,
-  hour,
-  type Instant,
-  instantOf,
-  type Interval,
-  monthIndex,
-  step,
-  type Weekday,
-} from '../time.ts'
+import { end, floor, hour, type Instant, instantOf, type Interval, type Weekday } from '../time.ts'
 import { intersect, type Window } from '../windows.ts'
 import { jsonOf } from '../json.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -187,32 +176,6 @@ export function lateOf(
     late.set(key, { ...known, series: known.series + 1, seconds })
   }
   return { late: [...late.values()], stopped }
-}
-
-/** How many intervals the windows hold. */
-export function countIn(windows: readonly Window[], interval: Interval): number {
-  let total = 0
-  for (const window of windows) total += count(window.since, window.until, interval)
-  return total
-}
-
-/** Adds the intervals of the windows to the months in which they start; months count from `firstMonth`. */
-export function addByMonth(
-  months: number[],
-  windows: readonly Window[],
-  interval: Interval,
-  { firstMonth, weekStart }: { readonly firstMonth: number; readonly weekStart: Weekday },
-): void {
-  for (const window of windows) {
-    let since = window.since
-    while (since < window.until) {
-      const border = Math.min(window.until, step(floor(since, '1month'), '1month', 1))
-      const index = monthIndex(since) - firstMonth
-      if (index >= 0 && index < months.length)
-        months[index] = (months[index] ?? 0) + count(since, border, interval, weekStart)
-      since = border
-    }
-  }
 }
 
 /** For how long the registry was not polled, in seconds; 0 where it never was. */

@@ -8,12 +8,23 @@ import { listViolations } from '../ledger/violations.ts'
 import type { CoverageRow } from '../ledger/entry.ts'
 import { several } from '../words/figures.ts'
 import { heldArrivals, type HeldArrivals } from './audit.ts'
-import { end, floor, type Instant, type Interval, monthIndex, unshownInterval, type Weekday } from '../time.ts'
-import { addByMonth, type SeriesStanding } from './freshness.ts'
+import {
+  count,
+  end,
+  floor,
+  type Instant,
+  type Interval,
+  monthIndex,
+  step,
+  unshownInterval,
+  type Weekday,
+} from '../time.ts'
+import type { SeriesStanding } from './freshness.ts'
 import { isOpenFinding, type ListedFinding } from '../registry/verify.ts'
 import { universeSteps } from '../registry/status.ts'
 import { countFresh, runFact, type StatusInput } from './facts.ts'
 import type { JudgedStanding } from './status.ts'
+import type { Window } from '../windows.ts'
 
 const stampVerdict = z.union([
   z.object({ kind: z.literal('lookahead'), verdict: z.enum(['proved', 'not proved']) }),
@@ -119,6 +130,25 @@ function endpointRow(metric: string, own: readonly SeriesStanding[], frame: Fram
   const newest = own.reduce<Instant | null>((last, one) => Math.max(last ?? -Infinity, one.newest ?? -Infinity), null)
   const lag = frame.lags.get(metric) ?? null
   return { metric, series: own.length, ...byMonth, fresh, overdue, newest, lag }
+}
+
+/** Adds the intervals of the windows to the months in which they start; months count from `firstMonth`. */
+function addByMonth(
+  months: number[],
+  windows: readonly Window[],
+  interval: Interval,
+  { firstMonth, weekStart }: { readonly firstMonth: number; readonly weekStart: Weekday },
+): void {
+  for (const window of windows) {
+    let since = window.since
+    while (since < window.until) {
+      const border = Math.min(window.until, step(floor(since, '1month'), '1month', 1))
+      const index = monthIndex(since) - firstMonth
+      if (index >= 0 && index < months.length)
+        months[index] = (months[index] ?? 0) + count(since, border, interval, weekStart)
+      since = border
+    }
+  }
 }
 
 const zeros = (length: number): number[] => Array.from({ length }, () => 0)

@@ -160,11 +160,6 @@ const pointPoisons: { readonly [K in Fault['kind']]?: (point: Point) => string }
   'poison-overflow': (point) => raw(valueFree(point), 'v', '1e400'),
 }
 
-/** Whether the fault replaces bytes of a good body. */
-export function poisons(fault: Fault): boolean {
-  return fault.kind.startsWith('poison-')
-}
-
 /** The answer with a poisoned body, which is held in memory: poison is small. */
 export async function poison(response: Response, fault: Fault): Promise<Response> {
   const { status } = response

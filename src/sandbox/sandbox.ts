@@ -20,7 +20,7 @@ import {
   unused,
 } from './limits.ts'
 import { answerMetrics, describedPath, type MetricsEnv } from './metrics.ts'
-import { poison, poisons } from './body-faults.ts'
+import { poison } from './body-faults.ts'
 import { answerRegistry, registryPrefix } from './registry/handler.ts'
 
 /** What an answer of a fault may need to know. */
@@ -269,6 +269,11 @@ async function spoiled(answer: Response, struck: readonly Fault[], scene: Scene)
   const poisoning = answer.ok && answer.body !== null ? struck.find(poisons) : undefined
   const body = poisoning === undefined ? answer : await poison(answer, poisoning)
   return disturb(body, struck, scene)
+}
+
+/** Whether the fault replaces bytes of a good body. */
+function poisons(fault: Fault): boolean {
+  return fault.kind.startsWith('poison-')
 }
 
 function asked(url: URL, side: Side, options: SandboxOptions, now: number) {

@@ -12,7 +12,7 @@ import { statOf } from '../store/disk.ts'
 import type { FileEntry, Json, Progress, SeriesRow } from '../ledger/entry.ts'
 import { monthsIn, seriesKey } from '../points/month-sums.ts'
 import { asDigests } from '../ledger/month-digests.ts'
-import { partitionSql, partitionsOf, sharesMeta } from '../points/files.ts'
+import { partitionsOf, partitionSql, sharesMeta } from '../points/files.ts'
 import { withoutPoints } from '../ledger/draft.ts'
 
 /** The folder of a lost lake, and what its files are read with. */
@@ -100,15 +100,6 @@ export function writtenBy(path: string): { readonly at: number; readonly redate:
   const [, year, month, day, hour, minute, second, thousandth, redate] = match
   const at = parseMicros(`${year}-${month}-${day}T${hour}:${minute}:${second}.${thousandth}Z`) ?? 0
   return { at, redate: redate !== undefined }
-}
-
-/** The order in which files that hold the same are preferred: what was written later comes first. */
-export function byPreference(a: FoundFile, b: FoundFile): number {
-  const later = writtenBy(b.path).at - writtenBy(a.path).at
-  if (a.datedAt !== b.datedAt) return b.datedAt - a.datedAt
-  if (later !== 0) return later
-  if (a.version !== b.version) return b.version - a.version
-  return a.path < b.path ? 1 : -1
 }
 
 /** A file under a label as the journal keeps it. */

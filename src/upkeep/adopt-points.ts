@@ -2,7 +2,7 @@ import { quote, quoteList } from '../store/engine.ts'
 import { inLake } from '../store/layout.ts'
 import { computedSql } from '../points/files.ts'
 import type { Interval } from '../time.ts'
-import { byPreference, type FoundFile, type LostFolder, type LeftOut, writtenBy } from './adopt-files.ts'
+import { type FoundFile, type LeftOut, type LostFolder, writtenBy } from './adopt-files.ts'
 
 /** The files of which each row stands once, and the others with the reason. */
 interface Sorted {
@@ -65,6 +65,15 @@ function sortFiles(files: readonly FoundFile[], overlaps: readonly Overlap[]): S
     kept: left.filter((_, n) => kept.has(n)),
     others: [...why].map(([path, reason]) => ({ path, why: reason })),
   }
+}
+
+/** The order in which files that hold the same are preferred: what was written later comes first. */
+function byPreference(a: FoundFile, b: FoundFile): number {
+  const later = writtenBy(b.path).at - writtenBy(a.path).at
+  if (a.datedAt !== b.datedAt) return b.datedAt - a.datedAt
+  if (later !== 0) return later
+  if (a.version !== b.version) return b.version - a.version
+  return a.path < b.path ? 1 : -1
 }
 
 /** The files that cannot stay because of what others say of the same rows. */

@@ -22,14 +22,14 @@ import { places } from '../store/layout.ts'
 import type { Micros } from '../time.ts'
 import { refuseMirror } from '../store/marker.ts'
 import { Ledger, noLake } from '../ledger/ledger.ts'
-import { type ObservedAgain, observedAgain } from '../ledger/lost.ts'
+import { observedAgain, type ObservedAgain } from '../ledger/lost.ts'
 import type { IndexRow } from '../ledger/row.ts'
 import { isFromNote } from '../ledger/stamps.ts'
 import type { Resources } from '../registry/bodies.ts'
-import { adoptLost, type Adopting, endAdoption, isHalfAdopted } from './adopt.ts'
-import { type ForgottenLoss, forgetLost } from './forget.ts'
-import { judgeLake, type Judgement, lostDamage, moveFound, type Way } from './judgement.ts'
-import { whatIsLeft } from '../store/parquet.ts'
+import { type Adopting, adoptLost, endAdoption, isHalfAdopted } from './adopt.ts'
+import { forgetLost, type ForgottenLoss } from './forget.ts'
+import { judgeLake, type Judgement, moveFound, type Way } from './judgement.ts'
+import { type Found, whatIsLeft } from '../store/parquet.ts'
 import {
   clearJournal,
   clearViews,
@@ -44,7 +44,7 @@ import {
   tidy,
 } from './repair.ts'
 import { checkClock, mendClock } from './clock-ahead.ts'
-import { checkStrays, checkRuns } from './damage-journal.ts'
+import { checkRuns, strayFolders } from './damage-journal.ts'
 import { readManifest } from '../views/manifest.ts'
 import { whole } from '../words/figures.ts'
 
@@ -113,6 +113,13 @@ async function withoutJournal(input: DoctorInput, deps: DoctorDeps): Promise<Dia
   const checked = { files: left.files, bytes: left.bytes, thorough: false }
   const findings = mended.length > 0 ? [] : [lostDamage(left)]
   return { lake: left.lakes[0] ?? null, version: 0, checked, findings, mended, forgotten: null, observed_again: [] }
+}
+
+/** The finding of a lost lake. */
+function lostDamage({ files, bytes, lakes, version }: Found): Damage {
+  const whose = lakes.length === 0 ? 'of an unknown lake' : `of the lake ${lakes.join(' and ')}`
+  const what = `${files} data files (${whole(bytes)} bytes) ${whose}, up to version ${version}`
+  return finding('journal_lost', places.journal, `${what}, without journal and ledger`)
 }
 
 /** Goes the way that is judged right as far as the flags say so, and judges again after each step. */
@@ -265,6 +272,12 @@ async function look(input: DoctorInput, deps: DoctorDeps, known?: Judgement): Pr
     forgotten: null,
     observed_again: ledger ? observedAgain(ledger) : [],
   }
+}
+
+/** The findings of `strayFolders`. */
+async function checkStrays(root: string): Promise<Damage[]> {
+  const found = 'a folder stands where an entry will'
+  return (await strayFolders(root)).map((name) => finding('entry_stray', `${places.journal}/${name}`, found))
 }
 
 /** The index to look through, by the way that is judged right: the sound one, one made in memory, or the one that was left. */

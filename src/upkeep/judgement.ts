@@ -8,13 +8,12 @@ import { dataPlaces, newestData } from '../store/begin.ts'
 import { metaLeft } from '../store/database.ts'
 import { codeOf, isWritable, makeFolder, realDisk } from '../store/disk.ts'
 import { isThere } from '../store/files.ts'
-import { dataFooters, type Found } from '../store/parquet.ts'
+import { dataFooters } from '../store/parquet.ts'
 import { entryFile, inLake, instantName, ownFolders, places } from '../store/layout.ts'
 import { mirrorOf, readMarker } from '../store/marker.ts'
 import { type Damage, finding, instead } from './findings.ts'
 import { lockCommit } from '../store/lock.ts'
 import type { Micros } from '../time.ts'
-import { whole } from '../words/figures.ts'
 
 /*
  * Journal, index and data files each tell what the lake is. Where they do not agree this is the one place that says who
@@ -167,13 +166,6 @@ export async function lostBeyond(ledger: Ledger, newest: number): Promise<{ name
 /** Whether neither journal nor ledger explain the data in a folder. */
 export async function isLakeLost(root: string): Promise<boolean> {
   return (await judgeLake(root)).way === 'adopt'
-}
-
-/** The finding of a lost lake. */
-export function lostDamage({ files, bytes, lakes, version }: Found): Damage {
-  const whose = lakes.length === 0 ? 'of an unknown lake' : `of the lake ${lakes.join(' and ')}`
-  const what = `${files} data files (${whole(bytes)} bytes) ${whose}, up to version ${version}`
-  return finding('journal_lost', places.journal, `${what}, without journal and ledger`)
 }
 
 /** What a lake leaves in its folder, its data last, beside locks, which die with their processes. */

@@ -1,9 +1,9 @@
 import { dirname } from 'node:path'
 import { writeCheckpoint } from '../ledger/checkpoint.ts'
 import { bytesProblem, commit, type CommitDeps, sha256File, type StagedFile } from '../ledger/commit.ts'
-import { checkJournal, checkRuns, moveStray, setAside, strayFolders, unfitEntry } from './damage-journal.ts'
+import { checkJournal, checkRuns, setAside, strayFolders, unfitEntry } from './damage-journal.ts'
 import { checkMarker, type DamagedFile, staleLocks, stampsHealth } from './findings.ts'
-import { exists, realDisk } from '../store/disk.ts'
+import { type Disk, exists, makeFolder, realDisk } from '../store/disk.ts'
 import { filesOnDisk, type HeldFile, listInstead, liveFiles, mergedFrom } from '../ledger/held.ts'
 import { Engine } from '../store/engine.ts'
 import { isFolder, isThere } from '../store/files.ts'
@@ -28,6 +28,7 @@ import { LakeError, reasonIn } from '../errors.ts'
 import { makeLakeFolder } from '../store/private.ts'
 import type { Resources } from '../registry/bodies.ts'
 import { foldAgain } from '../registry/commit.ts'
+import { sha256 } from '../ledger/entry.ts'
 
 /** Makes the ledger anew from the journal. */
 export async function rebuildIndex(root: string, deps: CommitDeps): Promise<string[]> {
@@ -209,6 +210,14 @@ export async function clearJournal(root: string, deps: CommitDeps): Promise<stri
   const unfit = await unfitEntry(root)
   if (unfit) done.push(await setAside(disk, root, unfit))
   return done
+}
+
+/** Moves such a folder where it is in nobody's way, whatever it holds. */
+async function moveStray(disk: Disk, root: string, name: string, mark: number): Promise<string> {
+  const target = `${places.aside}/${name}-${sha256(`${name} ${mark}`).slice(0, 8)}`
+  await makeFolder(disk, inLake(root, places.aside))
+  await disk.move(inLake(root, `${places.journal}/${name}`), inLake(root, target))
+  return `${places.journal}/${name} was moved to ${target}`
 }
 
 /** What was rebuilt, told one by one, and why the others were not, by path. */

@@ -3,12 +3,12 @@ import { instantOf } from '../../time.ts'
 import type { LakeStanding } from '../status.ts'
 import { type Reason, restsOn } from '../trust.ts'
 import type { StampFact, StatusPage, ViolationFact } from '../status-page.ts'
-import { html, type Html, trusted } from './html.ts'
+import { html, type Html } from './html.ts'
 import { brief, bytes, instant, moment, percent, several, span, whole } from '../../words/figures.ts'
-import type { RunFact } from '../facts.ts'
 import { textsIn } from '../../store/sql.ts'
 import { endpointSection } from './endpoints.ts'
 import { universeSection } from './universe.ts'
+import { runFact } from '../facts.ts'
 
 const verdicts: Readonly<Record<Exclude<LakeStanding['trust'], 'yes'>, string>> = {
   look: 'Look at this before you trust it.',
@@ -176,6 +176,9 @@ function runSection({ runs }: StatusPage): Html {
 <tbody>${runs.map(run)}</tbody></table></div>`
 }
 
+/** A run as the status shows it: its plan against what it did. */
+type RunFact = ReturnType<typeof runFact>
+
 function run(fact: RunFact): Html {
   const ended = fact.seconds === null ? 'not recorded' : (fact.stopped_by ?? 'complete')
   return html`<tr><td>${fact.started_at === null ? '' : moment(instantOf(fact.started_at))}</td><td title="${fact.command}">${fact.job}</td><td class="n">${fact.seconds === null ? '' : span(fact.seconds)}</td>${(['requests', 'credits', 'points'] as const).map((key) => pair(fact.plan[key], fact.actual[key]))}<td class="${ended === 'complete' ? 'ok' : 'bad'}">${ended}</td></tr>
@@ -249,6 +252,9 @@ function own(ending: '.css' | '.js'): string {
     .map(([, text]) => text)
     .join('')
 }
+
+/** Text of this program's own that is markup already: styles, scripts. Never for anything that was read. */
+const trusted = (markup: string): Html => ({ markup })
 
 /**
  * The status of a lake as one file that needs nothing else: its policy forbids every connection, and of scripts it
