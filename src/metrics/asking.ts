@@ -6,13 +6,15 @@ import { type Ask, horizonOf } from './plan.ts'
 import { isAnswer } from '../ledger/coverage.ts'
 import { heldCoverage, heldSeries } from '../ledger/held.ts'
 import { refusalWords, standingRefusal } from '../ledger/refusals.ts'
-import { type About, type AnsweredRequest, requestRow } from '../ledger/requests.ts'
+import { type AnsweredRequest, requestRow } from '../ledger/requests.ts'
 import { type Answered, withoutAnswer } from './answered.ts'
-import type { AskingState, RefusedAsk, StoppedBy } from './tally.ts'
+import type { AskingState, RefusedAsk } from './tally.ts'
 import { maxBodyBytes, type OpenRun } from './run.ts'
-import { type AskedAt, halve, type Known, knownAt, settleFailure, settleRefusal, settleWhole } from './settle.ts'
+import { type AskedAt, halve, knownAt, settleFailure, settleRefusal, settleWhole } from './settle.ts'
 import { day, end, type Instant, longestSeconds, step, type Weekday } from '../time.ts'
 import type { Window } from '../windows.ts'
+
+type StoppedBy = NonNullable<AskingState['stopped']>['by']
 
 /** A run that asks the windows of its plan, and what it has learned. */
 export interface Asking extends OpenRun {
@@ -83,7 +85,7 @@ function comparesNothing({ purpose }: Asking): boolean {
 }
 
 /** What the ledger says of a series now: a failure takes nothing of it away, and a refusal is judged by it. */
-function knownOf({ ledger }: Asking, { series: { id } }: Ask): Known {
+function knownOf({ ledger }: Asking, { series: { id } }: Ask): Parameters<typeof settleRefusal>[2] {
   const coverage = heldCoverage(ledger, [id]).get(id) ?? []
   const points = heldSeries(ledger, [id]).get(id)?.points ?? 0
   return { points, coverage, standing: standingRefusal(coverage) }
@@ -95,7 +97,7 @@ interface Reply extends AnsweredRequest {
   readonly depth: number
 }
 
-function aboutOf({ series, window, credits }: Ask): About {
+function aboutOf({ series, window, credits }: Ask): Parameters<typeof requestRow>[2] {
   return { series: series.id, since: window?.since ?? null, until: window?.until ?? null, credits }
 }
 

@@ -34,7 +34,7 @@ interface Listing {
 }
 
 /** What came of the listing. */
-export interface ListedAssets {
+interface ListedAssets {
   readonly outcome: Outcome
   /** How many assets it names; null where it could not be had or read. */
   readonly assets: number | null

@@ -21,18 +21,13 @@ import { requestIdWords } from '../net/outcome.ts'
 import { unwatched } from '../stopwatch.ts'
 import { formatMillis, type Interval, type Micros, step, unshownInterval } from '../time.ts'
 import { type Answered, type BatchResult, isBrought } from './answered.ts'
-import {
-  type BatchContext,
-  compareAll,
-  type Differing,
-  inferIntervals,
-  type Made,
-  manyAtOnce,
-} from './convert-batch.ts'
+import { type BatchContext, compareAll, inferIntervals, manyAtOnce } from './convert-batch.ts'
 import { quarantineBody } from '../store/private.ts'
 import { knownAt, settleBody, settleFailure } from './settle.ts'
 import { keepingProven, onlyMissing, unusedOf, verifiedRows } from './verify-findings.ts'
 import { incidentOf, type Standing, standingDifferences } from '../ledger/differences.ts'
+
+type Made = Awaited<ReturnType<typeof compareAll>>['made']
 
 /** Circumstances of a judgement: `recorded` is how many the run put on record before. */
 interface Judging {
@@ -42,7 +37,11 @@ interface Judging {
 }
 
 /** What is put on record of it: single findings, or, where there are many at once, an incident of the day. */
-function judge(ledger: Ledger, { fresh, noted, heard }: Differing, { recorded, at, intervalOf }: Judging) {
+function judge(
+  ledger: Ledger,
+  { fresh, noted, heard }: Awaited<ReturnType<typeof compareAll>>['differing'],
+  { recorded, at, intervalOf }: Judging,
+) {
   const about = [...Map.groupBy(heard, ({ standing }) => standing)]
   const over = about.filter(([, points]) => points.some(({ shown }) => shown === false))
   const seen = about.flatMap(([one, points]) => (points.some(({ shown }) => shown === true) ? [one] : []))

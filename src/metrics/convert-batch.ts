@@ -32,7 +32,7 @@ export const manyAtOnce = 100
 const mostAskedTwice = 200
 
 /** What answers show that is not on record yet, or no longer was, and what they say of what is. */
-export type Differing = Readonly<ReturnType<typeof differingIn>>
+type Differing = Readonly<ReturnType<typeof differingIn>>
 
 /** Holds what a conversion found against what is on record. */
 function differingIn(
@@ -84,7 +84,7 @@ export interface BatchContext extends OpenRun {
 }
 
 /** What a batch brought, as it was converted. */
-export type Made = Omit<ConvertResult, 'files' | 'recent'> & { readonly files: readonly StagedFile[] }
+type Made = Omit<ConvertResult, 'files' | 'recent'> & { readonly files: readonly StagedFile[] }
 
 /** Converts all, and once more without the answers that are to be asked for a second time before they are believed. */
 export async function compareAll(

@@ -9,7 +9,7 @@ import { metadataUrl, metricsAccess, type MetricsProvider } from './api.ts'
 import { metadataPerMinute, metadataRetries, wirePathOf } from './metadata.ts'
 
 /** What the provider says of how late its points come: a hint for when to ask, never a rule; seconds. */
-export interface LagHint {
+interface LagHint {
   readonly usual: number
   readonly late: number
 }

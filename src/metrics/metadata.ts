@@ -16,7 +16,7 @@ import type { Settings } from '../config/settings.ts'
 import { day } from '../time.ts'
 
 /** What is known of each path, by its name on the wire. */
-export type Metadata = ReadonlyMap<string, DatedMetadata>
+type Metadata = ReadonlyMap<string, DatedMetadata>
 
 /** Requests a minute: metadata and listings stand in a bucket of their own, and cost nothing. */
 export const metadataPerMinute = 1_200
@@ -66,7 +66,7 @@ export function isWithout(ledger: Ledger | null, answers: readonly MetadataAnswe
 }
 
 /** Paths to be asked for; those with unmapped names apart. */
-export interface Due {
+interface Due {
   readonly plain: readonly string[]
   readonly guarded: readonly string[]
 }
@@ -100,7 +100,7 @@ export interface MetadataInput extends MetricsProvider {
 }
 
 /** What metadata are asked with. */
-export interface MetadataAsking {
+interface MetadataAsking {
   readonly ask: AskOne
   readonly base: string
   readonly run: string
@@ -111,7 +111,7 @@ export interface MetadataAsking {
 }
 
 /** What came of one path; `read` null: no metadata. */
-export type MetadataAnswer = Awaited<ReturnType<typeof askOne>>
+type MetadataAnswer = Awaited<ReturnType<typeof askOne>>
 
 /**
  * Asks for the metadata of the paths, at once as far as the limit allows; where the first few have none, nobody asks for

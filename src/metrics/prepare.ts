@@ -5,7 +5,7 @@ import { runName } from '../ledger/job.ts'
 import type { CoverageRow, Provider } from '../ledger/entry.ts'
 import { globTest } from '../catalog/globs.ts'
 import { openIncidents } from '../ledger/differences.ts'
-import { heldAnswers, heldSeries, heldCoverage } from '../ledger/held.ts'
+import { heldAnswers, heldCoverage, heldSeries } from '../ledger/held.ts'
 import { pendingSelections } from '../ledger/held-runs.ts'
 import { isBegun } from '../store/begin.ts'
 import { isWritable } from '../store/disk.ts'
@@ -13,7 +13,7 @@ import { mirrorOf } from '../store/marker.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { providerAt } from '../ledger/provider.ts'
 import { LakeError } from '../errors.ts'
-import { type Ask, type Held, type PlanLimits, type Plan, placeholderReason, plan } from './plan.ts'
+import { type Ask, type Held, placeholderReason, plan, type Plan, type PlanLimits } from './plan.ts'
 import { isLoopback, type Settings } from '../config/settings.ts'
 import type { Instant } from '../time.ts'
 import { intersect, minus, union, type Window } from '../windows.ts'
@@ -26,10 +26,8 @@ import {
   isWithout,
   keepMetadata,
   mergeMetadata,
-  type Metadata,
-  type MetadataAnswer,
-  type MetadataInput,
   metadataDue,
+  type MetadataInput,
   metadataPerMinute,
   metadataRetries,
   standingMetadata,
@@ -70,7 +68,7 @@ async function askedNow(
   input: PlanInput,
   ledger: Ledger | null,
   asking: BesideDeps & CommitDeps,
-): Promise<MetadataAnswer[]> {
+): ReturnType<typeof askMetadata> {
   const { settings, catalogue } = input
   const { url, key, concurrency } = settings.metrics
   const due = metadataDue(input, ledger, asking.nowMicros())
@@ -102,7 +100,7 @@ async function mayKeep(root: string): Promise<boolean> {
 export async function planOn(
   input: PlanInput,
   ledger: Ledger | null,
-  metadata: Metadata = ledger === null ? new Map() : standingMetadata(ledger),
+  metadata: ReturnType<typeof standingMetadata> = ledger === null ? new Map() : standingMetadata(ledger),
 ): Promise<Plan> {
   const { settings, catalogue, gapsOnly, eager = false, only, now } = input
   const selections = await withListedAssets(input.selections, ledger)

@@ -64,7 +64,7 @@ export function settleFailure(ask: Ask, reason: string, covered: readonly Window
 }
 
 /** What is known of a series before it is asked. */
-export interface Known {
+interface Known {
   readonly points: number
   readonly coverage: readonly CoverageRow[]
   /** The refusal that stands against it. */

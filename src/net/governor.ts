@@ -83,13 +83,13 @@ function leading(text: string | null): number | null {
 }
 
 /** What a governor starts from. */
-export interface GovernorOptions {
+interface GovernorOptions {
   /** The configured rate, until headers say otherwise. */
   readonly perMinute: number
 }
 
 /** What happened. `at` is in milliseconds since 1970; `ticket` is the number of the request, as `sent` was after it. */
-export type GovernorEvent =
+type GovernorEvent =
   | { readonly kind: 'request-sent'; readonly at: number }
   | {
       readonly kind: 'response'

@@ -9,7 +9,7 @@ import { LakeError } from '../errors.ts'
 import { redact } from '../secrets/secrets.ts'
 import { DecodingError, emptyCompressed, isDiskError, readStart, SlowError, spoolBody } from './body.ts'
 import type { Headers } from './governor.ts'
-import { type AgainReason, classify, type Context, type Outcome, type QueryParameter, wordsOf } from './outcome.ts'
+import { type AgainReason, classify, type Outcome, type QueryParameter, wordsOf } from './outcome.ts'
 
 // The whole package would bring its fetch, its WebSocket and its mocks, too: half of what it takes to load.
 const undici = createRequire(import.meta.resolve('undici'))
@@ -18,13 +18,13 @@ const errors = undici('./lib/core/errors') as typeof Errors
 Object.assign((undici('./lib/dispatcher/dispatcher') as { prototype: object }).prototype, undici('./lib/api'))
 
 /** The only way a key travels. */
-export interface KeyHeader {
+interface KeyHeader {
   readonly name: 'X-Api-Key' | 'Authorization'
   readonly key: string
 }
 
 /** The values of the usual proxy variables, where they are set. */
-export interface ProxySettings {
+interface ProxySettings {
   readonly http?: string | undefined
   readonly https?: string | undefined
   readonly all?: string | undefined
@@ -216,7 +216,7 @@ async function land(
   headers: Headers,
   at: number,
 ): Promise<Outcome> {
-  const context = (): Context => ({
+  const context = (): Parameters<typeof classify>[3] => ({
     at,
     requestMs: flight.options.now() - flight.started,
     secrets: flight.secrets,

@@ -73,7 +73,7 @@ export interface QueryParameter {
 }
 
 /** What `classify` needs besides the answer itself. */
-export interface Context {
+interface Context {
   readonly at: number
   readonly requestMs: number
   readonly secrets: readonly string[]

@@ -11,9 +11,6 @@ import { hearMetrics } from './metrics.ts'
 import { metricsJudges } from './metrics-rows.ts'
 import { hearRegistry, registryJudges, registryRequests } from './registry.ts'
 
-/** What a handful of requests says of every assumption. */
-export type Preflight = Awaited<ReturnType<typeof checkProvider>>
-
 type Api = 'metrics' | 'registry'
 
 /** What is asked at most, over both APIs together. */

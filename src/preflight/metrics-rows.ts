@@ -9,7 +9,9 @@ import { type Assessment, holds, type Judges, speaksAgainst, unknown, type Yaml 
 import { type HeardAnswer, whyNot } from './hear.ts'
 import { listsIn, wrongKeys } from './keys.ts'
 import type { MetricsSeen } from './metrics.ts'
-import { isComputed, meaningOf, type Point, pointsIn } from './timestamp.ts'
+import { isComputed, meaningOf, pointsIn } from './timestamp.ts'
+
+type Point = NonNullable<ReturnType<typeof pointsIn>>[number]
 
 /** The judges of the metrics API. */
 export const metricsJudges: Judges<MetricsSeen> = {

@@ -2,7 +2,7 @@ import { day, type Instant } from '../time.ts'
 import { isObject } from '../json.ts'
 
 /** One point as it was sent. */
-export type Point = Readonly<Record<string, unknown>>
+type Point = Readonly<Record<string, unknown>>
 
 /** The points of a body, where it is an array of objects. */
 export function pointsIn(body: unknown): readonly Point[] | null {

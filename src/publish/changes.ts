@@ -1,27 +1,15 @@
 import { LakeError } from '../errors.ts'
 import { fileSql } from '../views/relations.ts'
 import type { Add, TableState, Texts } from './log.ts'
-import {
-  beginning,
-  type HeldPiece,
-  type Mark,
-  type Piece,
-  pieceOf,
-  type Portions,
-  rewriting,
-  tagsOf,
-} from './ranges.ts'
-import {
-  groupSql,
-  microsSql,
-  placeFile,
-  type Portion,
-  type PublishedColumn,
-  writeRows,
-  type Writing,
-  type WrittenRows,
-} from './write.ts'
-import type { Growth, PublishedTable } from './tables.ts'
+import { beginning, type HeldPiece, type Mark, pieceOf, type Portions, rewriting, tagsOf } from './ranges.ts'
+import { type columnsFor, groupSql, microsSql, placeFile, writeRows, type Writing } from './write.ts'
+import type { PublishedTable } from './tables.ts'
+
+type Portion = Parameters<typeof writeRows>[2]
+
+type Growth = NonNullable<PublishedTable['growth']>
+
+type Piece = HeldPiece['piece']
 
 /** What a publish changes in one table: files that it has brought to the destination, and files that leave the table. */
 export interface TableChange {
@@ -39,7 +27,7 @@ interface Step {
 /** A table with its columns as they are now, and what the destination holds of it. */
 export interface Target {
   readonly table: PublishedTable
-  readonly columns: readonly PublishedColumn[]
+  readonly columns: Awaited<ReturnType<typeof columnsFor>>
   readonly state: TableState
   /** Files of it that are not there as they were brought: what stood in them is brought again. */
   readonly lost: ReadonlySet<string>
@@ -181,7 +169,7 @@ async function rewritten(writing: Writing, { table, columns, state, lost }: Targ
 }
 
 /** What the rows of a file are known by, whatever their order. */
-async function digestOf({ engine }: Writing, { local, rows }: WrittenRows): Promise<string> {
+async function digestOf({ engine }: Writing, { local, rows }: Awaited<ReturnType<typeof writeRows>>): Promise<string> {
   const sql = `SELECT CAST(sum(CAST(hash(held) AS HUGEINT)) AS VARCHAR) AS digest FROM ${fileSql(local)} AS held`
   const [row] = await engine.rows<{ digest: string | null }>(sql)
   return `${rows}-${row?.digest ?? '0'}`

@@ -17,12 +17,13 @@ import {
   inPlace,
   journalAt,
   newestDigest,
-  type StagedJournal,
   stageJournal,
   unsoundAt,
   Vanished,
   versionDigest,
 } from './lake-journal.ts'
+
+type StagedJournal = Awaited<ReturnType<typeof stageJournal>>
 
 /** From where a lake is copied to where. */
 interface CopyInput {

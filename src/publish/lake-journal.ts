@@ -35,7 +35,7 @@ export async function journalAt(place: Destination, until?: number): Promise<Lis
 }
 
 /** A journal that was brought to this machine and read: its newest checkpoint and the entries after it. */
-export interface StagedJournal extends Disposable {
+interface StagedJournal extends Disposable {
   readonly root: string
   readonly index: Ledger
   /** Null where every entry is there. */

@@ -110,7 +110,7 @@ interface BackupInput {
 }
 
 /** What a backup did. */
-export interface BackedUp extends Copied {
+interface BackedUp extends Copied {
   readonly destination: string
   /** Files there that its newest version needs no longer, and leftovers of killed copies: these are gone. */
   readonly removed: number
@@ -142,7 +142,7 @@ export async function backup(input: BackupInput, deps: JobDeps & CopyDeps): Prom
 }
 
 /** What is mirrored, and where to. */
-export interface PullInput {
+interface PullInput {
   /** The mirror's folder. */
   readonly root: string
   /** A destination of `publish --lake`, its `lake` folder, or any lake. */
@@ -157,12 +157,12 @@ export interface PullInput {
 }
 
 /** What pulling needs of the world. */
-export interface PullDeps extends CommitDeps, CopyDeps {
+interface PullDeps extends CommitDeps, CopyDeps {
   readonly web: NonNullable<DestinationDeps['web']>
 }
 
 /** What a pull did. */
-export interface Pulled extends Copied {
+interface Pulled extends Copied {
   readonly source: string
   /** What the source's vacuum had taken away, and leftovers of killed runs: these are gone here, too. */
   readonly removed: number

@@ -14,7 +14,7 @@ interface Range {
 }
 
 /** What a file is to hold, so that it can be made again from the lake alone. */
-export interface Piece extends Range {
+interface Piece extends Range {
   /** The first part of the metrics' paths; null: all of them. */
   readonly group: string | null
 }

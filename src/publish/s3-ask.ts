@@ -17,7 +17,7 @@ interface Credentials {
 }
 
 /** A request as it will be sent. */
-export interface Unsigned {
+interface Unsigned {
   readonly method: string
   readonly host: string
   /** Percent-encoded. */

@@ -23,7 +23,7 @@ export interface PublishedTable {
 }
 
 /** A table whose rows come with commits and stay. */
-export interface Growth {
+interface Growth {
   /** The instant of the commit that brought a row. */
   readonly at: string
   /** Whether a row may have no such instant yet: those are written anew whenever any row is. */

@@ -18,9 +18,6 @@ interface PublishedVacuumInput {
   readonly really: boolean
 }
 
-/** What was freed, or would be; paths are relative to the destination. */
-export type PublishedVacuum = Awaited<ReturnType<typeof vacuumPublished>>
-
 /** Takes away the published files that no kept version of a table needs, and what killed publishers left. */
 export async function vacuumPublished(input: PublishedVacuumInput, deps: JobDeps) {
   const { root, to, really, keepSeconds } = input

@@ -24,7 +24,7 @@ export async function columnsFor(engine: Engine, rows: string): Promise<readonly
 }
 
 /** Rows for one file. */
-export interface Portion {
+interface Portion {
   /** A SELECT; `where` and `order` name its columns as `published.…`. */
   readonly rows: string
   readonly columns: readonly PublishedColumn[]
@@ -34,7 +34,7 @@ export interface Portion {
 }
 
 /** A data file that is not at the destination yet. */
-export interface WrittenRows {
+interface WrittenRows {
   readonly local: string
   readonly rows: number
   readonly stats: string
@@ -93,7 +93,7 @@ export async function placeFile(
 }
 
 /** A column as the lake's views have it, as Parquet gets it, and as Delta's schema names it. */
-export interface PublishedColumn {
+interface PublishedColumn {
   readonly name: string
   /** Of the relation's column, an expression that gives what is written. */
   readonly sql: string

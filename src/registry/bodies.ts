@@ -1,18 +1,10 @@
 import { isUtf8 } from 'node:buffer'
 import type { Resource } from '../catalog/catalogue.ts'
 import { cutBody, textStart } from './cut.ts'
-import {
-  BadBody,
-  type Envelope,
-  envelope,
-  type Fields,
-  isFields,
-  recordJson,
-  sortedText,
-  usually,
-  type Value,
-} from './json.ts'
-import { fieldText, type Incoming, readRecord, readRecordText, type RecordText, textHash, withHash } from './record.ts'
+import { BadBody, envelope, type Fields, isFields, recordJson, sortedText, usually, type Value } from './json.ts'
+import { fieldText, type Incoming, readRecord, readRecordText, textHash, withHash } from './record.ts'
+
+type Envelope = Readonly<ReturnType<typeof envelope>>
 
 /** A body that could be read, or why not. */
 export type BodyRead<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly reason: string }
@@ -211,7 +203,7 @@ function products(
 /** A deployment inside a product: one more, or another word on one that has a place of its own. */
 function unite(
   deployment: Resource,
-  read: RecordText,
+  read: ReturnType<typeof readRecordText>,
   own: ReadonlyMap<string, Incoming> | undefined,
   inside: Map<string, Incoming>,
   disagreeing: string[],

@@ -14,7 +14,7 @@ import {
   unseen,
   withMissing,
 } from './history.ts'
-import { datedColumns, type LayerPlan, type Layers, writeDated } from './layers.ts'
+import { datedColumns, type Layers, writeDated } from './layers.ts'
 import { type Constants, eventTaker, Lines, type PollChange, writeFolded, writeStep } from './lines.ts'
 import {
   committedCursor,
@@ -40,9 +40,6 @@ import { cutApart } from './cut.ts'
 
 /** A poll that was folded into steps: their lines are written. */
 type FoldedPoll = Awaited<ReturnType<typeof foldPoll>>
-
-/** A poll that became a version of the lake. */
-export type Committed = Awaited<ReturnType<typeof commitPoll>>
 
 /** Folds a poll into steps of history, upon what the lake holds. */
 async function foldPoll(finished: FinishedPoll) {
@@ -219,7 +216,7 @@ function layerName(path: string | null): string | null {
 async function layer(
   drafting: Drafting,
   engine: Engine,
-  plan: LayerPlan,
+  plan: ReturnType<typeof writeDated>[number],
   held: Layers | undefined,
 ): Promise<Layers | null> {
   const { table, kind, rows, lines } = plan

@@ -59,9 +59,6 @@ export function sortedText(value: Value): string {
   return exactText(value, (fields) => Object.keys(fields).toSorted())
 }
 
-/** The parts of an envelope around records. */
-export type Envelope = Readonly<ReturnType<typeof envelope>>
-
 /**
  * An object around records under the usual names, where the configuration says that this provider has others; of what is
  * there under the usual name that holds.

@@ -18,7 +18,7 @@ import {
 import type { Value } from './json.ts'
 
 /** The whole registry, from a snapshot or put together from the lists. */
-export interface Whole extends Snapshot {
+interface Whole extends Snapshot {
   readonly kind: 'whole'
   readonly source: 'snapshot' | 'lists'
   readonly raws: readonly RawBody[]

@@ -40,7 +40,7 @@ export function readRecord(resource: Resource, value: Value): Incoming {
 }
 
 /** A record whose text can be trusted. */
-export interface RecordText {
+interface RecordText {
   readonly id: string
   readonly text: string
   readonly record: Fields
@@ -83,7 +83,7 @@ export function fieldText(field: Pick<RegistryField, 'keys'> | undefined, record
 }
 
 /** The typed columns of a record, by name. */
-export type TypedFields = Readonly<Record<string, string | null>>
+type TypedFields = Readonly<Record<string, string | null>>
 
 /** Reads the typed columns of a record. */
 export function typedFields(resource: Resource, record: Fields): TypedFields {
@@ -98,9 +98,6 @@ export function typedFields(resource: Resource, record: Fields): TypedFields {
   }
   return columns
 }
-
-/** A document, listing or source that stands inside a record, known by its parent, its place and its content. */
-export type Child = ReturnType<typeof childrenOf>[number]
 
 /** Everything that a record embeds and that is a table of its own. */
 export function childrenOf(resource: Resource, record: Fields) {

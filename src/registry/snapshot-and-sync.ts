@@ -13,8 +13,8 @@ import {
   type RegistrySummary,
   verdictOf,
 } from './run.ts'
-import { readFeed, readWhole, stop, type Stopped, type Whole } from './reading.ts'
-import { commitPoll, type Committed } from './commit.ts'
+import { readFeed, readWhole, stop, type Stopped } from './reading.ts'
+import { commitPoll } from './commit.ts'
 import { providerOf } from '../ledger/provider.ts'
 import { passingFacts, registryState } from './staging.ts'
 import { endedBy } from '../ledger/requests.ts'
@@ -56,7 +56,10 @@ export async function registrySync(input: RegistryInput, deps: RegistryDeps): Pr
   return await withRegistry('registry sync', input, deps, followFeed)
 }
 
-function add({ tally, tell }: RegistryRun, { version: made, date, change, findings, newKeys }: Committed): void {
+function add(
+  { tally, tell }: RegistryRun,
+  { version: made, date, change, findings, newKeys }: Awaited<ReturnType<typeof commitPoll>>,
+): void {
   tally.version = made.version
   tally.files_added += made.files_added
   if (!made.made) return
@@ -189,7 +192,12 @@ function contextOf(run: RegistryRun, job: string) {
 const alwaysAllowed = 10
 
 /** A snapshot that loses a resource, or too much of it, waits for a person: nothing of it is applied. */
-async function holdBack(run: RegistryRun, whole: Whole, poll: Poll, resources: Resources): Promise<void> {
+async function holdBack(
+  run: RegistryRun,
+  whole: Exclude<Awaited<ReturnType<typeof readWhole>>, Stopped>,
+  poll: Poll,
+  resources: Resources,
+): Promise<void> {
   const { shrinkLimit } = run.input.settings.registry
   if (run.input.acceptShrink) return
   const losses: string[] = []

@@ -66,7 +66,7 @@ export function registryState(ledger: Ledger) {
   }
 }
 
-export type RegistryState = Readonly<ReturnType<typeof registryState>>
+type RegistryState = Readonly<ReturnType<typeof registryState>>
 
 /** The state as a commit names it. */
 export function stateDraft({ epoch, first, last, ...rest }: Partial<RegistryState>): { [key: string]: Json } {

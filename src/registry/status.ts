@@ -1,10 +1,10 @@
 import type { Catalogue, Resource } from '../catalog/catalogue.ts'
 import {
-  type EntityName,
   type HeldEntities,
   type HeldEntity,
   type HeldTexts,
   type RecordFinding,
+  type suspects,
   verifyKinds,
 } from './history.ts'
 import { addKey, changeLine, type KnownKeys, noKeys } from './keys.ts'
@@ -79,7 +79,7 @@ export async function readHeld(
 export async function readTexts(
   ledger: Ledger,
   engine: Engine,
-  wanted: readonly EntityName[],
+  wanted: ReturnType<typeof suspects>,
 ): Promise<(resource: string, id: string) => HeldTexts | undefined> {
   const texts = new Map<string, Map<string, HeldTexts>>()
   for (const [resource, own] of Map.groupBy(wanted, (one) => one.resource)) {

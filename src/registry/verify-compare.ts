@@ -13,21 +13,14 @@ import {
 import { readDetail, readList } from './bodies.ts'
 import type { Fields } from './json.ts'
 import { fieldText, type Incoming, readRecord } from './record.ts'
-import {
-  type Check,
-  type Holding,
-  isShown,
-  listAddress,
-  type ListCheck,
-  narrowestList,
-  type Seen,
-  stateOf,
-} from './verify-plan.ts'
+import { type Check, type Holding, isShown, listAddress, narrowestList, type Seen, stateOf } from './verify-plan.ts'
 import { differingMembers, type KnownKeys, lifeOf } from './keys.ts'
 import { readTexts } from './status.ts'
 import type { HeldTexts, RecordFinding } from './history.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { WithEngine } from './staging.ts'
+
+type ListCheck = Extract<Check, { kind: 'list' }>
 
 /** What an address says now; `unchanged` where that is what it said when it was last found as held. */
 interface SaidNow<T> {
@@ -128,7 +121,7 @@ interface Compared {
 }
 
 /** What checks are compared with. */
-export interface Comparing {
+interface Comparing {
   readonly ledger: Ledger
   readonly withEngine: WithEngine
   readonly asking: RegistryAsking

@@ -26,7 +26,7 @@ interface RecordCheck extends Common {
 }
 
 /** A list, by one filter or by none. */
-export interface ListCheck extends Common {
+interface ListCheck extends Common {
   readonly kind: 'list'
   readonly filters: Filters
   /** What it has to show, by what the lake holds. */

@@ -19,8 +19,10 @@ import { readFeed, stop, type Stopped } from './reading.ts'
 import { Lines } from './lines.ts'
 import { isUsable } from './snapshot-and-sync.ts'
 import { registryState, stageTable } from './staging.ts'
-import { compareCheck, type Comparing, type Suspect } from './verify-compare.ts'
+import { compareCheck, type Suspect } from './verify-compare.ts'
 import { type Check, chooseChecks, type Holding, type Seen, stateOf } from './verify-plan.ts'
+
+type Comparing = Parameters<typeof compareCheck>[0]
 
 /** Where the state keeps of which findings a person took note. */
 export const acceptedPrefix = 'registry.accepted.'
@@ -111,7 +113,7 @@ export function registryVerdict(summary: RegistryVerified): LakeError | null {
 }
 
 /** What a verify of the registry is told. */
-export interface RegistryVerifyInput extends RegistryInput {
+interface RegistryVerifyInput extends RegistryInput {
   /** Names of resources; null: all. */
   readonly names: readonly string[] | null
   /** The most requests; null: everything that the lake holds. */

@@ -246,7 +246,7 @@ export function isBroken({ verdict }: { readonly verdict: RuleVerdict }): boolea
 }
 
 /** One endpoint and interval under audit. Lags in seconds after the end of the interval. */
-export type AuditedRule = ReturnType<typeof judgeRule>
+type AuditedRule = ReturnType<typeof judgeRule>
 
 /**
  * Two late arrivals in a hundred are late points, more break the rule: it is imprecise where at least 95 in a hundred came
@@ -296,7 +296,7 @@ export function judgeRule(metric: string, interval: Interval, rules: readonly Ru
 }
 
 /** What a pasted rule changes, now. */
-export type RuleChange = ReturnType<typeof changeOf>[number]
+type RuleChange = ReturnType<typeof changeOf>[number]
 
 /** What the proposed lag would change for the points of an interval; nothing where none is proposed. */
 function changeOf(

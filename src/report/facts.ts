@@ -9,10 +9,8 @@ import {
   heldViolations,
   heldWeekStart,
   summary,
-  type Summary,
 } from '../ledger/held.ts'
 import {
-  type HeldRun,
   heldRuns,
   heldVerified,
   lastPublished,
@@ -29,7 +27,7 @@ import { holderOf, isFree } from '../store/lock.ts'
 import { mirrorOf } from '../store/marker.ts'
 import { notAsked, pendingAsks, selectedOf } from '../metrics/prepare.ts'
 import { readRefusal } from '../ledger/refusals.ts'
-import { refusals, type Refused } from '../ledger/violations.ts'
+import { refusals } from '../ledger/violations.ts'
 import type { Settings } from '../config/settings.ts'
 import {
   count,
@@ -50,6 +48,8 @@ import { isOpenFinding, type ListedFinding } from '../registry/verify.ts'
 import { registryFacts, schemaChanges } from '../registry/status.ts'
 import { heldArrivals, type HeldArrivals, judgeRule } from './audit.ts'
 import type { Window } from '../windows.ts'
+
+type Refused = ReturnType<typeof refusals>[number]
 
 /** What a status is made of. */
 export interface StatusInput {
@@ -163,7 +163,7 @@ function who({ provider }: Head) {
   return { provider: metrics ?? registry, providers: { metrics, registry }, synthetic: provider?.synthetic ?? false }
 }
 
-function plain(counts: Summary, head: Head) {
+function plain(counts: ReturnType<typeof summary>, head: Head) {
   const { findings, newest, ...rest } = counts
   return {
     ...rest,
@@ -304,7 +304,7 @@ function countAgain(months: readonly ObservedAgain[]) {
 }
 
 /** Tells it of a run. */
-export function runFact(run: HeldRun) {
+export function runFact(run: ReturnType<typeof heldRuns>[number]) {
   const { started_at, ended_at } = run
   return {
     id: run.id,
@@ -319,7 +319,7 @@ export function runFact(run: HeldRun) {
 }
 
 /** What a plan or a summary tells of a cost, else what the run does; null where nobody says. */
-function costIn(facts: Json, run?: HeldRun) {
+function costIn(facts: Json, run?: ReturnType<typeof heldRuns>[number]) {
   const known: { readonly [key: string]: unknown } = typeof facts === 'object' && facts !== null ? { ...facts } : {}
   const numberOf = (key: 'requests' | 'points' | 'credits'): number | null => {
     const value = known[key]

@@ -188,7 +188,7 @@ export function silenceOf(
 }
 
 /** What is stale: the series of an endpoint and interval, or the registry; the names are relied on by hooks. */
-export type Stale =
+type Stale =
   | (Pick<Late, 'metric' | 'interval' | 'series'> & { readonly late_seconds: number })
   | { readonly registry: true; readonly late_seconds: number }
 
@@ -196,7 +196,7 @@ export type Stale =
 export type UpstreamDifference = Listed | ListedFinding
 
 /** What a person may want to be woken for. */
-export interface Alarms {
+interface Alarms {
   readonly version: number
   readonly synthetic: boolean
   /** What differs upstream or is refused, and nobody has accepted. */

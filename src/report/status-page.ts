@@ -115,9 +115,6 @@ function endpointRows(series: readonly SeriesStanding[], frame: Frame) {
     )
 }
 
-/** One endpoint: a row of the page. */
-export type EndpointFacts = ReturnType<typeof endpointRow>
-
 /** By month, from the first one on: intervals due, held, and in failed windows; beside that freshness and lag. */
 function endpointRow(metric: string, own: readonly SeriesStanding[], frame: Frame) {
   const { overdue_seconds: overdue, ...fresh } = countFresh(own)
@@ -167,7 +164,7 @@ function silentOf(ledger: Ledger, series: readonly SeriesStanding[]) {
 }
 
 /** A stored value that the provider contradicts, or a record of the registry: then without t and interval. */
-export interface ViolationFact {
+interface ViolationFact {
   readonly metric: string
   readonly series: string
   readonly t: number | null
@@ -227,9 +224,6 @@ function violationsOf(ledger: Ledger, findings: readonly ListedFinding[]): Viola
     .slice(-shownViolations)
     .toReversed()
 }
-
-/** A stamped result, and what is known of it; null where nothing was asked. */
-export type StampFact = ReturnType<typeof stampFact>
 
 /** What its note says; those of an earlier program tell no verdict. */
 function stampFact({ id, version, at, path, detail }: ReturnType<typeof heldStamps>[number]) {

@@ -4,7 +4,7 @@ import { readStatusFacts, type StatusFacts, type StatusInput } from './facts.ts'
 import { lateOf, type SeriesStanding } from './freshness.ts'
 import type { ListedFinding } from '../registry/verify.ts'
 import type { HeldArrivals } from './audit.ts'
-import { type Judging, type Reason, reasonsOf, restsOn, trustOf } from './trust.ts'
+import { type Reason, reasonsOf, restsOn, trustOf } from './trust.ts'
 import { percent, whole } from '../words/figures.ts'
 import { isOnDisk, liveFiles } from '../ledger/held.ts'
 import { bytesProblem } from '../ledger/commit.ts'
@@ -43,7 +43,10 @@ async function damagedFiles(ledger: Ledger): Promise<number> {
   return damaged
 }
 
-function lateCount(series: readonly SeriesStanding[], { settings, patience }: StatusInput): Judging['late'] {
+function lateCount(
+  series: readonly SeriesStanding[],
+  { settings, patience }: StatusInput,
+): Parameters<typeof reasonsOf>[2]['late'] {
   const { late, stopped } = lateOf(series, settings.check, patience ?? null)
   let [count, seconds] = [0, 0]
   for (const one of late) {

@@ -121,7 +121,7 @@ export const faultTable = {
 } as const satisfies Record<string, FaultEntry>
 
 /** The name of a fault. */
-export type FaultKind = keyof typeof faultTable
+type FaultKind = keyof typeof faultTable
 
 type ParamValue<K extends ParamKind> = K extends 'text' ? string : K extends 'switch' ? boolean : number
 
@@ -233,7 +233,7 @@ export function describeFaults(): string {
 }
 
 /** What a fault's selectors look at. */
-export interface FaultTarget {
+interface FaultTarget {
   readonly side: 'metrics' | 'metadata' | 'registry'
   /** `/v1/metrics/indicators/sopr_pit` */
   readonly path: string
@@ -252,7 +252,7 @@ interface Counts {
 }
 
 /** A list of faults together with how often each one was met; the same requests give the same strikes. */
-export interface FaultScript {
+interface FaultScript {
   readonly faults: readonly Fault[]
   /** The instant at which the list was set. */
   readonly setAt: number

@@ -1,24 +1,5 @@
-import {
-  createScript,
-  type Fault,
-  type FaultEntry,
-  type FaultScript,
-  faultTable,
-  fraction,
-  pick,
-  strike,
-} from './faults.ts'
-import {
-  type Admission,
-  admitRequest,
-  type ApiLimit,
-  defaultLimits,
-  httpDate,
-  limitHeaders,
-  retryAfterText,
-  type SandboxLimits,
-  unused,
-} from './limits.ts'
+import { createScript, type Fault, type FaultEntry, faultTable, fraction, pick, strike } from './faults.ts'
+import { admitRequest, type ApiLimit, defaultLimits, httpDate, limitHeaders, retryAfterText, unused } from './limits.ts'
 import { answerMetrics, describedPath, type MetricsEnv } from './metrics.ts'
 import { poison } from './body-faults.ts'
 import { answerRegistry, registryPrefix } from './registry/handler.ts'
@@ -126,7 +107,7 @@ function brokenAfter(bytes: Uint8Array): ReadableStream<Uint8Array> {
 }
 
 /** One answered request, as tests count them; it holds no key. */
-export interface RequestRecord {
+interface RequestRecord {
   readonly api: Side | 'none'
   readonly method: string
   readonly path: string
@@ -140,12 +121,12 @@ export interface RequestRecord {
 }
 
 /** What a sandbox is made of; everything that it answers follows from this and from the requests. */
-export interface SandboxOptions extends Pick<MetricsEnv, 'catalogue' | 'seed' | 'metadata'> {
+interface SandboxOptions extends Pick<MetricsEnv, 'catalogue' | 'seed' | 'metadata'> {
   /** The provider's clock: Unix seconds, fractional. */
   readonly now: () => number
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>
   readonly scale: 'demo' | 'full'
-  readonly limits?: SandboxLimits
+  readonly limits?: typeof defaultLimits
   readonly faults?: readonly Fault[]
   readonly metricsKey: string
   readonly registryKey: string
@@ -174,14 +155,15 @@ type Side = 'metrics' | 'metadata' | 'registry'
 
 interface State {
   readonly records: RequestRecord[]
-  script: FaultScript
+  script: ReturnType<typeof createScript>
   readonly usage: Record<Side, typeof unused>
   count: number
 }
 
 /** Makes a provider that holds no file and no socket; it needs no closing. */
 export function createSandbox(options: SandboxOptions): Sandbox {
-  const script = (faults: readonly Fault[]): FaultScript => createScript(faults, options.seed, options.now())
+  const script = (faults: readonly Fault[]): ReturnType<typeof createScript> =>
+    createScript(faults, options.seed, options.now())
   const state: State = {
     records: [],
     script: script(options.faults ?? []),
@@ -296,7 +278,12 @@ function stamped(answer: Response, options: SandboxOptions, now: number): Respon
   return answer
 }
 
-function withLimits(answer: Response, limit: ApiLimit, verdict: Admission, scene: Scene): Response {
+function withLimits(
+  answer: Response,
+  limit: ApiLimit,
+  verdict: Parameters<typeof limitHeaders>[1],
+  scene: Scene,
+): Response {
   for (const [name, value] of limitHeaders(limit, verdict, scene.now)) answer.headers.set(name, value)
   if (scene.side === 'registry') answer.headers.set('x-request-id', scene.requestId)
   return answer

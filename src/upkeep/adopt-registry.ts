@@ -3,13 +3,15 @@ import { inLake, parseRegistryFile } from '../store/layout.ts'
 import { isHistory } from './merge.ts'
 import { columnsMark, relation } from '../registry/columns.ts'
 import type { Layers } from '../registry/layers.ts'
-import type { FoundFile, LeftOut, LostFolder, TakenUp } from './adopt-files.ts'
+import type { entryOf, FoundFile, LeftOut, LostFolder } from './adopt-files.ts'
 import { sortRows } from './adopt-points.ts'
 import { lostCursor, snapshotFields, stateDraft } from '../registry/staging.ts'
 import { orNull, real, type Shaped, text } from '../ledger/shape.ts'
 import { LakeError } from '../errors.ts'
 import { countRecords } from '../registry/status.ts'
 import { rowsAs } from '../ledger/row.ts'
+
+type TakenUp = Parameters<typeof entryOf>[1]
 
 /** What is taken up of the registry: all that its history needs, or nothing. */
 interface AdoptedRegistry {

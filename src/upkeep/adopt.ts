@@ -42,7 +42,7 @@ import { whatIsLeft } from '../store/parquet.ts'
 import { whole } from '../words/figures.ts'
 
 /** What taking up a lost lake needs beside its files. */
-export interface Adopting {
+interface Adopting {
   readonly catalogue: Catalogue
   /** Whether the configured provider makes its data up; null where none is configured, or it cannot be told. */
   readonly synthetic: boolean | null

@@ -4,7 +4,7 @@ import { formatDate, type Micros } from '../time.ts'
 import { archivedState, type HeldFile, heldPassing, type HeldVersion, liveFiles } from '../ledger/held.ts'
 import { parseRegistryFile, places, registryFile } from '../store/layout.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { passingDraft, passingFacts, registryState, type RegistryState, stateDraft } from '../registry/staging.ts'
+import { passingDraft, passingFacts, registryState, stateDraft } from '../registry/staging.ts'
 import { recordRows, type Rewriting, usualEncoding, writeEncoded } from './rewrite.ts'
 import { type Engine, quote, quoteList, quoteName } from '../store/engine.ts'
 import { type Columns, parquet } from '../store/parquet.ts'
@@ -20,8 +20,10 @@ import {
   writeChanged,
 } from './merge.ts'
 
+type RegistryState = Readonly<ReturnType<typeof registryState>>
+
 /** What a clock far ahead has dated, and what stands in its place. */
-export interface Mending {
+interface Mending {
   /** The versions that it dated, the first one first. */
   readonly wrong: readonly Pick<HeldVersion, 'version' | 'committed_at'>[]
   /** When the version before them was committed; undefined where there was none. */

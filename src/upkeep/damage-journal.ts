@@ -10,7 +10,7 @@ import { type Damage, finding } from './findings.ts'
 import { textOf } from '../store/files.ts'
 
 /** The journal as it can be read. */
-export interface JournalHealth {
+interface JournalHealth {
   readonly findings: readonly Damage[]
   /** The lake whose journal it is: the one that most of its files name; null where none can be read. */
   readonly lake: string | null
@@ -179,7 +179,7 @@ function offsetsOf(ledger: Ledger): Map<string, number> {
 }
 
 /** A last entry that was written as it is and yet cannot be applied to the lake before it. */
-export interface Unfit {
+interface Unfit {
   readonly version: number
   readonly digest: string
   /** Why. */

@@ -9,7 +9,6 @@ import {
   checkViews,
   type Damage,
   type DamagedFile,
-  type FilesHealth,
   finding,
   inOrder,
   instead,
@@ -26,10 +25,10 @@ import { observedAgain, type ObservedAgain } from '../ledger/lost.ts'
 import type { IndexRow } from '../ledger/row.ts'
 import { isFromNote } from '../ledger/stamps.ts'
 import type { Resources } from '../registry/bodies.ts'
-import { type Adopting, adoptLost, endAdoption, isHalfAdopted } from './adopt.ts'
-import { forgetLost, type ForgottenLoss } from './forget.ts'
-import { judgeLake, type Judgement, moveFound, type Way } from './judgement.ts'
-import { type Found, whatIsLeft } from '../store/parquet.ts'
+import { adoptLost, endAdoption, isHalfAdopted } from './adopt.ts'
+import { forgetLost } from './forget.ts'
+import { judgeLake, moveFound } from './judgement.ts'
+import { whatIsLeft } from '../store/parquet.ts'
 import {
   clearJournal,
   clearViews,
@@ -48,8 +47,12 @@ import { checkRuns, strayFolders } from './damage-journal.ts'
 import { readManifest } from '../views/manifest.ts'
 import { whole } from '../words/figures.ts'
 
+type Judgement = Awaited<ReturnType<typeof judgeLake>>
+
+type FilesHealth = Awaited<ReturnType<typeof checkFiles>>
+
 /** What the doctor is asked to look at and to mend. */
-export interface DoctorInput {
+interface DoctorInput {
   readonly data: string
   /** Reads every byte and proves its checksum. */
   readonly thorough: boolean
@@ -59,11 +62,11 @@ export interface DoctorInput {
   /** Goes on without damaged files; their windows are asked for again. */
   readonly forgetLost?: boolean
   /** Makes the journal of a lake that lost it anew from its data files. */
-  readonly adopt?: Adopting | null
+  readonly adopt?: Parameters<typeof adoptLost>[1] | null
 }
 
 /** What the doctor needs of the world. */
-export interface DoctorDeps extends CommitDeps {
+interface DoctorDeps extends CommitDeps {
   /** Makes `lake.duckdb` and `lake.sql` anew; without it they are left as they are. */
   readonly views?: (ledger: Ledger) => Promise<unknown>
   /** The registry's resources, to read its bodies with; without them no file of it is rebuilt. */
@@ -79,7 +82,7 @@ export interface Diagnosis {
   readonly checked: { readonly files: number; readonly bytes: number; readonly thorough: boolean }
   readonly findings: readonly Damage[]
   readonly mended: readonly string[]
-  readonly forgotten: ForgottenLoss | null
+  readonly forgotten: Awaited<ReturnType<typeof forgetLost>> | null
   /** Months of series that lost points with a file and did not get the very same again. */
   readonly observed_again: readonly ObservedAgain[]
 }
@@ -116,7 +119,7 @@ async function withoutJournal(input: DoctorInput, deps: DoctorDeps): Promise<Dia
 }
 
 /** The finding of a lost lake. */
-function lostDamage({ files, bytes, lakes, version }: Found): Damage {
+function lostDamage({ files, bytes, lakes, version }: Awaited<ReturnType<typeof whatIsLeft>>): Damage {
   const whose = lakes.length === 0 ? 'of an unknown lake' : `of the lake ${lakes.join(' and ')}`
   const what = `${files} data files (${whole(bytes)} bytes) ${whose}, up to version ${version}`
   return finding('journal_lost', places.journal, `${what}, without journal and ledger`)
@@ -131,7 +134,7 @@ async function mendIndex(
 ): Promise<string[]> {
   const done = repair ? await clearJournal(root, deps) : []
   const rebuilt = async (): Promise<string[]> => (await ifSound(async () => await rebuildIndex(root, deps))) ?? []
-  const steps: Partial<Record<Way, () => Promise<string[]>>> = {
+  const steps: Partial<Record<Judgement['way'], () => Promise<string[]>>> = {
     rebuild: rebuilt,
     fold: async () => await foldIndex(root, deps),
     back: async () => await goBack(root, deps),
@@ -148,7 +151,7 @@ async function mendIndex(
 
 interface MendedFiles {
   readonly done: readonly string[]
-  readonly forgotten: ForgottenLoss | null
+  readonly forgotten: Awaited<ReturnType<typeof forgetLost>> | null
   /** Why files of the registry could not be made again, by path. */
   readonly beyond: ReadonlyMap<string, string>
 }
@@ -197,7 +200,11 @@ function withReason(damage: Damage, beyond: ReadonlyMap<string, string> = new Ma
   return why === undefined ? damage : { ...damage, remedy: instead.beyond(why) }
 }
 
-async function adopted(input: DoctorInput, adopting: Adopting, deps: DoctorDeps): Promise<Diagnosis> {
+async function adopted(
+  input: DoctorInput,
+  adopting: Parameters<typeof adoptLost>[1],
+  deps: DoctorDeps,
+): Promise<Diagnosis> {
   const mended = await adoptLost(input.data, adopting, deps)
   using ledger = await Ledger.open(input.data)
   await deps.views?.(ledger)

@@ -1,5 +1,5 @@
 import { archived } from '../ledger/archive.ts'
-import { type BytesProblem, bytesProblem, sha256File } from '../ledger/commit.ts'
+import { bytesProblem, sha256File } from '../ledger/commit.ts'
 import { isFolder } from '../store/files.ts'
 import { codeOf, exists, isWritable, namesIn, statOf } from '../store/disk.ts'
 import { readsWell } from '../store/engine.ts'
@@ -9,7 +9,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { commitLock, describeHolder, holderOf, isFree, pullLock, whileFree } from '../store/lock.ts'
 import { markerOf, mirrorOf, readMarker } from '../store/marker.ts'
 import { findOrphans, isLater } from '../ledger/sweep.ts'
-import { type Manifest, readManifest, exportsOf } from '../views/manifest.ts'
+import { exportsOf, type Manifest, readManifest } from '../views/manifest.ts'
 import { vacuumLock } from './vacuum.ts'
 import { viewsLock } from '../views/build.ts'
 import { listStamps, lostStamps, readStamp, type StampedFile, stampFile } from '../ledger/stamps.ts'
@@ -148,7 +148,7 @@ export interface DamagedFile {
 }
 
 /** What was read on the way. */
-export interface FilesHealth {
+interface FilesHealth {
   readonly damaged: readonly DamagedFile[]
   readonly files: number
   readonly bytes: number
@@ -183,7 +183,7 @@ export async function checkFiles(ledger: Ledger, thorough: boolean): Promise<Fil
 async function weightOf(
   ledger: Ledger,
   file: HeldFile,
-  problem: BytesProblem,
+  problem: NonNullable<Awaited<ReturnType<typeof bytesProblem>>>,
 ): Promise<Partial<Pick<Damage, 'severity' | 'remedy'>>> {
   if (!isGone(problem)) return {}
   if (file.removed_version !== null) return { severity: 'notice', remedy: instead.superseded }

@@ -31,7 +31,7 @@ interface Gone extends LostPart {
 }
 
 /** What the lake does without from now on. */
-export interface ForgottenLoss {
+interface ForgottenLoss {
   readonly version: number
   readonly files: readonly string[]
   readonly points: number

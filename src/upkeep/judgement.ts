@@ -1,4 +1,4 @@
-import { checkJournal, type JournalHealth, type Unfit, unfitEntry } from './damage-journal.ts'
+import { checkJournal, unfitEntry } from './damage-journal.ts'
 import { bytesProblem, type CommitDeps } from '../ledger/commit.ts'
 import { filesOnDisk } from '../ledger/held.ts'
 import { listJournal } from '../ledger/journal.ts'
@@ -15,6 +15,8 @@ import { type Damage, finding, instead } from './findings.ts'
 import { lockCommit } from '../store/lock.ts'
 import type { Micros } from '../time.ts'
 
+type JournalHealth = Awaited<ReturnType<typeof checkJournal>>
+
 /*
  * Journal, index and data files each tell what the lake is. Where they do not agree this is the one place that says who
  * is right, and so what is to be done first; whoever mends asks again after each step.
@@ -25,10 +27,10 @@ import type { Micros } from '../time.ts'
  * index is a later one's, whose files are not here; `fold` what the index knows into a checkpoint, since the journal lost
  * it; go `back` to the version before entries that nobody knows; `adopt` the data files, since neither explains them.
  */
-export type Way = 'whole' | 'newer' | 'unfit' | 'rebuild' | 'copy' | 'fold' | 'back' | 'adopt'
+type Way = 'whole' | 'newer' | 'unfit' | 'rebuild' | 'copy' | 'fold' | 'back' | 'adopt'
 
 /** Who is right, and what is wrong with the others. */
-export interface Judgement {
+interface Judgement {
   readonly way: Way
   readonly journal: JournalHealth
   readonly findings: readonly Damage[]
@@ -57,7 +59,10 @@ export async function judgeLake(root: string): Promise<Judgement> {
   return { way, journal, findings: findings.map((damage) => ({ ...damage, ...(remedy && { remedy }) })) }
 }
 
-function unfitFindings({ findings }: JournalHealth, { version, found }: Unfit): Damage[] {
+function unfitFindings(
+  { findings }: JournalHealth,
+  { version, found }: NonNullable<Awaited<ReturnType<typeof unfitEntry>>>,
+): Damage[] {
   const path = entryFile(version)
   return [...findings.filter((one) => one.path !== path), finding('entry_unfit', path, found)]
 }

@@ -26,7 +26,7 @@ interface RedatedPart {
 }
 
 /** What came of applying changed availability rules. */
-export interface RedateSummary {
+interface RedateSummary {
   readonly version: number
   readonly made: boolean
   readonly partitions: readonly RedatedPart[]

@@ -38,7 +38,7 @@ interface VacuumInput {
 }
 
 /** What vacuuming needs of the world. */
-export interface VacuumDeps extends JobDeps {
+interface VacuumDeps extends JobDeps {
   /** Brings the views up to the newest version, so that nobody opens a view of files that are about to go. */
   readonly buildViews: (ledger: Ledger) => Promise<unknown>
 }
@@ -50,7 +50,7 @@ interface Freed {
 }
 
 /** What was freed, or would be. */
-export interface VacuumSummary {
+interface VacuumSummary {
   readonly version: number
   readonly dry_run: boolean
   readonly data: Freed

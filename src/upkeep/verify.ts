@@ -23,7 +23,7 @@ import { differingAtOnce, type IngestSummary, stoppedEarly } from '../metrics/ta
 import { chooseWindows, partitionOf, type VerifyScope } from '../metrics/verify-plan.ts'
 import { type Difference, Findings, type Unanswered, type VerifyResult } from '../metrics/verify-findings.ts'
 import { registryVerdict, type RegistryVerified } from '../registry/verify.ts'
-import { type Counted, countSeries, footersOf, identityColumns } from '../store/parquet.ts'
+import { countSeries, footersOf, identityColumns } from '../store/parquet.ts'
 import { identityOf } from '../points/conversion.ts'
 import { Engine } from '../store/engine.ts'
 import { isPlain } from '../ledger/coverage.ts'
@@ -33,8 +33,10 @@ import { readPoints } from '../views/relations.ts'
 import { count } from '../time.ts'
 import { intersect } from '../windows.ts'
 
+type Counted = Awaited<ReturnType<typeof countSeries>>[number]
+
 /** What a verify is told. */
-export interface VerifyInput extends MetricsInput {
+interface VerifyInput extends MetricsInput {
   /** Null: no points are asked for, the files are proved all the same. */
   readonly scope: VerifyScope | null
   /** The most credits; null: everything that the scope holds. */
@@ -42,7 +44,7 @@ export interface VerifyInput extends MetricsInput {
 }
 
 /** What a verify needs of the world; damage is told as soon as it is seen, before anybody is asked. */
-export interface VerifyDeps extends IngestDeps {
+interface VerifyDeps extends IngestDeps {
   readonly onDamage?: (damage: readonly Damage[]) => void
 }
 

@@ -17,12 +17,14 @@ import type { RewriteDeps } from '../ledger/commit.ts'
 import type { AskingDeps, BesideDeps } from '../ledger/connection.ts'
 import type { JobDeps, RunEnd } from '../ledger/job.ts'
 import { fetchSeries } from '../metrics/fetch.ts'
-import { askLagStats, type LagHint } from '../metrics/lag-stats.ts'
+import { askLagStats, type readLagStats } from '../metrics/lag-stats.ts'
 import { type IngestSummary, verdict } from '../metrics/tally.ts'
 import { registrySync } from '../registry/snapshot-and-sync.ts'
 import { verdictOf } from '../registry/run.ts'
 import { mergeDue, mergeVerdict } from '../upkeep/compact.ts'
 import { buildViews } from '../views/build.ts'
+
+type LagHint = NonNullable<ReturnType<typeof readLagStats>>
 
 /** What a lake says of the wanted series. */
 interface LakeNow {
@@ -104,7 +106,7 @@ export function learntOf({ endpoint, interval, rules, arrivals }: HeldArrivals):
 }
 
 /** What came of asking an API. */
-export interface PollOutcome {
+interface PollOutcome {
   readonly version: number
   readonly requests: number
   /** New points, or events of the registry's feed. */
@@ -119,7 +121,7 @@ export interface PollOutcome {
 }
 
 /** What a look at the lake shows. */
-export interface Look extends LakeNow {
+interface Look extends LakeNow {
   readonly watchesRegistry: boolean
 }
 

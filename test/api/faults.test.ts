@@ -1,13 +1,13 @@
 import { setTimeout } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import { type FaultKind, faultTable, parseFault } from '../../src/sandbox/faults.ts'
+import { type Fault, faultTable, parseFault } from '../../src/sandbox/faults.ts'
 import { mounts } from '../helpers/mounts.ts'
 import { ask, type Client, noon, withSandbox } from '../helpers/sandbox-client.ts'
 
 const path = 'supply/current_pit'
 const week = { a: 'BTC', i: '24h', c: 'native', s: noon - 7 * 86_400, u: noon }
-const tried = new Set<FaultKind>()
+const tried = new Set<Fault['kind']>()
 
 describe.each(mounts)('faults over $name', (mount) => {
   const under = (texts: string | readonly string[], check: (client: Client) => Promise<void>) => {
@@ -145,7 +145,7 @@ describe.each(mounts)('faults over $name', (mount) => {
     )
   })
 
-  const poisons = (Object.keys(faultTable) as FaultKind[]).filter((kind) => kind.startsWith('poison-'))
+  const poisons = (Object.keys(faultTable) as Fault['kind'][]).filter((kind) => kind.startsWith('poison-'))
   test.each(poisons)('%s arrives', (kind) =>
     under(`${kind}:first=1`, async ({ metrics }) => {
       const bad = await metrics(path, week)
@@ -278,5 +278,5 @@ describe.each(mounts)('faults over $name', (mount) => {
 })
 
 test('every fault was tried', () => {
-  expect(Object.keys(faultTable).filter((kind) => !tried.has(kind as FaultKind))).toEqual([])
+  expect(Object.keys(faultTable).filter((kind) => !tried.has(kind as Fault['kind']))).toEqual([])
 })

@@ -1,8 +1,8 @@
-import { type RegistryScale, additions, recordsOf, tables, viewAt } from '../../src/sandbox/registry/state.ts'
+import { additions, recordsOf, tables, viewAt } from '../../src/sandbox/registry/state.ts'
 
 /** The truth at an instant: table → id → record; the kind that no document lists stands under `committees`. */
 export function registryStateAt(
-  env: { seed: number; scale: RegistryScale },
+  env: { seed: number; scale: Parameters<typeof viewAt>[0]['scale'] },
   at: number,
 ): ReadonlyMap<string, ReadonlyMap<string, Record<string, unknown>>> {
   const view = viewAt(env, at)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { type BackedUp, backup } from '../../src/publish/lake.ts'
+import { backup } from '../../src/publish/lake.ts'
 import type { Destination } from '../../src/publish/destination.ts'
 import { destinationOf } from '../../src/publish/s3.ts'
 import { replay, stamp } from '../../src/results/stamp.ts'
@@ -208,7 +208,7 @@ test('through a bucket', async () => {
     await keep(source, '', { to })
     await merge(source)
     cpSync(source, join(folder, 'frozen'), { recursive: true })
-    const done: BackedUp = await keep(source, '', { to })
+    const done: Awaited<ReturnType<typeof backup>> = await keep(source, '', { to })
     expect(done.removed).toBe(2)
     await pulled(back, 's3://lake/team', { web }, { own: true, thorough: true })
     await expectMirror(back, join(folder, 'frozen'))

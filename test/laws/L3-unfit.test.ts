@@ -2,10 +2,10 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { exitCode, type LakeError } from '../../src/errors.ts'
-import { type DoctorInput, examine } from '../../src/upkeep/doctor.ts'
+import { examine } from '../../src/upkeep/doctor.ts'
 import { priceOf } from '../../src/metrics/plan.ts'
 import { commit, type Draft } from '../../src/ledger/commit.ts'
-import { decodeEntry, type Entry, encodeEntry, seal } from '../../src/ledger/entry.ts'
+import { decodeEntry, encodeEntry, type Entry, seal } from '../../src/ledger/entry.ts'
 import { heldCoverage, heldState, liveFiles } from '../../src/ledger/held.ts'
 import { readEntry } from '../../src/ledger/journal.ts'
 import { entryFile, inLake } from '../../src/store/layout.ts'
@@ -13,6 +13,8 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import { withProvider } from '../helpers/provider.ts'
 import { commitDeps, coverageRow, draftOf, dump, inFolder, seriesRow } from '../helpers/lakes.ts'
 import { writing } from '../helpers/ledgers.ts'
+
+type DoctorInput = Parameters<typeof examine>[0]
 
 async function look(root: string, changes: Partial<DoctorInput> = {}) {
   return await examine(

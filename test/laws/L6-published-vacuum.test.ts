@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { type PublishedVacuum, vacuumPublished } from '../../src/publish/vacuum.ts'
+import { vacuumPublished } from '../../src/publish/vacuum.ts'
 import { destinationOf } from '../../src/publish/s3.ts'
 import { realDisk } from '../../src/store/disk.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
@@ -23,7 +23,7 @@ afterEach(() => rmSync(home, { recursive: true, force: true }))
 
 const deps = rewriteDeps()
 
-async function ask(keepSeconds: number, really: boolean): Promise<PublishedVacuum> {
+async function ask(keepSeconds: number, really: boolean): ReturnType<typeof vacuumPublished> {
   const to = destinationOf(out, { disk: realDisk, mark: 'v' })
   return await vacuumPublished({ root, catalogue, to, keepSeconds, really }, deps)
 }

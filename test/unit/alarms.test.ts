@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
-import { newAlarms, type Stale } from '../../src/report/freshness.ts'
+import { type alarmsOf, newAlarms } from '../../src/report/freshness.ts'
 import { inFolder } from '../helpers/lakes.ts'
+
+type Stale = Awaited<ReturnType<typeof alarmsOf>>['stale'][number]
 
 const late = (metric: string, interval: '1h' | '24h', late_seconds = 9000): Stale => ({
   metric,

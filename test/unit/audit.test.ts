@@ -5,13 +5,15 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { backfillAfter, type Rule } from '../../src/catalog/availability.ts'
 import type { Catalogue } from '../../src/catalog/catalogue.ts'
 import { parseConfig } from '../../src/config/config.ts'
-import { arrivalsOf, auditAvailability, type AuditedRule, judgeRule, proposalOf } from '../../src/report/audit.ts'
+import { arrivalsOf, auditAvailability, judgeRule, proposalOf } from '../../src/report/audit.ts'
 import { Engine, quote } from '../../src/store/engine.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { applySettings, resolveSettings } from '../../src/config/settings.ts'
 import { end, type Interval, step } from '../../src/time.ts'
 import { withRig } from '../helpers/fetching.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
+
+type AuditedRule = ReturnType<typeof judgeRule>
 
 const rules: readonly Rule[] = [
   { kind: 'lag', seconds: 600, basis: 'assumed', quote: null, reason: 'test', until: null, trust: 'provider' },

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import type { Catalogue } from '../../src/catalog/catalogue.ts'
 import { loadCatalogue } from '../../src/catalog/load.ts'
-import { type Foldable, readCheckpoint, writeCheckpoint } from '../../src/ledger/checkpoint.ts'
+import { readCheckpoint, writeCheckpoint } from '../../src/ledger/checkpoint.ts'
 import { applyFacts, setMeta } from '../../src/ledger/apply.ts'
 import { commit } from '../../src/ledger/commit.ts'
 import type { Draft } from '../../src/ledger/draft.ts'
@@ -56,7 +56,7 @@ test('views tell of one version, also where another job commits while they are c
   }))
 
 /** The index, with something that happens before a table is read. */
-function whenReading(ledger: Ledger, table: string, work: () => void): Foldable {
+function whenReading(ledger: Ledger, table: string, work: () => void): Parameters<typeof writeCheckpoint>[1] {
   return {
     root: ledger.root,
     head: () => ledger.head(),

@@ -3,7 +3,6 @@ import { governor, type Headers, newGovernor, nextSlot, parked, readLimits } fro
 import {
   classify,
   clockOf,
-  type Context,
   describeFailure,
   describeOutcome,
   namedParameter,
@@ -19,7 +18,7 @@ const parameters = [
   { name: 'interval', key: 'i' },
   { name: 'timestamp_format', key: 'timestamp_format' },
 ]
-const context: Context = { at, requestMs: 12, secrets: [secret], parameters }
+const context: Parameters<typeof classify>[3] = { at, requestMs: 12, secrets: [secret], parameters }
 const see = (status: number, body = '', headers: Headers = {}): Outcome =>
   classify(status, headers, body, context) as Outcome
 

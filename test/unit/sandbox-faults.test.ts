@@ -1,16 +1,17 @@
 import { describe, expect, test } from 'vitest'
 import {
+  createScript,
   describeFaults,
   type Fault,
   faultTable,
   parseFault,
   readFault,
-  type FaultTarget,
-  createScript,
   strike,
 } from '../../src/sandbox/faults.ts'
 import type { WirePoint } from '../../src/sandbox/metrics-body.ts'
 import { editPoints, poison } from '../../src/sandbox/body-faults.ts'
+
+type FaultTarget = Parameters<typeof strike>[1]
 
 describe('the text form', () => {
   test('kind, path and parameters', () => {

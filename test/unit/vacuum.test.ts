@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { commit } from '../../src/ledger/commit.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { archiveFile } from '../../src/store/layout.ts'
-import { vacuum, type VacuumDeps } from '../../src/upkeep/vacuum.ts'
+import { vacuum } from '../../src/upkeep/vacuum.ts'
 import { commitDeps, draftOf, inFolder, stage } from '../helpers/lakes.ts'
 
 const last = Date.UTC(2026, 0, 31, 23, 59, 59) / 1000
@@ -20,7 +20,7 @@ test('a file of old requests goes when the whole second of its last one is old e
       await commit(ledger, { ...draftOf(root, 0), add }, commitDeps({ nowMicros: () => 1_000_000 }))
     }
     const going = async (now: number): Promise<number> => {
-      const deps = commitDeps({ nowMicros: () => now }) as VacuumDeps
+      const deps = commitDeps({ nowMicros: () => now }) as Parameters<typeof vacuum>[1]
       const input = { root, keepSeconds: 0, keepRequestsSeconds: 100, really: false }
       return (await vacuum(input, deps)).requests.files
     }

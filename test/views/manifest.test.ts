@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { liveFiles } from '../../src/ledger/held.ts'
 import { realDisk } from '../../src/store/disk.ts'
 import { examine } from '../../src/upkeep/doctor.ts'
-import { vacuum, type VacuumSummary } from '../../src/upkeep/vacuum.ts'
+import { vacuum } from '../../src/upkeep/vacuum.ts'
 import { type Manifest, readManifest } from '../../src/views/manifest.ts'
 import { inFolder } from '../helpers/lakes.ts'
 import { rewriteDeps } from '../helpers/merging.ts'
@@ -36,7 +36,7 @@ const digest = (root: string, name: keyof typeof places): string =>
     .digest('hex')
 
 /** What vacuum takes, or would take, of files that no version of today needs, long after. */
-async function freed(root: string, really = true): Promise<VacuumSummary> {
+async function freed(root: string, really = true): ReturnType<typeof vacuum> {
   const deps = rewriteDeps({ nowMicros: () => at * 1_000_000 })
   return await vacuum(
     { root, keepSeconds: 0, really },

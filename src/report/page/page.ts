@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto'
 import { instantOf } from '../../time.ts'
 import type { LakeStanding } from '../status.ts'
 import { type Reason, restsOn } from '../trust.ts'
-import type { StampFact, StatusPage, ViolationFact } from '../status-page.ts'
+import type { StatusPage } from '../status-page.ts'
 import { html, type Html } from './html.ts'
 import { brief, bytes, instant, moment, percent, several, span, whole } from '../../words/figures.ts'
 import { textsIn } from '../../store/sql.ts'
 import { endpointSection } from './endpoints.ts'
 import { universeSection } from './universe.ts'
-import { runFact } from '../facts.ts'
+import type { runFact } from '../facts.ts'
 
 const verdicts: Readonly<Record<Exclude<LakeStanding['trust'], 'yes'>, string>> = {
   look: 'Look at this before you trust it.',
@@ -158,7 +158,7 @@ function violationSection({ violations, standing }: StatusPage): Html {
 <tbody>${violations.map(violation)}</tbody></table></div>`
 }
 
-function violation(v: ViolationFact): Html {
+function violation(v: StatusPage['violations'][number]): Html {
   return html`<tr><td class="id">${v.metric}</td><td>${v.series} <small>${v.interval}</small></td><td>${v.t !== null && instant(v.t)}</td><td>${v.kind}${v.accepted !== null && html` <small title="${v.accepted}">accepted</small>`}${v.passed && html` <small>passed</small>`}</td><td class="n value">${shortened(v.stored)}</td><td class="n value bad">${shortened(v.offered)}</td><td>${moment(v.offeredAt)}</td></tr>
 `
 }
@@ -225,7 +225,7 @@ function stampSection({ stamps, stampsAt, standing }: StatusPage): Html {
 <tbody>${stamps.map((one) => stamped(one, stampsAt))}</tbody></table></div>`
 }
 
-function stamped({ id, file, version, at, rows, verdict }: StampFact, place: string | null): Html {
+function stamped({ id, file, version, at, rows, verdict }: StatusPage['stamps'][number], place: string | null): Html {
   const name = place === null ? file : html`<a href="${place}/${id}.json">${file}</a>`
   const said = verdict?.kind === 'stress' && verdict.verdict === 'falls' ? 'falls apart' : verdict?.verdict
   const words = verdict === null ? '' : verdict.kind === 'lookahead' ? `look-ahead ${said}` : said

@@ -42,7 +42,7 @@ export const laterProductStatus = 'suspended'
 export const laterDeploymentStatus = 'paused'
 
 /** A chain as the registry writes it: one chain may stand under several ids. */
-export interface Chain {
+interface Chain {
   readonly name: string
   readonly ids: readonly string[]
   readonly form: 'evm' | 'base58' | 'stellar' | 'ripple' | 'long'
@@ -222,7 +222,7 @@ function ticker(source: Chance): string {
 }
 
 /** A deterministic source of choices; the same seed and keys give the same sequence on every machine. */
-export type Chance = ReturnType<typeof chance>
+type Chance = ReturnType<typeof chance>
 
 /** Starts the sequence that belongs to these keys. */
 export function chance(...keys: readonly (string | number)[]) {

@@ -1,20 +1,15 @@
 import { type Fault, pick } from '../faults.ts'
 import { textStream } from '../metrics-body.ts'
 import { invalidCursor, invalidParameter, notFound, readLimit, readQuery, RefusedRequest } from '../refusal.ts'
-import {
-  type EntityTable,
-  recordOf,
-  recordsOf,
-  type RegistryScale,
-  type RegistryView,
-  shownRow,
-  tables,
-  viewAt,
-} from './state.ts'
-import { createdSeq, type EntityRow, type EntityType, firstFrom, idsOf, lastRow, type LogEntry } from './store.ts'
+import { recordOf, recordsOf, shownRow, tables, viewAt } from './state.ts'
+import { createdSeq, type EntityRow, type EntityType, firstFrom, idsOf, lastRow, type Store } from './store.ts'
 import { assetClasses, laterVenueType, venueTypes } from './entities.ts'
 import { formatInstant } from '../../time.ts'
 import { hashText } from '../world/noise.ts'
+
+type RegistryView = ReturnType<typeof viewAt>
+
+type EntityTable = keyof typeof tables
 
 /** How a filter compares a field, that of its name unless it says another: exactly, without regard to case, or as addresses do. */
 interface Filter {
@@ -192,7 +187,7 @@ function feedPage(view: RegistryView, query: URLSearchParams, settings: FeedSett
   return { events, next_cursor: !more && has('null-cursor') ? null : cursor(until, false), has_more: more }
 }
 
-function eventsOf(view: RegistryView, rows: readonly LogEntry[], embed: boolean, cursor: (seq: number) => string) {
+function eventsOf(view: RegistryView, rows: Store['audit'], embed: boolean, cursor: (seq: number) => string) {
   const events = new Map<string, ReturnType<typeof eventOf>>()
   for (const row of rows) {
     for (const [type, id] of row.touched) {
@@ -242,7 +237,7 @@ export interface RegistryEnv {
   key: string
   /** Unix seconds. */
   now: () => number
-  scale: RegistryScale
+  scale: Parameters<typeof viewAt>[0]['scale']
   /** Unix seconds at which a new epoch of the feed starts. */
   epochStarts?: readonly number[]
   /** Those that strike this request. */

@@ -13,7 +13,7 @@ type Kind =
   | ('goldilocks' | 'difference' | 'heatmap' | 'quantiles')
 
 /** How one family of metrics looks. */
-export interface Family {
+interface Family {
   readonly kind: Kind
   /** At the size of BTC around 2024; the lower end of a band. */
   readonly level: number

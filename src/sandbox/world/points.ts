@@ -1,7 +1,7 @@
 import type { Endpoint } from '../../catalog/catalogue.ts'
 import { ceil, day, end, floor, hour, type Interval, minute } from '../../time.ts'
 import { dateAt, type WorldAsset } from './assets.ts'
-import { type Bodies, bodiesOf, nullBody, type PointBody } from './values.ts'
+import { bodiesOf, nullBody } from './values.ts'
 import { familyOf } from './families.ts'
 import { type AssetMarket, marketOf } from './market.ts'
 import { type Curve, hashAt, hashText, mix, octave, unit } from './noise.ts'
@@ -18,9 +18,9 @@ export interface WorldSeries {
 }
 
 /** One point of the truth: `body` are the keys beside `t`, in order; instants are whole Unix seconds. */
-export interface WorldPoint {
+interface WorldPoint {
   readonly t: number
-  readonly body: PointBody
+  readonly body: ReturnType<typeof nullBody>
   readonly computedAt: number
   /** From when the API shows it. */
   readonly visibleAt: number
@@ -30,7 +30,7 @@ interface Source {
   readonly interval: Interval
   /** The first interval start of its history. */
   readonly start: number
-  readonly bodies: Bodies
+  readonly bodies: ReturnType<typeof bodiesOf>
   readonly publication: Publication
   readonly points: number
 }

@@ -1,8 +1,10 @@
 import { day, hour } from '../../time.ts'
 import { dateAt } from './assets.ts'
-import { type Family, familyOf } from './families.ts'
+import { familyOf } from './families.ts'
 import { type AssetMarket, chainHeight } from './market.ts'
 import { type Curve, hashAt, hashText, octaves, unit } from './noise.ts'
+
+type Family = ReturnType<typeof familyOf>
 
 /** A number, or null where it cannot be said, for the interval `[t, close)`. */
 type Scalar = (t: number, close: number) => number | null
@@ -178,10 +180,10 @@ function usdDigits(amount: number): number {
 }
 
 /** The keys of a point beside `t`, in order. */
-export type PointBody = Readonly<Record<string, unknown>>
+type PointBody = Readonly<Record<string, unknown>>
 
 /** The body of the interval `[t, close)`. */
-export type Bodies = (t: number, close: number) => PointBody
+type Bodies = (t: number, close: number) => PointBody
 
 const noShare = (): number => 1
 /** About 0.4 % of the leaves of nested values are null. */
