@@ -301,12 +301,7 @@ function learn(asking: Asking, ask: Ask, outcome: Outcome): void {
 }
 
 /** A refused parameter at once, or nothing but 403, is a mistake of the whole configuration. */
-function firstLessons(
-  asking: Asking,
-  ask: Ask,
-  outcome: Outcome,
-  stop: (by: StoppedBy, words: string | null) => void,
-): void {
+function firstLessons(asking: Asking, ask: Ask, outcome: Outcome, stop: (by: StoppedBy, words: string | null) => void) {
   const { first } = asking.state
   if (!('status' in outcome) || outcome.status === null || first.answers >= firstAnswers) return
   first.answers++

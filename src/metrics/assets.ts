@@ -103,10 +103,7 @@ export function wantsListing(selections: readonly Selection[]): boolean {
 }
 
 /** The selections with every `'*'` among the assets replaced by what the stored listing names. */
-export async function withListedAssets(
-  selections: readonly Selection[],
-  ledger: Ledger | null,
-): Promise<readonly Selection[]> {
+export async function withListedAssets(selections: readonly Selection[], ledger: Ledger | null) {
   if (!wantsListing(selections)) return selections
   const listed = ledger === null ? [] : await listedIds(ledger)
   if (listed.length === 0)
@@ -163,12 +160,7 @@ async function heldAssets(ledger: Ledger, engine: Engine): Promise<Map<string, s
 const usualObject = 1 << 24
 
 /** Writes the rows as one Parquet file, sorted by id. */
-async function writeAssets(
-  engine: Engine,
-  rows: readonly ListedAsset[],
-  out: string,
-  observedAt: Micros,
-): Promise<void> {
+async function writeAssets(engine: Engine, rows: readonly ListedAsset[], out: string, observedAt: Micros) {
   const lines = `${out}.jsonl`
   const text = rows.map(({ id, symbol, addresses, record }) => {
     const nested = addresses === null ? null : JSON.stringify(addresses)

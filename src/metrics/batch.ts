@@ -220,11 +220,7 @@ async function settleBatch(
 }
 
 /** Series as the journal names them; without an interval of its own one is settled once good points have shown it. */
-function seriesRows(
-  batch: readonly Answered[],
-  bodies: readonly BodyResult[],
-  shown: ReadonlyMap<string, Interval>,
-): SeriesRow[] {
+function seriesRows(batch: readonly Answered[], bodies: readonly BodyResult[], shown: ReadonlyMap<string, Interval>) {
   const sound = new Set(bodies.filter(({ state }) => state === 'ok').map(({ series }) => series))
   const rows = new Map<string, SeriesRow>()
   for (const { ask } of batch) {

@@ -306,10 +306,7 @@ export async function inferIntervals(
 }
 
 /** By answer of an endpoint that takes no interval: the spacing of its points, null where they show none. */
-async function spacingsIn(
-  engine: () => Promise<Engine>,
-  batch: readonly Answered[],
-): Promise<ReadonlyMap<Answered, Interval | null>> {
+async function spacingsIn(engine: () => Promise<Engine>, batch: readonly Answered[]) {
   const open = batch.filter(isBrought).filter(({ ask }) => ask.endpoint.intervals.length === 0)
   if (open.length === 0) return new Map()
   const files = open.map(({ body }) => body.file)

@@ -15,11 +15,7 @@ import { settleWhole } from './settle.ts'
 import { type AskingState, newAskingState, windowsOf } from './tally.ts'
 
 /** Does what the plan says; the plan is written down first, with further facts beside it. */
-export async function execute(
-  run: MetricsRun,
-  plan: Plan,
-  marks: { readonly [name: string]: Json } = {},
-): Promise<void> {
+export async function execute(run: MetricsRun, plan: Plan, marks: { readonly [name: string]: Json } = {}) {
   await run.begin({ ...plan.totals, ...marks }, () => run.tally.actual())
   await connected(run, async (open) => await askPlan(open, plan))
 }

@@ -45,11 +45,7 @@ function hintIn(value: unknown, deep: number): LagHint | null {
 }
 
 /** Asks for the lag statistics of the wanted paths, by path. A provider that has none, or does not answer, gives none. */
-export async function askLagStats(
-  provider: MetricsProvider,
-  wanted: readonly Wanted[],
-  deps: BesideDeps,
-): Promise<ReadonlyMap<string, LagHint>> {
+export async function askLagStats(provider: MetricsProvider, wanted: readonly Wanted[], deps: BesideDeps) {
   const { settings, catalogue } = provider
   const hints = new Map<string, LagHint>()
   const template = catalogue.wire.metadata?.stats

@@ -64,11 +64,7 @@ export async function preparePlan(input: PlanInput, asking: (BesideDeps & Commit
 }
 
 /** Asks for the metadata that are due; without an address or a key there is nobody to ask. */
-async function askedNow(
-  input: PlanInput,
-  ledger: Ledger | null,
-  asking: BesideDeps & CommitDeps,
-): ReturnType<typeof askMetadata> {
+async function askedNow(input: PlanInput, ledger: Ledger | null, asking: BesideDeps & CommitDeps) {
   const { settings, catalogue } = input
   const { url, key, concurrency } = settings.metrics
   const due = metadataDue(input, ledger, asking.nowMicros())
@@ -195,12 +191,7 @@ export function blockedFor(
 }
 
 /** Why the series cannot be asked of a real provider: a placeholder that nobody has mapped; null when it can. */
-export function unmapped(
-  settings: Settings,
-  catalogue: Catalogue,
-  { exchange }: Series,
-  endpoint: Endpoint,
-): string | null {
+export function unmapped(settings: Settings, catalogue: Catalogue, { exchange }: Series, endpoint: Endpoint) {
   const { paths, exchanges } = settings.metrics
   if (isNameless(endpoint, paths))
     return `${placeholderReason} ${endpoint.placeholders.join(', ')} in the path: map it under metrics.paths`

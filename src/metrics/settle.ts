@@ -75,12 +75,7 @@ interface Known {
  * What a refusal says of the range that was asked. A series that never had a point is `unsupported`. One that has points
  * is failed, an alarm since its first refusal, and withdrawn after 30 days; where it is covered it stays so.
  */
-export function settleRefusal(
-  ask: Ask,
-  refusal: RefusedAsk,
-  { points, coverage, standing }: Known,
-  asked: AskedAt,
-): CoverageRow[] {
+export function settleRefusal(ask: Ask, refusal: RefusedAsk, { points, coverage, standing }: Known, asked: AskedAt) {
   const proven = coverage.filter((row) => isPlain(row) || row.state === 'empty')
   const rows = (state: 'unsupported' | 'failed', reason: string): CoverageRow[] =>
     settleWhole(ask, state, reason, asked).flatMap((row) =>

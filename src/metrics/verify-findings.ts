@@ -46,11 +46,7 @@ export function verifiedRows(
 }
 
 /** What answers say of windows that are not plainly covered: where points are held, their absence upstream changes nothing. */
-export function onlyMissing(
-  ledger: Ledger,
-  batch: readonly Answered[],
-  coverage: readonly CoverageRow[],
-): CoverageRow[] {
+export function onlyMissing(ledger: Ledger, batch: readonly Answered[], coverage: readonly CoverageRow[]) {
   const brought = new Set(batch.flatMap(({ body, request }) => (body === null || request === null ? [] : [request.id])))
   const told = coverage.filter((row) => row.state !== 'failed' && row.request !== null && brought.has(row.request))
   const held = heldCoverage(ledger, [...new Set(told.map(({ series }) => series))])

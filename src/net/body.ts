@@ -123,11 +123,7 @@ function vainOf({ bytes, start }: Landed): Vain | undefined {
 }
 
 /** Replaces keys, counts what comes, fails beyond the ceiling, and writes the rest. */
-async function landIn(
-  source: AsyncIterable<Buffer>,
-  { file, maxBytes, secrets }: Target,
-  landed: Landed,
-): Promise<void> {
+async function landIn(source: AsyncIterable<Buffer>, { file, maxBytes, secrets }: Target, landed: Landed) {
   const disk = <T>(step: () => T): T => {
     try {
       return step()

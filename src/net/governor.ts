@@ -312,11 +312,7 @@ function recover(state: Governor, event: { at: number; ticket: number }): Govern
 }
 
 /** A spent quota, or a wait longer than anyone sits out, parks the API. */
-function park(
-  state: Governor,
-  signs: LimitSigns,
-  event: { at: number; status: number; code?: string | null },
-): Governor {
+function park(state: Governor, signs: LimitSigns, event: { at: number; status: number; code?: string | null }) {
   const wait = state.blockedUntil - event.at
   const quota = event.status === 429 && (event.code === 'quota_exceeded' || signs.dailyRemaining === 0)
   if (!quota && wait <= parkMs) return state

@@ -124,10 +124,7 @@ function ofPoints({ days, first, weeks, hours }: MetricsSeen): HeardAnswer[] {
   return [days, first, weeks, hours].filter((heard) => heard !== null)
 }
 
-function withPoints(
-  heard: HeardAnswer | null,
-  judge: (points: readonly Point[], at: number) => Assessment,
-): Assessment {
+function withPoints(heard: HeardAnswer | null, judge: (points: readonly Point[], at: number) => Assessment) {
   const points = pointsIn(heard?.body)
   if (heard === null || points === null) return unknown(whyNot(heard))
   if (!points.some(({ t }) => typeof t === 'number'))

@@ -265,10 +265,7 @@ function answers({ list, again, snapshot, changes, unlimited }: RegistrySeen): H
 
 type Body = Readonly<Record<string, unknown>>
 
-function withSnapshot(
-  { snapshot, held, resources }: RegistrySeen,
-  judge: (read: Snapshot, body: Body) => Assessment,
-): Assessment {
+function withSnapshot({ snapshot, held, resources }: RegistrySeen, judge: (read: Snapshot, body: Body) => Assessment) {
   if (snapshot === null && held !== null) return holds(`the lake holds a snapshot of ${held}`)
   if (!snapshot?.bytes) return unknown(whyNot(snapshot))
   const read = readSnapshot(snapshot.bytes, resources)

@@ -52,12 +52,7 @@ const openTags: Texts = { part: 'open' }
 const isOpen = ({ tags }: Add): boolean => tags['part'] === openTags['part']
 
 /** What came since; null where the rows that would stand there then are not as many as the lake has. */
-async function grown(
-  writing: Writing,
-  target: Target,
-  growth: Growth,
-  { last, now }: Step & { readonly last: Mark },
-): Promise<TableChange | undefined | null> {
+async function grown(writing: Writing, target: Target, growth: Growth, { last, now }: Step & { readonly last: Mark }) {
   const { engine, portions } = writing
   const files = [...target.state.files.values()]
   const held = files.flatMap((add): HeldPiece[] => {
@@ -119,11 +114,7 @@ function mayHold({ stats }: Add, column: string, values: readonly string[]): boo
   return values.some((value) => (least ?? value) <= value && value <= (most ?? value))
 }
 
-function partsOf(
-  piece: Piece & { readonly rows: number },
-  { groups }: Growth,
-  { large }: Portions,
-): readonly (Piece & { rows: number })[] {
+function partsOf(piece: Piece & { readonly rows: number }, { groups }: Growth, { large }: Portions) {
   if (piece.group !== null || groups.length === 0 || piece.rows <= large) return [piece]
   return groups.map((group) => ({ ...piece, group }))
 }

@@ -43,10 +43,7 @@ export async function comparedAt(
 }
 
 /** How a local file differs from what it should be; null where it does not. */
-export async function unlike(
-  local: string,
-  { bytes, sha256 }: StampedFile,
-): Promise<{ readonly expected: string; readonly got: string } | null> {
+export async function unlike(local: string, { bytes, sha256 }: StampedFile) {
   const size = await sizeOf(local)
   const digest = size === bytes ? await sha256File(local) : ''
   if (size === bytes && digest.startsWith(sha256)) return null

@@ -17,13 +17,7 @@ export const atOnce = 6
 export class Vanished extends Error {}
 
 /** Something at the source that is not as it should be there. */
-export function unsoundAt(
-  from: Destination,
-  what: string,
-  expected?: string,
-  got?: string,
-  cause?: unknown,
-): LakeError {
+export function unsoundAt(from: Destination, what: string, expected?: string, got?: string, cause?: unknown) {
   const next = 'put it back there from a copy, or run pitlake doctor where that lake is; nothing was taken over'
   return new LakeError('integrity', { subject: `${from.uri}: ${what}`, expected, got, next, cause })
 }
@@ -53,12 +47,7 @@ interface Held {
  * Brings the journal of a place to a folder and proves it: every byte by its checksum, every entry by the digest that
  * the next one names. What stands here from before need not travel, but for its last entry, which is compared.
  */
-export async function stageJournal(
-  from: Destination,
-  source: Listing,
-  root: string,
-  held?: Held,
-): Promise<StagedJournal> {
+export async function stageJournal(from: Destination, source: Listing, root: string, held?: Held) {
   if (held && goesOn(source, held.listing)) {
     const { newest } = held.listing
     const near = inForce(held.listing).filter(

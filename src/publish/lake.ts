@@ -250,12 +250,7 @@ async function openMirror(root: string, deps: PullDeps): Promise<Ledger> {
  * Takes away what no version of the journal names any more, and what killed runs left on the way. What the views named
  * when the pull began stays until the next one: somebody may have opened them.
  */
-async function tidy(
-  ledger: Ledger,
-  to: Destination,
-  inPlace: (path: string) => boolean,
-  deps: PullDeps,
-): Promise<number> {
+async function tidy(ledger: Ledger, to: Destination, inPlace: (path: string) => boolean, deps: PullDeps) {
   const disk = deps.disk ?? realDisk
   await closePrivate(ledger.root)
   const gone = (await findOrphans(ledger)).filter((path) => !inPlace(path))

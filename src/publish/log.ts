@@ -156,9 +156,7 @@ function digits(version: number): string {
 }
 
 /** The version and the kind of a file of the log; undefined for any other name. */
-export function logEntry({
-  path,
-}: Pick<Published, 'path'>): { version: number; kind: 'commit' | 'checkpoint' } | undefined {
+export function logEntry({ path }: Pick<Published, 'path'>) {
   const match = /\/_delta_log\/(\d{20})\.(json|checkpoint\.parquet)$/.exec(path)
   return match ? { version: Number(match[1]), kind: match[2] === 'json' ? 'commit' : 'checkpoint' } : undefined
 }
@@ -277,12 +275,7 @@ export async function commitTable(
 }
 
 /** Writes a checkpoint of Delta's classic form (V1): everything that a state consists of, as actions. */
-async function checkpointTable(
-  { to, engine, local }: Logs,
-  table: string,
-  state: TableState,
-  now: number,
-): Promise<void> {
+async function checkpointTable({ to, engine, local }: Logs, table: string, state: TableState, now: number) {
   const actions = actionsOf(state, now)
   const [lines, file] = [local(`${table}.checkpoint.jsonl`), local(`${table}.checkpoint.parquet`)]
   await writePrivate(lines, linesOf(actions))

@@ -46,10 +46,7 @@ interface PublishSummary {
 }
 
 /** Brings the tables of a destination up to the newest version of the lake, each by one commit, `versions` last. */
-export async function publish(
-  input: PublishInput,
-  deps: JobDeps & { readonly signal: AbortSignal },
-): Promise<PublishSummary> {
+export async function publish(input: PublishInput, deps: JobDeps & { readonly signal: AbortSignal }) {
   const { root, to } = input
   if (isLocal(to) && liesIn(root, to.uri))
     throw usage(`destination ${to.uri}`, { expected: 'a folder outside the lake', got: `one in ${root}` })
@@ -136,12 +133,7 @@ async function readAll(logs: Logs, names: readonly string[], lake: string): Prom
 }
 
 /** One table's change and commit; undefined where it is as it should be. */
-async function publishTable(
-  writing: Writing,
-  { table, state, lost }: Omit<Target, 'columns'>,
-  at: At,
-  mended: number,
-): Promise<{ readonly state: TableState; readonly change: TableChange } | undefined> {
+async function publishTable(writing: Writing, { table, state, lost }: Omit<Target, 'columns'>, at: At, mended: number) {
   const columns = await columnsFor(writing.engine, table.rows({ version: 0, at: 0 }))
   const last = lastMark(state)
   const counts = last && last.version >= mended && isSchema(state, columns) && last.at <= at.at

@@ -181,13 +181,7 @@ export async function putParts(
 }
 
 /** The last step; told twice, it may find that the first time was heard. */
-async function complete(
-  asking: S3Asking,
-  path: string,
-  uploadId: string,
-  tags: readonly string[],
-  bytes: number,
-): Promise<void> {
+async function complete(asking: S3Asking, path: string, uploadId: string, tags: readonly string[], bytes: number) {
   const parts = tags.map((etag, n) => `<Part><PartNumber>${n + 1}</PartNumber><ETag>${escaped(etag)}</ETag></Part>`)
   const body = Buffer.from(`<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`)
   await asking.persist(writing, async () => {

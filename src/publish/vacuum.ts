@@ -37,13 +37,7 @@ export async function vacuumPublished(input: PublishedVacuumInput, deps: JobDeps
 }
 
 /** Every table is looked at before a file of any goes. */
-async function goingOf(
-  logs: Logs,
-  names: readonly string[],
-  lake: string,
-  now: number,
-  keep: number,
-): Promise<Published[]> {
+async function goingOf(logs: Logs, names: readonly string[], lake: string, now: number, keep: number) {
   const going: Published[] = []
   for (const table of names) {
     const state = await readTable(logs, table)
@@ -75,12 +69,7 @@ function dataGoing(
 }
 
 /** What of a log no kept version is read from: all before the newest checkpoint that is old enough. */
-async function logGoing(
-  to: Destination,
-  table: string,
-  log: readonly Published[],
-  since: number,
-): Promise<Published[]> {
+async function logGoing(to: Destination, table: string, log: readonly Published[], since: number) {
   const entries = log.flatMap((file) => {
     const entry = logEntry(file)
     return entry ? [{ file, ...entry }] : []

@@ -41,11 +41,7 @@ interface WrittenRows {
 }
 
 /** Writes rows as one Parquet file to the local disk. */
-export async function writeRows(
-  { engine, local }: Writing,
-  name: string,
-  { rows, columns, where, order }: Portion,
-): Promise<WrittenRows> {
+export async function writeRows({ engine, local }: Writing, name: string, { rows, columns, where, order }: Portion) {
   const file = local(name)
   const select = `SELECT ${selectList(columns)} FROM (${rows}) AS published`
   const condition = where.length === 0 ? '' : ` WHERE ${where.join(' AND ')}`

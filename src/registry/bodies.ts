@@ -105,11 +105,7 @@ export function readSnapshot(bytes: Uint8Array, resources: Resources): BodyRead<
   })
 }
 
-function arraysOf(
-  body: Fields,
-  resources: Resources,
-  elements: (array: readonly Value[]) => Iterable<Value>,
-): Map<string, Iterable<Value>> {
+function arraysOf(body: Fields, resources: Resources, elements: (array: readonly Value[]) => Iterable<Value>) {
   const place = placeOf(body, resources)
   const arrays = new Map<string, Iterable<Value>>()
   for (const { name, entity } of resources.values()) {
@@ -131,17 +127,11 @@ function placeOf(body: Fields, resources: Resources): Fields {
 }
 
 /** Reads and unites the arrays that all pages of the lists gave. */
-export function readArrays(
-  arrays: ReadonlyMap<string, readonly Value[]>,
-  resources: Resources,
-): BodyRead<Pick<Snapshot, 'records' | 'disagreeing'>> {
+export function readArrays(arrays: ReadonlyMap<string, readonly Value[]>, resources: Resources) {
   return guarded(() => unitedOf(arrays, resources))
 }
 
-function unitedOf(
-  arrays: ReadonlyMap<string, Iterable<Value>>,
-  resources: Resources,
-): Pick<Snapshot, 'records' | 'disagreeing'> {
+function unitedOf(arrays: ReadonlyMap<string, Iterable<Value>>, resources: Resources) {
   const all = new Map<string, Map<string, Incoming>>()
   for (const [name, array] of arrays) {
     const resource = resources.get(name)
@@ -165,11 +155,7 @@ function take(resource: Resource, found: Map<string, Incoming>, incoming: Incomi
 }
 
 /** Products and the deployments inside them: both places are united, the array of its own wins. */
-function products(
-  array: Iterable<Value> | undefined,
-  resources: Resources,
-  all: Map<string, Map<string, Incoming>>,
-): string[] {
+function products(array: Iterable<Value> | undefined, resources: Resources, all: Map<string, Map<string, Incoming>>) {
   const [product, deployment] = [resources.get('products'), resources.get('deployments')]
   if (!array || !product || !deployment) return []
   const own = all.get('deployments')
@@ -217,11 +203,7 @@ function unite(
 type Met = { readonly dressed: Incoming } | { readonly bare: Fields }
 
 /** Puts the deployments into the products that came without them. */
-function dressAll(
-  product: Resource,
-  whole: readonly Met[],
-  deployments: ReadonlyMap<string, Incoming> | undefined,
-): Map<string, Incoming> {
+function dressAll(product: Resource, whole: readonly Met[], deployments: ReadonlyMap<string, Incoming> | undefined) {
   const held = whole.some((met) => 'bare' in met) ? [...(deployments?.values() ?? [])] : []
   const ofProduct = Map.groupBy(held, ({ product }) => product ?? '')
   const read = new Map<string, Incoming>()

@@ -85,10 +85,7 @@ function disagreements({ disagreeing }: FinishedPoll): RecordFinding[] {
 }
 
 /** What was found, without what is on record already and would be said with every snapshot. */
-async function newFindings(
-  { ledger, withEngine }: PollContext,
-  found: readonly RecordFinding[],
-): Promise<readonly RecordFinding[]> {
+async function newFindings({ ledger, withEngine }: PollContext, found: readonly RecordFinding[]) {
   if (found.length === 0) return found
   const known = await withEngine(async (engine) => await readFindings(ledger, engine))
   return found.filter((finding) => finding.kind !== 'embedded_disagrees' || !known.has(findingLine(finding)))

@@ -255,12 +255,7 @@ export async function rawFiles(drafting: Drafting, fresh: boolean): Promise<Tags
 }
 
 /** Compresses bodies, one after the other on lines of their own, to be committed as one raw file. */
-async function stageRaw(
-  { spool, date }: Drafting,
-  kind: string,
-  name: string,
-  bodies: readonly RawBody[],
-): Promise<StagedFile> {
+async function stageRaw({ spool, date }: Drafting, kind: string, name: string, bodies: readonly RawBody[]) {
   const file = `${name}.json.zst`
   const compressor = createZstdCompress(zstd)
   const written = pipeline(compressor, writeStream(spool.file(file)))

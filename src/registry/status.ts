@@ -178,11 +178,7 @@ export function findingLine({ kind, resource, id, detail, held = null, offered =
 const countsFields = { resource: text, open: count, versions: count }
 
 /** Open records and versions of a table of records, given its steps for FROM. */
-export async function countRecords(
-  engine: Engine,
-  table: string,
-  steps: string,
-): Promise<{ readonly open: number; readonly versions: number }> {
+export async function countRecords(engine: Engine, table: string, steps: string) {
   const [counts] = await rowsAs(engine, countsFields, registryStatement('counts', { resource: quote(table), steps }))
   return counts ?? { open: 0, versions: 0 }
 }

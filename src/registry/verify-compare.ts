@@ -148,10 +148,7 @@ export async function compareCheck(comparing: Comparing, check: Check): Promise<
   return check.kind === 'record' ? await compareRecord(comparing, check) : await compareList(comparing, check)
 }
 
-async function compareRecord(
-  comparing: Comparing,
-  check: Extract<Check, { kind: 'record' }>,
-): Promise<Compared | Stopped> {
+async function compareRecord(comparing: Comparing, check: Extract<Check, { kind: 'record' }>) {
   const { asking, holding } = comparing
   const told = await askOwn(asking, check, { seen: holding.seen, check })
   if (told.kind === 'stopped') return told

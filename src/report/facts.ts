@@ -135,11 +135,7 @@ function creditsOf(ledger: Ledger, now: Instant): number {
 }
 
 /** A damaged file takes this judgement away, not the status that has to say so. */
-async function arrivalsFor(
-  ledger: Ledger,
-  input: StatusInput,
-  points: number,
-): Promise<readonly HeldArrivals[] | null> {
+async function arrivalsFor(ledger: Ledger, input: StatusInput, points: number) {
   if (!(input.arrivals ?? points <= fewPoints)) return null
   return await heldArrivals(ledger, input.catalogue, () => true).catch(() => null)
 }

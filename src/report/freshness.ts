@@ -179,10 +179,7 @@ export function lateOf(
 }
 
 /** For how long the registry was not polled, in seconds; 0 where it never was. */
-export function silenceOf(
-  { feed_at, last_snapshot }: Pick<RegistryFacts, 'feed_at' | 'last_snapshot'>,
-  now: Instant,
-): number {
+export function silenceOf({ feed_at, last_snapshot }: Pick<RegistryFacts, 'feed_at' | 'last_snapshot'>, now: Instant) {
   const last = feed_at ?? last_snapshot
   return last === null ? 0 : now - instantOf(last)
 }
@@ -255,11 +252,7 @@ const nameOf = (stale: Stale): string => ('registry' in stale ? 'registry' : `${
  * What of the alarms nobody was told yet; from now on it counts as told, until it is over. What stood `before` the job
  * began is no news of a lake of which nothing was ever told. One at a time.
  */
-export async function newAlarms(
-  root: string,
-  { violations, stale }: Alarms,
-  before: readonly UpstreamDifference[],
-): Promise<Pick<Alarms, 'violations' | 'stale'>> {
+export async function newAlarms(root: string, { violations, stale }: Alarms, before: readonly UpstreamDifference[]) {
   const told = await readTold(root)
   const known = new Set(told?.violations ?? before.map(({ id }) => id))
   const lasting = new Set(told?.stale)

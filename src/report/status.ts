@@ -43,10 +43,7 @@ async function damagedFiles(ledger: Ledger): Promise<number> {
   return damaged
 }
 
-function lateCount(
-  series: readonly SeriesStanding[],
-  { settings, patience }: StatusInput,
-): Parameters<typeof reasonsOf>[2]['late'] {
+function lateCount(series: readonly SeriesStanding[], { settings, patience }: StatusInput) {
   const { late, stopped } = lateOf(series, settings.check, patience ?? null)
   let [count, seconds] = [0, 0]
   for (const one of late) {

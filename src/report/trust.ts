@@ -103,11 +103,7 @@ export function restsOn({
   return { against, looked: looked.join(', ') }
 }
 
-function reasonAbout(
-  kind: Reason['kind'],
-  count: number,
-  since: string | null = null,
-): Pick<Reason, 'kind' | 'count' | 'since'> {
+function reasonAbout(kind: Reason['kind'], count: number, since: string | null = null) {
   return { kind, count, since }
 }
 

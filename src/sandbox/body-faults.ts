@@ -75,12 +75,7 @@ function* atChosen(
   }
 }
 
-function* atEnd(
-  points: Iterable<WirePoint>,
-  back: number,
-  n: number,
-  apply: (point: WirePoint) => WirePoint[],
-): Iterable<WirePoint> {
+function* atEnd(points: Iterable<WirePoint>, back: number, n: number, apply: (point: WirePoint) => WirePoint[]) {
   const held: WirePoint[] = []
   for (const point of points) {
     held.push(point)

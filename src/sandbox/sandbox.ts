@@ -40,12 +40,7 @@ function instead(fault: Fault, scene: Scene): Response | undefined {
 }
 
 /** An error in the words of the API that was asked. */
-function refusalAnswer(
-  scene: Pick<Scene, 'side' | 'requestId'>,
-  status: number,
-  code: string,
-  message: string,
-): Response {
+function refusalAnswer(scene: Pick<Scene, 'side' | 'requestId'>, status: number, code: string, message: string) {
   if (scene.side === 'metrics') return Response.json({ error: message, code }, { status })
   return Response.json({ error: { code, message }, request_id: scene.requestId }, { status })
 }
@@ -278,12 +273,7 @@ function stamped(answer: Response, options: SandboxOptions, now: number): Respon
   return answer
 }
 
-function withLimits(
-  answer: Response,
-  limit: ApiLimit,
-  verdict: Parameters<typeof limitHeaders>[1],
-  scene: Scene,
-): Response {
+function withLimits(answer: Response, limit: ApiLimit, verdict: Parameters<typeof limitHeaders>[1], scene: Scene) {
   for (const [name, value] of limitHeaders(limit, verdict, scene.now)) answer.headers.set(name, value)
   if (scene.side === 'registry') answer.headers.set('x-request-id', scene.requestId)
   return answer

@@ -127,11 +127,7 @@ export async function pointsEntry({ engine, root }: LostFolder, file: FoundFile)
 }
 
 /** Every series of the points files, and what they hold of it. */
-export async function seriesIn(
-  { engine, root }: LostFolder,
-  files: readonly FileEntry[],
-  catalogue: Catalogue,
-): Promise<{ readonly series: SeriesRow[]; readonly progress: Progress[] }> {
+export async function seriesIn({ engine, root }: LostFolder, files: readonly FileEntry[], catalogue: Catalogue) {
   const series: SeriesRow[] = []
   const progress: Progress[] = []
   const ids = new Map<string, string>()

@@ -125,11 +125,7 @@ async function partitionsIn({ engine, root }: LostFolder, files: readonly FoundF
   return [...named.values()]
 }
 
-async function overlapsOf(
-  { engine, root }: LostFolder,
-  all: readonly FoundFile[],
-  { metric, interval }: Named,
-): Promise<Overlap[]> {
+async function overlapsOf({ engine, root }: LostFolder, all: readonly FoundFile[], { metric, interval }: Named) {
   const own = all.filter((file) => file.metric === metric && file.interval === interval)
   const recent = all.filter((file) => file.metric === null)
   const rows = (files: readonly FoundFile[], where: string): string =>

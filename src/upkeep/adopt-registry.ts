@@ -31,11 +31,7 @@ type Manifest = Shaped<typeof manifestFields>
 class Refusal extends Error {}
 
 /** Rebuilds where the registry stood from the files of its tables. */
-export async function adoptRegistry(
-  folder: LostFolder,
-  files: readonly FoundFile[],
-  unfit: readonly LeftOut[],
-): Promise<AdoptedRegistry> {
+export async function adoptRegistry(folder: LostFolder, files: readonly FoundFile[], unfit: readonly LeftOut[]) {
   if (files.length === 0) return { listings: [], state: {}, others: unfit, refused: null }
   try {
     return await rebuild(folder, files, unfit)
@@ -50,11 +46,7 @@ export async function adoptRegistry(
 /** The files of the tables that only grow, by table. */
 type Steps = ReadonlyMap<string, readonly FoundFile[]>
 
-async function rebuild(
-  folder: LostFolder,
-  files: readonly FoundFile[],
-  unfit: readonly LeftOut[],
-): Promise<AdoptedRegistry> {
+async function rebuild(folder: LostFolder, files: readonly FoundFile[], unfit: readonly LeftOut[]) {
   const isDated = ({ path }: { readonly path: string }): boolean => parseRegistryFile(path)?.date !== null
   const torn = unfit.find((one) => parseRegistryFile(one.path) !== undefined && !isDated(one))
   if (torn) throw new Refusal(`${torn.path}: ${torn.why}`)

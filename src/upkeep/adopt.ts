@@ -242,11 +242,7 @@ async function moveAside(disk: Disk, root: string, { folder, moves }: Plan): Pro
 }
 
 /** What the newest sound checkpoint and the entries that can be read of a lost journal have on record of these series. */
-async function recordIn(
-  folder: string,
-  lake: string,
-  series: readonly SeriesRow[],
-): Promise<Pick<Entry, 'violations' | 'incidents' | 'accepted'>> {
+async function recordIn(folder: string, lake: string, series: readonly SeriesRow[]) {
   const { entries, checkpoints } = await listJournal(folder)
   using stack = new DisposableStack()
   let index = stack.use(await Ledger.inMemory(folder, 0))

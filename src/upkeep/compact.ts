@@ -195,12 +195,7 @@ async function mergeAll(rewriting: Rewriting, choice: Choice, outcome: Outcome):
 }
 
 /** One version in which the merged files stand for the old ones; those that left the view meanwhile are let go. */
-async function exchangeFiles(
-  rewriting: Rewriting,
-  job: string,
-  batch: readonly Ready[],
-  outcome: Outcome,
-): Promise<void> {
+async function exchangeFiles(rewriting: Rewriting, job: string, batch: readonly Ready[], outcome: Outcome) {
   if (batch.length === 0) return
   const { ledger, deps, run } = rewriting
   const made: Ready[] = []

@@ -200,11 +200,7 @@ function withReason(damage: Damage, beyond: ReadonlyMap<string, string> = new Ma
   return why === undefined ? damage : { ...damage, remedy: instead.beyond(why) }
 }
 
-async function adopted(
-  input: DoctorInput,
-  adopting: Parameters<typeof adoptLost>[1],
-  deps: DoctorDeps,
-): Promise<Diagnosis> {
+async function adopted(input: DoctorInput, adopting: Parameters<typeof adoptLost>[1], deps: DoctorDeps) {
   const mended = await adoptLost(input.data, adopting, deps)
   using ledger = await Ledger.open(input.data)
   await deps.views?.(ledger)

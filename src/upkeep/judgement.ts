@@ -104,10 +104,7 @@ async function newestHere(root: string): Promise<number> {
 }
 
 /** The index if it is one of this journal, however far it has come; else what is wrong with it. */
-async function judgeIndex(
-  root: string,
-  journal: JournalHealth,
-): Promise<{ ledger: Ledger | undefined; found: Damage | null }> {
+async function judgeIndex(root: string, journal: JournalHealth) {
   const wrong = (kind: Damage['kind'], found: string) => ({
     ledger: undefined,
     found: finding(kind, places.ledger, found),

@@ -30,11 +30,7 @@ export function holdsPoints(table: string): boolean {
 }
 
 /** Does work in a session of its own; the files that it was writing go where it fails. */
-export async function inSession<T>(
-  engine: Engine,
-  outs: readonly string[],
-  work: (session: Engine) => Promise<T>,
-): Promise<T> {
+export async function inSession<T>(engine: Engine, outs: readonly string[], work: (session: Engine) => Promise<T>) {
   using session = await engine.session()
   try {
     return await work(session)
@@ -87,12 +83,7 @@ export async function rewriteFiles(
  * Writes the rows of several files of one partition into one, sorted, and proves that it holds exactly them. The
  * file is written for good if `measure`; else as the largest of them was.
  */
-export async function mergeFiles(
-  rewriting: Rewriting,
-  n: number,
-  files: readonly HeldFile[],
-  measure: boolean,
-): Promise<StagedFile> {
+export async function mergeFiles(rewriting: Rewriting, n: number, files: readonly HeldFile[], measure: boolean) {
   const { table = '' } = files[0] ?? {}
   await refuseUnsound(rewriting.engine, rewriting.ledger.root, files)
   const merged = await rewriteFiles(rewriting, n, files, async ({ session, source, columns: all, out, metadata }) => {
@@ -128,12 +119,7 @@ interface ReadBack extends Omit<MergedFile, 'meta' | 'digest'> {
  * Reads a file back that takes the place of others. The smallest lag of points is also the smallest of the files that it
  * replaces: the joins rely on it for earlier dates too.
  */
-export async function readBack(
-  session: Engine,
-  out: string,
-  columns: Columns,
-  replaced: readonly FileEntry[],
-): Promise<ReadBack> {
+export async function readBack(session: Engine, out: string, columns: Columns, replaced: readonly FileEntry[]) {
   const [{ table, metric, interval }] = replaced as [FileEntry, ...FileEntry[]]
   const written = parquet([out])
   if (!holdsPoints(table) || metric === null || interval === null) {

@@ -142,12 +142,7 @@ function sameFiles(a: readonly HeldFile[], b: readonly HeldFile[]): boolean {
 const dates = new Set(['available_at', 'basis', 'available_rule_at'])
 
 /** Dates a partition by other rules and writes it into one file; null where the catalogue does not know it. */
-async function dateOne(
-  rewriting: Rewriting,
-  catalogue: Catalogue,
-  n: number,
-  files: readonly HeldFile[],
-): Promise<Dated | null> {
+async function dateOne(rewriting: Rewriting, catalogue: Catalogue, n: number, files: readonly HeldFile[]) {
   const { metric = null, interval = null } = files[0] ?? {}
   const endpoint = metric === null ? undefined : catalogue.endpoints.get(metric)
   if (!endpoint || metric === null || interval === null) return null

@@ -153,11 +153,7 @@ export async function tidy(ledger: Ledger, deps: CommitDeps): Promise<string[]> 
 }
 
 /** Puts the files back from which a damaged merged one was made, where they are still there and sound. */
-export async function restoreMerged(
-  ledger: Ledger,
-  damaged: readonly DamagedFile[],
-  deps: CommitDeps,
-): Promise<string[]> {
+export async function restoreMerged(ledger: Ledger, damaged: readonly DamagedFile[], deps: CommitDeps) {
   const done: string[] = []
   for (const { file } of damaged) {
     if (file.removed_version !== null) continue

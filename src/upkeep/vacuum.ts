@@ -136,11 +136,7 @@ function expiredFiles(ledger: Ledger, oldest: Micros): HeldFile[] {
 }
 
 /** Exports that no views name and that a later version overtook long ago. */
-async function supersededExports(
-  root: string,
-  isNamed: IsNamed,
-  isOld: (version: number) => boolean,
-): Promise<string[]> {
+async function supersededExports(root: string, isNamed: IsNamed, isOld: (version: number) => boolean) {
   const names = (await namesIn(inLake(root, exportsFolder))).filter(isExport)
   return names
     .map((name) => `${exportsFolder}/${name}`)
@@ -150,13 +146,7 @@ async function supersededExports(
 /** Held by a vacuum that takes files away; another one works beside it. */
 export const vacuumLock = 'vacuum'
 
-async function clean(
-  ledger: Ledger,
-  input: VacuumInput,
-  deps: VacuumDeps,
-  run: string,
-  inPlace: IsNamed,
-): Promise<VacuumSummary> {
+async function clean(ledger: Ledger, input: VacuumInput, deps: VacuumDeps, run: string, inPlace: IsNamed) {
   const going: Going[] = []
   const holder = { ...deps.holder, since: deps.nowMicros() }
   await using _lock = await tryLock(ledger.root, vacuumLock, holder)
@@ -315,10 +305,7 @@ interface Part extends ReturnType<typeof partOf> {
   readonly condition: string
 }
 
-async function fileOf(
-  { ledger, ticket, spool, engine }: Archiving,
-  { table, label, condition, ...facts }: Part,
-): Promise<StagedFile> {
+async function fileOf({ ledger, ticket, spool, engine }: Archiving, { table, label, condition, ...facts }: Part) {
   const name = versioned(ticket.version, label === '' ? 'all' : label)
   const { columns, lines } = archivedTables[table]
   const [text, temporary] = [spool.file(`${table}-${name}.jsonl`), `${table}-${name}.parquet`]

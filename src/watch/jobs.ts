@@ -70,11 +70,7 @@ export async function lakeNow(
 }
 
 /** How the points of the wanted series arrived so far; reads every point that is held of them. */
-export async function lagsNow(
-  root: string,
-  catalogue: Catalogue,
-  wanted: readonly Wanted[],
-): Promise<ReadonlyMap<string, Learnt>> {
+export async function lagsNow(root: string, catalogue: Catalogue, wanted: readonly Wanted[]) {
   if (!isBegun(root)) return new Map()
   using ledger = await Ledger.openToRead(root)
   const paths = new Set(wanted.map(({ endpoint }) => endpoint.path))
@@ -82,11 +78,7 @@ export async function lagsNow(
 }
 
 /** The lags that the lake has seen of the wanted paths, by `path interval`: what `audit availability` measures. */
-async function learntLags(
-  ledger: Ledger,
-  catalogue: Catalogue,
-  wanted: (path: string) => boolean,
-): Promise<Map<string, Learnt>> {
+async function learntLags(ledger: Ledger, catalogue: Catalogue, wanted: (path: string) => boolean) {
   const held = await heldArrivals(ledger, catalogue, wanted)
   return new Map(held.map((own) => [`${own.endpoint.path} ${own.interval}`, learntOf(own)]))
 }
@@ -209,11 +201,7 @@ function hintsOf(
   }
 }
 
-function withHints(
-  seen: ReadonlyMap<string, Learnt>,
-  unsure: readonly Wanted[],
-  hints: ReadonlyMap<string, LagHint>,
-): ReadonlyMap<string, Learnt> {
+function withHints(seen: ReadonlyMap<string, Learnt>, unsure: readonly Wanted[], hints: ReadonlyMap<string, LagHint>) {
   const merged = new Map(seen)
   for (const { endpoint, series } of unsure) {
     const told = hints.get(endpoint.path)

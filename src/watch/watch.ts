@@ -148,11 +148,7 @@ function stateOf(input: WatchInput, look: Look, memory: Memory, at: Instant): Wa
 
 const dayBegin = (at: Instant): Instant => Math.floor(at / day) * day
 
-function budgetOf(
-  creditsPerDay: number | null,
-  { spentToday }: Look,
-  at: Instant,
-): NonNullable<Parameters<typeof paced>[2]> | null {
+function budgetOf(creditsPerDay: number | null, { spentToday }: Look, at: Instant) {
   if (creditsPerDay === null) return null
   return { credits: Math.max(0, creditsPerDay - spentToday), until: dayBegin(at) + day }
 }

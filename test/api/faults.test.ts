@@ -90,9 +90,7 @@ describe.each(mounts)('faults over $name', (mount) => {
       expect([answer.status, answer.headers['content-type']]).toEqual([502, 'text/html'])
       expect(answer.text).toContain('<html')
     })
-    await under('empty-list', async ({ metrics }) => {
-      expect((await metrics(path, week)).json).toEqual([])
-    })
+    await under('empty-list', async ({ metrics }) => expect((await metrics(path, week)).json).toEqual([]))
     await under('no-content-204', async ({ metrics }) => {
       expect(await metrics(path, week)).toMatchObject({ status: 204, text: '' })
     })
@@ -191,9 +189,11 @@ describe.each(mounts)('faults over $name', (mount) => {
   test('registry: repeated events, empty pages, null cursor, other layouts', async () => {
     let early = ''
     const monthBefore = { now: () => noon - 30 * 86_400 }
-    await withSandbox(mount, monthBefore, async ({ registry }) => {
-      early = (await registry('/changes/head')).json.cursor
-    })
+    await withSandbox(
+      mount,
+      monthBefore,
+      async ({ registry }) => (early = (await registry('/changes/head')).json.cursor),
+    )
     await under([], async (client) => {
       const pages = await walk(client, early)
       expect(pages.flatMap(({ data }) => data).length).toBeGreaterThan(5)

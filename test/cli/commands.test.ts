@@ -12,9 +12,7 @@ import { pitlake as inProcess } from '../helpers/command.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 let folder = ''
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'pitlake-cli-'))
-})
+beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'pitlake-cli-'))))
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 interface Ended {

@@ -15,9 +15,7 @@ const supply = { assets: ['BTC'], paths: ['supply/current_pit'], intervals: ['24
 const token = 'a-token-of-the-listener'
 
 let home = ''
-beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'pitlake-hooks-'))
-})
+beforeEach(() => (home = mkdtempSync(join(tmpdir(), 'pitlake-hooks-'))))
 afterEach(() => rmSync(home, { recursive: true, force: true }))
 
 /** What a hook was told, a document a call. */

@@ -55,13 +55,7 @@ export function violationRow(n: number, t: number, changes: Partial<Violation> =
 }
 
 /** Writes a file into the spool and says what it will be. */
-export function stage(
-  root: string,
-  name: string,
-  content: string,
-  changes: Partial<StagedFile> = {},
-  run = 'r',
-): StagedFile {
+export function stage(root: string, name: string, content: string, changes: Partial<StagedFile> = {}, run = 'r') {
   const temporary = `spool/${run}/${name}`
   mkdirSync(dirname(inLake(root, temporary)), { recursive: true })
   writeFileSync(inLake(root, temporary), content)

@@ -57,11 +57,7 @@ export interface Provider {
 }
 
 /** Runs the test against a provider on a port and takes everything down again. */
-export async function withRegistryRig(
-  now: number,
-  test: (rig: RegistryRig) => Promise<void>,
-  provider: Provider = {},
-): Promise<void> {
+export async function withRegistryRig(now: number, test: (rig: RegistryRig) => Promise<void>, provider: Provider = {}) {
   const root = mkdtempSync(join(tmpdir(), 'pitlake-registry-'))
   const clock = { now }
   const limits: typeof defaultLimits = {

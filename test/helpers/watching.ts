@@ -46,10 +46,7 @@ export interface Simulated {
 }
 
 /** Runs a watch on the rig until the instant; every wait, also of the jobs, only moves the clock. */
-export async function simulate(
-  rig: Pick<Rig, 'clock' | 'root' | 'url'>,
-  how: Simulated,
-): Promise<{ code: number; events: WatchEvent[] }> {
+export async function simulate(rig: Pick<Rig, 'clock' | 'root' | 'url'>, how: Simulated) {
   const { clock, root, url } = rig
   const env = {
     PITLAKE_METRICS_URL: url,

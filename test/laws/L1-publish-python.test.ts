@@ -16,9 +16,7 @@ import { makeLake } from '../helpers/views.ts'
 const project = resolve(import.meta.dirname, '../..')
 
 let home = ''
-beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'pitlake-python-'))
-})
+beforeEach(() => (home = mkdtempSync(join(tmpdir(), 'pitlake-python-'))))
 afterEach(() => rmSync(home, { recursive: true, force: true }))
 
 const ask = (python: string, ...args: readonly string[]): unknown[] =>

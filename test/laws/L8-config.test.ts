@@ -10,9 +10,7 @@ import { resolveSettings } from '../../src/config/settings.ts'
 
 const secret = 'sk-3f9c1d77e0aa'
 let folder = ''
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'pitlake-keys-'))
-})
+beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'pitlake-keys-'))))
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 const resolve = (env: Readonly<Record<string, string>>) => resolveSettings({ flags: {}, env, cwd: folder })

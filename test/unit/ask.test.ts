@@ -8,11 +8,7 @@ import { usualRetries } from '../../src/net/retry.ts'
 const start = 1_700_000_000_000
 
 /** A virtual clock: time passes only while everybody sleeps. */
-function clock(): {
-  now: () => number
-  sleep: (ms: number, signal?: AbortSignal) => Promise<void>
-  run: (work: Promise<unknown>) => Promise<void>
-} {
+function clock() {
   let now = start
   let sleepers: { at: number; wake: () => void }[] = []
   const sleep = async (ms: number, signal?: AbortSignal): Promise<void> => {

@@ -21,9 +21,7 @@ const rules: readonly Rule[] = [
 const folder = mkdtempSync(join(tmpdir(), 'pitlake-audit-'))
 let engine: Engine
 
-beforeAll(async () => {
-  engine = await Engine.open()
-})
+beforeAll(async () => (engine = await Engine.open()))
 
 afterAll(() => {
   engine.close()

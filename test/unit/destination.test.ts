@@ -10,9 +10,7 @@ import { powerDisk } from '../helpers/power.ts'
 let home = ''
 const opened = (mark: string, disk = realDisk): Destination => destinationOf(join(home, 'out'), { disk, mark })
 
-beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'pitlake-destination-'))
-})
+beforeEach(() => (home = mkdtempSync(join(tmpdir(), 'pitlake-destination-'))))
 afterEach(() => rmSync(home, { recursive: true, force: true }))
 
 test('of several who create one file one wins, and its bytes stay', async () => {

@@ -47,9 +47,7 @@ test.each([
   ['check:\n  max_late: { "indicator/*": 2h }', /pitlake.yaml:2: check.max_late.indicator\/\*: .*matches an endpoint/],
   ['check: { max_gaps: -1 }', /pitlake.yaml:1: check.max_gaps: /],
   ['hooks: { token: a-secret-of-mine }', /pitlake.yaml:1: hooks.token: expected no key in the config file, got one/],
-])('a wrong limit is one line: %s', (text, words) => {
-  expect(() => settingsOf(`${text}\n`)).toThrow(words)
-})
+])('a wrong limit is one line: %s', (text, words) => expect(() => settingsOf(`${text}\n`)).toThrow(words))
 
 test('the token is a key: of eight characters at least, and among what may not be written', () => {
   expect(settingsOf('', { PITLAKE_TOKEN: 'open-sesame' })).toMatchObject({

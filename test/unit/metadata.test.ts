@@ -76,9 +76,7 @@ test.each([
   '{"parameters":null}',
   '<html>',
   '{"parameters":{',
-])('no metadata: %s', (text) => {
-  expect(readMetadata(text, keys)).toBeNull()
-})
+])('no metadata: %s', (text) => expect(readMetadata(text, keys)).toBeNull())
 
 test('the address holds the path with its slashes, and every other sign encoded', () => {
   expect(metadataUrl('https://x.test/base/', keys.template, 'a b/c&d$_pit')).toBe(

@@ -6,9 +6,7 @@ import { groupRules } from '../helpers/proof-rules-groups.ts'
 import { onGrid, proofRules } from '../helpers/proof-rules.ts'
 
 let lake: Engine
-beforeAll(async () => {
-  lake = await bareLake()
-})
+beforeAll(async () => (lake = await bareLake()))
 afterAll(() => lake.close())
 
 /** The mark stands before the expression that is in the way; without one no place is told. */

@@ -6,9 +6,7 @@ import { groupRules } from '../helpers/proof-rules-groups.ts'
 import { grid, onGrid, proofRules } from '../helpers/proof-rules.ts'
 
 let lake: Engine
-beforeAll(async () => {
-  lake = await bareLake()
-})
+beforeAll(async () => (lake = await bareLake()))
 afterAll(() => lake.close())
 
 async function argued(sql: string, labels: readonly string[] = []): Promise<Argument> {

@@ -5,9 +5,7 @@ import type { Destination } from '../../src/publish/destination.ts'
 import { Engine } from '../../src/store/engine.ts'
 
 let engine: Engine
-beforeAll(async () => {
-  engine = await Engine.open(':memory:', { threads: 1 })
-})
+beforeAll(async () => (engine = await Engine.open(':memory:', { threads: 1 })))
 afterAll(() => engine.close())
 
 const day = 86_400_000

@@ -174,9 +174,7 @@ describe('poison', () => {
     ['poison-text-v:point=-1', '[{"t":86400,"v":1,"computed_at":90000},{"t":172800,"v":"12.5"}]'],
     ['poison-nan', '[{"t":86400,"v":NaN,"computed_at":90000},{"t":172800,"v":2}]'],
     ['poison-overflow', '[{"t":86400,"v":1e400,"computed_at":90000},{"t":172800,"v":2}]'],
-  ])('%s', async (text, wanted) => {
-    expect(await poisoned(text)).toBe(wanted)
-  })
+  ])('%s', async (text, wanted) => expect(await poisoned(text)).toBe(wanted))
 
   test('every poison changes the body', async () => {
     const kinds = Object.keys(faultTable).filter((kind) => kind.startsWith('poison-')) as Fault['kind'][]

@@ -11,9 +11,7 @@ const day = 86_400
 /** A Monday. */
 const monday = Date.UTC(2024, 1, 26) / 1000
 let engine: Engine
-beforeAll(async () => {
-  engine = await Engine.open(':memory:', { threads: 1 })
-})
+beforeAll(async () => (engine = await Engine.open(':memory:', { threads: 1 })))
 afterAll(() => {
   engine.close()
   rmSync(folder, { recursive: true, force: true })

@@ -160,11 +160,7 @@ export function newProduct(draft: RegistryDraft, wish: ProductWish = {}): string
 }
 
 /** A new deployment of the product, on the chain and at the address when they are given; its id. */
-export function newDeployment(
-  draft: RegistryDraft,
-  product: string,
-  fixed: { chain?: string; address?: string } = {},
-): string {
+export function newDeployment(draft: RegistryDraft, product: string, fixed: { chain?: string; address?: string } = {}) {
   const { source } = draft
   const chain = chainOf(fixed.chain) ?? chainByUse(source)
   const id = freshId(draft, 'deployment', `${product}-${chain.name}`)

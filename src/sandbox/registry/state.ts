@@ -211,10 +211,7 @@ function linkProducts(draft: RegistryDraft, asset: WorldAsset): void {
   if (way === 2) newProduct(draft, { asset: row, symbol, notIssuer: issuer })
 }
 
-function contract(
-  draft: RegistryDraft,
-  { chain_id = 'eip155:1', address = '' }: WorldAsset,
-): { chain: string; address: string } {
+function contract(draft: RegistryDraft, { chain_id = 'eip155:1', address = '' }: WorldAsset) {
   const upper = (digit: string): string => (draft.source.yes(0.5) ? digit : digit.toUpperCase())
   const mixed = address.startsWith('0x') && draft.source.yes(0.5)
   return {
