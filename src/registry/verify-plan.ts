@@ -48,12 +48,6 @@ export interface Holding {
   readonly pageLimit: number
 }
 
-/** What was chosen, of how much. */
-interface ChosenChecks {
-  readonly checks: readonly Check[]
-  readonly held: number
-}
-
 /** A list whose filter picks out a single record says what its own address says: so many of a filter are enough. */
 const fewLists = 3
 /** A sample has no room for longer lists. */
@@ -91,7 +85,7 @@ export function isShown(
 export function chooseChecks(
   holding: Holding,
   { budget, begun }: { readonly budget: number | null; readonly begun: Micros },
-): ChosenChecks {
+) {
   const queues: Check[][] = []
   let held = 0
   for (const resource of holding.resources)

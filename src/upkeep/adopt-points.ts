@@ -4,12 +4,6 @@ import { computedSql } from '../points/files.ts'
 import type { Interval } from '../time.ts'
 import { type FoundFile, type LeftOut, type LostFolder, writtenBy } from './adopt-files.ts'
 
-/** The files of which each row stands once, and the others with the reason. */
-interface Sorted {
-  readonly kept: readonly FoundFile[]
-  readonly others: readonly LeftOut[]
-}
-
 /** Rows that the same files hold in the same way. */
 interface Overlap {
   readonly files: readonly string[]
@@ -22,14 +16,14 @@ interface Overlap {
 const superseded = 'its rows stand in other files'
 
 /** Chooses the points files in which each (series, t) stands once, with the newest dates. */
-export async function sortPoints(folder: LostFolder, files: readonly FoundFile[]): Promise<Sorted> {
+export async function sortPoints(folder: LostFolder, files: readonly FoundFile[]) {
   const overlaps: Overlap[] = []
   for (const one of await partitionsIn(folder, files)) overlaps.push(...(await overlapsOf(folder, files, one)))
   return sortFiles(files, overlaps)
 }
 
 /** Chooses the files of another table in which each row stands once. */
-export async function sortRows({ engine, root }: LostFolder, files: readonly FoundFile[]): Promise<Sorted> {
+export async function sortRows({ engine, root }: LostFolder, files: readonly FoundFile[]) {
   if (files.length === 0) return { kept: [], others: [] }
   const names = [...new Set(files.flatMap(({ columns }) => columns.map(({ name }) => `"${name}"`)))]
   const overlaps = await engine.rows<{ files: readonly string[] }>(
@@ -44,7 +38,7 @@ export async function sortRows({ engine, root }: LostFolder, files: readonly Fou
 }
 
 /** Judges contradictions and dates first, then what is left by the rule that a row stands once. */
-function sortFiles(files: readonly FoundFile[], overlaps: readonly Overlap[]): Sorted {
+function sortFiles(files: readonly FoundFile[], overlaps: readonly Overlap[]) {
   const sorted = files.toSorted(byPreference)
   const byPath = new Map(sorted.map((file) => [file.path, file]))
   const why = new Map<string, string>()
@@ -160,12 +154,6 @@ function inside(root: string, paths: readonly string[]): string[] {
 /** Rows that the same files hold: how many of these files may stay is one. Files are numbers, the preferred ones low. */
 type Shared = readonly number[]
 
-/** Which files stay, and which cannot be told apart from others that hold some of the same rows. */
-interface Chosen {
-  readonly kept: ReadonlySet<number>
-  readonly refused: ReadonlySet<number>
-}
-
 /** So many steps are tried for files that overlap with one another. */
 const patience = 100_000
 
@@ -173,7 +161,7 @@ const patience = 100_000
  * Chooses among `count` files the ones of which each row stands in exactly one; of several such sets the one with the
  * preferred files. Files that overlap so that no set of whole ones does are refused, with all that overlap with them.
  */
-export function chooseFiles(count: number, shared: readonly Shared[]): Chosen {
+export function chooseFiles(count: number, shared: readonly Shared[]) {
   const kept = new Set<number>()
   const refused = new Set<number>()
   for (const group of groups(count, shared)) {

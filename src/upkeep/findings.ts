@@ -147,15 +147,8 @@ export interface DamagedFile {
   readonly damage: Damage
 }
 
-/** What was read on the way. */
-interface FilesHealth {
-  readonly damaged: readonly DamagedFile[]
-  readonly files: number
-  readonly bytes: number
-}
-
 /** Looks at every file that the journal names; `thorough` reads all bytes and proves their checksums. */
-export async function checkFiles(ledger: Ledger, thorough: boolean): Promise<FilesHealth> {
+export async function checkFiles(ledger: Ledger, thorough: boolean) {
   const byPath = new Map<string, HeldFile>()
   for (const file of filesOnDisk(ledger)) {
     const known = byPath.get(file.path)
@@ -347,18 +340,11 @@ async function checkExports(root: string, manifest: Manifest, thorough: boolean)
   return found
 }
 
-/** Notes of stamps that are not there, and those that are damaged or lack what was kept for them. */
-interface StampsHealth {
-  readonly lost: readonly string[]
-  readonly torn: readonly string[]
-  readonly findings: readonly Damage[]
-}
-
 /**
  * Looks at the notes of stamped results and at what was copied for them; `thorough` reads all bytes. The data files that
  * they name are the journal's, and looked at with it.
  */
-export async function stampsHealth(ledger: Ledger, thorough: boolean): Promise<StampsHealth> {
+export async function stampsHealth(ledger: Ledger, thorough: boolean) {
   const { root } = ledger
   const lost = await lostStamps(ledger, root)
   const findings = lost.map((id) => finding('stamp_lost', stampFile(id), 'it is not there, and the ledger knows it'))

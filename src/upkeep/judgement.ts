@@ -29,13 +29,6 @@ type JournalHealth = Awaited<ReturnType<typeof checkJournal>>
  */
 type Way = 'whole' | 'newer' | 'unfit' | 'rebuild' | 'copy' | 'fold' | 'back' | 'adopt'
 
-/** Who is right, and what is wrong with the others. */
-interface Judgement {
-  readonly way: Way
-  readonly journal: JournalHealth
-  readonly findings: readonly Damage[]
-}
-
 /** What each way takes, for people; those that leave each finding its own remedy take none. */
 function remedyOf(way: Way, { reach, newest }: JournalHealth): string | undefined {
   const { rebuild, copyAt, fold, backTo, adopt } = instead
@@ -44,7 +37,7 @@ function remedyOf(way: Way, { reach, newest }: JournalHealth): string | undefine
 }
 
 /** Holds journal, index and the names of the data files against each other. */
-export async function judgeLake(root: string): Promise<Judgement> {
+export async function judgeLake(root: string) {
   const journal = await checkJournal(root)
   if (journal.newer) return { way: 'newer', journal, findings: journal.findings }
   const unfit = await unfitEntry(root)

@@ -216,12 +216,6 @@ async function moveStray(disk: Disk, root: string, name: string, mark: number): 
   return `${places.journal}/${name} was moved to ${target}`
 }
 
-/** What was rebuilt, told one by one, and why the others were not, by path. */
-interface RebuiltRegistry {
-  readonly done: readonly string[]
-  readonly beyond: ReadonlyMap<string, string>
-}
-
 /**
  * Makes lost files of the registry again from the bodies of the polls that made them: each poll is folded once more upon
  * what the lake held before it, and a file is taken only if its bytes are those that the journal names. What stands in
@@ -232,7 +226,7 @@ export async function rebuildRegistry(
   damaged: readonly DamagedFile[],
   resources: Resources | undefined,
   deps: CommitDeps,
-): Promise<RebuiltRegistry> {
+) {
   const lost = damaged.map(({ file }) => file).filter((file) => file.removed_version === null && isMade(file))
   const beyond = new Map<string, string>()
   const done: string[] = []

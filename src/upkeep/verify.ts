@@ -200,18 +200,11 @@ export function verifyVerdict(summary: VerifySummary): LakeError | null {
   ])
 }
 
-/** What the files hold, held against what the ledger says of them. */
-interface Contents {
-  readonly findings: readonly Damage[]
-  readonly series: number
-  readonly points: number
-}
-
 /**
  * Reads the footers of all live files and counts the points of every series in them: each must be what the ledger says,
  * and each covered window must hold a point for every interval of the calendar. `damaged` files are left out.
  */
-export async function checkContents(ledger: Ledger, damaged: ReadonlySet<string>): Promise<Contents> {
+export async function checkContents(ledger: Ledger, damaged: ReadonlySet<string>) {
   const { files, series, coverage } = factsOf(ledger)
   const readable = files.filter(({ path }) => path.endsWith('.parquet') && !damaged.has(path))
   const points = files.filter(({ table }) => table === 'points')
