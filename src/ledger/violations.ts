@@ -155,7 +155,7 @@ interface Elsewhere {
 }
 
 /** What came of accepting. */
-interface Acceptance {
+type Acceptance = {
   readonly version: number
   readonly made: boolean
   readonly accepted: readonly string[]

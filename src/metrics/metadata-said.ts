@@ -8,7 +8,7 @@ import type { RefusalAnswer } from '../ledger/refusals.ts'
 import { formatDate, type Instant, parseInstant } from '../time.ts'
 
 /** What a provider says of a path: the values that each parameter takes, by query key, and where history begins. */
-interface Described {
+type Described = {
   readonly parameters: Readonly<Record<string, readonly string[]>>
   readonly min: Instant | null
 }

@@ -153,7 +153,7 @@ export class RunTally {
 }
 
 /** A series whose first point lies behind where it was asked from. */
-interface BeginsLater extends Pick<SeriesName, 'metric' | 'asset' | 'interval'> {
+type BeginsLater = Pick<SeriesName, 'metric' | 'asset' | 'interval'> & {
   /** Dates. */
   readonly begins: string
   readonly asked_from: string

@@ -110,7 +110,7 @@ interface BackupInput {
 }
 
 /** What a backup did. */
-interface BackedUp extends Copied {
+type BackedUp = Copied & {
   readonly destination: string
   /** Files there that its newest version needs no longer, and leftovers of killed copies: these are gone. */
   readonly removed: number
@@ -162,7 +162,7 @@ interface PullDeps extends CommitDeps, CopyDeps {
 }
 
 /** What a pull did. */
-interface Pulled extends Copied {
+type Pulled = Copied & {
   readonly source: string
   /** What the source's vacuum had taken away, and leftovers of killed runs: these are gone here, too. */
   readonly removed: number

@@ -33,7 +33,7 @@ interface PublishInput {
 }
 
 /** What a publish did; tables that were as they should be are not named. */
-interface PublishSummary {
+type PublishSummary = {
   readonly destination: string
   readonly lake: string
   /** The lake version that the tables tell of now. */

@@ -215,7 +215,7 @@ export interface RecordFinding {
 }
 
 /** A key that was never seen before, a value that no document lists, or a member of another type than before. */
-interface SchemaChange {
+type SchemaChange = {
   readonly resource: string
   readonly path: string
   readonly initial: boolean

@@ -42,7 +42,7 @@ export interface FoundFile extends Place {
 }
 
 /** A file as the journal is to list it. */
-interface TakenUp {
+type TakenUp = {
   readonly file: FoundFile
   readonly label: string
   readonly meta: { readonly [key: string]: Json }

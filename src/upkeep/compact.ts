@@ -17,7 +17,7 @@ import { providerOf } from '../ledger/provider.ts'
 import { growingTables } from '../registry/columns.ts'
 
 /** A partition whose files were left as they are, and why. */
-interface Abandoned extends Pick<HeldFile, 'table' | 'metric' | 'interval'> {
+type Abandoned = Pick<HeldFile, 'table' | 'metric' | 'interval'> & {
   readonly reason: string
 }
 

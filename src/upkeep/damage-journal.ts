@@ -10,7 +10,7 @@ import { type Damage, finding } from './findings.ts'
 import { textOf } from '../store/files.ts'
 
 /** The journal as it can be read. */
-interface JournalHealth {
+type JournalHealth = {
   readonly findings: readonly Damage[]
   /** The lake whose journal it is: the one that most of its files name; null where none can be read. */
   readonly lake: string | null

@@ -18,7 +18,7 @@ import { orderOf, rewriteFiles, rowsOf, writeChanged } from './merge.ts'
 import { digestShift } from '../points/month-sums.ts'
 
 /** A partition that got other dates. */
-interface RedatedPart {
+type RedatedPart = {
   readonly metric: string
   readonly interval: Interval
   readonly points: number
@@ -26,7 +26,7 @@ interface RedatedPart {
 }
 
 /** What came of applying changed availability rules. */
-interface RedateSummary {
+type RedateSummary = {
   readonly version: number
   readonly made: boolean
   readonly partitions: readonly RedatedPart[]

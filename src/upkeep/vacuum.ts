@@ -44,13 +44,13 @@ interface VacuumDeps extends JobDeps {
 }
 
 /** Some files and their bytes. */
-interface Freed {
+type Freed = {
   readonly files: number
   readonly bytes: number
 }
 
 /** What was freed, or would be. */
-interface VacuumSummary {
+type VacuumSummary = {
   readonly version: number
   readonly dry_run: boolean
   readonly data: Freed
