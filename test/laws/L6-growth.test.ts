@@ -124,14 +124,8 @@ async function weekly(world: World): Promise<void> {
   await world.ledger.catchUp()
 }
 
-interface Told {
-  readonly requests: number
-  readonly credits: number
-  readonly rows: readonly string[]
-}
-
 /** What the ledger's views answer, whatever their rows stand in. */
-async function told(root: string): Promise<Told> {
+async function told(root: string) {
   using session = await openQuery(root)
   const rows: string[] = []
   for (const view of ['requests', 'coverage', 'runs', 'versions']) {

@@ -1,7 +1,6 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { vacuumPublished } from '../../src/publish/vacuum.ts'
 import { destinationOf } from '../../src/publish/s3.ts'
 import { realDisk } from '../../src/store/disk.ts'
@@ -10,16 +9,16 @@ import { deltaFiles, deltaVersion, publishTo } from '../helpers/delta.ts'
 import { day, metrics, rewriteDeps, topUps } from '../helpers/merging.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { writing } from '../helpers/ledgers.ts'
+import { freshFolder } from '../helpers/scratch.ts'
 
 let home = ''
 let root = ''
 let out = ''
+freshFolder('vacuum', (path) => (home = path))
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'pitlake-vacuum-'))
   root = join(home, 'lake')
   out = join(home, 'out')
 })
-afterEach(() => rmSync(home, { recursive: true, force: true }))
 
 const deps = rewriteDeps()
 

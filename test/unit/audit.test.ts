@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { backfillAfter, type Rule } from '../../src/catalog/availability.ts'
@@ -12,20 +11,20 @@ import { applySettings, resolveSettings } from '../../src/config/settings.ts'
 import { end, type Interval, step } from '../../src/time.ts'
 import { withRig } from '../helpers/fetching.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
+import { scratch } from '../helpers/scratch.ts'
 
 type AuditedRule = ReturnType<typeof judgeRule>
 
 const rules: readonly Rule[] = [
   { kind: 'lag', seconds: 600, basis: 'assumed', quote: null, reason: 'test', until: null, trust: 'provider' },
 ]
-const folder = mkdtempSync(join(tmpdir(), 'pitlake-audit-'))
+const folder = scratch('audit')
 let engine: Engine
 
 beforeAll(async () => (engine = await Engine.open()))
 
 afterAll(() => {
   engine.close()
-  rmSync(folder, { recursive: true, force: true })
 })
 
 interface Point {

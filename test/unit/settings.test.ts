@@ -1,16 +1,15 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { availableAt } from '../../src/catalog/availability.ts'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { configJsonSchema, parseConfig } from '../../src/config/config.ts'
 import { LakeError } from '../../src/errors.ts'
 import { applySettings, givenKeys, isLoopback, resolveSettings, type Settings } from '../../src/config/settings.ts'
+import { freshFolder } from '../helpers/scratch.ts'
 
 let folder = ''
-beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'pitlake-settings-'))))
-afterEach(() => rmSync(folder, { recursive: true, force: true }))
+freshFolder('settings', (path) => (folder = path))
 
 type Env = Readonly<Record<string, string>>
 
