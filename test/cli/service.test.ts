@@ -111,8 +111,8 @@ describe('cron', () => {
   })
 })
 
-test('a watch goes on in its log after a rotation, without a hole; with > instead of >> there would be one', async () => {
-  await withPlace(async (rig, folder) => {
+test('a watch goes on in its log after a rotation, without a hole; with > instead of >> there would be one', () =>
+  withPlace(async (rig, folder) => {
     const env = {
       PATH: `${folder}/node_modules/.bin:/usr/bin:/bin`,
       PITLAKE_METRICS_KEY_FILE: join(folder, 'metrics.key'),
@@ -147,8 +147,7 @@ test('a watch goes on in its log after a rotation, without a hole; with > instea
       expect(after).toMatch(/ended {5}all that was brought is committed\n$/)
       expect(after.includes('\0')).toBe(holed)
     }
-  })
-})
+  }))
 
 describe('systemd', () => {
   const units = readdirSync(join(deploy, 'systemd'))

@@ -1,3 +1,4 @@
+import { test as base } from 'vitest'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -84,3 +85,9 @@ export function dump(ledger: Ledger): Record<string, unknown[]> {
     ledger.tables().map((table) => [table, [...ledger.rowsOf(table)].map((row) => ({ ...row }))]),
   )
 }
+
+/** A test that may have a lake's folder of its own as `root`. */
+export const test = base.extend<{ root: string }>({
+  // oxlint-disable-next-line no-empty-pattern -- what a fixture needs of others is read from here
+  root: async ({}, use) => await inFolder(use),
+})
