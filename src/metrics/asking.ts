@@ -75,14 +75,10 @@ async function send(asking: Asking, sending: Sending, attempts?: number): Promis
   return { ...told, ...sending }
 }
 
-function nextId({ id, state }: Asking): string {
-  return `${id}-${String(++state.asked).padStart(6, '0')}`
-}
+const nextId = ({ id, state }: Asking): string => `${id}-${String(++state.asked).padStart(6, '0')}`
 
 /** Whether nothing at all is an answer to be compared with what is held. */
-function comparesNothing({ purpose }: Asking): boolean {
-  return purpose.name === 'verify'
-}
+const comparesNothing = ({ purpose }: Asking): boolean => purpose.name === 'verify'
 
 /** What the ledger says of a series now: a failure takes nothing of it away, and a refusal is judged by it. */
 function knownOf({ ledger }: Asking, { series: { id } }: Ask): Parameters<typeof settleRefusal>[2] {
@@ -348,9 +344,7 @@ function answered(reply: Reply, coverage: Answered['coverage'], body: Answered['
 }
 
 /** An answer whose parts are asked for instead. */
-function cut(reply: Reply): Answered {
-  return { ...answered(reply, []), cut: true }
-}
+const cut = (reply: Reply): Answered => ({ ...answered(reply, []), cut: true })
 
 function failed(asking: Asking, reply: Reply): Answered {
   const covered = knownOf(asking, reply.ask).coverage.filter(isAnswer)

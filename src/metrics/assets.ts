@@ -223,9 +223,7 @@ function assetOf(row: unknown): ListedAsset | null {
   return id === null || !isId(id) ? null : { id, symbol, addresses: addressesOf(row), record: row }
 }
 
-function isId(text: string): boolean {
-  return text !== '' && text !== '*' && text.isWellFormed()
-}
+const isId = (text: string): boolean => text !== '' && text !== '*' && text.isWellFormed()
 
 function addressesOf(row: Readonly<Record<string, unknown>>): ListedAsset['addresses'] {
   const own = contractOf(row, null)

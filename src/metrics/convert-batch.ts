@@ -174,9 +174,7 @@ function recentOf(held: readonly HeldFile[], parts: readonly ConvertPart[]): Hel
 
 const recentName = 'recent.parquet'
 
-function ownName(p: number): string {
-  return `${p}.parquet`
-}
+const ownName = (p: number): string => `${p}.parquet`
 
 /** The partitions that the answers are about. */
 function partsOf(

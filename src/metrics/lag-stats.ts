@@ -26,9 +26,7 @@ const [usualName, lateName] = [percentile('50|0?\\.50?|median'), percentile('95|
 const seconds = z.number().min(0).max(longest)
 
 /** Reads percentiles of a lag, wherever in the body they stand under a name such as `p50` and `p95`; null for what has none. */
-export function readLagStats(text: string): LagHint | null {
-  return hintIn(jsonOf(text), depth)
-}
+export const readLagStats = (text: string): LagHint | null => hintIn(jsonOf(text), depth)
 
 function hintIn(value: unknown, deep: number): LagHint | null {
   if (typeof value !== 'object' || value === null || deep === 0) return null

@@ -34,9 +34,7 @@ const fewPaths = 3
 const largest = 10_000_000
 
 /** The name of an endpoint's path as the provider knows it. */
-export function wirePathOf({ paths }: Settings['metrics'], { path, ask }: Endpoint): string {
-  return paths[path] ?? ask
-}
+export const wirePathOf = ({ paths }: Settings['metrics'], { path, ask }: Endpoint): string => paths[path] ?? ask
 
 const dated = shape({ parameters: mapOf(listOf(text)), min: orNull(real), at: real })
 
@@ -148,9 +146,7 @@ async function askOne({ ask, base, run, wire, file }: MetadataAsking, path: stri
 }
 
 /** Whether the provider has said anything of the path. */
-function isAnswer({ outcome }: MetadataAnswer): boolean {
-  return 'at' in outcome && outcome.kind !== 'limited'
-}
+const isAnswer = ({ outcome }: MetadataAnswer): boolean => 'at' in outcome && outcome.kind !== 'limited'
 
 /** What was read over what was known: what says the same keeps the instant at which it was first read, what is no more goes. */
 export function mergeMetadata(held: Metadata, answers: readonly MetadataAnswer[], at: number): Metadata {

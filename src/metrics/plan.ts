@@ -227,9 +227,7 @@ function missingWindows(line: Line, range: Window, marks: Marks): Window[] {
   return minus([range], minus([range], gaps))
 }
 
-function isHole(answer: WindowAnswer): boolean {
-  return answer.state === 'covered' && answer.reason !== null
-}
+const isHole = (answer: WindowAnswer): boolean => answer.state === 'covered' && answer.reason !== null
 
 /** Whether points of a series that has some were refused here. */
 function isAlarm({ state, reason }: WindowAnswer, points: number): boolean {

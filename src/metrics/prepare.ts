@@ -88,9 +88,7 @@ async function askedNow(input: PlanInput, ledger: Ledger | null, asking: BesideD
 }
 
 /** A mirror, and a lake on a medium that is only read, stay as they are. */
-async function mayKeep(root: string): Promise<boolean> {
-  return isWritable(root) && (await mirrorOf(root)) === null
-}
+const mayKeep = async (root: string): Promise<boolean> => isWritable(root) && (await mirrorOf(root)) === null
 
 /** The plan against what this ledger holds; null: nothing yet. */
 export async function planOn(
@@ -132,9 +130,7 @@ export async function heldSelections({ data }: Settings, catalogue: Catalogue): 
 }
 
 /** Whether the catalogue still has what a path or glob names. */
-function isTaken({ endpoints }: Catalogue, path: string): boolean {
-  return [...endpoints.keys()].some(globTest(path))
-}
+const isTaken = ({ endpoints }: Catalogue, path: string): boolean => [...endpoints.keys()].some(globTest(path))
 
 /** Selections of every series that the ledger names, each from where it begins there. */
 function heldSelectionsOf(ledger: Ledger, catalogue: Catalogue): Selection[] {

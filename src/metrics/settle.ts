@@ -17,9 +17,8 @@ export interface AskedAt {
 }
 
 /** The instant up to which an answer speaks: a copy out of a cache knows nothing that came after its `Date`. */
-export function knownAt(local: Instant, date: Instant | null): Instant {
-  return date === null ? local : Math.min(local, date)
-}
+export const knownAt = (local: Instant, date: Instant | null): Instant =>
+  date === null ? local : Math.min(local, date)
 
 /** What an answer settles of its range: nothing that was not due when it was made. */
 function dueOf(ask: Ask, { at, weekStart }: AskedAt): Window {

@@ -223,13 +223,9 @@ async function pause(run: Run, request: AskRequest, waitMs: number, why: 'slot' 
   await (deps.during ?? unwatched)('waiting', () => deps.sleep(waitMs, signal))
 }
 
-function bucketOf(request: AskRequest): string {
-  return request.bucket ?? 'data'
-}
+const bucketOf = (request: AskRequest): string => request.bucket ?? 'data'
 
-function stateOf(run: Run, bucket: string): Governor {
-  return run.governors.get(bucket) ?? newGovernor(run.deps.governor)
-}
+const stateOf = (run: Run, bucket: string): Governor => run.governors.get(bucket) ?? newGovernor(run.deps.governor)
 
 function record(run: Run, request: AskRequest, event: GovernorEvent): void {
   const bucket = bucketOf(request)

@@ -72,9 +72,7 @@ function rateHeader(headers: Headers, what: string): string | null {
   return null
 }
 
-function number(headers: Headers, what: string): number | null {
-  return leading(rateHeader(headers, what))
-}
+const number = (headers: Headers, what: string): number | null => leading(rateHeader(headers, what))
 
 /** The leading whole number of `600`, `600;w=60` or `600, 600;w=60`. */
 function leading(text: string | null): number | null {
@@ -191,9 +189,7 @@ export function parked(state: Governor, now: number): number | null {
 }
 
 /** Requests a minute at which the governor paces now. */
-export function currentRate(state: Governor, now: number): number {
-  return minuteMs / spacing(state, now)
-}
+export const currentRate = (state: Governor, now: number): number => minuteMs / spacing(state, now)
 
 function afterSending(state: Governor, at: number): Governor {
   const gap = spacing(state, at)
@@ -330,6 +326,4 @@ function spent(state: Governor, signs: LimitSigns, at: number): Governor {
 }
 
 /** Where a daily quota's end is not told, it is taken to be the next midnight UTC. */
-function nextMidnight(at: number): number {
-  return (Math.floor(at / 86_400_000) + 1) * 86_400_000
-}
+const nextMidnight = (at: number): number => (Math.floor(at / 86_400_000) + 1) * 86_400_000

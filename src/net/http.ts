@@ -101,9 +101,7 @@ export function createHttp(options: HttpOptions) {
   }
 }
 
-function timeoutsOf(options: Pick<HttpOptions, 'timeouts'>): Timeouts {
-  return { ...usualTimeouts, ...options.timeouts }
-}
+const timeoutsOf = (options: Pick<HttpOptions, 'timeouts'>): Timeouts => ({ ...usualTimeouts, ...options.timeouts })
 
 /** Connections to one origin through the proxy that is set for it; none to this machine goes through one. */
 function createDispatcher(options: Pick<HttpOptions, 'base' | 'connections' | 'timeouts' | 'proxy'>): Dispatcher {

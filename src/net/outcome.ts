@@ -193,9 +193,7 @@ export function namedParameter(words: string, parameters: readonly QueryParamete
   return null
 }
 
-function escape(text: string): string {
-  return text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
-}
+const escape = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
 
 /** Where a redirect points, without host, credentials and query: those may carry a key. */
 function locationOf(headers: Headers): string | null {
@@ -211,9 +209,7 @@ const largeWords: Partial<Record<Extract<Outcome, { kind: 'too_large' }>['by'], 
 }
 
 /** What a request's row says of an answer that brought nothing: what happened, and by which name to ask about it. */
-export function describeFailure(outcome: Outcome): string {
-  return `${describeOutcome(outcome)}${requestIdWords(outcome)}`
-}
+export const describeFailure = (outcome: Outcome): string => `${describeOutcome(outcome)}${requestIdWords(outcome)}`
 
 /** The provider's own name of the request as the end of a sentence; empty where it gave none. */
 export function requestIdWords(outcome: Outcome): string {

@@ -49,9 +49,7 @@ export function watchSkew({ nowMicros, now, synthetic, onSkew }: SkewWatch): <T 
   }
 }
 
-function callsItselfSandbox({ outcome }: Replied): boolean {
-  return 'sandbox' in outcome && outcome.sandbox !== null
-}
+const callsItselfSandbox = ({ outcome }: Replied): boolean => 'sandbox' in outcome && outcome.sandbox !== null
 
 /** The clocks in an answer's head against the local one; null where it shows none. */
 function skewOf({ headers, outcome }: Replied, wallAhead: number) {

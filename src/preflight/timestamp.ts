@@ -10,9 +10,7 @@ export function pointsIn(body: unknown): readonly Point[] | null {
 }
 
 /** Whether `computed_at` is an instant as the lake reads it: Unix seconds. */
-export function isComputed(value: unknown): value is number {
-  return typeof value === 'number' && value >= 1e8 && value < 1e11
-}
+export const isComputed = (value: unknown): value is number => typeof value === 'number' && value >= 1e8 && value < 1e11
 
 const timeOf = ({ t }: Point): Instant => (typeof t === 'number' ? t : Number.NEGATIVE_INFINITY)
 

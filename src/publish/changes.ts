@@ -103,9 +103,7 @@ async function refused({ to }: Writing, { table }: Target, { add }: TableChange,
   })
 }
 
-function rowsOf({ stats }: Add): number {
-  return (JSON.parse(stats) as { readonly numRecords?: number }).numRecords ?? 0
-}
+const rowsOf = ({ stats }: Add): number => (JSON.parse(stats) as { readonly numRecords?: number }).numRecords ?? 0
 
 /** Whether a file may hold a row with one of these values: no bounds, no doubt. */
 function mayHold({ stats }: Add, column: string, values: readonly string[]): boolean {

@@ -89,9 +89,7 @@ export function lastMark({ txns }: TableState): Mark | undefined {
 }
 
 /** The first 48 bits: as much of a digest as a transaction's number holds. */
-function shortDigest(digest: string): number {
-  return Number.parseInt(digest.slice(0, 12), 16)
-}
+const shortDigest = (digest: string): number => Number.parseInt(digest.slice(0, 12), 16)
 
 /**
  * Refuses tables that are ahead of the lake, or that were published from another course of its history, as of one that

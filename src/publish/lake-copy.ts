@@ -294,9 +294,7 @@ async function neededBy({ root, index }: StagedJournal, from: Destination, near?
 }
 
 /** Whether a path is one of what `stamp` copies. */
-function isCopy(path: string): boolean {
-  return /^stamps\/[\w-]+\.(?:sql|parquet)$/.test(path)
-}
+const isCopy = (path: string): boolean => /^stamps\/[\w-]+\.(?:sql|parquet)$/.test(path)
 
 /** What the name of such a copy says of its digest: stamps of before the notes say nothing else. */
 function toldBy(path: string): string {

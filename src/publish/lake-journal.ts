@@ -72,13 +72,9 @@ interface Placed {
   readonly place: Destination
 }
 
-function ofEntry(version: number, place: Destination): Placed {
-  return { version, entry: true, place }
-}
+const ofEntry = (version: number, place: Destination): Placed => ({ version, entry: true, place })
 
-function has({ entries }: Listing, version: number): boolean {
-  return entries.includes(version)
-}
+const has = ({ entries }: Listing, version: number): boolean => entries.includes(version)
 
 /** Whether every entry after the newest here is there. */
 function goesOn(source: Listing, { newest }: Listing): boolean {

@@ -82,9 +82,7 @@ type Protocol = Readonly<z.infer<typeof protocolShape>>
 export type Action = Readonly<z.infer<typeof actionShape>>
 
 /** An action as the log holds it; throws on what is none. */
-function parseAction(text: string): Action {
-  return actionShape.parse(JSON.parse(text))
-}
+const parseAction = (text: string): Action => actionShape.parse(JSON.parse(text))
 
 /** A feature that nobody else knows: others read the tables, and write nothing into them. */
 const ownFeature = 'pitlake'
@@ -135,14 +133,10 @@ function applied(state: TableState, version: number, actions: readonly Action[])
 }
 
 /** Where the log of a table stands, relative to the destination. */
-export function logFolder(table: string): string {
-  return `${table}/_delta_log`
-}
+export const logFolder = (table: string): string => `${table}/_delta_log`
 
 /** The commit of a version: `points/_delta_log/00000000000000000012.json`. */
-export function commitFile(table: string, version: number): string {
-  return `${logFolder(table)}/${digits(version)}.json`
-}
+export const commitFile = (table: string, version: number): string => `${logFolder(table)}/${digits(version)}.json`
 
 /** The checkpoint of a version. */
 function checkpointFile(table: string, version: number): string {
@@ -151,9 +145,7 @@ function checkpointFile(table: string, version: number): string {
 
 const hintFile = (table: string): string => `${logFolder(table)}/_last_checkpoint`
 
-function digits(version: number): string {
-  return String(version).padStart(20, '0')
-}
+const digits = (version: number): string => String(version).padStart(20, '0')
 
 /** The version and the kind of a file of the log; undefined for any other name. */
 export function logEntry({ path }: Pick<Published, 'path'>) {
@@ -286,9 +278,7 @@ async function checkpointTable({ to, engine, local }: Logs, table: string, state
   await to.replace(hintFile(table), JSON.stringify({ version: state.version, size: actions.length }))
 }
 
-function linesOf(actions: readonly Action[]): string {
-  return actions.map((action) => `${JSON.stringify(action)}\n`).join('')
-}
+const linesOf = (actions: readonly Action[]): string => actions.map((action) => `${JSON.stringify(action)}\n`).join('')
 
 /** The columns of a checkpoint: all that an action may say, as Delta's protocol types it. */
 const columns = {

@@ -66,9 +66,7 @@ export function signed(
   return { ...all, authorization }
 }
 
-function hmac(key: Buffer | string, text: string): Buffer {
-  return createHmac('sha256', key).update(text).digest()
-}
+const hmac = (key: Buffer | string, text: string): Buffer => createHmac('sha256', key).update(text).digest()
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -248,9 +246,7 @@ export function lastingAnswer(got: Exchanged): S3Answer | undefined {
 }
 
 /** No host of that name, or one that is not who it says it is: waiting changes nothing. */
-function isLasting(got: Exchanged): boolean {
-  return got.kind === 'fault' && /^ENOTFOUND$|CERT|^ERR_TLS/.test(got.code)
-}
+const isLasting = (got: Exchanged): boolean => got.kind === 'fault' && /^ENOTFOUND$|CERT|^ERR_TLS/.test(got.code)
 
 function outcomeOf(got: Exchanged, requestMs: number): Parameters<typeof afterTry>[2] {
   const status = got.kind === 'answer' ? got.status : null

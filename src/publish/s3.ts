@@ -56,9 +56,7 @@ export function s3At(text: string, web: Web, partSize = partBytes): Destination 
   }
 }
 
-function isMissing(answer: S3Answer): boolean {
-  return answer.status === 404 && codeIn(answer) === 'NoSuchKey'
-}
+const isMissing = (answer: S3Answer): boolean => answer.status === 404 && codeIn(answer) === 'NoSuchKey'
 
 /** A server that knows no create-only writes would let one publisher write over another's commit: it is refused. */
 async function prove(asking: S3Asking): Promise<void> {

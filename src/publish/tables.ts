@@ -111,9 +111,7 @@ function pointsTables({ root, files }: TableSources): readonly PublishedTable[] 
 }
 
 /** The first part of a metric's path. */
-function groupOf(metric: string): string {
-  return metric.split('/', 1)[0] ?? metric
-}
+const groupOf = (metric: string): string => metric.split('/', 1)[0] ?? metric
 
 /** Closed versions came with the commit that closed them; open ones are written anew with each change. */
 function historyTable(resource: string): PublishedTable {

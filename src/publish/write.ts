@@ -181,9 +181,7 @@ function bound(type: PublishedColumn['type'], text: string | undefined): string 
 }
 
 /** An instant in microseconds as SQL. */
-export function microsSql(at: number): string {
-  return `make_timestamptz(${at}::BIGINT)`
-}
+export const microsSql = (at: number): string => `make_timestamptz(${at}::BIGINT)`
 
 /** The condition that a metric is of a group: its path's first part. */
 export function groupSql(group: string): string {

@@ -58,9 +58,7 @@ async function foldPoll(finished: FinishedPoll) {
 }
 
 /** Nothing has changed yet. */
-function newChange(): PollChange {
-  return { texts: new Map(), growth: {}, opened: 0, updated: 0, closed: 0 }
-}
+const newChange = (): PollChange => ({ texts: new Map(), growth: {}, opened: 0, updated: 0, closed: 0 })
 
 /** Folds a poll into steps of history and commits them with cursor, bodies and, for a whole state, its dated tables. */
 export async function commitPoll(finished: FinishedPoll) {

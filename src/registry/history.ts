@@ -56,9 +56,7 @@ export interface Poll {
 }
 
 /** A poll that has seen nothing yet. */
-export function newPoll(held: HeldEntities): Poll {
-  return { held, outlook: new Map() }
-}
+export const newPoll = (held: HeldEntities): Poll => ({ held, outlook: new Map() })
 
 function tell(poll: Poll, resource: string, id: string, next: Outlook): void {
   let known = poll.outlook.get(resource)
@@ -128,9 +126,7 @@ export function observeEvent(poll: Poll, event: RegistryChange): void {
   if (resource === 'products') cascade(poll, id)
 }
 
-function wasHeld(poll: Poll, resource: string, id: string): boolean {
-  return poll.held.get(resource)?.get(id)?.open === true
-}
+const wasHeld = (poll: Poll, resource: string, id: string): boolean => poll.held.get(resource)?.get(id)?.open === true
 
 /** With a product go its deployments. */
 function cascade(poll: Poll, product: string): void {

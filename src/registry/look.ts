@@ -114,6 +114,4 @@ export async function askLook(
   })
 }
 
-function fieldsOf(text: string): Fields {
-  return JSON.parse(text) as Fields
-}
+const fieldsOf = (text: string): Fields => JSON.parse(text) as Fields

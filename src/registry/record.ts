@@ -30,9 +30,7 @@ const longestRecord = 4_000_000
 const longestId = 1000
 
 /** 32 hex digits of a text; equal texts have equal ones. */
-export function textHash(text: string): string {
-  return hash('md5', text)
-}
+export const textHash = (text: string): string => hash('md5', text)
 
 /** Reads one record. */
 export function readRecord(resource: Resource, value: Value): Incoming {

@@ -37,13 +37,12 @@ const none: { readonly [key: string]: never } = {}
 type Reading = <T>(key: string, check: ValueCheck<T>) => T | null
 
 /** The cursor of the last commit. */
-export function committedCursor(ledger: Ledger): string | null {
-  return stateOf(ledger)('cursor', text)
-}
+export const committedCursor = (ledger: Ledger): string | null => stateOf(ledger)('cursor', text)
 
-function stateOf(ledger: Ledger): Reading {
-  return (key, check) => provenOr(check, heldState(ledger, `registry.${key}`), key)
-}
+const stateOf =
+  (ledger: Ledger): Reading =>
+  (key, check) =>
+    provenOr(check, heldState(ledger, `registry.${key}`), key)
 
 function provenOr<T>(check: ValueCheck<T>, value: Json | undefined, key: string): T | null {
   return value === undefined || value === null ? null : proven(check, value, `registry.${key}`)

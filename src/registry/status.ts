@@ -32,9 +32,7 @@ export function tableFiles(ledger: Ledger, table: string): string[] {
   return [...new Set(liveFiles(ledger, { table }).map((file) => inLake(ledger.root, file.path)))]
 }
 
-function relationOf(ledger: Ledger, table: string): string {
-  return relation(table, tableFiles(ledger, table))
-}
+const relationOf = (ledger: Ledger, table: string): string => relation(table, tableFiles(ledger, table))
 
 /** Takes the rows of a large answer one by one, each as the values of its columns. */
 async function eachRow(engine: Engine, sql: string, take: (...values: readonly unknown[]) => void): Promise<void> {
@@ -308,9 +306,7 @@ export async function schemaChanges(ledger: Ledger): Promise<number | null> {
   return await countSchemaChanges(ledger, engine).catch(() => null)
 }
 
-function iso(ms: number | null): string | null {
-  return ms === null ? null : new Date(ms).toISOString()
-}
+const iso = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString())
 
 /** Asks once whether the feed has anything after a cursor; the lake is not touched. Cursors are opaque: none is compared. */
 export async function readFeedAhead(

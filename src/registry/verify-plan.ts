@@ -178,6 +178,5 @@ export function listAddress({ path }: Resource, filters: Filters): string {
 }
 
 /** What the lake holds of a record as one text: equal as long as nothing of it changes. */
-export function stateOf(entity: HeldEntity | undefined): string {
-  return entity?.open === true ? (entity.hash ?? '') : 'gone'
-}
+export const stateOf = (entity: HeldEntity | undefined): string =>
+  entity?.open === true ? (entity.hash ?? '') : 'gone'

@@ -40,9 +40,7 @@ export interface ListedFinding extends Required<Omit<RecordFinding, 'id'>> {
 }
 
 /** The name of a finding for people: another one for each offered record. */
-function findingId(finding: RecordFinding): string {
-  return sha256(findingLine(finding)).slice(0, 12)
-}
+const findingId = (finding: RecordFinding): string => sha256(findingLine(finding)).slice(0, 12)
 
 /** Of which findings a person took note, by their ids. */
 function acceptedFindings(ledger: Ledger): Map<string, { readonly at: Micros; readonly why: string }> {
@@ -225,9 +223,7 @@ async function askInPortions(verifying: Verifying, checks: readonly Check[]): Pr
   return null
 }
 
-function needsSync(why: string): Stopped {
-  return stop('failed', `${why}: run pitlake registry sync first`)
-}
+const needsSync = (why: string): Stopped => stop('failed', `${why}: run pitlake registry sync first`)
 
 /** What the checks of one portion came to. */
 interface Asked {

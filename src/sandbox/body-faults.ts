@@ -49,9 +49,7 @@ function late(point: WirePoint, fault: Fault, now: number): WirePoint[] {
   return typeof known === 'number' && known < shown ? [{ ...point, computed_at: Math.ceil(shown) }] : [point]
 }
 
-function computedAt(point: WirePoint): number {
-  return typeof point.computed_at === 'number' ? point.computed_at : point.t
-}
+const computedAt = (point: WirePoint): number => (typeof point.computed_at === 'number' ? point.computed_at : point.t)
 
 /** The points with the chosen ones replaced; holds at most `|point|` of them back. */
 function* atChosen(

@@ -186,9 +186,7 @@ export function readFault(value: unknown): Fault {
   return (Object.keys(where).length > 0 ? { ...fault, match: where } : fault) as Fault
 }
 
-function isKind(name: string): name is FaultKind {
-  return Object.hasOwn(faultTable, name)
-}
+const isKind = (name: string): name is FaultKind => Object.hasOwn(faultTable, name)
 
 const numbers: { readonly [K in ParamKind]?: { expected: string; read: (text: string) => number | undefined } } = {
   number: { expected: 'a number', read: (text) => (text.trim() === '' ? undefined : Number(text)) },
@@ -309,9 +307,7 @@ function fitsPath(glob: string, asked: FaultTarget): boolean {
 }
 
 /** A number in [0, 1) that depends on nothing but the text. */
-export function fraction(text: string): number {
-  return unit(hashText(text))
-}
+export const fraction = (text: string): number => unit(hashText(text))
 
 /** The first fault of this kind. */
 export function pick(faults: readonly Fault[], kind: FaultKind): Fault | undefined {

@@ -108,9 +108,7 @@ export function retryAfterText(form: 'seconds' | 'date', at: number, wait: numbe
 }
 
 /** The instant (whole Unix seconds) as an HTTP date. */
-export function httpDate(at: number): string {
-  return new Date(at * 1000).toUTCString()
-}
+export const httpDate = (at: number): string => new Date(at * 1000).toUTCString()
 
 /** How a limit is written on the command line. */
 export const limitSyntax =

@@ -249,9 +249,7 @@ async function spoiled(answer: Response, struck: readonly Fault[], scene: Scene)
 }
 
 /** Whether the fault replaces bytes of a good body. */
-function poisons(fault: Fault): boolean {
-  return fault.kind.startsWith('poison-')
-}
+const poisons = (fault: Fault): boolean => fault.kind.startsWith('poison-')
 
 function asked(url: URL, side: Side, options: SandboxOptions, now: number) {
   const { metricsPrefix, queryKeys } = options.catalogue.wire

@@ -207,9 +207,7 @@ function prepare(keys: readonly string[]): Wanted | null {
   return { forms: all, numeric, shift, ends, alphabet, shortest, longest: Math.max(...sizes) }
 }
 
-function pairAt(bytes: Uint8Array, at: number): number {
-  return ((bytes[at - 1] ?? 0) << 8) | (bytes[at] ?? 0)
-}
+const pairAt = (bytes: Uint8Array, at: number): number => ((bytes[at - 1] ?? 0) << 8) | (bytes[at] ?? 0)
 
 /** What is certain of a key inside a longer text in base64, at each of its three alignments, in both alphabets. */
 function base64Forms(key: string): string[] {
@@ -395,6 +393,4 @@ export function withoutHalfKey(text: string, secrets: readonly string[]): string
   return shown === bytes.length ? text : bytes.subarray(0, shown).toString('utf8')
 }
 
-function asItStands(bytes: Buffer): View {
-  return { bytes, length: bytes.length, placesOf: (rising) => [...rising] }
-}
+const asItStands = (bytes: Buffer): View => ({ bytes, length: bytes.length, placesOf: (rising) => [...rising] })

@@ -97,9 +97,7 @@ function rankOf(file: FoundFile | undefined): Rank {
   return [file?.datedAt ?? 0, redate ? at : 0]
 }
 
-function compare(a: Rank, b: Rank): number {
-  return a[0] - b[0] || a[1] - b[1]
-}
+const compare = (a: Rank, b: Rank): number => a[0] - b[0] || a[1] - b[1]
 
 interface Named {
   readonly metric: string

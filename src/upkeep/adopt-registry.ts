@@ -85,9 +85,7 @@ async function isItself({ engine, root }: LostFolder, file: FoundFile): Promise<
   return row?.['layer'] === nameOf(file)
 }
 
-function nameOf({ path }: FoundFile): string {
-  return parseRegistryFile(path)?.id ?? ''
-}
+const nameOf = ({ path }: FoundFile): string => parseRegistryFile(path)?.id ?? ''
 
 async function manifestsOf({ engine, root }: LostFolder, files: readonly FoundFile[]): Promise<Manifest[]> {
   const rows = await rowsAs(
@@ -101,9 +99,7 @@ async function manifestsOf({ engine, root }: LostFolder, files: readonly FoundFi
   return rows
 }
 
-function pathsOf(root: string, files: readonly FoundFile[]): string[] {
-  return files.map(({ path }) => inLake(root, path))
-}
+const pathsOf = (root: string, files: readonly FoundFile[]): string[] => files.map(({ path }) => inLake(root, path))
 
 function columnsOf({ columns }: FoundFile): readonly (readonly [string, string])[] {
   return columns.map(({ name, type }) => [name, type.replace('TIMESTAMP WITH TIME ZONE', 'TIMESTAMPTZ')])

@@ -191,9 +191,7 @@ async function unfinished(root: string): Promise<Plan | undefined> {
 }
 
 /** Whether a run that took up a lost lake here was killed before its end. */
-export async function isHalfAdopted(root: string): Promise<boolean> {
-  return (await unfinished(root)) !== undefined
-}
+export const isHalfAdopted = async (root: string): Promise<boolean> => (await unfinished(root)) !== undefined
 
 /** Writes the entry that the checkpoint holds, and then that nothing is left to be done. */
 export async function endAdoption(root: string, deps: CommitDeps): Promise<void> {

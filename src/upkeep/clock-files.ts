@@ -262,9 +262,7 @@ function relabelled(ledger: Ledger, first: number, date: string): StagedFile[] {
   })
 }
 
-function layerOf(path: string): string {
-  return posix.basename(path, '.parquet')
-}
+const layerOf = (path: string): string => posix.basename(path, '.parquet')
 
 function stateOf(ledger: Ledger, polls: Polls, paths: ReadonlyMap<string, string>): MendedRegistry['state'] {
   const { first, last, layers } = registryState(ledger)

@@ -306,9 +306,7 @@ function* journalRows(ledger: Ledger, table: string): Iterable<IndexRow> {
 }
 
 /** How far an index has come. */
-function progress(ledger: Ledger): string {
-  return JSON.stringify([ledger.head().version, ...ledger.rowsOf('run_files')])
-}
+const progress = (ledger: Ledger): string => JSON.stringify([ledger.head().version, ...ledger.rowsOf('run_files')])
 
 function sameRows(left: Iterable<unknown>, right: Iterable<unknown>): boolean {
   const others = right[Symbol.iterator]()

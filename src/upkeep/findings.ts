@@ -199,9 +199,7 @@ async function hasBodies(ledger: Ledger, file: HeldFile): Promise<boolean> {
 }
 
 /** Whether what was found is the end of the file's bytes, and not only a way to them that is closed. */
-export function isGone({ kind }: Pick<Damage, 'kind'>): boolean {
-  return kind !== 'file_linked' && kind !== 'file_denied'
-}
+export const isGone = ({ kind }: Pick<Damage, 'kind'>): boolean => kind !== 'file_linked' && kind !== 'file_denied'
 
 /** Whether the lake can go on without the file: what it held is asked for again, or nothing builds on it. */
 export function isForgettable(file: HeldFile): boolean {

@@ -153,9 +153,7 @@ async function islands(engine: Engine, interval: Interval, source: string): Prom
   return found
 }
 
-function keyOf(one: Identity): string {
-  return JSON.stringify(identityColumns.map((name) => one[name]))
-}
+const keyOf = (one: Identity): string => JSON.stringify(identityColumns.map((name) => one[name]))
 
 function progressOf(ledger: Ledger, parts: readonly Gone[]): Progress[] {
   const held = heldSeries(ledger)

@@ -159,9 +159,7 @@ export async function lostBeyond(ledger: Ledger, newest: number): Promise<{ name
 }
 
 /** Whether neither journal nor ledger explain the data in a folder. */
-export async function isLakeLost(root: string): Promise<boolean> {
-  return (await judgeLake(root)).way === 'adopt'
-}
+export const isLakeLost = async (root: string): Promise<boolean> => (await judgeLake(root)).way === 'adopt'
 
 /** What a lake leaves in its folder, its data last, beside locks, which die with their processes. */
 const moved = [
@@ -175,9 +173,7 @@ const moved = [
 ]
 
 /** The folder that takes what a lost lake left; no other has its name. */
-export function foundFolder(now: Micros): string {
-  return `found-${instantName(now)}`
-}
+export const foundFolder = (now: Micros): string => `found-${instantName(now)}`
 
 /** Moves a lost lake into a folder of its own beside what the folder holds otherwise; nothing is removed. */
 export async function moveFound(root: string, deps: CommitDeps): Promise<string[]> {

@@ -25,9 +25,7 @@ import type { StagedFile } from '../ledger/draft.ts'
 export class Unmergeable extends Error {}
 
 /** Whether the files of a table have the columns of points. */
-export function holdsPoints(table: string): boolean {
-  return table === 'points' || table === 'redated'
-}
+export const holdsPoints = (table: string): boolean => table === 'points' || table === 'redated'
 
 /** Does work in a session of its own; the files that it was writing go where it fails. */
 export async function inSession<T>(engine: Engine, outs: readonly string[], work: (session: Engine) => Promise<T>) {
@@ -140,9 +138,7 @@ export function mergedFile(replaced: readonly FileEntry[], read: ReadBack, encod
 }
 
 /** How many rows files hold as the journal says. */
-export function rowsOf(files: readonly FileEntry[]): number {
-  return files.reduce((sum, { rows }) => sum + rows, 0)
-}
+export const rowsOf = (files: readonly FileEntry[]): number => files.reduce((sum, { rows }) => sum + rows, 0)
 
 /**
  * The order in which the rows of a table are written. DuckDB sorts -0.0 and 0.0 into one value: no double is a key. Whole
@@ -187,9 +183,7 @@ function digestOf(columns: Columns): string {
   return `CAST(coalesce(sum(hash(${parts.join(', ')})), 0) AS VARCHAR)`
 }
 
-function isFloat(type: string): boolean {
-  return type === 'DOUBLE' || type === 'FLOAT'
-}
+const isFloat = (type: string): boolean => type === 'DOUBLE' || type === 'FLOAT'
 
 interface Exchange {
   readonly source: string
@@ -282,9 +276,7 @@ export async function writeChanged(session: Engine, job: ChangeJob): Promise<Mer
 export const supersededColumn = 'superseded_at'
 
 /** Whether a table holds the steps of a history. */
-export function isHistory(table: string): boolean {
-  return table.startsWith('history.')
-}
+export const isHistory = (table: string): boolean => table.startsWith('history.')
 
 /** The steps of a relation, for FROM, with what is known of their end: what a question about later need not read. */
 export function withSuperseded(source: string, columns: readonly { readonly name: string }[]): string {

@@ -266,9 +266,7 @@ interface Rebuilding {
 }
 
 /** Whether a file was made of registry bodies; these themselves are not. */
-function isMade({ path, table }: HeldFile): boolean {
-  return table !== 'raw' && parseRegistryFile(path) !== undefined
-}
+const isMade = ({ path, table }: HeldFile): boolean => table !== 'raw' && parseRegistryFile(path) !== undefined
 
 /** Makes every file of a version that is not as it should be; gives why not, if not. */
 async function versionAgain(rebuilding: Rebuilding, version: number): Promise<string | null> {

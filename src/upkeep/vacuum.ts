@@ -199,9 +199,7 @@ async function summaryOf(ledger: Ledger, input: VacuumInput, going: Going): Prom
 }
 
 /** The paths of files, each once under however many labels. */
-function pathsOf(files: readonly HeldFile[]): string[] {
-  return [...new Set(files.map(({ path }) => path))]
-}
+const pathsOf = (files: readonly HeldFile[]): string[] => [...new Set(files.map(({ path }) => path))]
 
 async function sizes(root: string, paths: readonly string[]): Promise<Freed> {
   const all = await Promise.all(paths.map(async (path) => (await statOf(inLake(root, path)))?.size ?? 0))

@@ -114,9 +114,7 @@ export const issuerForms = words(
 )
 
 /** A pair of words as names begin. */
-export function wordPair(source: Chance): string {
-  return `${source.pick(firstWords)} ${source.pick(secondWords)}`
-}
+export const wordPair = (source: Chance): string => `${source.pick(firstWords)} ${source.pick(secondWords)}`
 
 /** An answer to one of the three fields: not established, not disclosed, none with its reason, or a name. */
 export function disclosure(field: string, source: Chance): string | null {
@@ -212,14 +210,10 @@ export function address(chain: Chain, source: Chance): string {
 }
 
 /** The digest of a document that nobody has, shortened as the registry shortens it. */
-function documentHash(source: Chance): string {
-  return `sha256:${source.text(hexDigits, 16)}`
-}
+const documentHash = (source: Chance): string => `sha256:${source.text(hexDigits, 16)}`
 
 /** A ticker of three to five letters. */
-function ticker(source: Chance): string {
-  return source.text(letters, 3 + source.int(3))
-}
+const ticker = (source: Chance): string => source.text(letters, 3 + source.int(3))
 
 /** A deterministic source of choices; the same seed and keys give the same sequence on every machine. */
 type Chance = ReturnType<typeof chance>

@@ -227,9 +227,7 @@ function lastKnown(view: RegistryView, type: EntityType, id: string): EntityRow 
   return Object.fromEntries(Object.entries(row).filter(([, value]) => !Array.isArray(value)))
 }
 
-function sign(seed: number, body: string): string {
-  return hashText(`feed|${seed}|${body}`).toString(36)
-}
+const sign = (seed: number, body: string): string => hashText(`feed|${seed}|${body}`).toString(36)
 
 /** What the registry side of the sandbox answers from: seed, keys, clock, size, epochs and faults. */
 export interface RegistryEnv {
@@ -306,9 +304,7 @@ function authorize(request: Request, query: URLSearchParams, env: RegistryEnv): 
   if (key !== env.key) throw unauthorized('unknown key')
 }
 
-function unauthorized(message: string): RefusedRequest {
-  return new RefusedRequest(401, 'unauthorized', message)
-}
+const unauthorized = (message: string): RefusedRequest => new RefusedRequest(401, 'unauthorized', message)
 
 function snapshot(view: RegistryView, env: RegistryEnv, query: URLSearchParams, as_of: string): Response {
   readQuery(query, [])
@@ -341,9 +337,7 @@ function headCursor(view: RegistryView, env: RegistryEnv): string {
   return writeCursor({ seed: env.seed, epoch: epochAt(env, view.at), seq: view.seq, pause: false })
 }
 
-function epochAt(env: RegistryEnv, at: number): number {
-  return (env.epochStarts ?? []).filter((start) => start <= at).length
-}
+const epochAt = (env: RegistryEnv, at: number): number => (env.epochStarts ?? []).filter((start) => start <= at).length
 
 function decoded(segment: string): string {
   try {

@@ -209,6 +209,4 @@ const families = [
 ]
 
 /** The family of a metric's path. */
-export function familyOf(path: string): Family {
-  return families.find(([pattern]) => pattern.test(path))?.[1] as Family
-}
+export const familyOf = (path: string): Family => families.find(([pattern]) => pattern.test(path))?.[1] as Family

@@ -62,9 +62,7 @@ export function* worldPoints(series: WorldSeries, since: number, until: number, 
 }
 
 /** The first interval start of the series; undefined where the asset has no such metric. */
-export function worldStart(series: WorldSeries): number | undefined {
-  return sourceOf(series)?.start
-}
+export const worldStart = (series: WorldSeries): number | undefined => sourceOf(series)?.start
 
 /** Whether the endpoint knows the asset at all. */
 export function assetHas(path: string, asset: WorldAsset): boolean {

@@ -170,9 +170,7 @@ function blockBytes(ground: Ground, { blocks }: Parts): Scalar {
 }
 
 /** An amount of coins: eight decimals, the parts that most chains count in. */
-function coinDigits(amount: number): number {
-  return Math.abs(amount) < 9e7 ? Math.round(amount * 1e8) / 1e8 : amount
-}
+const coinDigits = (amount: number): number => (Math.abs(amount) < 9e7 ? Math.round(amount * 1e8) / 1e8 : amount)
 
 /** An amount or a price in USD: cents, and eight digits of what costs less than a dollar. */
 function usdDigits(amount: number): number {
@@ -205,9 +203,7 @@ export function nullBody(body: PointBody): PointBody {
   return key === 'o' ? { o: null } : { v: null }
 }
 
-function partKey(key: string, part: string): string {
-  return `${key}/${part}`
-}
+const partKey = (key: string, part: string): string => `${key}/${part}`
 
 const summed = new Set(['stock', 'flow', 'coins', 'coinFlow', 'difference'])
 
