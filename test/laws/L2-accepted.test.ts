@@ -142,8 +142,10 @@ test('an overlap that sees an accepted value again is exit 0, and counts it', as
     expect([code(again), again.violations, again.accepted]).toEqual([0, 0, 1])
   }))
 
-test('what was accepted is in the journal: a ledger made anew and a checkpoint say the same', async ({ root }) => {
-  using ledger = await Ledger.open(root)
+test('what was accepted is in the journal: a ledger made anew and a checkpoint say the same', async ({
+  root,
+  ledger,
+}) => {
   const violation = { series: seriesRow(1).id, t: day, kind: 'changed', stored: '1', stored_at: 1, offered_at: 2 }
   const provider = { metrics: 'https://a.example', synthetic: false }
   const draft = { job: 'fetch', run: 'r', provider, series: [seriesRow(1)], coverage: [coverageRow(1, 0, 2 * day)] }
@@ -164,8 +166,7 @@ test('what was accepted is in the journal: a ledger made anew and a checkpoint s
   expect(dump(folded)).toEqual(dump(ledger))
 })
 
-test('a refused series with points is listed, and withdrawn once it is accepted', async ({ root }) => {
-  using ledger = await Ledger.open(root)
+test('a refused series with points is listed, and withdrawn once it is accepted', async ({ root, ledger }) => {
   const refused = {
     state: 'failed',
     reason: 'refused since 2026-03-01T00:00:00Z: 403, outside the plan: no',

@@ -120,8 +120,8 @@ describe('sweeping in a lake', () => {
 
   test('takes names of its own pattern only, and nothing of a version that the journal has not reached', async ({
     root,
+    ledger,
   }) => {
-    using ledger = await Ledger.open(root)
     await commit(ledger, draftOf(root, 0), commitDeps())
     const later = 'points/metric=a/interval=24h/0000000003-r.parquet'
     for (const path of [...foreign, ...ours, later]) put(root, path)
@@ -146,8 +146,7 @@ describe('sweeping in a lake', () => {
     expect(Object.keys(content(join(home, 'other')))).toHaveLength(2)
   })
 
-  test('is left to the lake whose marker the folder bears', async ({ root }) => {
-    using ledger = await Ledger.open(root)
+  test('is left to the lake whose marker the folder bears', async ({ root, ledger }) => {
     await commit(ledger, draftOf(root, 0), commitDeps())
     put(root, 'assets/0000000001-r.parquet')
     expect(await findOrphans(ledger)).toEqual(['assets/0000000001-r.parquet'])
@@ -157,8 +156,7 @@ describe('sweeping in a lake', () => {
     expect([exit, message]).toEqual([2, expect.stringContaining('lake.json')])
   })
 
-  test('takes the spool of a run that was killed before the first commit, by its lock', async ({ root }) => {
-    using ledger = await Ledger.open(root)
+  test('takes the spool of a run that was killed before the first commit, by its lock', async ({ root, ledger }) => {
     const spool = await openSpool(root, 'r', commitDeps())
     put(root, spool.path('x'))
     expect(await sweep(ledger, commitDeps())).toEqual([])

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, vi } from 'vitest'
+import { expect, test as plain, vi } from 'vitest'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { type Disk, realDisk } from '../../src/store/disk.ts'
 import { mergeSmallFiles } from '../../src/upkeep/compact.ts'
@@ -235,7 +235,7 @@ test('a copy that goes on after a vacuum is the lake again, without what went', 
   if (rsync !== standIn) expect(files(copy).toSorted()).toEqual(files(root).toSorted())
 })
 
-test('L3: a snapshot of the file system beside a fetch is a committed version, at any step', async (context) => {
+plain('L3: a snapshot of the file system beside a fetch is a committed version, at any step', async (context) => {
   const mkfs = need(context, 'btrfs')
   await inFolder(async (folder) => {
     const [image, mounted] = [join(folder, 'image'), join(folder, 'mounted')]

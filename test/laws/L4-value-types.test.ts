@@ -81,8 +81,7 @@ test('a metric that was stored before types were told gets them from all that is
     expect(await counted(rig)).toBe(2)
   }))
 
-test('one statement tells of one partition as of forty', async ({ root }) => {
-  using ledger = await Ledger.open(root)
+test('one statement tells of one partition as of forty', async ({ root, ledger }) => {
   using engine = await Engine.open(':memory:', { threads: 1 })
   let statements = 0
   const rows: Engine['rows'] = async (sql) => {

@@ -122,8 +122,8 @@ async function fold(ledger: Ledger): Promise<void> {
 
 test('another job that commits while the journal is listed is no damage, and is caught up with next', async ({
   root,
+  ledger: beside,
 }) => {
-  using beside = await Ledger.open(root)
   using own = await Ledger.open(root)
   meanwhile('list', places.journal, async () => await add(beside, 0))
   await own.catchUp()
@@ -159,8 +159,8 @@ test('an index is never away while another takes its place', async ({ root }) =>
 
 test('lines of a run that is folded away after its file was looked at are those that the checkpoint holds', async ({
   root,
+  ledger: beside,
 }) => {
-  using beside = await Ledger.open(root)
   await add(beside, 0)
   const line = { after: 1, run: { id: 'old', job: 'fetch', started_at: 7 } }
   mkdirSync(inLake(root, places.runs), { recursive: true })
@@ -176,8 +176,10 @@ test('doctor reads a journal anew that was folded while it read, and finds no da
   expect(await checkJournal(root)).toMatchObject({ findings: [], broken: [], newest: 3 })
 })
 
-test('doctor finds lines of a run in the newest checkpoint, whichever it has listed', async ({ root }) => {
-  using beside = await Ledger.open(root)
+test('doctor finds lines of a run in the newest checkpoint, whichever it has listed', async ({
+  root,
+  ledger: beside,
+}) => {
   await add(beside, 0)
   await noteRunFacts(beside, { id: 'old', job: 'fetch', started_at: 7 })
   await add(beside, 1)
@@ -295,8 +297,7 @@ test('doctor takes no lock for left behind whose job ends while it looks', async
   expect(await checkLocks(root)).toEqual([])
 })
 
-test('doctor says nothing of views that are being put in place', async ({ root }) => {
-  using own = await Ledger.open(root)
+test('doctor says nothing of views that are being put in place', async ({ root, ledger: own }) => {
   await change(own, { state: { a: 1 } })
   await buildViews(own, { catalogue: loadCatalogue(), deps: commitDeps() })
   rmSync(inLake(root, places.manifest))

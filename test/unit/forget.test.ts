@@ -95,8 +95,8 @@ test.each([
 
 test('what nothing builds on is let go of: datings, listings, bodies; never the steps of a history', async ({
   root,
+  ledger,
 }) => {
-  using ledger = await Ledger.open(root)
   const lost = ['redated', 'metric_assets', 'raw']
   const add = [...lost, 'history.issuers', 'events'].map((table, n) => stage(root, `f${n}`, table, { table }))
   await commit(ledger, { job: 'sync', run: 's', provider: { synthetic: true }, add }, commitDeps())
@@ -108,8 +108,10 @@ test('what nothing builds on is let go of: datings, listings, bodies; never the 
   expect(liveFiles(ledger)).toHaveLength(2)
 })
 
-test('of a copy that is too young only files of versions beyond its journal are asked for', async ({ root }) => {
-  using ledger = await Ledger.open(root)
+test('of a copy that is too young only files of versions beyond its journal are asked for', async ({
+  root,
+  ledger,
+}) => {
   for (const since of [0, 5]) await topUp(ledger, rewriteDeps(), { metric: metrics[0], since, days: 5 })
   const [, second] = liveFiles(ledger)
   if (!second) throw new Error('no second file')

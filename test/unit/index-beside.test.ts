@@ -42,8 +42,10 @@ function atFirst(step: 'syncFolder' | 'write', work: () => Promise<unknown>): { 
   return { disk, done: () => due === undefined }
 }
 
-test('views tell of one version, also where another job commits while they are compiled', async ({ root }) => {
-  using own = await Ledger.open(root)
+test('views tell of one version, also where another job commits while they are compiled', async ({
+  root,
+  ledger: own,
+}) => {
   using other = await Ledger.open(root)
   await commit(own, news(root, 0), commitDeps())
   const { disk, done } = atFirst('syncFolder', async () => await commit(other, news(root, 1), commitDeps()))
@@ -73,8 +75,8 @@ const request = requestRow('q', { run: 'fetch-1' })
 
 test('a checkpoint holds each line of a run whole or not at all, also one that another process takes in meanwhile', async ({
   root,
+  ledger: own,
 }) => {
-  using own = await Ledger.open(root)
   using other = await Ledger.open(root)
   await commit(own, news(root, 0), commitDeps())
   const line = { after: 1, requests: [request] }
@@ -87,8 +89,7 @@ test('a checkpoint holds each line of a run whole or not at all, also one that a
   expect(dump(again)).toEqual(dump(own))
 })
 
-test('a checkpoint takes no index back that another process has brought further', async ({ root }) => {
-  using own = await Ledger.open(root)
+test('a checkpoint takes no index back that another process has brought further', async ({ root, ledger: own }) => {
   await commit(own, news(root, 0), commitDeps())
   await writeCheckpoint(realDisk, own)
   await commit(own, news(root, 1), commitDeps())
@@ -97,8 +98,7 @@ test('a checkpoint takes no index back that another process has brought further'
   expect(dump(own)).toEqual(before)
 })
 
-test('a vacuum leaves exports alone that views name again which are made meanwhile', async ({ root }) => {
-  using own = await Ledger.open(root)
+test('a vacuum leaves exports alone that views name again which are made meanwhile', async ({ root, ledger: own }) => {
   const one = { metricAsset: 'BTC', productId: 'p', chainId: null, address: null, from: null, until: null }
   const others = { ...catalogue, links: [...catalogue.links, one] }
   const built = async (catalogue: Catalogue): Promise<unknown> =>
@@ -124,8 +124,8 @@ test('a vacuum leaves exports alone that views name again which are made meanwhi
 
 test('the head of the index is that of one version, also where another process brings it further meanwhile', async ({
   root,
+  ledger: own,
 }) => {
-  using own = await Ledger.open(root)
   using other = await Ledger.open(root)
   await commit(own, news(root, 0), commitDeps())
   const { digest } = own.head()

@@ -13,7 +13,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
-import { describe, expect, vi } from 'vitest'
+import { describe, expect, test as plain, vi } from 'vitest'
 import { writeCheckpoint } from '../../src/ledger/checkpoint.ts'
 import { commit, noteRunFacts } from '../../src/ledger/commit.ts'
 import { realDisk } from '../../src/store/disk.ts'
@@ -69,8 +69,7 @@ describe('the index', () => {
     }
   })
 
-  it('takes lines of a run in once they are forced to the disk, whoever wrote them', async ({ root }) => {
-    using ledger = await Ledger.open(root)
+  it('takes lines of a run in once they are forced to the disk, whoever wrote them', async ({ root, ledger }) => {
     await commit(ledger, draftOf(root, 0), deps)
     const line = { after: 1, run: { id: 'unforced', job: 'fetch', started_at: 7 } }
     mkdirSync(inLake(root, 'runs'), { recursive: true })
@@ -111,8 +110,7 @@ describe('the index', () => {
     renameSync(moved, root)
   })
 
-  it('catches up with what others committed, and may be read meanwhile', async ({ root }) => {
-    using writer = await Ledger.open(root)
+  it('catches up with what others committed, and may be read meanwhile', async ({ root, ledger: writer }) => {
     using reader = await Ledger.openToRead(root)
     for (let n = 0; n < 4; n++) await commit(writer, draftOf(root, n), deps)
     expect((await reader.catchUp()).version).toBe(4)
@@ -178,7 +176,7 @@ describe('a damaged lake', () => {
     await expect(Ledger.open(root)).rejects.toMatchObject({ kind: 'integrity' })
   })
 
-  it('on a read-only file system can still be read', async (context) => {
+  plain('on a read-only file system can still be read', async (context) => {
     need(context, 'mount')
     await inFolder(async (root) => {
       const mounted = `${root}/m`

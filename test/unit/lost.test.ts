@@ -1,6 +1,5 @@
 import { expect } from 'vitest'
 import { commit } from '../../src/ledger/commit.ts'
-import { Ledger } from '../../src/ledger/ledger.ts'
 import { heldLost } from '../../src/ledger/lost.ts'
 import { commitDeps, coverageRow, seriesRow, violationRow, test } from '../helpers/lakes.ts'
 
@@ -10,9 +9,8 @@ const differs = (offered_at: number, stored: string | null, kind = 'changed') =>
   violationRow(0, 0, { kind, stored, offered: `${kind} ${100 - offered_at}`, stored_at: 5, offered_at })
 
 test('of what is on record of a lost point the latest has the word, of its value and of its clock apart', async ({
-  root,
+  ledger,
 }) => {
-  using ledger = await Ledger.open(root)
   const draft = { job: 'fetch', run: 'r', provider: { metrics: 'sandbox:1', synthetic: true } }
   const violations = [
     differs(30, '3'),

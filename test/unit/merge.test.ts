@@ -148,8 +148,7 @@ describe('merging', () => {
 })
 
 describe('encodings', () => {
-  it('stay within 5 % of the best tried, and time and keys cost nothing', async ({ root }) => {
-    using ledger = await Ledger.open(root)
+  it('stay within 5 % of the best tried, and time and keys cost nothing', async ({ root, ledger }) => {
     await topUp(ledger, rewriteDeps(), { metric: metrics[0], since: 0, days: 3000, assets: 10 })
     await compact(root, rewriteDeps())
     await ledger.catchUp()

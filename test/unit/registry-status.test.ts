@@ -1,6 +1,5 @@
 import { expect } from 'vitest'
 import { commit } from '../../src/ledger/commit.ts'
-import { Ledger } from '../../src/ledger/ledger.ts'
 import { passingDraft } from '../../src/registry/staging.ts'
 import { registryStatus } from '../../src/registry/status.ts'
 import { commitDeps, draftOf, test } from '../helpers/lakes.ts'
@@ -8,8 +7,10 @@ import { catalogue } from '../helpers/sandbox-client.ts'
 
 const polled = Date.UTC(2026, 0, 20, 12)
 
-test('limits are told as far as answers told them, and a refusal of snapshots until it is over', async ({ root }) => {
-  using ledger = await Ledger.open(root)
+test('limits are told as far as answers told them, and a refusal of snapshots until it is over', async ({
+  root,
+  ledger,
+}) => {
   const limits = { 'x-ratelimit-limit': '600;w=60', 'x-ratelimit-remaining': 'many', 'x-quota-daily-limit': '0' }
   const passing = passingDraft({ polled, snapshotLimit: polled + 5000, limits, notModified: 3 })
   await commit(ledger, { ...draftOf(root, 0), passing }, commitDeps())

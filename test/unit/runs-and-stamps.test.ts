@@ -14,8 +14,8 @@ import { commitDeps, inFolder, test } from '../helpers/lakes.ts'
 
 test('a note tells of its stamp itself: the index learns of it, a checkpoint does not, and one that is gone is missed', async ({
   root,
+  ledger,
 }) => {
-  using ledger = await Ledger.open(root)
   const provider = { metrics: 'x', synthetic: true }
   const stamp: Stamp = {
     id: 'f'.repeat(16),

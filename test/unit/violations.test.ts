@@ -1,7 +1,6 @@
 import { expect } from 'vitest'
 import { commit } from '../../src/ledger/commit.ts'
 import { heldCoverage } from '../../src/ledger/held.ts'
-import { Ledger } from '../../src/ledger/ledger.ts'
 import { alarmReason, refusalWords } from '../../src/ledger/refusals.ts'
 import { acceptViolations, listViolations } from '../../src/ledger/violations.ts'
 import { commitDeps, coverageRow, seriesRow, test } from '../helpers/lakes.ts'
@@ -9,8 +8,7 @@ import { rewriteDeps } from '../helpers/merging.ts'
 
 const day = 86_400
 
-test('of several refused series the one that is accepted is withdrawn, and no other', async ({ root }) => {
-  using ledger = await Ledger.open(root)
+test('of several refused series the one that is accepted is withdrawn, and no other', async ({ ledger }) => {
   const reason = alarmReason(day, refusalWords('forbidden', 'not in the plan'))
   const series = [0, 1, 2].map((n) => seriesRow(n))
   await commit(
