@@ -102,7 +102,14 @@ async function judgeWords(
 
 /** The macros with options, and those that they have. */
 const timeMacros: ReadonlySet<string> = new Set(['pit_join', 'pit_long', 'pit_window', 'resample', 'calendar'])
-const macroOptions: ReadonlySet<string> = new Set([...Object.keys(joinOptions), 'agg', 'min_parts', 'step'])
+const macroOptions: ReadonlySet<string> = new Set([
+  ...Object.keys(joinOptions),
+  'agg',
+  'min_parts',
+  'since',
+  'step',
+  'until',
+])
 
 /** With `=` an option is a comparison, which stands in the place of the next one: what comes then says nothing of that. */
 function judgeOptions(call: Call): void {
