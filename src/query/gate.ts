@@ -90,7 +90,14 @@ async function judgeWords(engine: Engine, statement: string, probe: string, macr
 
 /** The macros with options, and those that they have. */
 const timeMacros: ReadonlySet<string> = new Set(['pit_join', 'pit_long', 'pit_window', 'resample', 'calendar'])
-const macroOptions: ReadonlySet<string> = new Set([...Object.keys(joinOptions), 'agg', 'min_parts', 'step'])
+const macroOptions: ReadonlySet<string> = new Set([
+  ...Object.keys(joinOptions),
+  'agg',
+  'min_parts',
+  'since',
+  'step',
+  'until',
+])
 
 /** The plan, in which views and macros are resolved: steps that compute, and functions that read. */
 async function judgePlan(engine: Engine, statement: string, parameters?: Parameters): Promise<void> {
