@@ -133,11 +133,8 @@ function typedAs<Table extends OptionTable, Said extends CommandAnswer>(
   const same = Object.entries({ config, data }).flatMap(([name, value]) => (value ? [`--${name}=${value}`] : []))
   return async () => {
     const typed = parseCommand({ ...spec, name: 'daily' }, [...same, ...(verbose ? ['--verbose'] : []), ...flags])
-    const {
-      document,
-      error = null,
-      code = 0,
-    } = await spec.answer({ ...call, ...typed, stderr, live: () => undefined, isTerminal: false })
+    const own = { ...call, ...typed, stderr, live: () => undefined, isTerminal: false }
+    const { document, error = null, code = 0 } = await spec.answer(own)
     // Also a run that ends with a complaint has its document by then.
     return error === null ? { code, line: line(document), report: document } : await failed(call, error, document)
   }

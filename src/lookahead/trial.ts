@@ -58,9 +58,9 @@ export async function tryFutures(
   const [size] = await session.rows(`SELECT count(${quoteName(input.ts)}) AS n FROM proof_full`)
   const rows = Number(size?.['n'])
   if (rows < 2) return undecided(`too few rows: ${rows} with an instant`, rows, notes)
-  const again = await sameAgain(subject, input, columns)
-  if (again === 'rounding' && alone) return undecided(roundingReason, rows, notes)
-  if (again !== 'same') return 'unsteady'
+  await subject.fill('proof_cut', wholeLake)
+  const again = matchRows(columns, await bagDifference(session, columns, 'true', fetched), input.tolerance)
+  if (again.length > 0) return alone && again.every(isRounding) ? undecided(roundingReason, rows, notes) : 'unsteady'
   const proved = await isProved()
   const cutoffs = Math.min(input.cutoffs, proved ? (input.control ?? input.cutoffs) : input.cutoffs)
   const trial: Trial = {
@@ -111,14 +111,6 @@ function instant(columns: readonly ColumnSpec[], ts: string): string {
   const name = quoteName(ts)
   const type = columns.find((column) => column.name === ts)?.type ?? ''
   return type.startsWith('TIMESTAMP WITH') ? name : `timezone('UTC', ${name}::TIMESTAMP)`
-}
-
-/** Whether it gives the same again, but for differences that count as none. */
-async function sameAgain(subject: Subject, input: TrialInput, columns: readonly ColumnSpec[]) {
-  await subject.fill('proof_cut', wholeLake)
-  const found = matchRows(columns, await bagDifference(subject.session, columns, 'true', fetched), input.tolerance)
-  if (found.length === 0) return 'same'
-  return found.every(isRounding) ? 'rounding' : 'other'
 }
 
 /** A part of the runs is kept for what the others make suspicious. */

@@ -212,18 +212,14 @@ export async function noticingSql(engine: Engine, sql: string, columns: number, 
       if (columns === 0 || (rows > 0 && empty.length === 0)) return {}
       asked ??= await askedInSql(engine, sql, parameters)
       if (!isDoubtful(rows, empty, asked.counts)) return {}
+      const { tables, texts, grids = [], joins: all, metrics: compared } = asked
+      const metrics = [...(await decidedBy(engine, all, run.mark)).flatMap((one) => one.metrics), ...compared]
+      const assets = new Set(metrics.flatMap(({ asset }) => asset))
       const isNothing = rows === 0 || (rows === 1 && empty.length === columns)
-      return { ...doubtsOfSql(asked, await decidedBy(engine, asked.joins, run.mark)), empty: isNothing }
+      return { metrics, texts: texts.filter((text) => !assets.has(text)), tables, grids, empty: isNothing }
     }
     return { notes, doubts }
   })
-}
-
-/** What the lake is asked about a query that told nothing. */
-function doubtsOfSql({ tables, texts, grids = [], metrics: compared }: AskedSql, decided: readonly Decided[]) {
-  const metrics = [...decided.flatMap((one) => one.metrics), ...compared]
-  const assets = new Set(metrics.flatMap(({ asset }) => asset))
-  return { metrics, texts: texts.filter((text) => !assets.has(text)), tables, grids }
 }
 
 /** What a panel, or a join with one column `found`, asked of the metrics that told nothing of some assets. */

@@ -25,7 +25,20 @@ export function valueIn(reading: Reading, node: Node, scope: Scope): Id {
   const { values } = reading
   const inner = partsOf(node).map((one) => valueIn(reading, one, scope))
   const texts = inner.map((id) => valueOf(values, id).text)
-  const key = JSON.stringify([word(node, 'expression_class'), ownOf(node), inner])
+  // What it says beside its parts.
+  const {
+    type: step,
+    name,
+    return_type,
+    value,
+    function_data,
+    try_cast,
+    lower_inclusive,
+    upper_inclusive,
+    index,
+  } = node
+  const own = [step, name, return_type, value, function_data, try_cast, lower_inclusive, upper_inclusive, index]
+  const key = JSON.stringify([word(node, 'expression_class'), own, inner])
   const type = kindOf(node)
   const known = values.known.get(key)
   const bound = boundIn(reading, node, inner)
@@ -52,12 +65,6 @@ function partsOf(node: Node): readonly Node[] {
   )
   const cases = parts(node, 'case_checks').flatMap((one) => [part(one, 'when_expr'), part(one, 'then_expr')])
   return [...cases, ...single, ...parts(node, 'children')]
-}
-
-/** What an expression says beside its parts. */
-function ownOf(node: Node): unknown {
-  const { type, name, return_type, value, function_data, try_cast, lower_inclusive, upper_inclusive, index } = node
-  return [type, name, return_type, value, function_data, try_cast, lower_inclusive, upper_inclusive, index]
 }
 
 const truths = new Set(['BOUND_COMPARISON', 'BOUND_CONJUNCTION', 'BOUND_BETWEEN'])
