@@ -32,7 +32,7 @@ import { knowledgeOptions, type Moment, pointsOptions } from './query/options.ts
 import { type Panel, specOf } from './query/panel.ts'
 import type { PointsFilter } from './query/points.ts'
 import { type AskedQuestion, judgeQuestion } from './query/question.ts'
-import { readOptions, refuseStrange, unasked, unknownVariables } from './query/read-options.ts'
+import { readOptions, refuseStrange, unasked } from './query/read-options.ts'
 import { guarded, type RunDeps } from './query/run.ts'
 import { stress as stressQuery, type Stressed } from './results/stress.ts'
 import { type Borne, quantiles, type SeenLags } from './results/stress-delays.ts'
@@ -129,7 +129,7 @@ export async function openLake(folder: string, given: LakeOptions = {}): Promise
   const { memoryLimit = engineMemory(1 / 2, bytes), ...knowledge } = own
   const options = { ...readOptions(knowledgeOptions, knowledge, 'typescript'), set, threads, memoryLimit }
   const engine = await openQuery(path, options)
-  return lakeOn({ path, memory, options, engine, notes: [], waiting: unknownVariables(Object.keys(set ?? {})) })
+  return lakeOn({ path, memory, options, engine, notes: [], waiting: Object.keys(set ?? {}) })
 }
 
 const seats = new WeakMap<Lake, Seat>()

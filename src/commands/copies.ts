@@ -6,7 +6,7 @@ import { vacuumPublished } from '../publish/vacuum.ts'
 import { bytes, filesInWords, several, table } from '../words/figures.ts'
 import { realDisk } from '../store/disk.ts'
 import { formatDuration } from '../time.ts'
-import { answering, type Call, type CommandAnswer, type Deps, showLive } from './spec.ts'
+import { answering, type Call, type Deps, showLive } from './spec.ts'
 import { besideWorld, lakeWorld, openedLake } from './world.ts'
 import { kinds } from '../kinds.ts'
 import { backup, pull } from '../publish/lake.ts'
@@ -42,7 +42,7 @@ export const publishCommand = answering({
 })
 
 /** The real world behind what asks a bucket. */
-export const webOf = (deps: Deps): Web => ({ ...besideWorld(deps), env: deps.env })
+const webOf = (deps: Deps): Web => ({ ...besideWorld(deps), env: deps.env })
 
 /** The destination of that name, as this call reaches it. */
 export function destinationNamed(name = '', deps: Deps): Destination {
@@ -94,10 +94,7 @@ Let one lake alone go on: what two copies of it bring apart cannot be joined aga
   answer: async (call) => await brought(call, { own: true, thorough: true }),
 })
 
-async function brought(
-  call: Call,
-  how: { readonly own: boolean; readonly thorough: boolean },
-): Promise<CommandAnswer<Pulled>> {
+async function brought(call: Call, how: { readonly own: boolean; readonly thorough: boolean }) {
   const { cwd, catalogue } = call
   const { data } = call.settings
   const [source = ''] = call.args

@@ -144,7 +144,7 @@ const mostWords = 2000
  * Runs a hook in a process group of its own with the facts on its standard input; null where it ended well, else what is
  * to be said of it. Nothing of the group outlives its first process, nor the limit.
  */
-export async function runHook({ command, folder, env, limit, signal }: HookRun, facts: string): Promise<string | null> {
+async function runHook({ command, folder, env, limit, signal }: HookRun, facts: string): Promise<string | null> {
   const [file = '', ...args] = typeof command === 'string' ? ['/bin/sh', '-c', command] : command
   const child = spawn(file, args, { cwd: folder, env, detached: true, stdio: ['pipe', 'ignore', 'pipe'] })
   const kill = (how: NodeJS.Signals): void => {
