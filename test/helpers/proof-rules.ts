@@ -6,9 +6,7 @@ export const grid = `WITH d AS (SELECT ts, asset FROM calendar('2024-02-01', '20
   n AS (SELECT ts, CASE WHEN v > 1 THEN asset END AS asset, v FROM j)`
 
 /** The query, which may read those. */
-export function onGrid(sql: string): string {
-  return /^(?:SELECT|FROM) .*\b[djn]\b/s.test(sql) ? `${grid} ${sql}` : sql
-}
+export const onGrid = (sql: string): string => (/^(?:SELECT|FROM) .*\b[djn]\b/s.test(sql) ? `${grid} ${sql}` : sql)
 
 /** A rule, a query that it proves, its twin that looks ahead, and what is said to stand in the way there. */
 export const proofRules = ['rules', 'groups'].flatMap((name) => {

@@ -51,9 +51,7 @@ function expected(count: number): { points: number; coverage: unknown } {
   return { points: count, coverage }
 }
 
-function chance(below: number): number {
-  return Math.floor(Math.random() * below)
-}
+const chance = (below: number): number => Math.floor(Math.random() * below)
 
 async function check(root: string): Promise<number> {
   using ledger = await Ledger.open(root)

@@ -90,9 +90,7 @@ async function poll({ root, ledger, deps }: World, n: number): Promise<void> {
   appendFileSync(join(root, 'runs', `${run}.log`), `${JSON.stringify({ at, event: 'planned', requests: 1 })}\n`)
 }
 
-function stamp(now: number): string {
-  return new Date(now * 1000).toISOString().replaceAll(/[-:.]/g, '').toLowerCase()
-}
+const stamp = (now: number): string => new Date(now * 1000).toISOString().replaceAll(/[-:.]/g, '').toLowerCase()
 
 /** The run at midnight: a point and a request of each series. */
 async function bring({ ledger, deps }: World, assets: number, days: number, every = 1): Promise<void> {

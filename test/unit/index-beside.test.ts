@@ -20,9 +20,7 @@ import { commitDeps, draftOf, dump, requestRow, test } from '../helpers/lakes.ts
 const catalogue = loadCatalogue()
 
 /** A version without a file. */
-function news(root: string, n: number): Draft {
-  return { ...draftOf(root, n, `r${n}`), add: [], progress: [] }
-}
+const news = (root: string, n: number): Draft => ({ ...draftOf(root, n, `r${n}`), add: [], progress: [] })
 
 /** Does the work once, at the first step of the disk that bears the name. */
 function atFirst(step: 'syncFolder' | 'write', work: () => Promise<unknown>): { disk: Disk; done: () => boolean } {
