@@ -13,7 +13,8 @@ import { examine } from '../../src/upkeep/doctor.ts'
 import { vacuum } from '../../src/upkeep/vacuum.ts'
 import { buildViews, tellViews } from '../../src/views/build.ts'
 import { pulled } from '../helpers/mirrors.ts'
-import { commitDeps, draftOf, dump, requestRow, test } from '../helpers/lakes.ts'
+import { commitDeps, draftOf, dump, requestRow } from '../helpers/lakes.ts'
+import { test } from '../helpers/lake-test.ts'
 
 // The index is one file for all processes: whoever opens the lake brings it up to what another job has just committed.
 
