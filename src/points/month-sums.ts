@@ -75,7 +75,9 @@ export function seriesKey(metric: string, interval: string, identity: Identity):
 }
 
 /** A file that stands in the lake, or (`temporary`) waits for its commit. */
-type PointsFile = Pick<FileEntry, 'path' | 'table' | 'metric' | 'interval'> & { readonly temporary?: string | null }
+export type PointsFile = Pick<FileEntry, 'path' | 'table' | 'metric' | 'interval'> & {
+  readonly temporary?: string | null
+}
 
 /** What those of these files that hold points hold of each month of each series that `find` gives the id of. */
 export async function monthsIn(

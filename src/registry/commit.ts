@@ -1,5 +1,7 @@
 import { commit, type Draft, type Ticket } from '../ledger/commit.ts'
+import { basename } from 'node:path'
 import type { Engine } from '../store/engine.ts'
+import { parquet } from '../store/parquet.ts'
 import { day, formatDate } from '../time.ts'
 import { columnsMark, recordTables, tableColumns } from './columns.ts'
 import { findingLine, readFindings, readKeys, readTexts } from './held.ts'
@@ -108,6 +110,7 @@ export async function draftPoll(
   const draft = {
     ...base,
     add: drafting.files,
+    tables: await finished.withEngine(async (engine) => await digestsOf(drafting, engine)),
     remove,
     state: stateDraft({
       cursor,
@@ -119,6 +122,23 @@ export async function draftPoll(
     passing: passingDraft({ ...passing, tags: Object.fromEntries(kept) }),
   }
   return { draft, date: layers ? date : null }
+}
+
+/** What came to each table, by its name: SHA-256 over its rows, in whatever order they stand. */
+async function digestsOf({ files, spool }: Drafting, engine: Engine): Promise<Record<string, string>> {
+  const fresh = files.flatMap(({ temporary, table }) =>
+    temporary === null || table === 'raw' ? [] : [{ temporary, table }],
+  )
+  const told: Record<string, string> = {}
+  for (const [table, own] of Map.groupBy(fresh, (file) => file.table)) {
+    const paths = own.map(({ temporary }) => spool.file(basename(temporary)))
+    const [row] = await engine.rows<{ digest: string }>(
+      `SELECT sha256(string_agg(line, '' ORDER BY line)) AS digest
+       FROM (SELECT sha256(CAST(one AS VARCHAR)) AS line FROM ${parquet(paths)} AS one)`,
+    )
+    told[table] = row?.digest ?? ''
+  }
+  return told
 }
 
 /** Whether the dated tables of this date show what is held already. */
