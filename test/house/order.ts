@@ -36,6 +36,7 @@ export const ranks: Readonly<Record<string, number>> = {
   'src/lookahead/': 11,
   'src/results/': 12,
   'src/publish/': 10,
+  'src/certificate/': 13,
   'src/report/': 13,
   'src/watch/': 14,
   'src/door/': 15,
