@@ -1,0 +1,67 @@
+import { resolve } from 'node:path'
+import { certify } from '../certificate/certify.ts'
+import { certificatePage } from '../certificate/page.ts'
+import { sealed } from '../certificate/seal.ts'
+import { usage } from '../errors.ts'
+import { readHead } from '../heads/head.ts'
+import { kinds } from '../kinds.ts'
+import { outFile, putOut } from '../store/output.ts'
+import { bytes } from '../words/figures.ts'
+import { readGiven, stampedPath, timeoutOption, withinTime } from './context.ts'
+import { keyOption, signingKey } from './head-check.ts'
+import { proveStamped } from './lookahead.ts'
+import { programName } from './process.ts'
+import { answering } from './spec.ts'
+import { openedLake } from './world.ts'
+
+export const certifyCommand = answering({
+  args: { '<result>': 'a Parquet file that pitlake stamp wrote' },
+  options: {
+    '--out FILE': 'the certificate, JSON',
+    ...keyOption,
+    '--figure SQL': 'also tell a figure: a query of one row over the table result',
+    '--cutoffs N': 'run the query again so many times without a part of the future, where its plan proves nothing',
+    '--since FILE': ['also lead from this head, which was kept elsewhere; may be given more than once', kinds.file],
+    '--disclose LIST': ['what of the data to tell beside digests: months', kinds.list(['months'])],
+    '--page FILE': 'also write a page that tells it to people',
+    ...timeoutOption,
+  },
+  details: `One file that says what was asked, of which version, with which verdict on its look-ahead, and leads with proofs from every
+series, table and rule that the plan reads to the signed head of the log. docs/proof/verify-certificate.mjs and
+docs/proof/verify_certificate.py check it; neither needs this program. No value of the data stands in it but the figure.`,
+  answer: async (call) => {
+    await openedLake(call)
+    const { options, settings, cwd } = call
+    const { out, page, figure, cutoffs } = options
+    if (out === undefined) throw usage('--out', { expected: 'the file of the certificate', got: 'nothing' })
+    for (const [flag, file] of Object.entries({ '--out': out, '--page': page }))
+      if (file !== undefined) outFile(resolve(cwd, file), settings.data, flag).discard()
+    const key = await signingKey(call, options.key)
+    const since = options.since === undefined ? [] : [readHead(readGiven(call, options.since, 'a head'), options.since)]
+    const [result = ''] = call.args
+    const told = await certify({
+      root: settings.data,
+      result: stampedPath(call, result),
+      key,
+      figure,
+      months: options.disclose?.includes('months') ?? false,
+      since,
+      program: programName(),
+      ...(cutoffs !== undefined && {
+        trials: async (note) => await proveStamped(settings.data, note, cutoffs, withinTime(call)),
+      }),
+    })
+    const text = sealed(told, key)
+    await putOut(resolve(cwd, out), text, settings.data, '--out')
+    if (page !== undefined) await putOut(resolve(cwd, page), certificatePage(told), settings.data, '--page')
+    const { version } = told.knowledge
+    const { verdict } = told.verdict
+    const series = told.state.members.reduce(
+      (sum, { name, members }) => sum + (name.startsWith('series ') ? members.length : 0),
+      0,
+    )
+    const document = { out, bytes: text.length, version, verdict, series, head: told.head }
+    const words = () => `${out}: version ${version}, ${verdict}, ${series} series, ${bytes(text.length)}\n`
+    return { document, words }
+  },
+})
