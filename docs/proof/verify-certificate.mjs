@@ -246,7 +246,7 @@ async function checkTables(folder, { entry, state }, rows) {
   const all = wanted.length === 0 || files.length === 0 ? [] : await rows(`
     SELECT to_json([${columns}]) AS series, month, seen, count(*) AS n,
       sha256(string_agg(line, chr(10) ORDER BY t, line)) AS digest
-    FROM (SELECT *, strftime(make_timestamp(epoch_us(t)), '%Y-%m') month, ${ms('observed_at')} seen, ${line} AS line
+    FROM (SELECT *, strftime(make_timestamp(epoch_us(t)), '%Y-%m') AS month, ${ms('observed_at')} AS seen, ${line} AS line
       FROM read_parquet([${files}]) WHERE metric IN (${wanted})) WHERE seen <= ${Math.ceil(entry.committed_at / 1000)}
     GROUP BY ${columns}, month, seen ORDER BY month, seen`)
   const found = new Map()
