@@ -3,12 +3,11 @@ import { certify } from '../certificate/certify.ts'
 import { certificatePage } from '../certificate/page.ts'
 import { sealed } from '../certificate/seal.ts'
 import { usage } from '../errors.ts'
-import { readHead } from '../heads/head.ts'
 import { kinds } from '../kinds.ts'
 import { outFile, putOut } from '../store/output.ts'
 import { bytes } from '../words/figures.ts'
-import { readGiven, stampedPath, timeoutOption, withinTime } from './context.ts'
-import { keyOption, signingKey } from './head-check.ts'
+import { stampedPath, timeoutOption, withinTime } from './context.ts'
+import { headGiven, keyGiven, keyOption } from './head-check.ts'
 import { proveStamped } from './lookahead.ts'
 import { programName } from './process.ts'
 import { answering } from './spec.ts'
@@ -21,7 +20,7 @@ export const certifyCommand = answering({
     ...keyOption,
     '--figure SQL': 'also tell a figure: a query of one row over the table result',
     '--cutoffs N': 'run the query again so many times without a part of the future, where its plan proves nothing',
-    '--since FILE': ['also lead from this head, which was kept elsewhere; may be given more than once', kinds.file],
+    '--since FILE': 'also lead from this head, which was kept elsewhere',
     '--disclose LIST': ['what of the data to tell beside digests: months', kinds.list(['months'])],
     '--page FILE': 'also write a page that tells it to people',
     ...timeoutOption,
@@ -32,20 +31,18 @@ docs/proof/verify_certificate.py check it; neither needs this program. No value 
   answer: async (call) => {
     await openedLake(call)
     const { options, settings, cwd } = call
-    const { out, page, figure, cutoffs } = options
+    const { out, page, figure, cutoffs, since, disclose = [] } = options
     if (out === undefined) throw usage('--out', { expected: 'the file of the certificate', got: 'nothing' })
-    for (const [flag, file] of Object.entries({ '--out': out, '--page': page }))
-      if (file !== undefined) outFile(resolve(cwd, file), settings.data, flag).discard()
-    const key = await signingKey(call, options.key)
-    const since = options.since === undefined ? [] : [readHead(readGiven(call, options.since, 'a head'), options.since)]
-    const [result = ''] = call.args
+    for (const file of [out, page]) if (file !== undefined) outFile(resolve(cwd, file), settings.data).discard()
+    const key = await keyGiven(call, options.key)
+    if (!key?.secret) throw usage('--key', { expected: 'a key that signs', got: 'none', next: 'run pitlake key new' })
     const told = await certify({
       root: settings.data,
-      result: stampedPath(call, result),
+      result: stampedPath(call, call.args[0] ?? ''),
       key,
       figure,
-      months: options.disclose?.includes('months') ?? false,
-      since,
+      months: disclose.includes('months'),
+      since: since === undefined ? [] : [headGiven(call, since, '--since')],
       program: programName(),
       ...(cutoffs !== undefined && {
         trials: async (note) => await proveStamped(settings.data, note, cutoffs, withinTime(call)),
@@ -54,14 +51,11 @@ docs/proof/verify_certificate.py check it; neither needs this program. No value 
     const text = sealed(told, key)
     await putOut(resolve(cwd, out), text, settings.data, '--out')
     if (page !== undefined) await putOut(resolve(cwd, page), certificatePage(told), settings.data, '--page')
-    const { version } = told.knowledge
-    const { verdict } = told.verdict
-    const series = told.state.members.reduce(
-      (sum, { name, members }) => sum + (name.startsWith('series ') ? members.length : 0),
-      0,
-    )
-    const document = { out, bytes: text.length, version, verdict, series, head: told.head }
-    const words = () => `${out}: version ${version}, ${verdict}, ${series} series, ${bytes(text.length)}\n`
+    const { verdict, state, knowledge, head } = told
+    const series = state.members.flatMap(({ name, members }) => (name.startsWith('series ') ? members : [])).length
+    const { version } = knowledge
+    const document = { out, bytes: text.length, version, verdict: verdict.verdict, series, head }
+    const words = () => `${out}: version ${version}, ${verdict.verdict}, ${series} series, ${bytes(text.length)}\n`
     return { document, words }
   },
 })

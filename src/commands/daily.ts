@@ -11,7 +11,7 @@ import { givenKeys } from '../config/settings.ts'
 import { readContext } from './context.ts'
 import { fetchCommand } from './fetch.ts'
 import { headMade } from './head.ts'
-import { keyVariable, signingKey } from './head-check.ts'
+import { keyGiven, keyVariable } from './head-check.ts'
 import {
   type AnsweringSpec,
   type Call,
@@ -181,7 +181,7 @@ async function merged(call: Call): Promise<StepEnd> {
 }
 
 async function headed(call: Call): Promise<StepEnd> {
-  const { document } = await headMade(call, await signingKey(call, undefined))
+  const { document } = await headMade(call, await keyGiven(call))
   return { code: 0, line: `of version ${document.version} in ${document.file ?? 'no file'}`, report: document }
 }
 

@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { relative, resolve } from 'node:path'
 import { usage } from '../errors.ts'
-import { attach, type Attached, headNote, headOf, originOf, storeHead } from '../heads/head.ts'
+import { attach, headNote, headOf, originOf, storeHead } from '../heads/head.ts'
 import { nameTry } from '../heads/tries.ts'
 import { Ledger } from '../ledger/ledger.ts'
-import { isKeyName, keyOf, type NoteKey, noteText, publicText, secretText } from '../merkle/note.ts'
-import { isBegun } from '../store/begin.ts'
+import { isKeyName, type NoteKey, publicText, readKey, secretText, signedText } from '../merkle/note.ts'
 import { isThere, realPath, writePrivate } from '../store/files.ts'
 import { outFile } from '../store/output.ts'
 import { readGiven } from './context.ts'
@@ -21,37 +20,29 @@ export const keyNewCommand = answering({
   },
   details: `The file is for its owner alone and is never written over; whoever has it can sign heads of the lake. What is printed is
 the public key, to give away: checkers take it as --key.`,
-  answer: async (call) => {
-    const { options, settings, cwd, env } = call
-    const given = options.out ?? env[keyVariable] ?? ''
-    if (given === '') throw usage('--out', { expected: 'the file of the key', got: 'nothing' })
-    const path = resolve(cwd, given)
-    const { data } = settings
-    outFile(path, data, '--out').discard()
-    if (isThere(path)) throw usage('--out', { expected: 'a new file', got: path, next: 'a key is never written over' })
+  answer: async ({ options, settings: { data }, cwd, env }) => {
+    const { out = env[keyVariable] ?? '' } = options
+    if (out === '') throw usage('--out', { expected: 'the file of the key', got: 'nothing' })
+    const path = resolve(cwd, out)
+    outFile(path, data).discard()
     if (!relative(realPath(data), path).startsWith('..'))
       throw usage('--out', { expected: 'a file outside the lake', got: path })
-    const name = options.name ?? (await logName(data))
+    if (isThere(path)) throw usage('--out', { expected: 'a new file', got: path, next: 'a key is never written over' })
+    using held = Ledger.glance(data)
+    const name = options.name ?? originOf(held?.head().lake ?? 'new')
     if (!isKeyName(name)) throw usage('--name', { expected: 'a name without spaces and +', got: name })
     const text = secretText(name, randomBytes(32))
     await writePrivate(path, text)
-    const key = keyOf(text.trim())
+    const key = readKey(text)
     const document = { name, file: path, public: key ? publicText(key) : '' }
     return { document, words: () => `${document.public}\n` }
   },
 })
 
-async function logName(data: string): Promise<string> {
-  if (!isBegun(data)) return 'pitlake'
-  using ledger = await Ledger.openToRead(data)
-  return originOf(ledger.head().lake ?? 'new')
-}
-
 export const headCommand = answering({
   options: {
     ...keyOption,
-    '--attach FILE':
-      'keep what others say of a head of this lake: a note with more signatures, or a time stamp (RFC 3161)',
+    '--attach FILE': 'keep what others say of a kept head: a note with more signatures, or a time stamp (RFC 3161)',
   },
   details: `A signed checkpoint over every version that the lake ever had (C2SP signed-note and tlog-checkpoint, Ed25519), some 200
 bytes. Put it where you cannot change it later: a tag, a mail, a witness. The lake keeps it under heads/, too, and publish
@@ -61,9 +52,10 @@ kept. docs/proof.md tells what it proves and what it does not.`,
     await openedLake(call)
     const { options, settings, cwd } = call
     if (options.attach === undefined) return await headMade(call, await keyGiven(call, options.key))
-    using ledger = await Ledger.openToRead(settings.data)
-    const done = await attach(settings.data, resolve(cwd, options.attach), headNote(headOf(ledger), undefined))
-    return { document: done, words: () => attachedInWords(done) }
+    const document = await attach(settings.data, resolve(cwd, options.attach))
+    const { path, signatures, check } = document
+    const kept = check === null ? `bears ${signatures.join(', ')}` : `is kept; to check it:\n${check}`
+    return { document, words: () => `${path} ${kept}\n` }
   },
 })
 
@@ -72,15 +64,11 @@ export async function headMade(call: Call, key: NoteKey | undefined) {
   const { data } = call.settings
   using ledger = await Ledger.openToRead(data)
   const head = headOf(ledger)
-  const note = headNote(head, key?.secret ? key : undefined)
-  const kept = note.signatures.length === 0 ? null : await storeHead(data, note)
-  const document = { ...head, version: ledger.head().version, note: noteText(note), file: kept }
-  if (kept !== null) await tellHead(call, document)
+  const note = headNote(head, key)
+  const file = note.signatures.length === 0 ? null : await storeHead(data, note)
+  const document = { ...head, version: ledger.head().version, note: signedText(note), file }
+  if (file !== null) await tellHead(call, document)
   return { document, words: () => document.note }
-}
-
-function attachedInWords({ path, signatures, check }: Attached): string {
-  return check === null ? `${path} bears ${signatures.join(', ')}\n` : `${path} is kept; to check it:\n${check}\n`
 }
 
 export const tryCommand = answering({
@@ -91,10 +79,8 @@ many queries were named, and whether theirs was. The text itself is not written 
     await openedLake(call)
     const [file = ''] = call.args
     using ledger = await Ledger.open(call.settings.data)
-    const tried = await nameTry(ledger, readGiven(call, file, 'a file with a query'), lakeWorld(call, 'try'))
-    return {
-      document: tried,
-      words: () => `named in version ${tried.version} as one of ${tried.count} (${tried.sha256})\n`,
-    }
+    const document = await nameTry(ledger, readGiven(call, file, 'a file with a query'), lakeWorld(call, 'try'))
+    const { version, count, sha256 } = document
+    return { document, words: () => `named in version ${version} as one of ${count} (${sha256})\n` }
   },
 })

@@ -4,10 +4,10 @@ import { liveFiles } from '../ledger/held.ts'
 import { listJournal, readEntry } from '../ledger/journal.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { heldLeaves, heldRoot } from '../ledger/state-tree.ts'
-import type { Checkpoint, NoteKey } from '../merkle/note.ts'
+import { type Checkpoint, isSigned, type NoteKey } from '../merkle/note.ts'
 import { entryText } from '../merkle/state.ts'
-import { leafHash, rootOf } from '../merkle/tree.ts'
-import { headOf, heldLog, type KeptHead, logKey, originOf, signedBy, storedHeads } from './head.ts'
+import { leafHash, treeRoot } from '../merkle/tree.ts'
+import { headOf, heldLog, type KeptHead, originOf, storedHeads } from './head.ts'
 
 /** What a lake is to a head that was kept elsewhere. */
 export interface HeadVerdict {
@@ -29,66 +29,58 @@ export async function checkHead(ledger: Ledger, kept: KeptHead, key: NoteKey | u
   const { head } = kept
   const { lake } = ledger.head()
   const log = heldLog(ledger)
-  const known = lake === null ? [] : Array.from({ length: log?.number ?? 1 }, (_, n) => originOf(lake, n + 1))
+  const known = Array.from({ length: log?.number ?? 1 }, (_, n) => originOf(lake ?? '', n + 1))
   if (!known.includes(head.origin))
-    throw usage('--head', { expected: `a head of ${known.at(-1) ?? 'a lake'}`, got: `one of ${head.origin}` })
+    throw usage('--head', { expected: `a head of ${known.at(-1)}`, got: `one of ${head.origin}` })
   const leaves = heldLeaves(ledger)
   const size = leaves.length
-  const signed = signedBy(kept, key) ?? null
   const behind = Math.max(0, head.size - size)
-  const told = { head, size, behind, signed, first: null }
-  if (signed === false) return { ...told, verdict: 'unsigned', reason: 'the head bears no sound signature of the key' }
-  const exchanged = await exchangedEntry(ledger, leaves)
-  const version = exchanged ?? 0
-  if (exchanged !== undefined)
-    return {
-      ...told,
-      verdict: 'damaged',
-      first: { from: version, to: version },
-      reason: `the entry of version ${version} is not the one that was committed`,
-    }
-  if (behind > 0) {
-    const reason = `the lake is behind by ${behind}: an older copy, or cut; it becomes a fork with its next commit`
-    return { ...told, verdict: 'behind', reason }
+  const signed = key === undefined ? null : isSigned(kept.note, key)
+  const is = (verdict: HeadVerdict['verdict'], reason: string, first: HeadVerdict['first'] = null): HeadVerdict => {
+    return { verdict, head, size, behind, first, signed, reason }
   }
-  if (rootOf(leaves.slice(0, head.size)) !== head.root) {
+  if (signed === false) return is('unsigned', 'the head bears no sound signature of the key')
+  const exchanged = await exchangedEntry(ledger, leaves)
+  if (exchanged !== undefined)
+    return is('damaged', `the entry of version ${exchanged} is not the one that was committed`, {
+      from: exchanged,
+      to: exchanged,
+    })
+  if (behind > 0)
+    return is('behind', `the lake is behind by ${behind}: an older copy, or cut; it forks with its next commit`)
+  if (treeRoot(leaves.slice(0, head.size)) !== head.root) {
     const first = await bracket(ledger, leaves, head, key)
-    const begun = log && `; the lake began a new log behind version ${log.size} (--adopt)`
+    const begun = log === undefined ? '' : `; the lake began a new log behind version ${log.size} (--adopt)`
     const where = first.from === first.to ? `version ${first.from}` : `a version from ${first.from} to ${first.to}`
-    const reason = `another history than that of the head from ${where} on${begun ?? ''}`
-    return { ...told, verdict: 'fork', first, reason }
+    return is('fork', `another history than that of the head from ${where} on${begun}`, first)
   }
   const damage = await damageOf(ledger)
-  if (damage !== undefined) return { ...told, verdict: 'damaged', reason: damage }
-  const reason = `the lake extends the head: ${head.size} entries stand as they were, ${size - head.size} came since`
-  return { ...told, verdict: 'extends', reason }
+  if (damage !== undefined) return is('damaged', damage)
+  return is('extends', `the lake extends the head: ${head.size} entries stand, ${size - head.size} came since`)
 }
 
 /** The first entry of the journal that is not the one whose leaf the log holds. */
 async function exchangedEntry(ledger: Ledger, leaves: readonly string[]): Promise<number | undefined> {
-  const { entries } = await listJournal(ledger.root)
   const { version: newest } = ledger.head()
-  const offset = newest - leaves.length
-  for (const version of entries.filter((one) => one <= newest)) {
+  for (const version of (await listJournal(ledger.root)).entries.filter((one) => one <= newest)) {
     const { entry, digest } = await readEntry(ledger.root, version)
     const own = leafHash(entryText({ version, committed_at: entry.committed_at, digest, root: entry.root ?? null }))
-    if (own !== leaves[version - offset - 1]) return version
+    if (own !== leaves[version - newest + leaves.length - 1]) return version
   }
   return undefined
 }
 
 /** Between which versions a history leaves that of a head: heads of it that the lake keeps narrow it down. */
 async function bracket(
-  ledger: Ledger,
+  { root }: Ledger,
   leaves: readonly string[],
   { origin, size }: Checkpoint,
   key: NoteKey | undefined,
-): Promise<{ readonly from: number; readonly to: number }> {
+) {
   let [from, to] = [1, size]
-  for (const kept of await storedHeads(ledger.root)) {
-    const { head } = kept
-    if (head.origin !== origin || head.size > size || signedBy(kept, key) === false) continue
-    if (rootOf(leaves.slice(0, head.size)) === head.root) from = Math.max(from, head.size + 1)
+  for (const { head, note } of await storedHeads(root)) {
+    if (head.origin !== origin || head.size > size || (key && !isSigned(note, key))) continue
+    if (treeRoot(leaves.slice(0, head.size)) === head.root) from = Math.max(from, head.size + 1)
     else to = Math.min(to, head.size)
   }
   return { from: Math.min(from, to), to }
@@ -107,13 +99,11 @@ async function damageOf(ledger: Ledger): Promise<string | undefined> {
   return undefined
 }
 
-/** Begins a new log where the one of a head is not that of the lake any more: heads of it are named otherwise from now on. */
+/** Begins a new log where the one of a head is not that of the lake any more: heads are named otherwise from now on. */
 export async function adoptLog(ledger: Ledger, { head }: KeptHead, deps: CommitDeps): Promise<Checkpoint> {
   const { provider, version } = ledger.head()
   if (provider === null) throw usage('--adopt', { expected: 'a lake with at least one version' })
-  const number = (heldLog(ledger)?.number ?? 1) + 1
-  const { origin, size, root } = head
-  const state = { [logKey]: { number, origin, size: Math.min(size, version), root } }
-  await commit(ledger, { job: 'adopt log', run: `adopt-log-${version + 1}`, provider, state }, deps)
+  const log = { ...head, number: (heldLog(ledger)?.number ?? 1) + 1, size: Math.min(head.size, version) }
+  await commit(ledger, { job: 'adopt log', run: `adopt-log-${version + 1}`, provider, state: { log } }, deps)
   return headOf(ledger)
 }

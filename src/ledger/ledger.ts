@@ -234,10 +234,7 @@ export class Ledger implements Index {
     return this.head()
   }
 
-  /**
-   * Applies the text of an entry as it will be read, and takes everything back: what fails here must not be committed.
-   * Gives the root of the state after it.
-   */
+  /** Applies an entry's text as it will be read, and takes it back: what fails must not be committed. The root is the state's. */
   rehearse(text: string, name: string): { readonly sealed: Sealed; readonly root: string } {
     const sealed = decodeEntry(text, name)
     this.exec('BEGIN IMMEDIATE')

@@ -1,4 +1,4 @@
-import { leafHash, rootOf } from './tree.ts'
+import { leafHash, treeRoot } from './tree.ts'
 
 /*
  * The state of a lake is a tree of trees over named values: a leaf is a name, a line feed and a value, and the value of a
@@ -15,7 +15,7 @@ export function namedLeaves(members: readonly Named[]): string[] {
 
 /** The value of a tree over named values in their order. */
 export function treeValue(members: readonly Named[]): string {
-  return `${members.length} ${rootOf(namedLeaves(members))}`
+  return `${members.length} ${treeRoot(namedLeaves(members))}`
 }
 
 /** The group of the state in which the series of a metric stand. */
@@ -24,7 +24,7 @@ export function seriesGroup(metric: string): string {
 }
 
 /** What of an entry stands in the log. */
-export interface LoggedEntry {
+interface LoggedEntry {
   readonly version: number
   /** Microseconds. */
   readonly committed_at: number

@@ -26,10 +26,10 @@ function split(n: number): number {
 }
 
 /** The root over hashes of leaves, in their order. */
-export function rootOf(leaves: readonly string[], from = 0, to = leaves.length): string {
+export function treeRoot(leaves: readonly string[], from = 0, to = leaves.length): string {
   if (to - from <= 1) return leaves[from] ?? emptyRoot
   const middle = from + split(to - from)
-  return nodeHash(rootOf(leaves, from, middle), rootOf(leaves, middle, to))
+  return nodeHash(treeRoot(leaves, from, middle), treeRoot(leaves, middle, to))
 }
 
 /** The hashes that lead from a leaf to the root, the lowest first. */
@@ -37,19 +37,19 @@ export function inclusionProof(leaves: readonly string[], index: number, from = 
   if (to - from <= 1) return []
   const middle = from + split(to - from)
   return index < middle
-    ? [...inclusionProof(leaves, index, from, middle), rootOf(leaves, middle, to)]
-    : [...inclusionProof(leaves, index, middle, to), rootOf(leaves, from, middle)]
+    ? [...inclusionProof(leaves, index, from, middle), treeRoot(leaves, middle, to)]
+    : [...inclusionProof(leaves, index, middle, to), treeRoot(leaves, from, middle)]
 }
 
 /** The hashes that show that the tree over all leaves goes on where the one over the first `size` of them ended. */
 export function consistencyProof(leaves: readonly string[], size: number): string[] {
   const part = (m: number, from: number, to: number, whole: boolean): string[] => {
-    if (m === to - from) return whole ? [] : [rootOf(leaves, from, to)]
+    if (m === to - from) return whole ? [] : [treeRoot(leaves, from, to)]
     const left = split(to - from)
     const middle = from + left
     return m <= left
-      ? [...part(m, from, middle, whole), rootOf(leaves, middle, to)]
-      : [...part(m - left, middle, to, false), rootOf(leaves, from, middle)]
+      ? [...part(m, from, middle, whole), treeRoot(leaves, middle, to)]
+      : [...part(m - left, middle, to, false), treeRoot(leaves, from, middle)]
   }
   return size <= 0 ? [] : part(size, 0, leaves.length, true)
 }
@@ -65,7 +65,7 @@ export function rangeProof(
   to = leaves.length,
 ): string[] {
   if (to <= from) return []
-  if (!indices.some((index) => index >= from && index < to)) return [rootOf(leaves, from, to)]
+  if (!indices.some((index) => index >= from && index < to)) return [treeRoot(leaves, from, to)]
   if (to - from === 1) return []
   const middle = from + split(to - from)
   return [...rangeProof(leaves, indices, from, middle), ...rangeProof(leaves, indices, middle, to)]

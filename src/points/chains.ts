@@ -137,11 +137,12 @@ export async function goneOn(
     if (counted !== (held.get(one.series)?.points ?? 0)) return one
     const chains: Record<string, string> = {}
     for (const month of Object.keys(one.digests ?? {})) {
-      const [step, ...more] = brought.get(one.series)?.get(month) ?? []
-      const { points = 0, chain = '' } = months.get(month) ?? {}
-      const follows = step !== undefined && more.length === 0 && step.seen === now && now !== before
-      if (!follows) doubtful.add(one.series)
-      else if (points === 0 || chain !== '') chains[month] = link(points === 0 ? '' : chain, step)
+      const steps = brought.get(one.series)?.get(month) ?? []
+      const { points = 0, chain } = months.get(month) ?? {}
+      if (points === 0) chains[month] = steps.reduce(link, '')
+      // What came again bears the instant of its first coming, and two commits may be of one millisecond.
+      else if (steps.some(({ seen }) => seen !== now || seen === before)) doubtful.add(one.series)
+      else if (chain !== undefined) chains[month] = steps.reduce(link, chain)
     }
     return { ...one, chains }
   })

@@ -1,5 +1,5 @@
 import { storedHeads } from '../heads/head.ts'
-import { noteText } from '../merkle/note.ts'
+import { signedText } from '../merkle/note.ts'
 import { usage } from '../errors.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import type { CommitDeps } from '../ledger/commit.ts'
@@ -111,7 +111,7 @@ async function published(
   if (versionsChanged) done[versionsTable] = publishedChange(versionsChanged.state, versionsChanged.change)
   await publishTexts(to)
   const [newest] = (await storedHeads(root)).slice(-1)
-  if (newest) await to.replace('head.txt', noteText(newest.note))
+  if (newest) await to.replace('head.txt', signedText(newest.note))
   return { destination: to.uri, lake, version, tables: done, lost: count }
 }
 

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { hash } from 'node:crypto'
-import { keyOf, noteText, signText } from '../../src/merkle/note.ts'
+import { readKey, signedNote, signedText } from '../../src/merkle/note.ts'
 import { pitlake } from './command.ts'
 import { withKept } from './kept-lakes.ts'
 
@@ -47,11 +47,11 @@ export async function withCertified(work: (made: Certified) => Promise<void>): P
     await run('stamp', 'q.sql', '--out', 'q.parquet')
     const figure = 'SELECT sum(v) AS s, count(*) AS n FROM result'
     await run('certify', 'q.parquet', '--out', 'c.json', '--figure', figure, '--disclose', 'months')
-    const key = keyOf(readFileSync(env.PITLAKE_HEAD_KEY_FILE, 'utf8').trim())
+    const key = readKey(readFileSync(env.PITLAKE_HEAD_KEY_FILE, 'utf8').trim())
     if (key === undefined) throw new Error('no key')
     const sealed = (body: string): string => {
       const text = `pitlake certificate\nsha256 ${hash('sha256', body)}\n`
-      return `${body},\n"signature": ${JSON.stringify(noteText({ text, signatures: [signText(key, text)] }))}\n}\n`
+      return `${body},\n"signature": ${JSON.stringify(signedText(signedNote(key, text)))}\n}\n`
     }
     await work({ home, root, run, certificate: readFileSync(join(home, 'c.json'), 'utf8'), sealed })
   })

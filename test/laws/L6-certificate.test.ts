@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { checked, checkers, withCertified } from '../helpers/certified.ts'
 
 /** So many changed certificates are put to both checkers; 10,000 have been. */
-const cases = Number(process.env['PITLAKE_CERTIFICATES'] ?? 240)
+const cases = Number(process.env['PITLAKE_CERTIFICATES'] ?? 150)
 
 /** Numbers from 0 to below n, the same in each run. */
 function chance(seed: number): (n: number) => number {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { consistencyProof, inclusionProof, leafHash, nodeHash, rangeProof, rootOf } from '../../src/merkle/tree.ts'
+import { consistencyProof, inclusionProof, leafHash, nodeHash, rangeProof, treeRoot } from '../../src/merkle/tree.ts'
 
 // What Certificate Transparency publishes: eight leaves, the roots over the first of them, and proofs.
 const published = ['', '00', '10', '2021', '3031', '40414243', '5051525354555657', '606162636465666768696a6b6c6d6e6f']
@@ -81,7 +81,7 @@ const leaves = (n: number): string[] =>
   published.slice(0, n).map((hex) => leafHash(Buffer.from(hex, 'hex').toString('latin1')))
 
 test('roots and proofs are those that are published', () => {
-  for (const [n, root] of roots.entries()) expect(rootOf(leaves(n)), `${n} leaves`).toBe(root)
+  for (const [n, root] of roots.entries()) expect(treeRoot(leaves(n)), `${n} leaves`).toBe(root)
   for (const [index, size, proof] of inclusions) expect(inclusionProof(leaves(size), index)).toEqual(proof)
   for (const [from, to, proof] of consistencies) expect(consistencyProof(leaves(to), from)).toEqual(proof)
 })
@@ -147,12 +147,12 @@ test('roots and proofs of all sizes to 300 are those of brute force', () => {
   const hashes = texts.map((text) => sha(Buffer.from([0]), Buffer.from(text)))
   const all = texts.map((text) => leafHash(text))
   expect(all).toEqual(hashes.map((hash) => hash.toString('hex')))
-  const rootAt = [rootOf([])]
+  const rootAt = [treeRoot([])]
   for (let size = 1; size <= 300; size++)
     rootAt.push(levelsOf(hashes.slice(0, size)).at(-1)?.[0]?.toString('hex') ?? '')
   for (let size = 1; size <= 300; size++) {
     const some = all.slice(0, size)
-    expect(rootOf(some)).toBe(rootAt[size])
+    expect(treeRoot(some)).toBe(rootAt[size])
     const stride = full ? 1 : 1 + (size >> 3)
     for (let at = size % stride; at < size; at += stride) {
       const leaf = hashes[at] ?? Buffer.alloc(0)
@@ -192,10 +192,10 @@ test('a range proof leads from several leaves to the root, and shares what it ca
       const indices = all.flatMap((_, n) => (n % step === size % step ? [n] : []))
       const proof = rangeProof(all, indices)
       const known = new Map(indices.map((at) => [at, all[at] ?? '']))
-      expect(risen(size, known, proof), `${size} by ${step}`).toBe(rootOf(all))
+      expect(risen(size, known, proof), `${size} by ${step}`).toBe(treeRoot(all))
       expect(proof.length).toBeLessThanOrEqual(size - indices.length)
       const [first] = indices
-      if (first !== undefined) expect(risen(size, known.set(first, leafHash('other')), proof)).not.toBe(rootOf(all))
+      if (first !== undefined) expect(risen(size, known.set(first, leafHash('other')), proof)).not.toBe(treeRoot(all))
     }
   }
   const many = Array.from({ length: 1000 }, (_, n) => leafHash(`leaf ${n}`))
