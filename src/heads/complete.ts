@@ -1,23 +1,19 @@
+import { seriesNumber } from '../ledger/apply.ts'
 import { commit, type CommitDeps } from '../ledger/commit.ts'
 import type { Progress } from '../ledger/entry.ts'
 import { heldSeries, liveFiles, storedInterval } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { seriesNumber } from '../ledger/apply.ts'
-import { heldMonths, type Months, monthsBetween } from '../ledger/month-digests.ts'
-import { withChains } from '../points/chains.ts'
+import { heldMonths, monthsBetween } from '../ledger/month-digests.ts'
+import { chained } from '../points/chains.ts'
 import { identityOf } from '../points/conversion.ts'
 import { monthsIn, seriesKey } from '../points/month-sums.ts'
 import { Engine } from '../store/engine.ts'
 
 /** The series of which the ledger does not know the chain of every point: earlier programs told none. */
 function unchained(ledger: Ledger): string[] {
-  return ledger
-    .statement(
-      `SELECT id FROM series WHERE points > 0 AND points <>
-         coalesce((SELECT sum(points) FILTER (WHERE chain IS NOT NULL) FROM digests WHERE series = n), 0) ORDER BY n`,
-    )
-    .all()
-    .map(({ id }) => String(id))
+  const known = 'coalesce((SELECT sum(points) FILTER (WHERE chain IS NOT NULL) FROM digests WHERE series = n), 0)'
+  const rows = ledger.statement(`SELECT id FROM series WHERE points > 0 AND points <> ${known} ORDER BY n`).all()
+  return rows.map(({ id }) => String(id))
 }
 
 /**
@@ -28,34 +24,27 @@ export async function completeState(ledger: Ledger, deps: CommitDeps): Promise<v
   const { provider } = ledger.head()
   if (provider === null || unchained(ledger).length === 0) return
   using engine = await Engine.open()
-  await commit(
-    ledger,
-    async ({ version }) => {
-      const progress = await chainless(ledger, engine)
-      if (progress.length === 0) return null
-      const chained = await withChains(ledger, engine, progress, { add: [], remove: [] })
-      return { job: 'tree', run: `tree-${version}`, provider, progress: chained }
-    },
-    deps,
-  )
+  const draft = async ({ version }: { readonly version: number }) => {
+    const progress = await chainless(ledger, engine)
+    return progress.length === 0 ? null : { job: 'tree', run: `tree-${version}`, provider, progress }
+  }
+  await commit(ledger, draft, deps)
 }
 
-/** What their digests lack of what their files hold, every month of which the chain is not known among it. */
+/** What the ledger lacks of what their files hold: every month of which the chain is not known. */
 async function chainless(ledger: Ledger, engine: Engine): Promise<Progress[]> {
   const series = [...heldSeries(ledger, unchained(ledger)).values()]
   const ids = new Map(series.map((one) => [seriesKey(one.metric, storedInterval(one), identityOf(one)), one.id]))
-  const files = liveFiles(ledger, { table: 'points' })
-  const there = await monthsIn(engine, ledger.root, files, (key) => ids.get(key))
+  const there = await monthsIn(engine, ledger.root, liveFiles(ledger, { table: 'points' }), (key) => ids.get(key))
   return series.flatMap(({ id, first_t, last_t }): Progress[] => {
     const held = heldMonths(ledger, seriesNumber(ledger, id) ?? 0)
-    const own: Months = there.get(id) ?? new Map<string, never>()
-    const change = monthsBetween(held, own)
-    const months = [...own.keys()].filter((month) => change.has(month) || held.get(month)?.chain === undefined)
-    if (months.length === 0 || first_t === null || last_t === null) return []
-    const told = months.map((month) => {
+    const own = there.get(id)
+    const change = monthsBetween(held, own ?? new Map<string, never>())
+    const digests = [...(own?.keys() ?? [])].flatMap((month): [string, string][] => {
       const { points, digest } = change.get(month) ?? { points: 0, digest: '0'.repeat(16) }
-      return [month, `${points} ${digest}`] as const
+      return change.has(month) || held.get(month)?.chain === undefined ? [[month, `${points} ${digest}`]] : []
     })
-    return [{ series: id, points: 0, first_t, last_t, digests: Object.fromEntries(told) }]
+    if (digests.length === 0 || first_t === null || last_t === null) return []
+    return [chained({ series: id, points: 0, first_t, last_t, digests: Object.fromEntries(digests) }, own)]
   })
 }

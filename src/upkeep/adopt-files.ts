@@ -10,7 +10,7 @@ import { sha256File } from '../ledger/commit.ts'
 import { describe, readShares, shareOf } from '../points/write.ts'
 import { statOf } from '../store/disk.ts'
 import type { FileEntry, Json, Progress, SeriesRow } from '../ledger/entry.ts'
-import { chainsIn, withOwn } from '../points/chains.ts'
+import { chained } from '../points/chains.ts'
 import { monthsIn, seriesKey } from '../points/month-sums.ts'
 import { asDigests } from '../ledger/month-digests.ts'
 import { partitionSql, partitionsOf, sharesMeta } from '../points/files.ts'
@@ -161,9 +161,8 @@ export async function seriesIn(
     }
   }
   const months = await monthsIn(engine, root, files, (key) => ids.get(key))
-  const chains = await chainsIn(engine, root, files, (key) => ids.get(key))
   const told = progress.map((one) =>
-    withOwn({ ...one, ...asDigests(months.get(one.series) ?? new Map<string, never>()) }, chains.get(one.series)),
+    chained({ ...one, ...asDigests(months.get(one.series) ?? new Map<string, never>()) }, months.get(one.series)),
   )
   series.sort((a, b) => (a.id < b.id ? -1 : 1))
   return { series, progress: told.toSorted((a, b) => (a.series < b.series ? -1 : 1)) }
