@@ -79,8 +79,7 @@ function readHead(note, key, what) {
 }
 
 // --- trees of RFC 6962: a leaf is hashed behind 0, a node behind 1; left stands the largest power of two below n
-const leafOf = (text) => sha256('\0', text)
-const nodeOf = (left, right) => sha256('\x01', left, right)
+const [leafOf, nodeOf] = [(text) => sha256('\0', text), (left, right) => sha256('\x01', left, right)]
 const split = (n) => 2 ** Math.floor(Math.log2(n - 1))
 
 /** The root to which an inclusion proof leads from a leaf of a tree of so many; it is told from the leaf upwards. */
@@ -163,8 +162,8 @@ function check(file, asked) {
   must(signedText(signature, key, 'the certificate').text === body, 'a byte of it changed since it was signed')
   const head = readHead(told.head, key, 'the head')
   const { index, version, committed_at: when, sha256: digest, state, inclusion } = entry ?? {}
-  const counts = [index, version, when].every(isCount) && index < head.size
-  must(counts && isHash(digest) && isText(state), 'the entry is not one of the log')
+  const known = [index, version, when].every(isCount) && index < head.size && isHash(digest) && isText(state)
+  must(known, 'the entry is not one of the log')
   const leaf = leafOf(`pitlake entry\nversion ${version}\ncommitted_at ${when}\nsha256 ${digest}\nstate ${state}\n`)
   const proof = proofOf(inclusion, 'the proof of the entry')
   must(fromLeaf(leaf, index, head.size, proof) === head.root, 'the entry does not lead to the head')
@@ -281,7 +280,7 @@ for (let n = 2; n < process.argv.length; n++) {
   flag === undefined ? files.push(process.argv[n]) : (asked[flag] = process.argv[++n])
 }
 if (existsSync(asked.key ?? '')) asked.key = readFileSync(asked.key, 'utf8').trim()
-if (asked.head) asked.head = readFileSync(asked.head, 'utf8')
+asked.head &&= readFileSync(asked.head, 'utf8')
 for (const file of files) {
   try {
     const { told, head } = check(file, asked)
@@ -294,7 +293,8 @@ for (const file of files) {
     console.log(more.join('; '))
   } catch (error) {
     process.exitCode = 4
-    console.log(`not valid ${file}: ${error instanceof Refused ? '' : 'it cannot be read: '}${error.message}`)
+    const why = `${error instanceof Refused ? '' : 'it cannot be read: '}${error.message}`.replaceAll(/\s+/g, ' ')
+    console.log(`not valid ${file}: ${why}`)
   }
 }
 if (files.length === 0) process.exitCode = 4

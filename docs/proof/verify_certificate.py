@@ -393,7 +393,7 @@ def main(words):
         except Exception as error:  # Whatever it is, it is not valid.
             code = 4
             why = error if isinstance(error, Refused) else f"it cannot be read ({type(error).__name__}: {error})"
-            print(f"not valid {file}: {why}")
+            print(f"not valid {file}: {' '.join(str(why).split())}")
     return code
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import { attach, headNote, headOf, originOf, storeHead } from '../heads/head.ts'
 import { nameTry } from '../heads/tries.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { isKeyName, type NoteKey, publicText, readKey, secretText, signedText } from '../merkle/note.ts'
+import { isBegun } from '../store/begin.ts'
 import { isThere, realPath, writePrivate } from '../store/files.ts'
 import { outFile } from '../store/output.ts'
 import { readGiven } from './context.ts'
@@ -28,7 +29,7 @@ the public key, to give away: checkers take it as --key.`,
     if (!relative(realPath(data), path).startsWith('..'))
       throw usage('--out', { expected: 'a file outside the lake', got: path })
     if (isThere(path)) throw usage('--out', { expected: 'a new file', got: path, next: 'a key is never written over' })
-    using held = Ledger.glance(data)
+    using held = isBegun(data) ? await Ledger.openToRead(data) : undefined
     const name = options.name ?? originOf(held?.head().lake ?? 'new')
     if (!isKeyName(name)) throw usage('--name', { expected: 'a name without spaces and +', got: name })
     const text = secretText(name, randomBytes(32))

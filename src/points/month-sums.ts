@@ -6,14 +6,7 @@ import { heldSeries, liveFiles, storedInterval } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { StagedFile } from '../ledger/draft.ts'
 import { identityOf } from './conversion.ts'
-import {
-  addDigests,
-  asDigests,
-  digestOfSum,
-  type MonthDigest,
-  type Months,
-  monthsBetween,
-} from '../ledger/month-digests.ts'
+import { addDigests, asDigests, digestOfSum, type MonthDigest, monthsBetween } from '../ledger/month-digests.ts'
 import { namedSql } from './files.ts'
 import { statement } from './sql.ts'
 
