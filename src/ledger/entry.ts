@@ -21,7 +21,7 @@ import type { Json, Shaped } from './shape.ts'
 export type { Json }
 
 /** The version of the journal's format that this program writes and the newest that it reads. */
-export const journalSchema = 3
+export const journalSchema = 4
 
 /** The schema that written footers name. */
 export const footerSchema = String(journalSchema)
@@ -77,6 +77,8 @@ const progressFields = {
   first_t: real,
   last_t: real,
   digests: maybe(mapOf(monthSum)),
+  /** The chain of a month after it (src/points/chains.ts): of one that `digests` names and this does not nobody knows it. */
+  chains: maybe(mapOf(text)),
 }
 
 /**
@@ -251,6 +253,10 @@ const entryFields = {
   /** Of older lakes: a stamp is a note beside the journal now. */
   stamps: listOf(shape(stampFields)),
   rules: orNull(shape(ruleFields)),
+  /** What came to tables of the registry: SHA-256 of the rows. Left out where nothing came. */
+  tables: maybe(mapOf(text)),
+  /** The value of the state after it (src/merkle/state.ts); left out by entries before schema 4. */
+  root: maybe(text),
   /** Named pieces of state (cursor, epoch, week start …); each named one replaces its predecessor. */
   state: mapOf(json),
 }

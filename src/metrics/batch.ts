@@ -1,4 +1,4 @@
-import { commit } from '../ledger/commit.ts'
+import { commit, type Ticket } from '../ledger/commit.ts'
 import { type BodyResult, type Heard, identityOf } from '../points/conversion.ts'
 import {
   type CoverageRow,
@@ -12,6 +12,7 @@ import {
 import { isAnswer } from '../ledger/coverage.ts'
 import { heldCoverage, heldSeries, type HeldSeries } from '../ledger/held.ts'
 import { asDigests } from '../ledger/month-digests.ts'
+import { goneOn } from '../points/chains.ts'
 import { monthsIn, seriesKey } from '../points/month-sums.ts'
 import { freshValueTypes } from '../points/value-types.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -136,7 +137,7 @@ export async function commitBatch(context: BatchContext, answers: readonly Answe
       const intervalOf = (request: string | null): Interval => intervals.get(request) ?? unshownInterval
       const { recorded } = tally.differing
       const judged = judge(ledger, differing, { recorded, at: ticket.committed_at, intervalOf })
-      const learnt = await during('proving', async () => await learntOf(context, batch, made))
+      const learnt = await during('proving', async () => await learntOf(context, batch, made, ticket))
       const settled = await settleBatch(context, batch, made.bodies, known)
       // A fetch settles all that it asked; a verify only what was missing, and says what came of each window.
       const verifying = purpose.name === 'verify'
@@ -232,12 +233,18 @@ function seriesRows(batch: readonly Answered[], bodies: readonly BodyResult[], s
 }
 
 /** What the batch shows of the types of values, and what it brought to each series, and of each month. */
-async function learntOf({ engine, ledger }: BatchContext, batch: readonly Answered[], { bodies, files }: Made) {
+async function learntOf(
+  { engine, ledger }: BatchContext,
+  batch: readonly Answered[],
+  { bodies, files }: Made,
+  { committed_at: at }: Ticket,
+) {
   const value_types = await freshValueTypes(ledger, await engine(), files)
   const named = new Map(
     batch.map(({ ask }) => [seriesKey(ask.series.metric, ask.interval, identityOf(ask.series)), ask.series.id]),
   )
-  const months = await monthsIn(await engine(), ledger.root, files, (key) => named.get(key))
+  const find = (key: string): string | undefined => named.get(key)
+  const months = await monthsIn(await engine(), ledger.root, files, find)
   const brought = Map.groupBy(bodies, ({ series }) => series)
   const progress = [...brought].flatMap(([series, own]): Progress[] => {
     const ts = own.flatMap(({ addedFirst, addedLast }) => [addedFirst, addedLast]).filter((t) => t !== null)
@@ -246,7 +253,7 @@ async function learntOf({ engine, ledger }: BatchContext, batch: readonly Answer
     const digests = asDigests(months.get(series) ?? new Map<string, never>())
     return [{ series, points, first_t: Math.min(...ts), last_t: Math.max(...ts), ...digests }]
   })
-  return { value_types, progress }
+  return { value_types, progress: await goneOn(ledger, await engine(), progress, { months, add: files, at }) }
 }
 
 function withPoints({ body }: Answered, request: RequestRow, bodies: readonly BodyResult[]): RequestRow {
