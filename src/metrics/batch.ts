@@ -135,7 +135,11 @@ function seriesRows(
 }
 
 /** What the batch shows of the types of values, and what it brought to each series, and of each month. */
-async function learntOf({ engine, ledger }: BatchContext, batch: readonly Answered[], { bodies, files }: Made) {
+export async function learntOf(
+  { engine, ledger }: Pick<BatchContext, 'engine' | 'ledger'>,
+  batch: readonly { readonly ask: Pick<Ask, 'series' | 'interval'> }[],
+  { bodies, files }: Pick<Made, 'bodies' | 'files'>,
+) {
   const value_types = await freshValueTypes(ledger, await engine(), files)
   const named = new Map(
     batch.map(({ ask }) => [seriesKey(ask.series.metric, ask.interval, identityOf(ask.series)), ask.series.id]),

@@ -4,6 +4,7 @@ import { footerOf } from '../ledger/draft.ts'
 import type { CoverageRow, Json, Provider } from '../ledger/entry.ts'
 import { heldCoverage, type HeldFile, type HeldSeries, liveFiles } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import type { Spool } from '../ledger/sweep.ts'
 import { heldLost } from '../ledger/lost.ts'
 import { endingSeconds } from '../net/skew.ts'
 import {
@@ -101,31 +102,43 @@ async function convertAll(
   }
   const result = await convert(await context.engine(), { parts, recent, ...circumstances })
   const bodies = await withWeekday(context, answers.flat(), result.bodies)
+  return { ...result, bodies, files: stagedFiles(spool, parts, result, name) }
+}
+
+/** What a conversion wrote into a spool, as files of a commit. */
+export function stagedFiles(
+  spool: Spool,
+  parts: readonly Pick<ConvertPart, 'metric' | 'interval'>[],
+  result: Pick<ConvertResult, 'files' | 'recent'>,
+  name: string,
+): StagedFile[] {
   const files = parts.flatMap(({ metric, interval }, p): StagedFile[] => {
     const file = result.files[p]
-    return file ? [staged(context, ownName(p), pointsFile(metric, interval, name), { ...file, metric, interval })] : []
+    return file ? [staged(spool, ownName(p), pointsFile(metric, interval, name), { ...file, metric, interval })] : []
   })
   if (result.recent) {
     const { shares, ...file } = result.recent
     const whole = { ...file, metric: null, interval: null, shares: sharesMeta(shares) }
-    files.push(staged(context, recentName, recentFile(name), whole))
+    files.push(staged(spool, recentName, recentFile(name), whole))
   }
-  return { ...result, bodies, files }
+  return files
 }
 
 /** The recent files that hold points of these partitions: no other one is opened, which may be damaged. */
-function recentOf(held: readonly HeldFile[], parts: readonly ConvertPart[]): HeldFile[] {
+export function recentOf(
+  held: readonly HeldFile[],
+  parts: readonly Pick<ConvertPart, 'metric' | 'interval'>[],
+): HeldFile[] {
   const wanted = new Set(parts.map(({ metric, interval }) => `${metric} ${interval}`))
   const holds = (file: HeldFile): boolean =>
     sharesOf(file).some(({ metric, interval }) => wanted.has(`${metric} ${interval}`))
   return held.filter((file) => isRecent(file) && holds(file))
 }
 
-const recentName = 'recent.parquet'
+/** The recent file of a conversion in its spool, and that of a partition. */
+export const recentName = 'recent.parquet'
 
-function ownName(p: number): string {
-  return `${p}.parquet`
-}
+export const ownName = (p: number): string => `${p}.parquet`
 
 /** The partitions that the answers are about. */
 function partsOf(
@@ -154,15 +167,16 @@ function partsOf(
   })
 }
 
-function existing(ledger: Ledger, files: readonly HeldFile[]): Existing[] {
+/** Files of the lake as conversions read them. */
+export function existing(ledger: Ledger, files: readonly HeldFile[]): Existing[] {
   return files.map(({ path, min_t, max_t }) => ({ path: inLake(ledger.root, path), min_t, max_t }))
 }
 
 type Written = WrittenFile & Pick<StagedFile, 'metric' | 'interval'> & { readonly shares?: Json }
 
-function staged({ connection }: BatchContext, temporary: string, path: string, file: Written): StagedFile {
+function staged(spool: Spool, temporary: string, path: string, file: Written): StagedFile {
   const { metric, interval, rows, digest, min_t, max_t, ...meta } = file
-  const place = { temporary: connection.spool.path(temporary), path, table: 'points', label: '', metric, interval }
+  const place = { temporary: spool.path(temporary), path, table: 'points', label: '', metric, interval }
   return { ...place, rows, min_t, max_t, digest, meta }
 }
 

@@ -8,6 +8,7 @@ import {
   type ConvertJob,
   type ConvertResult,
   emptyTally,
+  type Loaded,
   order,
   type Ordered,
   type PartJob,
@@ -23,7 +24,7 @@ import { type Engine, quote } from '../store/engine.ts'
 import { portionRows, recentGroup } from './files.ts'
 import type { Finding, Json, Violation } from '../ledger/entry.ts'
 import { ceil, count, end, floor, type Instant, longestSeconds, step } from '../time.ts'
-import { type Clocks, clocksSql, type Loaded } from './stage.ts'
+import { type Clocks, clocksSql } from './stage.ts'
 import { availableAt, ruleFor } from '../catalog/availability.ts'
 import { minus, type Window } from '../windows.ts'
 
@@ -39,7 +40,16 @@ export async function convert(engine: Engine, job: ConvertJob): Promise<ConvertR
   try {
     const ordered = order(job.parts.map((part): PartJob => ({ ...job, ...part })))
     if (ordered.length > 0) return await convertOrdered(session, job, ordered)
-    const nothing = { recent: null, bodies: [], violations: [], heard: [], findings: [], regained: [] }
+    const nothing = {
+      recent: null,
+      bodies: [],
+      violations: [],
+      heard: [],
+      findings: [],
+      regained: [],
+      lacking: 0,
+      kept: 0,
+    }
     return { files: job.parts.map(() => null), ...nothing }
   } catch (error) {
     for (const { out } of [...job.parts, job.recent]) await realDisk.remove(out)
@@ -51,6 +61,7 @@ async function convertOrdered(session: Engine, job: ConvertJob, ordered: readonl
   const during = job.during ?? unwatched
   const loaded = await during('reading', async () => {
     await tellAsked(session, ordered)
+    if (job.reader) return await job.reader.stage(session, ordered)
     const [files, lexed] = [ordered.map(({ body }) => body.file), ordered.map(({ body }) => body.lexed)]
     const interval = intervalSql(ordered.map(({ part }) => part.interval))
     return await load(session, { circumstances: job, files, lexed, interval, temporary: job.recent.out })
@@ -62,7 +73,7 @@ async function convertOrdered(session: Engine, job: ConvertJob, ordered: readonl
   ])
   const { files, recent } = await writeFresh(session, job, ordered, compared)
   const holes = await findHoles(session, ordered, { ...loaded, ...compared })
-  const { contradictions, heard, regained } = compared
+  const { contradictions, heard, regained, lacking } = compared
   return {
     files: job.parts.map((_, p) => files.get(p) ?? null),
     recent,
@@ -71,6 +82,8 @@ async function convertOrdered(session: Engine, job: ConvertJob, ordered: readonl
     heard,
     findings,
     regained,
+    lacking,
+    kept: [...compared.tallies.values()].reduce((sum, { kept }) => sum + kept, 0),
   }
 }
 
