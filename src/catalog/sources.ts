@@ -1,7 +1,5 @@
 import { z } from 'zod'
 import { type Interval, intervals, longestSeconds, parseDuration } from '../time.ts'
-import type { Rule } from './availability.ts'
-import { type Endpoint, imported } from './catalogue.ts'
 
 const word = z.string().min(1)
 
@@ -11,7 +9,7 @@ export const ownName = z
   .regex(/^[a-z0-9][a-z0-9_]{0,59}(?:\/[a-z0-9][a-z0-9_]{0,59}){0,3}$/, 'a name of small letters, digits and _')
 
 /** When a part of a value, or the whole, is known: so many seconds after the start or the end of its interval. */
-interface Moment {
+export interface KnownFrom {
   readonly from: 'start' | 'end'
   readonly seconds: number
 }
@@ -20,13 +18,13 @@ interface Moment {
 export const exportRule = 'export'
 
 /** The rule `end+15m`, or one for each of some components; '' is the whole. Null for a text that is none. */
-function readRule(text: string): ReadonlyMap<string, Moment> | null {
-  const moments = new Map<string, Moment>()
+function readRule(text: string): ReadonlyMap<string, KnownFrom> | null {
+  const moments = new Map<string, KnownFrom>()
   for (const part of text === exportRule ? ['end'] : text.split(',')) {
     const [, name = '', from = '', after = '0'] = /^(?:(.+)=)?\s*(start|end)(?:\s*\+\s*(.+))?$/.exec(part.trim()) ?? []
     const seconds = parseDuration(after)
     if (from === '' || seconds === undefined || moments.has(name)) return null
-    moments.set(name, { from: from as Moment['from'], seconds })
+    moments.set(name, { from: from as KnownFrom['from'], seconds })
   }
   return moments.has('') && moments.size > 1 ? null : moments
 }
@@ -55,7 +53,7 @@ const mapping = {
 
 function isZone(zone: string): boolean {
   try {
-    return new Intl.DateTimeFormat('en', { timeZone: zone }) !== undefined
+    return new Intl.DateTimeFormat('en', { timeZone: zone }).resolvedOptions().timeZone !== ''
   } catch {
     return false
   }
@@ -64,7 +62,7 @@ function isZone(zone: string): boolean {
 /** Keys that contradict one another, each with what is wrong. */
 function contradictions(row: SourceMapping): [keyof SourceMapping, string][] {
   const { value, components, available, available_at, vintage } = row
-  const parts = [...(readRule(available ?? 'end') ?? new Map<string, Moment>()).keys()].filter((part) => part !== '')
+  const parts = [...(readRule(available ?? 'end') ?? new Map<string, KnownFrom>()).keys()].filter((part) => part !== '')
   const stray = parts.find((part) => components?.includes(part) !== true)
   return [
     ...both(value !== undefined && components !== undefined, 'components', 'either `value` or `components`'),
@@ -110,70 +108,17 @@ export const ownRow = z.object({
 
 export type OwnRow = Readonly<z.infer<typeof ownRow>>
 
-const unsaid: Moment = { from: 'end', seconds: 0 }
+/** What holds where nothing is said. */
+export const unsaid: KnownFrom = { from: 'end', seconds: 0 }
 
 /** The rules by which the parts of a value are known; '' is the whole: when the last of them is. */
-function momentsOf({ available, components = [] }: SourceMapping, interval: Interval): ReadonlyMap<string, Moment> {
-  const said = readRule(available ?? 'end') ?? new Map<string, Moment>()
-  const parts = components.map((part): [string, Moment] => [part, said.get(part) ?? said.get('') ?? unsaid])
-  const late = ({ from, seconds }: Moment): number => seconds + (from === 'end' ? longestSeconds(interval) : 0)
+export function momentsOf(
+  { available, components = [] }: SourceMapping,
+  interval: Interval,
+): ReadonlyMap<string, KnownFrom> {
+  const said = readRule(available ?? 'end') ?? new Map<string, KnownFrom>()
+  const parts = components.map((part): [string, KnownFrom] => [part, said.get(part) ?? said.get('') ?? unsaid])
+  const late = ({ from, seconds }: KnownFrom): number => seconds + (from === 'end' ? longestSeconds(interval) : 0)
   const whole = [...said.values(), ...parts.map(([, moment]) => moment)].toSorted((a, b) => late(b) - late(a))[0]
   return new Map([['', whole ?? unsaid], ...parts.filter(([, moment]) => whole && late(moment) < late(whole))])
-}
-
-function ruleOf({ from, seconds }: Moment, { available }: SourceMapping): Rule {
-  const frame = { until: null, trust: 'provider' } as const
-  const time = { kind: from === 'end' ? ('lag' as const) : ('start' as const), seconds }
-  if (available === undefined || available === exportRule)
-    return { ...frame, ...time, basis: 'assumed', quote: null, reason: 'its mapping says nothing' }
-  return { ...frame, ...time, basis: 'stated', quote: `available: ${available}`, reason: null }
-}
-
-function rulesFor(source: SourceMapping, part: string): Endpoint['rules'] {
-  const all = intervals.map((interval) => {
-    const moments = momentsOf(source, interval)
-    return [interval, [ruleOf(moments.get(part) ?? moments.get('') ?? unsaid, source)]]
-  })
-  return Object.fromEntries(all) as Endpoint['rules']
-}
-
-/** Own data as an endpoint of the catalogue that nobody is asked for. */
-export function ownEndpoint(path: string, { mapping: source, ...row }: OwnRow): Endpoint {
-  const { intervals: held, currencies, exchanges, networks } = row
-  const early = [...new Set(held.flatMap((interval) => [...momentsOf(source, interval).keys()]))].filter(Boolean)
-  const clocks = Object.fromEntries(early.map((part) => [pointerTo(part), rulesFor(source, part)]))
-  const longest = held.toSorted((a, b) => longestSeconds(b) - longestSeconds(a))[0] ?? null
-  return {
-    path,
-    ask: path,
-    about: 'own data',
-    intervals: held,
-    currencies,
-    exchanges,
-    networks,
-    since: false,
-    until: false,
-    format: false,
-    timestampFormat: false,
-    params: {},
-    placeholders: [],
-    defaults: {
-      interval: held.includes('24h') ? '24h' : longest,
-      currency: currencies[0] ?? null,
-      exchange: exchanges[0] ?? null,
-      network: networks[0] ?? null,
-    },
-    tolerance: null,
-    overlap: 'exact',
-    revisable: source.revisable ?? source.vintage !== undefined,
-    rules: rulesFor(source, ''),
-    extra: {},
-    source: imported,
-    ...(early.length > 0 && { clocks }),
-  }
-}
-
-/** The JSON pointer to a component. */
-function pointerTo(component: string): string {
-  return `/${component.replaceAll('~', '~0').replaceAll('/', '~1')}`
 }

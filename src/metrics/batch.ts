@@ -35,7 +35,7 @@ export async function commitBatch(context: BatchContext, answers: readonly Answe
       const intervalOf = (request: string | null): Interval => intervals.get(request) ?? unshownInterval
       const { recorded } = tally.differing
       const judged = judge(ledger, differing, { recorded, at: ticket.committed_at, intervalOf })
-      const learnt = await during('proving', async () => await learntOf(context, batch, made))
+      const learnt = await during('proving', async () => await learntFrom(context, batch, made))
       const settled = await settleBatch(context, batch, made.bodies, known)
       // A fetch settles all that it asked; a verify only what was missing, and says what came of each window.
       const verifying = purpose.name === 'verify'
@@ -135,7 +135,7 @@ function seriesRows(
 }
 
 /** What the batch shows of the types of values, and what it brought to each series, and of each month. */
-export async function learntOf(
+export async function learntFrom(
   { engine, ledger }: Pick<BatchContext, 'engine' | 'ledger'>,
   batch: readonly { readonly ask: Pick<Ask, 'series' | 'interval'> }[],
   { bodies, files }: Pick<Made, 'bodies' | 'files'>,

@@ -114,7 +114,7 @@ export function stagedFiles(
 ): StagedFile[] {
   const files = parts.flatMap(({ metric, interval }, p): StagedFile[] => {
     const file = result.files[p]
-    return file ? [staged(spool, ownName(p), pointsFile(metric, interval, name), { ...file, metric, interval })] : []
+    return file ? [staged(spool, partName(p), pointsFile(metric, interval, name), { ...file, metric, interval })] : []
   })
   if (result.recent) {
     const { shares, ...file } = result.recent
@@ -138,7 +138,7 @@ export function recentOf(
 /** The recent file of a conversion in its spool, and that of a partition. */
 export const recentName = 'recent.parquet'
 
-export const ownName = (p: number): string => `${p}.parquet`
+export const partName = (p: number): string => `${p}.parquet`
 
 /** The partitions that the answers are about. */
 function partsOf(
@@ -163,7 +163,7 @@ function partsOf(
     }))
     const own = existing(ledger, held.get(`${metric} ${interval}`)?.own ?? [])
     const about = { metric, wireName: names[metric], interval, rules: endpoint.rules[interval], overlap }
-    return [{ ...about, bodies, existing: own, out: connection.spool.file(ownName(p)) }]
+    return [{ ...about, bodies, existing: own, out: connection.spool.file(partName(p)) }]
   })
 }
 

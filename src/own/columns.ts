@@ -3,7 +3,7 @@ import type { Sql } from '../intervals-sql.ts'
 import { quote, quoteName } from '../store/engine.ts'
 
 /** One thing that a mapping takes from each row: the column that it becomes, and when a row has none that can be used. */
-export interface Reading {
+export interface ColumnReading {
   readonly name: string
   /** The flag that names the column. */
   readonly flag: string
@@ -81,7 +81,7 @@ function countedSql(x: Sql, unit: keyof typeof perSecond): Sql {
 const such = 'a date such as 2024-03-01 or an instant'
 
 /** The reading of an instant of some role: `t` in whole seconds, all others in microseconds. */
-export function readInstant(name: string, flag: string, source: Source, clock: Clock): Reading {
+export function readInstant(name: string, flag: string, source: Source, clock: Clock): ColumnReading {
   const [raw, us] = [rawOf(source), instantOf(source, clock, name !== 'mark')]
   const counts = integers.test(source.type) || numbers.test(source.type)
   const wanted = counts && clock.unit === undefined ? 'the unit of its numbers: --unit s, ms, us or ns' : such
@@ -97,7 +97,7 @@ export function readInstant(name: string, flag: string, source: Source, clock: C
 }
 
 /** The reading of a word: a column, or what `=` gives for all. */
-export function readWord(name: string, source: Source): Reading {
+export function readWord(name: string, source: Source): ColumnReading {
   const raw = rawOf(source)
   const sql = source.json ? `(${raw} ->> '$')` : `CAST(${raw} AS VARCHAR)`
   const bad = source.json ? `coalesce(json_type(${raw}) IN ('NULL', 'OBJECT', 'ARRAY'), true)` : `${sql} IS NULL`
@@ -139,7 +139,7 @@ function beyondOf(source: Source): Sql {
 }
 
 /** The readings of the value: `v`, `o` where the column may hold any, `extra` where it may hold large integers. */
-export function readValue(source: Source): Reading[] {
+export function readValue(source: Source): ColumnReading[] {
   const [number, whole, raw] = [numberOf(source), nestedOf(source), rawOf(source)]
   const mixed = source.json || source.type === 'VARCHAR' || nested.test(source.type)
   const large = source.json || source.type === 'VARCHAR' || /BIGINT|HUGEINT/.test(source.type)
@@ -153,7 +153,7 @@ export function readValue(source: Source): Reading[] {
 }
 
 /** The readings of a value of several parts: one object. */
-export function readComponents(sources: readonly Source[]): Reading[] {
+export function readComponents(sources: readonly Source[]): ColumnReading[] {
   const parts = sources.map((source) => `${quote(source.column)}, ${numberOf(source)}`)
   const whole = {
     name: 'o',

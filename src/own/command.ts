@@ -3,10 +3,10 @@ import { mappingRow, type SourceMapping } from '../catalog/sources.ts'
 import { usage } from '../errors.ts'
 import type { JobDeps } from '../ledger/job.ts'
 import { hint } from '../suggestion.ts'
-import { type Ended, importOwn } from './import.ts'
+import { type Taken, importOwn } from './import.ts'
 
 /** What a command line says of a mapping, by the names of its flags. */
-export interface Said {
+interface Said {
   readonly as?: string | undefined
   readonly asset?: string | undefined
   readonly t?: string | undefined
@@ -36,7 +36,7 @@ export interface Asked {
 }
 
 /** The mapping that flags say; what is wrong with it is told by the flag. */
-export function mappingOf({ availableAt: available_at, revisable, ...said }: Said): SourceMapping {
+function mappingOf({ availableAt: available_at, revisable, ...said }: Said): SourceMapping {
   const keys = Object.keys(mappingRow.shape)
   const all = { ...said, available_at, ...(revisable === true && { revisable }) }
   const own = Object.entries(all).filter(([key, value]) => value !== undefined && keys.includes(key))
@@ -49,13 +49,13 @@ export function mappingOf({ availableAt: available_at, revisable, ...said }: Sai
 }
 
 /** Imports files under a name. */
-export async function importNamed(asked: Asked, deps: JobDeps): Promise<Ended> {
+export async function importNamed(asked: Asked, deps: JobDeps): Promise<Taken> {
   const mapping = mappingOf(asked.options)
   return await importOwn({ ...asked, name: asked.options.as ?? '', mapping, whole: false }, deps)
 }
 
 /** Imports what the catalogues map, all of it or what is named; one after the other, each by itself. */
-export async function importSources(asked: Asked, deps: JobDeps): Promise<Ended[]> {
+export async function importSources(asked: Asked, deps: JobDeps): Promise<Taken[]> {
   const { catalogue, options } = asked
   const names = [...catalogue.sources.keys()]
   const chosen = options.as === undefined ? names : names.filter((name) => name === options.as)
@@ -65,7 +65,7 @@ export async function importSources(asked: Asked, deps: JobDeps): Promise<Ended[
       got: options.as ?? 'neither',
       next: options.as === undefined ? 'pitlake import FILE --as NAME' : hint(options.as, names),
     })
-  const ended: Ended[] = []
+  const ended: Taken[] = []
   for (const name of chosen) {
     const found = catalogue.sources.get(name)
     if (!found) continue

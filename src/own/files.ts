@@ -32,7 +32,7 @@ interface Standing {
 }
 
 /** What an import reads: a relation for FROM with the columns of the files, and what it is made of. */
-export interface Given {
+export interface OwnFiles {
   readonly format: Format
   /** The relation; its rows come in the order of the files. */
   readonly relation: string
@@ -41,7 +41,7 @@ export interface Given {
 }
 
 /** How much may be read, and from where relative names count. */
-export interface Reach {
+interface Reach {
   readonly cwd: string
   readonly maxBytes: number
 }
@@ -52,7 +52,7 @@ const mostFiles = 10_000
 export const isQuery = (text: string): boolean => /^\s*(?:SELECT|WITH|FROM|\()\s/i.test(text)
 
 /** Finds the files that names, globs and folders mean, and says how they are read; nothing is read but their heads. */
-export async function givenBy(engine: Engine, names: readonly string[], reach: Reach): Promise<Given> {
+export async function givenBy(engine: Engine, names: readonly string[], reach: Reach): Promise<OwnFiles> {
   const [first = ''] = names
   if (isQuery(first)) {
     if (names.length > 1) throw usage('import', { expected: 'one SELECT, or files', got: 'both' })
@@ -132,7 +132,7 @@ export async function refuseGrown(files: readonly Standing[]): Promise<void> {
 /** The path of each row's file. */
 export const fileColumn = '_own_file'
 
-async function readAs(engine: Engine, format: Format, files: readonly Standing[]): Promise<Given> {
+async function readAs(engine: Engine, format: Format, files: readonly Standing[]): Promise<OwnFiles> {
   const list = quoteList(files.map(({ path }) => path.replaceAll(/[*?[]/g, (sign) => `[${sign}]`)))
   const named = `filename = '${fileColumn}', hive_partitioning = false`
   if (format === 'parquet') {
@@ -144,11 +144,11 @@ async function readAs(engine: Engine, format: Format, files: readonly Standing[]
     return { format, relation, files, columns: await keysOf(engine, files[0]?.path, relation) }
   }
   if (format === 'arrow') {
-    const { loadArrow } = await import('./arrow.ts')
-    const relation = await loadArrow(
-      engine,
-      files.map(({ path }) => path),
-    )
+    const { loadArrow } = await import('../store/arrow.ts')
+    const paths = files.map(({ path }) => path)
+    const relation = await loadArrow(engine, paths, fileColumn).catch((error: unknown) => {
+      throw error instanceof LakeError ? error : unreadableFile(paths[0] ?? '', error)
+    })
     return { format, relation, files, columns: await columnsOf(engine, relation) }
   }
   const csv = (more: string): string =>
@@ -207,7 +207,7 @@ export function unreadableFile(subject: string, error: unknown): LakeError {
     .split('\n')
     .map((one) => one.trim())
     .filter((one) => one !== '' && !one.startsWith('Original Line'))
-  const got = words.filter((one) => !/^CSV Error on Line/.test(one))[0] ?? text
+  const got = words.filter((one) => !one.startsWith('CSV Error on Line'))[0] ?? text
   return usage(line === undefined ? file : `${file}: line ${line}`, {
     expected: 'a file that is whole',
     got: got.replaceAll(/ in file "[^"]*"/g, '').slice(0, 200),

@@ -1,5 +1,5 @@
 import { Engine, quote, quoteName } from '../store/engine.ts'
-import { exportDay, fileColumn, type Given, givenBy } from './files.ts'
+import { exportDay, fileColumn, type OwnFiles, givenBy } from './files.ts'
 import type { Asked } from './command.ts'
 
 /** What names of columns mean, the likeliest first. */
@@ -51,7 +51,7 @@ export async function guessed({ files, cwd, maxBytes, options }: Asked): Promise
 }
 
 /** The two dates of each row, what an instant is and when it was known, are asked of whoever has the files. */
-function questions({ files }: Given, found: Guess, isBar: boolean): string[] {
+function questions({ files }: OwnFiles, found: Guess, isBar: boolean): string[] {
   const t = found.t ?? 't'
   const known = found.available_at ?? found.vintage
   return [
@@ -71,7 +71,7 @@ function questions({ files }: Given, found: Guess, isBar: boolean): string[] {
 }
 
 /** The unit in which numbers count instants, by their size. */
-async function unitOf(engine: Engine, { relation, format }: Given, t: string | undefined): Promise<string | null> {
+async function unitOf(engine: Engine, { relation, format }: OwnFiles, t: string | undefined): Promise<string | null> {
   if (t === undefined) return null
   const raw =
     format === 'json'

@@ -1,43 +1,21 @@
 import { LakeError, usage } from '../errors.ts'
-import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
-import { isOwn } from '../catalog/catalogue.ts'
-import { exportRule, mappingRow, type OwnRow, ownEndpoint, ownName, type SourceMapping } from '../catalog/sources.ts'
-import { type Series, seriesId } from '../catalog/series.ts'
-import { stepSql } from '../intervals-sql.ts'
-import { commit, type Draft, type Ticket, type Version } from '../ledger/commit.ts'
-import { rulesOf } from '../ledger/datings.ts'
-import { footerOf } from '../ledger/draft.ts'
-import type { CoverageRow, Json } from '../ledger/entry.ts'
-import { heldCoverage, heldWeekStart, liveFiles } from '../ledger/held.ts'
-import { type JobDeps, type Result, type Run, withLake } from '../ledger/job.ts'
-import { heldLost } from '../ledger/lost.ts'
-import { openSpool, type Spool } from '../ledger/sweep.ts'
-import { learntOf } from '../metrics/batch.ts'
-import { existing, ownName as partName, recentName, recentOf, stagedFiles } from '../metrics/convert-batch.ts'
-import { differingIn, judge, standingBySeries } from '../metrics/differing.ts'
+import { type Catalogue, isOwn } from '../catalog/catalogue.ts'
+import { ownEndpoint } from '../catalog/own-endpoint.ts'
+import { exportRule, mappingRow, type OwnRow, ownName, type SourceMapping } from '../catalog/sources.ts'
+import { commit, type Version } from '../ledger/commit.ts'
+import { heldWeekStart } from '../ledger/held.ts'
+import { type JobDeps, type Result, withLake } from '../ledger/job.ts'
+import { openSpool } from '../ledger/sweep.ts'
 import { differingAtOnce } from '../metrics/tally.ts'
-import { keepingProven } from '../metrics/verified.ts'
-import {
-  type Body,
-  bodyAt,
-  type BodyResult,
-  type ConvertPart,
-  type Ordered,
-  type Reader,
-} from '../points/conversion.ts'
-import { convert } from '../points/convert.ts'
-import { isRecent, partitionsOf } from '../points/files.ts'
-import { ownPrefix, ownRows, withOwn } from '../points/own-rows.ts'
-import { numbered, rowsSql, statement } from '../points/sql.ts'
-import { statsOf } from '../points/stage.ts'
-import { Engine, quote } from '../store/engine.ts'
-import { versioned } from '../store/layout.ts'
-import { end, formatInstant, type Instant, type Interval } from '../time.ts'
-import { type Given, givenBy, exportDay, isQuery, refuseGrown } from './files.ts'
-import { readRows, refuseRow, type Rows, stagedSql } from './rows.ts'
+import { ownPrefix, ownRows } from '../points/own-rows.ts'
+import { numbered } from '../points/sql.ts'
+import { Engine } from '../store/engine.ts'
+import { drafted, type Drafted, type Importing, type Portion, startOf } from './draft.ts'
+import { exportDay, givenBy, isQuery, type OwnFiles, refuseGrown } from './files.ts'
+import { type TakenRows, readRows, refuseRow } from './rows.ts'
 
 /** What is imported, and how it is mapped beside what the lake knows of it already. */
-export interface ImportInput {
+interface ImportInput {
   readonly root: string
   readonly name: string
   readonly files: readonly string[]
@@ -55,7 +33,7 @@ export interface Imported {
   readonly rows: number
   readonly points_added: number
   readonly vintages_added: number
-  /** Rows that brought nothing, and why. */
+  /** TakenRows that brought nothing, and why. */
   readonly left: number
   readonly left_because: { readonly held: number; readonly unfinished: number; readonly doubled: number }
   /** Points that the lake holds between the first and the last `t` of the files, and that they lack. */
@@ -66,13 +44,13 @@ export interface Imported {
 }
 
 /** What came of it, and the error with which a command ends all the same. */
-export interface Ended {
+export interface Taken {
   readonly summary: Imported
   readonly error: LakeError | null
 }
 
 /** Takes files of the user's into the lake as the series `own/NAME`: all of them, or nothing where a row cannot be used. */
-export async function importOwn(input: ImportInput, deps: JobDeps): Promise<Ended> {
+export async function importOwn(input: ImportInput, deps: JobDeps): Promise<Taken> {
   const name = `${ownPrefix}${input.name}`
   refuseName(input, name)
   return await withLake({ root: input.root, name: 'import', lock: 'import' }, deps, async (run) => {
@@ -83,22 +61,11 @@ export async function importOwn(input: ImportInput, deps: JobDeps): Promise<Ende
     const { mapping, notes } = mapped(input, given, held)
     const rows = await readRows(engine, given, mapping, heldWeekStart(run.ledger))
     await refuseGrown(given.files)
-    const importing: Importing = { run, deps, spool, engine, input, rows, path: name, row: rowOf(rows, held, input) }
+    const { catalogue } = input
+    const importing = { run, deps, spool, engine, catalogue, rows, path: name, row: rowOf(rows, held, input) }
     await run.begin({ files: given.files.map(({ path }) => path), rows: rows.rows, series: name }, () => ({}))
-    return await taken(importing, [...notes, ...rows.notes])
+    return await taken(importing, input.name, [...notes, ...rows.notes])
   })
-}
-
-interface Importing {
-  readonly run: Run
-  readonly deps: JobDeps
-  readonly spool: Spool
-  readonly engine: Engine
-  readonly input: ImportInput
-  readonly rows: Rows
-  /** The metric. */
-  readonly path: string
-  readonly row: OwnRow
 }
 
 function refuseName({ name, catalogue }: ImportInput, path: string): void {
@@ -127,7 +94,7 @@ function over(before: SourceMapping, said: SourceMapping): SourceMapping {
 }
 
 /** The mapping that holds for these files, and what there is to say of it. */
-function mapped({ mapping: said, name, whole }: ImportInput, { files }: Given, held?: OwnRow) {
+function mapped({ mapping: said, name, whole }: ImportInput, { files }: OwnFiles, held?: OwnRow) {
   const before = held?.mapping ?? {}
   const mapping = whole ? said : over(before, said)
   const wrong = mappingRow.safeParse(mapping).error?.issues[0]
@@ -152,7 +119,7 @@ function mapped({ mapping: said, name, whole }: ImportInput, { files }: Given, h
 }
 
 /** What the lake will keep of it: the mapping and all that there is of each dimension, what came before included. */
-function rowOf({ mapping, interval }: Rows, held: OwnRow | undefined, { files, cwd }: ImportInput): OwnRow {
+function rowOf({ mapping, interval }: TakenRows, held: OwnRow | undefined, { files, cwd }: ImportInput): OwnRow {
   const named = files.map((file) => (isQuery(file) || file.startsWith('/') ? file : `${cwd}/${file}`))
   const none = { files: [], intervals: [], currencies: [], exchanges: [], networks: [] }
   const { files: before, ...rest } = held ?? none
@@ -169,13 +136,6 @@ function rowOf({ mapping, interval }: Rows, held: OwnRow | undefined, { files, c
 const keptFiles = 200
 
 const union = <T>(one: readonly T[], other: readonly T[]): T[] => [...new Set([...one, ...other])]
-
-/** What of the rows is one series, of one export where there are several. */
-interface Portion extends Readonly<Record<'asset' | 'currency' | 'exchange' | 'network', string | null>> {
-  readonly day: Instant | null
-  readonly first: Instant
-  readonly last: Instant
-}
 
 async function portionsOf({ engine, rows }: Importing): Promise<Portion[]> {
   const { keys, constants, interval, mapping } = rows
@@ -202,13 +162,8 @@ async function portionsOf({ engine, rows }: Importing): Promise<Portion[]> {
   return found
 }
 
-/** SQL of the start of the interval that a row's `mark` names. */
-function startOf({ timestamp }: SourceMapping, interval: Interval): string {
-  return timestamp === 'interval_end' ? stepSql('mark', interval, -1) : 'mark'
-}
-
 /** Compares the rows with what is held and commits what is new; what has nothing new makes no version. */
-async function taken(importing: Importing, notes: readonly string[]): Promise<Result<Ended>> {
+async function taken(importing: Importing, name: string, notes: readonly string[]): Promise<Result<Taken>> {
   const { run, deps, rows, path } = importing
   const portions = await portionsOf(importing)
   const row = { ...importing.row }
@@ -232,12 +187,12 @@ async function taken(importing: Importing, notes: readonly string[]): Promise<Re
     deps,
   )
   if (!done) throw new RangeError('an import that nobody drafted')
-  const told = summary(importing, done, version, notes)
+  const told = summary(importing.rows, done, version, { name, notes })
   const error = verdictOf(told, done.incidents, rows)
   return { value: { summary: told, error }, stopped_by: null, error }
 }
 
-function verdictOf({ violations }: Imported, incidents: number, { given }: Rows): LakeError | null {
+function verdictOf({ violations }: Imported, incidents: number, { given }: TakenRows): LakeError | null {
   if (violations === 0) return null
   if (incidents > 0) return differingAtOnce(incidents)
   return new LakeError('integrity', {
@@ -246,196 +201,22 @@ function verdictOf({ violations }: Imported, incidents: number, { given }: Rows)
   })
 }
 
-interface Drafted {
-  readonly draft: Draft
-  readonly bodies: readonly BodyResult[]
-  readonly violations: number
-  readonly incidents: number
-  readonly lacking: number
-  readonly kept: number
-  readonly doubled: number
-}
-
-async function drafted(
-  importing: Importing,
-  endpoint: Endpoint,
-  portions: readonly Portion[],
-  ticket: Ticket,
-): Promise<Drafted> {
-  const { run, deps, spool, engine, input, rows, path, row } = importing
-  const { ledger } = run
-  const { bodies, days } = bodiesOf(importing, portions, ticket)
-  const ids = [...new Set(bodies.map(({ series }) => series.id))]
-  const standing = standingBySeries(ledger, ids)
-  const lost = heldLost(ledger, ids)
-  const held = liveFiles(ledger, { table: 'points' })
-  const own = partitionsOf(held.filter((file) => !isRecent(file))).get(`${path} ${rows.interval}`)?.own ?? []
-  const about = {
-    metric: path,
-    interval: rows.interval,
-    rules: endpoint.rules[rows.interval],
-    overlap: endpoint.overlap,
-  }
-  const told = bodies.map((body) => ({
-    ...body,
-    standing: standing.get(body.series.id),
-    lost: lost.get(body.series.id),
-  }))
-  const reading = readerOf(rows, days)
-  const parts: ConvertPart[] = [
-    { ...about, bodies: told, existing: existing(ledger, own), out: spool.file(partName(0)) },
-  ]
-  const recent = { existing: existing(ledger, recentOf(held, parts)), out: spool.file(recentName) }
-  const made = await convert(engine, {
-    parts,
-    recent,
-    // The rows are staged as starts already.
-    timestamp: 'interval_start',
-    weekStart: heldWeekStart(ledger),
-    observedAt: BigInt(ticket.committed_at),
-    metadata: footerOf(ticket),
-    during: deps.during,
-    reader: reading.reader,
-  })
-  const files = stagedFiles(spool, parts, made, versioned(ticket.version, run.id))
-  const differing = differingIn(ledger, standing, made)
-  const catalogue = withOwn(input.catalogue, ledger)
-  const judged = judge(ledger, differing, { recorded: 0, at: ticket.committed_at, intervalOf: () => rows.interval })
-  const asks = bodies.map(({ series }) => ({ ask: { series, interval: rows.interval } }))
-  const learnt = await learntOf({ engine: async () => engine, ledger }, asks, { bodies: made.bodies, files })
-  const state =
-    files.length > 0 || ownRows(ledger).get(path) === undefined
-      ? { [path]: JSON.parse(JSON.stringify(row)) as Json }
-      : {}
-  const draft: Draft = {
-    job: 'import',
-    run: run.id,
-    provider: { synthetic: ledger.head().provider?.synthetic ?? false },
-    add: files,
-    series: bodies.map(({ series }) => ({ ...series, settled: rows.interval })),
-    regained: made.regained,
-    coverage: keepingProven(ledger, coverageOf(bodies, made.bodies, rows.interval)),
-    violations: judged.violations,
-    passed: judged.passed,
-    findings: made.findings,
-    ...learnt,
-    rules: rulesOf({ ...catalogue, endpoints: new Map([...catalogue.endpoints, [path, endpoint]]) }),
-    state,
-  }
-  const { violations, incidents } = judged.seen
-  return {
-    draft,
-    bodies: made.bodies,
-    violations: violations.length + incidents.length,
-    incidents: incidents.length,
-    lacking: made.lacking,
-    kept: made.kept,
-    doubled: reading.doubled(),
-  }
-}
-
-/** One body a series, and a day where each file is an export of one; by the names of the bodies. */
-function bodiesOf({ run, rows, path }: Importing, portions: readonly Portion[], ticket: Ticket) {
-  const now = Math.floor(ticket.committed_at / 1_000_000)
-  const series = portions.map(({ asset, currency, exchange, network }): Series => {
-    const own = { metric: path, asset: asset ?? '', interval: rows.interval, currency, exchange, network, params: {} }
-    return { id: seriesId(own), ...own }
-  })
-  const coverage = heldCoverage(run.ledger, [...new Set(series.map(({ id }) => id))])
-  const days = new Map<string, Instant | null>()
-  const bodies = series.flatMap((own, i): Body[] => {
-    const portion = portions[i]
-    if (portion === undefined) return []
-    const { first, last, day } = portion
-    const prior = (coverage.get(own.id) ?? [])
-      .filter(({ state }) => state === 'covered')
-      .map(({ since, until, asked_at: askedAt }) => ({ since, until, askedAt }))
-    const window = { since: first, until: end(last, rows.interval) }
-    const request = `${run.id}-${i}`
-    days.set(request, day)
-    return [{ file: '', request, series: own, ...window, askedAt: now, horizon: now, prior }]
-  })
-  return { bodies, days }
-}
-
-/** What the files tell of each series: all between their first and last row, but for what is missing there. */
-function coverageOf(asked: readonly Body[], bodies: readonly BodyResult[], interval: Interval): CoverageRow[] {
-  const results = new Map(bodies.map((body) => [body.request, body]))
-  return asked.flatMap(({ request, series, askedAt }): CoverageRow[] => {
-    const result = results.get(request)
-    if (result === undefined || result.first === null || result.last === null) return []
-    const row = { series: series.id, asked_at: askedAt, request: null, state: 'covered' as const }
-    const whole = { since: result.first, until: end(result.last, interval) }
-    const gaps = result.missing.filter(({ since, until }) => since >= whole.since && until <= whole.until)
-    const edges = [whole.since, ...gaps.flatMap(({ since, until }) => [since, until]), whole.until]
-    return edges.slice(0, -1).flatMap((since, n): CoverageRow[] => {
-      const until = edges[n + 1] ?? since
-      return since < until ? [{ ...row, since, until, reason: n % 2 === 0 ? null : 'gap' }] : []
-    })
-  })
-}
-
-/** Stages the user's rows, each under the number of its body. */
-function readerOf(rows: Rows, days: ReadonlyMap<string, Instant | null>) {
-  const { keys, mapping, interval } = rows
-  let doubled = 0
-  const stage: Reader['stage'] = async (session, ordered) => {
-    const bodies = ordered.map(({ body: { series, request } }, body) => ({
-      body,
-      ...Object.fromEntries(keys.map((key) => [key, key === 'day' ? days.get(request) : series[key]])),
-    }))
-    const columns = ['body INTEGER', ...keys.map((key) => `${key} ${key === 'day' ? 'BIGINT' : 'VARCHAR'}`)].join(', ')
-    await session.run(`CREATE TEMP TABLE own_bodies AS ${rowsSql(columns, bodies)}`)
-    await session.run(stagedSql(rows, startOf(mapping, interval)))
-    await session.run(statement('canonical'))
-    const staged = await statsOf({ engine: session }, '(SELECT *, true AS sound FROM staged)')
-    const twice = [...staged].filter(([, body]) => body.doubled).map(([body]) => body)
-    doubled = twice.length === 0 ? 0 : await countDoubled(session, rows, ordered, twice)
-    return { staged, poison: new Map<number, string>() }
-  }
-  const unload: Reader['unload'] = async (session) => {
-    await session.run('DROP VIEW staged; DROP TABLE own_rows')
-  }
-  return { reader: { stage, unload, clocked: mapping.available !== exportRule }, doubled: () => doubled }
-}
-
-/** How many rows tell a point again; two that say different things of one are an error. */
-async function countDoubled(
-  session: Engine,
-  rows: Rows,
-  ordered: readonly Ordered[],
-  bodies: readonly number[],
-): Promise<number> {
-  const these = bodies.join(', ')
-  const [conflict] = await numbered<{ body: number; t: Instant }>(session, statement('conflicts', { bodies: these }))
-  if (conflict) await refuseConflict(session, rows, bodyAt(ordered, conflict.body).body.series, conflict.t)
-  const [counted] = await numbered<{ doubled: number }>(
-    session,
-    `SELECT sum(n - 1) AS doubled FROM (SELECT count(*) AS n FROM staged WHERE body IN (${these}) GROUP BY body, t)`,
-  )
-  return counted?.doubled ?? 0
-}
-
-/** Names the second row that tells a point. */
-async function refuseConflict(session: Engine, rows: Rows, series: Series, t: Instant): Promise<never> {
-  const own = rows.keys.flatMap((key) => (key === 'day' ? [] : [`own_${key} = ${quote(series[key] ?? '')}`]))
-  const mark = rows.mapping.timestamp === 'interval_end' ? end(t, rows.interval) : t
-  const wanted = `one value for ${series.asset} at ${formatInstant(mark)}, which another row tells otherwise`
-  const where = (column: string): string => [...own, `${column} = ${mark}`].join(' AND ')
-  return await refuseRow(session, rows, where, { flag: rows.mapping.components?.[0] ?? 'value', wanted }, 2)
-}
-
-function summary({ rows, input }: Importing, done: Drafted, version: Version, notes: readonly string[]): Imported {
+function summary(
+  { rows }: TakenRows,
+  done: Drafted,
+  version: Version,
+  { name, notes }: Pick<Imported, 'name' | 'notes'>,
+): Imported {
   const { kept, doubled, lacking, violations } = done
   const { points_added } = version
   const shrunk = `${lacking} points that the lake holds between the first and the last row are not in the files: they stay`
   return {
-    name: input.name,
-    rows: rows.rows,
+    name,
+    rows,
     points_added,
     vintages_added: 0,
-    left: rows.rows - points_added,
-    left_because: { held: kept - points_added, unfinished: rows.rows - doubled - kept, doubled },
+    left: rows - points_added,
+    left_because: { held: kept - points_added, unfinished: rows - doubled - kept, doubled },
     lacking,
     violations,
     version: version.version,

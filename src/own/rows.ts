@@ -7,8 +7,16 @@ import { type Interval, intervals, measureOf, type Weekday } from '../time.ts'
 import { hint } from '../suggestion.ts'
 import { exportRule } from '../catalog/sources.ts'
 import { numbered } from '../points/sql.ts'
-import { type Reading, readComponents, readInstant, readValue, readWord, type Source, spellingSql } from './columns.ts'
-import { exportDay, fileColumn, type Given, unreadableFile } from './files.ts'
+import {
+  type ColumnReading,
+  readComponents,
+  readInstant,
+  readValue,
+  readWord,
+  type Source,
+  spellingSql,
+} from './columns.ts'
+import { exportDay, fileColumn, type OwnFiles, unreadableFile } from './files.ts'
 
 const statement = statementsIn(new URL('sql/', import.meta.url))
 
@@ -17,8 +25,8 @@ const words = ['asset', 'currency', 'exchange', 'network'] as const
 type Word = (typeof words)[number]
 
 /** The user's rows in the table `own_rows`, and what they are keyed by. */
-export interface Rows {
-  readonly given: Given
+export interface TakenRows {
+  readonly given: OwnFiles
   readonly mapping: SourceMapping
   readonly interval: Interval
   /** Dimensions that a column tells; `day` where each file is an export of one. */
@@ -33,10 +41,10 @@ export interface Rows {
 /** Reads what a mapping takes of the files into the table `own_rows`; the first row that cannot be used is an error. */
 export async function readRows(
   engine: Engine,
-  given: Given,
+  given: OwnFiles,
   mapping: SourceMapping,
   weekStart: Weekday,
-): Promise<Rows> {
+): Promise<TakenRows> {
   const { readings, keys, constants, notes } = readingsOf(given, mapping)
   const columns = [
     ...readings.filter(({ name }) => name !== '').map((one) => `${checked(one)} AS ${one.name}`),
@@ -76,11 +84,11 @@ const named: readonly (keyof SourceMapping)[] = [
 ]
 
 /** What a mapping takes of each row. */
-function readingsOf(given: Given, mapping: SourceMapping) {
+function readingsOf(given: OwnFiles, mapping: SourceMapping) {
   const column = (flag: keyof SourceMapping, name: string): Source => sourceOf(given, flag, name)
   const constants: Partial<Record<Word, string>> = {}
   const keys: (Word | 'day')[] = []
-  const readings: Reading[] = []
+  const readings: ColumnReading[] = []
   for (const word of words) {
     const said = mapping[word] ?? (word === 'asset' ? 'asset' : undefined)
     if (said === undefined) continue
@@ -115,7 +123,7 @@ function readingsOf(given: Given, mapping: SourceMapping) {
   return { readings, keys, constants, notes: notesOf(given, mapping, t) }
 }
 
-function sourceOf({ columns, format }: Given, flag: keyof SourceMapping, name: string): Source {
+function sourceOf({ columns, format }: OwnFiles, flag: keyof SourceMapping, name: string): Source {
   const found = columns.find((one) => one.name === name)
   if (found) return { column: name, type: found.type, json: format === 'json' }
   const names = columns.map((one) => one.name).filter((one) => one !== fileColumn)
@@ -127,7 +135,7 @@ function sourceOf({ columns, format }: Given, flag: keyof SourceMapping, name: s
 }
 
 /** What the mapping leaves open and how it is taken. */
-function notesOf({ columns }: Given, mapping: SourceMapping, t: Source): string[] {
+function notesOf({ columns }: OwnFiles, mapping: SourceMapping, t: Source): string[] {
   const taken = new Set([
     ...named.map((flag) => mapping[flag]),
     ...(mapping.components ?? []),
@@ -144,11 +152,11 @@ function notesOf({ columns }: Given, mapping: SourceMapping, t: Source): string[
   ]
 }
 
-function checked({ sql, bad }: Reading): string {
+function checked({ sql, bad }: ColumnReading): string {
   return bad === 'false' ? sql : `CASE WHEN ${bad} THEN error('own') ELSE ${sql} END`
 }
 
-function missing(readings: readonly Reading[]): string[] {
+function missing(readings: readonly ColumnReading[]): string[] {
   const names = new Set(readings.map(({ name }) => name))
   const types = { v: 'DOUBLE', o: 'VARCHAR', extra: 'VARCHAR', computed: 'BIGINT' }
   return Object.entries(types).flatMap(([name, type]) =>
@@ -157,7 +165,7 @@ function missing(readings: readonly Reading[]): string[] {
 }
 
 /** The end of the day that each row's file names, in the mapped zone, in microseconds: when what it says was known. */
-function dayOf({ files }: Given): string {
+function dayOf({ files }: OwnFiles): string {
   const days = files.map(({ path }) => {
     const day = exportDay(path)
     if (day === null)
@@ -168,7 +176,11 @@ function dayOf({ files }: Given): string {
 }
 
 /** The first row that cannot be used, as an error of one line; undefined where all can. */
-async function faultOf(engine: Engine, given: Given, readings: readonly Reading[]): Promise<LakeError | undefined> {
+async function faultOf(
+  engine: Engine,
+  given: OwnFiles,
+  readings: readonly ColumnReading[],
+): Promise<LakeError | undefined> {
   const branches = readings
     .filter(({ bad }) => bad !== 'false')
     .map(
@@ -182,7 +194,7 @@ async function faultOf(engine: Engine, given: Given, readings: readonly Reading[
   )
 }
 
-const fileOf = ({ files }: Given): string => (files.length === 0 ? "''" : fileColumn)
+const fileOf = ({ files }: OwnFiles): string => (files.length === 0 ? "''" : fileColumn)
 
 interface Fault {
   readonly file: string
@@ -193,7 +205,7 @@ interface Fault {
 }
 
 /** What a statement finds of a row, with the row's number in its file. */
-async function rowError(engine: Engine, given: Given, sql: string): Promise<LakeError | undefined> {
+async function rowError(engine: Engine, given: OwnFiles, sql: string): Promise<LakeError | undefined> {
   const [fault] = await numbered<Fault>(engine, sql).catch(() => [])
   if (fault === undefined) return undefined
   const { file, n, flag, wanted, raw } = fault
@@ -213,7 +225,7 @@ async function rowError(engine: Engine, given: Given, sql: string): Promise<Lake
 /** The row of the files at which a condition over their columns first holds. */
 export async function refuseRow(
   engine: Engine,
-  { given, mapping }: Pick<Rows, 'given' | 'mapping'>,
+  { given, mapping }: Pick<TakenRows, 'given' | 'mapping'>,
   where: (mark: string) => string,
   told: { readonly flag: string; readonly wanted: string },
   nth = 1,
@@ -228,7 +240,7 @@ export async function refuseRow(
 }
 
 /** Instants of one column are spelt in one way. */
-async function refuseMixed(engine: Engine, given: Given, mapping: SourceMapping): Promise<void> {
+async function refuseMixed(engine: Engine, given: OwnFiles, mapping: SourceMapping): Promise<void> {
   const spelt = spellingSql(sourceOf(given, 't', mapping.t ?? 't'))
   if (spelt === null) return
   const [kinds] = await numbered<{ least: number; most: number }>(
@@ -245,7 +257,7 @@ async function refuseMixed(engine: Engine, given: Given, mapping: SourceMapping)
 }
 
 /** The interval whose length the smallest distance between two rows of a series is. */
-async function spacingOf(engine: Engine, keys: Rows['keys']): Promise<Interval> {
+async function spacingOf(engine: Engine, keys: TakenRows['keys']): Promise<Interval> {
   const sql = statement('spacing', { keys: keys.length === 0 ? '1' : keys.join(', ') })
   const [found] = await numbered<{ least: number | null; months: boolean }>(engine, sql)
   const least = found?.least ?? null
@@ -264,7 +276,7 @@ async function spacingOf(engine: Engine, keys: Rows['keys']): Promise<Interval> 
 
 async function refuseOffGrid(
   engine: Engine,
-  given: Given,
+  given: OwnFiles,
   mapping: SourceMapping,
   interval: Interval,
   weekStart: Weekday,
@@ -281,7 +293,7 @@ async function refuseOffGrid(
 }
 
 /** Makes the view `staged` of a session over the user's rows; `own_bodies` says which keys are which body. */
-export function stagedSql({ keys, mapping }: Rows, start: string): string {
+export function stagedSql({ keys, mapping }: TakenRows, start: string): string {
   const joined = keys.length === 0 ? 'CROSS JOIN own_bodies' : `JOIN own_bodies USING (${keys.join(', ')})`
   const local = `make_timestamp(CAST((day + 86400) * 1000000 AS BIGINT))`
   const told = `epoch_us(timezone(${quote(mapping.zone ?? 'UTC')}, ${local}))`

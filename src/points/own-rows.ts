@@ -1,5 +1,6 @@
 import type { Catalogue } from '../catalog/catalogue.ts'
-import { type OwnRow, ownEndpoint, ownRow } from '../catalog/sources.ts'
+import { ownEndpoint } from '../catalog/own-endpoint.ts'
+import { type OwnRow, ownRow } from '../catalog/sources.ts'
 import { heldStates } from '../ledger/held.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { sha256 } from '../ledger/entry.ts'
