@@ -9,6 +9,7 @@ import { computedSql, ruledSql, sharesOf } from '../points/files.ts'
 import type { EarlierDating } from '../ledger/datings.ts'
 import { type RegistryColumn, recordTables } from '../registry/columns.ts'
 import { askedWords } from './asked.ts'
+import { clockedPoints, clockedToo, type EarlyPart, earlyParts } from './clocks.ts'
 import { tableOf, datedPoints, emptySql, filesSql, ledgerSql, readPoints } from './relations.ts'
 import { literalPath } from './read-points.ts'
 import { joinWords } from './joins.ts'
@@ -138,6 +139,7 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
   const { root, catalogue, files, earlier, weekStart } = sources
   const tables = Map.groupBy(files, (file) => file.table)
   const points = tables.get('points') ?? []
+  const parts = earlyParts(catalogue)
   const words: Readonly<Record<string, (argument: string) => string>> = {
     ...joinWords({
       root,
@@ -148,6 +150,8 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
       price: () => body('price_usd'),
       coverage: () => body('coverage'),
       uncovered: () => fill('ledger', 'uncovered') ?? '',
+      parts,
+      part: (part) => partOfPoints(part),
     }),
     ...clockWords,
     files: (table) => {
@@ -164,7 +168,9 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
     points: (metric) => pointsOf(metric),
     view: (name) => body(name),
     part: (name) => fillIn(name, partOf(name), fill),
-    leaves: (relation) => body('components', (word, argument) => (word === 'points' ? relation : fill(word, argument))),
+    clocked: () => clockedPoints(parts, pointsOf(''), partOfPoints),
+    clocked_too: () => clockedToo(parts, componentPointer),
+    leaves: (relation) => body('components', (word, argument) => leavesWord(relation, word) ?? fill(word, argument)),
     registry_names: () => `[${registryNames(texts).map(quote).join(', ')}]`,
     ledger_names: () => `[${ledgerNames(texts).map(quote).join(', ')}]`,
     fields: (table) => columnList(fieldsOf(catalogue, table)),
@@ -190,7 +196,21 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
     const before = earlier.filter((dating) => metric === '' || dating.metric === metric)
     return pointsIn(datedPoints(root, readPoints(root, points.filter(holds)), before))
   }
+  const partOfPoints = ({ metric, dated }: EarlyPart): string => {
+    const own = points.filter((file) => sharesOf(file).some((share) => share.metric === metric))
+    const before = earlier.filter((dating) => dating.metric === metric)
+    return pointsIn(dated(datedPoints(root, readPoints(root, own), before)))
+  }
   return fill
+}
+
+/** The pointer of a component, as the view of components makes it. */
+const componentPointer = `(coalesce('/' || replace(replace(part.key, '~', '~0'), '/', '~1'), '') || leaf.pointer)`
+
+/** The leaves of a relation have its clock alone. */
+function leavesWord(relation: string, word: string): string | undefined {
+  if (word === 'clocked') return relation
+  return word === 'clocked_too' ? '' : undefined
 }
 
 /** What knows nothing before the first snapshot of the registry; the listing of assets begins with itself. */

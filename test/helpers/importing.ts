@@ -15,6 +15,8 @@ export interface Desk {
   run(argv: readonly string[], at?: string): Promise<Ended>
   /** Rows of a statement on the lake as anybody opens it. */
   rows(sql: string, variables?: string): Promise<Row[]>
+  /** The same, once for many. */
+  open(): Promise<Engine>
 }
 
 const noon = '2026-06-01T12:00:00Z'
@@ -24,6 +26,8 @@ export async function withDesk(work: (desk: Desk) => Promise<void>): Promise<voi
   const folder = mkdtempSync(join(tmpdir(), 'pitlake-own-'))
   const run: Desk['run'] = async (argv, at = noon) =>
     await pitlake(folder, [...argv, '--data', join(folder, 'lake')], {}, { now: () => Date.parse(at) })
+  const open: Desk['open'] = async () =>
+    await Engine.open(join(folder, 'lake', 'lake.duckdb'), { readOnly: true, threads: 1 })
   try {
     await work({
       folder,
@@ -36,8 +40,9 @@ export async function withDesk(work: (desk: Desk) => Promise<void>): Promise<voi
         const ended = await run(['import', ...argv, '--json'], at)
         return { ...ended, told: ended.out === '' ? {} : (JSON.parse(ended.out) as Record<string, unknown>) }
       },
+      open,
       rows: async (sql, variables = '') => {
-        using engine = await Engine.open(join(folder, 'lake', 'lake.duckdb'), { readOnly: true, threads: 1 })
+        using engine = await open()
         if (variables !== '') await engine.run(variables)
         return await engine.rows(sql)
       },
