@@ -21,16 +21,16 @@ import {
   type ConvertPart,
   type Ordered,
   type Reader,
+  type Staged,
 } from '../points/conversion.ts'
 import { convert } from '../points/convert.ts'
 import { isRecent, partitionsOf } from '../points/files.ts'
 import { ownRows, withOwn } from '../points/own-rows.ts'
 import { numbered, rowsSql, statement } from '../points/sql.ts'
-import { statsOf } from '../points/stage.ts'
 import { type Engine, quote } from '../store/engine.ts'
 import { versioned } from '../store/layout.ts'
 import { end, formatInstant, type Instant, type Interval } from '../time.ts'
-import { type TakenRows, refuseRow, stagedSql } from './rows.ts'
+import { refuseRow, stagedSql, type TakenRows, withinSql } from './rows.ts'
 
 /** An import on its way. */
 export interface Importing {
@@ -200,15 +200,33 @@ function readerOf(rows: TakenRows, days: ReadonlyMap<string, Instant | null>) {
     await session.run(`CREATE TEMP TABLE own_bodies AS ${rowsSql(columns, bodies)}`)
     await session.run(stagedSql(rows, startOf(mapping, interval)))
     await session.run(statement('canonical'))
-    const staged = await statsOf({ engine: session }, '(SELECT *, true AS sound FROM staged)')
+    const staged = await statsOfRows(session, rows)
     const twice = [...staged].filter(([, body]) => body.doubled).map(([body]) => body)
     doubled = twice.length === 0 ? 0 : await countDoubled(session, rows, ordered, twice)
-    return { staged, poison: new Map<number, string>() }
+    return { staged, poison: new Map<number, string>(), sorted: !keys.includes('day') }
   }
   const unload: Reader['unload'] = async (session) => {
     await session.run('DROP VIEW staged; DROP TABLE own_rows')
   }
   return { reader: { stage, unload, clocked: mapping.available !== exportRule }, doubled: () => doubled }
+}
+
+/** What the rows of each body are: they stand in its order, so one that tells a point again follows the other. */
+async function statsOfRows(session: Engine, { keys, columns }: TakenRows): Promise<Map<number, Staged>> {
+  const [told, zeros] = [columns.has('computed') || keys.includes('day'), columns.has('v')]
+  const within = `${withinSql(keys)} AND mark = lag(mark) OVER ()`
+  const rows = await numbered<Readonly<Record<'body' | 'points' | 'doubled' | 'zeros' | 'first' | 'last', number>>>(
+    session,
+    `WITH again AS (SELECT ${[...keys, '1'].join(', ')} FROM (SELECT *, ${within} AS again FROM own_rows) WHERE again)
+    SELECT body, count(*) AS points, ${zeros ? 'count(*) FILTER (WHERE v = 0 AND signbit(v))' : '0'} AS zeros,
+      (SELECT count(*) FROM again) AS doubled, min(t) AS first, max(t) AS last FROM staged GROUP BY body`,
+  )
+  return new Map(
+    rows.map(({ body, points, doubled, zeros: minus, first, last }) => [
+      body,
+      { points, told: told ? points : 0, sound: true, minusZero: minus > 0, doubled: doubled > 0, first, last },
+    ]),
+  )
 }
 
 /** How many rows tell a point again; two that say different things of one are an error. */

@@ -31,6 +31,8 @@ export interface TakenRows {
   readonly interval: Interval
   /** Dimensions that a column tells; `day` where each file is an export of one. */
   readonly keys: readonly (Word | 'day')[]
+  /** The columns of the table beside those. */
+  readonly columns: ReadonlySet<string>
   /** Dimensions that the mapping tells for all. */
   readonly constants: Readonly<Partial<Record<Word, string>>>
   readonly rows: number
@@ -46,9 +48,8 @@ export async function readRows(
   weekStart: Weekday,
 ): Promise<TakenRows> {
   const { readings, keys, constants, notes } = readingsOf(given, mapping)
-  const columns = [
+  const taken = [
     ...readings.filter(({ name }) => name !== '').map((one) => `${checked(one)} AS ${one.name}`),
-    ...missing(readings),
     ...(keys.includes('day') ? [`${dayOf(given)} AS day`] : []),
   ]
   // What has no column of its own is only checked.
@@ -59,7 +60,7 @@ export async function readRows(
       : `${given.relation} WHERE CASE WHEN ${also.join(' OR ')} THEN error('own') ELSE true END`
   const order = [...keys, 'mark'].join(', ')
   try {
-    await engine.run(statement('rows', { columns: columns.join(',\n  '), source, order }))
+    await engine.run(statement('rows', { columns: taken.join(',\n  '), source, order }))
   } catch (error) {
     throw (await faultOf(engine, given, readings)) ?? unreadableFile(given.files[0]?.path ?? 'the SELECT', error)
   }
@@ -69,7 +70,8 @@ export async function readRows(
   if (rows === 0) throw usage(given.files[0]?.path ?? 'the SELECT', { expected: 'rows', got: 'none' })
   const interval = mapping.interval ?? (await spacingOf(engine, keys))
   await refuseOffGrid(engine, given, mapping, interval, weekStart)
-  return { given, mapping, interval, keys, constants, rows, notes }
+  const columns = new Set(readings.map(({ name }) => name))
+  return { given, mapping, interval, keys, columns, constants, rows, notes }
 }
 
 const named: readonly (keyof SourceMapping)[] = [
@@ -154,14 +156,6 @@ function notesOf({ columns }: OwnFiles, mapping: SourceMapping, t: Source): stri
 
 function checked({ sql, bad }: ColumnReading): string {
   return bad === 'false' ? sql : `CASE WHEN ${bad} THEN error('own') ELSE ${sql} END`
-}
-
-function missing(readings: readonly ColumnReading[]): string[] {
-  const names = new Set(readings.map(({ name }) => name))
-  const types = { v: 'DOUBLE', o: 'VARCHAR', extra: 'VARCHAR', computed: 'BIGINT' }
-  return Object.entries(types).flatMap(([name, type]) =>
-    names.has(name) || type === '' ? [] : [`CAST(NULL AS ${type}) AS ${name}`],
-  )
 }
 
 /** The end of the day that each row's file names, in the mapped zone, in microseconds: when what it says was known. */
@@ -256,9 +250,14 @@ async function refuseMixed(engine: Engine, given: OwnFiles, mapping: SourceMappi
   })
 }
 
+/** Whether a row is of the same series as the one before it. */
+export function withinSql(keys: TakenRows['keys']): string {
+  return keys.length === 0 ? 'true' : keys.map((key) => `${key} IS NOT DISTINCT FROM lag(${key}) OVER ()`).join(' AND ')
+}
+
 /** The interval whose length the smallest distance between two rows of a series is. */
 async function spacingOf(engine: Engine, keys: TakenRows['keys']): Promise<Interval> {
-  const sql = statement('spacing', { keys: keys.length === 0 ? '1' : keys.join(', ') })
+  const sql = statement('spacing', { within: withinSql(keys) })
   const [found] = await numbered<{ least: number | null; months: boolean }>(engine, sql)
   const least = found?.least ?? null
   const fits = intervals.find((name) => {
@@ -293,9 +292,15 @@ async function refuseOffGrid(
 }
 
 /** Makes the view `staged` of a session over the user's rows; `own_bodies` says which keys are which body. */
-export function stagedSql({ keys, mapping }: TakenRows, start: string): string {
+export function stagedSql({ keys, columns, mapping }: TakenRows, start: string): string {
   const joined = keys.length === 0 ? 'CROSS JOIN own_bodies' : `JOIN own_bodies USING (${keys.join(', ')})`
   const local = `make_timestamp(CAST((day + 86400) * 1000000 AS BIGINT))`
   const told = `epoch_us(timezone(${quote(mapping.zone ?? 'UTC')}, ${local}))`
-  return statement('staged', { start, joined, computed: keys.includes('day') ? told : 'computed' })
+  const held = Object.entries({ v: 'DOUBLE', o: 'VARCHAR', extra: 'VARCHAR', computed: 'BIGINT' }).map(
+    ([name, type]) =>
+      columns.has(name)
+        ? name
+        : `${name === 'computed' && keys.includes('day') ? told : `CAST(NULL AS ${type})`} AS ${name}`,
+  )
+  return statement('staged', { start, joined, held: held.join(', ') })
 }

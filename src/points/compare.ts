@@ -26,6 +26,8 @@ export interface Comparison {
   /** What came again of months that had lost points with a file. */
   readonly regained: readonly Regained[]
   readonly lacking: number
+  /** Whether what is new is what was read, in its order. */
+  readonly asRead: boolean
 }
 
 /** The answers of a batch, by their numbers in the order of writing and in that of asking; `compared`: differences are violations. */
@@ -104,7 +106,7 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
     const { body, added_first: addedFirst, added_last: addedLast, ...rest } = row
     tallies.set(body, { ...rest, addedFirst, addedLast })
   }
-  return { late, minusZero: lost || minusZero(loaded), tallies, contradictions, heard, regained, lacking }
+  return { late, minusZero: lost || minusZero(loaded), tallies, contradictions, heard, regained, lacking, asRead }
 }
 
 function minusZero(loaded: Loaded): boolean {

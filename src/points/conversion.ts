@@ -93,6 +93,8 @@ export interface Staged {
 export interface Loaded {
   readonly staged: ReadonlyMap<number, Staged>
   readonly poison: ReadonlyMap<number, string>
+  /** Whether they stand in the order of the files already; else that is found out. */
+  readonly sorted?: boolean
 }
 
 /** Stages points that come from somewhere else than spool files. */

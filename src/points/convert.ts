@@ -71,7 +71,7 @@ async function convertOrdered(session: Engine, job: ConvertJob, ordered: readonl
     await compare(session, ordered, loaded),
     told ? await findClocks(session, ordered) : [],
   ])
-  const { files, recent } = await writeFresh(session, job, ordered, compared)
+  const { files, recent } = await writeFresh(session, job, ordered, { ...compared, ...loaded })
   const holes = await findHoles(session, ordered, { ...loaded, ...compared })
   const { contradictions, heard, regained, lacking } = compared
   return {
@@ -92,13 +92,13 @@ async function writeFresh(
   session: Engine,
   job: ConvertJob,
   ordered: readonly Ordered[],
-  { tallies, late, minusZero }: Pick<Comparison, 'tallies' | 'late' | 'minusZero'>,
+  { tallies, late, minusZero, asRead, sorted: known = false }: Comparison & Loaded,
 ): Promise<{ files: Map<number, WrittenFile>; recent: WrittenRecent | null }> {
   const during = job.during ?? unwatched
   const added = new Map<number, number>()
   for (const [i, { p }] of ordered.entries()) added.set(p, (added.get(p) ?? 0) + (tallies.get(i)?.added ?? 0))
   const most = Math.max(0, ...added.values())
-  const sorted = !late && most > fewRows && !(await isUnsorted(session))
+  const sorted = !late && most > fewRows && ((known && asRead) || !(await isUnsorted(session)))
   const write = async (chosen: readonly number[], out: string, own: PartJob | null): Promise<WrittenRecent> => {
     const rows = chosen.reduce((sum, p) => sum + (added.get(p) ?? 0), 0)
     const source = `(FROM fresh WHERE part IN (${chosen.join(', ')}))`

@@ -52,7 +52,7 @@ type StatsRow = Readonly<
 >
 
 /** Counts over the staged points of each body. */
-export async function statsOf({ engine }: Pick<Loading, 'engine'>, source: string): Promise<Map<number, Staged>> {
+export async function statsOf({ engine }: Loading, source: string): Promise<Map<number, Staged>> {
   const rows = await numbered<StatsRow>(engine, statement('stats', { source }))
   return new Map(
     rows.map(({ body, unsound, minus_zeros, back, forth, runs, ...counts }) => {

@@ -1,9 +1,6 @@
--- How far the rows of a series are apart.
--- columns: least and most (seconds), months (whether all begin a month), firsts (how many lie at the smallest distance).
--- law: none; it is for whoever names no interval.
-SELECT min(apart) AS least, max(apart) AS most, bool_and(monthly) AS months
-FROM (
-  SELECT mark - lag(mark) OVER (PARTITION BY {{keys}} ORDER BY mark) AS apart,
-    make_timestamp(mark * 1000000) = date_trunc('month', make_timestamp(mark * 1000000)) AS monthly
-  FROM own_rows
-) WHERE apart IS NULL OR apart > 0
+-- How far the rows of a series are apart at least.
+-- columns: least (seconds), months (whether all begin a month).
+-- law: none; it is for whoever names no interval. The rows are sorted.
+SELECT min(mark - before) FILTER (WHERE within AND mark > before) AS least,
+  bool_and(make_timestamp(mark * 1000000) = date_trunc('month', make_timestamp(mark * 1000000))) AS months
+FROM (SELECT mark, lag(mark) OVER () AS before, {{within}} AS within FROM own_rows)
