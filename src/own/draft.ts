@@ -10,10 +10,17 @@ import { heldCoverage, heldWeekStart, liveFiles } from '../ledger/held.ts'
 import type { JobDeps, Run } from '../ledger/job.ts'
 import { heldLost } from '../ledger/lost.ts'
 import type { Spool } from '../ledger/sweep.ts'
-import { learntFrom } from '../metrics/batch.ts'
-import { existing, partName, recentName, recentOf, stagedFiles } from '../metrics/convert-batch.ts'
-import { differingIn, judge, standingBySeries } from '../metrics/differing.ts'
-import { keepingProven } from '../metrics/verified.ts'
+import { judge, learntFrom } from '../metrics/batch.ts'
+import {
+  differingIn,
+  existing,
+  partName,
+  recentName,
+  recentOf,
+  stagedFiles,
+  standingBySeries,
+} from '../metrics/convert-batch.ts'
+import { keepingProven } from '../metrics/verify-findings.ts'
 import {
   type Body,
   bodyAt,
