@@ -119,6 +119,7 @@ function endpointOf(common: Common, row: EndpointRow, source: string, at: Place)
     },
     tolerance: row.tolerance ?? null,
     overlap: row.overlap ?? 'exact',
+    revisable: row.revisable ?? false,
     rules: rulesOf(common, row.path, source),
     extra: row.extra ?? {},
     source,

@@ -41,6 +41,8 @@ export interface Endpoint {
   readonly tolerance: number | null
   /** How the overlap with stored points is compared. */
   readonly overlap: 'exact' | 'fixed_range' | 'off'
+  /** Whether another value than the stored one is a further vintage of its point, no violation. */
+  readonly revisable: boolean
   /** Per interval (all five where the endpoint takes none), sorted by `until`, the open one last. */
   readonly rules: Readonly<Record<Interval, readonly Rule[]>>
   /** Unknown keys of an imported listing, kept as they came. */

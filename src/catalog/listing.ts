@@ -14,6 +14,8 @@ export interface ListedEndpoint {
   readonly params?: Readonly<Record<string, string>>
   readonly about?: string
   readonly extra?: Readonly<Record<string, unknown>>
+  /** What it tells may change later: its path says no `_pit`. */
+  readonly revisable?: true
 }
 
 const aliases: ReadonlyMap<string, keyof ListedEndpoint> = new Map(
@@ -63,7 +65,7 @@ function unwrap(value: unknown): unknown[] | undefined {
 }
 
 function readRow(where: string, row: unknown): ListedEndpoint {
-  if (typeof row === 'string') return { path: cleanPath(where, row) }
+  if (typeof row === 'string') return readRow(where, { path: row })
   if (!isObject(row)) throw usage(where, { expected: 'a path or an object with a path', got: JSON.stringify(row) })
   const path = row['path'] ?? row['endpoint'] ?? row['url']
   if (typeof path !== 'string')
@@ -85,11 +87,13 @@ function readRow(where: string, row: unknown): ListedEndpoint {
   }
   const taken = switches.filter((key) => row[key] !== false)
   const takes = taken.length < switches.length ? { takes: taken } : {}
+  const bare = cleanPath(where, path)
   return {
-    path: cleanPath(where, path),
+    path: bare,
     ...known,
     ...takes,
     ...(extra.length > 0 ? { extra: Object.fromEntries(extra) } : {}),
+    ...(bare.endsWith('_pit') ? {} : { revisable: true }),
   }
 }
 

@@ -49,6 +49,7 @@ const endpointRow = z.strictObject({
     .optional(),
   tolerance: duration.optional(),
   overlap: z.enum(['exact', 'fixed_range', 'off']).optional(),
+  revisable: z.boolean().optional(),
   extra: z.record(z.string(), z.unknown()).optional(),
 })
 

@@ -158,7 +158,7 @@ function description(catalogue: Catalogue, endpoint: Endpoint): string {
     ...ruleLines(endpoint),
     placeholders.length > 0 && ['placeholder', `${placeholders.join(', ')}: ${unnamed}`],
     mapped && ['placeholder', 'exchange ids: map them in pitlake.yaml (metrics.exchanges)'],
-    ['overlap', endpoint.overlap],
+    ['overlap', `${endpoint.overlap}${endpoint.revisable ? '; another value is a further vintage (revisable)' : ''}`],
     ['tolerance', tolerance === null ? 'the larger of 2 days and 3 intervals' : formatDuration(tolerance)],
     ...Object.entries(endpoint.extra).map(([key, value]) => [key, JSON.stringify(value)] as const),
     ['series', exampleSeries(endpoint)],

@@ -11,6 +11,7 @@ import {
   type Json,
   type Provider,
   type SeriesRow,
+  vintagesSchema,
   type Violation,
 } from './entry.ts'
 import type { During } from '../stopwatch.ts'
@@ -52,6 +53,9 @@ export interface Ticket {
   /** The `observed_at` of everything that it brings. */
   readonly committed_at: Micros
 }
+
+/** The piece of state that names the metrics whose points may have several vintages. */
+export const revisableKey = 'revisable'
 
 /** What the footers of its files say. */
 export function footerOf({ lake, version }: Pick<Ticket, 'lake' | 'version'>): Readonly<Record<string, string>> {
@@ -105,6 +109,8 @@ export interface Version {
   readonly version: number
   readonly committed_at: Micros
   readonly points_added: number
+  /** Of them those that are further vintages of points that had a value. */
+  readonly vintages_added: number
   readonly files_added: number
   readonly violations_added: number
 }
@@ -118,7 +124,7 @@ export function newsOf(ledger: Ledger, head: Head, ticket: Ticket, draft: Draft,
   )
   return {
     ...draft.further,
-    schema_version: journalSchema,
+    schema_version: revisableKey in state ? vintagesSchema : Math.max(journalSchema, head.schema),
     lake: ticket.lake,
     version: ticket.version,
     previous: head.digest,

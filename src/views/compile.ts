@@ -11,6 +11,7 @@ import { type RegistryColumn, recordTables } from '../registry/columns.ts'
 import { askedWords } from './asked.ts'
 import { tableOf, datedPoints, emptySql, filesSql, ledgerSql, readPoints } from './relations.ts'
 import { literalPath } from './read-points.ts'
+import { withVintages } from './points-vintages.ts'
 import { joinWords } from './joins.ts'
 import { exportedTables } from './ledger-tables.ts'
 import {
@@ -36,6 +37,8 @@ interface Sources {
   /** The Parquet file of each exported table; null where there is no lake, and each is empty. */
   readonly exports: ReadonlyMap<string, string> | null
   readonly weekStart: Weekday
+  /** Metrics whose points may have several vintages. */
+  readonly revisable?: readonly string[]
 }
 
 /** One object, ready to be run. */
@@ -60,7 +63,9 @@ export interface Statements {
 
 /** The statements of all objects over these sources; pure. */
 export function compile(sources: Sources): Statements {
-  const texts = readObjects([...recordTables(sources.catalogue.resources).keys()])
+  const texts = readObjects([...recordTables(sources.catalogue.resources).keys()]).map((text) =>
+    withVintages(text, sources.revisable ?? []),
+  )
   const reads = new Set<string>()
   const fill = fillFor(sources, texts, (table) => reads.add(table))
   const objects = texts.map(({ name, kind, file, text }) => {
@@ -135,19 +140,22 @@ function factWords({ root, head }: Sources): Readonly<Record<string, (argument: 
 
 /** What each placeholder stands for; `onRead` is told the tables whose files a text names. */
 function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table: string) => void): Fill {
-  const { root, catalogue, files, earlier, weekStart } = sources
+  const { root, catalogue, files, earlier, weekStart, revisable = [] } = sources
   const tables = Map.groupBy(files, (file) => file.table)
   const points = tables.get('points') ?? []
+  const isOther = (metric: string): boolean => metric !== '' && !revisable.includes(metric)
   const words: Readonly<Record<string, (argument: string) => string>> = {
     ...joinWords({
       root,
       catalogue,
       weekStart,
       files: points,
-      points: (newest) => pointsIn(datedPoints(root, newest ?? readPoints(root, []), earlier)),
+      points: (newest) => pointsIn(datedPoints(root, newest ?? readPoints(root, []), earlier), true),
       price: () => body('price_usd'),
       coverage: () => body('coverage'),
       uncovered: () => fill('ledger', 'uncovered') ?? '',
+      revisable,
+      last: () => `\n${fillIn('last_vintage', partOf('last_vintage'), fill)}`,
     }),
     ...clockWords,
     files: (table) => {
@@ -162,6 +170,7 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
     },
     columns: (name) => columnList(found(exportedTables(catalogue)[name], name).columns).slice(0, -1),
     points: (metric) => pointsOf(metric),
+    revisable_points: () => revisablePoints(),
     view: (name) => body(name),
     part: (name) => fillIn(name, partOf(name), fill),
     leaves: (relation) => body('components', (word, argument) => (word === 'points' ? relation : fill(word, argument))),
@@ -172,23 +181,33 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
     ...factWords(sources),
   }
   const fill: Fill = (word, argument) => (Object.hasOwn(words, word) ? words[word]?.(argument) : undefined)
-  const body = (name: string, own = fill): string => {
+  const body = (name: string, own = fill, all = false): string => {
     const object = texts.find((text) => text.kind === 'view' && text.name === name)
-    return fillIn(object?.file ?? name, found(object?.body, name), own)
+    return fillIn(object?.file ?? name, found(all ? object?.stored : object?.body, name), own)
   }
-  /** The view `points` over a relation of files. */
-  const pointsIn = (relation: string): string =>
-    body('points', (word, argument) => {
+  /** The view `points` over a relation of files, or (`all`) every vintage. */
+  const pointsIn = (relation: string, all = false): string => {
+    const own: Fill = (word, argument) => {
       if (word !== 'files' || argument !== 'points') return fill(word, argument)
       onRead('points')
       onRead('redated')
       return relation
-    })
+    }
+    return body('points', own, all)
+  }
   /** Of one metric only its own files are named. */
   const pointsOf = (metric: string): string => {
     const holds = (file: HeldFile): boolean => metric === '' || sharesOf(file).some((share) => share.metric === metric)
     const before = earlier.filter((dating) => metric === '' || dating.metric === metric)
-    return pointsIn(datedPoints(root, readPoints(root, points.filter(holds)), before))
+    return pointsIn(datedPoints(root, readPoints(root, points.filter(holds)), before), isOther(metric))
+  }
+  /** Every vintage, of revisable series alone. */
+  const revisablePoints = (): string => {
+    const own = ({ metric }: { readonly metric: string }): boolean => revisable.includes(metric)
+    const holding = points.filter((file) => sharesOf(file).some(own))
+    const all = pointsIn(datedPoints(root, readPoints(root, holding), earlier.filter(own)), true)
+    const those = revisable.length === 0 ? 'false' : `stored.metric IN (${revisable.map(quote).join(', ')})`
+    return `${all}\n  AND ${those}`
   }
   return fill
 }

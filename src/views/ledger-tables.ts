@@ -224,7 +224,7 @@ function endpointsOf(catalogue: Catalogue): Exported {
      since BOOLEAN, until BOOLEAN, format BOOLEAN, timestamp_format BOOLEAN, rule VARCHAR, lag_seconds BIGINT,
      basis VARCHAR, quote VARCHAR, reason VARCHAR, default_interval VARCHAR, default_currency VARCHAR,
      default_exchange VARCHAR, default_network VARCHAR, tolerance_seconds BIGINT, overlap VARCHAR, params VARCHAR,
-     placeholders VARCHAR[], rules VARCHAR`,
+     placeholders VARCHAR[], rules VARCHAR, revisable BOOLEAN`,
     rows,
   )
 }
