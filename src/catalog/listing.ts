@@ -14,8 +14,6 @@ export interface ListedEndpoint {
   readonly params?: Readonly<Record<string, string>>
   readonly about?: string
   readonly extra?: Readonly<Record<string, unknown>>
-  /** What it tells may change later: its path says no `_pit`. */
-  readonly revisable?: true
 }
 
 const aliases: ReadonlyMap<string, keyof ListedEndpoint> = new Map(
@@ -65,7 +63,7 @@ function unwrap(value: unknown): unknown[] | undefined {
 }
 
 function readRow(where: string, row: unknown): ListedEndpoint {
-  if (typeof row === 'string') return readRow(where, { path: row })
+  if (typeof row === 'string') return { path: cleanPath(where, row) }
   if (!isObject(row)) throw usage(where, { expected: 'a path or an object with a path', got: JSON.stringify(row) })
   const path = row['path'] ?? row['endpoint'] ?? row['url']
   if (typeof path !== 'string')
@@ -87,13 +85,11 @@ function readRow(where: string, row: unknown): ListedEndpoint {
   }
   const taken = switches.filter((key) => row[key] !== false)
   const takes = taken.length < switches.length ? { takes: taken } : {}
-  const bare = cleanPath(where, path)
   return {
-    path: bare,
+    path: cleanPath(where, path),
     ...known,
     ...takes,
     ...(extra.length > 0 ? { extra: Object.fromEntries(extra) } : {}),
-    ...(bare.endsWith('_pit') ? {} : { revisable: true }),
   }
 }
 
@@ -113,4 +109,9 @@ function isWords(value: unknown): value is string[] {
 
 function isTexts(value: unknown): value is Record<string, string | number | boolean> {
   return isObject(value) && Object.values(value).every((text) => ['string', 'number', 'boolean'].includes(typeof text))
+}
+
+/** A listed endpoint as a row of a catalogue: what a path tells that says no `_pit` may be told otherwise later. */
+export function importedRow(row: ListedEndpoint): ListedEndpoint & { readonly revisable?: true } {
+  return row.path.endsWith('_pit') ? row : { ...row, revisable: true }
 }

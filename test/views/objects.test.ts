@@ -15,6 +15,18 @@ const columns: Readonly<Record<string, readonly string[]>> = {
   components: [...six, 't', 'available_at', 'observed_at', 'component', 'v', 'basis'],
   series: [...six, 'first_t', 'last_t', 'points', 'gaps', 'last_available_at'],
   price_usd: points,
+  vintages: [
+    ...six,
+    't',
+    'ordinal',
+    'available_at',
+    'observed_at',
+    'v',
+    'o',
+    'previous',
+    'previous_available_at',
+    'basis',
+  ],
   endpoints: [
     'metric',
     'about',
@@ -40,6 +52,7 @@ const columns: Readonly<Record<string, readonly string[]>> = {
     'params',
     'placeholders',
     'rules',
+    'revisable',
   ],
   links: [
     'metric_asset',
