@@ -12,6 +12,7 @@ export const verifyResults = [
   'vanished',
   'null filled',
   'computed_at changed',
+  'revised',
   'appended',
   'identical',
 ] as const
@@ -37,7 +38,9 @@ export function verifiedRows(
     if (request === null || body === undefined || body.state === 'poison') return []
     const { since, until } = ask.settles
     const found = new Set((against.get(request.id) ?? []).map(({ kind }) => resultOfKind(kind)))
-    if (body.addedFirst !== null && body.addedFirst < until) found.add('appended')
+    const { added, addedFirst, vintages = 0 } = body
+    if (vintages > 0) found.add('revised')
+    if (added > vintages && addedFirst !== null && addedFirst < until) found.add('appended')
     const result = verifyResults.find((one) => found.has(one)) ?? 'identical'
     return [{ series: ask.series.id, since, until, at: request.asked_at, result }]
   })
