@@ -57,6 +57,11 @@ export interface Ticket {
 /** The piece of state that names the metrics whose points may have several vintages. */
 export const revisableKey = 'revisable'
 
+/** The schema of an entry with this state, in a lake whose entries were of that one before. */
+export function schemaOf(state: Draft['state'], before = journalSchema): number {
+  return revisableKey in (state ?? {}) ? vintagesSchema : Math.max(journalSchema, before)
+}
+
 /** What the footers of its files say. */
 export function footerOf({ lake, version }: Pick<Ticket, 'lake' | 'version'>): Readonly<Record<string, string>> {
   return { pitlake_lake: lake, pitlake_version: String(version), pitlake_schema: footerSchema }
@@ -124,7 +129,7 @@ export function newsOf(ledger: Ledger, head: Head, ticket: Ticket, draft: Draft,
   )
   return {
     ...draft.further,
-    schema_version: revisableKey in state ? vintagesSchema : Math.max(journalSchema, head.schema),
+    schema_version: schemaOf(Object.fromEntries(state), head.schema),
     lake: ticket.lake,
     version: ticket.version,
     previous: head.digest,
