@@ -48,6 +48,8 @@ export interface ArchiveLake {
   readonly versions: readonly number[]
   readonly assets: readonly string[]
   readonly own: OwnProvider
+  /** Another value from now on. */
+  revise(metric: string, asset: string, t: number, v: number): void
 }
 
 const day = 86_400
@@ -69,6 +71,8 @@ export async function withArchives(
   const assets = Array.from({ length: many }, (_, n) => `A${n}`)
   const now = new Map<string, number | null>()
   const value = (): number | null => (random() < 0.1 ? null : Math.floor(random() * 4))
+  const revise = (metric: string, asset: string, t: number, v: number): void =>
+    void now.set(`${metric} ${asset} ${t}`, v)
   await withProvider(began + 3 * day, async (own) => {
     const said: Said[] = []
     const versions: number[] = []
@@ -111,7 +115,7 @@ export async function withArchives(
       own.clock.now += day * (1 + Math.floor(random() * 2))
     }
     await makeViews(own.root, { catalogue: archiveCatalogue })
-    await work({ root: own.root, changes: changesIn(said), versions, assets, own })
+    await work({ root: own.root, changes: changesIn(said), versions, assets, own, revise })
   })
 }
 
