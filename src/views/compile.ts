@@ -13,6 +13,7 @@ import { tableOf, datedPoints, emptySql, filesSql, ledgerSql, readPoints } from 
 import { literalPath } from './read-points.ts'
 import { withVintages } from './points-vintages.ts'
 import { joinWords } from './joins.ts'
+import { vintageWords } from './joins-vintages.ts'
 import { exportedTables } from './ledger-tables.ts'
 import {
   type ObjectText,
@@ -171,6 +172,8 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
     columns: (name) => columnList(found(exportedTables(catalogue)[name], name).columns).slice(0, -1),
     points: (metric) => pointsOf(metric),
     revisable_points: () => revisablePoints(),
+    before_first: (path) => beforeFirst(path),
+    ever_known: () => everKnown(),
     view: (name) => body(name),
     part: (name) => fillIn(name, partOf(name), fill),
     leaves: (relation) => body('components', (word, argument) => (word === 'points' ? relation : fill(word, argument))),
@@ -200,6 +203,17 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
     const holds = (file: HeldFile): boolean => metric === '' || sharesOf(file).some((share) => share.metric === metric)
     const before = earlier.filter((dating) => metric === '' || dating.metric === metric)
     return pointsIn(datedPoints(root, readPoints(root, points.filter(holds)), before), isOther(metric))
+  }
+  /** What a question about `_pit_points` may be told of since when they were known: of revised ones by their first vintages. */
+  const everKnown = (): string => {
+    if (revisable.length === 0) return '_pit_points'
+    const own = 'metric, asset, "interval", currency, exchange, network, t, available_at'
+    return `(SELECT ${own} FROM _pit_points UNION ALL SELECT ${own} FROM (${body('vintages')}) AS v WHERE v.metric IN (SELECT metric FROM _pit_points))`
+  }
+  const beforeFirst = (path: string): string => {
+    const revised = vintageWords(revisable).isRevised(path)
+    const never = `CASE WHEN ${revised} AND coalesce(CAST(getvariable('backfill') AS VARCHAR), '') <> 'rule' THEN 'never-observed' ELSE 'before-first' END`
+    return revised === null ? `'before-first'` : never
   }
   /** Every vintage, of revisable series alone. */
   const revisablePoints = (): string => {

@@ -125,6 +125,32 @@ test('L2: verify takes a revision for a vintage, and a lake of other series keep
     await withViews(root, async (engine) => {
       const rows: Row[] = await engine.rows(`SELECT ordinal, v FROM vintages WHERE v = 99`)
       expect(rows.map(({ v }) => v)).toEqual([99])
+      const asked = {
+        name: rate,
+        interval: ['24h'],
+        currency: [],
+        exchange: [],
+        network: [],
+        asset: ['A0'],
+        defaults: true,
+      }
+      const early = JSON.stringify({ metrics: [{ ...asked, everywhere: true, last: '2024-03-02T00:00:00Z' }] })
+      const notes = await engine.rows(`SELECT code, figures FROM question_notes('${early}')`)
+      const first = new Date(Math.floor((lake.versions[0] ?? 0) / 1e6) * 1000).toISOString().replace('.000', '')
+      expect(notes).toMatchObject([{ code: 'never-observed', figures: expect.stringContaining(first) }])
+      await engine.run(`SET VARIABLE backfill = 'rule'`)
+      expect(await engine.rows(`SELECT code FROM question_notes('${early}')`)).toEqual([])
+      await engine.run('RESET VARIABLE backfill')
+      const [sums] = await engine.rows(
+        `SELECT sum(points) AS points, sum(vintages) AS vintages FROM revisions('${rate}')`,
+      )
+      const [own] = await engine.rows(
+        `SELECT count(DISTINCT (asset, t)) AS points, count(*) AS vintages FROM vintages WHERE metric = '${rate}'`,
+      )
+      expect([Number(sums?.['points']), Number(sums?.['vintages'])]).toEqual([
+        Number(own?.['points']),
+        Number(own?.['vintages']),
+      ])
       const prove = async (from: string): Promise<boolean> => {
         const sql = `WITH d AS (SELECT ts, 'A0' AS asset FROM calendar('2024-03-01', '2024-04-01', '1 day')) SELECT ts, v FROM ${from}`
         return (await argueFromPlan(engine, { sql, ts: 'ts', labels: [] })).proved
