@@ -11,9 +11,8 @@ import { type RegistryColumn, recordTables } from '../registry/columns.ts'
 import { askedWords } from './asked.ts'
 import { tableOf, datedPoints, emptySql, filesSql, ledgerSql, readPoints } from './relations.ts'
 import { literalPath } from './read-points.ts'
-import { withVintages } from './points-vintages.ts'
+import { vintageNotes, withVintages } from './points-vintages.ts'
 import { joinWords } from './joins.ts'
-import { vintageWords } from './joins-vintages.ts'
 import { exportedTables } from './ledger-tables.ts'
 import {
   type ObjectText,
@@ -144,45 +143,6 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
   const { root, catalogue, files, earlier, weekStart, revisable = [] } = sources
   const tables = Map.groupBy(files, (file) => file.table)
   const points = tables.get('points') ?? []
-  const isOther = (metric: string): boolean => metric !== '' && !revisable.includes(metric)
-  const words: Readonly<Record<string, (argument: string) => string>> = {
-    ...joinWords({
-      root,
-      catalogue,
-      weekStart,
-      files: points,
-      points: (newest) => pointsIn(datedPoints(root, newest ?? readPoints(root, []), earlier), true),
-      price: () => body('price_usd'),
-      coverage: () => body('coverage'),
-      uncovered: () => fill('ledger', 'uncovered') ?? '',
-      revisable,
-      last: () => `\n${fillIn('last_vintage', partOf('last_vintage'), fill)}`,
-    }),
-    ...clockWords,
-    files: (table) => {
-      onRead(table)
-      if (table !== 'points') return filesSql(root, tableOf(table, catalogue.resources), tables.get(table) ?? [])
-      onRead('redated')
-      return datedPoints(root, readPoints(root, points), earlier)
-    },
-    ledger: (name) => {
-      onRead(name)
-      return exportedSql(sources, name, tables.get(name) ?? [])
-    },
-    columns: (name) => columnList(found(exportedTables(catalogue)[name], name).columns).slice(0, -1),
-    points: (metric) => pointsOf(metric),
-    revisable_points: () => revisablePoints(),
-    before_first: (path) => beforeFirst(path),
-    ever_known: () => everKnown(),
-    view: (name) => body(name),
-    part: (name) => fillIn(name, partOf(name), fill),
-    leaves: (relation) => body('components', (word, argument) => (word === 'points' ? relation : fill(word, argument))),
-    registry_names: () => `[${registryNames(texts).map(quote).join(', ')}]`,
-    ledger_names: () => `[${ledgerNames(texts).map(quote).join(', ')}]`,
-    fields: (table) => columnList(fieldsOf(catalogue, table)),
-    field_comments: (object) => commentsOn(object, fieldsOf(catalogue, object)),
-    ...factWords(sources),
-  }
   const fill: Fill = (word, argument) => (Object.hasOwn(words, word) ? words[word]?.(argument) : undefined)
   const body = (name: string, own = fill, all = false): string => {
     const object = texts.find((text) => text.kind === 'view' && text.name === name)
@@ -198,32 +158,65 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
     }
     return body('points', own, all)
   }
-  /** Of one metric only its own files are named. */
-  const pointsOf = (metric: string): string => {
-    const holds = (file: HeldFile): boolean => metric === '' || sharesOf(file).some((share) => share.metric === metric)
-    const before = earlier.filter((dating) => metric === '' || dating.metric === metric)
-    return pointsIn(datedPoints(root, readPoints(root, points.filter(holds)), before), isOther(metric))
-  }
-  /** What a question about `_pit_points` may be told of since when they were known: of revised ones by their first vintages. */
-  const everKnown = (): string => {
-    if (revisable.length === 0) return '_pit_points'
-    const own = 'metric, asset, "interval", currency, exchange, network, t, available_at'
-    return `(SELECT ${own} FROM _pit_points UNION ALL SELECT ${own} FROM (${body('vintages')}) AS v WHERE v.metric IN (SELECT metric FROM _pit_points))`
-  }
-  const beforeFirst = (path: string): string => {
-    const revised = vintageWords(revisable).isRevised(path)
-    const never = `CASE WHEN ${revised} AND coalesce(CAST(getvariable('backfill') AS VARCHAR), '') <> 'rule' THEN 'never-observed' ELSE 'before-first' END`
-    return revised === null ? `'before-first'` : never
-  }
-  /** Every vintage, of revisable series alone. */
-  const revisablePoints = (): string => {
-    const own = ({ metric }: { readonly metric: string }): boolean => revisable.includes(metric)
-    const holding = points.filter((file) => sharesOf(file).some(own))
-    const all = pointsIn(datedPoints(root, readPoints(root, holding), earlier.filter(own)), true)
-    const those = revisable.length === 0 ? 'false' : `stored.metric IN (${revisable.map(quote).join(', ')})`
-    return `${all}\n  AND ${those}`
+  const words: Readonly<Record<string, (argument: string) => string>> = {
+    ...joinWords({
+      root,
+      catalogue,
+      weekStart,
+      files: points,
+      points: (newest) => pointsIn(datedPoints(root, newest ?? readPoints(root, []), earlier), true),
+      price: () => body('price_usd'),
+      coverage: () => body('coverage'),
+      uncovered: () => fill('ledger', 'uncovered') ?? '',
+      revisable,
+      last: () => `\n${fillIn('last_vintage', partOf('last_vintage'), fill)}`,
+    }),
+    ...clockWords,
+    ...pointWords(sources, points, pointsIn),
+    ...vintageNotes(revisable, () => body('vintages')),
+    files: (table) => {
+      onRead(table)
+      if (table !== 'points') return filesSql(root, tableOf(table, catalogue.resources), tables.get(table) ?? [])
+      onRead('redated')
+      return datedPoints(root, readPoints(root, points), earlier)
+    },
+    ledger: (name) => {
+      onRead(name)
+      return exportedSql(sources, name, tables.get(name) ?? [])
+    },
+    columns: (name) => columnList(found(exportedTables(catalogue)[name], name).columns).slice(0, -1),
+    view: (name) => body(name),
+    part: (name) => fillIn(name, partOf(name), fill),
+    leaves: (relation) => body('components', (word, argument) => (word === 'points' ? relation : fill(word, argument))),
+    registry_names: () => `[${registryNames(texts).map(quote).join(', ')}]`,
+    ledger_names: () => `[${ledgerNames(texts).map(quote).join(', ')}]`,
+    fields: (table) => columnList(fieldsOf(catalogue, table)),
+    field_comments: (object) => commentsOn(object, fieldsOf(catalogue, object)),
+    ...factWords(sources),
   }
   return fill
+}
+
+/** The view `points` of a metric, of which only its own files are named, and every vintage of revisable series. */
+function pointWords(
+  { root, earlier, revisable = [] }: Sources,
+  points: readonly HeldFile[],
+  pointsIn: (relation: string, all?: boolean) => string,
+) {
+  const over = (own: (of: { readonly metric: string }) => boolean, all: boolean): string => {
+    const files = points.filter((file) => sharesOf(file).some(own))
+    return pointsIn(datedPoints(root, readPoints(root, files), earlier.filter(own)), all)
+  }
+  return {
+    points: (metric: string) =>
+      metric === ''
+        ? pointsIn(datedPoints(root, readPoints(root, points), earlier))
+        : over((one) => one.metric === metric, !revisable.includes(metric)),
+    revisable_points: () => {
+      const those = revisable.length === 0 ? 'false' : `stored.metric IN (${revisable.map(quote).join(', ')})`
+      return `${over(({ metric }) => revisable.includes(metric), true)}\n  AND ${those}`
+    },
+  }
 }
 
 /** What knows nothing before the first snapshot of the registry; the listing of assets begins with itself. */

@@ -70,7 +70,13 @@ export async function truncationOf({ root }: FullLake, folder: string): Promise<
   const placeOf = (path: string): string => inLake(cutToo.has(path) ? folder : root, path)
   const exports = new Map(kept.map((name) => [name.split('-')[0] ?? '', placeOf(`${exportsFolder}/${name}`)]))
   const { objects } = compile({
-    ...{ root: folder, head, catalogue, files, earlier: [], exports, weekStart: 'monday' },
+    root: folder,
+    head,
+    catalogue,
+    files,
+    earlier: [],
+    exports,
+    weekStart: 'monday',
     revisable: [metrics.revised],
   })
   await engine.run('BEGIN')
