@@ -5,7 +5,7 @@ import type { FileEntry, Json } from '../ledger/entry.ts'
 import { sharesOf } from './files.ts'
 import { revisableKey } from '../ledger/draft.ts'
 import { type Engine, quote } from '../store/engine.ts'
-import { type Counted, countSeries, identityColumns } from '../store/parquet.ts'
+import { countSeries, identityColumns } from '../store/parquet.ts'
 
 /** The metrics whose points may have several vintages in this lake: a point of any other one has one row. */
 export function heldRevisable(index: Index): readonly string[] {
@@ -35,7 +35,11 @@ export function revisableAnew(
 }
 
 /** How many points series have in a relation over points files, of those that may have several vintages of one. */
-export async function countStarts(engine: Engine, index: Index, points: string): Promise<Counted[]> {
+export async function countStarts(
+  engine: Engine,
+  index: Index,
+  points: string,
+): Promise<Awaited<ReturnType<typeof countSeries>>> {
   const names = heldRevisable(index).map(quote).join(', ')
   if (names === '') return []
   const series = `metric, "interval", ${identityColumns.join(', ')}`

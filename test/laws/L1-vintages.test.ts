@@ -102,6 +102,7 @@ async function holdJoins(
 }
 
 test(`archives of (asset, t, version, value): every as-of, first, latest, difference and join, at each version and a microsecond beside`, async () => {
+  expect(lakes).toBeGreaterThan(0)
   for (let seed = 0; seed < lakes; seed++)
     await withArchives(seed, size, async (lake) => {
       const random = randomOf(seed + 1000)

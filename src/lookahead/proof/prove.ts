@@ -82,7 +82,7 @@ export function argue(
   plan: Node,
   names: readonly string[],
   { ts, labels, settings = new Set(), revised = false }: Omit<Claim, 'sql'>,
-): Argument {
+) {
   const reading: Reading = {
     settings,
     revised,
