@@ -84,6 +84,10 @@ test('computed_at dates a vintage only where it came after what was held, and is
   expect(one?.rows).toEqual(['0 1 03-02T00:20:00 03-10T12:00:00 provider 03-02T00:20:00'])
   expect(two?.rows).toEqual(['0 2 03-11T12:00:00 03-11T12:00:00 observed 03-11T12:00:00'])
   expect(three?.rows).toEqual(['0 3 03-11T18:00:00 03-12T12:00:00 provider 03-11T18:00:00'])
+  // Later than the value that is held, but from before the lake saw that one: then it was not told.
+  const meanwhile = { t: t1, v: 2, computed_at: at('2024-03-05T00:00:00') }
+  const [, again] = await story([[{ t: t1, v: 1, computed_at: was }], [meanwhile]], [first, second])
+  expect(again?.rows).toEqual(['0 2 03-11T12:00:00 03-11T12:00:00 observed 03-11T12:00:00'])
 })
 
 test('a late first value has no rule to stand in; a copy from before the last vintage says nothing', async () => {
@@ -105,6 +109,21 @@ test('a late first value has no rule to stand in; a copy from before the last vi
     if (file !== null) existing.push(task.out)
   }
   expect(existing).toHaveLength(2)
+})
+
+test('of two answers of one batch the one that was asked last is believed', async () => {
+  const held = made.job([await made.body(JSON.stringify(daily(1)))], {
+    revisable: 'observed',
+    observedAt: BigInt(micros(first)),
+  })
+  await convert(made.engine, held)
+  const bodies = [
+    await made.body(JSON.stringify([{ t: t1, v: 8 }])),
+    await made.body(JSON.stringify([{ t: t1, v: 9 }])),
+  ]
+  const task = made.job(bodies, { revisable: 'observed', existing: [held.out] })
+  await convert(made.engine, task)
+  expect((await made.stored(task.out)).map(({ v }) => v)).toEqual([9])
 })
 
 test('what vanishes stays and is a finding, once an answer; a PiT twin in the same shape is a violation', async () => {
