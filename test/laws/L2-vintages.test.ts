@@ -160,3 +160,31 @@ test('L2: verify takes a revision for a vintage, and a lake of other series keep
     })
   })
 })
+
+test('L2: vintages that went with their files are not made up: what comes again is known from then on', async () => {
+  await withArchives(9, { assets: 2, versions: 4 }, async (lake) => {
+    const { root, own } = lake
+    const newest = (): Promise<Row[]> =>
+      withViews(root, async (engine) => engine.rows('SELECT metric, asset, t, v FROM points ORDER BY ALL'))
+    const before = await newest()
+    for (const path of globSync('points/**/*.parquet', { cwd: root })) rmSync(join(root, path))
+    const input = { data: root, thorough: true, rebuildLedger: false, repair: true, forgetLost: true }
+    const { forgotten } = await examine(input, commitDeps({ nowMicros: () => own.clock.now * 1e6 }))
+    expect(forgotten?.points).toBeGreaterThan(before.length)
+    own.clock.now += 60
+    expect(await fetch(lake)).toMatchObject({ violations: 0, vintages_added: 0, points_added: before.length })
+    expect(await damagesOf(root)).toEqual([])
+    await makeViews(root, { catalogue: archiveCatalogue })
+    expect(await newest()).toEqual(before)
+    await withViews(root, async (engine) => {
+      const [revised] = lake.changes.filter(({ metric, asset, t, at }) =>
+        lake.changes.some((one) => one.metric === metric && one.asset === asset && one.t === t && one.at < at),
+      )
+      const named = `metric = '${revised?.metric}' AND asset = '${revised?.asset}' AND epoch(t)::BIGINT = ${revised?.t}`
+      const [row] = await engine.rows(
+        `SELECT epoch_us(available_at)::DOUBLE AS at, ordinal FROM vintages WHERE ${named}`,
+      )
+      expect([row?.['ordinal'], Number(row?.['at']) >= own.clock.now * 1e6]).toEqual([1n, true])
+    })
+  })
+})
