@@ -13,6 +13,7 @@ import { isAnswer } from '../ledger/coverage.ts'
 import { heldCoverage, heldSeries, type HeldSeries } from '../ledger/held.ts'
 import { asDigests } from '../ledger/month-digests.ts'
 import { monthsIn, seriesKey } from '../points/month-sums.ts'
+import { revisableState } from '../points/revisable.ts'
 import { freshValueTypes } from '../points/value-types.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { rulesOf } from '../ledger/datings.ts'
@@ -162,6 +163,7 @@ export async function commitBatch(context: BatchContext, answers: readonly Answe
         ...learnt,
         requests: batch.flatMap((one) => (one.request === null ? [] : [withPoints(one, one.request, made.bodies)])),
         rules: rulesOf(input.catalogue),
+        ...(made.files.length > 0 && { state: revisableState(ledger, revisableIn(batch)) }),
         verified,
       }
     },
@@ -171,6 +173,10 @@ export async function commitBatch(context: BatchContext, answers: readonly Answe
   const { made, ...told } = done
   tellBeyond(context, made)
   return { version, ...told }
+}
+
+function revisableIn(batch: readonly Answered[]): string[] {
+  return batch.flatMap(({ ask }) => (ask.endpoint.revisable ? [ask.series.metric] : []))
 }
 
 function tellBeyond({ tell }: BatchContext, { bodies: all }: Made): void {
@@ -248,7 +254,9 @@ export async function learntFrom(
     const points = own.reduce((sum, { added }) => sum + added, 0)
     if (points === 0 || ts.length === 0) return []
     const digests = asDigests(months.get(series) ?? new Map<string, never>())
-    return [{ series, points, first_t: Math.min(...ts), last_t: Math.max(...ts), ...digests }]
+    const vintages = own.reduce((sum, body) => sum + (body.vintages ?? 0), 0)
+    const bounds = { first_t: Math.min(...ts), last_t: Math.max(...ts) }
+    return [{ series, points, ...bounds, ...digests, ...(vintages > 0 && { vintages }) }]
   })
   return { value_types, progress }
 }

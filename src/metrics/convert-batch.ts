@@ -207,13 +207,14 @@ function partsOf(
     if (!first) return []
     const { interval, endpoint } = first.ask
     const { path: metric, overlap } = endpoint
+    const revisable = endpoint.revisable ? ('observed' as const) : undefined
     const bodies = part.map((one) => ({
       ...bodyOf(one, coverage.get(one.ask.series.id) ?? [], provider.synthetic),
       standing: standing.get(one.ask.series.id),
       lost: lost.get(one.ask.series.id),
     }))
     const own = existing(ledger, held.get(`${metric} ${interval}`)?.own ?? [])
-    const about = { metric, wireName: names[metric], interval, rules: endpoint.rules[interval], overlap }
+    const about = { metric, wireName: names[metric], interval, rules: endpoint.rules[interval], overlap, revisable }
     return [{ ...about, bodies, existing: own, out: connection.spool.file(partName(p)) }]
   })
 }

@@ -33,6 +33,7 @@ import {
 import { convert } from '../points/convert.ts'
 import { isRecent, partitionsOf } from '../points/files.ts'
 import { ownRows, withOwn } from '../points/own-rows.ts'
+import { revisableState } from '../points/revisable.ts'
 import { numbered, rowsSql, statement } from '../points/sql.ts'
 import { type Engine, quote } from '../store/engine.ts'
 import { versioned } from '../store/layout.ts'
@@ -110,7 +111,10 @@ export async function drafted(
     findings: made.findings,
     ...learnt,
     rules: rulesOf({ ...catalogue, endpoints: new Map([...catalogue.endpoints, [path, endpoint]]) }),
-    state: fresh ? { [path]: JSON.parse(JSON.stringify(row)) as Json } : {},
+    state: {
+      ...(fresh && { [path]: JSON.parse(JSON.stringify(row)) as Json }),
+      ...(endpoint.revisable && revisableState(ledger, [path])),
+    },
   }
   const { violations, incidents } = judged.seen
   const { lacking, kept } = made
@@ -135,6 +139,7 @@ async function converted(
     interval,
     rules: endpoint.rules[interval],
     overlap: endpoint.overlap,
+    revisable: endpoint.revisable ? (isDated(rows) ? 'told' : 'observed') : undefined,
     bodies,
     existing: existing(ledger, own),
     out: spool.file(partName(0)),
@@ -152,6 +157,9 @@ async function converted(
   })
   return { ...made, files: stagedFiles(spool, [part], made, versioned(ticket.version, run.id)) }
 }
+
+/** Whether the files date each value themselves. */
+const isDated = ({ keys, columns }: TakenRows): boolean => columns.has('computed') || keys.includes('day')
 
 /** One body a series, and a day where each file is an export of one; by the names of the bodies. */
 function bodiesOf({ run, rows, path }: Importing, portions: readonly Portion[], ticket: Ticket) {
@@ -219,8 +227,9 @@ function readerOf(rows: TakenRows, days: ReadonlyMap<string, Instant | null>) {
 }
 
 /** What the rows of each body are: they stand in its order, so one that tells a point again follows the other. */
-async function statsOfRows(session: Engine, { keys, columns }: TakenRows): Promise<Map<number, Staged>> {
-  const [told, zeros] = [columns.has('computed') || keys.includes('day'), columns.has('v')]
+async function statsOfRows(session: Engine, taken: TakenRows): Promise<Map<number, Staged>> {
+  const { keys, columns } = taken
+  const zeros = columns.has('v')
   const within = `${withinSql(keys)} AND mark = lag(mark) OVER ()`
   const rows = await numbered<Readonly<Record<'body' | 'points' | 'doubled' | 'zeros' | 'first' | 'last', number>>>(
     session,
@@ -231,7 +240,15 @@ async function statsOfRows(session: Engine, { keys, columns }: TakenRows): Promi
   return new Map(
     rows.map(({ body, points, doubled, zeros: minus, first, last }) => [
       body,
-      { points, told: told ? points : 0, sound: true, minusZero: minus > 0, doubled: doubled > 0, first, last },
+      {
+        points,
+        told: isDated(taken) ? points : 0,
+        sound: true,
+        minusZero: minus > 0,
+        doubled: doubled > 0,
+        first,
+        last,
+      },
     ]),
   )
 }
@@ -244,11 +261,15 @@ async function countDoubled(
   bodies: readonly number[],
 ): Promise<number> {
   const these = bodies.join(', ')
-  const [conflict] = await numbered<{ body: number; t: Instant }>(session, statement('conflicts', { bodies: these }))
+  const once = rows.mapping.revisable === true || rows.mapping.vintage !== undefined ? 't, computed' : 't'
+  const [conflict] = await numbered<{ body: number; t: Instant }>(
+    session,
+    statement('conflicts', { bodies: these, once }),
+  )
   if (conflict) await refuseConflict(session, rows, bodyAt(ordered, conflict.body).body.series, conflict.t)
   const [counted] = await numbered<{ doubled: number }>(
     session,
-    `SELECT sum(n - 1) AS doubled FROM (SELECT count(*) AS n FROM staged WHERE body IN (${these}) GROUP BY body, t)`,
+    `SELECT sum(n - 1) AS doubled FROM (SELECT count(*) AS n FROM staged WHERE body IN (${these}) GROUP BY body, ${once})`,
   )
   return counted?.doubled ?? 0
 }

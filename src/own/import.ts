@@ -208,15 +208,17 @@ function summary(
   { name, notes }: Pick<Imported, 'name' | 'notes'>,
 ): Imported {
   const { kept, doubled, lacking, violations } = done
-  const { points_added } = version
+  const { vintages_added } = version
+  const points_added = version.points_added - vintages_added
+  const brought = version.points_added
   const shrunk = `${lacking} points that the lake holds between the first and the last row are not in the files: they stay`
   return {
     name,
     rows,
     points_added,
-    vintages_added: 0,
-    left: rows - points_added,
-    left_because: { held: kept - points_added, unfinished: rows - doubled - kept, doubled },
+    vintages_added,
+    left: rows - brought,
+    left_because: { held: kept - brought, unfinished: rows - doubled - kept, doubled },
     lacking,
     violations,
     version: version.version,

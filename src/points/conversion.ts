@@ -50,6 +50,11 @@ export interface ConvertPart {
   readonly rules: readonly Rule[]
   /** `fixed_range` compares only with answers to the very same range, `off` never. */
   readonly overlap: 'exact' | 'fixed_range' | 'off'
+  /**
+   * That differing values are vintages: those of answers (`observed`) are known from their `computed_at` where that came later
+   * than what was held, else from when they were seen; `told`: the source dates each, and one t may come several times.
+   */
+  readonly revisable?: 'observed' | 'told' | undefined
   /** In the order of asking: where two bring the same point, the first wins. */
   readonly bodies: readonly Body[]
   /** The live files of the partition alone. */
@@ -137,6 +142,8 @@ export interface Tally {
   readonly addedLast: Instant | null
   /** New points whose integer a double does not hold: its text is in `extra`. */
   readonly beyond: number
+  /** New points that are further vintages of points that had a value. */
+  readonly vintages?: number
 }
 
 /** What a body brought that brought nothing. */

@@ -1,6 +1,6 @@
 import { fewRows, parquet } from '../store/parquet.ts'
 import { realDisk } from '../store/disk.ts'
-import { compare, type Comparison, type Contradiction, tellAsked } from './compare.ts'
+import { compare, type Comparison, type Contradiction, type Gone, tellAsked } from './compare.ts'
 import {
   type Body,
   bodyAt,
@@ -64,7 +64,9 @@ async function convertOrdered(session: Engine, job: ConvertJob, ordered: readonl
     if (job.reader) return await job.reader.stage(session, ordered)
     const [files, lexed] = [ordered.map(({ body }) => body.file), ordered.map(({ body }) => body.lexed)]
     const interval = intervalSql(ordered.map(({ part }) => part.interval))
-    return await load(session, { circumstances: job, files, lexed, interval, temporary: job.recent.out })
+    const dated = ordered.flatMap(({ part }, i) => (part.revisable === 'told' ? [i] : []))
+    const how = { interval, temporary: job.recent.out, ...(dated.length > 0 && { dated }) }
+    return await load(session, { circumstances: job, files, lexed, ...how })
   })
   const told = [...loaded.staged.values()].some((body) => body.told > 0)
   const [compared, findings] = await during('proving', async () => [
@@ -73,14 +75,14 @@ async function convertOrdered(session: Engine, job: ConvertJob, ordered: readonl
   ])
   const { files, recent } = await writeFresh(session, job, ordered, { ...compared, ...loaded })
   const holes = await findHoles(session, ordered, { ...loaded, ...compared })
-  const { contradictions, heard, regained, lacking } = compared
+  const { contradictions, gone, heard, regained, lacking } = compared
   return {
     files: job.parts.map((_, p) => files.get(p) ?? null),
     recent,
     bodies: bodyResults(ordered, { ...loaded, ...compared, holes }),
     violations: contradictions.map((found) => violation(found, ordered)),
     heard,
-    findings,
+    findings: [...findings, ...gone.map((lacking) => goneFrom(lacking, ordered))],
     regained,
     lacking,
     kept: [...compared.tallies.values()].reduce((sum, { kept }) => sum + kept, 0),
@@ -98,11 +100,12 @@ async function writeFresh(
   const added = new Map<number, number>()
   for (const [i, { p }] of ordered.entries()) added.set(p, (added.get(p) ?? 0) + (tallies.get(i)?.added ?? 0))
   const most = Math.max(0, ...added.values())
-  const sorted = !late && most > fewRows && ((known && asRead) || !(await isUnsorted(session)))
+  const revised = ordered.some(({ part }) => part.revisable !== undefined)
+  const sorted = !late && !revised && most > fewRows && ((known && asRead) || !(await isUnsorted(session)))
   const write = async (chosen: readonly number[], out: string, own: PartJob | null): Promise<WrittenRecent> => {
     const rows = chosen.reduce((sum, p) => sum + (added.get(p) ?? 0), 0)
     const source = `(FROM fresh WHERE part IN (${chosen.join(', ')}))`
-    const how = { source, sorted, late, minusZero, few: own === null || rows <= fewRows, out }
+    const how = { source, sorted, late, revised, minusZero, few: own === null || rows <= fewRows, out }
     const recent = own === null ? { lead: leadOf(ordered), group: recentGroup } : {}
     await during('writing', async () => await writePoints(session, job, ordered, { ...how, ...recent }))
     const named = own === null ? '' : `${quote(own.metric)} AS metric, ${quote(own.interval)} AS "interval", `
@@ -157,6 +160,12 @@ function violation(found: Contradiction, ordered: readonly Ordered[]): Violation
     offered_at: Number(part.observedAt),
     request: body.request,
   }
+}
+
+/** What a revisable series lost upstream stays, and is told; what it says of the rest still counts. */
+function goneFrom({ body: position, t, points, last }: Gone, ordered: readonly Ordered[]): Finding {
+  const { body, part } = bodyAt(ordered, position)
+  return { series: body.series.id, t, kind: 'vanished', detail: { points, last }, at: Number(part.observedAt) }
 }
 
 /**

@@ -25,6 +25,8 @@ export interface Loading {
   readonly circumstances: Circumstances
   /** SQL of the interval of a row. */
   readonly interval: string
+  /** Bodies of which each point may come once for each instant that its source tells. */
+  readonly dated?: readonly number[]
   /** The spool files, by body. */
   readonly files: readonly string[]
   /** What they are made of, where that is known. */

@@ -17,6 +17,7 @@ import { type Mark, type Portions, usualPortions } from './ranges.ts'
 import { publishing, type PublishingRun, publishLake } from './lake.ts'
 import { columnsFor, microsSql, placeFile, schemaString, writeRows, type Writing } from './write.ts'
 import { publishedTables, versionsTable } from './tables.ts'
+import { heldRevisable } from '../points/revisable.ts'
 import { readerTexts } from './readers/texts.ts'
 
 /** What is published, and where. */
@@ -102,7 +103,7 @@ async function published(
   }
   const versionsChanged = await publishVersions(writing, states, at, lost)
   if (versionsChanged) done[versionsTable] = publishedChange(versionsChanged.state, versionsChanged.change)
-  await publishTexts(to)
+  await publishTexts(to, heldRevisable(ledger))
   return { destination: to.uri, lake, version, tables: done, lost: count }
 }
 
@@ -112,8 +113,8 @@ function lostOf(table: string, { files }: TableState, all: ReadonlySet<string>):
 }
 
 /** Writes what other engines read the tables by; what is there already stays. */
-async function publishTexts(to: Destination): Promise<void> {
-  for (const { path, text } of readerTexts(to.uri)) {
+async function publishTexts(to: Destination, revisable: readonly string[]): Promise<void> {
+  for (const { path, text } of readerTexts(to.uri, revisable)) {
     const there = await to.read(path)
     if (there?.toString('utf8') !== text) await to.replace(path, text)
   }

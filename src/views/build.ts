@@ -11,6 +11,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { proveLive } from '../ledger/live.ts'
 import { type Lock, waitForLock } from '../store/lock.ts'
 import { atOneInstant } from '../ledger/row.ts'
+import { heldRevisable } from '../points/revisable.ts'
 import { earlierDatings } from '../ledger/datings.ts'
 import { withOwn } from '../points/own-rows.ts'
 import { compile, type Compiled, type Statements } from './compile.ts'
@@ -140,6 +141,7 @@ async function compiled(ledger: Ledger, { catalogue: given, deps }: Making, engi
       files,
       earlier: earlierDatings(files),
       weekStart: heldWeekStart(ledger),
+      revisable: heldRevisable(ledger),
       exports: exported.paths,
     })
     return { mark, files, exported, statements }

@@ -33,6 +33,8 @@ interface UnsettledSources {
   readonly coverage: string
   /** Series with points of which no window tells: metric to network, since and until, the start of the last. */
   readonly uncovered: string
+  /** Whether the relation ends in `observed_at`. */
+  readonly observed?: boolean
 }
 
 /**
@@ -53,7 +55,7 @@ export function unsettledText(
   const own = 's.name, s.asset, NULL, s.currency, s.exchange, s.network, make_timestamptz(s.t * 1000000)'
   const row = alone
     ? `s.name AS metric, s.asset, s.currency, s.exchange, s.network, ${due('s.t')} AS since, ${due('s.until', 'e')} AS until`
-    : `${own}, ${due('s.t')}, NULL, NULL`
+    : `${own}, ${due('s.t')}, NULL, NULL${sources.observed === true ? ', NULL' : ''}`
   const ends =
     ' LEFT JOIN _pit_rules AS e ON e.name = s.name AND e.metric = s.metric AND s.until >= e.begins AND s.until < e.ends'
   const behind = `${holesText(sources)}

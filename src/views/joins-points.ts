@@ -5,6 +5,7 @@ import { quote } from '../store/engine.ts'
 import type { HeldFile } from '../ledger/held.ts'
 import { type EarlyPart, earliestLag, partPath } from './clocks.ts'
 import { beyondAsked, beyondMistake, ruleLines, ruleText, unsettledText } from './joins-beyond.ts'
+import { vintageMistake, vintageWords } from './joins-vintages.ts'
 import { isRecent, type Share, sharesOf } from '../points/files.ts'
 import { literalPath, relationText } from './read-points.ts'
 
@@ -26,6 +27,9 @@ export interface JoinSources {
   /** Parts of values with clocks of their own, and the body of the view `points` of each. */
   readonly parts: readonly EarlyPart[]
   readonly part: (part: EarlyPart) => string
+  /** The metrics whose points may have several vintages: `points` gives all of them, with `last` behind it the last. */
+  readonly revisable: readonly string[]
+  readonly last: () => string
 }
 
 /** The dimensions that a metric has one value of in a join. */
@@ -144,12 +148,12 @@ export function joinPointsSql(
   if (names === 'metric')
     return `query(list_transform(${factsFor(sources, facts, names)}, lambda fact: CASE
       ${mistakes(names, interval)}
-      ELSE ${textOfOne(sources, facts, interval)} END)[1])`
+      ELSE ${textOfOne(sources, facts, interval, true)} END)[1])`
   const all = (one: Sql): Sql =>
     `array_to_string(list_distinct(flatten(list_transform(facts, lambda fact: string_split(${one}, chr(9))))), chr(9))`
   const chosen = all(`CASE
       ${mistakes(names, interval)}
-      ${alone ? '' : beyondMistake}
+      ${alone ? '' : `${beyondMistake}\n      ${vintageMistake}`}
       ELSE ${filesOf(sources, facts, interval)} END`)
   const paths = `array_to_string(list_transform(facts, lambda fact: fact['name']), chr(9))`
   const text = said(storedText(sources, false), { [relation]: filesText(sources, chosen), names: paths, interval })
@@ -170,9 +174,9 @@ function rulesOf(facts: JoinFacts, interval: Sql): Sql {
 
 /** The text of a relation, followed by the holes in what is settled where a join is asked for them, or of these alone. */
 function withHoles(sources: JoinSources, rules: Sql, interval: Sql, text: Sql, alone = false): Sql {
-  const { weekStart, coverage, uncovered } = sources
+  const { weekStart, coverage, uncovered, revisable } = sources
   const [before, behind] = unsettledText(
-    { weekStart, coverage: coverage(), uncovered: uncovered() },
+    { weekStart, coverage: coverage(), uncovered: uncovered(), observed: revisable.length > 0 },
     literal(`coalesce(${rules}, '')`),
     literal(`CAST(${interval} AS VARCHAR)`),
     alone,
@@ -182,14 +186,19 @@ function withHoles(sources: JoinSources, rules: Sql, interval: Sql, text: Sql, a
 }
 
 /** The text for the one metric that `fact` is about. */
-function textOfOne(sources: JoinSources, facts: JoinFacts, interval: Sql): Sql {
+function textOfOne(sources: JoinSources, facts: JoinFacts, interval: Sql, alone = false): Sql {
   const own = { names: "fact['name']", interval }
   const files = filesText(sources, filesOf(sources, facts, interval))
   const early = sources.parts.map(
     (part) => ` WHEN fact['name'] = ${quote(part.name)} THEN ${said(partText(sources, part, part.metric), own)}`,
   )
+  const revised = alone ? vintageWords(sources.revisable).isRevised("fact['name']") : null
+  const last =
+    revised === null
+      ? ''
+      : `WHEN ${revised} THEN ${said(storedText(sources, true, sources.last()), { ...own, [relation]: files })}\n      `
   return `CASE WHEN fact['name'] = '${price}' THEN ${said(priceText(sources), own)}${early.join('')}
-      ELSE ${said(storedText(sources, true), { ...own, [relation]: files })} END`
+      ${last}ELSE ${said(storedText(sources, true), { ...own, [relation]: files })} END`
 }
 
 /**
@@ -208,7 +217,7 @@ export function seriesOf(
   ])
   const part = `${leaf('v', slot('pointer'))} AS v, ${marked(leaf('o', slot('pointer')))} AS o`
   const text = [
-    quote('SELECT known.asset, known.t, known.available_at, '),
+    quote(`SELECT known.asset, known.t, known.available_at${vintageWords(sources.revisable).observed}, `),
     `coalesce(replace(${quote(part)}, ${quote(slot('pointer'))}, ${literal(pointer)}),
       CASE WHEN ${beyondAsked} THEN ${quote(`known.v, ${marked('known.o')} AS o`)} ELSE 'known.v, known.o' END)`,
     quote(' FROM ('),
@@ -219,6 +228,7 @@ export function seriesOf(
   return `query(list_transform(${factsFor(sources, facts, 'metric')}, lambda fact: CASE
     ${mistakes('metric', '"interval"')}
     ${beyondMistake}
+    ${vintageMistake}
     ELSE concat(${text.join(',\n      ')}) END)[1])`
 }
 
@@ -305,25 +315,27 @@ function slot(name: string): string {
   return `\u0001${name}\u0001`
 }
 
-function storedText({ files, points }: JoinSources, one: boolean): string {
-  const body = files.length === 0 ? points(undefined) : points(slot(relation))
+function storedText(sources: JoinSources, one: boolean, last = ''): string {
+  const { files, points } = sources
+  const body = (files.length === 0 ? points(undefined) : points(slot(relation))) + last
   const own = one
     ? `known_points.metric = ${slot('names')}`
     : `list_contains(string_split(${slot('names')}, chr(9)), known_points.metric)`
-  return `${someOf(body)} AND ${own}`
+  return `${someOf(sources, body)} AND ${own}`
 }
 
-function priceText({ price: body }: JoinSources): string {
-  return someOf(body())
+function priceText(sources: JoinSources): string {
+  return someOf(sources, sources.price())
 }
 
 /** A part of values as points of a name. */
-function partText({ part }: JoinSources, early: EarlyPart, name: string): string {
-  return someOf(part(early), quote(name))
+function partText(sources: JoinSources, early: EarlyPart, name: string): string {
+  return someOf(sources, sources.part(early), quote(name))
 }
 
-function someOf(body: string, metric = 'known_points.metric'): string {
-  const all = [`${metric} AS metric`, ...columns.slice(1).map((column) => `known_points.${column}`)].join(', ')
+function someOf({ revisable }: JoinSources, body: string, metric = 'known_points.metric'): string {
+  const names = revisable.length === 0 ? columns : [...columns, 'observed_at']
+  const all = [`${metric} AS metric`, ...names.slice(1).map((column) => `known_points.${column}`)].join(', ')
   return `SELECT ${all} FROM (${body}) AS known_points WHERE known_points."interval" = ${slot('interval')}`
 }
 
