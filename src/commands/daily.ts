@@ -12,15 +12,7 @@ import { readContext } from './context.ts'
 import { fetchCommand } from './fetch.ts'
 import { headMade } from './head.ts'
 import { keyGiven, keyVariable } from './head-check.ts'
-import {
-  type AnsweringSpec,
-  type Call,
-  type CommandAnswer,
-  type Deps,
-  documentText,
-  type OptionTable,
-  talking,
-} from './spec.ts'
+import { type AnsweringSpec, type Call, type CommandAnswer, documentText, type OptionTable, talking } from './spec.ts'
 import { answerPlan, planCommand } from './plan.ts'
 import { bytes, whole } from '../words/figures.ts'
 import { parseCommand } from './parse.ts'

@@ -26,6 +26,12 @@ const tasks: Readonly<Record<string, readonly Row[]>> = {
   'To bring data': [
     ['plan', 'What a fetch would ask, and what it would cost.', '467', () => import('./plan.ts')],
     ['fetch', 'Bring the metrics up to date; resumable at any instant.', '34567', () => import('./fetch.ts')],
+    [
+      'import',
+      'Take data of your own into the lake: files as the series own/NAME.',
+      '467',
+      () => import('./import.ts'),
+    ],
     ['registry snapshot', 'Take a dated snapshot of the whole registry.', '34567', registry],
     ['registry sync', 'Follow the change feed of the registry to its tail.', '34567', registry],
     ['daily', daily, '34567', () => import('./daily.ts')],

@@ -32,6 +32,7 @@ export const ranks: Readonly<Record<string, number>> = {
   'src/views/': 8,
   'src/upkeep/': 9,
   'src/preflight/': 8,
+  'src/own/': 8,
   'src/query/': 10,
   'src/lookahead/': 11,
   'src/results/': 12,
