@@ -54,6 +54,10 @@ interface Manner {
   readonly readers: number
   /** The paths that also take a POST; where there are some, an answer may be long in the making. */
   readonly posts: readonly string[]
+  /** The paths to which other sites may link; `/` where nothing is said. */
+  readonly linked?: readonly string[]
+  /** The paths without data, which are shown to whoever knows no token, too. */
+  readonly free?: readonly string[]
 }
 
 /** A door that is open. */
@@ -100,7 +104,10 @@ export async function listen(
       const posted = url !== null && manner.posts.includes(url.pathname)
       if (manner.posts.length > 0) response.setTimeout(0)
       if (!posted) request.resume()
-      const asking = { url, allowed: allows(request, url, token), posted, secrets, gone: goneOf(response) }
+      const { linked: links = ['/'], free: frees = [] } = manner
+      const [linked, free] = [links, frees].map((paths) => paths.includes(url?.pathname ?? ''))
+      const allowed = (free === true && token !== null) || allows(request, url, token)
+      const asking = { url, allowed, posted, linked: linked === true, secrets, gone: goneOf(response) }
       void answerTo(request, asking, shows).then(async (answer) => await send(request, response, answer))
     },
   )
@@ -166,19 +173,20 @@ interface Asking {
   readonly url: URL | null
   readonly allowed: boolean
   readonly posted: boolean
+  readonly linked: boolean
   readonly secrets: readonly string[]
   readonly gone: AbortSignal
 }
 
 async function answerTo(request: IncomingMessage, asking: Asking, shows: Shows): Promise<Shown> {
-  const { url, allowed, posted, secrets, gone } = asking
+  const { url, allowed, posted, linked, secrets, gone } = asking
   const { method = '', headers } = request
   if (!allowed) return plain(401, 'not authorised: PITLAKE_TOKEN as `Authorization: Bearer …` or `?token=…`')
   const allow = posted ? 'GET, POST' : 'GET, HEAD'
   if (!allow.split(', ').includes(method))
     return { ...plain(405, `${allow.replace(',', ' and')} only`), headers: { allow } }
   const path = url?.pathname ?? null
-  if (path !== '/' && !ownSites.includes(headers['sec-fetch-site'] ?? 'none'))
+  if (!linked && !ownSites.includes(headers['sec-fetch-site'] ?? 'none'))
     return plain(403, 'refused: a page of another site asks (Sec-Fetch-Site)')
   const show = path !== null && Object.hasOwn(shows, path) ? shows[path] : undefined
   if (show === undefined) return plain(404, `nothing here; ${Object.keys(shows).join(', ')}`)
@@ -217,15 +225,13 @@ async function send(request: IncomingMessage, response: ServerResponse, shown: S
   response.setTimeout(patience.answer)
   response.writeHead(status, {
     'content-type': typeof body === 'string' ? `${type}; charset=utf-8` : type,
-    'content-length': 'path' in whole ? whole.bytes : whole.length,
+    ...(status !== 304 && { 'content-length': 'path' in whole ? whole.bytes : whole.length }),
     'cache-control': 'no-store',
     'referrer-policy': 'no-referrer',
     'x-content-type-options': 'nosniff',
     ...(status === 401 && { 'www-authenticate': 'Bearer' }),
     // What was not read of a body is not read for the next question.
     ...(!request.complete && { connection: 'close' }),
-    // A page that stays open shows how the lake is.
-    ...(type === 'text/html' && { refresh: '60' }),
     ...headers,
   })
   if (!('path' in whole)) return void response.end(request.method === 'HEAD' ? undefined : whole)

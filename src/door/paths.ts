@@ -13,6 +13,7 @@ import { outFile } from '../store/output.ts'
 import { engineMemory } from '../store/memory.ts'
 import { type Desk, type LakeFacts, writerPart } from './desk.ts'
 import type { HttpQuestion, Shown } from './listen.ts'
+import { lookaheadOptions, lookaheadTool } from './tools.ts'
 
 /** What the paths answer from. */
 interface PathsInput {
@@ -36,9 +37,9 @@ export type PathAnswer = Omit<Shown, 'body'> & { readonly body: string | Written
 type Paths = Readonly<Record<string, (asked: HttpQuestion) => Promise<PathAnswer>>>
 
 /** The paths that there are. */
-export const pathNames: readonly string[] = ['/query', '/panel', '/metrics']
+export const pathNames: readonly string[] = ['/query', '/panel', '/metrics', '/lookahead']
 /** The paths that also take a POST. */
-export const posts: readonly string[] = ['/query', '/panel']
+export const posts: readonly string[] = ['/query', '/panel', '/lookahead']
 
 /** The forms in which answers are sent. */
 const served = formats.filter((name) => formatFacts[name].served !== undefined)
@@ -79,6 +80,10 @@ export function pathsOf(input: PathsInput): Paths {
       const { format } = readOptions(formatOption, fromAddress(asked.query), 'fields')
       const sql = 'SELECT * FROM endpoints ORDER BY metric'
       return await shown(input, { knowledge: {}, sql, generated: true }, formOf(asked, format), asked.gone)
+    },
+    '/lookahead': async (asked) => {
+      const body = await lookaheadTool(input.desk).call(await given(asked, lookaheadOptions), asked.gone)
+      return { status: 200, type: 'application/json', body }
     },
   }
 }

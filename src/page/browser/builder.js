@@ -1,0 +1,4 @@
+export const title = 'Builder'
+export async function draw(place) {
+  place.replaceChildren('…')
+}

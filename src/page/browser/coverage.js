@@ -1,0 +1,4 @@
+export const title = 'Coverage'
+export async function draw(place) {
+  place.replaceChildren('…')
+}

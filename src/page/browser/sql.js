@@ -1,0 +1,4 @@
+export const title = 'Sql'
+export async function draw(place) {
+  place.replaceChildren('…')
+}

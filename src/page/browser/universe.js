@@ -1,0 +1,4 @@
+export const title = 'Universe'
+export async function draw(place) {
+  place.replaceChildren('…')
+}

@@ -1,0 +1,4 @@
+export const title = 'Versions'
+export async function draw(place) {
+  place.replaceChildren('…')
+}

@@ -1,0 +1,285 @@
+import type { Page as Tab } from 'playwright-core'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
+import type { Engine } from '../../src/store/engine.ts'
+import { need } from '../helpers/needs.ts'
+import { makeQueryLake } from '../helpers/query-lake.ts'
+import { random } from './random.ts'
+import { bareLake, browsing, drawn, serving } from './serving.ts'
+
+/*
+ * The page of `serve` in a browser: what it draws is what SQL says at the same instant, and nothing beyond the wall.
+ * `PITLAKE_PAGE` tries so many states; without it a few.
+ */
+
+const states = Number(process.env['PITLAKE_PAGE'] ?? 10)
+const wall = '2024-02-20T03:00:00Z'
+
+interface Drawn {
+  readonly asOf: string
+  readonly x: readonly [number, number]
+  readonly y: readonly [number, number]
+  readonly width: number
+  readonly height: number
+  readonly columns: number
+  readonly paths: Readonly<Record<'known' | 'later' | 'second', Readonly<Record<string, string>>>>
+  readonly dots: readonly { readonly asset: string; readonly t: number; readonly v: number; readonly late: boolean }[]
+}
+
+/** What the picture holds. */
+const reading = `(() => {
+  const svg = document.querySelector('.chart svg')
+  const paths = (name) => Object.fromEntries([...svg.querySelectorAll('.' + name + ' .line')].map((g) => [g.dataset.asset, g.querySelector('path').getAttribute('d')]))
+  const dots = [...svg.querySelectorAll('.known circle, .later circle')].map((c) => ({ asset: c.closest('.line').dataset.asset, t: Number(c.dataset.t), v: Number(c.dataset.v), late: c.closest('.later') !== null }))
+  const pair = (text) => text.split(',').map(Number)
+  return { asOf: svg.dataset.asOf, x: pair(svg.dataset.x), y: pair(svg.dataset.y), columns: Number(svg.dataset.columns),
+    width: Number(svg.getAttribute('width')), height: Number(svg.getAttribute('height')),
+    paths: { known: paths('known'), later: paths('later'), second: paths('second') }, dots }
+})()`
+
+interface Raw {
+  readonly asset: string
+  readonly t: number
+  readonly v: number | null
+}
+
+let folder = ''
+let remove = async (): Promise<void> => undefined
+let bare: Engine
+let browser: Awaited<ReturnType<typeof browsing>> | undefined
+let tab: Tab
+const doors = new Map<string, Awaited<ReturnType<typeof serving>>>()
+
+beforeEach(async (own) => {
+  const executable = need(own, 'chromium')
+  if (browser) return
+  ;({ folder, remove } = await makeQueryLake())
+  doors.set('free', await serving(folder))
+  doors.set('walled', await serving(folder, ['--as-of', wall]))
+  bare = await bareLake(folder)
+  browser = await browsing(executable)
+  tab = await browser.open()
+}, 300_000)
+
+afterAll(async () => {
+  await browser?.close()
+  for (const door of doors.values()) await door.stop()
+  if (browser) bare.close()
+  await remove()
+})
+
+const door = (name: string): string => doors.get(name)?.url ?? ''
+
+/** The points of a metric as known at an instant, all of them one by one. */
+async function pointsAt(metric: string, asOf: string | null): Promise<readonly Raw[]> {
+  await bare.run(`SET VARIABLE as_of = ${asOf === null ? 'NULL' : `'${asOf}'`}`)
+  const found = await bare.rows<{ asset: string; t: bigint; v: number | null }>(
+    `SELECT asset, epoch_ms(t) AS t, v FROM points WHERE metric = '${metric}' ORDER BY asset, t`,
+  )
+  return found.map(({ asset, t, v }) => ({ asset, t: Number(t), v }))
+}
+
+/** The corners that a line through these points has, column by column of pixels. */
+function cornersOf(raw: readonly Raw[], asset: string, { x, y, width, height, columns }: Drawn): [number, number][] {
+  const own = raw.filter((point) => point.asset === asset && point.t >= x[0] && point.t < x[1])
+  const column = ({ t }: Raw): number => Math.floor(((t - x[0]) * columns) / (x[1] - x[0]))
+  const across = (t: number): number => 62 + ((t - x[0]) / (x[1] - x[0])) * (width - 14 - 62)
+  const up = (v: number): number => height - 30 + ((v - y[0]) / (y[1] - y[0])) * (12 - (height - 30))
+  return [...Map.groupBy(own, column).values()].flatMap((points) => {
+    const values = points.flatMap(({ v }) => (v === null ? [] : [v]))
+    const [first, last] = [points[0]!, points.at(-1)!]
+    const [low, high] = [Math.min(...values), Math.max(...values)]
+    const all: Raw[] = points.length <= 2 ? points : [first, { ...first, v: low }, { ...last, v: high }, last]
+    return all.flatMap(({ t, v }): [number, number][] => (v === null ? [] : [[across(t), up(v)]]))
+  })
+}
+
+const corners = (path = ''): [number, number][] =>
+  [...path.matchAll(/[ML]([-\d.]+),([-\d.]+)/g)].map(([, px, py]) => [Number(px), Number(py)])
+
+function expectLine(path: string | undefined, raw: readonly Raw[], asset: string, picture: Drawn): void {
+  const [found, wanted] = [corners(path), cornersOf(raw, asset, picture)]
+  expect(found.length, `${asset} at ${picture.asOf}`).toBe(wanted.length)
+  const off = found.flatMap(([px, py], n) => [Math.abs(px - wanted[n]![0]), Math.abs(py - wanted[n]![1])])
+  expect(Math.max(0, ...off)).toBeLessThan(0.011)
+}
+
+/** A state to look at, with what of it the address tells. */
+function stateOf(draw: (n: number) => number): Record<string, string> {
+  const metric = draw(2) === 0 ? 'supply/current_pit' : 'indicators/one'
+  const instant = (): string => new Date(Date.UTC(2024, 0, 1) + draw(2600) * 36e5 + draw(60) * 6e4).toISOString()
+  const [since, until] = [instant(), instant()].toSorted()
+  const range: Record<string, string> = draw(3) === 0 && since && until && since !== until ? { since, until } : {}
+  return {
+    metric,
+    assets: ['BTC', 'ETH', 'BTC,ETH'][draw(3)]!,
+    ...(draw(5) > 0 && { as_of: instant() }),
+    ...(draw(4) === 0 && { second: instant() }),
+    ...range,
+  }
+}
+
+describe('the chart', () => {
+  test(`draws what SQL says, in ${states} states`, async () => {
+    const draw = random(Number(process.env['PITLAKE_PAGE_SEED'] ?? 1))
+    for (let n = 0; n < states; n++) {
+      const state = stateOf(draw)
+      await tab.setViewportSize({ width: [390, 640, 1280, 2560][draw(4)]!, height: 900 })
+      await drawn(tab, door('free'), state)
+      const picture: Drawn = await tab.evaluate(reading)
+      const metric = state['metric']!
+      const [known, later] = [await pointsAt(metric, state['as_of'] ?? null), await pointsAt(metric, null)]
+      expect(Object.keys(picture.paths.later)).toEqual(state['assets']?.split(','))
+      for (const [asset, path] of Object.entries(picture.paths.known)) expectLine(path, known, asset, picture)
+      for (const [asset, path] of Object.entries(picture.paths.later)) expectLine(path, later, asset, picture)
+      const second = state['second'] === undefined ? [] : await pointsAt(metric, state['second'])
+      for (const [asset, path] of Object.entries(picture.paths.second)) expectLine(path, second, asset, picture)
+      const held = new Set([...known, ...later].map(({ asset, t, v }) => `${asset} ${t} ${v}`))
+      expect(picture.dots.filter(({ asset, t, v }) => !held.has(`${asset} ${t} ${v}`))).toEqual([])
+      const wanted = known.filter(
+        ({ asset, t, v }) =>
+          v !== null && state['assets']?.split(',').includes(asset) && t >= picture.x[0] && t < picture.x[1],
+      )
+      if (picture.columns > 200) expect(picture.dots.filter(({ late }) => !late)).toHaveLength(wanted.length)
+    }
+  })
+})
+
+/** Every instant that an answer of the server holds under a name of its own. */
+function instantsIn(text: string): readonly number[] {
+  const found: number[] = []
+  JSON.parse(text, (name: string, value: unknown) => {
+    if (['t', 'available_at', 'committed_at', 'valid_from', 'offered_at', 'at', 't0', 't1', 'a0', 'a1'].includes(name))
+      if (typeof value === 'number') found.push(value)
+      else if (typeof value === 'string' && /^\d{4}-/.test(value)) found.push(Date.parse(value))
+    return value
+  })
+  return found
+}
+
+describe('behind a wall', () => {
+  test('nothing is drawn, and nothing is fetched, that was known later', async () => {
+    const draw = random(7)
+    const own = await browser!.open()
+    const [told, refused]: [string[], number[]] = [[], []]
+    own.on('response', (answer) => {
+      if (answer.status() >= 400) refused.push(answer.status())
+      else if (answer.url().includes('/query'))
+        void answer.text().then(
+          (text) => told.push(text),
+          () => undefined,
+        )
+    })
+    for (let n = 0; n < Math.max(3, states / 3); n++) {
+      const { as_of: asked, second: _, ...state } = stateOf(draw)
+      const early = asked !== undefined && asked < wall ? { as_of: asked } : {}
+      await drawn(own, door('walled'), { ...state, ...early })
+      const picture: Drawn = await own.evaluate(reading)
+      const [known, later] = [
+        await pointsAt(state['metric']!, early.as_of ?? wall),
+        await pointsAt(state['metric']!, wall),
+      ]
+      for (const [asset, path] of Object.entries(picture.paths.known)) expectLine(path, known, asset, picture)
+      for (const [asset, path] of Object.entries(picture.paths.later)) expectLine(path, later, asset, picture)
+    }
+    for (const view of ['universe', 'versions', 'sql', 'panel', 'coverage']) await drawn(own, door('walled'), { view })
+    expect(refused).toEqual([])
+    expect(told.length).toBeGreaterThan(10)
+    expect(Math.max(...told.flatMap(instantsIn))).toBeLessThanOrEqual(Date.parse(wall))
+    await drawn(own, door('walled'), { as_of: '2024-03-01' })
+    expect(await own.locator('#trouble').textContent()).toContain(`at most ${wall}`)
+    await own.locator('#as_of').fill('2024-02-20 03:00:01')
+    await own.locator('#as_of').press('Enter')
+    expect(await own.locator('#trouble').textContent()).toContain(`at most ${wall}`)
+    await own.close()
+  })
+
+  test('no door of the server tells more', async () => {
+    const ask = async (path: string, body: object) =>
+      await fetch(`${door('walled')}${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      })
+    const sql = 'SELECT count(*) AS n, max(available_at) <= $wall AS held FROM points'.replace(
+      '$wall',
+      `'${wall}'::TIMESTAMPTZ`,
+    )
+    const n = (await pointsAt('supply/current_pit', wall)).length + (await pointsAt('indicators/one', wall)).length
+    expect(await (await ask('/query', { sql })).json()).toEqual({ n, held: true })
+    for (const later of ['2024-02-20T03:00:00.000001Z', '2024-02-20T04:00:00+00:30', '2025-01-01']) {
+      expect((await ask('/query', { sql, as_of: later })).status, later).toBe(400)
+      expect(
+        (
+          await ask('/panel', {
+            calendar: '2024-01-02,2024-03-01,1d',
+            assets: 'BTC',
+            metrics: ['indicators/one'],
+            as_of: later,
+          })
+        ).status,
+      ).toBe(400)
+    }
+    expect((await ask('/query', { sql, as_of: '2024-02-20T04:00:00+01:00' })).status).toBe(200)
+    const panel = await ask('/panel', {
+      calendar: '2024-02-01,2024-03-01,1d',
+      assets: 'BTC',
+      metrics: ['indicators/one'],
+    })
+    const rows = (await panel.text())
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, number>)
+    const known = (await pointsAt('indicators/one', wall)).filter(({ asset }) => asset === 'BTC').at(-1)?.v
+    expect(Math.max(...rows.map((row) => row['indicators/one']!))).toBe(known)
+    const leak = await ask('/lookahead', { sql: 'SELECT t AS ts, v FROM points' })
+    expect([leak.status, await leak.text()]).toEqual([400, expect.stringContaining('serve --as-of')])
+    expect((await fetch(`${door('walled')}/healthz`)).status).toBe(404)
+    expect(await (await ask('/query', { sql: 'SELECT count(*) AS n FROM versions' })).json()).toEqual({ n: 1 })
+  })
+})
+
+describe('the address', () => {
+  test('holds the whole state: a link opens the same view', async () => {
+    const draw = random(3)
+    const other = await browser!.open()
+    for (let n = 0; n < 3; n++) {
+      await drawn(tab, door('free'), stateOf(draw))
+      await tab.locator('.assets input').last().click()
+      await tab.locator('#slider').focus()
+      for (let k = 0; k < 3; k++) await tab.keyboard.press('PageDown')
+      await tab.waitForSelector('body[data-drawn]:not([aria-busy])')
+      const address = tab.url()
+      await other.setViewportSize(tab.viewportSize()!)
+      await other.goto(address)
+      await other.waitForSelector('body[data-drawn]:not([aria-busy])')
+      expect(other.url()).toBe(address)
+      const [one, two]: [Drawn, Drawn] = [await tab.evaluate(reading), await other.evaluate(reading)]
+      expect(two).toEqual(one)
+    }
+    await other.close()
+  })
+
+  test('a page of another site may link to it, and read nothing', async () => {
+    const answered = async (path: string, site: string, mode = 'navigate') =>
+      (await fetch(`${door('free')}${path}`, { headers: { 'sec-fetch-site': site, 'sec-fetch-mode': mode } })).status
+    for (const path of ['/', '/page/app.js', '/page/page.css'])
+      expect(await answered(path, 'cross-site'), path).toBe(200)
+    for (const path of ['/query?sql=SELECT+1', '/panel', '/metrics', '/healthz', '/lookahead?sql=SELECT+1'])
+      expect(await answered(path, 'cross-site'), path).toBe(403)
+    const page = await fetch(`${door('free')}/`)
+    expect(page.headers.get('content-security-policy')).toContain("default-src 'self'")
+    expect(page.headers.get('refresh')).toBeNull()
+    const held = { 'if-none-match': page.headers.get('etag') ?? '' }
+    const again = await fetch(`${door('free')}/`, { headers: held })
+    expect([again.status, await again.text()]).toEqual([304, ''])
+  })
+
+  test('no request leaves the server, and nothing is complained of', () => {
+    const homes = [...doors.values()].map(({ url }) => url)
+    expect(browser!.asked.length).toBeGreaterThan(20)
+    expect(
+      browser!.asked.filter((url) => !homes.some((home) => url.startsWith(`${home}/`)) && !url.startsWith('about:')),
+    ).toEqual([])
+    expect(browser!.said.filter((words) => !words.includes('status of 400'))).toEqual([])
+  })
+})
