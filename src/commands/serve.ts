@@ -26,6 +26,7 @@ export const serveCommand = talking({
 /panel    decisions × metrics: GET ?calendar=SINCE,UNTIL,STEP&assets=…&metrics=… or POST of JSON
 /metrics  the catalogue's metrics; numbers for Prometheus are at \`pitlake status --listen\`
 /lookahead  whether a query looks ahead: GET ?sql=… or POST of JSON; not behind --as-of
+/explain  why a stamped result is another one now: POST of JSON; not behind --as-of
 /healthz  the judgement of \`status --check\`; not behind --as-of
 
 JSON lines, or by Accept (or ?format=) an Arrow stream, Parquet, CSV, JSON: docs/serve.md. Each answer bears version and

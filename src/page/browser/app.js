@@ -43,7 +43,10 @@ const drawState = coalesced(async () => {
   await attempt(async () => {
     showTime()
     if (whole) drawNav()
+    const label = document.activeElement?.closest('#main [aria-label]')?.getAttribute('aria-label')
     await (whole || step === undefined ? shown().draw(byId('main')) : step())
+    // Who typed goes on in the same place.
+    if (whole && label) byId('main').querySelector(`[aria-label="${CSS.escape(label)}"]`)?.focus()
     showTime()
   })
 })
@@ -79,7 +82,8 @@ function showTime() {
   if (document.activeElement !== byId('slider') || state.as_of === '') byId('slider').value = place
   byId('slider').setAttribute('aria-valuetext', state.as_of === '' ? 'all that is known' : moment(state.as_of))
   byId('lake').textContent =
-    `version ${lake.version}${lake.synthetic ? ' · SYNTHETIC DATA' : ''}${wall === null ? '' : ` · wall at ${moment(utc(wall))}`}`
+    [`version ${lake.version}`, lake.synthetic && 'SYNTHETIC DATA', wall !== null && `wall at ${moment(utc(wall))}`]
+      .filter(Boolean).join(' · ')
 }
 
 /** Sets the instant as typed; one that is none, or lies beyond the wall, is refused in words. */

@@ -62,7 +62,7 @@ function askToken() {
   return true
 }
 
-/** What is said with a query: an empty `as_of` means all that is known, which is never more than the wall lets through. */
+/** What is said with a query: an empty `as_of` is all that is known, or what the wall lets through. */
 const asked = (sql, asOf) => ({ sql, ...(asOf !== '' && { as_of: utc(asOf) }) })
 
 /** The rows of a query as known at an instant; the same question of the same version is answered from here. */
@@ -98,6 +98,13 @@ export async function download(path, body, format, ending) {
   link.download = `pitlake.${ending}`
   link.click()
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
+}
+
+/** The instant in a column of a relation that is next to another one, before or after it. */
+export async function beside(column, relation, at, forward) {
+  const sql = `SELECT ${forward ? 'min' : 'max'}(${column}) AS at FROM ${relation}
+WHERE ${column} ${forward ? '>' : '<'} ${quote(at)}::TIMESTAMPTZ`
+  return (await rows(sql, ''))[0].at
 }
 
 /** A text as SQL writes it. */

@@ -1,7 +1,7 @@
 /** A metric of some assets as it was known at an instant, and in grey what came later. */
 
 import { scale } from './axes.js'
-import { knownAt, quote, quoteAll, rows, wall } from './ask.js'
+import { beside, knownAt, quote, quoteAll, rows, wall } from './ask.js'
 import { button, cellOf, field, figure, html, input, isoOf, moment, select, span, svg, table } from './dom.js'
 import { axes, lines, nearest, place } from './picture.js'
 import { change, state } from './state.js'
@@ -56,7 +56,7 @@ function relationOf({ metric: { metric }, assets, component, ...picked }) {
 
 const instant = (ms) => `'${isoOf(ms)}'::TIMESTAMPTZ`
 
-/** So many columns of pixels, each with what its points come to: first, least and most value, and all of the last point. */
+/** So many columns of pixels, each with what its points come to: first, least, most, all of the last. */
 function columnsSql(picked, [since, until], width) {
   const { from, where } = relationOf(picked)
   return `SELECT asset, (epoch_ms(t) - ${since}) * ${width} // ${until - since} AS px, count(*) AS n,
@@ -92,12 +92,7 @@ export const domain = () => (held?.all.a0 ? [held.all.a0, held.all.a1] : null)
 /** The instant of the arrival before or after another one. */
 export async function neighbour(at, forward) {
   const { from, where } = relationOf(held.picked)
-  const [found] = await rows(
-    `SELECT ${forward ? 'min' : 'max'}(available_at) AS at FROM ${from}
-WHERE ${where} AND available_at ${forward ? '>' : '<'} ${quote(at)}::TIMESTAMPTZ`,
-    '',
-  )
-  return found.at
+  return await beside('available_at', `(SELECT available_at FROM ${from} WHERE ${where})`, at, forward)
 }
 
 /** Draws all of it anew. */
@@ -142,8 +137,9 @@ async function lay() {
   Object.assign(held, { x, y, box, columns, later, disputes, gap, width })
   held.picture = svg`<svg width=${width} height=${height} viewBox="0 0 ${width} ${height}" aria-hidden="true"
     data-x=${range.join()} data-y=${up.join()} data-columns=${columns}>
-    ${axes({ x, y, box, range, up })}<g class="later">${lines(later, held)}</g><g class="second"></g><g class="known"></g>
-    <g class="disputes"></g><line class="cursor" y1=${box.top} y2=${box.bottom}></line><line class="cursor lag"></line></svg>`
+    ${axes({ x, y, box, range, up })}<g class="later">${lines(later, held)}</g><g class="second"></g>
+    <g class="known"></g><g class="disputes"></g><line class="cursor" y1=${box.top} y2=${box.bottom}></line>
+    <line class="cursor lag"></line></svg>`
   frame.replaceChildren(held.picture)
   listen(frame)
   await step()

@@ -1,6 +1,6 @@
 /** What all parts draw with: elements, figures and instants as people read them. */
 
-/** An element from a text with holes: what fills them is text, elements, or after `@click=` and its like what listens. */
+/** An element from a text with holes: texts, elements, or after `@click=` and its like what listens. */
 export const html = (parts, ...holes) => filled(parts, holes, (text) => text, 0)
 /** The same of a picture. */
 export const svg = (parts, ...holes) => filled(parts, holes, (text) => `<svg>${text}</svg>`, 1)
@@ -39,6 +39,16 @@ function fill(element, { name, value }, holes) {
   else if (given !== null && given !== undefined && given !== false)
     element.setAttribute(name, given === true ? '' : given)
 }
+
+/** Words beside the matter. */
+export const quiet = (words) => html`<p class="quiet">${words}</p>`
+/** A part under its title. */
+export const section = (title, ...parts) => html`<section><h2>${title}</h2>${parts}</section>`
+/** Controls in their order; nothing is sent. */
+export const form = (...parts) =>
+  html`<form class="controls" @submit=${(event) => event.preventDefault()}>${parts}</form>`
+/** What is to be noted of an answer. */
+export const list = (texts) => html`<ul>${texts.map((text) => html`<li>${text}</li>`)}</ul>`
 
 export const byId = (id) => document.getElementById(id)
 

@@ -9,8 +9,8 @@ export function place(element, given) {
 }
 
 /** Both axes with their figures, and a grid behind. */
-export function axes({ x, y, box, range, up }) {
-  const along = timeTicks(range[0], range[1], Math.max(2, (box.right - box.left) / 95))
+export function axes({ x, y, box, range, up, counted = false }) {
+  const along = (counted ? ticks : timeTicks)(range[0], range[1], Math.max(2, (box.right - box.left) / 95))
   const apart = (along[1] ?? range[1]) - along[0]
   const down = ticks(up[0], up[1], Math.max(2, (box.bottom - box.top) / 60))
   return svg`<g class="axes">
@@ -20,7 +20,8 @@ export function axes({ x, y, box, range, up }) {
     )}
     ${along.map(
       (at) => svg`<g><line x1=${x(at)} x2=${x(at)} y1=${box.top} y2=${box.bottom}></line>
-      <text x=${x(at)} y=${box.bottom + 18} text-anchor="middle">${timeText(at, apart)}</text></g>`,
+      <text x=${x(at)} y=${box.bottom + 18} text-anchor="middle">
+      ${counted ? tickText(at) : timeText(at, apart)}</text></g>`,
     )}</g>`
 }
 

@@ -1,49 +1,19 @@
 /** What is looked at, whole in the address behind `#`: a link opens the same view. */
 
-/** Each part with what it is where the address says nothing. */
-const usual = {
-  view: 'chart',
-  as_of: '',
-  metric: '',
-  assets: '',
-  interval: '',
-  currency: '',
-  exchange: '',
-  network: '',
-  component: '',
-  since: '',
-  until: '',
-  second: '',
-  search: '',
-  status: '',
-  issuer: '',
-  chain: '',
-  before: '',
-  product: '',
-  from: '',
-  to: '',
-  result: '',
-  sql: '',
-  plot: '',
-  ts: '',
-  calendar: '',
-  metrics: '',
-  fields: '',
-  universe: '',
-  latency: '',
-  max_age: '',
-  skip_nulls: '',
-}
+/** Its parts; each is empty where the address says nothing. */
+const names = `view as_of metric assets interval currency exchange network component since until second
+  search status issuer chain before product from to sql plot ts
+  calendar metrics fields universe latency max_age skip_nulls`.split(/\s+/)
 
 /** The state as the address tells it; names that nobody knows are left out. */
-export function readState(hash = location.hash) {
-  const told = new URLSearchParams(hash.replace(/^#/, ''))
-  return Object.fromEntries(Object.entries(usual).map(([name, value]) => [name, told.get(name) ?? value]))
+function readState(hash = location.hash) {
+  const told = new URLSearchParams(hash.slice(1))
+  return Object.fromEntries(names.map((name) => [name, told.get(name) ?? '']))
 }
 
 /** The address of a state. */
-export function hashOf(state) {
-  const told = Object.entries(state).filter(([name, value]) => name in usual && value !== usual[name])
+function hashOf(state) {
+  const told = names.filter((name) => state[name] !== '').map((name) => [name, state[name]])
   return `#${new URLSearchParams(told).toString()}`
 }
 
