@@ -10,12 +10,15 @@ import { readContext } from './context.ts'
 import { type Answers, deskOptions, openAnswers } from './desk.ts'
 import { withScratch } from './query.ts'
 import { showsOf } from './status.ts'
-import { talking, type Typed } from './spec.ts'
+import { type OptionValues, talking } from './spec.ts'
 import { untilStopped } from './world.ts'
+
+/** What a server does not tell beyond. */
+export const wallOption = { '--as-of TIME': ['a wall: nobody is told what was known later', kinds.text] } as const
 
 const options = {
   '--listen ADDRESS': 'where: 127.0.0.1:8460; elsewhere than on this machine PITLAKE_TOKEN must be set',
-  '--as-of TIME': ['a wall: nobody is told what was known later', kinds.text],
+  ...wallOption,
   ...deskOptions('5m'),
 } as const
 
@@ -39,7 +42,7 @@ Example: curl 'http://127.0.0.1:8460/query?as_of=2024-06-01' --data 'SELECT coun
       throw usage('pitlake serve', { expected: '--listen ADDRESS, such as 127.0.0.1:8460', got: 'none' })
     const call = await readContext(typed)
     const at = listenAt(address, call.settings)
-    const wall = wallOf(typed)
+    const wall = wallOf(typed.options)
     await withScratch(async (scratch) => {
       await using answers = openAnswers(call, scratch, wall)
       await answers.ready()
@@ -56,7 +59,7 @@ Example: curl 'http://127.0.0.1:8460/query?as_of=2024-06-01' --data 'SELECT coun
 })
 
 /** Where the wall stands. */
-function wallOf({ options: { asOf, ledger } }: Typed<typeof options>): string | undefined {
+export function wallOf({ asOf, ledger }: Pick<OptionValues<typeof options>, 'asOf' | 'ledger'>): string | undefined {
   if (asOf === undefined) return undefined
   if (ledger === 'now') throw usage('--ledger now', { expected: 'no --as-of beside it', got: `--as-of ${asOf}` })
   return String(readOption(knowledgeOptions.as_of, '--as-of', asOf))

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { extname, join } from 'node:path'
+import { basename, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { namesIn } from '../store/disk.ts'
 import { readBytes } from '../store/files.ts'
@@ -16,7 +16,8 @@ interface Asked {
   readonly headers: { readonly 'if-none-match'?: string | undefined }
 }
 
-const folder = fileURLToPath(new URL('browser/', import.meta.url))
+/** What runs in a browser alone, and what `record.ts` asks with, too. */
+const folders = ['browser/', 'shared/'].map((name) => fileURLToPath(new URL(name, import.meta.url)))
 const types: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
@@ -29,13 +30,15 @@ const policy =
   "default-src 'self'; img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /** The files of the page as they came with the program: `index.html`, and beside it `page/…`. */
-async function pageFiles(): Promise<readonly PageFile[]> {
-  const names = (await namesIn(folder)).toSorted()
+export async function pageFiles(): Promise<readonly PageFile[]> {
+  const paths = await Promise.all(
+    folders.map(async (folder) => (await namesIn(folder)).map((name) => join(folder, name))),
+  )
   return await Promise.all(
-    names.map(async (name) => ({
-      name: name === 'index.html' ? name : `page/${name}`,
-      type: types[extname(name)] ?? 'application/octet-stream',
-      bytes: await readBytes(join(folder, name)),
+    paths.flat().map(async (path) => ({
+      name: path.endsWith('index.html') ? 'index.html' : `page/${basename(path)}`,
+      type: types[extname(path)] ?? 'application/octet-stream',
+      bytes: await readBytes(path),
     })),
   )
 }

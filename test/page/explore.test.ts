@@ -1,14 +1,15 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page as Tab } from 'playwright-core'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Engine } from '../../src/store/engine.ts'
 import { pitlake } from '../helpers/command.ts'
 import { need } from '../helpers/needs.ts'
+import { mutantEnv } from '../helpers/program.ts'
 import { makeQueryLake } from '../helpers/query-lake.ts'
 import { type Drawn, expectLine, type Raw, reading } from './drawing.ts'
 import { random } from './random.ts'
-import { bareLake, browsing, drawn, serving } from './serving.ts'
+import { bareLake, browsing, drawn, serving, shownFolder, sleep } from './serving.ts'
 
 /*
  * The page of `serve` in a browser: what it draws is what SQL says at the same instant, and nothing beyond the wall.
@@ -341,6 +342,32 @@ describe('the other views', () => {
     expect(told).toEqual(known.map(({ metric, n, c }) => [metric, n, c]))
     const health = (await (await fetch(`${door('free')}/healthz`)).json()) as { text: string; trust: string }
     expect(await tab.locator('.verdict p').first().textContent()).toBe(health.text)
+  })
+})
+
+describe('a folder', () => {
+  test('any static server shows it: charts, universe and coverage, and what needs an engine names it', async () => {
+    const out = join(folder, '..', 'site')
+    const argv = ['page', '--data', folder, '--out', out, '--as-of', wall, '--instants', '2']
+    expect(await pitlake(folder, argv, mutantEnv(), { sleep })).toMatchObject({ code: 0 })
+    const site = await shownFolder(out)
+    doors.set('site', site)
+    await drawn(tab, site.url, { metric: 'indicators/one', as_of: '2024-02-10' })
+    const picture: Drawn = await tab.evaluate(reading)
+    expect(picture.asOf < '2024-02-10').toBe(true)
+    const [known, later] = [await pointsAt('indicators/one', picture.asOf), await pointsAt('indicators/one', wall)]
+    expect(known.length).toBeLessThan(later.length)
+    for (const [asset, path] of Object.entries(picture.paths.known)) expectLine(path, known, asset, picture)
+    for (const [asset, path] of Object.entries(picture.paths.later)) expectLine(path, later, asset, picture)
+    await drawn(tab, site.url, { view: 'universe', product: 'p3' })
+    expect(await tab.locator('h2').allTextContents()).toEqual(['p3', '20 products'])
+    await drawn(tab, site.url, { view: 'coverage' })
+    expect(await tab.locator('#trouble').textContent()).toBe('')
+    await drawn(tab, site.url, { view: 'sql' })
+    expect(await tab.locator('main').textContent()).toContain('pitlake serve')
+    const files = readdirSync(join(out, 'data')).filter((name) => name !== 'index.json')
+    const told = files.flatMap((name) => instantsIn(readFileSync(join(out, 'data', name), 'utf8')))
+    expect(Math.max(...told)).toBeLessThanOrEqual(Date.parse(wall))
   })
 })
 

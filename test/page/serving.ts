@@ -1,6 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { extname, join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { type BrowserContext, chromium, type Page as Tab } from 'playwright-core'
 import { Engine, quote } from '../../src/store/engine.ts'
@@ -8,6 +11,10 @@ import { inLake, places } from '../../src/store/layout.ts'
 import { pitlake } from '../helpers/command.ts'
 import { until } from '../helpers/processes.ts'
 import { mutantEnv } from '../helpers/program.ts'
+
+/** Time that really passes. */
+export const sleep = async (ms: number, signal?: AbortSignal): Promise<void> =>
+  await setTimeout(ms, undefined, signal ? { signal } : {}).catch(() => undefined)
 
 /** A server over a lake; it has said where it listens. */
 export async function serving(
@@ -22,7 +29,7 @@ export async function serving(
     ['serve', '--data', folder, '--listen', '127.0.0.1:0', ...flags],
     { ...mutantEnv(), ...env },
     {
-      sleep: async (ms, signal) => setTimeout(ms, undefined, signal ? { signal } : {}).catch(() => undefined),
+      sleep,
       signal: halt.signal,
       stderr: (text) => void (said += text),
     },
@@ -76,11 +83,34 @@ export async function drawn(tab: Tab, url: string, state: Readonly<Record<string
   // Where the page is open already, another address behind `#` makes it draw that.
   if (tab.url().startsWith(`${url}/`))
     await tab.evaluate((next) => {
-      delete document.body.dataset['drawn']
+      // The same state by another order of its parts is drawn already.
+      const parts = (text: string): string => text.slice(1).split('&').toSorted().join('&')
+      if (parts(next) !== parts(location.hash)) delete document.body.dataset['drawn']
       location.hash = next
     }, hash)
   else await tab.goto(`${url}/${hash}`)
   await tab.waitForSelector('body[data-drawn]:not([aria-busy])')
+}
+
+/** A folder as a static server shows it, which knows nothing of lakes. */
+export async function shownFolder(folder: string) {
+  const types: Readonly<Record<string, string>> = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' }
+  const server = createServer((request, response) => {
+    const { pathname } = new URL(request.url ?? '/', 'http://here')
+    const path = join(folder, pathname === '/' ? 'index.html' : pathname)
+    response.setHeader('content-type', types[extname(path)] ?? 'application/octet-stream')
+    if (existsSync(path)) response.end(readFileSync(path))
+    else response.writeHead(404).end()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const stop = async (): Promise<void> => {
+    server.closeAllConnections()
+    server.close()
+    await once(server, 'close')
+  }
+  return { url: `http://127.0.0.1:${port}`, stop }
 }
 
 /** DuckDB alone on the views of a lake. */

@@ -1,8 +1,9 @@
 /** The page: what stands in the address decides what is drawn, and every control changes the address. */
 
-import { knownAt, lake, latest, rows, standAt, trouble, utc, wall } from './ask.js'
-import { byId, coalesced, html, isoOf, moment } from './dom.js'
-import { change, onChange, state } from './state.js'
+import { knownAt, lake, latest, recorded, rows, standAt, trouble, utc, wall } from './ask.js'
+import { byId, coalesced, html, moment, quiet } from './dom.js'
+import { isoOf, standingSql } from './questions.js'
+import { change, onChange, snapBy, state } from './state.js'
 import * as chart from './chart.js'
 import * as universe from './universe.js'
 import * as versions from './versions.js'
@@ -10,7 +11,12 @@ import * as sql from './sql.js'
 import * as panel from './builder.js'
 import * as coverage from './coverage.js'
 
-const views = { chart, universe, versions, sql, panel, coverage }
+/** What a folder cannot show, since nobody answers there. */
+const elsewhere = (title) => ({ title, draw: async (main) =>
+  main.replaceChildren(quiet(`${title}: a folder answers no questions. pitlake serve --listen 127.0.0.1:8460 does.`)) })
+const engine = { versions, sql, panel }
+const without = Object.fromEntries(Object.entries(engine).map(([name, { title }]) => [name, elsewhere(title)]))
+const views = { chart, universe, ...(recorded === null ? engine : without), coverage }
 const shown = () => views[state.view] ?? chart
 
 /** Does what may fail, and tells why. */
@@ -101,7 +107,9 @@ function typed() {
 
 async function stepBy(forward) {
   const at = state.as_of === '' ? (wall ?? isoOf(latest())) : state.as_of
-  const next = await shown().neighbour?.(utc(at), forward)
+  const { instants } = recorded ?? {}
+  const stored = () => (forward ? instants.find((one) => one > at) : instants.findLast((one) => one < at))
+  const next = recorded === null ? await shown().neighbour?.(utc(at), forward) : stored()
   if (next) change({ as_of: next })
   else if (forward) change({ as_of: '' })
 }
@@ -164,7 +172,8 @@ function listen() {
 await attempt(async () => {
   drawNav()
   listen()
-  const [stands] = await rows(`SELECT CAST(getvariable('as_of') AS VARCHAR) AS wall FROM lake_info`, '')
-  standAt(stands.wall)
+  if (recorded === null) standAt((await rows(standingSql, ''))[0].wall)
+  else snapBy((at) => (at === '' ? '' : recorded.instants.findLast((one) => one <= utc(at)) ?? recorded.instants[0]))
+  change({ as_of: state.as_of }, true)
 })
 await draw(true)

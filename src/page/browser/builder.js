@@ -2,7 +2,8 @@
 
 import { latest, noted, post, utc } from './ask.js'
 import { heldMetrics } from './chart.js'
-import { button, field, figure, form, html, input, isoOf, list, quiet, section, table } from './dom.js'
+import { button, field, figure, form, html, input, list, quiet, section, table } from './dom.js'
+import { isoOf } from './questions.js'
 import { change, state } from './state.js'
 
 export const title = 'Panel'

@@ -1,86 +1,23 @@
 /** A metric of some assets as it was known at an instant, and in grey what came later. */
 
 import { scale } from './axes.js'
-import { beside, knownAt, quote, quoteAll, rows, wall } from './ask.js'
-import { button, cellOf, field, figure, html, input, isoOf, moment, select, span, svg, table } from './dom.js'
+import { beside, knownAt, recorded, rows, wall } from './ask.js'
+import { button, cellOf, field, figure, html, input, moment, select, span, svg, table } from './dom.js'
 import { axes, lines, nearest, place } from './picture.js'
+import * as sql from './questions.js'
 import { change, state } from './state.js'
 
 export const title = 'Chart'
 /** Which parts of the state draw all of it anew; another instant moves only what is known. */
 export const whole = 'metric assets interval currency exchange network component since until'.split(' ')
 
-const dimensions = ['interval', 'currency', 'exchange', 'network']
 let metrics = null
 
 /** The metrics that are held, each with its assets, intervals and dimensions. */
 export async function heldMetrics() {
-  if (metrics !== null) return metrics
-  const names = ['asset', ...dimensions]
-  const lists = names.map((name) => `list_sort(list(DISTINCT "${name}")) AS "${name}"`)
-  const usual = dimensions.map((name) => `any_value(default_${name}) AS usual_${name}`)
-  const from = (series) => `SELECT metric, ${[...lists, ...usual].join(', ')}
-FROM (SELECT DISTINCT metric, ${names.map((name) => `"${name}"`).join(', ')} FROM ${series})
-LEFT JOIN endpoints USING (metric) GROUP BY metric ORDER BY metric`
   // What the ledger tells costs no look at the points; behind a wall it may tell less than there is.
-  const told = wall === null ? await rows(from(`coverage WHERE state = 'covered'`), '') : []
-  metrics = told.length > 0 ? told : await rows(from('points'), '')
-  const supply = metrics.find(({ metric }) => metric === 'supply/current_pit')
-  if (supply?.currency.includes('native') && supply.currency.includes('usd'))
-    metrics = [{ ...supply, metric: 'price_usd', currency: [], usual_currency: null }, ...metrics]
+  metrics ??= await sql.metricsOf(rows, wall === null)
   return metrics
-}
-
-/** What is drawn: the state, with what holds where it says nothing. */
-function chosen(all) {
-  const metric = all.find((one) => one.metric === state.metric) ?? all[0]
-  if (metric === undefined) return undefined
-  const held = state.assets.split(',').filter((asset) => metric.asset.includes(asset))
-  const assets = held.length > 0 ? held : metric.asset.slice(0, 3)
-  const known = (name) =>
-    [state[name], metric[`usual_${name}`], metric[name][0]].find((one) => metric[name].includes(one))
-  const [interval, currency, exchange, network] = dimensions.map((name) => known(name) ?? null)
-  return { metric, assets, interval, currency, exchange, network, component: state.component }
-}
-
-/** The points of what was chosen, as a relation and its condition. */
-function relationOf({ metric: { metric }, assets, component, ...picked }) {
-  const [own, leaf] = [metric === 'price_usd', component !== '']
-  const where = dimensions.map((name) =>
-    picked[name] === null ? `"${name}" IS NULL` : `"${name}" = ${quote(picked[name])}`,
-  )
-  where.push(`asset IN (${quoteAll(assets)})`, own ? 'true' : `metric = ${quote(metric)}`)
-  if (leaf) where.push(`component = ${quote(component)}`)
-  return { from: own ? 'price_usd' : leaf ? 'components' : 'points', where: where.join(' AND ') }
-}
-
-const instant = (ms) => `'${isoOf(ms)}'::TIMESTAMPTZ`
-
-/** So many columns of pixels, each with what its points come to: first, least, most, all of the last. */
-function columnsSql(picked, [since, until], width) {
-  const { from, where } = relationOf(picked)
-  return `SELECT asset, (epoch_ms(t) - ${since}) * ${width} // ${until - since} AS px, count(*) AS n,
-  min(v) AS lo, max(v) AS hi, arg_min_null(v, t) AS first, epoch_ms(min(t)) AS t0, epoch_ms(max(t)) AS t1,
-  arg_max({t: t, v: v, available_at: available_at, observed_at: observed_at, basis: basis}, t) AS l
-FROM ${from} WHERE ${where} AND t >= ${instant(since)} AND t < ${instant(until)}
-GROUP BY asset, px ORDER BY asset, px`
-}
-
-/** From when to when there are points, and when they became known. */
-async function extent(picked) {
-  const { from, where } = relationOf(picked)
-  const [all] = await rows(
-    `SELECT epoch_ms(min(t)) AS t0, epoch_ms(max(t)) AS t1, epoch_ms(min(available_at)) AS a0,
-  epoch_ms(max(available_at)) AS a1, count(v) AS held FROM ${from} WHERE ${where}`,
-    '',
-  )
-  return all
-}
-
-const lengths = { '10m': 6e5, '1h': 36e5, '24h': 864e5, '1w': 6048e5, '1month': 26784e5 }
-function endOf(t, interval) {
-  const at = new Date(t)
-  return interval === '1month' ? Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1) : t + (lengths[interval] ?? 0)
 }
 
 /** What is drawn now, and where. */
@@ -91,24 +28,23 @@ export const domain = () => (held?.all.a0 ? [held.all.a0, held.all.a1] : null)
 
 /** The instant of the arrival before or after another one. */
 export async function neighbour(at, forward) {
-  const { from, where } = relationOf(held.picked)
+  const { from, where } = sql.relationOf(held.picked)
   return await beside('available_at', `(SELECT available_at FROM ${from} WHERE ${where})`, at, forward)
 }
 
 /** Draws all of it anew. */
 export async function draw(main) {
   const all = await heldMetrics()
-  const picked = chosen(all)
+  const picked = sql.chosen(all, state)
   if (picked === undefined)
     return main.replaceChildren(html`<p class="quiet">No points are held yet: pitlake fetch</p>`)
-  const found = await extent(picked)
+  const [found] = await rows(sql.extentSql(picked), '')
   if (found.t0 !== null && found.held === 0 && picked.component === '') {
-    const leaves = `SELECT min(component) AS name FROM components WHERE metric = ${quote(picked.metric.metric)}`
-    const [leaf] = await rows(leaves, '')
+    const [leaf] = await rows(sql.componentSql(picked), '')
     if (leaf?.name) return change({ component: leaf.name }, true)
   }
   const ends = [state.since === '' ? found.t0 : Date.parse(state.since), Date.parse(state.until)]
-  const range = [ends[0], state.until === '' ? endOf(found.t1, picked.interval) : ends[1]]
+  const range = [ends[0], state.until === '' ? sql.endOf(found.t1, picked.interval) : ends[1]]
   const label = `${picked.metric.metric} of ${picked.assets.join(', ')}; arrow keys walk over its points`
   const frame = html`<div class="chart" tabindex="0" role="img" aria-label=${label}></div>`
   const tip = html`<div class="tip" role="status" hidden></div>`
@@ -125,15 +61,17 @@ async function lay() {
   const width = Math.max(280, Math.floor(frame.clientWidth))
   const height = Math.round(Math.min(900, Math.max(260, Math.min(width * 0.42, innerHeight * 0.7))))
   const box = { left: 62, right: width - 14, top: 12, bottom: height - 30 }
-  const columns = box.right - box.left
-  const [later, disputes] = await Promise.all([rows(columnsSql(picked, range, columns), ''), violations(picked, range)])
+  // A folder holds the answers of one width.
+  const columns = recorded === null ? box.right - box.left : recorded.columns
+  const all = sql.columnsSql(picked, range, columns)
+  const [later, disputes] = await Promise.all([rows(all, ''), violations(picked, range)])
   const values = [...later.flatMap(({ lo, hi }) => [lo, hi]), ...disputes.map(({ other }) => other)]
   const numbers = values.filter((value) => typeof value === 'number')
   const [low, high] = numbers.reduce(([a, b], value) => [Math.min(a, value), Math.max(b, value)], [Infinity, -Infinity])
   const room = (high - low || Math.abs(high) || 1) * 0.04
   const up = numbers.length === 0 ? [0, 1] : [low - room, high + room]
   const [x, y] = [scale(range, [box.left, box.right]), scale(up, [box.bottom, box.top])]
-  const gap = Math.max(3, 1.6 * (x(lengths[picked.interval] ?? 0) - x(0)))
+  const gap = Math.max(3, 1.6 * (x(sql.lengthOf(picked.interval)) - x(0)))
   Object.assign(held, { x, y, box, columns, later, disputes, gap, width })
   held.picture = svg`<svg width=${width} height=${height} viewBox="0 0 ${width} ${height}" aria-hidden="true"
     data-x=${range.join()} data-y=${up.join()} data-columns=${columns}>
@@ -150,7 +88,7 @@ export async function step() {
   const { picked, range, columns, x, box, picture } = held ?? {}
   if (picture === undefined) return
   const asOf = state.as_of
-  const ask = async (at) => await rows(columnsSql(picked, range, columns), at)
+  const ask = async (at) => await rows(sql.columnsSql(picked, range, columns), at)
   const [told, second] = await Promise.all([ask(asOf), state.second === '' ? [] : ask(state.second)])
   held.told = told
   const at = knownAt(asOf)
@@ -165,14 +103,9 @@ export async function step() {
 }
 
 /** Values that the provider told otherwise later. */
-async function violations({ metric: { metric }, assets, interval }, [since, until]) {
-  const told = await rows(
-    `SELECT asset, t, epoch_ms(t) AS at, kind, stored, offered, offered_at FROM violations
-WHERE metric = ${quote(metric)} AND asset IN (${quoteAll(assets)}) AND "interval" = ${quote(interval)}
-  AND t >= ${instant(since)} AND t < ${instant(until)} ORDER BY t LIMIT 500`,
-    '',
-  )
+async function violations(picked, range) {
   const number = (text) => (text === null || !/^-?\d/.test(text) ? null : Number(text))
+  const told = await rows(sql.disputesSql(picked, range), '')
   return told.map((one) => ({ ...one, held: number(one.stored), other: number(one.offered) }))
 }
 
@@ -196,7 +129,7 @@ function newest(told, asOf, at) {
     const last = told.findLast((row) => row.asset === asset)
     if (last === undefined) return { asset, n, value: 'nothing known' }
     const { v, t, available_at, observed_at, basis } = last.l
-    const age = span(at - endOf(last.t1, picked.interval))
+    const age = span(at - sql.endOf(last.t1, picked.interval))
     return { asset, n, value: figure(v), t, known_since: available_at, observed_at, age, basis }
   })
   const cell = (value, name, { n }) =>
@@ -218,7 +151,7 @@ function listen(frame) {
   let from = null
   const across = (event) => event.clientX - frame.getBoundingClientRect().left
   const { box } = held
-  const instantAt = (px) => isoOf(Math.round(held.x.invert(Math.min(box.right, Math.max(box.left, px)))))
+  const instantAt = (px) => sql.isoOf(Math.round(held.x.invert(Math.min(box.right, Math.max(box.left, px)))))
   frame.addEventListener('pointermove', (event) =>
     look(across(event), event.clientY - frame.getBoundingClientRect().top),
   )
@@ -284,7 +217,7 @@ function controls(all, picked) {
     return html`<label><input type="checkbox" checked=${picked.assets.includes(asset)}
       @change=${(event) => change({ assets: wanted(event.target.checked) })}>${asset}</label>`
   })
-  const several = dimensions.filter((name) => metric[name].length > 1)
+  const several = sql.dimensions.filter((name) => metric[name].length > 1)
   const instants = [
     ['since', 'from t', 'all'],
     ['until', 'to t', 'all'],

@@ -71,9 +71,6 @@ export function moment(text) {
     .replace('T', ' ')
 }
 
-/** Milliseconds as an instant of SQL. */
-export const isoOf = (ms) => new Date(ms).toISOString().replace('.000Z', 'Z')
-
 /** A length of time in its two largest units. */
 export function span(ms) {
   const minutes = Math.floor(Math.abs(ms) / 60_000)

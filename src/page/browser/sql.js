@@ -104,7 +104,8 @@ async function judge(sql, ts, pick) {
   const told = [...beside.filter(Boolean), ...differences.slice(0, 3).map((one) => sentence(one, ts))]
   tell(`Look-ahead: ${verdict === 'clean' ? (proved ? 'proved' : 'tested') : verdict}`, pick,
     html`<div class="verdict ${verdict}">${told.map((one) => html`<p>${one}</p>`)}
-    ${proved ? list(chain.slice(0, 8)) : ''}${quiet(`${figure(count)} rows tried at ${cutoffs} instants, ${figure(differing)} differ.`)}</div>`)
+    ${proved ? list(chain.slice(0, 8)) : ''}
+    ${quiet(`${figure(count)} rows tried at ${cutoffs} instants, ${figure(differing)} differ.`)}</div>`)
 }
 
 /** One row that differs, as somebody would tell it. */

@@ -22,8 +22,13 @@ const listeners = []
 /** Calls with the names of what changed. */
 export const onChange = (listener) => void listeners.push(listener)
 
+/** The instant that is looked at instead of another one: of a folder one that it holds. */
+export let snap = (instant) => instant
+export const snapBy = (other) => void (snap = other)
+
 /** Changes some of it; a slider on its way makes no entries to go back to. */
-export function change(changes, passing = false) {
+export function change(wanted, passing = false) {
+  const changes = 'as_of' in wanted ? { ...wanted, as_of: snap(wanted.as_of) } : wanted
   const names = Object.keys(changes).filter((name) => state[name] !== changes[name])
   if (names.length === 0) return
   Object.assign(state, changes)

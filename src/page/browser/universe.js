@@ -1,9 +1,10 @@
 /** The tokenized products as known at an instant: who they are, what joined and left, and what each was. */
 
-import { beside, knownAt, latest, quote, rows } from './ask.js'
-import { button, cellOf, field, figure, form, html, input, isoOf, moment, quiet, section, select, svg, table }
+import { beside, knownAt, latest, recorded, rows } from './ask.js'
+import { button, cellOf, field, figure, form, html, input, moment, quiet, section, select, svg, table }
   from './dom.js'
-import { change, state } from './state.js'
+import { facets, facetSql, historySql, isoOf, productsSql, registrySql } from './questions.js'
+import { change, snap, state } from './state.js'
 
 export const title = 'Universe'
 
@@ -15,37 +16,16 @@ export const domain = () => known
 export const neighbour = (at, forward) => beside('at', `(SELECT valid_from AS at FROM history.products
 UNION ALL SELECT valid_to FROM history.products WHERE isfinite(valid_to))`, at, forward)
 
-/** One row a product; its chains as a list. */
-const products = `(SELECT product_id, name, symbol, asset_class, issuer_name AS issuer, jurisdiction, status,
-  list_sort(list_distinct(list_transform(deployments, lambda d: d.chain_id))) AS chains, first_seen FROM universe)`
-
-/** The values of each facet, and its condition. */
-const facets = {
-  status: ['status', (value) => `status = ${value}`],
-  issuer: ['issuer', (value) => `issuer = ${value}`],
-  chain: ['unnest(chains)', (value) => `list_contains(chains, ${value})`],
-}
-
-/** The condition of all facets but one, and of what is sought. */
-function condition(but) {
-  const set = Object.keys(facets).filter((name) => name !== but && state[name] !== '')
-  const own = set.map((name) => facets[name][1](quote(state[name])))
-  const text = `lower(concat_ws(' ', product_id, name, symbol, issuer, asset_class))`
-  return [...own, `contains(${text}, ${quote(state.search.toLowerCase())})`].join(' AND ')
-}
-
 export async function draw(main) {
-  const ends = 'SELECT epoch_ms(min(valid_from)) AS a, epoch_ms(max(valid_from)) AS b FROM history.products'
-  const [range] = await rows(ends, '')
+  const [range] = await rows(registrySql, '')
   known = range.a === null ? null : [range.a, range.b > range.a ? range.b : latest()]
-  const choices = await Promise.all(Object.entries(facets).map(async ([name, [value]]) => {
-    const told = await rows(`SELECT value, count(*) AS n FROM (SELECT ${value} AS value FROM ${products}
-WHERE ${condition(name)}) WHERE value IS NOT NULL GROUP BY value ORDER BY n DESC, value`)
+  const choices = await Promise.all(Object.keys(facets).map(async (name) => {
+    const told = await rows(facetSql(state, name))
     const one = select(['', ...told.map((row) => row.value)], state[name], (word) => change({ [name]: word }))
     told.forEach(({ n }, place) => (one.options[place + 1].text += ` (${n})`))
     return field(name, one)
   }))
-  const found = await rows(`SELECT * FROM ${products} WHERE ${condition()} ORDER BY product_id`)
+  const found = await rows(productsSql(state))
   const row = ({ product_id: id }) => ({ 'data-pick': id, 'aria-selected': String(id === state.product) })
   const choose = (product) => button(product, () => change({ product }), 'its history')
   const cell = (value, name) =>
@@ -55,7 +35,7 @@ WHERE ${condition(name)}) WHERE value IS NOT NULL GROUP BY value ORDER BY n DESC
   const before = input('compare with', state.before, set('before'), { hint: 'an earlier instant' })
   const none = known === null ? 'The registry was not read: pitlake registry snapshot' : 'None was known that fits.'
   main.replaceChildren(form(field('search', search, 'wide'), choices, field('compare with', before)),
-    await changes(), await story(),
+    await changes(), await story().catch(({ message }) => quiet(message)),
     section(`${figure(found.length)} products`,
       found.length === 0 ? quiet(none) : table(found, 'Products', { cell, row })))
 }
@@ -63,9 +43,9 @@ WHERE ${condition(name)}) WHERE value IS NOT NULL GROUP BY value ORDER BY n DESC
 /** What joined and left between two instants. */
 async function changes() {
   if (state.before === '') return ''
-  const sql = `SELECT product_id, status FROM ${products} WHERE ${condition()} ORDER BY product_id`
-  const at = async (instant) => new Map((await rows(sql, instant)).map((one) => [one.product_id, one.status]))
-  const [before, now] = [await at(state.before), await at(state.as_of)]
+  const at = async (instant) =>
+    new Map((await rows(productsSql(state), instant)).map((one) => [one.product_id, one.status]))
+  const [before, now] = [await at(snap(state.before)), await at(state.as_of)]
   const both = [...now.keys()].filter((id) => before.has(id) && before.get(id) !== now.get(id))
   const groups = {
     joined: [...now.keys()].filter((id) => !before.has(id)),
@@ -81,9 +61,10 @@ async function changes() {
 /** Every version of one product as a strip, until the instant. */
 async function story() {
   if (state.product === '') return ''
-  const versions = await rows(`SELECT epoch_ms(valid_from) AS a, epoch_ms(if(isfinite(valid_to), valid_to, NULL)) AS b,
-  valid_from, valid_to, status, name, op, closed_by, inferred
-FROM history.products WHERE id = ${quote(state.product)} ORDER BY valid_from`)
+  // A folder holds histories once: what was not known by then is cut here.
+  const found = await rows(historySql(state.product), recorded === null ? state.as_of : '')
+  const open = (one) => (one.b !== null && one.b > knownAt() ? { b: null, valid_to: 'infinity', closed_by: null } : {})
+  const versions = found.filter(({ a }) => a <= knownAt()).map((one) => ({ ...one, ...open(one) }))
   if (versions.length === 0) return section(state.product, quiet('Not known by then.'))
   const [from, until] = [versions[0].a, knownAt()]
   const place = (at) => ((at - from) / Math.max(1, until - from)) * 1000

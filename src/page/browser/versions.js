@@ -1,7 +1,8 @@
 /** What one commit of the lake changed against another, and what brought it. */
 
-import { beside, post, quote, rows, trouble, wall } from './ask.js'
+import { beside, post, rows, trouble, wall } from './ask.js'
 import { field, figure, form, html, moment, quiet, section, select, table } from './dom.js'
+import { quote } from './questions.js'
 import { change, state } from './state.js'
 
 export const title = 'Versions'
