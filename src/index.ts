@@ -13,7 +13,7 @@ import { Ledger } from './ledger/ledger.ts'
 import { arrowTable } from './query/arrow.ts'
 import type { LookaheadProof } from './lookahead/lookahead.ts'
 import type { Replayed, Stamped } from './results/stamp.ts'
-import { type Explained, explainChange as explain, type ExplainInput } from './results/explain-change.ts'
+import { explainChange as explain, type Explained, type ExplainInput } from './results/explain-change.ts'
 import {
   type Calendar,
   calendarSql,
@@ -26,19 +26,19 @@ import {
 } from './query/joined.ts'
 import { Filled } from './query/filled.ts'
 import { openQuery, type QueryOptions, type VariableValue, versionOf, withAsOf } from './query/lake.ts'
-import { clipped, type FunctionOptions, proveAnswering, type GivenRows } from './lookahead/function.ts'
+import { clipped, type FunctionOptions, type GivenRows, proveAnswering } from './lookahead/function.ts'
 import { type Note, noteTexts } from './query/note.ts'
 import { knowledgeOptions, type Moment, pointsOptions } from './query/options.ts'
 import { type Panel, specOf } from './query/panel.ts'
 import type { PointsFilter } from './query/points.ts'
 import { type AskedQuestion, judgeQuestion } from './query/question.ts'
-import { unknownVariables, readOptions, refuseStrange, unasked } from './query/read-options.ts'
+import { readOptions, refuseStrange, unasked } from './query/read-options.ts'
 import { guarded, type RunDeps } from './query/run.ts'
 import { stress as stressQuery, type Stressed } from './results/stress.ts'
 import { type Borne, quantiles, type SeenLags } from './results/stress-delays.ts'
 import { sourceOfQuery, sourceOfStamp } from './results/stress-source.ts'
 import { withVintages } from './results/stress-stamp.ts'
-import { seenLags } from './report/arrivals.ts'
+import { seenLags } from './report/audit.ts'
 
 export { LakeError } from './errors.ts'
 export { rows } from './query/rows.ts'
@@ -129,7 +129,7 @@ export async function openLake(folder: string, given: LakeOptions = {}): Promise
   const { memoryLimit = engineMemory(1 / 2, bytes), ...knowledge } = own
   const options = { ...readOptions(knowledgeOptions, knowledge, 'typescript'), set, threads, memoryLimit }
   const engine = await openQuery(path, options)
-  return lakeOn({ path, memory, options, engine, notes: [], waiting: unknownVariables(Object.keys(set ?? {})) })
+  return lakeOn({ path, memory, options, engine, notes: [], waiting: Object.keys(set ?? {}) })
 }
 
 const seats = new WeakMap<Lake, Seat>()

@@ -171,9 +171,7 @@ describe('the order of the rooms', () => {
     ['src/metrics/plan.ts', "import { gone } from './gone.ts'", 'no such file'],
     ['src/utils.ts', '', 'no room'],
     ['src/misc/a.ts', '', 'no room'],
-  ])('%s: %s', (path, line, why) => {
-    expect(breach(path, line)).toEqual([expect.stringContaining(why)])
-  })
+  ])('%s: %s', (path, line, why) => expect(breach(path, line)).toEqual([expect.stringContaining(why)]))
 
   test.each([
     ['src/commands/fetch.ts', "import { serve } from '../sandbox/server.ts'"],
@@ -183,9 +181,7 @@ describe('the order of the rooms', () => {
     ['src/sandbox/server.ts', "import { hour } from '../time.ts'"],
     ['src/time.ts', "// import { plan } from './metrics/plan.ts'"],
     ['src/time.ts', 'const text = "import { plan } from \'./metrics/plan.ts\'"'],
-  ])('lets %s: %s pass', (path, line) => {
-    expect(breach(path, line)).toEqual([])
-  })
+  ])('lets %s: %s pass', (path, line) => expect(breach(path, line)).toEqual([]))
 
   test('a file has the rank of its room, as a whole number', () => {
     expect(rankOf('src/views/sql.ts')).toBe(ranks['src/views/'])
@@ -260,9 +256,7 @@ describe('the habits', () => {
     'const text = `process.env`',
     'await deps.process.wait()',
     'const pattern = /Date.now()/',
-  ])('but not: %s', (line) => {
-    expect(ambientBreaches(of({ 'src/metrics/plan.ts': line }))).toEqual([])
-  })
+  ])('but not: %s', (line) => expect(ambientBreaches(of({ 'src/metrics/plan.ts': line }))).toEqual([]))
 
   test('default exports', () => {
     const bad = of({

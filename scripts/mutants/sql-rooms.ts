@@ -74,7 +74,7 @@ const tests: readonly (readonly [pattern: RegExp, quick: string, dear?: string])
     'unit/index-rows unit/held unit/coverage unit/journal unit/commit unit/plan',
     'unit/proven unit/ledger unit/migrate unit/status laws/L5-again laws/L5-refusals',
   ],
-  [/report\/arrivals/, 'unit/audit', 'page/static unit/status'],
+  [/report\/audit/, 'unit/audit', 'page/static unit/status'],
   [/lookahead\/|query\/registry-objects/, 'unit/lookahead-states', 'views/notes cli/lookahead laws/L1-lookahead'],
   [/query\/panel/, 'views/panel views/universe', 'unit/query-api laws/L1-lookahead'],
   [/results\/explain/, 'laws/L6-stamp', 'laws/L6-explain'],

@@ -17,11 +17,6 @@ import { watchMemory } from './memory.ts'
  * and ends it; it ends itself when nobody can ask any more.
  */
 
-/** What a process of answers is begun with. */
-export interface Beginning {
-  readonly means: DeskMeans
-}
-
 /** What is asked of it: a path, or a tool. */
 export type DoorQuestion =
   | {
@@ -43,7 +38,7 @@ const tell = (said: Said<MadeAnswer>): void => void process.send?.(said, undefin
 
 const { elapsed, sleep } = ownWorld()
 
-async function begin({ means }: Beginning): Promise<void> {
+async function begin(means: DeskMeans): Promise<void> {
   keepMemory(means.memory, '--memory')
   const askers = new Map<number, AbortController>()
   const begun = (gone: AbortSignal): void => {
@@ -91,8 +86,8 @@ async function begin({ means }: Beginning): Promise<void> {
 // A terminal stops every process; this one is ended by whoever started it.
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => undefined)
 process.on('disconnect', () => leave(0))
-process.once('message', (beginning: Beginning) => {
-  begin(beginning).catch(async (error: unknown) => {
-    tell({ failed: toldRefusal(await explained(error, 'serve', beginning.means.folder)) })
+process.once('message', (means: DeskMeans) => {
+  begin(means).catch(async (error: unknown) => {
+    tell({ failed: toldRefusal(await explained(error, 'serve', means.folder)) })
   })
 })

@@ -1,9 +1,11 @@
 import { LakeError } from '../errors.ts'
-import { auditAvailability, type AuditedRule, type AuditReport, isBroken, type RuleChange } from '../report/audit.ts'
+import { auditAvailability, type AuditReport, isBroken, type judgeRule } from '../report/audit.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { span, table } from '../words/figures.ts'
 import { instantNow } from './context.ts'
 import { answering } from './spec.ts'
+
+type AuditedRule = ReturnType<typeof judgeRule>
 
 export const auditAvailabilityCommand = answering({
   options: { '--paths LIST': 'endpoints, by comma, `*` as a glob', '--all': 'also list the rules that hold' },
@@ -52,7 +54,14 @@ function section(head: string, lines: readonly string[]): string {
   return lines.length === 0 ? '' : `\n${head}\n${lines.map((line) => `  ${line}\n`).join('')}`
 }
 
-function effect({ metric, interval, lag, redated, newest_before: before, newest_after: after }: RuleChange): string {
+function effect({
+  metric,
+  interval,
+  lag,
+  redated,
+  newest_before: before,
+  newest_after: after,
+}: AuditReport['changes'][number]): string {
   const points = redated === 0 ? 'no stored point moves' : `${redated} stored points count as known later`
   const due =
     before === after ? `the newest point due stays ${after}` : `the newest point due goes from ${before} to ${after}`

@@ -110,11 +110,7 @@ async function perform(command: ListedCommand, typed: Typed): Promise<number | v
   }
 }
 
-async function answered(
-  command: ListedCommand,
-  typed: Typed,
-  tell: (document: unknown) => void,
-): Promise<number | void> {
+async function answered(command: ListedCommand, typed: Typed, tell: (document: unknown) => void) {
   if ('run' in command) return command.run(typed, tell)
   const { readContext } = await import('./context.ts')
   const { document, words, error = null, code } = await command.answer(await readContext(typed))

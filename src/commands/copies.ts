@@ -1,17 +1,18 @@
 import { randomUUID } from 'node:crypto'
-import { publish, type PublishSummary } from '../publish/publish.ts'
+import { publish } from '../publish/publish.ts'
 import { destinationOf } from '../publish/s3.ts'
 import type { Destination, Web } from '../publish/destination.ts'
-import { type PublishedVacuum, vacuumPublished } from '../publish/vacuum.ts'
+import { vacuumPublished } from '../publish/vacuum.ts'
 import { bytes, filesInWords, several, table } from '../words/figures.ts'
 import { realDisk } from '../store/disk.ts'
 import { formatDuration } from '../time.ts'
-import { answering, type Call, type CommandAnswer, type Deps, showLive } from './spec.ts'
+import { answering, type Call, type Deps, showLive } from './spec.ts'
 import { besideWorld, lakeWorld, openedLake } from './world.ts'
 import { kinds } from '../kinds.ts'
-import { type BackedUp, backup } from '../publish/publish-lake.ts'
+import { backup, pull } from '../publish/lake.ts'
 import type { CopyDeps } from '../publish/lake-copy.ts'
-import { pull, type Pulled } from '../publish/pull.ts'
+
+type Pulled = Awaited<ReturnType<typeof pull>>
 
 export const publishCommand = answering({
   recorded: true,
@@ -41,14 +42,20 @@ export const publishCommand = answering({
 })
 
 /** The real world behind what asks a bucket. */
-export const webOf = (deps: Deps): Web => ({ ...besideWorld(deps), env: deps.env })
+const webOf = (deps: Deps): Web => ({ ...besideWorld(deps), env: deps.env })
 
 /** The destination of that name, as this call reaches it. */
 export function destinationNamed(name = '', deps: Deps): Destination {
   return destinationOf(name, { disk: realDisk, mark: randomUUID().slice(0, 13), cwd: deps.cwd, web: webOf(deps) })
 }
 
-function publishedInWords({ lake_copy: copy, lost, destination, version, tables }: PublishSummary): string {
+function publishedInWords({
+  lake_copy: copy,
+  lost,
+  destination,
+  version,
+  tables,
+}: Awaited<ReturnType<typeof publish>>): string {
   const { missing, changed } = lost
   const found = [
     ...(missing > 0 ? [`${several(missing, 'file')} missing or cut`] : []),
@@ -64,7 +71,7 @@ function publishedInWords({ lake_copy: copy, lost, destination, version, tables 
   return `${again}${here}${copy ? `version ${copy.version} is in lake/: ${filesInWords(copy)} came\n` : ''}`
 }
 
-function freedInWords(freed: PublishedVacuum, keepSeconds: number): string {
+function freedInWords(freed: Awaited<ReturnType<typeof vacuumPublished>>, keepSeconds: number): string {
   const verb = freed.dry_run ? 'would be freed; run it with --yes' : 'freed'
   return `${filesInWords(freed)} ${verb}; kept: what was in use within ${formatDuration(keepSeconds)}\n`
 }
@@ -87,10 +94,7 @@ Let one lake alone go on: what two copies of it bring apart cannot be joined aga
   answer: async (call) => await brought(call, { own: true, thorough: true }),
 })
 
-async function brought(
-  call: Call,
-  how: { readonly own: boolean; readonly thorough: boolean },
-): Promise<CommandAnswer<Pulled>> {
+async function brought(call: Call, how: { readonly own: boolean; readonly thorough: boolean }) {
   const { cwd, catalogue } = call
   const { data } = call.settings
   const [source = ''] = call.args
@@ -133,7 +137,7 @@ The configuration and the user's own catalogue are not part of a lake.`,
   },
 })
 
-function backedUp(done: BackedUp): string {
+function backedUp(done: Awaited<ReturnType<typeof backup>>): string {
   const { destination, version, before, files, stamps, removed } = done
   const of = `${destination} holds version ${version}`
   if (version === before && files + stamps + removed === 0) return `${of} already\n`

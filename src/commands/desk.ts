@@ -5,6 +5,7 @@ import { getCompileCacheDir } from 'node:module'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Answerer, type Said, type Start } from '../door/answerer.ts'
+import type { DeskMeans } from '../door/desk.ts'
 import type { SentFile, Shown } from '../door/listen.ts'
 import { toldRefusal } from '../door/refusal.ts'
 import type { Tool } from '../door/tools.ts'
@@ -12,7 +13,7 @@ import { kinds, mega } from '../kinds.ts'
 import { realDisk } from '../store/disk.ts'
 import { keptMemory, requireMemory } from '../store/memory.ts'
 import { formatDuration } from '../time.ts'
-import type { Beginning, DoorQuestion, MadeAnswer } from './answering.ts'
+import type { DoorQuestion, MadeAnswer } from './answering.ts'
 import { keylessOf } from './hooks.ts'
 import { beforeLeaving } from './process.ts'
 import type { Call } from './spec.ts'
@@ -46,7 +47,7 @@ export function openAnswers(call: Call<ReturnType<typeof deskOptions>>, scratch:
   requireMemory(leastOfBoth, keptMemory(), 'the memory of whoever answers')
   const ledgerNow = ledger === 'now'
   const means = { folder: settings.data, memory: keptMemory() - asker, spill, threads, ledgerNow, wall }
-  const start = startingAnswers({ means }, scratch, keylessOf(env, settings.secrets))
+  const start = startingAnswers(means, scratch, keylessOf(env, settings.secrets))
   const note = (words: string): void => stderr(`note: ${words}\n`)
   return new Answerer({ seconds, told: formatDuration(seconds) }, { start, sleep, note })
 }
@@ -64,7 +65,7 @@ type StartAnswers = Start<DoorQuestion, DoorAnswer>
  * Starts processes that answer from a lake. They have no terminal, and what they have to say beside goes to stderr. Each has
  * a folder of its own in `scratch`, gone with it; what it hands over is brought up there.
  */
-function startingAnswers(beginning: Beginning, scratch: string, env: Readonly<Record<string, string>>): StartAnswers {
+function startingAnswers(means: DeskMeans, scratch: string, env: Readonly<Record<string, string>>): StartAnswers {
   return (heard, ended) => {
     const home = join(scratch, randomUUID())
     mkdirSync(home, { mode: 0o700 })
@@ -92,7 +93,7 @@ function startingAnswers(beginning: Beginning, scratch: string, env: Readonly<Re
       if (child.pid === undefined) end(message)
     })
     const send = (message: object): void => void child.send(message, () => undefined)
-    send(beginning)
+    send(means)
     return { send, kill }
   }
 }

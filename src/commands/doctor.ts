@@ -1,14 +1,16 @@
 import { damageVerdict } from '../upkeep/findings.ts'
-import { type Diagnosis, type DoctorDeps, examine } from '../upkeep/doctor.ts'
+import { type Diagnosis, examine } from '../upkeep/doctor.ts'
 import { againInWords, type ObservedAgain } from '../ledger/lost.ts'
 import { isLoopback, type Settings } from '../config/settings.ts'
 import { gravestOf, LakeError, usage } from '../errors.ts'
-import { checkProvider, type Preflight } from '../preflight/check.ts'
+import { checkProvider } from '../preflight/check.ts'
 import { spaceAt } from '../store/disk.ts'
 import { buildViews } from '../views/build.ts'
 import { bytes, several, whole } from '../words/figures.ts'
 import { answering, type Call, type CommandAnswer } from './spec.ts'
 import { besideWorld, lakeWorld } from './world.ts'
+
+type Preflight = Awaited<ReturnType<typeof checkProvider>>
 
 export const doctorCommand = answering({
   options: {
@@ -33,7 +35,8 @@ export const doctorCommand = answering({
     const means = adopt ? { catalogue, synthetic: madeUp(settings) } : null
     const how = { data: settings.data, thorough: !quick, rebuildLedger, repair, forgetLost, adopt: means }
     const deps = lakeWorld(call, 'doctor')
-    const views: DoctorDeps['views'] = async (ledger) => await buildViews(ledger, { catalogue, deps, force: true })
+    const views: Parameters<typeof examine>[1]['views'] = async (ledger) =>
+      await buildViews(ledger, { catalogue, deps, force: true })
     const diagnosis = await examine(how, { ...deps, resources: catalogue.resources, views, space: spaceAt })
     const damages = diagnosis.findings.filter(({ severity }) => severity === 'damage')
     const document = { ok: damages.length === 0, ...diagnosis }

@@ -1,9 +1,9 @@
+import { spawn } from 'node:child_process'
 import { givenKeys, type Settings } from '../config/settings.ts'
 import type { HookName } from '../config/health.ts'
 import { LakeError } from '../errors.ts'
 import { Ledger } from '../ledger/ledger.ts'
-import { type Alarms, alarmsOf, newAlarms, type UpstreamDifference } from '../report/alarms.ts'
-import { patience } from '../report/freshness.ts'
+import { alarmsOf, newAlarms, patience, type UpstreamDifference } from '../report/freshness.ts'
 import { judgedReasons } from '../report/status.ts'
 import { isBegun } from '../store/begin.ts'
 import { waitForLock } from '../store/lock.ts'
@@ -14,7 +14,6 @@ import { standingNow } from './status.ts'
 import type { Call, Deps } from './spec.ts'
 import { scripted } from './violations.ts'
 import { lakeWorld } from './world.ts'
-import { spawn } from 'node:child_process'
 import { beforeLeaving } from './process.ts'
 
 /** The hooks of one process, run one after the other beside its work. */
@@ -105,7 +104,11 @@ async function tellNews(call: Call, before: readonly UpstreamDifference[], fire:
 }
 
 /** A lake that is not there or cannot be read alarms nobody: the job itself says so. */
-async function alarmsNow({ settings: { check, data }, catalogue, now }: Call): Promise<Alarms | null> {
+async function alarmsNow({
+  settings: { check, data },
+  catalogue,
+  now,
+}: Call): Promise<Awaited<ReturnType<typeof alarmsOf>> | null> {
   try {
     using ledger = await Ledger.openToRead(data)
     return await alarmsOf(ledger, { catalogue, check, now: instantNow({ now }) })
@@ -141,7 +144,7 @@ const mostWords = 2000
  * Runs a hook in a process group of its own with the facts on its standard input; null where it ended well, else what is
  * to be said of it. Nothing of the group outlives its first process, nor the limit.
  */
-export async function runHook({ command, folder, env, limit, signal }: HookRun, facts: string): Promise<string | null> {
+async function runHook({ command, folder, env, limit, signal }: HookRun, facts: string): Promise<string | null> {
   const [file = '', ...args] = typeof command === 'string' ? ['/bin/sh', '-c', command] : command
   const child = spawn(file, args, { cwd: folder, env, detached: true, stdio: ['pipe', 'ignore', 'pipe'] })
   const kill = (how: NodeJS.Signals): void => {

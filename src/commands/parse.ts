@@ -2,17 +2,9 @@ import { Command, CommanderError, Option } from 'commander'
 import { usage } from '../errors.ts'
 import { hint } from '../suggestion.ts'
 import { wrapped } from '../words/figures.ts'
-import {
-  type CommandSpec,
-  type Input,
-  type ListedCommand,
-  longOf,
-  optionRows,
-  optionsOf,
-  type OptionTable,
-} from './spec.ts'
+import { type Input, type ListedCommand, longOf, optionRows, optionsOf, type OptionTable } from './spec.ts'
 
-type Named = CommandSpec & { readonly name: string }
+type Named = Parameters<typeof optionsOf>[0] & { readonly name: string }
 
 /** Parses the arguments of one command by its option table. */
 export function parseCommand<Table extends OptionTable>(

@@ -1,10 +1,10 @@
 import { ruleFor } from '../catalog/availability.ts'
 import { usage } from '../errors.ts'
-import type { Plan, Totals } from '../metrics/plan.ts'
+import type { Plan } from '../metrics/plan.ts'
 import { preparePlan } from '../metrics/prepare.ts'
 import { formatDate, formatInstant, type Instant } from '../time.ts'
-import { type DueBy, type NextPoint, nextPoints, registryDue } from '../watch/due.ts'
-import { lagsNow, lakeNow } from '../watch/lake.ts'
+import { type NextPoint, nextPoints, registryDue } from '../watch/due.ts'
+import { lagsNow, lakeNow } from '../watch/jobs.ts'
 import { bytes, labelled, type LabelledRow, span, table, whole, wrapped } from '../words/figures.ts'
 import { boundingOptions, instantNow, selectionOptions, selectionsOf } from './context.ts'
 import { answering, type Call, type CommandAnswer } from './spec.ts'
@@ -42,7 +42,7 @@ export const planCommand = answering({
 })
 
 /** What a fetch would ask, as `plan` says it. */
-export async function answerPlan(call: Call<typeof planOptions>): Promise<CommandAnswer<Totals>> {
+export async function answerPlan(call: Call<typeof planOptions>): Promise<CommandAnswer<Plan['totals']>> {
   const { settings, catalogue, options, stderr } = call
   const { maxRequests: most, offline, gaps: gapsOnly, requests, verbose } = options
   const selections = await selectionsOf(call)
@@ -122,7 +122,7 @@ function rowOf({ series, endpoint, interval, t, due, by, observations, poll }: N
   return { ...instants, overdue, metric, asset, interval, currency, exchange, network, by, basis, observations }
 }
 
-const reasons: Readonly<Record<DueBy, string>> = {
+const reasons: Readonly<Record<NextPoint['by'], string>> = {
   rule: 'by the rule',
   told: 'by the lag that the provider tells',
   learnt: 'by the lag learnt',

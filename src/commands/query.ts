@@ -3,21 +3,31 @@ import { once } from 'node:events'
 import { mkdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { usage } from '../errors.ts'
+import { LakeError, usage } from '../errors.ts'
 import { type OutFile, outFile } from '../store/output.ts'
-import type { SessionOptions, VariableValue } from '../query/lake.ts'
-import { limited, type RunDeps } from '../query/run.ts'
-import { endings, formatOf, formats, type Sink, type WriteOptions } from '../query/write.ts'
+import { openQuery, type SessionOptions, type VariableValue } from '../query/lake.ts'
+import type { RunDeps } from '../query/run.ts'
+import {
+  endings,
+  formatFacts,
+  formatOf,
+  formats,
+  sendFile,
+  writeFile,
+  type WriteOptions,
+  writeTo,
+} from '../query/write.ts'
 import { formatDuration } from '../time.ts'
 import { visibleLines } from '../visible.ts'
 import { type Kind, kinds } from '../kinds.ts'
 import { settingsOf } from './context.ts'
 import { beforeLeaving, leave } from './process.ts'
 import type { Deps, Input, OptionSpec, OptionTable, Typed } from './spec.ts'
-import type { Knowledge } from '../query/question.ts'
+import { type AskedQuestion, judgeQuestion, type Knowledge } from '../query/question.ts'
+import { type Note, noteTexts } from '../query/note.ts'
 import { camel, knowledgeOptions, type Options } from '../query/options.ts'
 import { readOptions } from '../query/read-options.ts'
-import { keptMemory } from '../store/memory.ts'
+import { engineMemory, keptMemory } from '../store/memory.ts'
 import { spareHeap } from './world.ts'
 import { look, watchMemory } from './memory.ts'
 
@@ -104,7 +114,7 @@ function settingOf(text: string): VariableValue {
 type Output = WriteOptions & { readonly out: string | undefined }
 
 /** Reads and checks the options of the output. */
-export function outputOf({ options, cwd }: Querying): Output {
+function outputOf({ options, cwd }: Querying): Output {
   const { out, format, compat, safeCsv: safe } = options
   if (out !== undefined && format === undefined && !compat && !safe) checkEnding(out)
   const chosen =
@@ -127,20 +137,16 @@ export function checkEnding(out: string, wanted: readonly string[] = endings): v
 }
 
 /** Opens the file for the result: `--out`, or for Parquet to standard output one in the scratch folder. */
-export function targetOf(output: Output, folder: string, scratch: string): OutFile | undefined {
+function targetOf(output: Output, folder: string, scratch: string): OutFile | undefined {
   if (output.out !== undefined) return outFile(output.out, folder)
   if (output.format !== 'parquet') return undefined
   return { path: join(scratch, 'result.parquet'), finish: async () => undefined, discard: () => undefined }
 }
 
-/** Standard output that waits for its reader. */
-export function standardOutput(): Sink {
-  // A pipe or file gets every byte; on a terminal nothing may act on it.
-  const show = process.stdout.isTTY ? visibleLines : (text: string) => text
-  return async (data) => {
-    process.stdout.write(typeof data === 'string' ? show(data) : data)
-    if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain')
-  }
+/** Standard output that waits for its reader. A pipe or file gets every byte; on a terminal nothing may act on it. */
+async function standardOutput(data: string | Uint8Array): Promise<void> {
+  process.stdout.write(typeof data === 'string' && process.stdout.isTTY ? visibleLines(data) : data)
+  if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain')
 }
 
 /** Does work with a folder of its own that is gone afterwards. */
@@ -158,19 +164,22 @@ export async function withScratch<T>(work: (folder: string) => Promise<T>): Prom
 }
 
 /** Runs work that Ctrl-C and `--timeout` cancel. */
-export async function withLimit<T>(call: Querying, folder: string, work: (run: RunDeps) => Promise<T>): Promise<T> {
+async function withLimit<T>(call: Querying, folder: string, work: (run: RunDeps) => Promise<T>): Promise<T> {
   const { sleep, options } = call
-  const seconds = options.timeout
-  const means = { seconds, told: seconds === undefined ? '' : formatDuration(seconds), next: 'raise --timeout' }
+  const { timeout: seconds } = options
   spareHeap()
-  return await limited({ ...means, signal: call.signal, sleep }, async (signal) => {
-    const unwatch = watch(call, signal)
-    try {
-      return await work({ folder, signal, sleep })
-    } finally {
-      unwatch()
-    }
-  })
+  const over = seconds === undefined ? undefined : AbortSignal.timeout(seconds * 1000)
+  const signal = AbortSignal.any([call.signal, ...(over ? [over] : [])])
+  const unwatch = watch(call, signal)
+  try {
+    return await work({ folder, signal, sleep })
+  } catch (cause) {
+    if (seconds === undefined || over?.aborted !== true) throw cause
+    const subject = `the query took longer than ${formatDuration(seconds)}`
+    throw new LakeError('stopped', { subject, next: 'raise --timeout', cause })
+  } finally {
+    unwatch()
+  }
 }
 
 /** Milliseconds that a cancelled query has to end. */
@@ -187,4 +196,33 @@ function watch({ stderr }: Deps, cancelled: AbortSignal): () => void {
   return watchMemory(keptMemory(), tooMuch, () => {
     if (cancelled.aborted && (waited += look) > grace) end('the query was cancelled and did not end by itself')
   })
+}
+
+/** Judges what is asked and writes its answer as the options say; used by all commands that end in a result. */
+export async function writeAnswer(call: Querying, asked: AskedQuestion): Promise<void> {
+  const output = outputOf(call)
+  const folder = dataFolder(call)
+  const tell = (notes: readonly Note[]): void => {
+    for (const text of noteTexts(notes, 'terminal')) call.stderr(`note: ${text}\n`)
+  }
+  await withScratch(async (scratch) =>
+    withLimit(call, folder, async (run) => {
+      const target = targetOf(output, folder, scratch)
+      if (target !== undefined) beforeLeaving(target.discard)
+      // Text is written as it comes; what becomes Parquet or Arrow is held beside the session, blocks of a panel are, too.
+      const memoryLimit = engineMemory(formatFacts[output.format].text && 'sql' in asked ? 1 : 1 / 2)
+      const query = 'sql' in asked ? asked.sql : ''
+      using engine = await openQuery(folder, { ...sessionOptions(call), memoryLimit, query })
+      const { ready, by, notes, doubts } = await judgeQuestion(asked, engine, run)
+      tell(notes)
+      const answer = { engine, ready, options: { ...output, by }, deps: run }
+      const written = await (target === undefined
+        ? writeTo(answer, standardOutput)
+        : writeFile(answer, target, output.out ?? target.path))
+      if (target !== undefined && output.out === undefined) await sendFile(target.path, standardOutput)
+      if (written.more)
+        call.stderr(`the first ${written.rows} rows; --rows 0 shows all, --format and --out write all\n`)
+      tell(await doubts(written))
+    }),
+  )
 }

@@ -1,14 +1,8 @@
 import { describeOutcome } from '../net/outcome.ts'
-import { readFeedAhead, type RegistryStatus, registryStatus } from '../registry/status.ts'
+import { readFeedAhead, registryStatus, type RegistryStatus } from '../registry/status.ts'
 import { registrySnapshot, registrySync } from '../registry/snapshot-and-sync.ts'
-import {
-  type RegistryDeps,
-  type RegistryEvent,
-  type RegistryInput,
-  type RegistrySummary,
-  verdictOf,
-} from '../registry/run.ts'
-import { registryState } from '../registry/state.ts'
+import { type RegistryEvent, type RegistrySummary, verdictOf } from '../registry/run.ts'
+import { registryState } from '../registry/staging.ts'
 import { isBegun } from '../store/begin.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { isVerbose } from './context.ts'
@@ -65,12 +59,12 @@ export const registryStatusCommand = answering({
 })
 
 /** What only a job is told. */
-export const noJob = { acceptShrink: false, maxRequests: null, providerMoved: false } as const
+const noJob = { acceptShrink: false, maxRequests: null, providerMoved: false } as const
 
 async function asked(
   call: Call<typeof jobOptions>,
   job: string,
-  run: (input: RegistryInput, deps: RegistryDeps) => Promise<RegistrySummary>,
+  run: typeof registrySync,
 ): Promise<CommandAnswer<RegistrySummary>> {
   const { options, settings, catalogue } = call
   const { acceptShrink, maxRequests = null, providerMoved } = options

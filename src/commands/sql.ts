@@ -3,26 +3,8 @@ import { join, resolve } from 'node:path'
 import { text as readAll } from 'node:stream/consumers'
 import { existsSync } from 'node:fs'
 import { usage } from '../errors.ts'
-import type { OutFile } from '../store/output.ts'
 import { openQuery } from '../query/lake.ts'
-import { engineMemory } from '../store/memory.ts'
-import { type Note, noteTexts } from '../query/note.ts'
-import { type AskedQuestion, judgeQuestion } from '../query/question.ts'
-import { type ResultWriting, sendFile, writeFile, writeTo, type WrittenResult, formatFacts } from '../query/write.ts'
-import {
-  dataFolder,
-  flagsOf,
-  givenOptions,
-  outputOf,
-  type Querying,
-  queryOptions,
-  sessionOptions,
-  standardOutput,
-  targetOf,
-  withLimit,
-  withScratch,
-} from './query.ts'
-import { beforeLeaving } from './process.ts'
+import { dataFolder, flagsOf, givenOptions, type Querying, queryOptions, sessionOptions, writeAnswer } from './query.ts'
 import { readGiven } from './context.ts'
 import { talking, type Typed } from './spec.ts'
 import { gridOptions, panelOptions } from '../query/options.ts'
@@ -57,39 +39,6 @@ async function scriptOf(call: Typed, query: string | undefined, file: string | u
   return file === undefined || file === '-'
     ? readAll(process.stdin)
     : readGiven(call, file, 'a file that can be read', `-f ${file}`)
-}
-
-/** Judges what is asked and writes its answer as the options say; used by all commands that end in a result. */
-export async function writeAnswer(call: Querying, asked: AskedQuestion): Promise<void> {
-  const output = outputOf(call)
-  const folder = dataFolder(call)
-  const tell = (notes: readonly Note[]): void => {
-    for (const text of noteTexts(notes, 'terminal')) call.stderr(`note: ${text}\n`)
-  }
-  await withScratch(async (scratch) =>
-    withLimit(call, folder, async (run) => {
-      const target = targetOf(output, folder, scratch)
-      if (target !== undefined) beforeLeaving(target.discard)
-      // Text is written as it comes; what becomes Parquet or Arrow is held beside the session, blocks of a panel are, too.
-      const memoryLimit = engineMemory(formatFacts[output.format].text && 'sql' in asked ? 1 : 1 / 2)
-      const query = 'sql' in asked ? asked.sql : ''
-      using engine = await openQuery(folder, { ...sessionOptions(call), memoryLimit, query })
-      const { ready, by, notes, doubts } = await judgeQuestion(asked, engine, run)
-      tell(notes)
-      const written = await put({ engine, ready, options: { ...output, by }, deps: run }, target, output.out)
-      if (written.more)
-        call.stderr(`the first ${written.rows} rows; --rows 0 shows all, --format and --out write all\n`)
-      tell(await doubts(written))
-    }),
-  )
-}
-
-async function put(answer: ResultWriting, target: OutFile | undefined, out?: string): Promise<WrittenResult> {
-  const sink = standardOutput()
-  if (target === undefined) return await writeTo(answer, sink)
-  const written = await writeFile(answer, target, out ?? target.path)
-  if (out === undefined) await sendFile(target.path, sink)
-  return written
 }
 
 async function session(call: Querying, history = join(homedir(), '.pitlake_history')): Promise<void> {

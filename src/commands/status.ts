@@ -11,19 +11,7 @@ import { Ledger } from '../ledger/ledger.ts'
 import { inLake, places } from '../store/layout.ts'
 import { putOut } from '../store/output.ts'
 import { statusPage } from '../report/page/page.ts'
-import {
-  brief,
-  bytes,
-  counted,
-  labelled,
-  type LabelledRow,
-  moment,
-  percent,
-  several,
-  span,
-  whole,
-  wrapped,
-} from '../words/figures.ts'
+import { brief, bytes, counted, labelled, moment, percent, several, span, whole, wrapped } from '../words/figures.ts'
 import { kinds } from '../kinds.ts'
 import { listen, listenAt, type Shown, type Shows } from '../door/listen.ts'
 import { instantNow } from './context.ts'
@@ -116,7 +104,7 @@ export function statusInWords(standing: LakeStanding, data: string): string {
   )
   const asked = `${whole(requests.total)}, ${whole(requests.credits)} credits`
   const stored = `${several(standing.series, 'series', 'series')}, ${several(standing.files, 'file')}, ${bytes(standing.bytes)}`
-  const rows: readonly LabelledRow[] = [
+  const lines = labelled([
     ['lake', `${data}${standing.synthetic ? '   SYNTHETIC DATA' : ''}`],
     standing.mirror_of !== null && ['mirror of', standing.mirror_of],
     ['provider', standing.provider ?? 'none yet'],
@@ -139,9 +127,12 @@ export function statusInWords(standing: LakeStanding, data: string): string {
     ['registry', registryLine(standing)],
     ['stored', `${brief(standing.points)} points, ${stored}`],
     standing.running.length > 0 && ['at work', standing.running.join(', ')],
-  ]
-  const lines = labelled(rows).trimEnd().split('\n')
-  return lines.flatMap((line) => wrapped(line, line.startsWith(' ') ? 15 : 13).map((part) => `${part}\n`)).join('')
+  ])
+  const parts = lines
+    .trimEnd()
+    .split('\n')
+    .flatMap((line) => wrapped(line, line.startsWith(' ') ? 15 : 13))
+  return parts.map((part) => `${part}\n`).join('')
 }
 
 function violationsLine({ violations, incidents, accepted, passed }: LakeStanding): string {

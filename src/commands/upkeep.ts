@@ -6,10 +6,10 @@ import { answering } from './spec.ts'
 import { lakeWorld, openedLake, requireLake, viewingWorld } from './world.ts'
 import { type MetricSize, metricSizes } from '../points/sizes.ts'
 import { compact, type MergeSummary, mergeVerdict } from '../upkeep/compact.ts'
-import { redate, type RedateSummary } from '../upkeep/redate.ts'
-import { vacuum, type VacuumDeps, type VacuumSummary } from '../upkeep/vacuum.ts'
+import { redate } from '../upkeep/redate.ts'
+import { vacuum } from '../upkeep/vacuum.ts'
 import { formatDuration, formatMicros } from '../time.ts'
-import { type VersionChange, versionChanges } from '../ledger/held-runs.ts'
+import { versionChanges } from '../ledger/held-runs.ts'
 
 export const viewsCommand = answering({
   details:
@@ -55,7 +55,7 @@ ${whole(rows)} rows, ${bytes(bytes_before)} became ${bytes(bytes_after)}; the ol
 `
 }
 
-function dated({ partitions, made, version, unknown }: RedateSummary): string {
+function dated({ partitions, made, version, unknown }: Awaited<ReturnType<typeof redate>>): string {
   const left = unknown.length === 0 ? '' : `not in the catalogue, dates kept: ${unknown.join(', ')}\n`
   if (!made || partitions.length === 0) return `every point is dated by the rules of today\n${left}`
   const rows = partitions.map(({ metric, interval, points, redated }) => [metric, interval, points, redated] as const)
@@ -88,13 +88,14 @@ export const vacuumCommand = answering({
     const { keep: keepSeconds, keepRequests: keepRequestsSeconds, yes: really } = options
     const deps = viewingWorld(call, 'vacuum')
     const what = { root: settings.data, keepSeconds, keepRequestsSeconds, really }
-    const views: VacuumDeps['buildViews'] = async (ledger) => await buildViews(ledger, { catalogue, deps })
+    const views: Parameters<typeof vacuum>[1]['buildViews'] = async (ledger) =>
+      await buildViews(ledger, { catalogue, deps })
     const summary = await vacuum(what, { ...deps, buildViews: views })
     return { document: summary, words: () => vacuumedInWords(summary, keepSeconds) }
   },
 })
 
-function vacuumedInWords(summary: VacuumSummary, keepSeconds: number): string {
+function vacuumedInWords(summary: Awaited<ReturnType<typeof vacuum>>, keepSeconds: number): string {
   const { dry_run, data, journal, exports, requests, stamped, version } = summary
   const total = data.bytes + journal.bytes + exports.bytes
   const rows = labelled(
@@ -124,7 +125,9 @@ export const versionsCommand = answering({
 
 const header = ['version', 'committed at', 'job', 'points added', 'added', 'replaced', 'removed', 'also']
 
-function line(one: Omit<VersionChange, 'committed_at'> & { readonly committed_at: string }): (string | number)[] {
+function line(
+  one: Omit<ReturnType<typeof versionChanges>[number], 'committed_at'> & { readonly committed_at: string },
+): (string | number)[] {
   const { version, committed_at, job, points_added, added, replaced, removed } = one
   const also = [
     ...(['violations', 'stamps'] as const).flatMap((name) => (one[name] > 0 ? [`${one[name]} ${name}`] : [])),

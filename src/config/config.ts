@@ -40,9 +40,7 @@ const override = z
     if (row.intervals?.some((one) => row[one])) fail('each interval once')
   })
 
-function listed(keys: readonly string[], by: string): string {
-  return keys.map((key) => `\`${key}\``).join(by)
-}
+const listed = (keys: readonly string[], by: string): string => keys.map((key) => `\`${key}\``).join(by)
 
 /** Bytes a second. */
 const smallest_rate = z.number().min(0).max(1_000_000).optional()
@@ -153,9 +151,7 @@ export function parseConfig(name: string, text: string): { config: Config; yaml:
 }
 
 /** The JSON schema of the config file, for editors. */
-export function configJsonSchema(): object {
-  return z.toJSONSchema(configSchema, { io: 'input', unrepresentable: 'any' })
-}
+export const configJsonSchema = (): object => z.toJSONSchema(configSchema, { io: 'input', unrepresentable: 'any' })
 
 const secretNames = globTest('*key')
 

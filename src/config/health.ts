@@ -25,7 +25,7 @@ export const hookNames = ['on_done', 'on_violation', 'on_stale'] as const
 export type HookName = (typeof hookNames)[number]
 
 /** What is run when something has happened. */
-export interface Hooks {
+type Hooks = {
   /** A line for the shell, or a program and its arguments. */
   readonly commands: Readonly<Partial<Record<HookName, string | readonly string[] | undefined>>>
   /** Seconds. */

@@ -287,10 +287,7 @@ function unknownName(settings: Settings, path: readonly string[], what: string, 
   return usage(settings.where(path), { expected: `${what} of the catalogue`, got: name, next })
 }
 
-function readConfig(
-  flag: string | undefined,
-  cwd: string,
-): (ReturnType<typeof parseConfig> & { path: string }) | undefined {
+function readConfig(flag: string | undefined, cwd: string) {
   const path = resolve(cwd, flag ?? 'pitlake.yaml')
   const name = flag ?? 'pitlake.yaml'
   let bytes: Buffer

@@ -1,6 +1,6 @@
 import pLimit from 'p-limit'
 import { LakeError, usage } from '../errors.ts'
-import { openQuery, setMoment, setVariables, strangeViews } from '../query/lake.ts'
+import { closing, openQuery, setMoment, setVariables, strangeViews } from '../query/lake.ts'
 import type { Knowledge } from '../query/question.ts'
 import type { RunDeps } from '../query/run.ts'
 import { statOf } from '../store/disk.ts'
@@ -56,8 +56,8 @@ interface Opened {
   readonly engine: Engine
   readonly facts: LakeFacts
   readonly stamp: string
+  /** Who holds it, the desk among them while it is the newest. */
   users: number
-  left: boolean
 }
 
 /**
@@ -93,18 +93,15 @@ export class Desk {
       if (gone) return
       gone = true
       engine?.close()
-      opened.users--
-      closeIfLeft(opened)
+      release(opened)
     }
-    try {
+    const seat = { facts: opened.facts, [Symbol.dispose]: leave }
+    return await closing(seat, async () => {
       engine = await opened.engine.session()
       await setVariables(engine, knowledge)
       if (!this.means.ledgerNow) await setMoment(engine, 'ledger_as_of', knowledge.asOf)
-      return { engine, facts: opened.facts, [Symbol.dispose]: leave }
-    } catch (error) {
-      leave()
-      throw error
-    }
+      return { ...seat, engine }
+    })
   }
 
   /** Does work when it is its turn; whoever asked may go away, which cancels it. */
@@ -126,24 +123,15 @@ export class Desk {
   async #newest(): Promise<Opened> {
     const { folder } = this.means
     const stamp = await stampOf(folder)
-    if (this.#held?.stamp !== stamp) {
+    let held = this.#held
+    if (held === undefined || held.stamp !== stamp) {
       const engine = await this.open()
-      const opened = { engine, facts: await factsOf(engine, folder), stamp, users: 0, left: false }
-      this.#leave()
-      this.#held = opened
+      const opened = { engine, facts: await factsOf(engine, folder), stamp, users: 1 }
+      if (held !== undefined) release(held)
+      held = this.#held = opened
     }
-    const held = this.#held
-    if (held === undefined) throw new RangeError('no lake is open')
     held.users++
     return held
-  }
-
-  #leave(): void {
-    const held = this.#held
-    this.#held = undefined
-    if (held === undefined) return
-    held.left = true
-    closeIfLeft(held)
   }
 }
 
@@ -156,8 +144,8 @@ function behind(knowledge: Knowledge, wall: string | undefined): Knowledge {
   return { ...knowledge, asOf }
 }
 
-function closeIfLeft({ engine, left, users }: Opened): void {
-  if (left && users === 0) engine.close()
+function release(opened: Opened): void {
+  if (--opened.users === 0) opened.engine.close()
 }
 
 /** What changes when the views are made anew: they are put in their place as a whole. */

@@ -1,12 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { once } from 'node:events'
-import {
-  createServer,
-  type IncomingHttpHeaders,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-} from 'node:http'
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import { isLoopback, type Settings } from '../config/settings.ts'
 import { usage } from '../errors.ts'
@@ -60,11 +54,6 @@ interface Manner {
   readonly free?: readonly string[]
 }
 
-/** A door that is open. */
-interface Door extends AsyncDisposable {
-  readonly url: string
-}
-
 /** A page and some numbers are looked at by few. */
 const few: Manner = { readers: 32, posts: [] }
 /** Milliseconds that a head may take to come, a body with it, and a part of an answer to be taken. */
@@ -89,26 +78,15 @@ export function listenAt(text: string, { token }: Pick<Settings, 'token'>): List
 }
 
 /** Opens the door; an address that cannot be had is a mistake of the call. */
-export async function listen(
-  { host, port }: ListenAt,
-  { token, secrets }: Pick<Settings, 'token' | 'secrets'>,
-  shows: Shows,
-  manner: Manner = few,
-): Promise<Door> {
+export async function listen({ host, port }: ListenAt, settings: Readers, shows: Shows, manner: Manner = few) {
   const requestTimeout = manner.posts.length === 0 ? patience.head : patience.body
   const limits = { headersTimeout: patience.head, requestTimeout, keepAliveTimeout: patience.head }
   const server = createServer(
     { ...limits, connectionsCheckingInterval: 1000, maxHeaderSize: 8192 },
     (request, response) => {
-      const url = URL.canParse(request.url ?? '', 'http://here') ? new URL(request.url ?? '', 'http://here') : null
-      const posted = url !== null && manner.posts.includes(url.pathname)
       if (manner.posts.length > 0) response.setTimeout(0)
-      if (!posted) request.resume()
-      const { linked: links = ['/'], free: frees = [] } = manner
-      const [linked, free] = [links, frees].map((paths) => paths.includes(url?.pathname ?? ''))
-      const allowed = (free === true && token !== null) || allows(request, url, token)
-      const asking = { url, allowed, posted, linked: linked === true, secrets, gone: goneOf(response) }
-      void answerTo(request, asking, shows).then(async (answer) => await send(request, response, answer))
+      const answer = answerTo(request, goneOf(response), settings, shows, manner)
+      void answer.then(async (shown) => await send(request, response, shown))
     },
   )
   server.maxConnections = manner.readers
@@ -124,7 +102,13 @@ export async function listen(
   const address = server.address()
   const open = typeof address === 'object' && address !== null ? address.port : port
   const url = `http://${host.includes(':') ? `[${host}]` : host}:${open}`
-  return { url, [Symbol.asyncDispose]: async () => await close(server) }
+  const close = async (): Promise<void> => {
+    const closed = once(server, 'close')
+    server.close()
+    server.closeAllConnections()
+    await closed
+  }
+  return { url, [Symbol.asyncDispose]: close }
 }
 
 const portRefusals: Readonly<Record<string, string>> = {
@@ -132,13 +116,6 @@ const portRefusals: Readonly<Record<string, string>> = {
   EADDRNOTAVAIL: 'an address of another',
   ENOTFOUND: 'a name that nobody knows',
   EACCES: 'a port that this user may not take',
-}
-
-async function close(server: Server): Promise<void> {
-  const closed = once(server, 'close')
-  server.close()
-  server.closeAllConnections()
-  await closed
 }
 
 /** Aborted when the reader goes away before it has its answer. */
@@ -169,24 +146,27 @@ const ownSites: readonly unknown[] = ['same-origin', 'none']
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 
-interface Asking {
-  readonly url: URL | null
-  readonly allowed: boolean
-  readonly posted: boolean
-  readonly linked: boolean
-  readonly secrets: readonly string[]
-  readonly gone: AbortSignal
-}
+type Readers = Pick<Settings, 'token' | 'secrets'>
 
-async function answerTo(request: IncomingMessage, asking: Asking, shows: Shows): Promise<Shown> {
-  const { url, allowed, posted, linked, secrets, gone } = asking
-  const { method = '', headers } = request
-  if (!allowed) return plain(401, 'not authorised: PITLAKE_TOKEN as `Authorization: Bearer …` or `?token=…`')
+async function answerTo(
+  request: IncomingMessage,
+  gone: AbortSignal,
+  { token, secrets }: Readers,
+  shows: Shows,
+  { posts, linked = ['/'], free = [] }: Manner,
+): Promise<Shown> {
+  const { method = '', headers, url: asked = '' } = request
+  const url = URL.canParse(asked, 'http://here') ? new URL(asked, 'http://here') : null
+  const path = url?.pathname ?? null
+  const posted = path !== null && posts.includes(path)
+  if (!posted) request.resume()
+  const isFree = token !== null && path !== null && free.includes(path)
+  if (!isFree && !allows(request, url, token))
+    return plain(401, 'not authorised: PITLAKE_TOKEN as `Authorization: Bearer …` or `?token=…`')
   const allow = posted ? 'GET, POST' : 'GET, HEAD'
   if (!allow.split(', ').includes(method))
     return { ...plain(405, `${allow.replace(',', ' and')} only`), headers: { allow } }
-  const path = url?.pathname ?? null
-  if (!linked && !ownSites.includes(headers['sec-fetch-site'] ?? 'none'))
+  if (!(path !== null && linked.includes(path)) && !ownSites.includes(headers['sec-fetch-site'] ?? 'none'))
     return plain(403, 'refused: a page of another site asks (Sec-Fetch-Site)')
   const show = path !== null && Object.hasOwn(shows, path) ? shows[path] : undefined
   if (show === undefined) return plain(404, `nothing here; ${Object.keys(shows).join(', ')}`)

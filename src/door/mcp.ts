@@ -38,13 +38,7 @@ export async function serveMcp(given: McpInput): Promise<() => Promise<void>> {
   return close
 }
 
-interface DocPage {
-  readonly name: string
-  readonly title: string
-  readonly path: string
-}
-
-function serverOf({ tools, version, secrets }: McpInput, pages: readonly DocPage[]): McpServer {
+function serverOf({ tools, version, secrets }: McpInput, pages: Awaited<ReturnType<typeof pagesIn>>): McpServer {
   const server = new McpServer({ name: 'pitlake', version }, { instructions })
   for (const { name, about, input, call } of tools) {
     const annotations = { readOnlyHint: true, openWorldHint: false }
@@ -72,7 +66,7 @@ function serverOf({ tools, version, secrets }: McpInput, pages: readonly DocPage
 }
 
 /** The pages of a folder with their headings. */
-async function pagesIn(folder: string): Promise<readonly DocPage[]> {
+async function pagesIn(folder: string) {
   const names = (await namesIn(folder)).filter((name) => name.endsWith('.md')).toSorted()
   return await Promise.all(
     names.map(async (file) => {

@@ -1,7 +1,8 @@
 import { usage } from '../errors.ts'
+import { closing } from '../query/lake.ts'
 import { quoteName } from '../store/engine.ts'
 import type { Ready } from '../query/gate.ts'
-import { jsonLines, type JsonLines } from '../query/json-lines.ts'
+import { jsonLines } from '../query/json-lines.ts'
 import { typesOf } from '../query/projection.ts'
 import { guarded, type RunDeps } from '../query/run.ts'
 import type { Note } from '../query/note.ts'
@@ -37,7 +38,7 @@ interface Open {
   readonly question: string
   readonly judged: JudgedQuestion
   readonly seat: Seat
-  readonly answer: JsonLines
+  readonly answer: Awaited<ReturnType<typeof jsonLines>>
   /** Rows that were read and not told yet. */
   waiting: readonly string[]
   told: number
@@ -71,12 +72,7 @@ export class Pages implements Disposable {
   async first(question: Question, limits: PageLimits, gone: AbortSignal): Promise<AnswerPage> {
     return await this.#desk.turn(gone, async (run) => {
       const seat = await this.#desk.sit(question.knowledge)
-      try {
-        return await this.#tell(await begin(question, seat, run), limits, run)
-      } catch (error) {
-        seat[Symbol.dispose]()
-        throw error
-      }
+      return await closing(seat, async () => this.#tell(await begin(question, seat, run), limits, run))
     })
   }
 

@@ -137,11 +137,7 @@ function once(name: string | undefined): void {
 }
 
 /** What stands in the address and what in the body; in both only where it is the same. */
-function both(
-  table: Options,
-  named: Readonly<Record<string, unknown>>,
-  body: Readonly<Record<string, unknown>>,
-): Readonly<Record<string, unknown>> {
+function both(table: Options, named: Readonly<Record<string, unknown>>, body: Readonly<Record<string, unknown>>) {
   once(Object.keys(named).find((name) => Object.hasOwn(body, name) && !saysSame(table, name, named[name], body[name])))
   return { ...named, ...body }
 }
@@ -177,12 +173,7 @@ function formOf({ headers }: HttpQuestion, named: Format | undefined): Format {
   })
 }
 
-async function shown(
-  { desk, scratch, draw }: PathsInput,
-  question: Question,
-  format: Format,
-  gone: AbortSignal,
-): Promise<PathAnswer> {
+async function shown({ desk, scratch, draw }: PathsInput, question: Question, format: Format, gone: AbortSignal) {
   const path = join(scratch, `${draw()}${formatFacts[format].served?.ending}`)
   try {
     const { facts, sql, rows, notes } = await desk.turn(gone, async (run) => {

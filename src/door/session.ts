@@ -4,23 +4,15 @@ import type { Readable, Writable } from 'node:stream'
 import { usage } from '../errors.ts'
 import type { Cell, Engine } from '../store/engine.ts'
 import { outFile } from '../store/output.ts'
-import {
-  complete,
-  dotNames,
-  heldMoment,
-  readVocabulary,
-  runDot,
-  type SessionState,
-  type Vocabulary,
-} from './session-commands.ts'
+import { complete, dotNames, heldMoment, readVocabulary, runDot, type SessionState } from './session-commands.ts'
 import type { Ready } from '../query/gate.ts'
 import { visibleLines } from '../visible.ts'
 import { type Note, noteTexts } from '../query/note.ts'
-import { type Extent, judgeQuestion } from '../query/question.ts'
+import type { Extent } from '../query/doubts.ts'
+import { judgeQuestion } from '../query/question.ts'
 import { guarded, type RunDeps } from '../query/run.ts'
 import { cutScript, isOpen } from '../query/statements.ts'
 import { formatFacts, formatOf, givesRows, layResult, type Sink, watched, writeFile, writeTo } from '../query/write.ts'
-import type { Filled } from '../query/filled.ts'
 import { several } from '../words/figures.ts'
 
 /** What an interactive session talks to. */
@@ -41,16 +33,8 @@ interface SessionDeps {
 /** A session at a prompt until `.quit` or the end of input; an error never ends it. */
 export async function runSession(engine: Engine, folder: string, deps: SessionDeps): Promise<void> {
   const words = await readVocabulary(engine)
-  const state: SessionState = {
-    engine,
-    folder,
-    words,
-    format: 'table',
-    rows: 0,
-    timer: true,
-    out: undefined,
-    quit: false,
-  }
+  const usual = { format: 'table', rows: 0, timer: true, out: undefined, quit: false } as const
+  const state: SessionState = { engine, folder, words, ...usual }
   await using desk = new Desk(deps, words, await readHistory(deps.historyFile))
   desk.say('SQL ends with `;`. .help lists commands, Tab completes, Ctrl-C cancels.\n')
   await converse(state, desk, deps)
@@ -134,13 +118,8 @@ function tell(desk: Desk, notes: readonly Note[]): void {
   for (const text of noteTexts(notes, 'terminal')) desk.say(`note: ${text}\n`)
 }
 
-/** What came of an answer, in words, and how much it told, unless somebody stopped it. */
-interface Ended {
-  readonly told: string
-  readonly extent: Extent | undefined
-}
-
-async function toFile(state: SessionState, ready: Ready, run: RunDeps): Promise<Ended> {
+/** Gives what came of an answer, in words, and how much it told, unless somebody stopped it. */
+async function toFile(state: SessionState, ready: Ready, run: RunDeps) {
   const name = state.out ?? ''
   state.out = undefined
   const target = outFile(name, state.folder)
@@ -149,7 +128,7 @@ async function toFile(state: SessionState, ready: Ready, run: RunDeps): Promise<
   return { told: `${several(extent.rows, 'row')} to ${name}`, extent }
 }
 
-async function asText(state: SessionState, desk: Desk, ready: Ready, run: RunDeps): Promise<Ended> {
+async function asText(state: SessionState, desk: Desk, ready: Ready, run: RunDeps) {
   if (formatFacts[state.format].text !== true) {
     throw usage('.format', { expected: '`.out FILE` before the query', got: `${state.format} on a screen` })
   }
@@ -160,13 +139,7 @@ async function asText(state: SessionState, desk: Desk, ready: Ready, run: RunDep
 }
 
 /** Shows a table page by page; whoever has seen enough stops it, and what was not shown is not computed. */
-async function toScreen(
-  state: SessionState,
-  desk: Desk,
-  deps: SessionDeps,
-  ready: Ready,
-  run: RunDeps,
-): Promise<Ended> {
+async function toScreen(state: SessionState, desk: Desk, deps: SessionDeps, ready: Ready, run: RunDeps) {
   let rows = 0
   let extent: Extent | undefined
   let room = deps.size().height - 1
@@ -203,7 +176,7 @@ class Desk {
   #closed = false
   #saved: Promise<void> = Promise.resolve()
 
-  constructor(deps: SessionDeps, words: Vocabulary, history: string[]) {
+  constructor(deps: SessionDeps, words: SessionState['words'], history: string[]) {
     this.#deps = deps
     this.#readline = createInterface({
       input: deps.input,
@@ -318,46 +291,35 @@ async function readHistory(file: string | undefined): Promise<string[]> {
   return lines.toReversed().slice(0, historySize)
 }
 
-/** A part of a result laid out for a screen. */
-interface Page {
-  readonly lines: readonly string[]
-  readonly rows: number
-  /** Watches all pages until this one. */
-  readonly filled: Filled
-}
-
 /** Rows that are laid out together: their widths agree, and more are fetched only when they are wanted. */
 const pageRows = 500
 
-/** Runs a statement and lays its result out part by part; the next part is computed when it is asked for. */
-async function* pages(engine: Engine, ready: Ready, width: number, deps: RunDeps): AsyncGenerator<Page> {
+/**
+ * Runs a statement and lays its result out for a screen part by part; the next part is computed when it is asked for. `filled`
+ * watches all parts until this one.
+ */
+async function* pages(engine: Engine, ready: Ready, width: number, deps: RunDeps) {
   const stream = await guarded(engine, ready.text, deps, async () => engine.stream(ready.text))
   const { names, types, chunks, filled } = watched(stream, undefined)
   const source = chunks[Symbol.asyncIterator]()
+  const more = async () => await guarded(engine, ready.text, deps, async () => source.next())
   let columns: Cell[][] = names.map(() => [])
-  let rows = 0
-  let shown = 0
-  const page = (): Page => {
+  let isFirst = true
+  const page = () => {
     const text = layResult(ready, names, types, columns, width)
-    const made = { lines: text.split('\n').slice(0, -1), rows, filled }
+    const made = { lines: text.split('\n').slice(0, -1), rows: columns[0]?.length ?? 0, filled }
     columns = names.map(() => [])
-    shown += rows
-    rows = 0
+    isFirst = false
     return made
   }
   try {
-    for (;;) {
-      const next = await guarded(engine, ready.text, deps, async () => source.next())
-      if (next.done === true) break
-      const { value } = next
-      for (let from = 0; from < value.rows; from += pageRows) {
-        const count = Math.min(pageRows, value.rows - from)
-        for (const [k, column] of columns.entries()) column.push(...(value.columns[k] ?? []).slice(from, from + count))
-        rows += count
-        if (rows >= pageRows) yield page()
+    for (let next = await more(); next.done !== true; next = await more())
+      for (let from = 0; from < next.value.rows; from += pageRows) {
+        for (const [k, column] of columns.entries())
+          column.push(...(next.value.columns[k] ?? []).slice(from, from + pageRows))
+        if ((columns[0]?.length ?? 0) >= pageRows) yield page()
       }
-    }
-    if (rows > 0 || shown === 0) yield page()
+    if (isFirst || columns.some(({ length }) => length > 0)) yield page()
   } finally {
     // Whoever has seen enough leaves a statement behind that still runs.
     await source.return?.(undefined)

@@ -1,12 +1,12 @@
 import { LakeError } from '../errors.ts'
 import { dropArchived } from './archive.ts'
-import { askedAgain, type CoverageChange, layOver } from './coverage.ts'
+import { askedAgain, layOver } from './coverage.ts'
 import {
   type CoverageRow,
   type Entry,
   fileFields,
-  type RequestRow,
   requestFields,
+  type RequestRow,
   type Stamp,
   stampFields,
   type Verified,
@@ -18,7 +18,7 @@ import { applyDifferences } from './differences.ts'
 import { applyLost } from './lost.ts'
 import { applyDigests } from './month-digests.ts'
 import { liveKey, liveRows, toldLive, withRows } from './live.ts'
-import { type IndexCell, cellsOf, type Index, rowOf } from './row.ts'
+import { cellsOf, type Index, type IndexCell, rowOf } from './row.ts'
 import type { PlacedFacts, RunFacts } from './run-facts.ts'
 import type { Micros } from '../time.ts'
 
@@ -209,7 +209,7 @@ export function liveCoverage(index: Index, n: number, window: CoverageRow): Cove
     .map((row) => ({ series: window.series, ...windowAnswerOf(row) }))
 }
 
-function changeCoverage(index: Index, n: number, change: CoverageChange, version: number): void {
+function changeCoverage(index: Index, n: number, change: ReturnType<typeof askedAgain>, version: number): void {
   const forget = index.statement(
     'DELETE FROM coverage WHERE series = ? AND since = ? AND removed_version IS NULL AND added_version = ?',
   )

@@ -12,7 +12,7 @@ export type Archived = (typeof archived)[number]
 const archivedShape = shape({ before: real, requests: real, credits: real })
 
 /** The state that says so: rows of before this instant (microseconds) are in files, so many requests among them. */
-export type ArchivedState = Proven<typeof archivedShape>
+type ArchivedState = Proven<typeof archivedShape>
 
 const stateKey = 'archived'
 const month = 30 * 86_400_000_000

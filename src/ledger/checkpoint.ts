@@ -12,7 +12,7 @@ import { proveLive } from './live.ts'
 import { isFromNote } from './stamps.ts'
 
 /** What a checkpoint is folded from: an index that holds exactly the versions up to its own. */
-export interface Foldable extends Index {
+interface Foldable extends Index {
   readonly root: string
   head(): { readonly lake: string | null; readonly version: number }
   tables(): string[]

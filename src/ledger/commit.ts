@@ -1,6 +1,6 @@
-import { eachChunk, linkAbove } from '../store/files.ts'
 import { createHash } from 'node:crypto'
 import { dirname } from 'node:path'
+import { eachChunk, linkAbove } from '../store/files.ts'
 import { LakeError } from '../errors.ts'
 import { codeOf, type Disk, diskError, exists, isReadable, realDisk, statOf } from '../store/disk.ts'
 import {
@@ -23,7 +23,7 @@ import { lockCommit } from '../store/lock.ts'
 import { readMarker, refuseMirror, setMarker } from '../store/marker.ts'
 import { pointsOf, within } from './apply.ts'
 import { makeLakeFolder } from '../store/private.ts'
-import { appendFacts, type FactLine, type RunFacts } from './run-facts.ts'
+import { appendFacts, type RunFacts } from './run-facts.ts'
 
 export type { CommitDeps, Draft, RewriteDeps, StagedFile, Ticket, Version } from './draft.ts'
 
@@ -156,7 +156,7 @@ export async function sha256File(path: string): Promise<string> {
 type CommittedBytes = Pick<FileEntry, 'path' | 'bytes' | 'sha256'>
 
 /** Why a file is not as it was committed: its bytes, or (`file_linked`, `file_denied`) the way to them, at `path`. */
-export interface BytesProblem {
+interface BytesProblem {
   readonly kind: 'file_lost' | 'file_torn' | 'file_changed' | 'file_linked' | 'file_denied'
   readonly path: string
   readonly found: string
@@ -228,7 +228,7 @@ async function noteLines(
   const due = (row: CoverageRow): boolean => row.state !== 'covered' || row.reason !== null
   const again = (draft.coverage ?? []).filter((row) => due(row) && row.state !== 'not asked' && !inEntry?.has(row))
   const { requests = [], verified = [] } = inEntry ? {} : draft
-  const line: FactLine = {
+  const line: Parameters<typeof appendFacts>[3][number] = {
     after: at.version,
     ...(passing.length > 0 && { soft: Object.fromEntries(passing) }),
     ...(again.length > 0 && { asked_again: again }),

@@ -1,7 +1,8 @@
+import { join } from 'node:path'
 import { usage } from '../errors.ts'
 import type { Settings } from '../config/settings.ts'
 import { afterAWhile, type Asker, type AskEvent, interruptedMs } from '../net/ask.ts'
-import { createHttp, type Http, type KeyHeader, type ProxySettings, type Reply } from '../net/http.ts'
+import { createHttp, type Http, type HttpOptions, type Reply } from '../net/http.ts'
 import { newReach, type Reach } from '../net/reach.ts'
 import { type RetryPolicy, usualRetries } from '../net/retry.ts'
 import { type Skew, watchSkew } from '../net/skew.ts'
@@ -9,16 +10,17 @@ import type { Provider } from './entry.ts'
 import type { JobDeps, Run } from './job.ts'
 import { agreeProvider, providerAt } from './provider.ts'
 import { type AskOne, createRowAsker } from './requests.ts'
-import { openRunLog, type RunLog } from './run-facts.ts'
+import { openRunLog } from './run-facts.ts'
 import { openSpool, type Spool } from './sweep.ts'
-import { join } from 'node:path'
 import { temporaryFolder } from '../store/files.ts'
+
+type RunLog = ReturnType<typeof openRunLog>
 
 /** Where one API is, and in what manner it is spoken to. */
 export interface Access {
   readonly name: 'metrics' | 'registry'
   readonly settings: Settings
-  readonly keyHeader: KeyHeader['name']
+  readonly keyHeader: HttpOptions['key']['name']
   readonly connections: number
   readonly maxBytes: number
 }
@@ -46,7 +48,7 @@ export interface AskingDeps extends JobDeps {
   readonly wait: (ms: number, signal: AbortSignal) => Promise<void>
   /** Aborted by the first interrupt. */
   readonly signal: AbortSignal
-  readonly proxy: ProxySettings
+  readonly proxy: HttpOptions['proxy']
   /** Whether the run's log holds every step, not only requests, answers and commits. */
   readonly detailedLog?: boolean
 }

@@ -1,7 +1,7 @@
 import type { CoverageRow } from './entry.ts'
 
 /** What replacing a window changes: rows that end here and rows that begin. */
-export interface CoverageChange {
+interface CoverageChange {
   readonly remove: readonly CoverageRow[]
   readonly add: readonly CoverageRow[]
 }

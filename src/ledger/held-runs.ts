@@ -19,7 +19,7 @@ const runOf = rowOf({
 const costOf = rowOf({ requests: whole, credits: real, points: whole })
 
 /** One run as the ledger remembers it, with what its requests cost. */
-export type HeldRun = ReturnType<typeof runOf> & ReturnType<typeof costOf>
+type HeldRun = ReturnType<typeof runOf> & ReturnType<typeof costOf>
 
 /** The newest runs, newest first. */
 export function heldRuns(index: Index, most: number): HeldRun[] {
@@ -119,7 +119,7 @@ const changesOf = rowOf({
 })
 
 /** What one commit changed; `rules`: whether availability rules came into force with it. */
-export type VersionChange = Omit<ReturnType<typeof changesOf>, 'rules'> & { readonly rules: boolean }
+type VersionChange = Omit<ReturnType<typeof changesOf>, 'rules'> & { readonly rules: boolean }
 
 /** What every commit added, replaced and removed, oldest first. */
 export function versionChanges(index: Index): VersionChange[] {

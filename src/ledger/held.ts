@@ -17,9 +17,9 @@ import {
   violationFields,
   type WindowAnswer,
 } from './entry.ts'
-import { type IndexCell, type Index, parsed, proven, read, rowOf } from './row.ts'
-import { type ValueCheck, count, interval, orNull, real, shape, text } from './shape.ts'
-import { type ArchivedState, fromState } from './archive.ts'
+import { type Index, type IndexCell, parsed, proven, read, rowOf } from './row.ts'
+import { count, interval, orNull, real, shape, text, type ValueCheck } from './shape.ts'
+import { fromState } from './archive.ts'
 
 const heldFile = rowOf({
   ...fileFields,
@@ -203,7 +203,7 @@ export function heldWeekStart(index: Index): Weekday {
 }
 
 /** How far the ledger's rows have gone into files. */
-export function archivedState(index: Index): ArchivedState {
+export function archivedState(index: Index): NonNullable<ReturnType<typeof fromState>> {
   return fromState((key) => heldState(index, key)) ?? { before: 0, requests: 0, credits: 0 }
 }
 
@@ -290,7 +290,7 @@ const summaryOf = rowOf({
 })
 
 /** What `status` counts. */
-export type Summary = ReturnType<typeof summaryOf>
+type Summary = ReturnType<typeof summaryOf>
 
 /** The counts of the newest version in the index. */
 export function summary(index: Index): Summary {

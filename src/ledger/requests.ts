@@ -11,7 +11,7 @@ interface Requested extends Pick<RequestRow, 'id' | 'run' | 'api' | 'attempts'> 
 }
 
 /** What a request was about; what is left out is null. */
-export type About = Partial<Pick<RequestRow, 'series' | 'since' | 'until' | 'credits' | 'points'>>
+type About = Partial<Pick<RequestRow, 'series' | 'since' | 'until' | 'credits' | 'points'>>
 
 /** The row of a request, as the ledger keeps it; no key is in an address. */
 export function requestRow({ url, at, ...requested }: Requested, outcome: Outcome, about: About): RequestRow {

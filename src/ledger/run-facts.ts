@@ -24,7 +24,7 @@ export interface RunFacts {
 }
 
 /** One line of it: what a run learnt without making a version. */
-export interface FactLine {
+interface FactLine {
   /** The newest version when the line was written: on rebuilding it is applied right after that one. */
   readonly after: number
   readonly run?: RunFacts
@@ -104,7 +104,7 @@ function parseLine(text: string): FactLine | undefined {
 }
 
 /** The log of one run: a JSON object a line, `at` and `event` first. */
-export interface RunLog extends AsyncDisposable {
+interface RunLog extends AsyncDisposable {
   /** Writes down one event. */
   note(event: string, facts: object): void
 }

@@ -114,7 +114,7 @@ function tests(globs: readonly string[] | null): (text: string) => boolean {
 }
 
 /** One refusal of a series that has points, with the windows that it is about. */
-export interface Refused {
+interface Refused {
   readonly listed: Listed
   readonly rows: readonly CoverageRow[]
   /** Since when it is refused, and the provider's words. */
@@ -155,7 +155,7 @@ interface Elsewhere {
 }
 
 /** What came of accepting. */
-export interface Acceptance {
+type Acceptance = {
   readonly version: number
   readonly made: boolean
   readonly accepted: readonly string[]

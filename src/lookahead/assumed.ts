@@ -23,12 +23,7 @@ export async function assumedBy(session: Engine, sql: string | undefined, table:
 }
 
 /** How many rows only the one and only the other answer has; all and none where it does not run without the setting. */
-async function withoutIt(
-  session: Engine,
-  what: Assumption,
-  sql: string | undefined,
-  table: string,
-): Promise<readonly [number, number]> {
+async function withoutIt(session: Engine, what: Assumption, sql: string | undefined, table: string) {
   await session.run(`SET VARIABLE ${what} = NULL`)
   try {
     if (sql !== undefined) {
@@ -42,7 +37,7 @@ async function withoutIt(
     await session.run(`SET VARIABLE ${what} = ${values[what]}`)
   }
   const [row] = await session.rows(`SELECT count(*) AS n FROM ${table}`)
-  return [Number(row?.['n']), 0]
+  return [Number(row?.['n']), 0] as const
 }
 
 /** A setting that lets something count as known before anybody could know it. */

@@ -46,12 +46,7 @@ type Answer = (table: string, world: World) => Promise<readonly string[]>
  * Tries a function as a query is tried: on the whole lake, twice, on the lake cut at many instants, and with other futures.
  * Of a function there is no plan. One that raises, or whose rows are no result, is undecided, with the reason.
  */
-export async function proveFunction(
-  session: Engine,
-  text: string,
-  input: TrialInput,
-  answer: Answer,
-): Promise<LookaheadProof> {
+export async function proveFunction(session: Engine, text: string, input: TrialInput, answer: Answer) {
   const noted = new Set<string>()
   const fill = async (table: string, world: World): Promise<void> => {
     const notes = await answer(table, world)

@@ -1,7 +1,8 @@
 import { type Engine, quote, quoteName } from '../store/engine.ts'
 import { type ColumnSpec, rowsDigestSql, digestUpTo, type Probe, type Trial, whereItRuns } from './runs.ts'
+import { closing } from '../query/lake.ts'
 import type { States } from './states.ts'
-import { enter, type Subject, wholeLake, type World } from './world.ts'
+import { enter, wholeLake, type World } from './world.ts'
 
 /*
  * A cut-off at a decision's own instant is the only proof of a leak into the next step, and tries one state at a time.
@@ -68,10 +69,7 @@ export async function combsFor(
 }
 
 /** Runs the query with the holes of a comb and notes which states differ, and how far behind the last hole they stand. */
-export async function runHoles(
-  { subject, columns, at }: Probe,
-  { every, run, label = run, world }: Comb,
-): Promise<void> {
+export async function runHoles({ subject, columns, at }: Probe, { every, run, label = run, world }: Comb) {
   const { session } = subject
   const [row] = await session.rows<{ edges: string }>(
     `SELECT CAST(list(edge) AS VARCHAR) AS edges FROM (
@@ -130,17 +128,12 @@ interface Run {
   readonly world: World
 }
 
-/** Sessions beside a first one; closed with this. */
-interface Hands extends Disposable {
-  readonly sessions: readonly Engine[]
-}
-
 const most = 4
 const plain =
   /^(?:VARCHAR|BOOLEAN|DATE|TIME|TIMESTAMP.*|INTERVAL|DOUBLE|FLOAT|DECIMAL.*|U?(?:TINY|SMALL|BIG|HUGE)INT|U?INTEGER)$/
 
-/** As many sessions as there are threads, which know the same variables; none where a variable could not be handed on. */
-export async function handsOf(session: Engine): Promise<Hands> {
+/** As many sessions as there are threads, closed with this, which know the same variables; none where one could not be handed on. */
+export async function handsOf(session: Engine) {
   const [row] = await session.rows<{ threads: bigint }>(`SELECT CAST(current_setting('threads') AS BIGINT) AS threads`)
   const variables = await session.rows<{ name: string; value: string | null; type: string }>(
     `SELECT name, CAST(value AS VARCHAR) AS value, type FROM system.main.duckdb_variables()`,
@@ -152,18 +145,15 @@ export async function handsOf(session: Engine): Promise<Hands> {
       `SET VARIABLE ${quoteName(name)} = CAST(${value === null ? 'NULL' : quote(value)} AS ${type})`,
   )
   const sessions: Engine[] = []
-  const hands: Hands = { sessions, [Symbol.dispose]: () => sessions.forEach((one) => one.close()) }
-  try {
+  const hands = { sessions, [Symbol.dispose]: () => sessions.forEach((one) => one.close()) }
+  return closing(hands, async () => {
     for (let n = 0; n < count; n++) {
       const own = await session.session()
       sessions.push(own)
       for (const set of sets) await own.run(set)
     }
     return hands
-  } catch (error) {
-    hands[Symbol.dispose]()
-    throw error
-  }
+  })
 }
 
 /**
@@ -183,12 +173,9 @@ export async function otherRuns(probe: Probe, runs: readonly Run[], onRun: () =>
       onRun()
     }
   }
-  await Promise.all(workers(subject).map(takeRuns))
+  const { session, hands } = subject
+  await Promise.all((hands.length === 0 ? [session] : hands).map(takeRuns))
   return runs.filter((_, n) => other.has(n))
-}
-
-function workers({ session, hands }: Subject): readonly Engine[] {
-  return hands.length === 0 ? [session] : hands
 }
 
 async function wholeDigests(probe: Probe, runs: readonly Run[]): Promise<ReadonlyMap<number, string>> {

@@ -74,9 +74,8 @@ export async function runAt(trial: Trial, cutoff: string, world: World, future: 
   const found = matchRows(columns, bags, trial.input.tolerance)
   if (found.length === 0) return
   stories.push(await storyOf(trial, cutoff, bags, found.every(isRounding)))
-  for (const { key, column, full, truncated } of found)
-    if (differences.filter((known) => known.as_of === cutoff).length < shownEach && differences.length < shown)
-      differences.push({ as_of: cutoff, row: key, column, full, truncated, future })
+  for (const one of found.slice(0, shownEach))
+    if (differences.length < shown) differences.push({ as_of: cutoff, ...one, future })
 }
 
 /** A run that fails in a world that never was tells nothing of what is proved: it is noted, and the proof goes on. */
@@ -138,38 +137,21 @@ export interface ColumnSpec {
   readonly ts: boolean
 }
 
-/** Rows that only one side has, each as often as it has it more: the latest of them, how many there are, the earliest instant. */
-interface Bag {
-  readonly rows: readonly Row[]
-  readonly count: number
-  readonly earliest: string | null
-}
-
 /** What only the whole lake has, and what only the other one. */
-interface Bags {
-  readonly missing: Bag
-  readonly extra: Bag
-}
+type Bags = Awaited<ReturnType<typeof bagDifference>>
 
 /** One row or value that differs. */
-interface Mismatch {
-  readonly key: Row
-  readonly column: string | null
-  readonly full: Cell
-  readonly truncated: Cell
-}
+type Mismatch = Pick<LookaheadDifference, 'row' | 'column' | 'full' | 'truncated'>
 
-/** The rows of `proof_full` and `proof_cut` up to an instant that have no equal on the other side, up to `most` of each. */
-export async function bagDifference(
-  session: Engine,
-  columns: readonly ColumnSpec[],
-  where: string,
-  most: number,
-): Promise<Bags> {
+/**
+ * The rows of `proof_full` and `proof_cut` up to an instant that have no equal on the other side, each as often as one has it more:
+ * the latest `most` of them, how many there are, the earliest instant.
+ */
+export async function bagDifference(session: Engine, columns: readonly ColumnSpec[], where: string, most: number) {
   const names = columns.filter(({ label }) => !label).map(({ name }) => quoteName(name))
   const ts = quoteName(columns.find((column) => column.ts)?.name ?? '')
   const side = (table: string): string => `SELECT ${names.join(', ')} FROM ${table} WHERE ${where}`
-  const only = async (left: string, right: string): Promise<Bag> => {
+  const only = async (left: string, right: string) => {
     await session.run(`CREATE OR REPLACE TEMP TABLE proof_only AS ${side(left)} EXCEPT ALL ${side(right)}`)
     const [facts] = await session.rows<{ n: bigint; earliest: string | null }>(
       `SELECT count(*) AS n, strftime(min(${ts}), '%Y-%m-%dT%H:%M:%S.%fZ') AS earliest FROM proof_only`,
@@ -191,45 +173,24 @@ export function matchRows(columns: readonly ColumnSpec[], { missing, extra }: Ba
   const found: Mismatch[] = []
   let [left, right] = [missing.rows, extra.rows]
   for (const keys of [exactly, loosely]) {
-    const rest = pairUp(left, right, keys, (full, cut) => found.push(...cells(compared, keys, full, cut, tolerance)))
-    ;[left, right] = [rest.left, rest.right]
+    const waiting = Map.groupBy(right, (row) => keyOf(row, keys))
+    left = left.filter((row) => {
+      const partner = waiting.get(keyOf(row, keys))?.shift()
+      if (partner) found.push(...cells(compared, keys, row, partner, tolerance))
+      return partner === undefined
+    })
+    right = [...waiting.values()].flat()
   }
-  for (const row of left) found.push({ key: keyed(row, exactly), column: null, full: 'there', truncated: null })
-  for (const row of right) found.push({ key: keyed(row, exactly), column: null, full: null, truncated: 'there' })
+  for (const row of left) found.push({ row: keyed(row, exactly), column: null, full: 'there', truncated: null })
+  for (const row of right) found.push({ row: keyed(row, exactly), column: null, full: null, truncated: 'there' })
   return found
 }
 
-function pairUp(
-  left: readonly Row[],
-  right: readonly Row[],
-  keys: readonly ColumnSpec[],
-  onPair: (full: Row, cut: Row) => void,
-): { left: Row[]; right: Row[] } {
-  const waiting = new Map<string, Row[]>()
-  for (const row of right) {
-    const key = keyOf(row, keys)
-    waiting.set(key, [...(waiting.get(key) ?? []), row])
-  }
-  const alone: Row[] = []
-  for (const row of left) {
-    const partner = waiting.get(keyOf(row, keys))?.shift()
-    if (partner) onPair(row, partner)
-    else alone.push(row)
-  }
-  return { left: alone, right: [...waiting.values()].flat() }
-}
-
-function cells(
-  compared: readonly ColumnSpec[],
-  keys: readonly ColumnSpec[],
-  full: Row,
-  cut: Row,
-  tolerance: number,
-): Mismatch[] {
+function cells(compared: readonly ColumnSpec[], keys: readonly ColumnSpec[], full: Row, cut: Row, tolerance: number) {
   return compared.flatMap(({ name }) => {
     const [a, b] = [full[name] ?? null, cut[name] ?? null]
     if (text(a) === text(b) || near(a, b, tolerance)) return []
-    return [{ key: keyed(full, keys), column: name, full: a, truncated: b }]
+    return [{ row: keyed(full, keys), column: name, full: a, truncated: b }]
   })
 }
 

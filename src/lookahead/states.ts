@@ -46,14 +46,6 @@ export async function numberStates(subject: Subject, at: string): Promise<States
   return { count: Number(row?.n ?? 0), polls, known }
 }
 
-/** What makes a state a good place to look for a leak. */
-interface Source {
-  /** SQL of one column `moment`, the instants worth trying. */
-  readonly sql: string
-  /** How large a part of all cut-offs it gets. */
-  readonly share: number
-}
-
 /**
  * Up to `count` states to try, and always the last, ascending: those in which the metrics that the query names arrive
  * without a value or late, inside weeks and months, at events of the registry; the rest evenly over time, or on each
@@ -66,14 +58,15 @@ export async function chooseStates(
   order: 'even' | 'days',
 ): Promise<number[]> {
   if (all <= count) return upTo(all)
-  const sources: Source[] = [
-    { sql: emptyArrivals(known), share: 0.1 },
-    { sql: lateArrivals(known), share: 0.06 },
-    { sql: insidePeriods(), share: 0.06 },
-  ]
-  if (polls !== null && polls !== '') sources.push({ sql: polls, share: 0.2 })
+  // Where it is good to look for a leak: SQL of the instants, and how large a part of all cut-offs they get.
+  const sources = [
+    [emptyArrivals(known), 0.1],
+    [lateArrivals(known), 0.06],
+    [insidePeriods(), 0.06],
+    [polls ?? '', 0.2],
+  ] as const
   const chosen = new Set<number>([all - 1])
-  for (const { sql, share } of sources) {
+  for (const [sql, share] of sources.filter(([sql]) => sql !== '')) {
     const found = await session.rows<{ n: bigint }>(
       `SELECT DISTINCT unnest([n - 1, n]) AS n FROM (${sql}) ASOF JOIN ${states} ON moment >= instant WHERE n > 0 ORDER BY n`,
     )

@@ -112,11 +112,7 @@ function instant(columns: readonly ColumnSpec[], ts: string): string {
 }
 
 /** Whether it gives the same again, but for differences that count as none. */
-async function sameAgain(
-  subject: Subject,
-  input: TrialInput,
-  columns: readonly ColumnSpec[],
-): Promise<'same' | 'rounding' | 'other'> {
+async function sameAgain(subject: Subject, input: TrialInput, columns: readonly ColumnSpec[]) {
   await subject.fill('proof_cut', wholeLake)
   const found = matchRows(columns, await bagDifference(subject.session, columns, 'true', fetched), input.tolerance)
   if (found.length === 0) return 'same'

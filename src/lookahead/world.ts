@@ -22,19 +22,16 @@ export const wholeLake: World = {}
 export type FutureChange = 'up' | 'down' | 'half' | 'empty' | 'gone'
 
 /** The lake as it was knowable at an instant, ISO text. */
-export function cutWorld(cutoff: string): World {
-  return { as_of: cutoff }
-}
+export const cutWorld = (cutoff: string): World => ({ as_of: cutoff })
 
 /** The lake without what arrived behind an odd number of edges, an SQL list of microseconds. */
-export function hiddenWorld(edges: string): World {
-  return { proof_hidden: edges }
-}
+export const hiddenWorld = (edges: string): World => ({ proof_hidden: edges })
 
 /** The lake with that changed which arrived behind an odd number of edges. */
-export function changedWorld(edges: string, change: FutureChange): World {
-  return { proof_changed: edges, proof_change: change }
-}
+export const changedWorld = (edges: string, change: FutureChange): World => ({
+  proof_changed: edges,
+  proof_change: change,
+})
 
 const edges = `CAST(getvariable('proof_changed') AS BIGINT[])`
 const known = `CASE WHEN ${backfillSql} THEN ${ruledSql('real')} ELSE real.available_at END`

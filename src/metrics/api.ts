@@ -40,9 +40,7 @@ export function metricsUrl(base: string, wire: Wire, ask: MetricsAsk): string {
 }
 
 /** The address of the listing of assets. */
-export function assetsUrl(base: string, wire: Wire): string {
-  return pathUrl(base, wire, wire.assetsPath)
-}
+export const assetsUrl = (base: string, wire: Wire): string => pathUrl(base, wire, wire.assetsPath)
 
 /** The address of the metadata of a path as the provider spells it. */
 export function metadataUrl(base: string, template: string, path: string): string {
@@ -74,6 +72,4 @@ function pathUrl(base: string, wire: Wire, path: string): string {
   return `${base.replace(/\/+$/, '')}/${wire.metricsPrefix.replace(/^\/+|\/+$/g, '')}/${encodePath(path)}`
 }
 
-function encodePath(path: string): string {
-  return path.split('/').map(encodeURIComponent).join('/')
-}
+const encodePath = (path: string): string => path.split('/').map(encodeURIComponent).join('/')

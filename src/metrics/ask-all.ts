@@ -7,7 +7,7 @@ import { unwatched } from '../stopwatch.ts'
 import { type Again, type Answered, type Brought, isBrought } from './answered.ts'
 
 /** Where the answers go. */
-export interface AnswerSink {
+interface AnswerSink {
   readonly concurrency: number
   /** Commits a batch; returns the windows that are to be asked once more. */
   readonly commitNow: (batch: readonly Answered[]) => Promise<readonly Again[]>

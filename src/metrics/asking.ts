@@ -2,29 +2,19 @@ import { writePrivate } from '../store/files.ts'
 import { LakeError } from '../errors.ts'
 import { type AgainReason, describeOutcome, type Outcome } from '../net/outcome.ts'
 import { knownParameters, metricsUrl } from './api.ts'
-import type { Ask } from './plan.ts'
+import { type Ask, horizonOf } from './plan.ts'
 import { isAnswer } from '../ledger/coverage.ts'
 import { heldCoverage, heldSeries } from '../ledger/held.ts'
 import { refusalWords, standingRefusal } from '../ledger/refusals.ts'
-import { type About, requestRow, type AnsweredRequest } from '../ledger/requests.ts'
+import { type AnsweredRequest, requestRow } from '../ledger/requests.ts'
 import { type Answered, withoutAnswer } from './answered.ts'
-import type { AskingState, RefusedAsk, StoppedBy } from './tally.ts'
+import type { AskingState, RefusedAsk } from './tally.ts'
 import { maxBodyBytes, type OpenRun } from './run.ts'
-import {
-  type AskedAt,
-  halve,
-  isRecentWindow,
-  isShort,
-  isSmall,
-  type Known,
-  knownAt,
-  probeOf,
-  settleFailure,
-  settleRefusal,
-  settleWhole,
-} from './settle.ts'
-import { end } from '../time.ts'
+import { type AskedAt, halve, knownAt, settleFailure, settleRefusal, settleWhole } from './settle.ts'
+import { day, end, type Instant, longestSeconds, step, type Weekday } from '../time.ts'
 import type { Window } from '../windows.ts'
+
+type StoppedBy = NonNullable<AskingState['stopped']>['by']
 
 /** A run that asks the windows of its plan, and what it has learned. */
 export interface Asking extends OpenRun {
@@ -85,17 +75,13 @@ async function send(asking: Asking, sending: Sending, attempts?: number): Promis
   return { ...told, ...sending }
 }
 
-function nextId({ id, state }: Asking): string {
-  return `${id}-${String(++state.asked).padStart(6, '0')}`
-}
+const nextId = ({ id, state }: Asking): string => `${id}-${String(++state.asked).padStart(6, '0')}`
 
 /** Whether nothing at all is an answer to be compared with what is held. */
-function comparesNothing({ purpose }: Asking): boolean {
-  return purpose.name === 'verify'
-}
+const comparesNothing = ({ purpose }: Asking): boolean => purpose.name === 'verify'
 
 /** What the ledger says of a series now: a failure takes nothing of it away, and a refusal is judged by it. */
-function knownOf({ ledger }: Asking, { series: { id } }: Ask): Known {
+function knownOf({ ledger }: Asking, { series: { id } }: Ask): Parameters<typeof settleRefusal>[2] {
   const coverage = heldCoverage(ledger, [id]).get(id) ?? []
   const points = heldSeries(ledger, [id]).get(id)?.points ?? 0
   return { points, coverage, standing: standingRefusal(coverage) }
@@ -107,7 +93,7 @@ interface Reply extends AnsweredRequest {
   readonly depth: number
 }
 
-function aboutOf({ series, window, credits }: Ask): About {
+function aboutOf({ series, window, credits }: Ask): Parameters<typeof requestRow>[2] {
   return { series: series.id, since: window?.since ?? null, until: window?.until ?? null, credits }
 }
 
@@ -192,6 +178,33 @@ function closedFor(asking: Asking, ask: Ask): RefusedAsk | undefined {
   if (before !== undefined && ask.window !== null && ask.window.until <= before.until)
     return { scope: 'range', words: before.words }
   return closed.get(ask.series.id) ?? closed.get(pathKey(asking, ask)) ?? closed.get(`held ${ask.endpoint.path}`)
+}
+
+/** A window of at most so many points is short: its length is no reason to refuse it. */
+const shortPoints = 100
+const probePoints = 10
+
+/** Whether the window itself is short, or the endpoint takes no shorter one. */
+function isShort({ window, points, endpoint }: Ask): boolean {
+  return window === null || !endpoint.since || !endpoint.until || points <= shortPoints
+}
+
+/** Whether the window is not worth halving: what it holds is less than what finding the border costs. */
+function isSmall({ window, points, endpoint }: Ask): boolean {
+  return window === null || !endpoint.since || !endpoint.until || points <= probePoints
+}
+
+/** Whether the window ends so lately that a provider of any history has it. */
+function isRecentWindow({ window, interval }: Ask, now: Instant): boolean {
+  return window === null || now - window.until <= Math.max(90 * day, 10 * longestSeconds(interval))
+}
+
+/** The shortest and newest window that the provider should have, to learn what was refused: the series or the range. */
+function probeOf(ask: Ask, now: Instant, weekStart: Weekday): Ask {
+  const { final } = horizonOf(ask.endpoint, ask.interval, now, weekStart)
+  const window = { since: step(final, ask.interval, -probePoints), until: final }
+  // It settles what it brings; what it is refused is final by the window that it was asked for.
+  return { ...ask, window, settles: { since: window.since, until: window.since }, points: probePoints }
 }
 
 /**
@@ -284,12 +297,7 @@ function learn(asking: Asking, ask: Ask, outcome: Outcome): void {
 }
 
 /** A refused parameter at once, or nothing but 403, is a mistake of the whole configuration. */
-function firstLessons(
-  asking: Asking,
-  ask: Ask,
-  outcome: Outcome,
-  stop: (by: StoppedBy, words: string | null) => void,
-): void {
+function firstLessons(asking: Asking, ask: Ask, outcome: Outcome, stop: (by: StoppedBy, words: string | null) => void) {
   const { first } = asking.state
   if (!('status' in outcome) || outcome.status === null || first.answers >= firstAnswers) return
   first.answers++
@@ -336,9 +344,7 @@ function answered(reply: Reply, coverage: Answered['coverage'], body: Answered['
 }
 
 /** An answer whose parts are asked for instead. */
-function cut(reply: Reply): Answered {
-  return { ...answered(reply, []), cut: true }
-}
+const cut = (reply: Reply): Answered => ({ ...answered(reply, []), cut: true })
 
 function failed(asking: Asking, reply: Reply): Answered {
   const covered = knownOf(asking, reply.ask).coverage.filter(isAnswer)

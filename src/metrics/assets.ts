@@ -34,7 +34,7 @@ interface Listing {
 }
 
 /** What came of the listing. */
-export interface ListedAssets {
+interface ListedAssets {
   readonly outcome: Outcome
   /** How many assets it names; null where it could not be had or read. */
   readonly assets: number | null
@@ -103,10 +103,7 @@ export function wantsListing(selections: readonly Selection[]): boolean {
 }
 
 /** The selections with every `'*'` among the assets replaced by what the stored listing names. */
-export async function withListedAssets(
-  selections: readonly Selection[],
-  ledger: Ledger | null,
-): Promise<readonly Selection[]> {
+export async function withListedAssets(selections: readonly Selection[], ledger: Ledger | null) {
   if (!wantsListing(selections)) return selections
   const listed = ledger === null ? [] : await listedIds(ledger)
   if (listed.length === 0)
@@ -163,12 +160,7 @@ async function heldAssets(ledger: Ledger, engine: Engine): Promise<Map<string, s
 const usualObject = 1 << 24
 
 /** Writes the rows as one Parquet file, sorted by id. */
-async function writeAssets(
-  engine: Engine,
-  rows: readonly ListedAsset[],
-  out: string,
-  observedAt: Micros,
-): Promise<void> {
+async function writeAssets(engine: Engine, rows: readonly ListedAsset[], out: string, observedAt: Micros) {
   const lines = `${out}.jsonl`
   const text = rows.map(({ id, symbol, addresses, record }) => {
     const nested = addresses === null ? null : JSON.stringify(addresses)
@@ -231,9 +223,7 @@ function assetOf(row: unknown): ListedAsset | null {
   return id === null || !isId(id) ? null : { id, symbol, addresses: addressesOf(row), record: row }
 }
 
-function isId(text: string): boolean {
-  return text !== '' && text !== '*' && text.isWellFormed()
-}
+const isId = (text: string): boolean => text !== '' && text !== '*' && text.isWellFormed()
 
 function addressesOf(row: Readonly<Record<string, unknown>>): ListedAsset['addresses'] {
   const own = contractOf(row, null)

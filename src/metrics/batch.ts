@@ -1,6 +1,14 @@
 import { commit } from '../ledger/commit.ts'
-import { type BodyResult, identityOf } from '../points/conversion.ts'
-import type { CoverageRow, Progress, RequestRow, SeriesRow } from '../ledger/entry.ts'
+import { type BodyResult, type Heard, identityOf } from '../points/conversion.ts'
+import {
+  type CoverageRow,
+  type Passed,
+  type Progress,
+  type RequestRow,
+  type SeriesRow,
+  type Violation,
+  violationId,
+} from '../ledger/entry.ts'
 import { isAnswer } from '../ledger/coverage.ts'
 import { heldCoverage, heldSeries, type HeldSeries } from '../ledger/held.ts'
 import { asDigests } from '../ledger/month-digests.ts'
@@ -11,13 +19,106 @@ import { rulesOf } from '../ledger/datings.ts'
 import type { Ask } from './plan.ts'
 import { requestIdWords } from '../net/outcome.ts'
 import { unwatched } from '../stopwatch.ts'
-import { type Interval, unshownInterval } from '../time.ts'
+import { formatMillis, type Interval, type Micros, step, unshownInterval } from '../time.ts'
 import { type Answered, type BatchResult, isBrought } from './answered.ts'
-import { type BatchContext, compareAll, type Made, inferIntervals } from './convert-batch.ts'
-import { judge } from './differing.ts'
+import { type BatchContext, compareAll, inferIntervals, manyAtOnce } from './convert-batch.ts'
 import { quarantineBody } from '../store/private.ts'
 import { knownAt, settleBody, settleFailure } from './settle.ts'
-import { keepingProven, onlyMissing, unusedOf, verifiedRows } from './verified.ts'
+import { keepingProven, onlyMissing, unusedOf, verifiedRows } from './verify-findings.ts'
+import { incidentOf, type Standing, standingDifferences } from '../ledger/differences.ts'
+
+type Made = Awaited<ReturnType<typeof compareAll>>['made']
+
+/** Circumstances of a judgement: `recorded` is how many the run put on record before. */
+interface Judging {
+  readonly recorded: number
+  readonly at: Micros
+  readonly intervalOf: (request: string | null) => Interval
+}
+
+/** What is put on record of it: single findings, or, where there are many at once, an incident of the day. */
+function judge(
+  ledger: Ledger,
+  { fresh, noted, heard }: Awaited<ReturnType<typeof compareAll>>['differing'],
+  { recorded, at, intervalOf }: Judging,
+) {
+  const about = [...Map.groupBy(heard, ({ standing }) => standing)]
+  const over = about.filter(([, points]) => points.some(({ shown }) => shown === false))
+  const seen = about.flatMap(([one, points]) => (points.some(({ shown }) => shown === true) ? [one] : []))
+  const open = seen.filter(({ accepted }) => accepted === null)
+  const many = fresh.length + recorded > manyAtOnce
+  const incident = many && fresh.length > 0 ? [incidentOf(ledger, 'metrics', formatMillis(at).slice(0, 10))] : []
+  const alone = many ? [] : fresh
+  const parts = incident.flatMap((id) => inWindows(fresh, intervalOf).map((one) => ({ ...one, incident: id })))
+  return {
+    violations: [...noted, ...alone, ...parts, ...over.flatMap(([one, points]) => leftOf(one, points))],
+    passed: passedOf(
+      ledger,
+      over.map(([one]) => one),
+    ),
+    seen: {
+      violations: [...alone, ...open.filter((one) => one.incident === undefined)],
+      incidents: [...new Set([...open.flatMap((one) => one.incident ?? []), ...incident])],
+      accepted: [...noted.map(violationId), ...seen.flatMap(({ accepted }) => accepted ?? [])],
+      recorded: fresh.length,
+    },
+  }
+}
+
+/** What of a window is still missing, with the instant at which it was seen first. */
+function leftOf(one: Standing, points: readonly Heard[]): Violation[] {
+  if (one.until === undefined) return []
+  const left: Violation[] = []
+  let run: Heard[] = []
+  const close = (until: number): void => {
+    const [first] = run
+    if (first) left.push({ ...one, t: first.t, until, points: run.length })
+    run = []
+  }
+  for (const point of points) {
+    if (point.shown === false) close(point.t)
+    else run.push(point)
+  }
+  close(one.until)
+  return left
+}
+
+/** What passed, as short as it can be said: where nothing of an incident is open any more in a series, that. */
+function passedOf(ledger: Ledger, over: readonly Standing[]): Passed[] {
+  const groups = Map.groupBy(over, ({ series, incident }) => JSON.stringify([series, incident]))
+  return [...groups.values()].map((group): Passed => {
+    const [{ series, incident }] = group as [Standing]
+    const own = standingDifferences(ledger, [series]).filter((one) => one.incident === incident)
+    if (incident !== undefined && own.length === group.length) return { series, incident }
+    const differences = group.map(({ t, kind, offered, until }) => ({
+      t,
+      kind,
+      offered,
+      ...(until !== undefined && { until }),
+    }))
+    return { series, ...(incident !== undefined && { incident }), differences }
+  })
+}
+
+/** Points that an answer lacked as windows: consecutive ones together. */
+function inWindows(found: readonly Violation[], intervalOf: Judging['intervalOf']): Violation[] {
+  const lacking = found.filter(({ kind }) => kind === 'vanished')
+  const windows: Violation[] = []
+  for (const group of Map.groupBy(lacking, ({ series }) => series).values()) {
+    let last: Violation | undefined
+    for (const one of group.toSorted((a, b) => a.t - b.t)) {
+      const until = step(one.t, intervalOf(one.request), 1)
+      if (last !== undefined && last.until !== undefined && one.t < last.until) continue
+      if (last?.until === one.t) windows.pop()
+      last =
+        last?.until === one.t
+          ? { ...last, until, points: (last.points ?? 0) + 1 }
+          : { ...one, stored: null, stored_at: null, until, points: 1 }
+      windows.push(last)
+    }
+  }
+  return [...windows, ...found.filter(({ kind }) => kind !== 'vanished')]
+}
 
 /** Converts every body of the batch and commits all of it as one version. */
 export async function commitBatch(context: BatchContext, answers: readonly Answered[]): Promise<BatchResult> {
@@ -119,11 +220,7 @@ async function settleBatch(
 }
 
 /** Series as the journal names them; without an interval of its own one is settled once good points have shown it. */
-function seriesRows(
-  batch: readonly Answered[],
-  bodies: readonly BodyResult[],
-  shown: ReadonlyMap<string, Interval>,
-): SeriesRow[] {
+function seriesRows(batch: readonly Answered[], bodies: readonly BodyResult[], shown: ReadonlyMap<string, Interval>) {
   const sound = new Set(bodies.filter(({ state }) => state === 'ok').map(({ series }) => series))
   const rows = new Map<string, SeriesRow>()
   for (const { ask } of batch) {

@@ -1,11 +1,6 @@
-import type { StagedFile, Ticket } from '../ledger/commit.ts'
-import type { Standing } from '../ledger/differences.ts'
-import { footerOf } from '../ledger/draft.ts'
-import type { CoverageRow, Json, Provider } from '../ledger/entry.ts'
-import { heldCoverage, type HeldFile, type HeldSeries, liveFiles } from '../ledger/held.ts'
+import { isAccepted, type Standing, standingDifferences } from '../ledger/differences.ts'
+import { type CoverageRow, type Json, type Provider, type Violation, violationId } from '../ledger/entry.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { heldLost } from '../ledger/lost.ts'
-import { endingSeconds } from '../net/skew.ts'
 import {
   type Body,
   type BodyResult,
@@ -15,17 +10,73 @@ import {
   type Existing,
   type WrittenFile,
 } from '../points/conversion.ts'
+import { type Again, type Answered, type Brought, isBrought } from './answered.ts'
+import type { StagedFile, Ticket } from '../ledger/commit.ts'
+import { footerOf } from '../ledger/draft.ts'
+import { heldCoverage, type HeldFile, type HeldSeries, liveFiles } from '../ledger/held.ts'
+import { heldLost } from '../ledger/lost.ts'
+import { endingSeconds } from '../net/skew.ts'
 import { convert } from '../points/convert.ts'
 import { isRecent, type Partition, partitionsOf, sharesMeta, sharesOf } from '../points/files.ts'
 import { spacingsOf, weekdayOf } from '../points/spacing.ts'
 import type { Engine } from '../store/engine.ts'
 import { inLake, pointsFile, recentFile, versioned } from '../store/layout.ts'
 import { ceil, type Instant, type Interval, longestSeconds, type Weekday, weeklyIntervals } from '../time.ts'
-import { type Again, type Answered, type Brought, isBrought } from './answered.ts'
-import { type Differing, differingIn, doubted, standingBySeries } from './differing.ts'
 import { type Ask, horizonOf } from './plan.ts'
 import type { OpenRun } from './run.ts'
 import { knownAt } from './settle.ts'
+
+/** So many points of one run that differ or lack are more than single findings: an incident. */
+export const manyAtOnce = 100
+/** So many windows of a run at most are asked a second time before what they show is believed. */
+const mostAskedTwice = 200
+
+/** What answers show that is not on record yet, or no longer was, and what they say of what is. */
+type Differing = Readonly<ReturnType<typeof differingIn>>
+
+/** Holds what a conversion found against what is on record. */
+function differingIn(
+  ledger: Ledger,
+  standing: ReadonlyMap<string, readonly Standing[]>,
+  { violations, heard }: Pick<ConvertResult, 'violations' | 'heard'>,
+) {
+  const known = new Map([...standing].map(([series, own]) => [series, knownBy(own)]))
+  const found = violations.filter((one) => known.get(one.series)?.(one) !== true)
+  const { true: noted = [], false: fresh = [] } = Object.groupBy(found, (one) => `${isAccepted(ledger, one)}`)
+  return {
+    fresh,
+    /** Those of them of which a person took note while they were open. */
+    noted,
+    heard,
+  }
+}
+
+/** The differences on record of these series that the last answer showed. */
+function standingBySeries(ledger: Ledger, ids: readonly string[]): Map<string, Standing[]> {
+  return Map.groupBy(standingDifferences(ledger, ids), ({ series }) => series)
+}
+
+function knownBy(standing: readonly Standing[]): (one: Violation) => boolean {
+  const points = new Set(standing.filter(({ until }) => until === undefined).map(violationId))
+  const windows = standing.filter(({ until }) => until !== undefined)
+  return (one) =>
+    points.has(violationId(one)) ||
+    (one.kind === 'vanished' && windows.some(({ t, until = t }) => one.t >= t && one.t < until))
+}
+
+/** The answers that are not believed yet: of a run in which very much differed those that were asked only once. */
+export function doubted(
+  answers: readonly Answered[],
+  { fresh }: Differing,
+  { recorded, twice }: { readonly recorded: number; readonly twice: number },
+): Brought[] {
+  if (twice === 0 && fresh.length + recorded <= manyAtOnce) return []
+  const differing = new Set(fresh.map(({ request }) => request))
+  return answers
+    .filter(isBrought)
+    .filter(({ request, again }) => !again && differing.has(request.id))
+    .slice(0, Math.max(0, mostAskedTwice - twice))
+}
 
 /** A run and the provider under whose name it commits. */
 export interface BatchContext extends OpenRun {
@@ -33,7 +84,7 @@ export interface BatchContext extends OpenRun {
 }
 
 /** What a batch brought, as it was converted. */
-export type Made = Omit<ConvertResult, 'files' | 'recent'> & { readonly files: readonly StagedFile[] }
+type Made = Omit<ConvertResult, 'files' | 'recent'> & { readonly files: readonly StagedFile[] }
 
 /** Converts all, and once more without the answers that are to be asked for a second time before they are believed. */
 export async function compareAll(
@@ -123,9 +174,7 @@ function recentOf(held: readonly HeldFile[], parts: readonly ConvertPart[]): Hel
 
 const recentName = 'recent.parquet'
 
-function ownName(p: number): string {
-  return `${p}.parquet`
-}
+const ownName = (p: number): string => `${p}.parquet`
 
 /** The partitions that the answers are about. */
 function partsOf(
@@ -255,10 +304,7 @@ export async function inferIntervals(
 }
 
 /** By answer of an endpoint that takes no interval: the spacing of its points, null where they show none. */
-async function spacingsIn(
-  engine: () => Promise<Engine>,
-  batch: readonly Answered[],
-): Promise<ReadonlyMap<Answered, Interval | null>> {
+async function spacingsIn(engine: () => Promise<Engine>, batch: readonly Answered[]) {
   const open = batch.filter(isBrought).filter(({ ask }) => ask.endpoint.intervals.length === 0)
   if (open.length === 0) return new Map()
   const files = open.map(({ body }) => body.file)

@@ -5,21 +5,17 @@ import type { Json } from '../ledger/entry.ts'
 import { describeOutcome } from '../net/outcome.ts'
 import { day } from '../time.ts'
 import { type Again, type Answered, withoutAnswer } from './answered.ts'
-import { askAll, type AnswerSink } from './ask-all.ts'
+import { askAll } from './ask-all.ts'
 import type { Asking } from './asking.ts'
 import { commitBatch } from './batch.ts'
-import type { Ask, Blocked, Plan } from './plan.ts'
+import type { Ask, Plan } from './plan.ts'
 import { notAsked, pendingAsks, unmapped } from './prepare.ts'
 import { connected, type MetricsRun, type OpenRun } from './run.ts'
 import { settleWhole } from './settle.ts'
 import { type AskingState, newAskingState, windowsOf } from './tally.ts'
 
 /** Does what the plan says; the plan is written down first, with further facts beside it. */
-export async function execute(
-  run: MetricsRun,
-  plan: Plan,
-  marks: { readonly [name: string]: Json } = {},
-): Promise<void> {
+export async function execute(run: MetricsRun, plan: Plan, marks: { readonly [name: string]: Json } = {}) {
   await run.begin({ ...plan.totals, ...marks }, () => run.tally.actual())
   await connected(run, async (open) => await askPlan(open, plan))
 }
@@ -34,7 +30,7 @@ async function askPlan(open: OpenRun, plan: Plan): Promise<void> {
   tell({ kind: 'planned', plan })
   const asking: Asking = { ...open, state }
   const committing = committer(open)
-  const to: AnswerSink = {
+  const to: Parameters<typeof askAll>[2] = {
     concurrency: input.settings.metrics.concurrency,
     commitNow: committing.commitNow,
     onSettled: (ask) => tell({ kind: 'settled', ask }),
@@ -138,12 +134,12 @@ function committer(open: OpenRun) {
   }
 }
 
-function refusal({ series, endpoint, interval, settles }: Ask, reason: string | null): Blocked {
+function refusal({ series, endpoint, interval, settles }: Ask, reason: string | null): Plan['blocked'][number] {
   return { series, endpoint, interval, window: settles, reason: reason ?? '', told: null }
 }
 
 /** What is recorded of windows that are not asked: what was told before keeps the instant at which it was told. */
-function unasked({ id, deps, input }: MetricsRun, blocked: readonly Blocked[]): Answered[] {
+function unasked({ id, deps, input }: MetricsRun, blocked: Plan['blocked']): Answered[] {
   const at = Math.floor(deps.now() / 1000)
   const { weekStart } = input.settings.metrics
   return blocked.map(({ series, endpoint, interval, window, reason, told }, i) => {

@@ -2,12 +2,12 @@ import { checkSelections } from '../catalog/series.ts'
 import { isListingDue, wantsListing } from './assets.ts'
 import { selectionMarks } from '../ledger/held-runs.ts'
 import { metadataDue } from './metadata.ts'
-import { planOn, type PlanInput } from './prepare.ts'
-import { connected, type IngestDeps, type MetricsInput, type Purpose, withMetrics } from './run.ts'
+import { type PlanInput, planOn } from './prepare.ts'
+import { connected, type IngestDeps, type MetricsInput, type MetricsRun, withMetrics } from './run.ts'
 import { type IngestSummary, verdict } from './tally.ts'
 
 /** What a fetch is told. */
-export interface IngestInput extends PlanInput, MetricsInput {
+interface IngestInput extends PlanInput, MetricsInput {
   /** The most credits that windows may cost; as many as the plan says where none is given. */
   readonly budget?: number | null
 }
@@ -17,7 +17,7 @@ export async function fetchSeries(input: IngestInput, deps: IngestDeps): Promise
   // A slip of the call leaves nothing in a folder that is no lake.
   checkSelections(input.catalogue, input.selections)
   const { budget = null, eager: polls = false } = input
-  const purpose: Purpose = { name: 'fetch', budget, polls, onBatch: () => undefined }
+  const purpose: MetricsRun['purpose'] = { name: 'fetch', budget, polls, onBatch: () => undefined }
   return await withMetrics(input, deps, purpose, async (run) => {
     const listing = wantsListing(input.selections) && isListingDue(run.ledger, deps.nowMicros())
     const due = metadataDue(input, run.ledger, deps.nowMicros())

@@ -9,7 +9,7 @@ import { metadataUrl, metricsAccess, type MetricsProvider } from './api.ts'
 import { metadataPerMinute, metadataRetries, wirePathOf } from './metadata.ts'
 
 /** What the provider says of how late its points come: a hint for when to ask, never a rule; seconds. */
-export interface LagHint {
+interface LagHint {
   readonly usual: number
   readonly late: number
 }
@@ -26,9 +26,7 @@ const [usualName, lateName] = [percentile('50|0?\\.50?|median'), percentile('95|
 const seconds = z.number().min(0).max(longest)
 
 /** Reads percentiles of a lag, wherever in the body they stand under a name such as `p50` and `p95`; null for what has none. */
-export function readLagStats(text: string): LagHint | null {
-  return hintIn(jsonOf(text), depth)
-}
+export const readLagStats = (text: string): LagHint | null => hintIn(jsonOf(text), depth)
 
 function hintIn(value: unknown, deep: number): LagHint | null {
   if (typeof value !== 'object' || value === null || deep === 0) return null
@@ -45,11 +43,7 @@ function hintIn(value: unknown, deep: number): LagHint | null {
 }
 
 /** Asks for the lag statistics of the wanted paths, by path. A provider that has none, or does not answer, gives none. */
-export async function askLagStats(
-  provider: MetricsProvider,
-  wanted: readonly Wanted[],
-  deps: BesideDeps,
-): Promise<ReadonlyMap<string, LagHint>> {
+export async function askLagStats(provider: MetricsProvider, wanted: readonly Wanted[], deps: BesideDeps) {
   const { settings, catalogue } = provider
   const hints = new Map<string, LagHint>()
   const template = catalogue.wire.metadata?.stats

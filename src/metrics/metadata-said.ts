@@ -8,7 +8,7 @@ import type { RefusalAnswer } from '../ledger/refusals.ts'
 import { formatDate, type Instant, parseInstant } from '../time.ts'
 
 /** What a provider says of a path: the values that each parameter takes, by query key, and where history begins. */
-export interface Described {
+type Described = {
   readonly parameters: Readonly<Record<string, readonly string[]>>
   readonly min: Instant | null
 }
@@ -49,7 +49,7 @@ export function readMetadata(text: string, keys: NonNullable<Wire['metadata']>):
 }
 
 /** What metadata say of one series since `at`; `start` null: nothing about its beginning. */
-export type DatedSaid = ReturnType<typeof saidOf>
+type DatedSaid = ReturnType<typeof saidOf>
 
 /** Metadata with the instant at which they were first read as they are. */
 export interface DatedMetadata extends Described {
@@ -94,9 +94,6 @@ export function isUnlisted({ state, reason }: Pick<RefusalAnswer, 'state' | 'rea
 export function isOfMetadata(answer: Pick<RefusalAnswer, 'state' | 'reason'>): boolean {
   return isUnlisted(answer) || answer.reason === beforeStart
 }
-
-/** What metadata say of a series, as far as it holds now. */
-export type StandingMetadata = ReturnType<typeof standingOf>
 
 /** A series that holds points, or is named exactly, is asked whatever metadata say; what was told first keeps its date. */
 export function standingOf(

@@ -16,7 +16,7 @@ import type { Settings } from '../config/settings.ts'
 import { day } from '../time.ts'
 
 /** What is known of each path, by its name on the wire. */
-export type Metadata = ReadonlyMap<string, DatedMetadata>
+type Metadata = ReadonlyMap<string, DatedMetadata>
 
 /** Requests a minute: metadata and listings stand in a bucket of their own, and cost nothing. */
 export const metadataPerMinute = 1_200
@@ -34,9 +34,7 @@ const fewPaths = 3
 const largest = 10_000_000
 
 /** The name of an endpoint's path as the provider knows it. */
-export function wirePathOf({ paths }: Settings['metrics'], { path, ask }: Endpoint): string {
-  return paths[path] ?? ask
-}
+export const wirePathOf = ({ paths }: Settings['metrics'], { path, ask }: Endpoint): string => paths[path] ?? ask
 
 const dated = shape({ parameters: mapOf(listOf(text)), min: orNull(real), at: real })
 
@@ -66,7 +64,7 @@ export function isWithout(ledger: Ledger | null, answers: readonly MetadataAnswe
 }
 
 /** Paths to be asked for; those with unmapped names apart. */
-export interface Due {
+interface Due {
   readonly plain: readonly string[]
   readonly guarded: readonly string[]
 }
@@ -100,7 +98,7 @@ export interface MetadataInput extends MetricsProvider {
 }
 
 /** What metadata are asked with. */
-export interface MetadataAsking {
+interface MetadataAsking {
   readonly ask: AskOne
   readonly base: string
   readonly run: string
@@ -111,7 +109,7 @@ export interface MetadataAsking {
 }
 
 /** What came of one path; `read` null: no metadata. */
-export type MetadataAnswer = Awaited<ReturnType<typeof askOne>>
+type MetadataAnswer = Awaited<ReturnType<typeof askOne>>
 
 /**
  * Asks for the metadata of the paths, at once as far as the limit allows; where the first few have none, nobody asks for
@@ -148,9 +146,7 @@ async function askOne({ ask, base, run, wire, file }: MetadataAsking, path: stri
 }
 
 /** Whether the provider has said anything of the path. */
-function isAnswer({ outcome }: MetadataAnswer): boolean {
-  return 'at' in outcome && outcome.kind !== 'limited'
-}
+const isAnswer = ({ outcome }: MetadataAnswer): boolean => 'at' in outcome && outcome.kind !== 'limited'
 
 /** What was read over what was known: what says the same keeps the instant at which it was first read, what is no more goes. */
 export function mergeMetadata(held: Metadata, answers: readonly MetadataAnswer[], at: number): Metadata {

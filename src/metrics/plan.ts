@@ -8,14 +8,7 @@ import { storedInterval } from '../ledger/held.ts'
 import { ceil, count, day, floor, type Instant, type Interval, longestSeconds, step, type Weekday } from '../time.ts'
 import { bridge, intersect, minus, union, type Window } from '../windows.ts'
 import { refusalOf, refusedPaths, wasHeld } from './refused.ts'
-import {
-  beforeStart,
-  type DatedSaid,
-  isOfMetadata,
-  isUnlisted,
-  standingOf,
-  type StandingMetadata,
-} from './metadata-said.ts'
+import { beforeStart, isOfMetadata, isUnlisted, type saidOf, standingOf } from './metadata-said.ts'
 
 /** What the lake already knows of a series. */
 export interface Held {
@@ -42,7 +35,7 @@ export interface PlanLimits {
   /** Why a series must not be asked of this provider; null when it may. */
   readonly blocked: (series: Series, endpoint: Endpoint) => string | null
   /** What the provider's metadata say of a series, and since when; null where there are none. */
-  readonly said?: (series: Series, endpoint: Endpoint) => DatedSaid | null
+  readonly said?: (series: Series, endpoint: Endpoint) => ReturnType<typeof saidOf> | null
 }
 
 /** One request: a window of a series, or the whole series where the endpoint takes no range. */
@@ -61,7 +54,7 @@ export interface Ask {
 }
 
 /** A series that is not asked, with the reason. */
-export interface Blocked extends Pick<Ask, 'series' | 'endpoint' | 'interval'> {
+interface Blocked extends Pick<Ask, 'series' | 'endpoint' | 'interval'> {
   readonly window: Window
   readonly reason: string
   /** What was said of it before, by a refusal that stands or by metadata; null where a name is not mapped. */
@@ -77,7 +70,7 @@ export interface Plan {
 }
 
 /** Names are relied on by scripts. */
-export type Totals = ReturnType<typeof totalsOf>
+type Totals = ReturnType<typeof totalsOf>
 
 /** Where history begins when nobody says: the first block of the oldest chain. */
 export const historyStart: Instant = Date.UTC(2009, 0, 3) / 1000
@@ -216,7 +209,7 @@ export function toleranceOf(endpoint: Pick<Endpoint, 'tolerance'>, interval: Int
 }
 
 /** What is known of a series beside its answers. */
-interface Marks extends Pick<StandingMetadata, 'unlisted' | 'noted'> {
+interface Marks extends Pick<ReturnType<typeof standingOf>, 'unlisted' | 'noted'> {
   /** Whether a name of the series is not mapped. */
   readonly placeholder: boolean
   /** Whether its refused path is tried again now. */
@@ -234,9 +227,7 @@ function missingWindows(line: Line, range: Window, marks: Marks): Window[] {
   return minus([range], minus([range], gaps))
 }
 
-function isHole(answer: WindowAnswer): boolean {
-  return answer.state === 'covered' && answer.reason !== null
-}
+const isHole = (answer: WindowAnswer): boolean => answer.state === 'covered' && answer.reason !== null
 
 /** Whether points of a series that has some were refused here. */
 function isAlarm({ state, reason }: WindowAnswer, points: number): boolean {

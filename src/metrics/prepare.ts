@@ -5,7 +5,7 @@ import { runName } from '../ledger/job.ts'
 import type { CoverageRow, Provider } from '../ledger/entry.ts'
 import { globTest } from '../catalog/globs.ts'
 import { openIncidents } from '../ledger/differences.ts'
-import { heldAnswers, heldSeries, heldCoverage } from '../ledger/held.ts'
+import { heldAnswers, heldCoverage, heldSeries } from '../ledger/held.ts'
 import { pendingSelections } from '../ledger/held-runs.ts'
 import { isBegun } from '../store/begin.ts'
 import { isWritable } from '../store/disk.ts'
@@ -13,7 +13,7 @@ import { mirrorOf } from '../store/marker.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { providerAt } from '../ledger/provider.ts'
 import { LakeError } from '../errors.ts'
-import { type Ask, type Held, type PlanLimits, type Plan, placeholderReason, plan } from './plan.ts'
+import { type Ask, type Held, placeholderReason, plan, type Plan, type PlanLimits } from './plan.ts'
 import { isLoopback, type Settings } from '../config/settings.ts'
 import type { Instant } from '../time.ts'
 import { intersect, minus, union, type Window } from '../windows.ts'
@@ -26,10 +26,8 @@ import {
   isWithout,
   keepMetadata,
   mergeMetadata,
-  type Metadata,
-  type MetadataAnswer,
-  type MetadataInput,
   metadataDue,
+  type MetadataInput,
   metadataPerMinute,
   metadataRetries,
   standingMetadata,
@@ -66,11 +64,7 @@ export async function preparePlan(input: PlanInput, asking: (BesideDeps & Commit
 }
 
 /** Asks for the metadata that are due; without an address or a key there is nobody to ask. */
-async function askedNow(
-  input: PlanInput,
-  ledger: Ledger | null,
-  asking: BesideDeps & CommitDeps,
-): Promise<MetadataAnswer[]> {
+async function askedNow(input: PlanInput, ledger: Ledger | null, asking: BesideDeps & CommitDeps) {
   const { settings, catalogue } = input
   const { url, key, concurrency } = settings.metrics
   const due = metadataDue(input, ledger, asking.nowMicros())
@@ -94,15 +88,13 @@ async function askedNow(
 }
 
 /** A mirror, and a lake on a medium that is only read, stay as they are. */
-async function mayKeep(root: string): Promise<boolean> {
-  return isWritable(root) && (await mirrorOf(root)) === null
-}
+const mayKeep = async (root: string): Promise<boolean> => isWritable(root) && (await mirrorOf(root)) === null
 
 /** The plan against what this ledger holds; null: nothing yet. */
 export async function planOn(
   input: PlanInput,
   ledger: Ledger | null,
-  metadata: Metadata = ledger === null ? new Map() : standingMetadata(ledger),
+  metadata: ReturnType<typeof standingMetadata> = ledger === null ? new Map() : standingMetadata(ledger),
 ): Promise<Plan> {
   const { settings, catalogue, gapsOnly, eager = false, only, now } = input
   const selections = await withListedAssets(input.selections, ledger)
@@ -138,9 +130,7 @@ export async function heldSelections({ data }: Settings, catalogue: Catalogue): 
 }
 
 /** Whether the catalogue still has what a path or glob names. */
-function isTaken({ endpoints }: Catalogue, path: string): boolean {
-  return [...endpoints.keys()].some(globTest(path))
-}
+const isTaken = ({ endpoints }: Catalogue, path: string): boolean => [...endpoints.keys()].some(globTest(path))
 
 /** Selections of every series that the ledger names, each from where it begins there. */
 function heldSelectionsOf(ledger: Ledger, catalogue: Catalogue): Selection[] {
@@ -197,12 +187,7 @@ export function blockedFor(
 }
 
 /** Why the series cannot be asked of a real provider: a placeholder that nobody has mapped; null when it can. */
-export function unmapped(
-  settings: Settings,
-  catalogue: Catalogue,
-  { exchange }: Series,
-  endpoint: Endpoint,
-): string | null {
+export function unmapped(settings: Settings, catalogue: Catalogue, { exchange }: Series, endpoint: Endpoint) {
   const { paths, exchanges } = settings.metrics
   if (isNameless(endpoint, paths))
     return `${placeholderReason} ${endpoint.placeholders.join(', ')} in the path: map it under metrics.paths`

@@ -9,11 +9,13 @@ import type { Skew } from '../net/skew.ts'
 import { Engine } from '../store/engine.ts'
 import type { BatchResult } from './answered.ts'
 import { metricsAccess } from './api.ts'
-import { type ListedAssets, refreshAssets } from './assets.ts'
-import { askMetadata, type Due, keepMetadata, metadataPerMinute, metadataRetries } from './metadata.ts'
+import { refreshAssets } from './assets.ts'
+import { askMetadata, keepMetadata, metadataPerMinute, metadataRetries } from './metadata.ts'
 import type { Ask, Plan } from './plan.ts'
 import type { PlanInput } from './prepare.ts'
-import { RunTally, type WindowCounts } from './tally.ts'
+import { RunTally, type windowsOf } from './tally.ts'
+
+type Due = Parameters<typeof askMetadata>[1]
 
 /** The largest body that is kept; a larger one is asked for in halves. */
 export const maxBodyBytes = 1_000_000_000
@@ -31,7 +33,7 @@ export interface IngestDeps extends AskingDeps {
 }
 
 /** What sets a fetch apart from a verify. */
-export interface Purpose {
+interface Purpose {
   readonly name: 'fetch' | 'verify'
   /** The most credits that windows may cost; null: as many as the plan says. */
   readonly budget: number | null
@@ -58,7 +60,7 @@ export interface OpenRun extends MetricsRun {
   /** Tells the world and the run's log. */
   readonly tell: (event: IngestEvent) => void
   /** Asks for the listing of assets, by its own limit. */
-  readonly list: () => Promise<ListedAssets>
+  readonly list: () => ReturnType<typeof refreshAssets>
   /** Asks for the metadata that are due, by the same limit. */
   readonly describe: (due: Due) => Promise<void>
 }
@@ -109,7 +111,7 @@ export async function connected(run: MetricsRun, use: (open: OpenRun) => Promise
       onEvent(event)
     }
     const beside = connection.beside(metadataPerMinute, metadataRetries)
-    const list = async (): Promise<ListedAssets> => {
+    const list = async (): ReturnType<typeof refreshAssets> => {
       const listed = await refreshAssets({ run, engine, connection, ask: beside })
       tell({ kind: 'listing', assets: listed.assets, fresh: listed.fresh, outcome: listed.outcome.kind })
       if (listed.version) run.tally.version(listed.version)
@@ -159,7 +161,7 @@ export type IngestEvent =
       readonly version: number
       readonly points: number
       readonly files: number
-      readonly windows: WindowCounts
+      readonly windows: ReturnType<typeof windowsOf>
       readonly violations: number
     }
   /** The clocks of this machine and of the provider differ by more than ten minutes. */

@@ -3,7 +3,7 @@ import { beforeFirst, isPlain } from '../ledger/coverage.ts'
 import type { CoverageRow, CoverageState } from '../ledger/entry.ts'
 import { alarmPatience, alarmReason, type StandingRefusal, withdrawnReason } from '../ledger/refusals.ts'
 import type { BodyResult } from '../points/conversion.ts'
-import { count, day, end, floor, type Instant, longestSeconds, step, type Weekday } from '../time.ts'
+import { count, end, floor, type Instant, step, type Weekday } from '../time.ts'
 import { intersect, minus, union, type Window } from '../windows.ts'
 import { type Ask, horizonOf, toleranceOf } from './plan.ts'
 import type { RefusedAsk } from './tally.ts'
@@ -17,9 +17,8 @@ export interface AskedAt {
 }
 
 /** The instant up to which an answer speaks: a copy out of a cache knows nothing that came after its `Date`. */
-export function knownAt(local: Instant, date: Instant | null): Instant {
-  return date === null ? local : Math.min(local, date)
-}
+export const knownAt = (local: Instant, date: Instant | null): Instant =>
+  date === null ? local : Math.min(local, date)
 
 /** What an answer settles of its range: nothing that was not due when it was made. */
 function dueOf(ask: Ask, { at, weekStart }: AskedAt): Window {
@@ -64,7 +63,7 @@ export function settleFailure(ask: Ask, reason: string, covered: readonly Window
 }
 
 /** What is known of a series before it is asked. */
-export interface Known {
+interface Known {
   readonly points: number
   readonly coverage: readonly CoverageRow[]
   /** The refusal that stands against it. */
@@ -75,12 +74,7 @@ export interface Known {
  * What a refusal says of the range that was asked. A series that never had a point is `unsupported`. One that has points
  * is failed, an alarm since its first refusal, and withdrawn after 30 days; where it is covered it stays so.
  */
-export function settleRefusal(
-  ask: Ask,
-  refusal: RefusedAsk,
-  { points, coverage, standing }: Known,
-  asked: AskedAt,
-): CoverageRow[] {
+export function settleRefusal(ask: Ask, refusal: RefusedAsk, { points, coverage, standing }: Known, asked: AskedAt) {
   const proven = coverage.filter((row) => isPlain(row) || row.state === 'empty')
   const rows = (state: 'unsupported' | 'failed', reason: string): CoverageRow[] =>
     settleWhole(ask, state, reason, asked).flatMap((row) =>
@@ -136,31 +130,4 @@ function part(ask: Ask, since: number, until: number): Ask {
     until: Math.max(since, Math.min(until, ask.settles.until)),
   }
   return { ...ask, window: { since, until }, settles, points: count(since, until, ask.interval) }
-}
-
-/** A window of at most so many points is short: its length is no reason to refuse it. */
-const shortPoints = 100
-const probePoints = 10
-
-/** Whether the window itself is short, or the endpoint takes no shorter one. */
-export function isShort({ window, points, endpoint }: Ask): boolean {
-  return window === null || !endpoint.since || !endpoint.until || points <= shortPoints
-}
-
-/** Whether the window is not worth halving: what it holds is less than what finding the border costs. */
-export function isSmall({ window, points, endpoint }: Ask): boolean {
-  return window === null || !endpoint.since || !endpoint.until || points <= probePoints
-}
-
-/** Whether the window ends so lately that a provider of any history has it. */
-export function isRecentWindow({ window, interval }: Ask, now: Instant): boolean {
-  return window === null || now - window.until <= Math.max(90 * day, 10 * longestSeconds(interval))
-}
-
-/** The shortest and newest window that the provider should have, to learn what was refused: the series or the range. */
-export function probeOf(ask: Ask, now: Instant, weekStart: Weekday): Ask {
-  const { final } = horizonOf(ask.endpoint, ask.interval, now, weekStart)
-  const window = { since: step(final, ask.interval, -probePoints), until: final }
-  // It settles what it brings; what it is refused is final by the window that it was asked for.
-  return { ...ask, window, settles: { since: window.since, until: window.since }, points: probePoints }
 }

@@ -12,7 +12,7 @@ import type { Window } from '../windows.ts'
 import type { BatchResult } from './answered.ts'
 
 /** Why asking ended before the plan did. */
-export type StoppedBy = 'signal' | 'max_requests' | 'budget' | 'quota' | 'unauthorised' | 'unreachable'
+type StoppedBy = 'signal' | 'max_requests' | 'budget' | 'quota' | 'unauthorised' | 'unreachable'
 
 /** A refusal, and what it is about. */
 export interface RefusedAsk {
@@ -55,7 +55,7 @@ export type AskingState = ReturnType<typeof newAskingState>
 export type IngestSummary = ReturnType<RunTally['summary']>
 
 /** How many windows of each state; `not_asked`: ranges of series that the run planned and did not ask. */
-export type WindowCounts = Readonly<Record<Exclude<CoverageState, 'not asked'> | 'not_asked', number>>
+type WindowCounts = Readonly<Record<Exclude<CoverageState, 'not asked'> | 'not_asked', number>>
 
 /** How many windows of each state the rows tell of. */
 export function windowsOf(rows: readonly CoverageRow[]): WindowCounts {
@@ -153,7 +153,7 @@ export class RunTally {
 }
 
 /** A series whose first point lies behind where it was asked from. */
-export interface BeginsLater extends Pick<SeriesName, 'metric' | 'asset' | 'interval'> {
+type BeginsLater = Pick<SeriesName, 'metric' | 'asset' | 'interval'> & {
   /** Dates. */
   readonly begins: string
   readonly asked_from: string

@@ -127,9 +127,7 @@ function nothingHeld({ paths, assets }: VerifyScope): Error {
 }
 
 /** The partition of a series as its files are stored. */
-export function partitionOf(series: HeldSeries): string {
-  return `${series.metric} ${storedInterval(series)}`
-}
+export const partitionOf = (series: HeldSeries): string => `${series.metric} ${storedInterval(series)}`
 
 /** What is held of a series as one window, because a long one costs as much as a short one. */
 function windowsOf(

@@ -1,18 +1,11 @@
-import {
-  currentRate,
-  governor,
-  type Governor,
-  type GovernorEvent,
-  type GovernorOptions,
-  newGovernor,
-  nextSlot,
-  parked,
-} from './governor.ts'
+import { currentRate, governor, type Governor, newGovernor, nextSlot, parked } from './governor.ts'
 import type { Http, HttpRequest, Reply } from './http.ts'
 import type { Outcome } from './outcome.ts'
 import { newReach, type Reach } from './reach.ts'
 import { type During, unwatched } from '../stopwatch.ts'
 import { afterTry, noTries, type RetryPolicy, type Tries } from './retry.ts'
+
+type GovernorEvent = Parameters<typeof governor>[1]
 
 /** One thing to ask: where, into which file, and what a refusal may name. */
 export interface AskRequest extends Omit<HttpRequest, 'signal' | 'firstByteMs'> {
@@ -47,7 +40,7 @@ export type AskEvent =
 /** What an asker is made of. */
 export interface AskerDeps {
   readonly http: Pick<Http, 'get'>
-  readonly governor: GovernorOptions
+  readonly governor: Parameters<typeof newGovernor>[0]
   readonly retry: RetryPolicy
   /** Shared by all askers of one API; its own unless given. */
   readonly reach?: Reach | undefined
@@ -230,13 +223,9 @@ async function pause(run: Run, request: AskRequest, waitMs: number, why: 'slot' 
   await (deps.during ?? unwatched)('waiting', () => deps.sleep(waitMs, signal))
 }
 
-function bucketOf(request: AskRequest): string {
-  return request.bucket ?? 'data'
-}
+const bucketOf = (request: AskRequest): string => request.bucket ?? 'data'
 
-function stateOf(run: Run, bucket: string): Governor {
-  return run.governors.get(bucket) ?? newGovernor(run.deps.governor)
-}
+const stateOf = (run: Run, bucket: string): Governor => run.governors.get(bucket) ?? newGovernor(run.deps.governor)
 
 function record(run: Run, request: AskRequest, event: GovernorEvent): void {
   const bucket = bucketOf(request)

@@ -4,7 +4,7 @@ import { Duplex, type Readable, type Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { createRedactor } from '../secrets/secrets.ts'
-import { header, type Headers } from './limits.ts'
+import { header, type Headers } from './governor.ts'
 import { startBytes, type Vain } from './outcome.ts'
 
 /** Where a body goes and what may not go there. */
@@ -123,11 +123,7 @@ function vainOf({ bytes, start }: Landed): Vain | undefined {
 }
 
 /** Replaces keys, counts what comes, fails beyond the ceiling, and writes the rest. */
-async function landIn(
-  source: AsyncIterable<Buffer>,
-  { file, maxBytes, secrets }: Target,
-  landed: Landed,
-): Promise<void> {
+async function landIn(source: AsyncIterable<Buffer>, { file, maxBytes, secrets }: Target, landed: Landed) {
   const disk = <T>(step: () => T): T => {
     try {
       return step()

@@ -1,11 +1,15 @@
 import { createRequire } from 'node:module'
+import { createReadStream, createWriteStream } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import type { Dispatcher, EnvHttpProxyAgent as ProxyAgent, errors as Errors } from 'undici'
 import { isLoopback } from '../config/settings.ts'
 import { LakeError } from '../errors.ts'
 import { redact } from '../secrets/secrets.ts'
-import { DecodingError, emptyCompressed, readStart, SlowError, spoolBody } from './body.ts'
-import type { Headers } from './limits.ts'
-import { type AgainReason, classify, type Context, type Outcome, type QueryParameter, wordsOf } from './outcome.ts'
+import { DecodingError, emptyCompressed, isDiskError, readStart, SlowError, spoolBody } from './body.ts'
+import type { Headers } from './governor.ts'
+import { type AgainReason, classify, type Outcome, type QueryParameter, wordsOf } from './outcome.ts'
 
 // The whole package would bring its fetch, its WebSocket and its mocks, too: half of what it takes to load.
 const undici = createRequire(import.meta.resolve('undici'))
@@ -14,13 +18,13 @@ const errors = undici('./lib/core/errors') as typeof Errors
 Object.assign((undici('./lib/dispatcher/dispatcher') as { prototype: object }).prototype, undici('./lib/api'))
 
 /** The only way a key travels. */
-export interface KeyHeader {
+interface KeyHeader {
   readonly name: 'X-Api-Key' | 'Authorization'
   readonly key: string
 }
 
 /** The values of the usual proxy variables, where they are set. */
-export interface ProxySettings {
+interface ProxySettings {
   readonly http?: string | undefined
   readonly https?: string | undefined
   readonly all?: string | undefined
@@ -97,14 +101,10 @@ export function createHttp(options: HttpOptions) {
   }
 }
 
-function timeoutsOf(options: Pick<HttpOptions, 'timeouts'>): Timeouts {
-  return { ...usualTimeouts, ...options.timeouts }
-}
+const timeoutsOf = (options: Pick<HttpOptions, 'timeouts'>): Timeouts => ({ ...usualTimeouts, ...options.timeouts })
 
 /** Connections to one origin through the proxy that is set for it; none to this machine goes through one. */
-export function createDispatcher(
-  options: Pick<HttpOptions, 'base' | 'connections' | 'timeouts' | 'proxy'>,
-): Dispatcher {
+function createDispatcher(options: Pick<HttpOptions, 'base' | 'connections' | 'timeouts' | 'proxy'>): Dispatcher {
   const { protocol } = new URL(options.base)
   const { proxy } = options
   const timeouts = timeoutsOf(options)
@@ -214,7 +214,7 @@ async function land(
   headers: Headers,
   at: number,
 ): Promise<Outcome> {
-  const context = (): Context => ({
+  const context = (): Parameters<typeof classify>[3] => ({
     at,
     requestMs: flight.options.now() - flight.started,
     secrets: flight.secrets,
@@ -255,7 +255,7 @@ function fault(flight: Flight, error: unknown, status: number | null): Outcome {
 }
 
 /** The code of the error that all others around it come from, and what it says with it. */
-export function rootOf(error: unknown): { readonly code: string; readonly words: string } {
+function rootOf(error: unknown): { readonly code: string; readonly words: string } {
   const first = error instanceof AggregateError && error.errors.length > 0 ? (error.errors[0] as unknown) : error
   const { code, message } = first as { code?: unknown; message?: unknown }
   const said = [code, message].filter((part) => typeof part === 'string' && part !== '')
@@ -290,4 +290,79 @@ function reasonOf(code: string, error: unknown, answered: boolean): AgainReason 
 /** Every byte but letters, digits and `-._~` as `%XX`: some would read `+` as a space, and AWS wants all of it so. */
 export function percentEncoded(text: string): string {
   return encodeURIComponent(text).replaceAll(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
+}
+
+/** Some bytes of a local file. */
+export interface FilePart {
+  readonly file: string
+  readonly start: number
+  readonly bytes: number
+}
+
+/** One request whose head and body are the caller's own. */
+export interface Exchange {
+  readonly method: 'GET' | 'HEAD' | 'PUT' | 'POST' | 'DELETE'
+  /** With the query. */
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: Buffer | FilePart | undefined
+  /** Where the body of a 200 goes; the file is there afterwards only if it came whole. */
+  readonly into?: string | undefined
+}
+
+/** What came of it: an answer of any status, or none. */
+export type Exchanged =
+  | { readonly kind: 'answer'; readonly status: number; readonly headers: Headers; readonly body: Buffer }
+  | { readonly kind: 'fault'; readonly code: string; readonly words: string }
+
+/** What is read into memory of an answer. */
+const mostBytes = 1 << 28
+
+/** What sends requests to one origin. A disk that fails is thrown; whatever the other side does comes back. */
+export function exchangesWith(options: Pick<HttpOptions, 'base' | 'connections' | 'timeouts' | 'proxy'>) {
+  const { origin } = new URL(options.base)
+  const dispatcher = createDispatcher(options)
+  return async ({ headers, body, into, ...rest }: Exchange, signal: AbortSignal): Promise<Exchanged> => {
+    const sent = body === undefined || Buffer.isBuffer(body) ? body : partOf(body)
+    try {
+      const asked = { ...rest, origin, headers: { ...headers }, body: sent ?? null, signal }
+      const { statusCode: status, ...answer } = await dispatcher.request(asked)
+      const kept = into !== undefined && status === 200 ? await keep(answer.body, into, answer.headers) : undefined
+      return { kind: 'answer', status, headers: answer.headers, body: kept ?? (await readAll(answer.body)) }
+    } catch (error) {
+      if (error instanceof LakeError || isDiskError(error)) throw error
+      return { kind: 'fault', ...rootOf(error) }
+    }
+  }
+}
+
+function partOf({ file, start, bytes }: FilePart): Readable | Buffer {
+  return bytes === 0 ? Buffer.alloc(0) : createReadStream(file, { start, end: start + bytes - 1 })
+}
+
+/** Streams a body into a file and gives no bytes back; a short one leaves no file. */
+async function keep(body: Readable, into: string, headers: Headers): Promise<Buffer> {
+  const file = createWriteStream(into, { mode: 0o600 })
+  try {
+    await pipeline(body, file)
+    const length = headers['content-length']
+    if (typeof length === 'string' && Number(length) !== file.bytesWritten)
+      throw Object.assign(new Error(`${file.bytesWritten} of ${length} bytes came`), { code: 'UND_ERR_SHORT' })
+    return Buffer.alloc(0)
+  } catch (error) {
+    await rm(into, { force: true })
+    throw error
+  }
+}
+
+async function readAll(body: AsyncIterable<Buffer>): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of body) {
+    bytes += chunk.length
+    if (bytes > mostBytes)
+      throw new LakeError('unexpected', { subject: 'answer', expected: `at most ${mostBytes} bytes`, got: 'more' })
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
 }

@@ -1,7 +1,7 @@
 import { jsonOf } from '../json.ts'
 import { redact, withoutHalfKey } from '../secrets/secrets.ts'
 import { formatInstant, type Instant, instantOf } from '../time.ts'
-import { ageOf, dateOf, header, type Headers, readLimits } from './limits.ts'
+import { ageOf, dateOf, header, type Headers, readLimits } from './governor.ts'
 
 /** What every answer carries: when it came, how long it took, and the few headers that later stages use. */
 interface Answer {
@@ -73,7 +73,7 @@ export interface QueryParameter {
 }
 
 /** What `classify` needs besides the answer itself. */
-export interface Context {
+interface Context {
   readonly at: number
   readonly requestMs: number
   readonly secrets: readonly string[]
@@ -193,9 +193,7 @@ export function namedParameter(words: string, parameters: readonly QueryParamete
   return null
 }
 
-function escape(text: string): string {
-  return text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
-}
+const escape = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
 
 /** Where a redirect points, without host, credentials and query: those may carry a key. */
 function locationOf(headers: Headers): string | null {
@@ -211,9 +209,7 @@ const largeWords: Partial<Record<Extract<Outcome, { kind: 'too_large' }>['by'], 
 }
 
 /** What a request's row says of an answer that brought nothing: what happened, and by which name to ask about it. */
-export function describeFailure(outcome: Outcome): string {
-  return `${describeOutcome(outcome)}${requestIdWords(outcome)}`
-}
+export const describeFailure = (outcome: Outcome): string => `${describeOutcome(outcome)}${requestIdWords(outcome)}`
 
 /** The provider's own name of the request as the end of a sentence; empty where it gave none. */
 export function requestIdWords(outcome: Outcome): string {

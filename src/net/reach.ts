@@ -63,6 +63,4 @@ function isFault(outcome: Outcome): boolean {
 }
 
 /** A limit says nothing of whether anything useful will come. */
-function isUseful({ kind }: Outcome): boolean {
-  return kind !== 'limited' && kind !== 'parked' && kind !== 'stopped'
-}
+const isUseful = ({ kind }: Outcome): boolean => kind !== 'limited' && kind !== 'parked' && kind !== 'stopped'

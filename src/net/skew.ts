@@ -1,7 +1,7 @@
 import { LakeError } from '../errors.ts'
 import { formatInstant } from '../time.ts'
 import type { Reply } from './http.ts'
-import { ageOf, dateOf } from './limits.ts'
+import { ageOf, dateOf } from './governor.ts'
 
 /** How far the local clock is from the provider's, in seconds; positive where the local one is ahead. */
 export type Skew = NonNullable<ReturnType<typeof skewOf>>
@@ -49,9 +49,7 @@ export function watchSkew({ nowMicros, now, synthetic, onSkew }: SkewWatch): <T 
   }
 }
 
-function callsItselfSandbox({ outcome }: Replied): boolean {
-  return 'sandbox' in outcome && outcome.sandbox !== null
-}
+const callsItselfSandbox = ({ outcome }: Replied): boolean => 'sandbox' in outcome && outcome.sandbox !== null
 
 /** The clocks in an answer's head against the local one; null where it shows none. */
 function skewOf({ headers, outcome }: Replied, wallAhead: number) {

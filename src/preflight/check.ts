@@ -9,11 +9,7 @@ import { type Judges, mergeYaml, unknown } from './finding.ts'
 import type { Budget } from './hear.ts'
 import { hearMetrics } from './metrics.ts'
 import { metricsJudges } from './metrics-rows.ts'
-import { hearRegistry, registryRequests } from './registry.ts'
-import { registryJudges } from './registry-rows.ts'
-
-/** What a handful of requests says of every assumption. */
-export type Preflight = Awaited<ReturnType<typeof checkProvider>>
+import { hearRegistry, registryJudges, registryRequests } from './registry.ts'
 
 type Api = 'metrics' | 'registry'
 

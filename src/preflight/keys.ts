@@ -25,11 +25,7 @@ const spans = [
 ] as const
 
 /** The lists of values by query key in what a provider tells of a path, and the key under which they stand. */
-export function listsIn(
-  body: unknown,
-  wire: Wire,
-  asset: string,
-): { name: string; lists: Readonly<Record<string, unknown>> } | null {
+export function listsIn(body: unknown, wire: Wire, asset: string) {
   if (!isObject(body)) return null
   const own = wire.metadata === null ? undefined : body[wire.metadata.parameters]
   if (wire.metadata !== null && isObject(own)) return { name: wire.metadata.parameters, lists: own }
@@ -44,12 +40,7 @@ function includes(list: unknown, value: string): boolean {
 }
 
 /** The keys as a provider's own lists name them: a list is known by a value that it must hold. */
-export function keysFrom(
-  lists: Readonly<Record<string, unknown>>,
-  endpoint: Endpoint,
-  asset: string,
-  keys: Keys,
-): Keys {
+export function keysFrom(lists: Readonly<Record<string, unknown>>, endpoint: Endpoint, asset: string, keys: Keys) {
   const known: [QueryKey, readonly string[]][] = [['asset', [asset]]]
   for (const { one, many } of dimensions) if (endpoint[many].length > 0) known.push([one, endpoint[many]])
   const learnt = known.flatMap(([name, values]): [QueryKey, string][] => {

@@ -2,14 +2,16 @@ import { isObject } from '../json.ts'
 import { standardRule } from '../catalog/catalogue.ts'
 import { readAssets } from '../metrics/assets.ts'
 import { readMetadata } from '../metrics/metadata-said.ts'
-import { readLimits } from '../net/limits.ts'
+import { readLimits } from '../net/governor.ts'
 import { describeRule, lagOf } from '../catalog/rule-kinds.ts'
 import { day, formatDate, formatInstant, hour, weekdayAt } from '../time.ts'
-import { speaksAgainst, type Assessment, holds, type Judges, unknown, type Yaml } from './finding.ts'
+import { type Assessment, holds, type Judges, speaksAgainst, unknown, type Yaml } from './finding.ts'
 import { type HeardAnswer, whyNot } from './hear.ts'
 import { listsIn, wrongKeys } from './keys.ts'
 import type { MetricsSeen } from './metrics.ts'
-import { isComputed, meaningOf, type Point, pointsIn } from './timestamp.ts'
+import { isComputed, meaningOf, pointsIn } from './timestamp.ts'
+
+type Point = NonNullable<ReturnType<typeof pointsIn>>[number]
 
 /** The judges of the metrics API. */
 export const metricsJudges: Judges<MetricsSeen> = {
@@ -122,10 +124,7 @@ function ofPoints({ days, first, weeks, hours }: MetricsSeen): HeardAnswer[] {
   return [days, first, weeks, hours].filter((heard) => heard !== null)
 }
 
-function withPoints(
-  heard: HeardAnswer | null,
-  judge: (points: readonly Point[], at: number) => Assessment,
-): Assessment {
+function withPoints(heard: HeardAnswer | null, judge: (points: readonly Point[], at: number) => Assessment) {
   const points = pointsIn(heard?.body)
   if (heard === null || points === null) return unknown(whyNot(heard))
   if (!points.some(({ t }) => typeof t === 'number'))

@@ -2,7 +2,7 @@ import { day, type Instant } from '../time.ts'
 import { isObject } from '../json.ts'
 
 /** One point as it was sent. */
-export type Point = Readonly<Record<string, unknown>>
+type Point = Readonly<Record<string, unknown>>
 
 /** The points of a body, where it is an array of objects. */
 export function pointsIn(body: unknown): readonly Point[] | null {
@@ -10,9 +10,7 @@ export function pointsIn(body: unknown): readonly Point[] | null {
 }
 
 /** Whether `computed_at` is an instant as the lake reads it: Unix seconds. */
-export function isComputed(value: unknown): value is number {
-  return typeof value === 'number' && value >= 1e8 && value < 1e11
-}
+export const isComputed = (value: unknown): value is number => typeof value === 'number' && value >= 1e8 && value < 1e11
 
 const timeOf = ({ t }: Point): Instant => (typeof t === 'number' ? t : Number.NEGATIVE_INFINITY)
 

@@ -1,27 +1,15 @@
 import { LakeError } from '../errors.ts'
 import { fileSql } from '../views/relations.ts'
-import type { Add, TableState, Texts } from './actions.ts'
-import {
-  beginning,
-  type HeldPiece,
-  type Mark,
-  type Piece,
-  pieceOf,
-  type Portions,
-  rewriting,
-  tagsOf,
-} from './ranges.ts'
-import {
-  groupSql,
-  microsSql,
-  placeFile,
-  type Portion,
-  type PublishedColumn,
-  writeRows,
-  type Writing,
-  type WrittenRows,
-} from './write.ts'
-import type { Growth, PublishedTable } from './tables.ts'
+import type { Add, TableState, Texts } from './log.ts'
+import { beginning, type HeldPiece, type Mark, pieceOf, type Portions, rewriting, tagsOf } from './ranges.ts'
+import { type columnsFor, groupSql, microsSql, placeFile, writeRows, type Writing } from './write.ts'
+import type { PublishedTable } from './tables.ts'
+
+type Portion = Parameters<typeof writeRows>[2]
+
+type Growth = NonNullable<PublishedTable['growth']>
+
+type Piece = HeldPiece['piece']
 
 /** What a publish changes in one table: files that it has brought to the destination, and files that leave the table. */
 export interface TableChange {
@@ -39,7 +27,7 @@ interface Step {
 /** A table with its columns as they are now, and what the destination holds of it. */
 export interface Target {
   readonly table: PublishedTable
-  readonly columns: readonly PublishedColumn[]
+  readonly columns: Awaited<ReturnType<typeof columnsFor>>
   readonly state: TableState
   /** Files of it that are not there as they were brought: what stood in them is brought again. */
   readonly lost: ReadonlySet<string>
@@ -64,12 +52,7 @@ const openTags: Texts = { part: 'open' }
 const isOpen = ({ tags }: Add): boolean => tags['part'] === openTags['part']
 
 /** What came since; null where the rows that would stand there then are not as many as the lake has. */
-async function grown(
-  writing: Writing,
-  target: Target,
-  growth: Growth,
-  { last, now }: Step & { readonly last: Mark },
-): Promise<TableChange | undefined | null> {
+async function grown(writing: Writing, target: Target, growth: Growth, { last, now }: Step & { readonly last: Mark }) {
   const { engine, portions } = writing
   const files = [...target.state.files.values()]
   const held = files.flatMap((add): HeldPiece[] => {
@@ -120,9 +103,7 @@ async function refused({ to }: Writing, { table }: Target, { add }: TableChange,
   })
 }
 
-function rowsOf({ stats }: Add): number {
-  return (JSON.parse(stats) as { readonly numRecords?: number }).numRecords ?? 0
-}
+const rowsOf = ({ stats }: Add): number => (JSON.parse(stats) as { readonly numRecords?: number }).numRecords ?? 0
 
 /** Whether a file may hold a row with one of these values: no bounds, no doubt. */
 function mayHold({ stats }: Add, column: string, values: readonly string[]): boolean {
@@ -131,11 +112,7 @@ function mayHold({ stats }: Add, column: string, values: readonly string[]): boo
   return values.some((value) => (least ?? value) <= value && value <= (most ?? value))
 }
 
-function partsOf(
-  piece: Piece & { readonly rows: number },
-  { groups }: Growth,
-  { large }: Portions,
-): readonly (Piece & { rows: number })[] {
+function partsOf(piece: Piece & { readonly rows: number }, { groups }: Growth, { large }: Portions) {
   if (piece.group !== null || groups.length === 0 || piece.rows <= large) return [piece]
   return groups.map((group) => ({ ...piece, group }))
 }
@@ -181,7 +158,7 @@ async function rewritten(writing: Writing, { table, columns, state, lost }: Targ
 }
 
 /** What the rows of a file are known by, whatever their order. */
-async function digestOf({ engine }: Writing, { local, rows }: WrittenRows): Promise<string> {
+async function digestOf({ engine }: Writing, { local, rows }: Awaited<ReturnType<typeof writeRows>>): Promise<string> {
   const sql = `SELECT CAST(sum(CAST(hash(held) AS HUGEINT)) AS VARCHAR) AS digest FROM ${fileSql(local)} AS held`
   const [row] = await engine.rows<{ digest: string | null }>(sql)
   return `${rows}-${row?.digest ?? '0'}`

@@ -10,19 +10,20 @@ import { makeFolder, namesIn, realDisk } from '../store/disk.ts'
 import { readBytes, sizeOf } from '../store/files.ts'
 import { checkpointFile, dataVersion, entryFile, inLake, places } from '../store/layout.ts'
 import { mirrorMarker, parseMarker } from '../store/marker.ts'
-import { comparedAt, unlike } from './compare.ts'
+import { comparedAt, unlike } from './commit.ts'
 import { type Destination, type Published, stopAt } from './destination.ts'
 import {
   atOnce,
-  versionDigest,
   inPlace,
   journalAt,
   newestDigest,
-  type StagedJournal,
   stageJournal,
   unsoundAt,
   Vanished,
+  versionDigest,
 } from './lake-journal.ts'
+
+type StagedJournal = Awaited<ReturnType<typeof stageJournal>>
 
 /** From where a lake is copied to where. */
 interface CopyInput {
@@ -293,9 +294,7 @@ async function neededBy({ root, index }: StagedJournal, from: Destination, near?
 }
 
 /** Whether a path is one of what `stamp` copies. */
-function isCopy(path: string): boolean {
-  return /^stamps\/[\w-]+\.(?:sql|parquet)$/.test(path)
-}
+const isCopy = (path: string): boolean => /^stamps\/[\w-]+\.(?:sql|parquet)$/.test(path)
 
 /** What the name of such a copy says of its digest: stamps of before the notes say nothing else. */
 function toldBy(path: string): string {

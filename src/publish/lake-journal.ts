@@ -17,13 +17,7 @@ export const atOnce = 6
 export class Vanished extends Error {}
 
 /** Something at the source that is not as it should be there. */
-export function unsoundAt(
-  from: Destination,
-  what: string,
-  expected?: string,
-  got?: string,
-  cause?: unknown,
-): LakeError {
+export function unsoundAt(from: Destination, what: string, expected?: string, got?: string, cause?: unknown) {
   const next = 'put it back there from a copy, or run pitlake doctor where that lake is; nothing was taken over'
   return new LakeError('integrity', { subject: `${from.uri}: ${what}`, expected, got, next, cause })
 }
@@ -35,7 +29,7 @@ export async function journalAt(place: Destination, until?: number): Promise<Lis
 }
 
 /** A journal that was brought to this machine and read: its newest checkpoint and the entries after it. */
-export interface StagedJournal extends Disposable {
+interface StagedJournal extends Disposable {
   readonly root: string
   readonly index: Ledger
   /** Null where every entry is there. */
@@ -53,12 +47,7 @@ interface Held {
  * Brings the journal of a place to a folder and proves it: every byte by its checksum, every entry by the digest that
  * the next one names. What stands here from before need not travel, but for its last entry, which is compared.
  */
-export async function stageJournal(
-  from: Destination,
-  source: Listing,
-  root: string,
-  held?: Held,
-): Promise<StagedJournal> {
+export async function stageJournal(from: Destination, source: Listing, root: string, held?: Held) {
   if (held && goesOn(source, held.listing)) {
     const { newest } = held.listing
     const near = inForce(held.listing).filter(
@@ -83,13 +72,9 @@ interface Placed {
   readonly place: Destination
 }
 
-function ofEntry(version: number, place: Destination): Placed {
-  return { version, entry: true, place }
-}
+const ofEntry = (version: number, place: Destination): Placed => ({ version, entry: true, place })
 
-function has({ entries }: Listing, version: number): boolean {
-  return entries.includes(version)
-}
+const has = ({ entries }: Listing, version: number): boolean => entries.includes(version)
 
 /** Whether every entry after the newest here is there. */
 function goesOn(source: Listing, { newest }: Listing): boolean {

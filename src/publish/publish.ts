@@ -9,14 +9,12 @@ import { Engine } from '../store/engine.ts'
 import { places } from '../store/layout.ts'
 import { buildViews } from '../views/build.ts'
 import { fileSql } from '../views/relations.ts'
-import { noTable, type TableState } from './actions.ts'
-import { type TableChange, changeOf, type Target } from './changes.ts'
-import { type At, commitChange, lastMark, requireFit } from './commit.ts'
-import { comparedAt } from './compare.ts'
+import { type Logs, noTable, publishedFile, readTable, requireFree, requireOwn, type TableState } from './log.ts'
+import { changeOf, type TableChange, type Target } from './changes.ts'
+import { type At, commitChange, comparedAt, lastMark, requireFit } from './commit.ts'
 import { type Destination, isLocal, stopAt } from './destination.ts'
-import { type Logs, publishedFile, readTable, requireFree, requireOwn } from './log.ts'
 import { type Mark, type Portions, usualPortions } from './ranges.ts'
-import { publishing, type PublishingRun, publishLake } from './publish-lake.ts'
+import { publishing, type PublishingRun, publishLake } from './lake.ts'
 import { columnsFor, microsSql, placeFile, schemaString, writeRows, type Writing } from './write.ts'
 import { publishedTables, versionsTable } from './tables.ts'
 import { readerTexts } from './readers/texts.ts'
@@ -35,7 +33,7 @@ interface PublishInput {
 }
 
 /** What a publish did; tables that were as they should be are not named. */
-export interface PublishSummary {
+type PublishSummary = {
   readonly destination: string
   readonly lake: string
   /** The lake version that the tables tell of now. */
@@ -48,10 +46,7 @@ export interface PublishSummary {
 }
 
 /** Brings the tables of a destination up to the newest version of the lake, each by one commit, `versions` last. */
-export async function publish(
-  input: PublishInput,
-  deps: JobDeps & { readonly signal: AbortSignal },
-): Promise<PublishSummary> {
+export async function publish(input: PublishInput, deps: JobDeps & { readonly signal: AbortSignal }) {
   const { root, to } = input
   if (isLocal(to) && liesIn(root, to.uri))
     throw usage(`destination ${to.uri}`, { expected: 'a folder outside the lake', got: `one in ${root}` })
@@ -138,12 +133,7 @@ async function readAll(logs: Logs, names: readonly string[], lake: string): Prom
 }
 
 /** One table's change and commit; undefined where it is as it should be. */
-async function publishTable(
-  writing: Writing,
-  { table, state, lost }: Omit<Target, 'columns'>,
-  at: At,
-  mended: number,
-): Promise<{ readonly state: TableState; readonly change: TableChange } | undefined> {
+async function publishTable(writing: Writing, { table, state, lost }: Omit<Target, 'columns'>, at: At, mended: number) {
   const columns = await columnsFor(writing.engine, table.rows({ version: 0, at: 0 }))
   const last = lastMark(state)
   const counts = last && last.version >= mended && isSchema(state, columns) && last.at <= at.at

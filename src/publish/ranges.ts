@@ -1,5 +1,5 @@
 import type { Micros } from '../time.ts'
-import type { Add, Texts } from './actions.ts'
+import type { Add, Texts } from './log.ts'
 
 /** A version of the lake and when it was committed. */
 export interface Mark {
@@ -14,7 +14,7 @@ interface Range {
 }
 
 /** What a file is to hold, so that it can be made again from the lake alone. */
-export interface Piece extends Range {
+interface Piece extends Range {
   /** The first part of the metrics' paths; null: all of them. */
   readonly group: string | null
 }

@@ -1,14 +1,173 @@
-import { createHash } from 'node:crypto'
+import { createHash, createHmac } from 'node:crypto'
+import { join } from 'node:path'
+import { type Exchange, type Exchanged, exchangesWith, type FilePart, percentEncoded } from '../net/http.ts'
+import { isLoopback } from '../config/settings.ts'
 import { LakeError, usage } from '../errors.ts'
-import { type Exchange, type Exchanged, exchangesWith, type FilePart } from '../net/exchange.ts'
-import { dateOf, header } from '../net/limits.ts'
-import { percentEncoded } from '../net/http.ts'
+import { readStream, textOf } from '../store/files.ts'
+import { dateOf, header } from '../net/governor.ts'
 import { afterTry, noTries, type RetryPolicy } from '../net/retry.ts'
 import { redact } from '../secrets/secrets.ts'
-import { readStream } from '../store/files.ts'
 import { stopAt, type Web } from './destination.ts'
-import { readS3, type S3Settings } from './s3-settings.ts'
-import { emptyPayload, queryText, signed } from './s3-sign.ts'
+
+/** A key pair, with the token of a passing one. */
+interface Credentials {
+  readonly id: string
+  readonly secret: string
+  readonly token?: string | undefined
+}
+
+/** A request as it will be sent. */
+interface Unsigned {
+  readonly method: string
+  readonly host: string
+  /** Percent-encoded. */
+  readonly path: string
+  readonly query?: Readonly<Record<string, string>>
+  /** Names in lower case. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** SHA-256 of the body, hex. */
+  readonly payload: string
+}
+
+/** Of nothing. */
+export const emptyPayload = createHash('sha256').digest('hex')
+
+/** The query in the order in which it is signed and sent. */
+function queryText(query: Unsigned['query'] = {}): string {
+  const pairs = Object.entries(query).map(([name, value]) => [percentEncoded(name), percentEncoded(value)] as const)
+  const sorted = pairs.toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return sorted.map(([name, value]) => `${name}=${value}`).join('&')
+}
+
+/** The headers of a request to S3 with its signature (AWS Signature Version 4); `at` in milliseconds since 1970. */
+export function signed(
+  { method, host, path, query, headers = {}, payload }: Unsigned,
+  { id, secret, token }: Credentials,
+  region: string,
+  at: number,
+): Record<string, string> {
+  const instant = new Date(at).toISOString().replaceAll(/[-:]|\.\d{3}/g, '')
+  const day = instant.slice(0, 8)
+  const all: Record<string, string> = {
+    ...headers,
+    host,
+    'x-amz-content-sha256': payload,
+    'x-amz-date': instant,
+    ...(token !== undefined && { 'x-amz-security-token': token }),
+  }
+  const names = Object.keys(all).toSorted()
+  const lines = names.map((name) => `${name}:${all[name]?.trim()}\n`).join('')
+  const canonical = [method, path, queryText(query), lines, names.join(';'), payload].join('\n')
+  const scope = `${day}/${region}/s3/aws4_request`
+  const text = ['AWS4-HMAC-SHA256', instant, scope, createHash('sha256').update(canonical).digest('hex')].join('\n')
+  const key = [day, region, 's3', 'aws4_request'].reduce<Buffer | string>(hmac, `AWS4${secret}`)
+  const signature = hmac(key, text).toString('hex')
+  const authorization = `AWS4-HMAC-SHA256 Credential=${id}/${scope}, SignedHeaders=${names.join(';')}, Signature=${signature}`
+  return { ...all, authorization }
+}
+
+const hmac = (key: Buffer | string, text: string): Buffer => createHmac('sha256', key).update(text).digest()
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** Where a bucket is and with which key it is asked. */
+type S3Settings = Readonly<Awaited<ReturnType<typeof readS3>>>
+
+/** Bucket and prefix of an `s3://` text, which ends with `/` where it is not empty; what may be a key in it is not shown. */
+export function parseS3(text: string): { readonly bucket: string; readonly prefix: string } {
+  const [, bucket = '', path = ''] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*))?$/s.exec(text) ?? []
+  const parts = path.split('/').filter((part) => part !== '')
+  if (bucket === '' || parts.some((part) => part === '.' || part === '..'))
+    throw usage('destination s3://…', {
+      expected: 's3://bucket/prefix (3 to 63 small letters, digits, dots and hyphens), no key in it',
+      got: text.includes('@') ? 'an address with a user' : text,
+    })
+  return { bucket, prefix: parts.map((part) => `${part}/`).join('') }
+}
+
+/** All that AWS's own programs would take from the environment and the profile files, as far as it is for S3. */
+export async function readS3(text: string, env: Environment) {
+  const { bucket, prefix } = parseS3(text)
+  const profile = await readProfile(env)
+  const endpoint = first(env['AWS_ENDPOINT_URL_S3'], env['AWS_ENDPOINT_URL'], profile.values['endpoint_url'])
+  const named = first(env['AWS_REGION'], env['AWS_DEFAULT_REGION'], profile.values['region'])
+  const region = named ?? 'us-east-1'
+  if (!/^[a-z0-9-]{1,40}$/i.test(region))
+    throw usage('AWS_REGION', { expected: 'the name of a region, such as eu-central-1', got: region })
+  const home = `https://s3.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`
+  return {
+    bucket,
+    prefix,
+    /** Origin and path before the bucket, without a trailing slash. */
+    endpoint: endpoint === undefined ? home : checkEndpoint(endpoint),
+    region,
+    credentials: credentialsOf(env, profile),
+  }
+}
+
+function first(...values: readonly (string | undefined)[]): string | undefined {
+  return values.map((value) => value?.trim()).find((value) => value !== undefined && value !== '')
+}
+
+function checkEndpoint(endpoint: string): string {
+  const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined
+  const wanted = 'an address such as https://minio.example.org:9000'
+  if (!url || !['http:', 'https:'].includes(url.protocol) || url.username !== '' || url.search !== '')
+    throw usage('AWS_ENDPOINT_URL', { expected: wanted, got: url ? `${url.protocol}//${url.host}` : 'something else' })
+  if (url.protocol === 'http:' && !isLoopback(endpoint))
+    throw usage('AWS_ENDPOINT_URL', { expected: 'https (http only to loopback)', got: `http://${url.host}` })
+  return endpoint.replace(/\/+$/, '')
+}
+
+interface Profile {
+  readonly name: string
+  readonly values: Readonly<Record<string, string>>
+}
+
+/** What a profile says in both files; that of the credentials' file is stronger. */
+async function readProfile(env: Environment): Promise<Profile> {
+  const name = first(env['AWS_PROFILE'], env['AWS_DEFAULT_PROFILE']) ?? 'default'
+  const folder = join(env['HOME'] ?? env['USERPROFILE'] ?? '/', '.aws')
+  const config = sectionsOf((await textOf(env['AWS_CONFIG_FILE'] ?? join(folder, 'config'))) ?? '')
+  const keys = sectionsOf((await textOf(env['AWS_SHARED_CREDENTIALS_FILE'] ?? join(folder, 'credentials'))) ?? '')
+  const found = [config.get(`profile ${name}`) ?? config.get(name), keys.get(name)]
+  if (found.every((section) => section === undefined) && name !== 'default')
+    throw usage(`AWS_PROFILE ${name}`, { expected: 'a profile of the files in ~/.aws', got: 'none of that name' })
+  return { name, values: Object.assign({}, ...found) as Profile['values'] }
+}
+
+/** The sections of an AWS profile file by name: `key = value` a line, `#` and `;` begin comments, indented lines are nested. */
+function sectionsOf(text: string): Map<string, Record<string, string>> {
+  const sections = new Map<string, Record<string, string>>()
+  let section: Record<string, string> | undefined
+  for (const line of text.split(/\r?\n/)) {
+    const [, title] = /^\[\s*([^\]]*?)\s*\]/.exec(line) ?? []
+    const [, key, value = ''] = /^([A-Za-z0-9_]+)\s*=\s*(.*?)\s*$/.exec(line) ?? []
+    if (title !== undefined) sections.set(title.replace(/\s+/g, ' '), (section = {}))
+    else if (key !== undefined && section) section[key.toLowerCase()] = value.replace(/\s[#;].*$/, '')
+  }
+  return sections
+}
+
+function credentialsOf(env: Environment, { name, values }: Profile): Credentials {
+  const given = [env['AWS_ACCESS_KEY_ID'], env['AWS_SECRET_ACCESS_KEY']].map((text) => first(text))
+  const [id, secret] = given.some((text) => text !== undefined)
+    ? given
+    : [first(values['aws_access_key_id']), first(values['aws_secret_access_key'])]
+  const own = given.some((text) => text !== undefined)
+  const token = own ? first(env['AWS_SESSION_TOKEN']) : first(values['aws_session_token'])
+  if (id !== undefined && secret !== undefined) return { id, secret, token }
+  const lacking = id === undefined ? 'AWS_ACCESS_KEY_ID' : 'AWS_SECRET_ACCESS_KEY'
+  const elsewhere = Object.keys(values).find((key) => /^(?:sso_|role_arn|credential_process|source_profile)/.test(key))
+  throw usage(lacking, {
+    expected: 'the key of the bucket, there or in a profile of ~/.aws/credentials',
+    got: elsewhere === undefined ? 'nothing' : `a profile ${name} that fetches its key (${elsewhere})`,
+    next:
+      elsewhere === undefined
+        ? 'set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE'
+        : `run eval "$(aws configure export-credentials --profile ${name} --format env)" first`,
+  })
+}
 
 /** What a bucket said, of whatever status. */
 export type S3Answer = Extract<Exchanged, { kind: 'answer' }>
@@ -27,14 +186,8 @@ type Try<T> = { readonly done: T } | { readonly again: Exchanged }
 /** How a bucket is asked. */
 export type S3Asking = ReturnType<typeof askS3>
 
-const retries: RetryPolicy = {
-  attempts: 6,
-  limitedAttempts: 6,
-  baseMs: 400,
-  capMs: 20_000,
-  totalMs: 900_000,
-  faultMs: 900_000,
-}
+const pauses = { baseMs: 400, capMs: 20_000, totalMs: 900_000, faultMs: 900_000 }
+const retries: RetryPolicy = { attempts: 6, limitedAttempts: 6, ...pauses }
 const connections = 8
 
 /** Asks the bucket of an address, with what the environment says of keys and places. */
@@ -93,9 +246,7 @@ export function lastingAnswer(got: Exchanged): S3Answer | undefined {
 }
 
 /** No host of that name, or one that is not who it says it is: waiting changes nothing. */
-function isLasting(got: Exchanged): boolean {
-  return got.kind === 'fault' && /^ENOTFOUND$|CERT|^ERR_TLS/.test(got.code)
-}
+const isLasting = (got: Exchanged): boolean => got.kind === 'fault' && /^ENOTFOUND$|CERT|^ERR_TLS/.test(got.code)
 
 function outcomeOf(got: Exchanged, requestMs: number): Parameters<typeof afterTry>[2] {
   const status = got.kind === 'answer' ? got.status : null

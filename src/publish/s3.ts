@@ -1,10 +1,9 @@
 import { LakeError, usage } from '../errors.ts'
-import { header } from '../net/limits.ts'
+import { header } from '../net/governor.ts'
 import { sizeOf } from '../store/files.ts'
 import { parseMicros } from '../time.ts'
-import { type Destination, folderAt, onTheWay, type Published, type DestinationDeps, type Web } from './destination.ts'
-import { type S3Answer, type S3Asking, askS3, type S3Call, codeIn, lastingAnswer, tag } from './s3-ask.ts'
-import { parseS3 } from './s3-settings.ts'
+import { type Destination, type DestinationDeps, folderAt, onTheWay, type Published, type Web } from './destination.ts'
+import { askS3, codeIn, lastingAnswer, parseS3, type S3Answer, type S3Asking, type S3Call, tag } from './s3-ask.ts'
 
 /** Larger files travel in parts of this size: one that breaks off is sent again, not all of them. */
 const partBytes = 64 << 20
@@ -57,9 +56,7 @@ export function s3At(text: string, web: Web, partSize = partBytes): Destination 
   }
 }
 
-function isMissing(answer: S3Answer): boolean {
-  return answer.status === 404 && codeIn(answer) === 'NoSuchKey'
-}
+const isMissing = (answer: S3Answer): boolean => answer.status === 404 && codeIn(answer) === 'NoSuchKey'
 
 /** A server that knows no create-only writes would let one publisher write over another's commit: it is refused. */
 async function prove(asking: S3Asking): Promise<void> {
@@ -182,13 +179,7 @@ export async function putParts(
 }
 
 /** The last step; told twice, it may find that the first time was heard. */
-async function complete(
-  asking: S3Asking,
-  path: string,
-  uploadId: string,
-  tags: readonly string[],
-  bytes: number,
-): Promise<void> {
+async function complete(asking: S3Asking, path: string, uploadId: string, tags: readonly string[], bytes: number) {
   const parts = tags.map((etag, n) => `<Part><PartNumber>${n + 1}</PartNumber><ETag>${escaped(etag)}</ETag></Part>`)
   const body = Buffer.from(`<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`)
   await asking.persist(writing, async () => {

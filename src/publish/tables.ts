@@ -23,7 +23,7 @@ export interface PublishedTable {
 }
 
 /** A table whose rows come with commits and stay. */
-export interface Growth {
+interface Growth {
   /** The instant of the commit that brought a row. */
   readonly at: string
   /** Whether a row may have no such instant yet: those are written anew whenever any row is. */
@@ -111,9 +111,7 @@ function pointsTables({ root, files }: TableSources): readonly PublishedTable[] 
 }
 
 /** The first part of a metric's path. */
-function groupOf(metric: string): string {
-  return metric.split('/', 1)[0] ?? metric
-}
+const groupOf = (metric: string): string => metric.split('/', 1)[0] ?? metric
 
 /** Closed versions came with the commit that closed them; open ones are written anew with each change. */
 function historyTable(resource: string): PublishedTable {

@@ -2,10 +2,9 @@ import type { JobDeps } from '../ledger/job.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { day } from '../time.ts'
 import { Engine } from '../store/engine.ts'
-import type { TableState } from './actions.ts'
+import { isOwnFile, logEntry, logFolder, type Logs, readCommit, readTable, requireOwn, type TableState } from './log.ts'
 import type { Destination, Published } from './destination.ts'
-import { isOwnFile, logEntry, logFolder, type Logs, readCommit, readTable, requireOwn } from './log.ts'
-import { lakeGoing, publishing } from './publish-lake.ts'
+import { lakeGoing, publishing } from './lake.ts'
 import { publishedTables, versionsTable } from './tables.ts'
 
 /** What vacuuming a destination is told. */
@@ -18,9 +17,6 @@ interface PublishedVacuumInput {
   /** False: only says what would be freed. */
   readonly really: boolean
 }
-
-/** What was freed, or would be; paths are relative to the destination. */
-export type PublishedVacuum = Awaited<ReturnType<typeof vacuumPublished>>
 
 /** Takes away the published files that no kept version of a table needs, and what killed publishers left. */
 export async function vacuumPublished(input: PublishedVacuumInput, deps: JobDeps) {
@@ -41,13 +37,7 @@ export async function vacuumPublished(input: PublishedVacuumInput, deps: JobDeps
 }
 
 /** Every table is looked at before a file of any goes. */
-async function goingOf(
-  logs: Logs,
-  names: readonly string[],
-  lake: string,
-  now: number,
-  keep: number,
-): Promise<Published[]> {
+async function goingOf(logs: Logs, names: readonly string[], lake: string, now: number, keep: number) {
   const going: Published[] = []
   for (const table of names) {
     const state = await readTable(logs, table)
@@ -79,12 +69,7 @@ function dataGoing(
 }
 
 /** What of a log no kept version is read from: all before the newest checkpoint that is old enough. */
-async function logGoing(
-  to: Destination,
-  table: string,
-  log: readonly Published[],
-  since: number,
-): Promise<Published[]> {
+async function logGoing(to: Destination, table: string, log: readonly Published[], since: number) {
   const entries = log.flatMap((file) => {
     const entry = logEntry(file)
     return entry ? [{ file, ...entry }] : []

@@ -3,8 +3,7 @@ import { sha256File } from '../ledger/commit.ts'
 import { type Engine, quote, quoteName } from '../store/engine.ts'
 import { sizeOf } from '../store/files.ts'
 import { type Columns, columnsOf } from '../store/parquet.ts'
-import type { Add, Texts } from './actions.ts'
-import type { Logs } from './log.ts'
+import type { Add, Logs, Texts } from './log.ts'
 import type { Portions } from './ranges.ts'
 
 /** What writing data files needs; the views of the lake's version are in the engine. */
@@ -25,7 +24,7 @@ export async function columnsFor(engine: Engine, rows: string): Promise<readonly
 }
 
 /** Rows for one file. */
-export interface Portion {
+interface Portion {
   /** A SELECT; `where` and `order` name its columns as `published.…`. */
   readonly rows: string
   readonly columns: readonly PublishedColumn[]
@@ -35,18 +34,14 @@ export interface Portion {
 }
 
 /** A data file that is not at the destination yet. */
-export interface WrittenRows {
+interface WrittenRows {
   readonly local: string
   readonly rows: number
   readonly stats: string
 }
 
 /** Writes rows as one Parquet file to the local disk. */
-export async function writeRows(
-  { engine, local }: Writing,
-  name: string,
-  { rows, columns, where, order }: Portion,
-): Promise<WrittenRows> {
+export async function writeRows({ engine, local }: Writing, name: string, { rows, columns, where, order }: Portion) {
   const file = local(name)
   const select = `SELECT ${selectList(columns)} FROM (${rows}) AS published`
   const condition = where.length === 0 ? '' : ` WHERE ${where.join(' AND ')}`
@@ -94,7 +89,7 @@ export async function placeFile(
 }
 
 /** A column as the lake's views have it, as Parquet gets it, and as Delta's schema names it. */
-export interface PublishedColumn {
+interface PublishedColumn {
   readonly name: string
   /** Of the relation's column, an expression that gives what is written. */
   readonly sql: string
@@ -186,9 +181,7 @@ function bound(type: PublishedColumn['type'], text: string | undefined): string 
 }
 
 /** An instant in microseconds as SQL. */
-export function microsSql(at: number): string {
-  return `make_timestamptz(${at}::BIGINT)`
-}
+export const microsSql = (at: number): string => `make_timestamptz(${at}::BIGINT)`
 
 /** The condition that a metric is of a group: its path's first part. */
 export function groupSql(group: string): string {

@@ -21,19 +21,8 @@ const mostChunks = 32
 /** So many of them hold some 32 MB, where each has one column. */
 const columnChunks = 2048
 
-/** A result as Arrow: its schema, then its batches in order. */
-interface ArrowStream {
-  readonly schema: Schema
-  readonly batches: AsyncIterable<RecordBatch>
-}
-
-/** Runs a statement and gives its result as Arrow batches, each built from DuckDB's column chunks, which `filled` sees. */
-async function arrowStream(
-  engine: Engine,
-  sql: string,
-  filled: Filled | undefined,
-  parameters?: Parameters,
-): Promise<ArrowStream> {
+/** Runs a statement and gives its schema, and its batches in order, each built from DuckDB's column chunks, which `filled` sees. */
+async function arrowStream(engine: Engine, sql: string, filled: Filled | undefined, parameters?: Parameters) {
   const { columns, chunks } = await engine.vectors(sql, parameters)
   const names = distinctNames(columns.map(({ name }) => name))
   const schema = new Schema(columns.map(({ type }, i) => new Field(names[i] ?? '', arrowType(type), true)))

@@ -4,11 +4,7 @@ import { fileSql } from '../views/relations.ts'
 import type { Filled } from './filled.ts'
 
 /** How many rows only the one and only the other table has, each as often as it stands there; undefined where their columns differ. */
-export async function rowsBeside(
-  session: Engine,
-  one: string,
-  other: string,
-): Promise<readonly [number, number] | undefined> {
+export async function rowsBeside(session: Engine, one: string, other: string) {
   const columns = await columnNames(session, one)
   if (columns.join('\n') !== (await columnNames(session, other)).join('\n')) return undefined
   const list = columns.map((name) => bitsText(quoteName(name))).join(', ')
@@ -17,7 +13,7 @@ export async function rowsBeside(
   const [row] = await session.rows<{ l: bigint; r: bigint }>(
     `SELECT ${only(one, other)} AS l, ${only(other, one)} AS r`,
   )
-  return [Number(row?.l), Number(row?.r)]
+  return [Number(row?.l), Number(row?.r)] as const
 }
 
 /** The names of a relation's columns, in their order. */

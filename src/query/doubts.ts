@@ -2,7 +2,7 @@ import { type Engine, quote, quoteList, type Row } from '../store/engine.ts'
 import type { NoteCode } from '../views/asked.ts'
 import { instantSql } from '../views/template.ts'
 import type { Empty } from './filled.ts'
-import { isCancel } from './run.ts'
+import { guarded, isCancel, type RunDeps } from './run.ts'
 import type { Note } from './note.ts'
 import { withAsOf } from './lake.ts'
 import type { Parameters } from '../store/sql.ts'
@@ -10,18 +10,19 @@ import { admit } from './gate.ts'
 import { words } from './gate-lists.ts'
 import { type PanelSpec, usualInterval } from './panel.ts'
 import type { PointsFilter, Standard } from './points.ts'
-import { Remembered } from './tree.ts'
+import { readsRegistry, Remembered, treeOf } from './tree.ts'
 import { statementsOf } from './statements.ts'
 
+/** How much an answer told. */
+export interface Extent {
+  readonly rows: number
+  readonly empty: readonly Empty[]
+}
+
 /** What was asked of a metric, as `question_notes` takes it; `*` is any metric. */
-interface AskedMetric {
+interface AskedMetric extends Readonly<Record<'interval' | 'asset' | Side, readonly string[]>> {
   /** Path, with a pointer behind `#` where one was named. */
   readonly name: string
-  readonly interval: readonly string[]
-  readonly asset: readonly string[]
-  readonly currency: readonly string[]
-  readonly exchange: readonly string[]
-  readonly network: readonly string[]
   readonly component: string | null
   /** Whether the catalogue's dimensions stand in where none is named. */
   readonly defaults: boolean
@@ -157,12 +158,10 @@ interface Decided {
 const askedBy = new Remembered<AskedSql | null>()
 
 /** What the words of a script ask. */
-export async function askedInSql(engine: Engine, sql: string, parameters: Parameters = []): Promise<AskedSql> {
-  const first = Array.isArray(parameters) ? 1 : undefined
-  const names = Object.entries<unknown>(parameters).map(
-    ([name, value]) => [first ? Number(name) + first : name, value] as const,
-  )
-  const texts = Object.fromEntries(names.filter(([, value]) => typeof value === 'string'))
+async function askedInSql(engine: Engine, sql: string, parameters: Parameters = []): Promise<AskedSql> {
+  // Those without a name are counted from 1.
+  const given = Object.entries<unknown>(Array.isArray(parameters) ? [null, ...parameters] : parameters)
+  const texts = Object.fromEntries(given.filter(([, value]) => typeof value === 'string'))
   const list = quoteList(statementsOf(sql).map(({ text }) => text))
   const question = `FROM question_asked(${list}, ${quote(JSON.stringify(texts))})`
   const asked = await aside(async () =>
@@ -175,11 +174,7 @@ export async function askedInSql(engine: Engine, sql: string, parameters: Parame
 }
 
 /** Asks the decisions of joins how far they reach, and where one may be late, how many are. */
-export async function decidedBy(
-  engine: Engine,
-  joins: readonly AskedJoin[],
-  mark: string | undefined,
-): Promise<readonly Decided[]> {
+async function decidedBy(engine: Engine, joins: readonly AskedJoin[], mark: string | undefined) {
   const found: Decided[] = []
   for (const { metrics, extent, beyond } of joins) {
     const told = await aside(async () => {
@@ -195,23 +190,44 @@ export async function decidedBy(
   return found
 }
 
+const joins = /\bpit_(?:join|long|window)\b/i
+
+/**
+ * What the lake is asked to note of a query with so many columns, 0 where it gives no rows: at once, and once it is known how much
+ * its answer tells. What it asks is found out only where that may matter.
+ */
+export async function noticingSql(engine: Engine, sql: string, columns: number, run: RunDeps, parameters?: Parameters) {
+  return await guarded(engine, sql, run, async () => {
+    const isJoin = joins.test(sql)
+    const isEarly =
+      (await asOfText(engine)) !== null &&
+      (await readsRegistry(engine, await treeOf(engine, statementsOf(sql).at(-1)?.text ?? '')))
+    let asked = isJoin || isEarly ? await askedInSql(engine, sql, parameters) : undefined
+    const decided = await decidedBy(engine, asked?.joins.filter(({ beyond }) => beyond !== null) ?? [], run.mark)
+    const notes: AskedNotes = {
+      tables: isEarly ? (asked?.tables ?? []) : [],
+      beyond: decided.flatMap(({ beyond }) => beyond),
+    }
+    const doubts = async ({ rows, empty }: Extent): Promise<AskedNotes> => {
+      if (columns === 0 || (rows > 0 && empty.length === 0)) return {}
+      asked ??= await askedInSql(engine, sql, parameters)
+      if (!isDoubtful(rows, empty, asked.counts)) return {}
+      const isNothing = rows === 0 || (rows === 1 && empty.length === columns)
+      return { ...doubtsOfSql(asked, await decidedBy(engine, asked.joins, run.mark)), empty: isNothing }
+    }
+    return { notes, doubts }
+  })
+}
+
 /** What the lake is asked about a query that told nothing. */
-export function doubtsOfSql(
-  { tables, texts, grids = [], metrics: compared }: AskedSql,
-  decided: readonly Decided[],
-): AskedNotes {
+function doubtsOfSql({ tables, texts, grids = [], metrics: compared }: AskedSql, decided: readonly Decided[]) {
   const metrics = [...decided.flatMap((one) => one.metrics), ...compared]
   const assets = new Set(metrics.flatMap(({ asset }) => asset))
   return { metrics, texts: texts.filter((text) => !assets.has(text)), tables, grids }
 }
 
 /** What a panel, or a join with one column `found`, asked of the metrics that told nothing of some assets. */
-export function doubtsOfPanel(
-  spec: PanelSpec,
-  empty: readonly Empty[],
-  last: string | null,
-  found?: string,
-): AskedNotes {
+export function doubtsOfPanel(spec: PanelSpec, empty: readonly Empty[], last: string | null, found?: string) {
   const field = ['v', 't', 'available_at', 'age'].find((one) => (spec.fields ?? ['v']).some((name) => name === one))
   const { interval = usualInterval, component = null } = spec
   const metrics = spec.metrics.flatMap(({ name, metric }) => {

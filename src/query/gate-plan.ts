@@ -10,12 +10,7 @@ type Node = { readonly [name: string]: unknown }
  * macros were given, and one of points stands under the cut. Nothing of its words is relied upon. No function tells of
  * a file what lies behind the cut. Gives the plan, around which stands a projection that tells the columns.
  */
-export async function judgeScans(
-  engine: Engine,
-  select: string,
-  mark: string,
-  refused: (what: string) => LakeError,
-): Promise<Node> {
+export async function judgeScans(engine: Engine, select: string, mark: string, refused: (what: string) => LakeError) {
   const told = await boundPlan(engine, `SELECT * FROM (${select}\n) AS answer`)
   if ('why' in told) {
     // The engine says in its own words, with the place, what cannot be bound.

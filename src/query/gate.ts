@@ -8,7 +8,6 @@ import { joinOptions } from './options.ts'
 import { settingsFixed, temporaryOnly } from './refusal.ts'
 import { judgeScans, preparedBy } from './gate-plan.ts'
 import {
-  type Call,
   callsIn,
   comparedOptions,
   computedArgument,
@@ -40,7 +39,7 @@ export async function admit(engine: Engine, statement: string, parameters?: Para
   if (explains) return explanation(engine, statement, text.slice(explains[0].length), parameters)
   const form = formOf(text)
   const macro = /^CREATE\b.*?\b(?:MACRO|FUNCTION)\b/i.test(openingWords(text, 5).join(' '))
-  for (const probe of form.probes) await judgeWords(engine, statement, probe, { mark, macro })
+  for (const probe of form.probes) await judgeWords(engine, statement, probe, macro, mark)
   let told: Prepared | undefined
   if (mark !== undefined)
     for (const probe of form.probes) {
@@ -57,12 +56,7 @@ const explainHead =
   /^EXPLAIN(?:[ \t\r\n]+ANALY[SZ]E(?![\w$])|[ \t\r\n]*\([ \t\r\n]*(?:ANALYZE|FORMAT[ \t\r\n]+\w+)(?:[ \t\r\n]*,[ \t\r\n]*(?:ANALYZE|FORMAT[ \t\r\n]+\w+))*[ \t\r\n]*\))?(?=[\s("]|--|\/\*|$)/i
 
 /** An EXPLAIN runs its statement where it says ANALYZE: that one must pass by itself. */
-async function explanation(
-  engine: Engine,
-  whole: string,
-  inner: string,
-  parameters: Parameters | undefined,
-): Promise<Ready> {
+async function explanation(engine: Engine, whole: string, inner: string, parameters: Parameters | undefined) {
   if (opening(inner) !== undefined) await admit(engine, inner, parameters)
   const { kind, columns } = await engine.prepared(whole)
   if (kind !== 'EXPLAIN') throw refused('EXPLAIN')
@@ -70,12 +64,7 @@ async function explanation(
 }
 
 /** The statement's words as the engine's parser takes them: one SELECT, and functions that read. */
-async function judgeWords(
-  engine: Engine,
-  statement: string,
-  probe: string,
-  { mark, macro }: { readonly mark: string | undefined; readonly macro: boolean },
-): Promise<void> {
+async function judgeWords(engine: Engine, statement: string, probe: string, macro: boolean, mark?: string) {
   const tree = await parsedSql(engine, probe)
   if ('error' in tree) {
     const whole = probe === statement ? tree : await parsedSql(engine, statement)
@@ -86,7 +75,12 @@ async function judgeWords(
   if (tree.statements.length !== 1) throw refused('several statements in one')
   for (const call of callsIn(tree.statements)) {
     if (call.name === 'current_setting') judgeSetting(call.arguments)
-    if (timeMacros.has(call.name)) judgeOptions(call)
+    // With `=` an option is a comparison, which stands in the place of the next one: what comes then says nothing of that.
+    const [name] = timeMacros.has(call.name) ? comparedOptions(call, macroOptions) : []
+    if (name !== undefined) {
+      const next = 'an option is named with :='
+      throw usage(`SQL: ${call.name}`, { expected: `${name} := …`, got: `${name} = …`, next })
+    }
     if (refusedScalars.has(call.name) || refusedFunctions.has(call.name)) throw refused(call.name)
   }
   const past = mark === undefined ? undefined : await fileRead(engine, tree.statements)
@@ -102,14 +96,14 @@ async function judgeWords(
 
 /** The macros with options, and those that they have. */
 const timeMacros: ReadonlySet<string> = new Set(['pit_join', 'pit_long', 'pit_window', 'resample', 'calendar'])
-const macroOptions: ReadonlySet<string> = new Set([...Object.keys(joinOptions), 'agg', 'min_parts', 'step'])
-
-/** With `=` an option is a comparison, which stands in the place of the next one: what comes then says nothing of that. */
-function judgeOptions(call: Call): void {
-  const [name] = comparedOptions(call, macroOptions)
-  if (name === undefined) return
-  throw usage(`SQL: ${call.name}`, { expected: `${name} := …`, got: `${name} = …`, next: 'an option is named with :=' })
-}
+const macroOptions: ReadonlySet<string> = new Set([
+  ...Object.keys(joinOptions),
+  'agg',
+  'min_parts',
+  'since',
+  'step',
+  'until',
+])
 
 function judgeSetting([name]: readonly unknown[]): void {
   const text = constantText(name)

@@ -7,22 +7,11 @@ import { distinctNames, jsonForm } from './projection.ts'
 /** The engine makes the text of rows up to so wide: of wider ones it holds several beginnings at once, beside what it counts. */
 const widest = 32
 
-/** Rows as JSON objects, a text each, those of a chunk together; what they hold is seen as they go by. */
-export interface JsonLines {
-  readonly names: readonly string[]
-  readonly filled: Filled
-  readonly lines: AsyncGenerator<readonly string[]>
-}
-
 /**
- * The rows of a statement as JSON objects. The engine makes the text of each row where it would be just that of
+ * The rows of a statement as JSON objects, a text each, those of a chunk together; what they hold is seen as they go by. The engine makes the text of each row where it would be just that of
  * `jsonForm`, which takes half the time; rows and types of which that is not sure are made here, value by value.
  */
-export async function jsonLines(
-  engine: Engine,
-  { text: statement, kind, columns }: Ready,
-  by: string | undefined,
-): Promise<JsonLines> {
+export async function jsonLines(engine: Engine, { text: statement, kind, columns }: Ready, by: string | undefined) {
   const called = distinctNames(columns.map(({ name }) => name))
   const keys = called.map((name) => JSON.stringify(name))
   const filled = new Filled(called, by)

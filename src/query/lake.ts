@@ -11,7 +11,7 @@ import { literalPath, plainPath } from '../views/read-points.ts'
 import { admit, refused } from './gate.ts'
 import { optionAt } from './note.ts'
 import { type GivenOptions, knowledgeOptions, type Moment } from './options.ts'
-import { unknownVariables, readOption, readSettings, refuseNearNames, refuseStrange, unasked } from './read-options.ts'
+import { readOption, readSettings, refuseStrange, unasked } from './read-options.ts'
 import { refusal } from './refusal.ts'
 import { refuseChanged } from './changed.ts'
 import { openingWords, statementsOf } from './statements.ts'
@@ -75,22 +75,21 @@ export async function openQuery(dataFolder: string, options: SessionOptions = {}
   })
 }
 
-/** Closes the engine if the work fails. */
-export async function closing<T>(engine: Engine, work: () => Promise<T>): Promise<T> {
+/** Closes what is held if the work fails. */
+export async function closing<T>(held: Disposable, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    engine.close()
+    held[Symbol.dispose]()
     throw error
   }
 }
 
 async function prepared(engine: Engine, options: SessionOptions): Promise<Engine> {
   if (options.anyVariable !== true) {
-    readSettings(options.set ?? {})
-    const names = unknownVariables(Object.keys(options.set ?? {}))
-    if (options.query === undefined) refuseNearNames(names)
-    else refuseStrange(await unasked(engine, names, options.query))
+    const { set = {}, query } = options
+    readSettings(set)
+    refuseStrange(await unasked(engine, Object.keys(set), query ?? ''), query !== undefined)
   }
   await setVariables(engine, options)
   return engine
@@ -139,13 +138,11 @@ function literal(value: VariableValue): string {
   return String(value)
 }
 
-/** Sets `as_of` or `observed_as_of`, or clears it with undefined; a text that names no instant is refused, as `subject`'s. */
-export async function setMoment(
-  engine: Engine,
-  name: 'as_of' | 'observed_as_of' | 'ledger_as_of',
-  moment: Moment | undefined,
-  subject = optionAt('terminal', name),
-): Promise<void> {
+/** A variable that holds an instant; that of the ledger only doors set. */
+type Clock = 'as_of' | 'observed_as_of' | 'ledger_as_of'
+
+/** Sets such a variable, or clears it with undefined; a text that names no instant is refused, as `subject`'s. */
+export async function setMoment(engine: Engine, name: Clock, moment?: Moment, subject = optionAt('terminal', name)) {
   const text = moment === undefined ? 'NULL' : quote(String(readOption(knowledgeOptions.as_of, subject, moment)))
   await engine.run(`SET VARIABLE ${name} = ${text}`)
 }
@@ -291,12 +288,7 @@ async function lock(engine: Engine, seen: ReadonlySet<string>): Promise<void> {
 }
 
 /** Does work on a session as if `as_of` were another instant, or none, and sets it again; `subject` is what named it. */
-export async function withAsOf<T>(
-  engine: Engine,
-  at: Moment | undefined,
-  work: () => Promise<T>,
-  subject?: string,
-): Promise<T> {
+export async function withAsOf<T>(engine: Engine, at: Moment | undefined, work: () => Promise<T>, subject?: string) {
   const [held] = await engine.rows<{ was: string | null; type: string }>(
     `SELECT getvariable('as_of')::VARCHAR AS was, typeof(getvariable('as_of')) AS type`,
   )

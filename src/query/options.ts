@@ -42,7 +42,7 @@ export interface Decision extends Instant {
 }
 
 /** A column of a panel, and the metric that it holds. */
-export interface PanelColumn {
+interface PanelColumn {
   readonly name: string
   /** A path, with a JSON pointer behind `#` where one leaf of an object is meant. */
   readonly metric: string

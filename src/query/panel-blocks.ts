@@ -14,14 +14,8 @@ const leastBytes = 32 * mega
 /** So many metrics are told apart in one step. */
 const together = 16
 
-/** A panel of some size, and how much of it is made at once. */
-interface Blocks {
-  readonly decisions: number
-  readonly metrics: number
-}
-
 /** How many decisions of how many metrics are made at once, where not all of them can be. */
-function blocksOf(decisions: number, metrics: number, memory: number): Blocks | undefined {
+function blocksOf(decisions: number, metrics: number, memory: number) {
   const cells = Math.floor(memory / cellBytes)
   if (decisions * metrics <= cells) return undefined
   return {

@@ -22,7 +22,7 @@ import { refusal, unreadInstant } from './refusal.ts'
 import { guarded, type RunDeps, runScript } from './run.ts'
 
 /** Where the decisions of a panel come from. */
-export type Decisions =
+type Decisions =
   | { readonly kind: 'file'; readonly path: string }
   /** A JSON array of objects, and the SQL type of each of their fields. */
   | { readonly kind: 'list'; readonly text: string; readonly types: Readonly<Record<string, string>> }

@@ -57,11 +57,7 @@ export function pointsSql(filter: PointsFilter, standards: readonly Standard[]):
 }
 
 /** Which series: metrics that take the same defaults are asked for together. */
-function seriesSql(
-  filter: PointsFilter,
-  metrics: readonly string[] | undefined,
-  standards: readonly Standard[],
-): string {
+function seriesSql(filter: PointsFilter, metrics: readonly string[] | undefined, standards: readonly Standard[]) {
   const known = new Map(standards.map((standard) => [standard.metric, standard]))
   const own = (metric: string | undefined): string =>
     named

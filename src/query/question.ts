@@ -2,17 +2,15 @@ import { usage } from '../errors.ts'
 import { type Engine, quoteName } from '../store/engine.ts'
 import type { Parameters } from '../store/sql.ts'
 import {
-  askedInSql,
-  decidedBy,
+  type AskedNotes,
+  asOfText,
   doubtsOfFilter,
   doubtsOfPanel,
-  doubtsOfSql,
-  asOfText,
-  type AskedNotes,
-  isDoubtful,
+  type Extent,
   notesOf,
+  noticingSql,
 } from './doubts.ts'
-import { type Empty, Filled } from './filled.ts'
+import { Filled } from './filled.ts'
 import type { Ready } from './gate.ts'
 import { joinSql } from './joined.ts'
 import { distinctNotes, type Note } from './note.ts'
@@ -21,8 +19,8 @@ import { inBlocks } from './panel-blocks.ts'
 import { bringDecisions, type PanelSpec, type PanelSql, panelSql } from './panel.ts'
 import { type PointsFilter, pointsSql, standardsOf } from './points.ts'
 import { guarded, runScript, type RunDeps } from './run.ts'
-import { parsedSql, readsRegistry } from './tree.ts'
-import { openingWords, statementsOf } from './statements.ts'
+import { parsedSql } from './tree.ts'
+import { openingWords } from './statements.ts'
 
 /** The state of knowledge in which something is asked. */
 export type Knowledge = ReadOptions<typeof knowledgeOptions>
@@ -41,12 +39,6 @@ export type AskedQuestion =
 
 /** What is asked, and what may be known for the answer. */
 export type Question = AskedQuestion & { readonly knowledge: Knowledge }
-
-/** How much an answer told. */
-export interface Extent {
-  readonly rows: number
-  readonly empty: readonly Empty[]
-}
 
 /** A question that was judged: it may run, and its answer is what its statement gives and what its notes tell. */
 export interface JudgedQuestion {
@@ -87,14 +79,8 @@ export async function judgeQuestion(
   return await noticing(
     what,
     notices,
-    await noticingSql(sql, ready.kind === 'SELECT' ? ready.columns.length : 0, notices, parameters),
+    await noticingSql(engine, sql, ready.kind === 'SELECT' ? ready.columns.length : 0, run, parameters),
   )
-}
-
-/** What the lake is asked to note of a question: at once, and once it is known how much its answer tells. */
-interface Noticing {
-  readonly notes: AskedNotes
-  readonly doubts: (told: Extent) => Promise<AskedNotes>
 }
 
 /** Who asks: where an instant is mandatory (`cut`) nothing is told of what came later, not by a note either. */
@@ -104,43 +90,12 @@ interface Notices {
   readonly cut: boolean
 }
 
-const joins = /\bpit_(?:join|long|window)\b/i
-
-/** What there is to note of a query with so many columns, 0 where it gives no rows; what it asks is found out only where that may matter. */
-async function noticingSql(
-  sql: string,
-  columns: number,
-  { engine, run }: Notices,
-  parameters?: Parameters,
-): Promise<Noticing> {
-  return await guarded(engine, sql, run, async () => {
-    const isJoin = joins.test(sql)
-    const isEarly = (await asOfText(engine)) !== null && (await readsRegistry(engine, await treesOf(engine, sql)))
-    let asked = isJoin || isEarly ? await askedInSql(engine, sql, parameters) : undefined
-    const decided = await decidedBy(engine, asked?.joins.filter(({ beyond }) => beyond !== null) ?? [], run.mark)
-    const notes = { tables: isEarly ? (asked?.tables ?? []) : [], beyond: decided.flatMap(({ beyond }) => beyond) }
-    const doubts = async ({ rows, empty }: Extent): Promise<AskedNotes> => {
-      if (columns === 0 || (rows > 0 && empty.length === 0)) return {}
-      asked ??= await askedInSql(engine, sql, parameters)
-      if (!isDoubtful(rows, empty, asked.counts)) return {}
-      const isNothing = rows === 0 || (rows === 1 && empty.length === columns)
-      return { ...doubtsOfSql(asked, await decidedBy(engine, asked.joins, run.mark)), empty: isNothing }
-    }
-    return { notes, doubts }
-  })
-}
-
-async function treesOf(engine: Engine, sql: string): Promise<readonly unknown[]> {
-  const tree = await parsedSql(engine, statementsOf(sql).at(-1)?.text ?? '')
-  return 'error' in tree ? [] : tree.statements
-}
-
 /** What is to be noted of a query that is answered elsewhere: its rows stand in a table of the session. */
 export async function notesOfSql(engine: Engine, sql: string, run: RunDeps, table?: string): Promise<readonly Note[]> {
   const { columns, chunks } = table === undefined ? { columns: [], chunks: [] } : await engine.vectors(`FROM ${table}`)
   const filled = new Filled(columns.map(({ name }) => name))
   for await (const chunk of chunks) filled.addChunk(chunk)
-  const { notes, doubts } = await noticingSql(sql, columns.length, { engine, run, cut: false })
+  const { notes, doubts } = await noticingSql(engine, sql, columns.length, run)
   const late = table === undefined ? {} : await doubts({ rows: filled.rows, empty: filled.empty() })
   return distinctNotes([...(await notesOf(engine, notes, false)), ...(await notesOf(engine, late, false))])
 }
@@ -167,7 +122,7 @@ async function judgeDecided(
     await bringDecisions(engine, spec, table, run)
     const whole = await runScript(engine, query, { ...run, generated: true })
     const ready = ('panel' in asked && (await inBlocks({ engine, spec, table, made }, run))) || whole
-    const said = await noticingSql(query, 0, notices)
+    const said = await noticingSql(engine, query, 0, run)
     const tables = spec.universe !== undefined && (await asOfText(engine)) !== null ? ['pit_universe'] : []
     const last = `SELECT CAST(max(ts) AS VARCHAR) AS at FROM ${quoteName(table)}`
     const doubts = async ({ rows, empty }: Extent): Promise<AskedNotes> =>
@@ -189,7 +144,7 @@ async function judgeDecided(
 async function noticing(
   what: Pick<JudgedQuestion, 'sql' | 'ready' | 'parameters' | 'by'>,
   { engine, run, cut }: Notices,
-  { notes: early, doubts }: Noticing,
+  { notes: early, doubts }: Awaited<ReturnType<typeof noticingSql>>,
 ): Promise<JudgedQuestion> {
   const ask = async (asked: AskedNotes): Promise<readonly Note[]> => distinctNotes(await notesOf(engine, asked, cut))
   const notes = await guarded(engine, what.sql, run, async () => ask(early))

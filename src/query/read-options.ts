@@ -4,14 +4,7 @@ import { didYouMean, hint, suggestion } from '../suggestion.ts'
 import { isObject } from '../json.ts'
 import { parseDuration, parseMicros } from '../time.ts'
 import { type Door, optionAt } from './note.ts'
-import {
-  camel,
-  type PanelColumn,
-  knowledgeOptions,
-  type OptionFact,
-  type Options,
-  type ReadOptions,
-} from './options.ts'
+import { camel, knowledgeOptions, type OptionFact, type Options, type ReadOptions } from './options.ts'
 import { calendarOf } from './panel-calendar.ts'
 import type { Engine } from '../store/engine.ts'
 import { variablesIn } from './tree.ts'
@@ -20,11 +13,7 @@ import { variablesIn } from './tree.ts'
  * What was said with a question, read by the table that describes it; the same words are refused at every door, where the
  * option is named as it is typed there. A text stands for a list, a switch or a grid, too, as addresses and flags write them.
  */
-export function readOptions<Table extends Options>(
-  table: Table,
-  given: Readonly<Record<string, unknown>>,
-  door: Door,
-): ReadOptions<Table> {
+export function readOptions<Table extends Options>(table: Table, given: Readonly<Record<string, unknown>>, door: Door) {
   const key = (name: string): string => (door === 'fields' ? name : camel(name))
   const known = Object.keys(table).map(key)
   const strange = Object.keys(given).find((name) => given[name] !== undefined && !known.includes(name))
@@ -163,7 +152,7 @@ function chosen(subject: string, value: unknown, fact: OptionFact): string {
   return fact.choices?.find((one) => one === value) ?? refuse(subject, value, fact)
 }
 
-function readMetrics(subject: string, value: unknown, fact: OptionFact): readonly PanelColumn[] {
+function readMetrics(subject: string, value: unknown, fact: OptionFact) {
   const mapping = typeof value === 'object' && value !== null && !Array.isArray(value)
   const columns = mapping
     ? Object.entries(value).map(([name, metric]) => (isText(metric) ? { name, metric } : refuse(subject, value, fact)))
@@ -174,7 +163,7 @@ function readMetrics(subject: string, value: unknown, fact: OptionFact): readonl
 }
 
 /** `price=price_usd` names the column; a pointer may hold such a sign, too, but stands behind a path. */
-function columnOf(text: string): PanelColumn {
+function columnOf(text: string) {
   const [, name = text, metric = text] = /^([A-Za-z_]\w*)=(.+)$/.exec(text) ?? []
   return { name, metric }
 }
@@ -189,30 +178,20 @@ export function readSettings(set: Readonly<Record<string, unknown>>): void {
       readOption(knowledgeOptions[name], optionAt('terminal', name), set[name])
 }
 
-/** The names among these that the lake itself does not know. */
-export function unknownVariables(names: readonly string[]): readonly string[] {
-  return names.filter((name) => !knownVariables.includes(name.toLowerCase()))
-}
-
-/** The names among these for which a script asks with `getvariable` nowhere. */
+/** The names among these that the lake does not know, and for which a script asks with `getvariable` nowhere. */
 export async function unasked(engine: Engine, names: readonly string[], script: string): Promise<readonly string[]> {
-  if (names.length === 0) return []
-  const asked = await variablesIn(engine, script)
-  return names.filter((name) => !asked.has(name.toLowerCase()))
+  const strange = names.filter((name) => !knownVariables.includes(name.toLowerCase()))
+  const asked = strange.length === 0 ? new Set() : await variablesIn(engine, script)
+  return strange.filter((name) => !asked.has(name.toLowerCase()))
 }
 
-/** A misspelt name would change nothing, in silence. */
-export function refuseStrange(names: readonly string[]): void {
-  const [first] = names
+/** A misspelt name would change nothing, in silence; before a query is known only those that are near are `surely` one. */
+export function refuseStrange(names: readonly string[], surely = true): void {
+  const first = names.find((name) => surely || suggestion(name, knownVariables) !== undefined)
   if (first === undefined) return
   const near = suggestion(first, knownVariables)
   throw usage(`--set ${first}`, {
     expected: `${knownVariables.join(', ')}, or a name that the query asks for with getvariable`,
     ...(near !== undefined && { next: `did you mean ${near}?` }),
   })
-}
-
-/** Refuses the names that are those of the lake but for a slip: all that can be said before a query is known. */
-export function refuseNearNames(names: readonly string[]): void {
-  refuseStrange(names.filter((name) => suggestion(name, knownVariables) !== undefined))
 }

@@ -33,12 +33,17 @@ export async function runScript(engine: Engine, sql: string, deps: RunDeps, para
   if (last === undefined) throw usage('SQL', { expected: 'a statement', got: 'nothing' })
   if (deps.mark !== undefined && statements.length > 1)
     throw usage('SQL', { expected: 'one SELECT', got: 'several statements' })
+  const checked = async (statement: ScriptStatement, given?: Parameters): Promise<Ready> => {
+    const { text } = statement
+    const origin = { script: sql, statement }
+    return await guarded(engine, text, deps, async () => admit(engine, text, given, deps.mark), origin)
+  }
   for (const statement of statements.slice(0, -1)) {
-    const ready = await checked(engine, statement, sql, deps)
+    const ready = await checked(statement)
     await guarded(engine, ready.text, deps, async () => engine.run(ready.text), { script: sql, statement })
     await deps.after?.(engine)
   }
-  return checked(engine, last, sql, deps, parameters)
+  return await checked(last, parameters)
 }
 
 /** Does work on an engine that the signal can cancel; DuckDB's complaints come as one line. */
@@ -78,52 +83,8 @@ function cancelled(cause?: unknown): LakeError {
   return new LakeError('stopped', { subject: 'the query was cancelled', cause })
 }
 
-async function checked(
-  engine: Engine,
-  statement: ScriptStatement,
-  script: string,
-  deps: RunDeps,
-  parameters?: Parameters,
-): Promise<Ready> {
-  const { text } = statement
-  return guarded(engine, text, deps, async () => admit(engine, text, parameters, deps.mark), { script, statement })
-}
-
 /** Whether an error is a cancel, which is no answer of a run. */
 export function isCancel(error: unknown): boolean {
   if (error instanceof LakeError) return error.kind === 'stopped'
   return error instanceof Error && error.message.startsWith('INTERRUPT')
-}
-
-/** How long work may take, and how that is waited for. */
-interface Limit {
-  /** Undefined: as long as it likes. */
-  readonly seconds: number | undefined
-  /** The same as it was given: `90s`. */
-  readonly told: string
-  /** What to do where it took longer. */
-  readonly next: string
-  readonly signal: AbortSignal
-  /** Ends early, without an error, when the signal is aborted. */
-  readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>
-}
-
-/** Does work that is cancelled by its signal, and after so many seconds; which of both it was is told. */
-export async function limited<T>(limit: Limit, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const { seconds, told, next, signal, sleep } = limit
-  const over = new AbortController()
-  const done = new AbortController()
-  const expire = async (ms: number): Promise<void> => {
-    await sleep(ms, done.signal)
-    if (!done.signal.aborted) over.abort()
-  }
-  if (seconds !== undefined) void expire(seconds * 1000)
-  try {
-    return await work(AbortSignal.any([signal, over.signal]))
-  } catch (cause) {
-    if (!over.signal.aborted) throw cause
-    throw new LakeError('stopped', { subject: `the query took longer than ${told}`, next, cause })
-  } finally {
-    done.abort()
-  }
 }

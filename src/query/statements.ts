@@ -4,20 +4,11 @@ export interface ScriptStatement {
   readonly offset: number
 }
 
-/** A script cut at its semicolons: the whole statements, and what follows the last `;` (blank when nothing does). */
-interface Script {
-  readonly statements: readonly ScriptStatement[]
-  readonly rest: ScriptStatement
-}
-
-/** One word, text or sign of SQL that is no comment and no space. */
-interface Token {
-  readonly text: string
-  readonly start: number
-}
-
-/** Cuts SQL into statements; semicolons in texts, names and comments do not count. Comments alone are no statement. */
-export function cutScript(sql: string): Script {
+/**
+ * Cuts SQL at its semicolons into whole statements, and what follows the last `;` (blank when nothing does). Those in texts,
+ * names and comments do not count. Comments alone are no statement.
+ */
+export function cutScript(sql: string) {
   const statements: ScriptStatement[] = []
   let begin = 0
   let filled = false
@@ -71,7 +62,7 @@ export function opening(sql: string): number | undefined {
 }
 
 /** The text between a first `(` and its `)` cut at the commas that stand in no further brackets, and what follows. */
-export function cutAtCommas(sql: string): { readonly parts: readonly string[]; readonly after: string } | undefined {
+export function cutAtCommas(sql: string) {
   const parts: string[] = []
   let [depth, begin] = [0, 0]
   for (const { text, start } of tokens(sql)) {
@@ -104,7 +95,7 @@ function piece(sql: string, begin: number, end: number): ScriptStatement {
 }
 
 /** The words, texts and signs of SQL without spaces and comments, each with where it begins. */
-export function* tokens(sql: string): Generator<Token> {
+export function* tokens(sql: string) {
   let at = 0
   while (at < sql.length) {
     const end = Math.min(endOfToken(sql, at), sql.length)
@@ -252,9 +243,7 @@ function macroForm(rest: string): Form | undefined {
 }
 
 /** The parts of a text in parentheses, between its commas, and what follows. */
-function inParentheses(text: string): { readonly parts: readonly string[]; readonly after: string } | undefined {
+function inParentheses(text: string) {
   const cut = cutAtCommas(text)
-  return cut === undefined
-    ? undefined
-    : { parts: cut.parts.filter((one) => opening(one) !== undefined), after: cut.after }
+  return cut && { parts: cut.parts.filter((one) => opening(one) !== undefined), after: cut.after }
 }

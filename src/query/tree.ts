@@ -26,6 +26,12 @@ export async function parsedSql(engine: Engine, sql: string): Promise<Parsed> {
   return { statements: tree.statements as readonly Node[] }
 }
 
+/** The statements of a text; none where the engine does not show them. */
+export async function treeOf(engine: Engine, sql: string): Promise<readonly Node[]> {
+  const tree = await parsedSql(engine, sql)
+  return 'error' in tree ? [] : tree.statements
+}
+
 /** The bound plan of a SELECT as the engine tells it, views and macros resolved, or why it does not. */
 export async function boundPlan(
   engine: Engine,
@@ -42,8 +48,7 @@ export async function boundPlan(
 
 /** The SELECTs that a statement describes. */
 export async function describedIn(engine: Engine, sql: string): Promise<readonly string[]> {
-  const tree = await parsedSql(engine, sql)
-  const shown = 'error' in tree ? [] : [...nodesOf(tree.statements)].filter(({ type }) => type === 'SHOW_REF')
+  const shown = [...nodesOf(await treeOf(engine, sql))].filter(({ type }) => type === 'SHOW_REF')
   const texts: string[] = []
   for (const { query: node } of shown) {
     // Places without one are numbers that lose their last digits here.
@@ -71,7 +76,7 @@ export function* nodesOf(root: unknown): Generator<Node> {
 }
 
 /** A function that a statement calls, its name in small letters. */
-export interface Call {
+interface Call {
   readonly name: string
   readonly arguments: readonly unknown[]
 }
@@ -90,6 +95,11 @@ export function tablesIn(root: unknown): readonly string[] {
   return [...nodesOf(root)].flatMap(({ type, table_name: name }) =>
     type === 'BASE_TABLE' && typeof name === 'string' ? [name.toLowerCase()] : [],
   )
+}
+
+/** The names of all that a statement reads and calls. */
+export function namesIn(root: unknown): ReadonlySet<string> {
+  return new Set([...tablesIn(root), ...[...callsIn(root)].map(({ name }) => name)])
 }
 
 /** The names of the CTEs of a statement, in small letters. */
@@ -129,20 +139,13 @@ export async function fileRead(engine: Engine, root: unknown): Promise<string | 
 
 /** `fileRead` of a whole script, which also makes what it reads. */
 export async function fileReadIn(engine: Engine, script: string): Promise<string | undefined> {
-  for await (const tree of treesOf(engine, script)) {
-    const found = await fileRead(engine, tree)
-    if (found !== undefined) return found
-  }
-  return undefined
+  return await fileRead(engine, await treesOf(engine, script))
 }
 
 /** The trees of what the statements of a script ask; what does not parse alone has none. */
-async function* treesOf(engine: Engine, script: string): AsyncGenerator<readonly Node[]> {
-  for (const { text } of statementsOf(script))
-    for (const probe of formOf(text.slice(opening(text) ?? 0)).probes) {
-      const tree = await parsedSql(engine, probe)
-      if (!('error' in tree)) yield tree.statements
-    }
+export async function treesOf(engine: Engine, script: string): Promise<readonly Node[]> {
+  const probes = statementsOf(script).flatMap(({ text }) => formOf(text.slice(opening(text) ?? 0)).probes)
+  return (await Promise.all(probes.map(async (probe) => await treeOf(engine, probe)))).flat()
 }
 
 /** The tables that stand in FROM with what is written before their names: all of it may be one path. */
@@ -189,10 +192,7 @@ function named(node: unknown): readonly string[] | undefined {
 }
 
 /** What a statement, or the body of a macro, names of files of its own: texts anywhere, tables by name, and the function that computes a name. */
-export function filesNamed(
-  root: unknown,
-  macro: boolean,
-): { readonly names: readonly string[]; readonly computed: boolean } {
+export function filesNamed(root: unknown, macro: boolean) {
   const computed = [...callsIn(root)].some((call) => {
     if (call.name === 'query_table' || fileReader.test(call.name)) return !isWritten(call.arguments[0])
     if (!namesTable.test(call.name)) return false
@@ -215,11 +215,8 @@ function columnName(node: unknown): string | undefined {
 
 /** The variables that a script asks for by name, in small letters. */
 export async function variablesIn(engine: Engine, script: string): Promise<ReadonlySet<string>> {
-  const names = new Set<string>()
-  for await (const tree of treesOf(engine, script))
-    for (const call of callsIn(tree))
-      if (call.name === 'getvariable') names.add(constantText(call.arguments[0])?.toLowerCase() ?? '')
-  return names
+  const asking = [...callsIn(await treesOf(engine, script))].filter(({ name }) => name === 'getvariable')
+  return new Set(asking.map((call) => constantText(call.arguments[0])?.toLowerCase() ?? ''))
 }
 
 /** The text of a constant; undefined for anything else. */
@@ -296,7 +293,7 @@ export async function asksFor(engine: Engine, trees: unknown, variable: string, 
     )
     return new Set(rows.map(({ name }) => name))
   })
-  return tablesIn(trees).some((name) => names.has(name)) || [...callsIn(trees)].some(({ name }) => names.has(name))
+  return !namesIn(trees).isDisjointFrom(names)
 }
 
 /** The tables of the registry that have a history. */

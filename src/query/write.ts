@@ -77,7 +77,7 @@ export interface WriteOptions {
 export type Sink = (data: string | Uint8Array) => Promise<void>
 
 /** What was written. */
-export interface WrittenResult {
+interface WrittenResult {
   /** Rows written; of a cut table those that are shown. */
   readonly rows: number
   /** Whether more rows follow that are not shown. */
@@ -105,7 +105,7 @@ export function formatOf(file: string): Format | undefined {
 }
 
 /** A checked statement, and how its rows are to be written. */
-export interface ResultWriting {
+interface ResultWriting {
   readonly engine: Engine
   readonly ready: Ready
   readonly options: WriteOptions
@@ -157,11 +157,7 @@ async function toStream(
 }
 
 /** Writes an answer to a sink, chunk by chunk; Parquet needs a file. */
-export async function writeTo(
-  answer: ResultWriting,
-  sink: Sink,
-  form: 'file' | 'stream' = 'stream',
-): Promise<WrittenResult> {
+export async function writeTo(answer: ResultWriting, sink: Sink, form: 'file' | 'stream' = 'stream') {
   const { engine, ready, options, deps } = answer
   if (options.format !== 'table' && !givesRows(ready)) wrappable(ready)
   return guarded(engine, ready.text, deps, async () => {
@@ -242,10 +238,7 @@ async function writeCsv({ engine, ready, options: { safe, by } }: ResultWriting,
   return { rows: filled.rows, more: false, empty: filled.empty() }
 }
 
-async function writeJson(
-  { engine, ready, options: { format, by } }: ResultWriting,
-  sink: Sink,
-): Promise<WrittenResult> {
+async function writeJson({ engine, ready, options: { format, by } }: ResultWriting, sink: Sink) {
   const { lines, filled } = await jsonLines(engine, ready, by)
   const [before, between, after] = format === 'jsonl' ? ['', '\n', '\n'] : ['[\n', ',\n', '\n]\n']
   for await (const some of lines) {
@@ -256,11 +249,7 @@ async function writeJson(
   return { rows: filled.rows, more: false, empty: filled.empty() }
 }
 
-async function writeArrow(
-  { engine, ready, options }: ResultWriting,
-  sink: Sink,
-  form: 'file' | 'stream',
-): Promise<WrittenResult> {
+async function writeArrow({ engine, ready, options }: ResultWriting, sink: Sink, form: 'file' | 'stream') {
   const { arrowBytes } = await import('./arrow.ts')
   const filled = new Filled(distinctNames(ready.columns.map(({ name }) => name)), options.by)
   for await (const part of arrowBytes(engine, ready.text, form, filled)) await sink(part)

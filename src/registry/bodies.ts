@@ -1,18 +1,10 @@
 import { isUtf8 } from 'node:buffer'
 import type { Resource } from '../catalog/catalogue.ts'
 import { cutBody, textStart } from './cut.ts'
-import {
-  BadBody,
-  type Envelope,
-  envelope,
-  type Fields,
-  isFields,
-  recordJson,
-  sortedText,
-  usually,
-  type Value,
-} from './json.ts'
-import { fieldText, type Incoming, readRecord, readRecordText, type RecordText, textHash, withHash } from './record.ts'
+import { BadBody, envelope, type Fields, isFields, recordJson, sortedText, usually, type Value } from './json.ts'
+import { fieldText, type Incoming, readRecord, readRecordText, textHash, withHash } from './record.ts'
+
+type Envelope = Readonly<ReturnType<typeof envelope>>
 
 /** A body that could be read, or why not. */
 export type BodyRead<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly reason: string }
@@ -113,11 +105,7 @@ export function readSnapshot(bytes: Uint8Array, resources: Resources): BodyRead<
   })
 }
 
-function arraysOf(
-  body: Fields,
-  resources: Resources,
-  elements: (array: readonly Value[]) => Iterable<Value>,
-): Map<string, Iterable<Value>> {
+function arraysOf(body: Fields, resources: Resources, elements: (array: readonly Value[]) => Iterable<Value>) {
   const place = placeOf(body, resources)
   const arrays = new Map<string, Iterable<Value>>()
   for (const { name, entity } of resources.values()) {
@@ -139,17 +127,11 @@ function placeOf(body: Fields, resources: Resources): Fields {
 }
 
 /** Reads and unites the arrays that all pages of the lists gave. */
-export function readArrays(
-  arrays: ReadonlyMap<string, readonly Value[]>,
-  resources: Resources,
-): BodyRead<Pick<Snapshot, 'records' | 'disagreeing'>> {
+export function readArrays(arrays: ReadonlyMap<string, readonly Value[]>, resources: Resources) {
   return guarded(() => unitedOf(arrays, resources))
 }
 
-function unitedOf(
-  arrays: ReadonlyMap<string, Iterable<Value>>,
-  resources: Resources,
-): Pick<Snapshot, 'records' | 'disagreeing'> {
+function unitedOf(arrays: ReadonlyMap<string, Iterable<Value>>, resources: Resources) {
   const all = new Map<string, Map<string, Incoming>>()
   for (const [name, array] of arrays) {
     const resource = resources.get(name)
@@ -173,11 +155,7 @@ function take(resource: Resource, found: Map<string, Incoming>, incoming: Incomi
 }
 
 /** Products and the deployments inside them: both places are united, the array of its own wins. */
-function products(
-  array: Iterable<Value> | undefined,
-  resources: Resources,
-  all: Map<string, Map<string, Incoming>>,
-): string[] {
+function products(array: Iterable<Value> | undefined, resources: Resources, all: Map<string, Map<string, Incoming>>) {
   const [product, deployment] = [resources.get('products'), resources.get('deployments')]
   if (!array || !product || !deployment) return []
   const own = all.get('deployments')
@@ -211,7 +189,7 @@ function products(
 /** A deployment inside a product: one more, or another word on one that has a place of its own. */
 function unite(
   deployment: Resource,
-  read: RecordText,
+  read: ReturnType<typeof readRecordText>,
   own: ReadonlyMap<string, Incoming> | undefined,
   inside: Map<string, Incoming>,
   disagreeing: string[],
@@ -225,11 +203,7 @@ function unite(
 type Met = { readonly dressed: Incoming } | { readonly bare: Fields }
 
 /** Puts the deployments into the products that came without them. */
-function dressAll(
-  product: Resource,
-  whole: readonly Met[],
-  deployments: ReadonlyMap<string, Incoming> | undefined,
-): Map<string, Incoming> {
+function dressAll(product: Resource, whole: readonly Met[], deployments: ReadonlyMap<string, Incoming> | undefined) {
   const held = whole.some((met) => 'bare' in met) ? [...(deployments?.values() ?? [])] : []
   const ofProduct = Map.groupBy(held, ({ product }) => product ?? '')
   const read = new Map<string, Incoming>()

@@ -1,32 +1,48 @@
-import { commit, type Draft, type Ticket } from '../ledger/commit.ts'
+import { commit, type CommitDeps, type Draft, type StagedFile, type Ticket } from '../ledger/commit.ts'
 import type { Engine } from '../store/engine.ts'
-import { day, formatDate } from '../time.ts'
+import { day, formatDate, parseMicros } from '../time.ts'
 import { columnsMark, recordTables, tableColumns } from './columns.ts'
-import { findingLine, readFindings, readKeys, readTexts } from './held.ts'
-import { type RecordFinding, fold, type Memory, suspects, unseen } from './history.ts'
-import { datedColumns, type LayerPlan, type Layers, writeDated } from './layers.ts'
-import { type Constants, type Lines, newChange, writeFolded, writeStep } from './lines.ts'
+import { findingLine, readFindings, readHeld, readKeys, readLastEvents, readTexts } from './status.ts'
 import {
-  asOf,
+  fold,
+  type Memory,
+  newPoll,
+  observeState,
+  type Poll,
+  type RecordFinding,
+  suspects,
+  unseen,
+  withMissing,
+} from './history.ts'
+import { datedColumns, type Layers, writeDated } from './layers.ts'
+import { type Constants, eventTaker, Lines, type PollChange, writeFolded, writeStep } from './lines.ts'
+import {
+  committedCursor,
   type Drafting,
+  enginesOf,
   type FinishedPoll,
   listAgain,
-  oldRaw,
+  passingDraft,
   type PollContext,
   rawFiles,
+  readRaw,
+  registryState,
   stageLines,
+  stateDraft,
 } from './staging.ts'
-import { versioned } from '../store/layout.ts'
-import { committedCursor, passingDraft, registryState, stateDraft } from './state.ts'
+import { dataVersion, parseRegistryFile, versioned } from '../store/layout.ts'
+import { LakeError } from '../errors.ts'
+import { liveFiles } from '../ledger/held.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { Spool } from '../ledger/sweep.ts'
+import { type BodyRead, readPage, readSnapshot, type Resources } from './bodies.ts'
+import { cutApart } from './cut.ts'
 
 /** A poll that was folded into steps: their lines are written. */
 type FoldedPoll = Awaited<ReturnType<typeof foldPoll>>
 
-/** A poll that became a version of the lake. */
-export type Committed = Awaited<ReturnType<typeof commitPoll>>
-
 /** Folds a poll into steps of history, upon what the lake holds. */
-export async function foldPoll(finished: FinishedPoll) {
+async function foldPoll(finished: FinishedPoll) {
   const { ledger, withEngine, resources, poll, lines, whole } = finished
   const wanted = whole === null ? suspects(poll) : [...suspects(poll), ...unseen(poll)]
   const memory: Memory = await withEngine(async (engine) => ({
@@ -40,6 +56,9 @@ export async function foldPoll(finished: FinishedPoll) {
   writeFolded(lines, change, { ...folded, findings })
   return { memory, change, findings, newKeys: folded.newKeys }
 }
+
+/** Nothing has changed yet. */
+const newChange = (): PollChange => ({ texts: new Map(), growth: {}, opened: 0, updated: 0, closed: 0 })
 
 /** Folds a poll into steps of history and commits them with cursor, bodies and, for a whole state, its dated tables. */
 export async function commitPoll(finished: FinishedPoll) {
@@ -64,17 +83,14 @@ function disagreements({ disagreeing }: FinishedPoll): RecordFinding[] {
 }
 
 /** What was found, without what is on record already and would be said with every snapshot. */
-async function newFindings(
-  { ledger, withEngine }: PollContext,
-  found: readonly RecordFinding[],
-): Promise<readonly RecordFinding[]> {
+async function newFindings({ ledger, withEngine }: PollContext, found: readonly RecordFinding[]) {
   if (found.length === 0) return found
   const known = await withEngine(async (engine) => await readFindings(ledger, engine))
   return found.filter((finding) => finding.kind !== 'embedded_disagrees' || !known.has(findingLine(finding)))
 }
 
 /** Makes the files of a poll and drafts their commit, with the date of its dated tables; what is known already makes none. */
-export async function draftPoll(
+async function draftPoll(
   finished: FinishedPoll,
   { memory, change }: Pick<FoldedPoll, 'memory' | 'change'>,
   ticket: Ticket,
@@ -121,6 +137,14 @@ export async function draftPoll(
   return { draft, date: layers ? date : null }
 }
 
+/** The raw files that are older than the configured days, each label of theirs. */
+function oldRaw(ledger: Ledger, before: string): string[] {
+  const newest = new Map<string, string>()
+  for (const { path, label } of liveFiles(ledger, { table: 'raw' }))
+    if (label > (newest.get(path) ?? '')) newest.set(path, label)
+  return [...newest].filter(([, label]) => label < before).map(([path]) => path)
+}
+
 /** Whether the dated tables of this date show what is held already. */
 function isShown({ state, date, poll }: Drafting): boolean {
   const { last } = state
@@ -149,6 +173,11 @@ async function append(drafting: Drafting, engine: Engine, table: string): Promis
   const at = drafting.ticket.committed_at
   const constants: Constants = { at, ...(table.startsWith('history.') && asOf(drafting)) }
   await stageLines(drafting, engine, { table, lines: table, id: drafting.name, date: null, constants, meta: {} })
+}
+
+/** Up to when a body says that it speaks, as it says it and in microseconds; null where that cannot be read. */
+function asOf({ as_of }: FinishedPoll): { readonly as_of: string | null; readonly as_of_at: number | null } {
+  return { as_of, as_of_at: as_of === null ? null : (parseMicros(as_of) ?? null) }
 }
 
 /** Makes the dated tables of a whole state; gives the layers that each is made of. */
@@ -182,7 +211,7 @@ function layerName(path: string | null): string | null {
 async function layer(
   drafting: Drafting,
   engine: Engine,
-  plan: LayerPlan,
+  plan: ReturnType<typeof writeDated>[number],
   held: Layers | undefined,
 ): Promise<Layers | null> {
   const { table, kind, rows, lines } = plan
@@ -195,4 +224,125 @@ async function layer(
   const staged = await stageLines(drafting, engine, { table, lines, id, date, constants, made, meta })
   if (kind === 'delta') return held ? { ...held, delta: staged?.path ?? held.delta, rows } : null
   return staged ? { base: staged.path, base_at: ticket.committed_at, delta: null, rows } : null
+}
+
+/** A version to be folded once more, between the lake as it was and as it became. */
+interface Again {
+  readonly resources: Resources
+  readonly deps: CommitDeps
+  readonly spool: Spool
+  readonly before: Ledger
+  readonly after: Ledger
+  /** Arrays that the snapshot misses are empty ones. */
+  readonly acceptShrink: boolean
+}
+
+/** Folds the bodies of a poll as it did; gives the files that this makes, in the spool. */
+export async function foldAgain(again: Again): Promise<readonly StagedFile[]> {
+  const { before, after, resources, spool, deps } = again
+  const { lake, version, committed_at, provider } = after.head()
+  const run = runOf(after)
+  if (lake === null || provider === null || run === null) throw beyond(version, 'nothing says which run made it')
+  const context: PollContext = {
+    ledger: before,
+    withEngine: enginesOf(spool),
+    spool,
+    resources,
+    run,
+    job: 'doctor',
+    provider,
+    providerMoved: false,
+    rawDays: 1,
+    deps,
+  }
+  const held = await context.withEngine(async (engine) => await readHeld(before, engine, [...resources.keys()]))
+  using lines = new Lines(spool)
+  const finished = await pollAgain(again, context, newPoll(held), lines)
+  const folded = await foldPoll(finished)
+  const { draft } = await draftPoll(finished, folded, { lake, version, committed_at })
+  return draft.add ?? []
+}
+
+function beyond(version: number, got: string): LakeError {
+  const expected = 'the bodies that made it'
+  return new LakeError('integrity', {
+    subject: `version ${version}`,
+    expected,
+    got,
+    next: 'take its files from a copy',
+  })
+}
+
+/** The run that the files of the newest version are named after. */
+function runOf(after: Ledger): string | null {
+  const own = versioned(after.head().version, '')
+  for (const { path } of liveFiles(after)) {
+    const id = parseRegistryFile(path)?.id
+    if (id?.startsWith(own) === true) return id.slice(own.length).replace(/-(?:base|delta)$/, '')
+  }
+  return null
+}
+
+/** What the poll saw, read from the bodies that its commit listed; cursors and instants are those of the commit. */
+async function pollAgain(again: Again, context: PollContext, poll: Poll, lines: Lines): Promise<FinishedPoll> {
+  const { before, after, resources } = again
+  const [then, now] = [registryState(before), registryState(after)]
+  const { committed_at } = after.head()
+  const whole = now.last?.observed_at === committed_at ? now.last.source : null
+  const { cursor, epoch, last: shot } = now
+  const nothing = { raws: [], requests: [], passing: {}, tags: {}, disagreeing: [], as_of: shot?.as_of ?? null }
+  const frame = { ...context, ...nothing, poll, lines, cursor: cursor ?? '', epoch, whole }
+  // Of a whole state that said nothing new no body is kept: what was held says it all.
+  if (whole !== null && !isFresh(after)) return frame
+  if (whole === 'lists') throw beyond(after.head().version, 'it was put together from lists')
+  if (whole === null) {
+    const last = await context.withEngine(async (engine) => await readLastEvents(before, engine))
+    const take = eventTaker(poll, lines, last)
+    let as_of: string | null = null
+    for (const body of await bodies(again, 'feed')) {
+      const page = sound(after, readPage(body, resources))
+      for (const event of page.events) take(event)
+      as_of = page.as_of ?? as_of
+    }
+    return { ...frame, as_of }
+  }
+  const [body] = await bodies(again, 'snapshot')
+  const { records, disagreeing } = sound(after, readSnapshot(body, resources))
+  const first = then.last === null
+  const shown = again.acceptShrink ? withMissing(records, resources) : records
+  observeState(poll, { records: shown, source: whole, first, inferred: !first && now.epoch > then.epoch })
+  return { ...frame, disagreeing }
+}
+
+/** Whether the newest version brought more than dated tables. */
+function isFresh(after: Ledger): boolean {
+  const { version } = after.head()
+  return liveFiles(after).some(({ path, table }) => {
+    const own = parseRegistryFile(path)
+    return own?.date === null && table !== 'snapshots' && dataVersion(path) === version
+  })
+}
+
+function sound<T>(after: Ledger, read: BodyRead<T>): T {
+  if (!read.ok) throw beyond(after.head().version, read.reason)
+  return read.value
+}
+
+/** The bodies of a kind that the commit listed, in the order in which they came: at least one. */
+async function bodies({ after }: Again, kind: string): Promise<[Buffer, ...Buffer[]]> {
+  const { version } = after.head()
+  const listed = liveFiles(after, { table: 'raw' }).filter((file) => file.meta['kind'] === kind)
+  const found: Buffer[] = []
+  for (const { path, rows, added_version } of listed) {
+    if (added_version !== version) continue
+    const bytes = await readRaw(after.root, path).catch(() => {
+      throw beyond(version, `${path} is not there any more, or damaged`)
+    })
+    const apart = cutApart(Buffer.from(bytes))
+    if (apart.length !== rows) throw beyond(version, `${path} holds ${apart.length} bodies, not ${rows}`)
+    found.push(...apart)
+  }
+  const [first, ...others] = found
+  if (!first) throw beyond(version, `no body of a ${kind} is listed with it`)
+  return [first, ...others]
 }

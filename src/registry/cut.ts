@@ -78,9 +78,8 @@ function cut(bytes: Buffer): { frame: string; bounds: number[] } {
 }
 
 /** Where a text begins: behind a byte order mark. */
-export function textStart(bytes: Buffer): number {
-  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0
-}
+export const textStart = (bytes: Buffer): number =>
+  bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0
 
 function between(bytes: Buffer, from: number, until: number): string {
   return until - from === 1 && bytes[from] === comma ? ',' : bytes.toString('utf8', from, until)

@@ -1,8 +1,8 @@
 import type { Resource } from '../catalog/catalogue.ts'
-import { embedded, type RegistryChange, type Records, type Resources } from './bodies.ts'
+import { embedded, type Records, type RegistryChange, type Resources } from './bodies.ts'
 import { type Fields, recordJson, type Value } from './json.ts'
 import { changeLine, isSame, isSameBut, type KnownKeys, learnKeys, noKeys } from './keys.ts'
-import { type Child, childrenOf, fieldText, type Incoming, textHash, typedFields, type TypedFields } from './record.ts'
+import { childrenOf, fieldText, type Incoming, textHash, typedFields } from './record.ts'
 
 /** What the lake knows of one entity: its newest version, or that it is gone. */
 export interface HeldEntity {
@@ -56,9 +56,7 @@ export interface Poll {
 }
 
 /** A poll that has seen nothing yet. */
-export function newPoll(held: HeldEntities): Poll {
-  return { held, outlook: new Map() }
-}
+export const newPoll = (held: HeldEntities): Poll => ({ held, outlook: new Map() })
 
 function tell(poll: Poll, resource: string, id: string, next: Outlook): void {
   let known = poll.outlook.get(resource)
@@ -128,9 +126,7 @@ export function observeEvent(poll: Poll, event: RegistryChange): void {
   if (resource === 'products') cascade(poll, id)
 }
 
-function wasHeld(poll: Poll, resource: string, id: string): boolean {
-  return poll.held.get(resource)?.get(id)?.open === true
-}
+const wasHeld = (poll: Poll, resource: string, id: string): boolean => poll.held.get(resource)?.get(id)?.open === true
 
 /** With a product go its deployments. */
 function cascade(poll: Poll, product: string): void {
@@ -146,7 +142,7 @@ function cascade(poll: Poll, product: string): void {
 }
 
 /** An entity whose held text is wanted. */
-export interface EntityName {
+interface EntityName {
   readonly resource: string
   readonly id: string
 }
@@ -189,9 +185,9 @@ export interface Step {
   readonly text: string | null
   readonly hash: string | null
   /** The typed columns of the record. */
-  readonly fields: TypedFields | null
+  readonly fields: ReturnType<typeof typedFields> | null
   /** For embedded tables: the row's key. */
-  readonly child: Child | null
+  readonly child: ReturnType<typeof childrenOf>[number] | null
 }
 
 /** Kinds of contradictions that a verify finds. */
@@ -215,7 +211,7 @@ export interface RecordFinding {
 }
 
 /** A key that was never seen before, a value that no document lists, or a member of another type than before. */
-export interface SchemaChange {
+type SchemaChange = {
   readonly resource: string
   readonly path: string
   readonly initial: boolean

@@ -9,9 +9,7 @@ export interface Fields {
 }
 
 /** Whether the value is a JSON object. */
-export function isFields(value: unknown): value is Fields {
-  return isObject(value)
-}
+export const isFields = (value: unknown): value is Fields => isObject(value)
 
 /** Why a body cannot be read. */
 export class BadBody extends Error {}
@@ -55,12 +53,7 @@ function numberText(value: number): string {
 }
 
 /** JSON text with sorted keys, so that equal values give equal texts. */
-export function sortedText(value: Value): string {
-  return exactText(value, (fields) => Object.keys(fields).toSorted())
-}
-
-/** The parts of an envelope around records. */
-export type Envelope = Readonly<ReturnType<typeof envelope>>
+export const sortedText = (value: Value): string => exactText(value, (fields) => Object.keys(fields).toSorted())
 
 /**
  * An object around records under the usual names, where the configuration says that this provider has others; of what is

@@ -26,9 +26,7 @@ export function changeLine(kind: string, path: string, value: string | null): st
 }
 
 /** No keys known. */
-export function noKeys(): KnownKeys {
-  return { top: new Map(), count: 0, told: new Set() }
-}
+export const noKeys = (): KnownKeys => ({ top: new Map(), count: 0, told: new Set() })
 
 /** Learns one key by its path, as `learnKeys` wrote it. */
 export function addKey(known: KnownKeys, path: string, since: number): void {
@@ -79,9 +77,7 @@ export function isSameBut(known: KnownKeys, record: Value, held: Value, after: n
 }
 
 /** Whether two values are the same but for the order of keys. */
-export function isSame(value: Value, held: Value): boolean {
-  return agrees(undefined, value, held, 0, () => undefined)
-}
+export const isSame = (value: Value, held: Value): boolean => agrees(undefined, value, held, 0, () => undefined)
 
 function agrees(
   level: ReadonlyMap<string, KeyNode> | undefined,
@@ -114,9 +110,7 @@ function agrees(
 }
 
 /** A key as a part of a path. */
-function escaped(key: string): string {
-  return key.includes('.') ? key.replaceAll('.', '\\.') : key
-}
+const escaped = (key: string): string => (key.includes('.') ? key.replaceAll('.', '\\.') : key)
 
 /** A held record and what is known of its resource's keys. */
 interface HeldRecord {

@@ -20,7 +20,7 @@ export const layersShape = shape({
 export type Layers = Proven<typeof layersShape>
 
 /** How the next date of one table comes about. */
-export interface LayerPlan {
+interface LayerPlan {
   readonly table: string
   readonly kind: 'same' | 'delta' | 'base'
   /** The lines to make it of; those of history, where the whole table is new. */

@@ -142,11 +142,6 @@ export interface PollChange {
   closed: number
 }
 
-/** Nothing has changed yet. */
-export function newChange(): PollChange {
-  return { texts: new Map(), growth: {}, opened: 0, updated: 0, closed: 0 }
-}
-
 /** Writes one step as a line of its history; the names of the files are those of the tables. */
 export function writeStep(lines: Lines, change: PollChange, step: Step): void {
   const { table, id, op, text, child } = step

@@ -4,11 +4,11 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { Engine } from '../store/engine.ts'
 import type { Filters, RegistryAsking, Stopped } from './reading.ts'
 import { differingMembers } from './keys.ts'
-import { readHeld, readKeys, readTexts } from './held.ts'
+import { readHeld, readKeys, readTexts } from './status.ts'
 import type { HeldEntity } from './history.ts'
 import type { Fields } from './json.ts'
 import { registryApi, type RegistryInput } from './run.ts'
-import { askList, askOwn } from './verify-ask.ts'
+import { askList, askOwn } from './verify-compare.ts'
 import { isShown, listAddress } from './verify-plan.ts'
 
 /** How the lake and the provider stand to each other on one record. */
@@ -114,6 +114,4 @@ export async function askLook(
   })
 }
 
-function fieldsOf(text: string): Fields {
-  return JSON.parse(text) as Fields
-}
+const fieldsOf = (text: string): Fields => JSON.parse(text) as Fields

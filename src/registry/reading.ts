@@ -4,21 +4,21 @@ import type { RequestRow } from '../ledger/entry.ts'
 import { describeOutcome, type Outcome, type QueryParameter, requestIdWords } from '../net/outcome.ts'
 import { readBytes } from '../store/files.ts'
 import {
-  type RegistryChange,
-  type RegistryPage,
   type BodyRead,
   readArrays,
   readHead,
   readList,
   readPage,
   readSnapshot,
+  type RegistryChange,
+  type RegistryPage,
   type Resources,
   type Snapshot,
 } from './bodies.ts'
 import type { Value } from './json.ts'
 
 /** The whole registry, from a snapshot or put together from the lists. */
-export interface Whole extends Snapshot {
+interface Whole extends Snapshot {
   readonly kind: 'whole'
   readonly source: 'snapshot' | 'lists'
   readonly raws: readonly RawBody[]
@@ -119,9 +119,6 @@ export async function readPages(
     cursor = next
   }
 }
-
-/** How far a reading of the feed came. */
-export type FeedRead = Readonly<Awaited<ReturnType<typeof readFeed>>>
 
 /** A feed that brings nothing new for so many pages goes round in circles, whatever its cursors say. */
 const mostIdlePages = 1_000

@@ -30,9 +30,7 @@ const longestRecord = 4_000_000
 const longestId = 1000
 
 /** 32 hex digits of a text; equal texts have equal ones. */
-export function textHash(text: string): string {
-  return hash('md5', text)
-}
+export const textHash = (text: string): string => hash('md5', text)
 
 /** Reads one record. */
 export function readRecord(resource: Resource, value: Value): Incoming {
@@ -40,7 +38,7 @@ export function readRecord(resource: Resource, value: Value): Incoming {
 }
 
 /** A record whose text can be trusted. */
-export interface RecordText {
+interface RecordText {
   readonly id: string
   readonly text: string
   readonly record: Fields
@@ -83,7 +81,7 @@ export function fieldText(field: Pick<RegistryField, 'keys'> | undefined, record
 }
 
 /** The typed columns of a record, by name. */
-export type TypedFields = Readonly<Record<string, string | null>>
+type TypedFields = Readonly<Record<string, string | null>>
 
 /** Reads the typed columns of a record. */
 export function typedFields(resource: Resource, record: Fields): TypedFields {
@@ -98,9 +96,6 @@ export function typedFields(resource: Resource, record: Fields): TypedFields {
   }
   return columns
 }
-
-/** A document, listing or source that stands inside a record, known by its parent, its place and its content. */
-export type Child = ReturnType<typeof childrenOf>[number]
 
 /** Everything that a record embeds and that is a table of its own. */
 export function childrenOf(resource: Resource, record: Fields) {

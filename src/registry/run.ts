@@ -3,18 +3,17 @@ import type { LakeError } from '../errors.ts'
 import type { Settings } from '../config/settings.ts'
 import type { AskEvent } from '../net/ask.ts'
 import type { Reply } from '../net/http.ts'
-import { header } from '../net/limits.ts'
+import { header } from '../net/governor.ts'
 import type { Outcome } from '../net/outcome.ts'
 import { describeSkew } from '../net/skew.ts'
 import { commit } from '../ledger/commit.ts'
-import { endedBy, type Ended, endedEarly } from '../ledger/requests.ts'
+import { type Ended, endedEarly } from '../ledger/requests.ts'
 import { accessTo, type Api, type AskingDeps, type Connection, withConnection } from '../ledger/connection.ts'
 import { liveFiles } from '../ledger/held.ts'
 import { type Job, type Result, type Run, withLake } from '../ledger/job.ts'
 import { quarantineBody } from '../store/private.ts'
-import type { RegistryAsk, RegistryAsking, Stopped } from './reading.ts'
-import { enginesOf, type WithEngine, readRaw } from './staging.ts'
-import { registryState, passingDraft, passingFacts } from './state.ts'
+import type { RegistryAsk, RegistryAsking } from './reading.ts'
+import { enginesOf, passingDraft, passingFacts, readRaw, type WithEngine } from './staging.ts'
 
 /** What a registry job is told. */
 export interface RegistryInput {
@@ -89,33 +88,6 @@ export async function connectRegistry<T>(
       await noteSoft(own, learnt)
       return done
     })
-  })
-}
-
-/** Runs a registry job, one at a time on a lake; it says why it stopped before everything was there. */
-export async function withRegistry(
-  name: string,
-  input: RegistryInput,
-  deps: RegistryDeps,
-  work: (run: RegistryRun) => Promise<Stopped | null>,
-): Promise<RegistrySummary> {
-  return await connectRegistry({ name, lock: 'registry' }, input, deps, async (run) => {
-    await begin(run)
-    const stopped = await work(run)
-    const { epoch, records } = registryState(run.ledger)
-    const ended = { requests: run.connection.sent(), epoch, records, ...endedBy(stopped) }
-    const value: RegistrySummary = { run: run.id, ...run.tally, ...ended }
-    return { value, stopped_by: value.stopped_by, error: verdictOf(value) }
-  })
-}
-
-async function begin({ connection, tally, job, ledger, begin: beginRun }: RegistryRun): Promise<void> {
-  const follows = job === 'registry sync' && registryState(ledger).cursor !== null
-  const plan = { begins_with: follows ? 'feed' : 'snapshot' }
-  connection.log.note('planned', plan)
-  await beginRun(plan, () => {
-    const { events, pages, opened, updated, closed } = tally
-    return { requests: connection.sent(), events, pages, opened, updated, closed }
   })
 }
 

@@ -1,19 +1,54 @@
 import { LakeError } from '../errors.ts'
 import { eventTaker, Lines } from './lines.ts'
-import { readHeld, readLastEvents } from './held.ts'
+import { readHeld, readLastEvents } from './status.ts'
 import type { RegistryChange, Resources } from './bodies.ts'
 import { canBeAsked } from './json.ts'
 import { newPoll, observeState, type Poll, withMissing } from './history.ts'
 import { redact } from '../secrets/secrets.ts'
-import { type RegistryDeps, type RegistryInput, type RegistryRun, type RegistrySummary, withRegistry } from './run.ts'
-import { type FeedRead, readFeed, readWhole, stop, type Stopped, type Whole } from './reading.ts'
-import { type Committed, commitPoll } from './commit.ts'
+import {
+  connectRegistry,
+  type RegistryDeps,
+  type RegistryInput,
+  type RegistryRun,
+  type RegistrySummary,
+  verdictOf,
+} from './run.ts'
+import { readFeed, readWhole, stop, type Stopped } from './reading.ts'
+import { commitPoll } from './commit.ts'
 import { providerOf } from '../ledger/provider.ts'
-import { registryState, passingFacts } from './state.ts'
+import { passingFacts, registryState } from './staging.ts'
+import { endedBy } from '../ledger/requests.ts'
 
 /** Takes a dated snapshot of the whole registry. */
 export async function registrySnapshot(input: RegistryInput, deps: RegistryDeps): Promise<RegistrySummary> {
   return await withRegistry('registry snapshot', input, deps, async (run) => await takeSnapshot(run, false))
+}
+
+/** Runs a registry job, one at a time on a lake; it says why it stopped before everything was there. */
+async function withRegistry(
+  name: string,
+  input: RegistryInput,
+  deps: RegistryDeps,
+  work: (run: RegistryRun) => Promise<Stopped | null>,
+): Promise<RegistrySummary> {
+  return await connectRegistry({ name, lock: 'registry' }, input, deps, async (run) => {
+    await begin(run)
+    const stopped = await work(run)
+    const { epoch, records } = registryState(run.ledger)
+    const ended = { requests: run.connection.sent(), epoch, records, ...endedBy(stopped) }
+    const value: RegistrySummary = { run: run.id, ...run.tally, ...ended }
+    return { value, stopped_by: value.stopped_by, error: verdictOf(value) }
+  })
+}
+
+async function begin({ connection, tally, job, ledger, begin: beginRun }: RegistryRun): Promise<void> {
+  const follows = job === 'registry sync' && registryState(ledger).cursor !== null
+  const plan = { begins_with: follows ? 'feed' : 'snapshot' }
+  connection.log.note('planned', plan)
+  await beginRun(plan, () => {
+    const { events, pages, opened, updated, closed } = tally
+    return { requests: connection.sent(), events, pages, opened, updated, closed }
+  })
 }
 
 /** Follows the change feed to its tail; without a cursor, or in a new epoch, from a snapshot on. */
@@ -21,7 +56,10 @@ export async function registrySync(input: RegistryInput, deps: RegistryDeps): Pr
   return await withRegistry('registry sync', input, deps, followFeed)
 }
 
-function add({ tally, tell }: RegistryRun, { version: made, date, change, findings, newKeys }: Committed): void {
+function add(
+  { tally, tell }: RegistryRun,
+  { version: made, date, change, findings, newKeys }: Awaited<ReturnType<typeof commitPoll>>,
+): void {
   tally.version = made.version
   tally.files_added += made.files_added
   if (!made.made) return
@@ -54,6 +92,9 @@ async function followFeed(run: RegistryRun): Promise<Stopped | null> {
     if (stopped) return stopped
   }
 }
+
+/** How far a reading of the feed came. */
+type FeedRead = Readonly<Awaited<ReturnType<typeof readFeed>>>
 
 async function takeFeed(run: RegistryRun, cursor: string): Promise<FeedRead> {
   const { ledger, withEngine, input, connection } = run
@@ -151,7 +192,12 @@ function contextOf(run: RegistryRun, job: string) {
 const alwaysAllowed = 10
 
 /** A snapshot that loses a resource, or too much of it, waits for a person: nothing of it is applied. */
-async function holdBack(run: RegistryRun, whole: Whole, poll: Poll, resources: Resources): Promise<void> {
+async function holdBack(
+  run: RegistryRun,
+  whole: Exclude<Awaited<ReturnType<typeof readWhole>>, Stopped>,
+  poll: Poll,
+  resources: Resources,
+): Promise<void> {
   const { shrinkLimit } = run.input.settings.registry
   if (run.input.acceptShrink) return
   const losses: string[] = []

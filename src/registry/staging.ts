@@ -2,24 +2,108 @@ import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { constants, createZstdCompress, zstdDecompress } from 'node:zlib'
+import type { Json, Provider, RequestRow } from '../ledger/entry.ts'
+import { heldPassing, heldState, liveFiles } from '../ledger/held.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { proven } from '../ledger/row.ts'
+import { mapOf, oneOf, orNull, real, shape, text, type ValueCheck } from '../ledger/shape.ts'
+import { layersShape } from './layers.ts'
 import type { CommitDeps, StagedFile, Ticket } from '../ledger/commit.ts'
 import { listedAs, withoutPoints } from '../ledger/draft.ts'
-import type { Provider, RequestRow } from '../ledger/entry.ts'
-import { liveFiles } from '../ledger/held.ts'
-import type { Ledger } from '../ledger/ledger.ts'
 import type { Spool } from '../ledger/sweep.ts'
 import { mega } from '../kinds.ts'
 import { Engine } from '../store/engine.ts'
 import { readBytes, readInto, sizeOf, writeStream } from '../store/files.ts'
 import { inLake, rawFile, registryFile } from '../store/layout.ts'
 import { engineMemory, keptMemory } from '../store/memory.ts'
-import { parseMicros } from '../time.ts'
 import type { Resources } from './bodies.ts'
 import { tableColumns } from './columns.ts'
 import type { Memory, Poll } from './history.ts'
-import { type PollChange, type Constants, type Lines } from './lines.ts'
+import type { Constants, Lines, PollChange } from './lines.ts'
 import type { RawBody } from './reading.ts'
-import type { PassingFacts, RegistryState, Tags } from './state.ts'
+
+/** What is kept of a snapshot: its date (`YYYY-MM-DD`, UTC), and the microsecond at which it was observed. */
+export const snapshotFields = { date: text, observed_at: real, as_of: orNull(text), source: oneOf('snapshot', 'lists') }
+const snapshot = shape(snapshotFields)
+
+/**
+ * Stands for a cursor that is lost: nobody can send it back, so that a sync begins with a snapshot in a new epoch, and what
+ * that shows changed some time before.
+ */
+export const lostCursor = '\uFFFD'
+
+const none: { readonly [key: string]: never } = {}
+
+type Reading = <T>(key: string, check: ValueCheck<T>) => T | null
+
+/** The cursor of the last commit. */
+export const committedCursor = (ledger: Ledger): string | null => stateOf(ledger)('cursor', text)
+
+const stateOf =
+  (ledger: Ledger): Reading =>
+  (key, check) =>
+    provenOr(check, heldState(ledger, `registry.${key}`), key)
+
+function provenOr<T>(check: ValueCheck<T>, value: Json | undefined, key: string): T | null {
+  return value === undefined || value === null ? null : proven(check, value, `registry.${key}`)
+}
+
+/** Where the registry stands, as the last commit said; the cursor is that of a later poll which brought no news, if any. */
+export function registryState(ledger: Ledger) {
+  const read = stateOf(ledger)
+  const committed = committedCursor(ledger)
+  const { further } = passingFacts(ledger)
+  return {
+    cursor: further !== null && further.after === committed ? further.cursor : committed,
+    /** Counts the epochs of the feed that this lake has seen, from 1; 0 before the first snapshot. */
+    epoch: Number(read('epoch', text) ?? 0),
+    first: read('first_snapshot', snapshot),
+    last: read('last_snapshot', snapshot),
+    layers: read('layers', mapOf(layersShape)) ?? none,
+    /** Open rows of each table. */
+    records: read('records', mapOf(real)) ?? none,
+  }
+}
+
+type RegistryState = Readonly<ReturnType<typeof registryState>>
+
+/** The state as a commit names it. */
+export function stateDraft({ epoch, first, last, ...rest }: Partial<RegistryState>): { [key: string]: Json } {
+  const counted = epoch === undefined ? undefined : String(epoch)
+  return named({ ...rest, epoch: counted, first_snapshot: first, last_snapshot: last })
+}
+
+function named(facts: Readonly<Record<string, unknown>>): { [key: string]: Json } {
+  const set = Object.entries(facts).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(set.map(([key, value]) => [`registry.${key}`, value])) as { [key: string]: Json }
+}
+
+/** Reads the facts that make no version. */
+export function passingFacts(ledger: Ledger) {
+  const read: Reading = (key, check) => provenOr(check, heldPassing(ledger, `registry.${key}`)?.value, key)
+  return {
+    /** Where the feed goes on after polls that brought no news since the commit of that cursor. */
+    further: read('further', shape({ after: orNull(text), cursor: text })),
+    tags: read('tags', mapOf(shape({ etag: text, raw: text }))) ?? none,
+    /** The last complete poll of the feed, Unix milliseconds. */
+    polled: read('polled', real),
+    /** What the last answers said about limits, by header. */
+    limits: read('limits', mapOf(text)) ?? none,
+    /** Until when the provider refuses snapshots, Unix milliseconds. */
+    snapshotLimit: read('snapshot_limit', real),
+    notModified: read('not_modified', real) ?? 0,
+  }
+}
+
+type PassingFacts = Readonly<ReturnType<typeof passingFacts>>
+
+/** The entity tags of answers, by path and query, with the raw file that holds the body. */
+type Tags = PassingFacts['tags']
+
+/** The facts as a commit notes them. */
+export function passingDraft({ snapshotLimit, notModified, ...rest }: Partial<PassingFacts>): { [key: string]: Json } {
+  return named({ ...rest, snapshot_limit: snapshotLimit, not_modified: notModified })
+}
 
 /** What a poll, one reading of the registry, is committed with. */
 export interface PollContext {
@@ -50,11 +134,6 @@ export interface FinishedPoll extends PollContext {
   readonly requests: readonly RequestRow[]
   readonly passing: Partial<PassingFacts>
   readonly tags: Tags
-}
-
-/** Up to when a body says that it speaks, as it says it and in microseconds; null where that cannot be read. */
-export function asOf({ as_of }: FinishedPoll): { readonly as_of: string | null; readonly as_of_at: number | null } {
-  return { as_of, as_of_at: as_of === null ? null : (parseMicros(as_of) ?? null) }
 }
 
 /** What a process keeps to whose engine has room for a quarter of a gigabyte: records need no more. */
@@ -175,12 +254,7 @@ export async function rawFiles(drafting: Drafting, fresh: boolean): Promise<Tags
 }
 
 /** Compresses bodies, one after the other on lines of their own, to be committed as one raw file. */
-async function stageRaw(
-  { spool, date }: Drafting,
-  kind: string,
-  name: string,
-  bodies: readonly RawBody[],
-): Promise<StagedFile> {
+async function stageRaw({ spool, date }: Drafting, kind: string, name: string, bodies: readonly RawBody[]) {
   const file = `${name}.json.zst`
   const compressor = createZstdCompress(zstd)
   const written = pipeline(compressor, writeStream(spool.file(file)))
@@ -208,12 +282,4 @@ async function feed(compressor: Writable, bodies: readonly RawBody[]): Promise<v
     if (memory.length < size) memory = Buffer.allocUnsafeSlow(size)
     await take(await readInto(file, memory.subarray(0, size)))
   }
-}
-
-/** The raw files that are older than the configured days, each label of theirs. */
-export function oldRaw(ledger: Ledger, before: string): string[] {
-  const newest = new Map<string, string>()
-  for (const { path, label } of liveFiles(ledger, { table: 'raw' }))
-    if (label > (newest.get(path) ?? '')) newest.set(path, label)
-  return [...newest].filter(([, label]) => label < before).map(([path]) => path)
 }

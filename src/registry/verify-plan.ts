@@ -26,7 +26,7 @@ interface RecordCheck extends Common {
 }
 
 /** A list, by one filter or by none. */
-export interface ListCheck extends Common {
+interface ListCheck extends Common {
   readonly kind: 'list'
   readonly filters: Filters
   /** What it has to show, by what the lake holds. */
@@ -46,12 +46,6 @@ export interface Holding {
   readonly held: HeldEntities
   readonly seen: ReadonlyMap<string, Seen>
   readonly pageLimit: number
-}
-
-/** What was chosen, of how much. */
-interface ChosenChecks {
-  readonly checks: readonly Check[]
-  readonly held: number
 }
 
 /** A list whose filter picks out a single record says what its own address says: so many of a filter are enough. */
@@ -91,7 +85,7 @@ export function isShown(
 export function chooseChecks(
   holding: Holding,
   { budget, begun }: { readonly budget: number | null; readonly begun: Micros },
-): ChosenChecks {
+) {
   const queues: Check[][] = []
   let held = 0
   for (const resource of holding.resources)
@@ -184,6 +178,5 @@ export function listAddress({ path }: Resource, filters: Filters): string {
 }
 
 /** What the lake holds of a record as one text: equal as long as nothing of it changes. */
-export function stateOf(entity: HeldEntity | undefined): string {
-  return entity?.open === true ? (entity.hash ?? '') : 'gone'
-}
+export const stateOf = (entity: HeldEntity | undefined): string =>
+  entity?.open === true ? (entity.hash ?? '') : 'gone'

@@ -1,27 +1,117 @@
+import { sha256 } from '../ledger/entry.ts'
+import { heldPassingFrom, heldStates } from '../ledger/held.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { orNull, shape, text } from '../ledger/shape.ts'
+import type { Micros } from '../time.ts'
+import { Engine } from '../store/engine.ts'
+import { findingLine, readFindings, readHeld, readKeys, readVerifyFindings, tableFiles } from './status.ts'
+import { type RecordFinding, verifyKinds } from './history.ts'
+import { gravestOf, type LakeError } from '../errors.ts'
+import { type Ended, endedBy } from '../ledger/requests.ts'
+import { contradicted, type Counts, noneOf, roundOf, unanswered } from '../ledger/verifying.ts'
+import { connectRegistry, type RegistryDeps, type RegistryInput, type RegistryRun, verdictOf } from './run.ts'
 import type { Resource } from '../catalog/catalogue.ts'
 import { commit, type StagedFile, type Ticket } from '../ledger/commit.ts'
-import { endedBy } from '../ledger/requests.ts'
-import { heldPassingFrom } from '../ledger/held.ts'
-import { noneOf, roundOf } from '../ledger/verifying.ts'
 import { providerOf } from '../ledger/provider.ts'
-import { orNull, shape, text } from '../ledger/shape.ts'
 import { proven } from '../ledger/row.ts'
 import { versioned } from '../store/layout.ts'
 import { readFeed, stop, type Stopped } from './reading.ts'
-import { acceptedFindings, findingId } from './accepted.ts'
-import { findingLine, readFindings, readHeld, readKeys } from './held.ts'
 import { Lines } from './lines.ts'
-import { connectRegistry, type RegistryDeps, type RegistryInput, type RegistryRun } from './run.ts'
 import { isUsable } from './snapshot-and-sync.ts'
-import { stageTable } from './staging.ts'
-import { registryState } from './state.ts'
-import type { RecordFinding } from './history.ts'
-import { compareCheck, type Comparing, type Suspect } from './verify-compare.ts'
+import { registryState, stageTable } from './staging.ts'
+import { compareCheck, type Suspect } from './verify-compare.ts'
 import { type Check, chooseChecks, type Holding, type Seen, stateOf } from './verify-plan.ts'
-import { registryResults, registryVerdict, type RegistryFinding, type RegistryVerified } from './verified.ts'
+
+type Comparing = Parameters<typeof compareCheck>[0]
+
+/** Where the state keeps of which findings a person took note. */
+export const acceptedPrefix = 'registry.accepted.'
+
+/** A contradiction that a verify found, and who took note of it. */
+export interface ListedFinding extends Required<Omit<RecordFinding, 'id'>> {
+  readonly id: string
+  /** The registry's id of the record. */
+  readonly record: string
+  readonly found_at: Micros
+  readonly accepted_at: Micros | null
+  readonly why: string | null
+  /** Whether the lake has taken over another state of the record since: nothing is left to look at. */
+  readonly settled: boolean
+}
+
+/** The name of a finding for people: another one for each offered record. */
+const findingId = (finding: RecordFinding): string => sha256(findingLine(finding)).slice(0, 12)
+
+/** Of which findings a person took note, by their ids. */
+function acceptedFindings(ledger: Ledger): Map<string, { readonly at: Micros; readonly why: string }> {
+  const rows = heldStates(ledger, acceptedPrefix, shape({ why: text }))
+  return new Map(rows.map(({ key, value, at }) => [key, { at, why: value.why }]))
+}
+
+/** Whether there is something to look at: nobody took note, and no later state of the record settles it. */
+export function isOpenFinding({ accepted_at, settled }: Pick<ListedFinding, 'accepted_at' | 'settled'>): boolean {
+  return accepted_at === null && !settled
+}
+
+/** Kinds that a later state of the record in the lake settles. */
+const settling: ReadonlySet<string> = new Set(['lost_event', 'wrong_retirement', 'silent_change'])
+
+/** What verifies found in these resources (null: all), the oldest first. */
+export async function listFindings(ledger: Ledger, resources: readonly string[] | null): Promise<ListedFinding[]> {
+  if (tableFiles(ledger, 'registry_findings').length === 0) return []
+  using engine = await Engine.open(':memory:', { threads: 1 })
+  const rows = await readVerifyFindings(ledger, engine)
+  const chosen = rows.filter(({ resource }) => resources?.includes(resource) ?? true)
+  const held = await readHeld(ledger, engine, [...new Set(chosen.map(({ resource }) => resource))])
+  const accepted = acceptedFindings(ledger)
+  return chosen.map(({ id: record, ...row }): ListedFinding => {
+    const id = findingId({ ...row, id: record })
+    const note = accepted.get(id)
+    const since = held.get(row.resource)?.get(record)?.at ?? 0
+    const settled = settling.has(row.kind) && since > row.found_at
+    return { ...row, id, record, accepted_at: note?.at ?? null, why: note?.why ?? null, settled }
+  })
+}
+
+/** What can come of a check: nothing, not yet (the feed has news of it), nobody can say, or a kind of finding. */
+const registryResults = [...verifyKinds, 'pending', 'untold', 'identical'] as const
+
+/** A finding as scripts read it, with the address that said so. */
+interface RegistryFinding extends Required<RecordFinding> {
+  readonly address: string
+}
+
+/** What scripts read; names are relied on. */
+export interface RegistryVerified extends Ended {
+  readonly run: string
+  readonly version: number
+  readonly requests: number
+  readonly budget: number | null
+  /** Addresses that could be asked, those that were chosen, and what became of them. */
+  readonly checks: Counts
+  readonly results: Readonly<Record<(typeof registryResults)[number], number>>
+  /** Filters of lists that the provider does not heed (`issuers?country`): lists by them say nothing. */
+  readonly ignored: readonly string[]
+  readonly findings: readonly RegistryFinding[]
+  /** How many were found again of which a person had taken note: they are among the results and no findings. */
+  readonly accepted: number
+  readonly failures: readonly { readonly address: string; readonly reason: string }[]
+}
+
+/** The error that a verify of the registry ends with; null where the provider says what the lake holds. */
+export function registryVerdict(summary: RegistryVerified): LakeError | null {
+  const { findings, failures } = summary
+  const next =
+    'nothing held was changed: pitlake registry snapshot takes over what the provider says now, pitlake violations accept takes note'
+  return gravestOf([
+    contradicted(findings.length, 'contradictions of the registry', next),
+    verdictOf(summary),
+    unanswered(failures, 'addresses of the registry'),
+  ])
+}
 
 /** What a verify of the registry is told. */
-export interface RegistryVerifyInput extends RegistryInput {
+interface RegistryVerifyInput extends RegistryInput {
   /** Names of resources; null: all. */
   readonly names: readonly string[] | null
   /** The most requests; null: everything that the lake holds. */
@@ -133,9 +223,7 @@ async function askInPortions(verifying: Verifying, checks: readonly Check[]): Pr
   return null
 }
 
-function needsSync(why: string): Stopped {
-  return stop('failed', `${why}: run pitlake registry sync first`)
-}
+const needsSync = (why: string): Stopped => stop('failed', `${why}: run pitlake registry sync first`)
 
 /** What the checks of one portion came to. */
 interface Asked {

@@ -1,50 +1,55 @@
 import type { Catalogue } from '../catalog/catalogue.ts'
 import type { CoverageRow, Json } from '../ledger/entry.ts'
 import {
+  countValueChanges,
   heldCoverage,
   heldSeries,
   heldStamps,
-  heldViolations,
   type HeldViolation,
+  heldViolations,
   heldWeekStart,
-  isOnDisk,
-  liveFiles,
-  type Summary,
   summary,
-  countValueChanges,
 } from '../ledger/held.ts'
 import {
   heldRuns,
   heldVerified,
-  type HeldRun,
   lastPublished,
+  pendingSelections,
   requestsByOutcome,
   requestTotals,
-  verifiedTotals,
-  pendingSelections,
   runAtWork,
+  verifiedTotals,
 } from '../ledger/held-runs.ts'
 import type { Head, Ledger } from '../ledger/ledger.ts'
 import { proveLive } from '../ledger/live.ts'
-import { type ObservedAgain, observedAgain } from '../ledger/lost.ts'
+import { observedAgain, type ObservedAgain } from '../ledger/lost.ts'
 import { holderOf, isFree } from '../store/lock.ts'
 import { mirrorOf } from '../store/marker.ts'
 import { notAsked, pendingAsks, selectedOf } from '../metrics/prepare.ts'
 import { readRefusal } from '../ledger/refusals.ts'
-import { type Refused, refusals } from '../ledger/violations.ts'
+import { refusals } from '../ledger/violations.ts'
 import type { Settings } from '../config/settings.ts'
-import { count, day, floor, formatInstant, formatMillis, type Instant, unshownInterval } from '../time.ts'
+import {
+  count,
+  day,
+  floor,
+  formatInstant,
+  formatMillis,
+  type Instant,
+  type Interval,
+  unshownInterval,
+} from '../time.ts'
 import { readableSeries } from '../catalog/series.ts'
 import { beginsLater } from '../metrics/tally.ts'
 import { beforeFirst } from '../ledger/coverage.ts'
-import { countIn, judgeSeries, type SeriesStanding } from './freshness.ts'
-import { registryState } from '../registry/state.ts'
-import { isOpenFinding, type ListedFinding } from '../registry/accepted.ts'
-import { findingsIfReadable } from './alarms.ts'
+import { findingsIfReadable, judgeSeries, type SeriesStanding } from './freshness.ts'
+import { registryState } from '../registry/staging.ts'
+import { isOpenFinding, type ListedFinding } from '../registry/verify.ts'
 import { registryFacts, schemaChanges } from '../registry/status.ts'
-import { type HeldArrivals, heldArrivals } from './arrivals.ts'
-import { judgeRule } from './audit.ts'
-import { bytesProblem } from '../ledger/commit.ts'
+import { heldArrivals, type HeldArrivals, judgeRule } from './audit.ts'
+import type { Window } from '../windows.ts'
+
+type Refused = ReturnType<typeof refusals>[number]
 
 /** What a status is made of. */
 export interface StatusInput {
@@ -130,11 +135,7 @@ function creditsOf(ledger: Ledger, now: Instant): number {
 }
 
 /** A damaged file takes this judgement away, not the status that has to say so. */
-async function arrivalsFor(
-  ledger: Ledger,
-  input: StatusInput,
-  points: number,
-): Promise<readonly HeldArrivals[] | null> {
+async function arrivalsFor(ledger: Ledger, input: StatusInput, points: number) {
   if (!(input.arrivals ?? points <= fewPoints)) return null
   return await heldArrivals(ledger, input.catalogue, () => true).catch(() => null)
 }
@@ -158,7 +159,7 @@ function who({ provider }: Head) {
   return { provider: metrics ?? registry, providers: { metrics, registry }, synthetic: provider?.synthetic ?? false }
 }
 
-function plain(counts: Summary, head: Head) {
+function plain(counts: ReturnType<typeof summary>, head: Head) {
   const { findings, newest, ...rest } = counts
   return {
     ...rest,
@@ -179,6 +180,13 @@ function countCoverage(series: readonly SeriesStanding[]) {
   }
   const share = (part: number, whole: number) => (whole === 0 ? null : part / whole)
   return { ...counts, share: share(counts.held, counts.due), verified_share: share(counts.verified, counts.held) }
+}
+
+/** How many intervals the windows hold. */
+function countIn(windows: readonly Window[], interval: Interval): number {
+  let total = 0
+  for (const window of windows) total += count(window.since, window.until, interval)
+  return total
 }
 
 /** How far the newest points of these series are from what is due, and how long the most overdue unasked one has been due. */
@@ -291,21 +299,8 @@ function countAgain(months: readonly ObservedAgain[]) {
   return { months: again.length, points, waiting: months.length - again.length }
 }
 
-/** How many live files are not where they should be, or not as long; the bytes themselves are not read. */
-export async function damagedFiles(ledger: Ledger): Promise<number> {
-  let damaged = 0
-  const live = new Map(liveFiles(ledger).map((file) => [file.path, file]))
-  // A vacuum that is at work meanwhile says what goes before it takes that away.
-  for (const file of live.values())
-    if ((await bytesProblem(ledger.root, file, false)) && isOnDisk(ledger, file.path)) damaged++
-  return damaged
-}
-
-/** A run as the status shows it: its plan against what it did. */
-export type RunFact = ReturnType<typeof runFact>
-
 /** Tells it of a run. */
-export function runFact(run: HeldRun) {
+export function runFact(run: ReturnType<typeof heldRuns>[number]) {
   const { started_at, ended_at } = run
   return {
     id: run.id,
@@ -320,7 +315,7 @@ export function runFact(run: HeldRun) {
 }
 
 /** What a plan or a summary tells of a cost, else what the run does; null where nobody says. */
-function costIn(facts: Json, run?: HeldRun) {
+function costIn(facts: Json, run?: ReturnType<typeof heldRuns>[number]) {
   const known: { readonly [key: string]: unknown } = typeof facts === 'object' && facts !== null ? { ...facts } : {}
   const numberOf = (key: 'requests' | 'points' | 'credits'): number | null => {
     const value = known[key]

@@ -1,25 +1,22 @@
+import { z } from 'zod'
 import { availableAt } from '../catalog/availability.ts'
 import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
 import { type Check, lateFor } from '../config/health.ts'
 import { isAnswer } from '../ledger/coverage.ts'
 import type { CoverageRow, Verified } from '../ledger/entry.ts'
-import { type HeldSeries, storedInterval } from '../ledger/held.ts'
-import type { RegistryFacts } from '../registry/status.ts'
+import { heldCoverage, heldSeries, type HeldSeries, heldWeekStart, storedInterval } from '../ledger/held.ts'
+import { registryFacts, type RegistryFacts } from '../registry/status.ts'
 import { horizonOf, toleranceOf } from '../metrics/plan.ts'
 import { isOfHeld } from '../ledger/refusals.ts'
-import {
-  count,
-  end,
-  floor,
-  hour,
-  type Instant,
-  instantOf,
-  type Interval,
-  monthIndex,
-  step,
-  type Weekday,
-} from '../time.ts'
+import { end, floor, hour, type Instant, instantOf, type Interval, type Weekday } from '../time.ts'
 import { intersect, type Window } from '../windows.ts'
+import { jsonOf } from '../json.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { isOpenViolation, type Listed, listViolations } from '../ledger/violations.ts'
+import { isOpenFinding, type ListedFinding, listFindings } from '../registry/verify.ts'
+import { realDisk } from '../store/disk.ts'
+import { textOf } from '../store/files.ts'
+import { inLake, places } from '../store/layout.ts'
 
 /** How far the newest points of some series are from what the rule makes due now. */
 interface FreshCounts {
@@ -147,7 +144,7 @@ function dueAt(endpoint: Endpoint | undefined, t: Instant, interval: Interval): 
 export const patience = hour
 
 /** The series of one endpoint and interval that are late. */
-export interface Late {
+interface Late {
   readonly metric: string
   readonly interval: Interval
   readonly series: number
@@ -181,37 +178,93 @@ export function lateOf(
   return { late: [...late.values()], stopped }
 }
 
-/** How many intervals the windows hold. */
-export function countIn(windows: readonly Window[], interval: Interval): number {
-  let total = 0
-  for (const window of windows) total += count(window.since, window.until, interval)
-  return total
+/** For how long the registry was not polled, in seconds; 0 where it never was. */
+export function silenceOf({ feed_at, last_snapshot }: Pick<RegistryFacts, 'feed_at' | 'last_snapshot'>, now: Instant) {
+  const last = feed_at ?? last_snapshot
+  return last === null ? 0 : now - instantOf(last)
 }
 
-/** Adds the intervals of the windows to the months in which they start; months count from `firstMonth`. */
-export function addByMonth(
-  months: number[],
-  windows: readonly Window[],
-  interval: Interval,
-  { firstMonth, weekStart }: { readonly firstMonth: number; readonly weekStart: Weekday },
-): void {
-  for (const window of windows) {
-    let since = window.since
-    while (since < window.until) {
-      const border = Math.min(window.until, step(floor(since, '1month'), '1month', 1))
-      const index = monthIndex(since) - firstMonth
-      if (index >= 0 && index < months.length)
-        months[index] = (months[index] ?? 0) + count(since, border, interval, weekStart)
-      since = border
-    }
+/** What is stale: the series of an endpoint and interval, or the registry; the names are relied on by hooks. */
+type Stale =
+  | (Pick<Late, 'metric' | 'interval' | 'series'> & { readonly late_seconds: number })
+  | { readonly registry: true; readonly late_seconds: number }
+
+/** Something upstream that a person has to look at: in points, or in records of the registry. */
+export type UpstreamDifference = Listed | ListedFinding
+
+/** What a person may want to be woken for. */
+interface Alarms {
+  readonly version: number
+  readonly synthetic: boolean
+  /** What differs upstream or is refused, and nobody has accepted. */
+  readonly violations: readonly UpstreamDifference[]
+  readonly stale: readonly Stale[]
+}
+
+/** What they are judged by. */
+interface AlarmsInput {
+  readonly catalogue: Catalogue
+  readonly check: Check
+  readonly now: Instant
+}
+
+/** How the lake stands; reads no points, and of the registry only what verifies found. */
+export async function alarmsOf(ledger: Ledger, { catalogue, check, now }: AlarmsInput): Promise<Alarms> {
+  const { version, provider } = ledger.head()
+  const series = heldSeries(ledger).values()
+  const judged = judgeSeries(series, heldCoverage(ledger), new Map(), catalogue, now, heldWeekStart(ledger))
+  const late = lateOf(judged, check, patience).late.map(
+    ({ seconds, ...of }): Stale => ({ ...of, late_seconds: seconds }),
+  )
+  const silent = Math.round(silenceOf(registryFacts(ledger), now))
+  const violations = listViolations(ledger, { paths: null, assets: null })
+  const findings = ((await findingsIfReadable(ledger)) ?? []).filter(isOpenFinding)
+  return {
+    version,
+    synthetic: provider?.synthetic ?? false,
+    violations: [...violations.filter(isOpenViolation), ...findings],
+    stale: [...late, ...(silent > check.maxFeedAge ? [{ registry: true, late_seconds: silent } as const] : [])],
   }
 }
 
-/** For how long the registry was not polled, in seconds; 0 where it never was. */
-export function silenceOf(
-  { feed_at, last_snapshot }: Pick<RegistryFacts, 'feed_at' | 'last_snapshot'>,
-  now: Instant,
-): number {
-  const last = feed_at ?? last_snapshot
-  return last === null ? 0 : now - instantOf(last)
+/** What verifies found in the registry; null where a file of it cannot be read, of which others have to tell. */
+export async function findingsIfReadable(ledger: Ledger): Promise<readonly ListedFinding[] | null> {
+  return await listFindings(ledger, null).catch(() => null)
+}
+
+/** What has been told and lasts. */
+interface ToldAlarms {
+  readonly violations: readonly string[]
+  readonly stale: readonly string[]
+}
+
+const toldShape = z.object({ violations: z.array(z.string()), stale: z.array(z.string()) })
+
+/** What was told of this lake, by whatever job; null where nothing ever was, or cannot be read. */
+async function readTold(root: string): Promise<ToldAlarms | null> {
+  const text = await textOf(inLake(root, places.alarms))
+  return (text === undefined ? undefined : toldShape.safeParse(jsonOf(text)).data) ?? null
+}
+
+const nameOf = (stale: Stale): string => ('registry' in stale ? 'registry' : `${stale.metric} ${stale.interval}`)
+
+/**
+ * What of the alarms nobody was told yet; from now on it counts as told, until it is over. What stood `before` the job
+ * began is no news of a lake of which nothing was ever told. One at a time.
+ */
+export async function newAlarms(root: string, { violations, stale }: Alarms, before: readonly UpstreamDifference[]) {
+  const told = await readTold(root)
+  const known = new Set(told?.violations ?? before.map(({ id }) => id))
+  const lasting = new Set(told?.stale)
+  const now: ToldAlarms = { violations: violations.map(({ id }) => id), stale: stale.map(nameOf) }
+  const file = inLake(root, places.alarms)
+  const text = `${JSON.stringify(now)}\n`
+  if (told === null || text !== `${JSON.stringify(told)}\n`) {
+    await realDisk.write(`${file}.part`, text)
+    await realDisk.move(`${file}.part`, file)
+  }
+  return {
+    violations: violations.filter(({ id }) => !known.has(id)),
+    stale: stale.filter((one) => !lasting.has(nameOf(one))),
+  }
 }

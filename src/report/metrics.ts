@@ -1,5 +1,5 @@
 import { type Instant, instantOf } from '../time.ts'
-import type { HeldArrivals } from './arrivals.ts'
+import type { HeldArrivals } from './audit.ts'
 import type { SeriesStanding } from './freshness.ts'
 import { jobLocks } from './facts.ts'
 import type { JudgedStanding, LakeStanding } from './status.ts'

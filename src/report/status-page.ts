@@ -7,13 +7,24 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { listViolations } from '../ledger/violations.ts'
 import type { CoverageRow } from '../ledger/entry.ts'
 import { several } from '../words/figures.ts'
-import { type HeldArrivals, heldArrivals } from './arrivals.ts'
-import { end, floor, type Instant, type Interval, monthIndex, unshownInterval, type Weekday } from '../time.ts'
-import { addByMonth, type SeriesStanding } from './freshness.ts'
-import { isOpenFinding, type ListedFinding } from '../registry/accepted.ts'
-import { universeSteps } from '../registry/held.ts'
+import { heldArrivals, type HeldArrivals } from './audit.ts'
+import {
+  count,
+  end,
+  floor,
+  type Instant,
+  type Interval,
+  monthIndex,
+  step,
+  unshownInterval,
+  type Weekday,
+} from '../time.ts'
+import type { SeriesStanding } from './freshness.ts'
+import { isOpenFinding, type ListedFinding } from '../registry/verify.ts'
+import { universeSteps } from '../registry/status.ts'
 import { countFresh, runFact, type StatusInput } from './facts.ts'
 import type { JudgedStanding } from './status.ts'
+import type { Window } from '../windows.ts'
 
 const stampVerdict = z.union([
   z.object({ kind: z.literal('lookahead'), verdict: z.enum(['proved', 'not proved']) }),
@@ -104,9 +115,6 @@ function endpointRows(series: readonly SeriesStanding[], frame: Frame) {
     )
 }
 
-/** One endpoint: a row of the page. */
-export type EndpointFacts = ReturnType<typeof endpointRow>
-
 /** By month, from the first one on: intervals due, held, and in failed windows; beside that freshness and lag. */
 function endpointRow(metric: string, own: readonly SeriesStanding[], frame: Frame) {
   const { overdue_seconds: overdue, ...fresh } = countFresh(own)
@@ -119,6 +127,25 @@ function endpointRow(metric: string, own: readonly SeriesStanding[], frame: Fram
   const newest = own.reduce<Instant | null>((last, one) => Math.max(last ?? -Infinity, one.newest ?? -Infinity), null)
   const lag = frame.lags.get(metric) ?? null
   return { metric, series: own.length, ...byMonth, fresh, overdue, newest, lag }
+}
+
+/** Adds the intervals of the windows to the months in which they start; months count from `firstMonth`. */
+function addByMonth(
+  months: number[],
+  windows: readonly Window[],
+  interval: Interval,
+  { firstMonth, weekStart }: { readonly firstMonth: number; readonly weekStart: Weekday },
+): void {
+  for (const window of windows) {
+    let since = window.since
+    while (since < window.until) {
+      const border = Math.min(window.until, step(floor(since, '1month'), '1month', 1))
+      const index = monthIndex(since) - firstMonth
+      if (index >= 0 && index < months.length)
+        months[index] = (months[index] ?? 0) + count(since, border, interval, weekStart)
+      since = border
+    }
+  }
 }
 
 const zeros = (length: number): number[] => Array.from({ length }, () => 0)
@@ -137,7 +164,7 @@ function silentOf(ledger: Ledger, series: readonly SeriesStanding[]) {
 }
 
 /** A stored value that the provider contradicts, or a record of the registry: then without t and interval. */
-export interface ViolationFact {
+interface ViolationFact {
   readonly metric: string
   readonly series: string
   readonly t: number | null
@@ -197,9 +224,6 @@ function violationsOf(ledger: Ledger, findings: readonly ListedFinding[]): Viola
     .slice(-shownViolations)
     .toReversed()
 }
-
-/** A stamped result, and what is known of it; null where nothing was asked. */
-export type StampFact = ReturnType<typeof stampFact>
 
 /** What its note says; those of an earlier program tell no verdict. */
 function stampFact({ id, version, at, path, detail }: ReturnType<typeof heldStamps>[number]) {

@@ -1,11 +1,13 @@
 import type { Ledger } from '../ledger/ledger.ts'
 import { atOneInstant } from '../ledger/row.ts'
-import { damagedFiles, type StatusFacts, readStatusFacts, type StatusInput } from './facts.ts'
+import { readStatusFacts, type StatusFacts, type StatusInput } from './facts.ts'
 import { lateOf, type SeriesStanding } from './freshness.ts'
-import type { ListedFinding } from '../registry/accepted.ts'
-import type { HeldArrivals } from './arrivals.ts'
-import { type Judging, reasonsOf, trustOf, type Reason, restsOn } from './trust.ts'
+import type { ListedFinding } from '../registry/verify.ts'
+import type { HeldArrivals } from './audit.ts'
+import { type Reason, reasonsOf, restsOn, trustOf } from './trust.ts'
 import { percent, whole } from '../words/figures.ts'
+import { isOnDisk, liveFiles } from '../ledger/held.ts'
+import { bytesProblem } from '../ledger/commit.ts'
 
 /** What `status --json` prints; names are relied on by scripts. */
 export interface LakeStanding extends StatusFacts {
@@ -31,7 +33,17 @@ export async function readStanding(ledger: Ledger, input: StatusInput): Promise<
   return { standing: { ...facts, trust: trustOf(reasons), reasons }, ...from }
 }
 
-function lateCount(series: readonly SeriesStanding[], { settings, patience }: StatusInput): Judging['late'] {
+/** How many live files are not where they should be, or not as long; the bytes themselves are not read. */
+async function damagedFiles(ledger: Ledger): Promise<number> {
+  let damaged = 0
+  const live = new Map(liveFiles(ledger).map((file) => [file.path, file]))
+  // A vacuum that is at work meanwhile says what goes before it takes that away.
+  for (const file of live.values())
+    if ((await bytesProblem(ledger.root, file, false)) && isOnDisk(ledger, file.path)) damaged++
+  return damaged
+}
+
+function lateCount(series: readonly SeriesStanding[], { settings, patience }: StatusInput) {
   const { late, stopped } = lateOf(series, settings.check, patience ?? null)
   let [count, seconds] = [0, 0]
   for (const one of late) {

@@ -44,7 +44,7 @@ export interface Reason {
 }
 
 /** What is judged beside the facts: what is still well, and how many series are late by it. */
-export interface Judging {
+interface Judging {
   readonly check: Check
   readonly late: { readonly series: number; readonly seconds: number; readonly stopped: number }
 }
@@ -103,11 +103,7 @@ export function restsOn({
   return { against, looked: looked.join(', ') }
 }
 
-function reasonAbout(
-  kind: Reason['kind'],
-  count: number,
-  since: string | null = null,
-): Pick<Reason, 'kind' | 'count' | 'since'> {
+function reasonAbout(kind: Reason['kind'], count: number, since: string | null = null) {
   return { kind, count, since }
 }
 

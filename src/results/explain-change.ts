@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { LakeError } from '../errors.ts'
-import { canonical, sha256 } from '../ledger/entry.ts'
+import { canonical } from '../ledger/entry.ts'
 import { heldRules, heldVersions, type HeldVersion } from '../ledger/held.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { ownScript } from '../query/altered.ts'
@@ -37,14 +37,8 @@ interface Side {
 }
 
 /** The commit after which the result was another one. */
-interface GuiltyCommit {
-  readonly version: number
-  /** Microseconds. */
-  readonly committed_at: number
-  readonly job: string
-  readonly run: string | null
-  readonly program: string
-  readonly points_added: number
+interface GuiltyCommit
+  extends Pick<HeldVersion, 'version' | 'committed_at' | 'job' | 'run' | 'program' | 'points_added'> {
   /** The metrics for which other availability rules came into force with it. */
   readonly rules: readonly string[]
   /** Whether later commits changed the result further. */
@@ -224,10 +218,7 @@ function count(search: Search, about: string): void {
  * Whether the earlier result is what the later views tell of its version. Where it is not, its own views are asked: what of
  * their text makes the difference, or that it does not come again at all.
  */
-async function differingText(
-  search: Search,
-  start: KeptRun,
-): Promise<{ text: ChangedText | null; lost: string | null }> {
+async function differingText(search: Search, start: KeptRun) {
   const { from, to, input, run, ledger } = search
   if (start.result === from.note.result) return { text: null, lost: null }
   const { query, variables } = from.note
@@ -258,12 +249,7 @@ async function isStamped({ session }: KeptRun, { file }: Result): Promise<boolea
 }
 
 /** Two neighbours among versions: before the one the query gives the rows of the start, after it it does not. */
-async function bisected(
-  search: Search,
-  versions: readonly HeldVersion[],
-  start: KeptRun,
-  end: KeptRun,
-): Promise<{ before: KeptRun; after: KeptRun; place: number }> {
+async function bisected(search: Search, versions: readonly HeldVersion[], start: KeptRun, end: KeptRun) {
   let [low, high] = [
     { at: 0, rows: start },
     { at: versions.length - 1, rows: end },
@@ -284,12 +270,9 @@ async function bisected(
 
 function commitOf(ledger: Ledger, earlier: HeldVersion, guilty: HeldVersion, further: boolean): GuiltyCommit {
   const { version, committed_at, job, run, program, points_added } = guilty
-  const [before, after] = [earlier, guilty].map((one) => heldRules(ledger, one.version)?.rules ?? {}) as [
-    object,
-    object,
-  ]
-  const paths = [...new Set([...Object.keys(before), ...Object.keys(after)])].toSorted()
-  const of = (rules: object, path: string): string => sha256(canonical(Reflect.get(rules, path) ?? null))
-  const rules = Object.keys(before).length === 0 ? [] : paths.filter((path) => of(before, path) !== of(after, path))
+  const of = (one: HeldVersion) => new Map(Object.entries((heldRules(ledger, one.version)?.rules ?? {}) as object))
+  const [before, after] = [of(earlier), of(guilty)]
+  const isOther = (path: string): boolean => canonical(before.get(path) ?? null) !== canonical(after.get(path) ?? null)
+  const rules = before.size === 0 ? [] : [...new Set([...before.keys(), ...after.keys()])].filter(isOther).toSorted()
   return { version, committed_at, job, run, program, points_added, rules, further }
 }

@@ -1,6 +1,6 @@
 import type { Engine } from '../store/engine.ts'
 import { opening, statementsOf } from '../query/statements.ts'
-import { callsIn, parsedSql, tablesIn, constantTexts } from '../query/tree.ts'
+import { constantTexts, namesIn, treesOf } from '../query/tree.ts'
 
 /** A field of a record with both of its values. */
 export interface ChangedField {
@@ -31,10 +31,11 @@ export async function changedText(
   query: string,
 ): Promise<ChangedText> {
   const [before, after] = [objectsOf(from), objectsOf(to)]
-  const named = await namesIn(later, query)
-  const objects = [...before.keys()].filter(
-    (name) => named.has(lastOf(name)) && after.has(name) && before.get(name) !== after.get(name),
-  )
+  const named = namesIn(await treesOf(later, query))
+  const objects = [...before].flatMap(([name, sql]) => {
+    const last = name.slice(name.lastIndexOf('.') + 1).replaceAll('"', '')
+    return named.has(last.toLowerCase()) && after.has(name) && after.get(name) !== sql ? [name] : []
+  })
   return { objects, catalogue: await changedFacts(own, later, query) }
 }
 
@@ -49,34 +50,9 @@ function objectsOf(script: string): Map<string, string> {
   )
 }
 
-function lastOf(name: string): string {
-  return name
-    .slice(name.lastIndexOf('.') + 1)
-    .replaceAll('"', '')
-    .toLowerCase()
-}
-
-/** What a query names: views, macros and texts, in small letters. */
-async function namesIn(engine: Engine, query: string): Promise<ReadonlySet<string>> {
-  const names = new Set<string>()
-  for (const { text } of statementsOf(query)) {
-    const tree = await parsedSql(engine, text)
-    if ('error' in tree) for (const word of text.toLowerCase().match(/\w+/g) ?? []) names.add(word)
-    else
-      for (const name of [...tablesIn(tree.statements), ...[...callsIn(tree.statements)].map((call) => call.name)])
-        names.add(name)
-  }
-  return names
-}
-
 /** The texts that stand in a query, such as the paths of metrics. */
 export async function textsOf(engine: Engine, query: string): Promise<ReadonlySet<string>> {
-  const texts = new Set<string>()
-  for (const { text } of statementsOf(query)) {
-    const tree = await parsedSql(engine, text)
-    if (!('error' in tree)) for (const one of constantTexts(tree.statements)) texts.add(one.split('#')[0] ?? one)
-  }
-  return texts
+  return new Set(constantTexts(await treesOf(engine, query)).map((one) => one.split('#')[0] ?? one))
 }
 
 async function changedFacts(own: Engine, later: Engine, query: string): Promise<readonly ChangedFact[]> {
@@ -89,10 +65,7 @@ async function changedFacts(own: Engine, later: Engine, query: string): Promise<
 }
 
 /** The fields in which two records differ. */
-export function changedFields(
-  before: Readonly<Record<string, unknown>>,
-  after: Readonly<Record<string, unknown>>,
-): readonly ChangedField[] {
+export function changedFields(before: Readonly<Record<string, unknown>>, after: Readonly<Record<string, unknown>>) {
   return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((field) => {
     const [from, to] = [before[field] ?? null, after[field] ?? null]
     return JSON.stringify(from) === JSON.stringify(to) ? [] : [{ field, from, to }]
@@ -106,23 +79,13 @@ async function endpointsOf(engine: Engine): Promise<Map<string, Record<string, u
   return new Map(rows.map(({ path, told }) => [path, JSON.parse(told) as Record<string, unknown>]))
 }
 
-/** A part of a list that does what the whole list does. */
-interface Smallest<T> {
-  readonly part: readonly T[]
-  /** Whether no single one of it can be left out: false where the tries did not suffice to tell. */
-  readonly minimal: boolean
-}
-
 /**
  * Finds a part of a list for which `does` holds as it does for the whole, and of which nothing can be left out: halves are
  * tried, then smaller shares and what is left without them. So few of many are found in a number of tries that grows with
- * the logarithm of the many. After `most` tries the smallest part so far is given.
+ * the logarithm of the many. After `most` tries the smallest part so far is given, of which more could perhaps be left out: it
+ * is not `minimal`.
  */
-export async function smallestPart<T>(
-  all: readonly T[],
-  does: (part: readonly T[]) => Promise<boolean>,
-  most: number,
-): Promise<Smallest<T>> {
+export async function smallestPart<T>(all: readonly T[], does: (part: readonly T[]) => Promise<boolean>, most: number) {
   let part = all
   let tries = 0
   for (let shares = 2; part.length > 1; ) {

@@ -1,20 +1,13 @@
 import { opening as startOf, openingWords, statementsOf } from '../query/statements.ts'
 
-/** A script as one SELECT in its own places, and the variables that are set before it. */
-interface Folded {
-  /** Every word stands at the place that it has in the script. */
-  readonly sql: string
-  /** The statements that set variables. */
-  readonly sets: readonly string[]
-}
-
 const makes = /^CREATE\s+(?:OR\s+REPLACE\s+)?TEMP(?:ORARY)?\s+(?:TABLE|VIEW)\s+("[^"]+"|\w+)\s+AS(?=[\s(])/i
 
 /**
  * A script whose statements before the last set variables and make temporary tables, as one SELECT: each such table is a
- * CTE of it. Undefined where there are other statements.
+ * CTE of it, and every word stands at the place that it has in the script; beside it the statements that set variables.
+ * Undefined where there are other statements.
  */
-export function folded(script: string): Folded | undefined {
+export function folded(script: string) {
   const all = statementsOf(script)
   const body = all.at(-1)
   if (body === undefined) return undefined

@@ -264,12 +264,7 @@ export interface Replayed extends StampNote {
 }
 
 /** Runs a stamped result again over the version that it was made from and compares it bit for bit. */
-export async function replay(
-  root: string,
-  path: string,
-  run: Omit<RunDeps, 'folder'>,
-  program: string,
-): Promise<Replayed> {
+export async function replay(root: string, path: string, run: Omit<RunDeps, 'folder'>, program: string) {
   using ledger = await Ledger.openToRead(root)
   const { note, source } = await provedStamp(ledger, path)
   refuseForgotten(ledger, note, path)

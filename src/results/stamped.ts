@@ -8,7 +8,7 @@ import { guarded, type RunDeps, runScript } from '../query/run.ts'
 import type { Assumed } from '../lookahead/assumed.ts'
 import type { Note } from '../query/note.ts'
 import type { StressAgain } from './stress-delays.ts'
-import { parsedSql } from '../query/tree.ts'
+import { treeOf } from '../query/tree.ts'
 import type { SessionOptions, VariableValue } from '../query/lake.ts'
 
 /** What every note says. */
@@ -47,11 +47,7 @@ export const keptRows = { own: 'stamped_result', brought: 'stamped_before' } as 
  * Runs a query and keeps its rows in a table of the session; the same rows give the same digest. DuckDB promises no order
  * where the query asks for none, so then the rows are put into one: by all columns, as text.
  */
-export async function runStamped(
-  session: Engine,
-  query: string,
-  run: RunDeps,
-): Promise<{ rows: number; result: string }> {
+export async function runStamped(session: Engine, query: string, run: RunDeps) {
   const ready = await runScript(session, query, run)
   return await guarded(session, ready.text, run, async () => {
     const keys = ready.columns.map(({ name }) => bitsText(quoteName(name))).join(', ')
@@ -64,9 +60,8 @@ export async function runStamped(
 
 /** Whether the query itself asks for an order of its rows. */
 async function hasOrder(session: Engine, sql: string): Promise<boolean> {
-  const tree = await parsedSql(session, sql)
-  if ('error' in tree) return false
-  const { modifiers = [] } = (tree.statements[0]?.['node'] ?? {}) as { modifiers?: readonly { type?: string }[] }
+  const [select] = await treeOf(session, sql)
+  const { modifiers = [] } = (select?.['node'] ?? {}) as { modifiers?: readonly { type?: string }[] }
   return modifiers.some(({ type }) => type === 'ORDER_MODIFIER')
 }
 

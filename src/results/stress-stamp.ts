@@ -32,11 +32,7 @@ export async function tryFigure(
 }
 
 /** The rows of the same, tried once more. */
-export async function tryFigureAgain(
-  source: PinnedQuery,
-  { seen, vintages, ...input }: StressAgain,
-  run: RunDeps,
-): Promise<string> {
+export async function tryFigureAgain(source: PinnedQuery, { seen, vintages, ...input }: StressAgain, run: RunDeps) {
   return rowsSql(
     await stress({ ...source, vintages }, { ...input, seen: async () => await Promise.resolve(seen) }, run),
   )

@@ -86,10 +86,7 @@ export function briefFigure(value: number): string {
  * The longest added lag, in seconds, that a figure bears which falls with a longer one: to a minute, or a twentieth, between
  * the longest that was borne and the first that was not. Null where none of those tried made it fall.
  */
-export async function longestBorne(
-  runs: readonly StressRun[],
-  falls: (seconds: number) => Promise<boolean>,
-): Promise<number | null> {
+export async function longestBorne(runs: readonly StressRun[], falls: (seconds: number) => Promise<boolean>) {
   const added = runs.flatMap((run) => (run.kind === 'lag' && run.seconds !== null ? [{ ...run, by: run.seconds }] : []))
   const first = added.find((run) => run.falls)
   if (first === undefined) return null

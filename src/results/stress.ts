@@ -88,7 +88,7 @@ export async function stress(source: StressSource, input: StressInput, run: RunD
   if (base.figure === null) return undecided('the figure is no number on the lake as it is')
   const file = await fileReadIn(base.session, [source.query, input.figure, `SELECT (${input.figure}\n)`].join(';\n'))
   if (file !== undefined) return undecided(`it reads files directly (${file}), which nothing delays; read the views`)
-  const control = await heldAgainst(trial, base, { delay: unchanged })
+  const control = await heldAgainst(trial, base.session, { delay: unchanged })
   if (control.changed > 0 || control.figure !== base.figure)
     return undecided('two runs on the same lake differ: it is not deterministic')
   const metrics = await namedMetrics(base.session, source.query)
@@ -126,10 +126,7 @@ interface Trial {
 }
 
 /** The delays, shortest first; quantiles only where an arrival is known, for otherwise they would promise what nobody saw. */
-async function delaysOf(
-  { lags, latencies, seen }: StressInput,
-  metrics: readonly string[],
-): Promise<{ delays: readonly Delay[]; notes: string[] }> {
+async function delaysOf({ lags, latencies, seen }: StressInput, metrics: readonly string[]) {
   const wanted = lags.filter((lag) => typeof lag !== 'number')
   const told = wanted.length === 0 ? [] : await seen(metrics)
   const silent = told.filter(({ max }) => max === null)
@@ -181,21 +178,27 @@ async function runUnder(trial: Trial, { delay, metrics, asOf, observedAsOf }: Co
 }
 
 /** A run under conditions beside another one. */
-async function heldAgainst(
-  trial: Trial,
-  base: Ran,
-  conditions: Conditions,
-): Promise<Pick<Ran, 'figure' | 'rows'> & { readonly changed: number }> {
+async function heldAgainst(trial: Trial, base: Engine, conditions: Conditions) {
   using ran = await runUnder(trial, conditions)
   const { figure, rows } = ran
-  return { figure, rows, changed: await rowsApart(base.session, ran.session) }
+  return { figure, rows, changed: await rowsApart(base, ran.session) }
+}
+
+/** The same as it is told. */
+async function toldBeside(
+  trial: Trial,
+  { session, figure: before }: Ran,
+  conditions: Conditions,
+  told: Pick<StressRun, 'kind' | 'name' | 'seconds' | 'at'>,
+): Promise<StressRun> {
+  const { figure, ...other } = await heldAgainst(trial, session, conditions)
+  const falls = isFallen(figure, before, trial.input.within)
+  return { ...told, ...other, figure, before, moved: movedShare(figure, before), falls }
 }
 
 async function delayed(trial: Trial, base: Ran, delay: Delay): Promise<StressRun> {
-  const { figure, rows, changed } = await heldAgainst(trial, base, { delay })
-  const { kind, name, seconds } = delay
-  const told = { kind, name, seconds: delay.floors.length > 0 ? null : seconds, at: null, rows, changed }
-  return { ...told, ...fate(trial, figure, base.figure) }
+  const { kind, name, seconds, floors } = delay
+  return await toldBeside(trial, base, { delay }, { kind, name, seconds: floors.length > 0 ? null : seconds, at: null })
 }
 
 /** What an earlier version answered, beside what the lake says now that was knowable then. */
@@ -203,17 +206,8 @@ async function vintage(trial: Trial, version: number, at: string): Promise<Stres
   const { as_of: own } = trial.source.variables
   const asOf = typeof own === 'string' && (parseMicros(own) ?? Infinity) < microsOf(at) ? own : at
   using now = await runUnder(trial, { asOf, delay: unchanged })
-  const { figure, rows, changed } = await heldAgainst(trial, now, { asOf, observedAsOf: at, delay: unchanged })
-  const told = { kind: 'version', name: String(version), seconds: null, at, rows, changed } as const
-  return { ...told, ...fate(trial, figure, now.figure) }
-}
-
-function fate(
-  trial: Trial,
-  figure: number | null,
-  before: number | null,
-): Pick<StressRun, 'figure' | 'before' | 'moved' | 'falls'> {
-  return { figure, before, moved: movedShare(figure, before), falls: isFallen(figure, before, trial.input.within) }
+  const conditions = { asOf, observedAsOf: at, delay: unchanged }
+  return await toldBeside(trial, now, conditions, { kind: 'version', name: String(version), seconds: null, at })
 }
 
 /** The delay to look into: the first under which the figure falls, else the one that moves it most; undefined where none does. */
@@ -230,7 +224,7 @@ function worstOf(runs: readonly StressRun[], delays: readonly Delay[]): Delay | 
 async function alone(trial: Trial, base: Ran, delay: Delay, metrics: readonly string[]): Promise<MetricShare[]> {
   const tried: { metric: string; figure: number | null; far: number }[] = []
   for (const metric of metrics) {
-    const { figure } = await heldAgainst(trial, base, { delay, metrics: [metric] })
+    const { figure } = await heldAgainst(trial, base.session, { delay, metrics: [metric] })
     tried.push({ metric, figure, far: Math.abs((figure ?? 0) - (base.figure ?? 0)) })
   }
   const all = tried.reduce((sum, { far }) => sum + far, 0)

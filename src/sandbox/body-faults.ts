@@ -49,9 +49,7 @@ function late(point: WirePoint, fault: Fault, now: number): WirePoint[] {
   return typeof known === 'number' && known < shown ? [{ ...point, computed_at: Math.ceil(shown) }] : [point]
 }
 
-function computedAt(point: WirePoint): number {
-  return typeof point.computed_at === 'number' ? point.computed_at : point.t
-}
+const computedAt = (point: WirePoint): number => (typeof point.computed_at === 'number' ? point.computed_at : point.t)
 
 /** The points with the chosen ones replaced; holds at most `|point|` of them back. */
 function* atChosen(
@@ -75,12 +73,7 @@ function* atChosen(
   }
 }
 
-function* atEnd(
-  points: Iterable<WirePoint>,
-  back: number,
-  n: number,
-  apply: (point: WirePoint) => WirePoint[],
-): Iterable<WirePoint> {
+function* atEnd(points: Iterable<WirePoint>, back: number, n: number, apply: (point: WirePoint) => WirePoint[]) {
   const held: WirePoint[] = []
   for (const point of points) {
     held.push(point)
@@ -158,11 +151,6 @@ const pointPoisons: { readonly [K in Fault['kind']]?: (point: Point) => string }
   'poison-text-v': (point) => raw(valueFree(point), 'v', '"12.5"'),
   'poison-nan': (point) => raw(valueFree(point), 'v', 'NaN'),
   'poison-overflow': (point) => raw(valueFree(point), 'v', '1e400'),
-}
-
-/** Whether the fault replaces bytes of a good body. */
-export function poisons(fault: Fault): boolean {
-  return fault.kind.startsWith('poison-')
 }
 
 /** The answer with a poisoned body, which is held in memory: poison is small. */

@@ -121,7 +121,7 @@ export const faultTable = {
 } as const satisfies Record<string, FaultEntry>
 
 /** The name of a fault. */
-export type FaultKind = keyof typeof faultTable
+type FaultKind = keyof typeof faultTable
 
 type ParamValue<K extends ParamKind> = K extends 'text' ? string : K extends 'switch' ? boolean : number
 
@@ -186,9 +186,7 @@ export function readFault(value: unknown): Fault {
   return (Object.keys(where).length > 0 ? { ...fault, match: where } : fault) as Fault
 }
 
-function isKind(name: string): name is FaultKind {
-  return Object.hasOwn(faultTable, name)
-}
+const isKind = (name: string): name is FaultKind => Object.hasOwn(faultTable, name)
 
 const numbers: { readonly [K in ParamKind]?: { expected: string; read: (text: string) => number | undefined } } = {
   number: { expected: 'a number', read: (text) => (text.trim() === '' ? undefined : Number(text)) },
@@ -233,7 +231,7 @@ export function describeFaults(): string {
 }
 
 /** What a fault's selectors look at. */
-export interface FaultTarget {
+interface FaultTarget {
   readonly side: 'metrics' | 'metadata' | 'registry'
   /** `/v1/metrics/indicators/sopr_pit` */
   readonly path: string
@@ -252,7 +250,7 @@ interface Counts {
 }
 
 /** A list of faults together with how often each one was met; the same requests give the same strikes. */
-export interface FaultScript {
+interface FaultScript {
   readonly faults: readonly Fault[]
   /** The instant at which the list was set. */
   readonly setAt: number
@@ -309,9 +307,7 @@ function fitsPath(glob: string, asked: FaultTarget): boolean {
 }
 
 /** A number in [0, 1) that depends on nothing but the text. */
-export function fraction(text: string): number {
-  return unit(hashText(text))
-}
+export const fraction = (text: string): number => unit(hashText(text))
 
 /** The first fault of this kind. */
 export function pick(faults: readonly Fault[], kind: FaultKind): Fault | undefined {

@@ -22,7 +22,7 @@ export interface ApiLimit {
 }
 
 /** The limits of both APIs. */
-export interface SandboxLimits {
+interface SandboxLimits {
   readonly metrics: ApiLimit
   /** The bucket of the metrics API's metadata. */
   readonly metadata: ApiLimit
@@ -45,13 +45,13 @@ export const defaultLimits: SandboxLimits = {
 }
 
 /** What was used so far; a plain value that each admitted request replaces. */
-export type Usage = Readonly<typeof unused>
+type Usage = Readonly<typeof unused>
 
 /** Nothing used yet, in the window and on the day that begin at these instants. */
 export const unused = { mark: 0, used: 0, dayStart: 0, today: 0, snapshots: 0 }
 
 /** The answer to one request: whether it may pass, and what the headers say about what is left. */
-export type Admission = ReturnType<typeof admitRequest>['verdict']
+type Admission = ReturnType<typeof admitRequest>['verdict']
 
 /** Judges one request at the instant `at` (Unix seconds, fractional); a refused request is not counted. */
 export function admitRequest({ rate, daily, snapshots }: ApiLimit, before: Usage, at: number, isSnapshot: boolean) {
@@ -108,9 +108,7 @@ export function retryAfterText(form: 'seconds' | 'date', at: number, wait: numbe
 }
 
 /** The instant (whole Unix seconds) as an HTTP date. */
-export function httpDate(at: number): string {
-  return new Date(at * 1000).toUTCString()
-}
+export const httpDate = (at: number): string => new Date(at * 1000).toUTCString()
 
 /** How a limit is written on the command line. */
 export const limitSyntax =

@@ -187,13 +187,7 @@ type Given = ReadonlyMap<string, string>
 const assetsById = new Map(worldAssets.map((asset) => [asset.id, asset]))
 
 /** Reads the query of a data request: every parameter known to the endpoint, given once, with an allowed value. */
-function readAsk(
-  query: URLSearchParams,
-  endpoint: Endpoint,
-  { queryKeys: names }: Wire,
-  seed: number,
-  now: number,
-): MetricsAsk {
+function readAsk(query: URLSearchParams, endpoint: Endpoint, { queryKeys: names }: Wire, seed: number, now: number) {
   const given = once(query, accepted(endpoint, names))
   const asset = assetOf(given, endpoint, names.asset)
   for (const [key, fixed] of Object.entries(endpoint.params))

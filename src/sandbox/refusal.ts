@@ -16,14 +16,10 @@ export function invalidParameter(message: string): RefusedRequest {
 }
 
 /** A cursor that is malformed, from an earlier epoch, or beyond the head. */
-export function invalidCursor(message: string): RefusedRequest {
-  return new RefusedRequest(400, 'invalid_cursor', message)
-}
+export const invalidCursor = (message: string): RefusedRequest => new RefusedRequest(400, 'invalid_cursor', message)
 
 /** Nothing under that path or id. */
-export function notFound(message: string): RefusedRequest {
-  return new RefusedRequest(404, 'not_found', message)
-}
+export const notFound = (message: string): RefusedRequest => new RefusedRequest(404, 'not_found', message)
 
 /** Reads the query of a request: only the named parameters, each at most once and never empty. */
 export function readQuery(query: URLSearchParams, allowed: readonly string[]): ReadonlyMap<string, string> {

@@ -1,21 +1,108 @@
-import { type Fault, createScript, fraction, pick, type FaultScript, strike } from './faults.ts'
-import {
-  type ApiLimit,
-  admitRequest,
-  defaultLimits,
-  httpDate,
-  type SandboxLimits,
-  limitHeaders,
-  unused,
-  type Admission,
-} from './limits.ts'
+import { createScript, type Fault, type FaultEntry, faultTable, fraction, pick, strike } from './faults.ts'
+import { admitRequest, type ApiLimit, defaultLimits, httpDate, limitHeaders, retryAfterText, unused } from './limits.ts'
 import { answerMetrics, describedPath, type MetricsEnv } from './metrics.ts'
-import { poison, poisons } from './body-faults.ts'
+import { poison } from './body-faults.ts'
 import { answerRegistry, registryPrefix } from './registry/handler.ts'
-import { disturb, insteadOf, refusalAnswer, type Scene } from './transport.ts'
+
+/** What an answer of a fault may need to know. */
+interface Scene {
+  readonly side: 'metrics' | 'registry'
+  readonly requestId: string
+  /** The sandbox clock, Unix seconds. */
+  readonly now: number
+  /** Whether the caller accepts gzip. */
+  readonly gzip: boolean
+}
+
+/** The answer that a fault gives in place of the provider's own; undefined when it lets the request pass. */
+function insteadOf(faults: readonly Fault[], scene: Scene): Response | undefined {
+  return faults.map((fault) => instead(fault, scene)).find((answer) => answer !== undefined)
+}
+
+function instead(fault: Fault, scene: Scene): Response | undefined {
+  if (fault.kind === 'reset') return Response.error()
+  if (fault.kind === 'no-content-204') return new Response(null, { status: 204 })
+  if (fault.kind === 'empty-200') return new Response('', { headers: { 'content-type': 'application/json' } })
+  if (fault.kind === 'empty-list') return new Response('[]', { headers: { 'content-type': 'application/json' } })
+  if (fault.kind === 'html') {
+    const page = '<!DOCTYPE html><html><head><title>Attention</title></head><body><h1>Please wait</h1></body></html>\n'
+    return new Response(page, { status: fault.status ?? 200, headers: { 'content-type': 'text/html' } })
+  }
+  const { instead: answers }: FaultEntry = faultTable[fault.kind]
+  if (answers === undefined) return undefined
+  const [status, code, message] = answers
+  const answer = refusalAnswer(scene, status, fault.code ?? code, message)
+  const retry = fault.retry ?? (fault.kind === 'status-429' ? 1 : undefined)
+  if (retry !== undefined) {
+    answer.headers.set('retry-after', retryAfterText(fault.date === true ? 'date' : 'seconds', scene.now, retry))
+  }
+  return answer
+}
+
+/** An error in the words of the API that was asked. */
+function refusalAnswer(scene: Pick<Scene, 'side' | 'requestId'>, status: number, code: string, message: string) {
+  if (scene.side === 'metrics') return Response.json({ error: message, code }, { status })
+  return Response.json({ error: { code, message }, request_id: scene.requestId }, { status })
+}
+
+/** The answer with its body cut, in the order of the faults. */
+async function disturb(response: Response, faults: readonly Fault[], scene: Scene): Promise<Response> {
+  let answer = response
+  for (const fault of faults) {
+    if (answer.body === null) return answer
+    if (fault.kind === 'cut-body') answer = await cut(answer, fault)
+    else if (fault.kind === 'cut-gzip') {
+      answer = scene.gzip
+        ? await cutGzip(answer, fault)
+        : await cut(answer, { ...fault, kind: 'cut-body', clean: true })
+    }
+  }
+  return answer
+}
+
+/** `no-transform` keeps the port from compressing what is meant to arrive exactly so. */
+function withBody(response: Response, body: BodyInit): Response {
+  const headers = new Headers(response.headers)
+  headers.set('cache-control', 'no-transform')
+  return new Response(body, { status: response.status, headers })
+}
+
+/** The first bytes of the body, then a broken connection, or with `clean` an end that looks like one. */
+async function cut(response: Response, fault: Fault): Promise<Response> {
+  const whole = new Uint8Array(await response.arrayBuffer())
+  const kept = whole.slice(0, Math.min(fault.bytes ?? Math.floor(whole.length / 2), Math.max(0, whole.length - 1)))
+  const answer = withBody(response, fault.clean === true ? kept : brokenAfter(kept))
+  if (fault.announce === true && fault.clean !== true) answer.headers.set('content-length', String(whole.length))
+  return answer
+}
+
+async function cutGzip(response: Response, fault: Fault): Promise<Response> {
+  if (response.body === null) return response
+  const packed = response.body.pipeThrough(new CompressionStream('gzip'))
+  const whole = new Uint8Array(await new Response(packed).arrayBuffer())
+  const kept = whole.slice(0, Math.min(fault.bytes ?? Math.floor(whole.length / 2), whole.length - 9))
+  const answer = withBody(response, kept)
+  answer.headers.set('content-encoding', 'gzip')
+  return answer
+}
+
+/** The bytes, then an error: a port destroys the connection there. */
+function brokenAfter(bytes: Uint8Array): ReadableStream<Uint8Array> {
+  let sent = bytes.length === 0
+  return new ReadableStream<Uint8Array>(
+    {
+      pull(controller) {
+        if (sent) controller.error(new Error('cut by a fault'))
+        else controller.enqueue(bytes)
+        sent = true
+      },
+    },
+    { highWaterMark: 0 },
+  )
+}
 
 /** One answered request, as tests count them; it holds no key. */
-export interface RequestRecord {
+interface RequestRecord {
   readonly api: Side | 'none'
   readonly method: string
   readonly path: string
@@ -29,12 +116,12 @@ export interface RequestRecord {
 }
 
 /** What a sandbox is made of; everything that it answers follows from this and from the requests. */
-export interface SandboxOptions extends Pick<MetricsEnv, 'catalogue' | 'seed' | 'metadata'> {
+interface SandboxOptions extends Pick<MetricsEnv, 'catalogue' | 'seed' | 'metadata'> {
   /** The provider's clock: Unix seconds, fractional. */
   readonly now: () => number
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>
   readonly scale: 'demo' | 'full'
-  readonly limits?: SandboxLimits
+  readonly limits?: typeof defaultLimits
   readonly faults?: readonly Fault[]
   readonly metricsKey: string
   readonly registryKey: string
@@ -63,14 +150,15 @@ type Side = 'metrics' | 'metadata' | 'registry'
 
 interface State {
   readonly records: RequestRecord[]
-  script: FaultScript
+  script: ReturnType<typeof createScript>
   readonly usage: Record<Side, typeof unused>
   count: number
 }
 
 /** Makes a provider that holds no file and no socket; it needs no closing. */
 export function createSandbox(options: SandboxOptions): Sandbox {
-  const script = (faults: readonly Fault[]): FaultScript => createScript(faults, options.seed, options.now())
+  const script = (faults: readonly Fault[]): ReturnType<typeof createScript> =>
+    createScript(faults, options.seed, options.now())
   const state: State = {
     records: [],
     script: script(options.faults ?? []),
@@ -160,6 +248,9 @@ async function spoiled(answer: Response, struck: readonly Fault[], scene: Scene)
   return disturb(body, struck, scene)
 }
 
+/** Whether the fault replaces bytes of a good body. */
+const poisons = (fault: Fault): boolean => fault.kind.startsWith('poison-')
+
 function asked(url: URL, side: Side, options: SandboxOptions, now: number) {
   const { metricsPrefix, queryKeys } = options.catalogue.wire
   const path = url.pathname
@@ -180,7 +271,7 @@ function stamped(answer: Response, options: SandboxOptions, now: number): Respon
   return answer
 }
 
-function withLimits(answer: Response, limit: ApiLimit, verdict: Admission, scene: Scene): Response {
+function withLimits(answer: Response, limit: ApiLimit, verdict: Parameters<typeof limitHeaders>[1], scene: Scene) {
   for (const [name, value] of limitHeaders(limit, verdict, scene.now)) answer.headers.set(name, value)
   if (scene.side === 'registry') answer.headers.set('x-request-id', scene.requestId)
   return answer

@@ -76,7 +76,7 @@ export async function dataFooters(root: string): Promise<Footer[]> {
 }
 
 /** Data files without the journal and the ledger that explain them. */
-export interface Found {
+interface Found {
   readonly files: number
   readonly bytes: number
   /** The lakes that their footers name; more than one where folders were mixed. */
@@ -118,7 +118,7 @@ export interface Identity {
 export const identityColumns = ['asset', 'currency', 'exchange', 'network', 'params'] as const
 
 /** What the points files hold of one series; `t` in seconds. */
-export interface Counted extends Identity {
+interface Counted extends Identity {
   readonly metric: string
   readonly interval: string
   readonly points: number

@@ -12,7 +12,7 @@ import { statOf } from '../store/disk.ts'
 import type { FileEntry, Json, Progress, SeriesRow } from '../ledger/entry.ts'
 import { monthsIn, seriesKey } from '../points/month-sums.ts'
 import { asDigests } from '../ledger/month-digests.ts'
-import { partitionSql, partitionsOf, sharesMeta } from '../points/files.ts'
+import { partitionsOf, partitionSql, sharesMeta } from '../points/files.ts'
 import { withoutPoints } from '../ledger/draft.ts'
 
 /** The folder of a lost lake, and what its files are read with. */
@@ -42,7 +42,7 @@ export interface FoundFile extends Place {
 }
 
 /** A file as the journal is to list it. */
-export interface TakenUp {
+type TakenUp = {
   readonly file: FoundFile
   readonly label: string
   readonly meta: { readonly [key: string]: Json }
@@ -102,15 +102,6 @@ export function writtenBy(path: string): { readonly at: number; readonly redate:
   return { at, redate: redate !== undefined }
 }
 
-/** The order in which files that hold the same are preferred: what was written later comes first. */
-export function byPreference(a: FoundFile, b: FoundFile): number {
-  const later = writtenBy(b.path).at - writtenBy(a.path).at
-  if (a.datedAt !== b.datedAt) return b.datedAt - a.datedAt
-  if (later !== 0) return later
-  if (a.version !== b.version) return b.version - a.version
-  return a.path < b.path ? 1 : -1
-}
-
 /** A file under a label as the journal keeps it. */
 export async function entryOf(root: string, { file, label, meta }: TakenUp): Promise<FileEntry> {
   const { path, table, rows, digest } = file
@@ -136,11 +127,7 @@ export async function pointsEntry({ engine, root }: LostFolder, file: FoundFile)
 }
 
 /** Every series of the points files, and what they hold of it. */
-export async function seriesIn(
-  { engine, root }: LostFolder,
-  files: readonly FileEntry[],
-  catalogue: Catalogue,
-): Promise<{ readonly series: SeriesRow[]; readonly progress: Progress[] }> {
+export async function seriesIn({ engine, root }: LostFolder, files: readonly FileEntry[], catalogue: Catalogue) {
   const series: SeriesRow[] = []
   const progress: Progress[] = []
   const ids = new Map<string, string>()

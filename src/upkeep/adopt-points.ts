@@ -2,13 +2,7 @@ import { quote, quoteList } from '../store/engine.ts'
 import { inLake } from '../store/layout.ts'
 import { computedSql } from '../points/files.ts'
 import type { Interval } from '../time.ts'
-import { byPreference, type FoundFile, type LostFolder, type LeftOut, writtenBy } from './adopt-files.ts'
-
-/** The files of which each row stands once, and the others with the reason. */
-interface Sorted {
-  readonly kept: readonly FoundFile[]
-  readonly others: readonly LeftOut[]
-}
+import { type FoundFile, type LeftOut, type LostFolder, writtenBy } from './adopt-files.ts'
 
 /** Rows that the same files hold in the same way. */
 interface Overlap {
@@ -22,14 +16,14 @@ interface Overlap {
 const superseded = 'its rows stand in other files'
 
 /** Chooses the points files in which each (series, t) stands once, with the newest dates. */
-export async function sortPoints(folder: LostFolder, files: readonly FoundFile[]): Promise<Sorted> {
+export async function sortPoints(folder: LostFolder, files: readonly FoundFile[]) {
   const overlaps: Overlap[] = []
   for (const one of await partitionsIn(folder, files)) overlaps.push(...(await overlapsOf(folder, files, one)))
   return sortFiles(files, overlaps)
 }
 
 /** Chooses the files of another table in which each row stands once. */
-export async function sortRows({ engine, root }: LostFolder, files: readonly FoundFile[]): Promise<Sorted> {
+export async function sortRows({ engine, root }: LostFolder, files: readonly FoundFile[]) {
   if (files.length === 0) return { kept: [], others: [] }
   const names = [...new Set(files.flatMap(({ columns }) => columns.map(({ name }) => `"${name}"`)))]
   const overlaps = await engine.rows<{ files: readonly string[] }>(
@@ -44,7 +38,7 @@ export async function sortRows({ engine, root }: LostFolder, files: readonly Fou
 }
 
 /** Judges contradictions and dates first, then what is left by the rule that a row stands once. */
-function sortFiles(files: readonly FoundFile[], overlaps: readonly Overlap[]): Sorted {
+function sortFiles(files: readonly FoundFile[], overlaps: readonly Overlap[]) {
   const sorted = files.toSorted(byPreference)
   const byPath = new Map(sorted.map((file) => [file.path, file]))
   const why = new Map<string, string>()
@@ -65,6 +59,15 @@ function sortFiles(files: readonly FoundFile[], overlaps: readonly Overlap[]): S
     kept: left.filter((_, n) => kept.has(n)),
     others: [...why].map(([path, reason]) => ({ path, why: reason })),
   }
+}
+
+/** The order in which files that hold the same are preferred: what was written later comes first. */
+function byPreference(a: FoundFile, b: FoundFile): number {
+  const later = writtenBy(b.path).at - writtenBy(a.path).at
+  if (a.datedAt !== b.datedAt) return b.datedAt - a.datedAt
+  if (later !== 0) return later
+  if (a.version !== b.version) return b.version - a.version
+  return a.path < b.path ? 1 : -1
 }
 
 /** The files that cannot stay because of what others say of the same rows. */
@@ -94,9 +97,7 @@ function rankOf(file: FoundFile | undefined): Rank {
   return [file?.datedAt ?? 0, redate ? at : 0]
 }
 
-function compare(a: Rank, b: Rank): number {
-  return a[0] - b[0] || a[1] - b[1]
-}
+const compare = (a: Rank, b: Rank): number => a[0] - b[0] || a[1] - b[1]
 
 interface Named {
   readonly metric: string
@@ -116,11 +117,7 @@ async function partitionsIn({ engine, root }: LostFolder, files: readonly FoundF
   return [...named.values()]
 }
 
-async function overlapsOf(
-  { engine, root }: LostFolder,
-  all: readonly FoundFile[],
-  { metric, interval }: Named,
-): Promise<Overlap[]> {
+async function overlapsOf({ engine, root }: LostFolder, all: readonly FoundFile[], { metric, interval }: Named) {
   const own = all.filter((file) => file.metric === metric && file.interval === interval)
   const recent = all.filter((file) => file.metric === null)
   const rows = (files: readonly FoundFile[], where: string): string =>
@@ -155,12 +152,6 @@ function inside(root: string, paths: readonly string[]): string[] {
 /** Rows that the same files hold: how many of these files may stay is one. Files are numbers, the preferred ones low. */
 type Shared = readonly number[]
 
-/** Which files stay, and which cannot be told apart from others that hold some of the same rows. */
-interface Chosen {
-  readonly kept: ReadonlySet<number>
-  readonly refused: ReadonlySet<number>
-}
-
 /** So many steps are tried for files that overlap with one another. */
 const patience = 100_000
 
@@ -168,7 +159,7 @@ const patience = 100_000
  * Chooses among `count` files the ones of which each row stands in exactly one; of several such sets the one with the
  * preferred files. Files that overlap so that no set of whole ones does are refused, with all that overlap with them.
  */
-export function chooseFiles(count: number, shared: readonly Shared[]): Chosen {
+export function chooseFiles(count: number, shared: readonly Shared[]) {
   const kept = new Set<number>()
   const refused = new Set<number>()
   for (const group of groups(count, shared)) {

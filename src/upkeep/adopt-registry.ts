@@ -3,13 +3,15 @@ import { inLake, parseRegistryFile } from '../store/layout.ts'
 import { isHistory } from './merge.ts'
 import { columnsMark, relation } from '../registry/columns.ts'
 import type { Layers } from '../registry/layers.ts'
-import type { TakenUp, FoundFile, LeftOut, LostFolder } from './adopt-files.ts'
+import type { entryOf, FoundFile, LeftOut, LostFolder } from './adopt-files.ts'
 import { sortRows } from './adopt-points.ts'
-import { lostCursor, stateDraft, snapshotFields } from '../registry/state.ts'
-import { text, real, orNull, type Shaped } from '../ledger/shape.ts'
+import { lostCursor, snapshotFields, stateDraft } from '../registry/staging.ts'
+import { orNull, real, type Shaped, text } from '../ledger/shape.ts'
 import { LakeError } from '../errors.ts'
-import { countRecords } from '../registry/held.ts'
+import { countRecords } from '../registry/status.ts'
 import { rowsAs } from '../ledger/row.ts'
+
+type TakenUp = Parameters<typeof entryOf>[1]
 
 /** What is taken up of the registry: all that its history needs, or nothing. */
 interface AdoptedRegistry {
@@ -29,11 +31,7 @@ type Manifest = Shaped<typeof manifestFields>
 class Refusal extends Error {}
 
 /** Rebuilds where the registry stood from the files of its tables. */
-export async function adoptRegistry(
-  folder: LostFolder,
-  files: readonly FoundFile[],
-  unfit: readonly LeftOut[],
-): Promise<AdoptedRegistry> {
+export async function adoptRegistry(folder: LostFolder, files: readonly FoundFile[], unfit: readonly LeftOut[]) {
   if (files.length === 0) return { listings: [], state: {}, others: unfit, refused: null }
   try {
     return await rebuild(folder, files, unfit)
@@ -48,11 +46,7 @@ export async function adoptRegistry(
 /** The files of the tables that only grow, by table. */
 type Steps = ReadonlyMap<string, readonly FoundFile[]>
 
-async function rebuild(
-  folder: LostFolder,
-  files: readonly FoundFile[],
-  unfit: readonly LeftOut[],
-): Promise<AdoptedRegistry> {
+async function rebuild(folder: LostFolder, files: readonly FoundFile[], unfit: readonly LeftOut[]) {
   const isDated = ({ path }: { readonly path: string }): boolean => parseRegistryFile(path)?.date !== null
   const torn = unfit.find((one) => parseRegistryFile(one.path) !== undefined && !isDated(one))
   if (torn) throw new Refusal(`${torn.path}: ${torn.why}`)
@@ -91,9 +85,7 @@ async function isItself({ engine, root }: LostFolder, file: FoundFile): Promise<
   return row?.['layer'] === nameOf(file)
 }
 
-function nameOf({ path }: FoundFile): string {
-  return parseRegistryFile(path)?.id ?? ''
-}
+const nameOf = ({ path }: FoundFile): string => parseRegistryFile(path)?.id ?? ''
 
 async function manifestsOf({ engine, root }: LostFolder, files: readonly FoundFile[]): Promise<Manifest[]> {
   const rows = await rowsAs(
@@ -107,9 +99,7 @@ async function manifestsOf({ engine, root }: LostFolder, files: readonly FoundFi
   return rows
 }
 
-function pathsOf(root: string, files: readonly FoundFile[]): string[] {
-  return files.map(({ path }) => inLake(root, path))
-}
+const pathsOf = (root: string, files: readonly FoundFile[]): string[] => files.map(({ path }) => inLake(root, path))
 
 function columnsOf({ columns }: FoundFile): readonly (readonly [string, string])[] {
   return columns.map(({ name, type }) => [name, type.replace('TIMESTAMP WITH TIME ZONE', 'TIMESTAMPTZ')])

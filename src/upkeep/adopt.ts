@@ -42,7 +42,7 @@ import { whatIsLeft } from '../store/parquet.ts'
 import { whole } from '../words/figures.ts'
 
 /** What taking up a lost lake needs beside its files. */
-export interface Adopting {
+interface Adopting {
   readonly catalogue: Catalogue
   /** Whether the configured provider makes its data up; null where none is configured, or it cannot be told. */
   readonly synthetic: boolean | null
@@ -191,9 +191,7 @@ async function unfinished(root: string): Promise<Plan | undefined> {
 }
 
 /** Whether a run that took up a lost lake here was killed before its end. */
-export async function isHalfAdopted(root: string): Promise<boolean> {
-  return (await unfinished(root)) !== undefined
-}
+export const isHalfAdopted = async (root: string): Promise<boolean> => (await unfinished(root)) !== undefined
 
 /** Writes the entry that the checkpoint holds, and then that nothing is left to be done. */
 export async function endAdoption(root: string, deps: CommitDeps): Promise<void> {
@@ -242,11 +240,7 @@ async function moveAside(disk: Disk, root: string, { folder, moves }: Plan): Pro
 }
 
 /** What the newest sound checkpoint and the entries that can be read of a lost journal have on record of these series. */
-async function recordIn(
-  folder: string,
-  lake: string,
-  series: readonly SeriesRow[],
-): Promise<Pick<Entry, 'violations' | 'incidents' | 'accepted'>> {
+async function recordIn(folder: string, lake: string, series: readonly SeriesRow[]) {
   const { entries, checkpoints } = await listJournal(folder)
   using stack = new DisposableStack()
   let index = stack.use(await Ledger.inMemory(folder, 0))

@@ -1,7 +1,7 @@
 import { digestShift } from '../points/month-sums.ts'
 import { type LakeError, usage } from '../errors.ts'
 import { clocked } from '../ledger/apply.ts'
-import { commit, type CommitDeps, type StagedFile, type RewriteDeps } from '../ledger/commit.ts'
+import { commit, type CommitDeps, type RewriteDeps, type StagedFile } from '../ledger/commit.ts'
 import { type Damage, finding } from './findings.ts'
 import type { CoverageRow, Finding } from '../ledger/entry.ts'
 import { heldCoverage, heldSeries, heldVersions, liveFiles, storedInterval } from '../ledger/held.ts'
@@ -11,18 +11,12 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { valueTypesAnew } from '../points/value-types.ts'
 import { asEarlier } from './redate.ts'
 import { end, formatInstant, type Micros } from '../time.ts'
-import {
-  mendArchive,
-  type Mended,
-  type Mending,
-  mendInstants,
-  mendRegistry,
-  pollInstants,
-  trueInstantSql,
-} from './clock-files.ts'
+import { mendArchive, type Mended, mendInstants, mendRegistry, pollInstants, trueInstantSql } from './clock-files.ts'
 import { dissolveRecent } from './compact.ts'
-import { withRewriting, type Rewriting } from './rewrite.ts'
+import { type Rewriting, withRewriting } from './rewrite.ts'
 import { providerOf } from '../ledger/provider.ts'
+
+type Mending = Parameters<typeof mendArchive>[1]
 
 /** A clock may be off by so much without anybody's noticing. */
 const tolerated = 3_600_000_000

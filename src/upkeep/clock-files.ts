@@ -4,11 +4,11 @@ import { formatDate, type Micros } from '../time.ts'
 import { archivedState, type HeldFile, heldPassing, type HeldVersion, liveFiles } from '../ledger/held.ts'
 import { parseRegistryFile, places, registryFile } from '../store/layout.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { passingDraft, passingFacts, registryState, type RegistryState, stateDraft } from '../registry/state.ts'
+import { passingDraft, passingFacts, registryState, stateDraft } from '../registry/staging.ts'
 import { recordRows, type Rewriting, usualEncoding, writeEncoded } from './rewrite.ts'
 import { type Engine, quote, quoteList, quoteName } from '../store/engine.ts'
 import { type Columns, parquet } from '../store/parquet.ts'
-import { type Archived, archived, isKept, toState } from '../ledger/archive.ts'
+import { archived, type Archived, isKept, toState } from '../ledger/archive.ts'
 import {
   holdsPoints,
   isHistory,
@@ -20,8 +20,10 @@ import {
   writeChanged,
 } from './merge.ts'
 
+type RegistryState = Readonly<ReturnType<typeof registryState>>
+
 /** What a clock far ahead has dated, and what stands in its place. */
-export interface Mending {
+interface Mending {
   /** The versions that it dated, the first one first. */
   readonly wrong: readonly Pick<HeldVersion, 'version' | 'committed_at'>[]
   /** When the version before them was committed; undefined where there was none. */
@@ -98,10 +100,7 @@ async function aheadIn(session: Engine, source: string, columns: Columns, now: M
  * of them leaves the files, and what is in files is what was before the wrong clock: else nothing that comes before its
  * instant would ever be told again.
  */
-export async function mendArchive(
-  rewriting: Rewriting,
-  mending: Mending,
-): Promise<Mended & Required<Pick<Draft, 'state'>>> {
+export async function mendArchive(rewriting: Rewriting, mending: Mending) {
   const { ledger } = rewriting
   const held = archivedState(ledger)
   if (held.before <= mending.ticket.committed_at) return { add: [], remove: [], state: {} }
@@ -121,12 +120,7 @@ export async function mendArchive(
 const foreign: ReadonlySet<string> = new Set(['since', 'until', 'provider_date'])
 
 /** The file without what the index still tells and with true instants; null where nothing is left of it. */
-async function mendArchived(
-  rewriting: Rewriting,
-  mending: Mending,
-  table: Archived,
-  file: HeldFile,
-): Promise<StagedFile | null> {
+async function mendArchived(rewriting: Rewriting, mending: Mending, table: Archived, file: HeldFile) {
   const { version, committed_at: now } = mending.ticket
   // An instant of a wrong version is that version's mended one; any other of the future is that of the mending.
   const known = new Map(mending.wrong.map((one) => [one.committed_at, now - (version - one.version)]))
@@ -183,11 +177,7 @@ export function pollInstants(ledger: Ledger, first: number): Micros[] {
  * Gives what polls of a wrong clock brought the instant of the mending: files are written anew, dates and layers are
  * named after the true day, the state follows. Several polls stay one after the other, the last one at the commit.
  */
-export async function mendRegistry(
-  rewriting: Rewriting,
-  mending: Mending,
-  instants: readonly Micros[],
-): Promise<MendedRegistry> {
+export async function mendRegistry(rewriting: Rewriting, mending: Mending, instants: readonly Micros[]) {
   const { ledger } = rewriting
   const { now, wrong, ticket } = mending
   const first = wrong[0]?.version ?? Infinity
@@ -272,9 +262,7 @@ function relabelled(ledger: Ledger, first: number, date: string): StagedFile[] {
   })
 }
 
-function layerOf(path: string): string {
-  return posix.basename(path, '.parquet')
-}
+const layerOf = (path: string): string => posix.basename(path, '.parquet')
 
 function stateOf(ledger: Ledger, polls: Polls, paths: ReadonlyMap<string, string>): MendedRegistry['state'] {
   const { first, last, layers } = registryState(ledger)

@@ -17,7 +17,7 @@ import { providerOf } from '../ledger/provider.ts'
 import { growingTables } from '../registry/columns.ts'
 
 /** A partition whose files were left as they are, and why. */
-export interface Abandoned extends Pick<HeldFile, 'table' | 'metric' | 'interval'> {
+type Abandoned = Pick<HeldFile, 'table' | 'metric' | 'interval'> & {
   readonly reason: string
 }
 
@@ -101,9 +101,7 @@ export function dueMerges(ledger: Ledger): number {
 const mergeable: ReadonlySet<string> = new Set(['points', 'redated', 'metric_assets', ...archived, ...growingTables])
 
 /** Dated tables share files between dates and are left alone. */
-function isMergeable(table: string): boolean {
-  return mergeable.has(table) || isHistory(table)
-}
+const isMergeable = (table: string): boolean => mergeable.has(table) || isHistory(table)
 
 /** The live files by partition, in a fixed order. */
 function partitions(ledger: Ledger): HeldFile[][] {
@@ -146,9 +144,7 @@ export async function dissolveRecent(ledger: Ledger, deps: RewriteDeps, run: str
   if (error !== null) throw error
 }
 
-function newOutcome(): Outcome {
-  return { abandoned: [], merged: [], versions: 0, stopped: false }
-}
+const newOutcome = (): Outcome => ({ abandoned: [], merged: [], versions: 0, stopped: false })
 
 function actualOf({ merged, versions }: Outcome): Actual {
   const files = (of: (one: Ready) => readonly unknown[]): number => merged.flatMap(of).length
@@ -195,12 +191,7 @@ async function mergeAll(rewriting: Rewriting, choice: Choice, outcome: Outcome):
 }
 
 /** One version in which the merged files stand for the old ones; those that left the view meanwhile are let go. */
-async function exchangeFiles(
-  rewriting: Rewriting,
-  job: string,
-  batch: readonly Ready[],
-  outcome: Outcome,
-): Promise<void> {
+async function exchangeFiles(rewriting: Rewriting, job: string, batch: readonly Ready[], outcome: Outcome) {
   if (batch.length === 0) return
   const { ledger, deps, run } = rewriting
   const made: Ready[] = []

@@ -1,6 +1,6 @@
 import { LakeError } from '../errors.ts'
 import { checkpointHeader } from '../ledger/checkpoint.ts'
-import { openSealed, refuseNewer, sha256 } from '../ledger/entry.ts'
+import { openSealed, refuseNewer } from '../ledger/entry.ts'
 import { soundly } from '../ledger/fold.ts'
 import { isFoldedSince, type Listing, listJournal, readEntry, type Sealed } from '../ledger/journal.ts'
 import { Ledger } from '../ledger/ledger.ts'
@@ -10,7 +10,7 @@ import { type Damage, finding } from './findings.ts'
 import { textOf } from '../store/files.ts'
 
 /** The journal as it can be read. */
-export interface JournalHealth {
+type JournalHealth = {
   readonly findings: readonly Damage[]
   /** The lake whose journal it is: the one that most of its files name; null where none can be read. */
   readonly lake: string | null
@@ -149,12 +149,6 @@ async function headerOrProblem(root: string, version: number): Promise<Header | 
   }
 }
 
-/** The findings of `strayFolders`. */
-export async function checkStrays(root: string): Promise<Damage[]> {
-  const found = 'a folder stands where an entry will'
-  return (await strayFolders(root)).map((name) => finding('entry_stray', `${places.journal}/${name}`, found))
-}
-
 /** Files of runs that the ledger has read, that are not there any more, and that no sound checkpoint stands in for. */
 export async function checkRuns(ledger: Ledger): Promise<Damage[]> {
   const missing = new Map<string, number>()
@@ -185,7 +179,7 @@ function offsetsOf(ledger: Ledger): Map<string, number> {
 }
 
 /** A last entry that was written as it is and yet cannot be applied to the lake before it. */
-export interface Unfit {
+interface Unfit {
   readonly version: number
   readonly digest: string
   /** Why. */
@@ -242,12 +236,4 @@ export async function setAside(disk: Disk, root: string, { version, digest }: Un
 export async function strayFolders(root: string): Promise<string[]> {
   const entries = await entriesIn(inLake(root, places.journal))
   return entries.filter((entry) => entry.isDirectory() && parseJournalName(entry.name)).map(({ name }) => name)
-}
-
-/** Moves such a folder where it is in nobody's way, whatever it holds. */
-export async function moveStray(disk: Disk, root: string, name: string, mark: number): Promise<string> {
-  const target = `${places.aside}/${name}-${sha256(`${name} ${mark}`).slice(0, 8)}`
-  await makeFolder(disk, inLake(root, places.aside))
-  await disk.move(inLake(root, `${places.journal}/${name}`), inLake(root, target))
-  return `${places.journal}/${name} was moved to ${target}`
 }

@@ -9,7 +9,6 @@ import {
   checkViews,
   type Damage,
   type DamagedFile,
-  type FilesHealth,
   finding,
   inOrder,
   instead,
@@ -22,13 +21,13 @@ import { places } from '../store/layout.ts'
 import type { Micros } from '../time.ts'
 import { refuseMirror } from '../store/marker.ts'
 import { Ledger, noLake } from '../ledger/ledger.ts'
-import { type ObservedAgain, observedAgain } from '../ledger/lost.ts'
+import { observedAgain, type ObservedAgain } from '../ledger/lost.ts'
 import type { IndexRow } from '../ledger/row.ts'
 import { isFromNote } from '../ledger/stamps.ts'
 import type { Resources } from '../registry/bodies.ts'
-import { adoptLost, type Adopting, endAdoption, isHalfAdopted } from './adopt.ts'
-import { type ForgottenLoss, forgetLost } from './forget.ts'
-import { judgeLake, type Judgement, lostDamage, moveFound, type Way } from './judgement.ts'
+import { adoptLost, endAdoption, isHalfAdopted } from './adopt.ts'
+import { forgetLost } from './forget.ts'
+import { judgeLake, moveFound } from './judgement.ts'
 import { whatIsLeft } from '../store/parquet.ts'
 import {
   clearJournal,
@@ -44,12 +43,16 @@ import {
   tidy,
 } from './repair.ts'
 import { checkClock, mendClock } from './clock-ahead.ts'
-import { checkStrays, checkRuns } from './damage-journal.ts'
+import { checkRuns, strayFolders } from './damage-journal.ts'
 import { readManifest } from '../views/manifest.ts'
 import { whole } from '../words/figures.ts'
 
+type Judgement = Awaited<ReturnType<typeof judgeLake>>
+
+type FilesHealth = Awaited<ReturnType<typeof checkFiles>>
+
 /** What the doctor is asked to look at and to mend. */
-export interface DoctorInput {
+interface DoctorInput {
   readonly data: string
   /** Reads every byte and proves its checksum. */
   readonly thorough: boolean
@@ -59,11 +62,11 @@ export interface DoctorInput {
   /** Goes on without damaged files; their windows are asked for again. */
   readonly forgetLost?: boolean
   /** Makes the journal of a lake that lost it anew from its data files. */
-  readonly adopt?: Adopting | null
+  readonly adopt?: Parameters<typeof adoptLost>[1] | null
 }
 
 /** What the doctor needs of the world. */
-export interface DoctorDeps extends CommitDeps {
+interface DoctorDeps extends CommitDeps {
   /** Makes `lake.duckdb` and `lake.sql` anew; without it they are left as they are. */
   readonly views?: (ledger: Ledger) => Promise<unknown>
   /** The registry's resources, to read its bodies with; without them no file of it is rebuilt. */
@@ -79,7 +82,7 @@ export interface Diagnosis {
   readonly checked: { readonly files: number; readonly bytes: number; readonly thorough: boolean }
   readonly findings: readonly Damage[]
   readonly mended: readonly string[]
-  readonly forgotten: ForgottenLoss | null
+  readonly forgotten: Awaited<ReturnType<typeof forgetLost>> | null
   /** Months of series that lost points with a file and did not get the very same again. */
   readonly observed_again: readonly ObservedAgain[]
 }
@@ -115,6 +118,13 @@ async function withoutJournal(input: DoctorInput, deps: DoctorDeps): Promise<Dia
   return { lake: left.lakes[0] ?? null, version: 0, checked, findings, mended, forgotten: null, observed_again: [] }
 }
 
+/** The finding of a lost lake. */
+function lostDamage({ files, bytes, lakes, version }: Awaited<ReturnType<typeof whatIsLeft>>): Damage {
+  const whose = lakes.length === 0 ? 'of an unknown lake' : `of the lake ${lakes.join(' and ')}`
+  const what = `${files} data files (${whole(bytes)} bytes) ${whose}, up to version ${version}`
+  return finding('journal_lost', places.journal, `${what}, without journal and ledger`)
+}
+
 /** Goes the way that is judged right as far as the flags say so, and judges again after each step. */
 async function mendIndex(
   { data: root, repair, rebuildLedger }: DoctorInput,
@@ -124,7 +134,7 @@ async function mendIndex(
 ): Promise<string[]> {
   const done = repair ? await clearJournal(root, deps) : []
   const rebuilt = async (): Promise<string[]> => (await ifSound(async () => await rebuildIndex(root, deps))) ?? []
-  const steps: Partial<Record<Way, () => Promise<string[]>>> = {
+  const steps: Partial<Record<Judgement['way'], () => Promise<string[]>>> = {
     rebuild: rebuilt,
     fold: async () => await foldIndex(root, deps),
     back: async () => await goBack(root, deps),
@@ -141,7 +151,7 @@ async function mendIndex(
 
 interface MendedFiles {
   readonly done: readonly string[]
-  readonly forgotten: ForgottenLoss | null
+  readonly forgotten: Awaited<ReturnType<typeof forgetLost>> | null
   /** Why files of the registry could not be made again, by path. */
   readonly beyond: ReadonlyMap<string, string>
 }
@@ -190,7 +200,7 @@ function withReason(damage: Damage, beyond: ReadonlyMap<string, string> = new Ma
   return why === undefined ? damage : { ...damage, remedy: instead.beyond(why) }
 }
 
-async function adopted(input: DoctorInput, adopting: Adopting, deps: DoctorDeps): Promise<Diagnosis> {
+async function adopted(input: DoctorInput, adopting: Parameters<typeof adoptLost>[1], deps: DoctorDeps) {
   const mended = await adoptLost(input.data, adopting, deps)
   using ledger = await Ledger.open(input.data)
   await deps.views?.(ledger)
@@ -267,6 +277,12 @@ async function look(input: DoctorInput, deps: DoctorDeps, known?: Judgement): Pr
   }
 }
 
+/** The findings of `strayFolders`. */
+async function checkStrays(root: string): Promise<Damage[]> {
+  const found = 'a folder stands where an entry will'
+  return (await strayFolders(root)).map((name) => finding('entry_stray', `${places.journal}/${name}`, found))
+}
+
 /** The index to look through, by the way that is judged right: the sound one, one made in memory, or the one that was left. */
 async function openAnyhow(root: string, { way, journal }: Judgement): Promise<Ledger | undefined> {
   if (way === 'newer' || way === 'adopt') return undefined
@@ -290,9 +306,7 @@ function* journalRows(ledger: Ledger, table: string): Iterable<IndexRow> {
 }
 
 /** How far an index has come. */
-function progress(ledger: Ledger): string {
-  return JSON.stringify([ledger.head().version, ...ledger.rowsOf('run_files')])
-}
+const progress = (ledger: Ledger): string => JSON.stringify([ledger.head().version, ...ledger.rowsOf('run_files')])
 
 function sameRows(left: Iterable<unknown>, right: Iterable<unknown>): boolean {
   const others = right[Symbol.iterator]()

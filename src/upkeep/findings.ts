@@ -1,5 +1,5 @@
 import { archived } from '../ledger/archive.ts'
-import { type BytesProblem, bytesProblem, sha256File } from '../ledger/commit.ts'
+import { bytesProblem, sha256File } from '../ledger/commit.ts'
 import { isFolder } from '../store/files.ts'
 import { codeOf, exists, isWritable, namesIn, statOf } from '../store/disk.ts'
 import { readsWell } from '../store/engine.ts'
@@ -9,7 +9,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { commitLock, describeHolder, holderOf, isFree, pullLock, whileFree } from '../store/lock.ts'
 import { markerOf, mirrorOf, readMarker } from '../store/marker.ts'
 import { findOrphans, isLater } from '../ledger/sweep.ts'
-import { type Manifest, readManifest, exportsOf } from '../views/manifest.ts'
+import { exportsOf, type Manifest, readManifest } from '../views/manifest.ts'
 import { vacuumLock } from './vacuum.ts'
 import { viewsLock } from '../views/build.ts'
 import { listStamps, lostStamps, readStamp, type StampedFile, stampFile } from '../ledger/stamps.ts'
@@ -147,15 +147,8 @@ export interface DamagedFile {
   readonly damage: Damage
 }
 
-/** What was read on the way. */
-export interface FilesHealth {
-  readonly damaged: readonly DamagedFile[]
-  readonly files: number
-  readonly bytes: number
-}
-
 /** Looks at every file that the journal names; `thorough` reads all bytes and proves their checksums. */
-export async function checkFiles(ledger: Ledger, thorough: boolean): Promise<FilesHealth> {
+export async function checkFiles(ledger: Ledger, thorough: boolean) {
   const byPath = new Map<string, HeldFile>()
   for (const file of filesOnDisk(ledger)) {
     const known = byPath.get(file.path)
@@ -183,7 +176,7 @@ export async function checkFiles(ledger: Ledger, thorough: boolean): Promise<Fil
 async function weightOf(
   ledger: Ledger,
   file: HeldFile,
-  problem: BytesProblem,
+  problem: NonNullable<Awaited<ReturnType<typeof bytesProblem>>>,
 ): Promise<Partial<Pick<Damage, 'severity' | 'remedy'>>> {
   if (!isGone(problem)) return {}
   if (file.removed_version !== null) return { severity: 'notice', remedy: instead.superseded }
@@ -206,9 +199,7 @@ async function hasBodies(ledger: Ledger, file: HeldFile): Promise<boolean> {
 }
 
 /** Whether what was found is the end of the file's bytes, and not only a way to them that is closed. */
-export function isGone({ kind }: Pick<Damage, 'kind'>): boolean {
-  return kind !== 'file_linked' && kind !== 'file_denied'
-}
+export const isGone = ({ kind }: Pick<Damage, 'kind'>): boolean => kind !== 'file_linked' && kind !== 'file_denied'
 
 /** Whether the lake can go on without the file: what it held is asked for again, or nothing builds on it. */
 export function isForgettable(file: HeldFile): boolean {
@@ -347,18 +338,11 @@ async function checkExports(root: string, manifest: Manifest, thorough: boolean)
   return found
 }
 
-/** Notes of stamps that are not there, and those that are damaged or lack what was kept for them. */
-interface StampsHealth {
-  readonly lost: readonly string[]
-  readonly torn: readonly string[]
-  readonly findings: readonly Damage[]
-}
-
 /**
  * Looks at the notes of stamped results and at what was copied for them; `thorough` reads all bytes. The data files that
  * they name are the journal's, and looked at with it.
  */
-export async function stampsHealth(ledger: Ledger, thorough: boolean): Promise<StampsHealth> {
+export async function stampsHealth(ledger: Ledger, thorough: boolean) {
   const { root } = ledger
   const lost = await lostStamps(ledger, root)
   const findings = lost.map((id) => finding('stamp_lost', stampFile(id), 'it is not there, and the ledger knows it'))

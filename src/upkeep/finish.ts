@@ -15,10 +15,7 @@ interface FinishDeps {
  * already, so a failure here is a note, and the next run or `pitlake views` mends it. A run that changed and asked
  * nothing leaves views alone that are whole.
  */
-export async function finishRun(
-  { ledger, run, commits, requests }: RunEnd,
-  { catalogue, deps, note }: FinishDeps,
-): Promise<void> {
+export async function finishRun({ ledger, run, commits, requests }: RunEnd, { catalogue, deps, note }: FinishDeps) {
   const idle = commits === 0 && requests === 0
   if (ledger.head().version === 0 || (idle && (await readManifest(ledger.root)))) return
   if (commits > 0)

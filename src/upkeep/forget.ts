@@ -30,23 +30,11 @@ interface Gone extends LostPart {
   readonly months: { readonly left: Months; readonly held: Months }
 }
 
-/** What the lake does without from now on. */
-export interface ForgottenLoss {
-  readonly version: number
-  readonly files: readonly string[]
-  readonly points: number
-  readonly series: readonly LostPart[]
-}
-
 /**
  * Takes damaged files out of the lake in one commit that says the loss: their points are counted off, and the windows
  * that only they covered are failed, so that the next fetch asks for them again.
  */
-export async function forgetLost(
-  ledger: Ledger,
-  damaged: readonly DamagedFile[],
-  deps: CommitDeps,
-): Promise<ForgottenLoss> {
+export async function forgetLost(ledger: Ledger, damaged: readonly DamagedFile[], deps: CommitDeps) {
   const lost = damaged.filter(({ file }) => isForgettable(file) || file.removed_version !== null)
   const paths = lost.map(({ file }) => file.path)
   const { provider } = ledger.head()
@@ -165,9 +153,7 @@ async function islands(engine: Engine, interval: Interval, source: string): Prom
   return found
 }
 
-function keyOf(one: Identity): string {
-  return JSON.stringify(identityColumns.map((name) => one[name]))
-}
+const keyOf = (one: Identity): string => JSON.stringify(identityColumns.map((name) => one[name]))
 
 function progressOf(ledger: Ledger, parts: readonly Gone[]): Progress[] {
   const held = heldSeries(ledger)

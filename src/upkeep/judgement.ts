@@ -1,4 +1,4 @@
-import { checkJournal, type JournalHealth, type Unfit, unfitEntry } from './damage-journal.ts'
+import { checkJournal, unfitEntry } from './damage-journal.ts'
 import { bytesProblem, type CommitDeps } from '../ledger/commit.ts'
 import { filesOnDisk } from '../ledger/held.ts'
 import { listJournal } from '../ledger/journal.ts'
@@ -8,13 +8,14 @@ import { dataPlaces, newestData } from '../store/begin.ts'
 import { metaLeft } from '../store/database.ts'
 import { codeOf, isWritable, makeFolder, realDisk } from '../store/disk.ts'
 import { isThere } from '../store/files.ts'
-import { dataFooters, type Found } from '../store/parquet.ts'
+import { dataFooters } from '../store/parquet.ts'
 import { entryFile, inLake, instantName, ownFolders, places } from '../store/layout.ts'
 import { mirrorOf, readMarker } from '../store/marker.ts'
 import { type Damage, finding, instead } from './findings.ts'
 import { lockCommit } from '../store/lock.ts'
 import type { Micros } from '../time.ts'
-import { whole } from '../words/figures.ts'
+
+type JournalHealth = Awaited<ReturnType<typeof checkJournal>>
 
 /*
  * Journal, index and data files each tell what the lake is. Where they do not agree this is the one place that says who
@@ -26,14 +27,7 @@ import { whole } from '../words/figures.ts'
  * index is a later one's, whose files are not here; `fold` what the index knows into a checkpoint, since the journal lost
  * it; go `back` to the version before entries that nobody knows; `adopt` the data files, since neither explains them.
  */
-export type Way = 'whole' | 'newer' | 'unfit' | 'rebuild' | 'copy' | 'fold' | 'back' | 'adopt'
-
-/** Who is right, and what is wrong with the others. */
-export interface Judgement {
-  readonly way: Way
-  readonly journal: JournalHealth
-  readonly findings: readonly Damage[]
-}
+type Way = 'whole' | 'newer' | 'unfit' | 'rebuild' | 'copy' | 'fold' | 'back' | 'adopt'
 
 /** What each way takes, for people; those that leave each finding its own remedy take none. */
 function remedyOf(way: Way, { reach, newest }: JournalHealth): string | undefined {
@@ -43,7 +37,7 @@ function remedyOf(way: Way, { reach, newest }: JournalHealth): string | undefine
 }
 
 /** Holds journal, index and the names of the data files against each other. */
-export async function judgeLake(root: string): Promise<Judgement> {
+export async function judgeLake(root: string) {
   const journal = await checkJournal(root)
   if (journal.newer) return { way: 'newer', journal, findings: journal.findings }
   const unfit = await unfitEntry(root)
@@ -58,7 +52,10 @@ export async function judgeLake(root: string): Promise<Judgement> {
   return { way, journal, findings: findings.map((damage) => ({ ...damage, ...(remedy && { remedy }) })) }
 }
 
-function unfitFindings({ findings }: JournalHealth, { version, found }: Unfit): Damage[] {
+function unfitFindings(
+  { findings }: JournalHealth,
+  { version, found }: NonNullable<Awaited<ReturnType<typeof unfitEntry>>>,
+): Damage[] {
   const path = entryFile(version)
   return [...findings.filter((one) => one.path !== path), finding('entry_unfit', path, found)]
 }
@@ -100,10 +97,7 @@ async function newestHere(root: string): Promise<number> {
 }
 
 /** The index if it is one of this journal, however far it has come; else what is wrong with it. */
-async function judgeIndex(
-  root: string,
-  journal: JournalHealth,
-): Promise<{ ledger: Ledger | undefined; found: Damage | null }> {
+async function judgeIndex(root: string, journal: JournalHealth) {
   const wrong = (kind: Damage['kind'], found: string) => ({
     ledger: undefined,
     found: finding(kind, places.ledger, found),
@@ -165,16 +159,7 @@ export async function lostBeyond(ledger: Ledger, newest: number): Promise<{ name
 }
 
 /** Whether neither journal nor ledger explain the data in a folder. */
-export async function isLakeLost(root: string): Promise<boolean> {
-  return (await judgeLake(root)).way === 'adopt'
-}
-
-/** The finding of a lost lake. */
-export function lostDamage({ files, bytes, lakes, version }: Found): Damage {
-  const whose = lakes.length === 0 ? 'of an unknown lake' : `of the lake ${lakes.join(' and ')}`
-  const what = `${files} data files (${whole(bytes)} bytes) ${whose}, up to version ${version}`
-  return finding('journal_lost', places.journal, `${what}, without journal and ledger`)
-}
+export const isLakeLost = async (root: string): Promise<boolean> => (await judgeLake(root)).way === 'adopt'
 
 /** What a lake leaves in its folder, its data last, beside locks, which die with their processes. */
 const moved = [
@@ -188,9 +173,7 @@ const moved = [
 ]
 
 /** The folder that takes what a lost lake left; no other has its name. */
-export function foundFolder(now: Micros): string {
-  return `found-${instantName(now)}`
-}
+export const foundFolder = (now: Micros): string => `found-${instantName(now)}`
 
 /** Moves a lost lake into a folder of its own beside what the folder holds otherwise; nothing is removed. */
 export async function moveFound(root: string, deps: CommitDeps): Promise<string[]> {

@@ -25,16 +25,10 @@ import type { StagedFile } from '../ledger/draft.ts'
 export class Unmergeable extends Error {}
 
 /** Whether the files of a table have the columns of points. */
-export function holdsPoints(table: string): boolean {
-  return table === 'points' || table === 'redated'
-}
+export const holdsPoints = (table: string): boolean => table === 'points' || table === 'redated'
 
 /** Does work in a session of its own; the files that it was writing go where it fails. */
-export async function inSession<T>(
-  engine: Engine,
-  outs: readonly string[],
-  work: (session: Engine) => Promise<T>,
-): Promise<T> {
+export async function inSession<T>(engine: Engine, outs: readonly string[], work: (session: Engine) => Promise<T>) {
   using session = await engine.session()
   try {
     return await work(session)
@@ -87,12 +81,7 @@ export async function rewriteFiles(
  * Writes the rows of several files of one partition into one, sorted, and proves that it holds exactly them. The
  * file is written for good if `measure`; else as the largest of them was.
  */
-export async function mergeFiles(
-  rewriting: Rewriting,
-  n: number,
-  files: readonly HeldFile[],
-  measure: boolean,
-): Promise<StagedFile> {
+export async function mergeFiles(rewriting: Rewriting, n: number, files: readonly HeldFile[], measure: boolean) {
   const { table = '' } = files[0] ?? {}
   await refuseUnsound(rewriting.engine, rewriting.ledger.root, files)
   const merged = await rewriteFiles(rewriting, n, files, async ({ session, source, columns: all, out, metadata }) => {
@@ -128,12 +117,7 @@ interface ReadBack extends Omit<MergedFile, 'meta' | 'digest'> {
  * Reads a file back that takes the place of others. The smallest lag of points is also the smallest of the files that it
  * replaces: the joins rely on it for earlier dates too.
  */
-export async function readBack(
-  session: Engine,
-  out: string,
-  columns: Columns,
-  replaced: readonly FileEntry[],
-): Promise<ReadBack> {
+export async function readBack(session: Engine, out: string, columns: Columns, replaced: readonly FileEntry[]) {
   const [{ table, metric, interval }] = replaced as [FileEntry, ...FileEntry[]]
   const written = parquet([out])
   if (!holdsPoints(table) || metric === null || interval === null) {
@@ -154,9 +138,7 @@ export function mergedFile(replaced: readonly FileEntry[], read: ReadBack, encod
 }
 
 /** How many rows files hold as the journal says. */
-export function rowsOf(files: readonly FileEntry[]): number {
-  return files.reduce((sum, { rows }) => sum + rows, 0)
-}
+export const rowsOf = (files: readonly FileEntry[]): number => files.reduce((sum, { rows }) => sum + rows, 0)
 
 /**
  * The order in which the rows of a table are written. DuckDB sorts -0.0 and 0.0 into one value: no double is a key. Whole
@@ -201,9 +183,7 @@ function digestOf(columns: Columns): string {
   return `CAST(coalesce(sum(hash(${parts.join(', ')})), 0) AS VARCHAR)`
 }
 
-function isFloat(type: string): boolean {
-  return type === 'DOUBLE' || type === 'FLOAT'
-}
+const isFloat = (type: string): boolean => type === 'DOUBLE' || type === 'FLOAT'
 
 interface Exchange {
   readonly source: string
@@ -296,9 +276,7 @@ export async function writeChanged(session: Engine, job: ChangeJob): Promise<Mer
 export const supersededColumn = 'superseded_at'
 
 /** Whether a table holds the steps of a history. */
-export function isHistory(table: string): boolean {
-  return table.startsWith('history.')
-}
+export const isHistory = (table: string): boolean => table.startsWith('history.')
 
 /** The steps of a relation, for FROM, with what is known of their end: what a question about later need not read. */
 export function withSuperseded(source: string, columns: readonly { readonly name: string }[]): string {

@@ -18,7 +18,7 @@ import { orderOf, rewriteFiles, rowsOf, writeChanged } from './merge.ts'
 import { digestShift } from '../points/month-sums.ts'
 
 /** A partition that got other dates. */
-interface RedatedPart {
+type RedatedPart = {
   readonly metric: string
   readonly interval: Interval
   readonly points: number
@@ -26,7 +26,7 @@ interface RedatedPart {
 }
 
 /** What came of applying changed availability rules. */
-export interface RedateSummary {
+type RedateSummary = {
   readonly version: number
   readonly made: boolean
   readonly partitions: readonly RedatedPart[]
@@ -142,12 +142,7 @@ function sameFiles(a: readonly HeldFile[], b: readonly HeldFile[]): boolean {
 const dates = new Set(['available_at', 'basis', 'available_rule_at'])
 
 /** Dates a partition by other rules and writes it into one file; null where the catalogue does not know it. */
-async function dateOne(
-  rewriting: Rewriting,
-  catalogue: Catalogue,
-  n: number,
-  files: readonly HeldFile[],
-): Promise<Dated | null> {
+async function dateOne(rewriting: Rewriting, catalogue: Catalogue, n: number, files: readonly HeldFile[]) {
   const { metric = null, interval = null } = files[0] ?? {}
   const endpoint = metric === null ? undefined : catalogue.endpoints.get(metric)
   if (!endpoint || metric === null || interval === null) return null

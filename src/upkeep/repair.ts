@@ -1,8 +1,9 @@
+import { dirname } from 'node:path'
 import { writeCheckpoint } from '../ledger/checkpoint.ts'
 import { bytesProblem, commit, type CommitDeps, sha256File, type StagedFile } from '../ledger/commit.ts'
-import { checkJournal, checkRuns, moveStray, setAside, strayFolders, unfitEntry } from './damage-journal.ts'
+import { checkJournal, checkRuns, setAside, strayFolders, unfitEntry } from './damage-journal.ts'
 import { checkMarker, type DamagedFile, staleLocks, stampsHealth } from './findings.ts'
-import { exists, realDisk } from '../store/disk.ts'
+import { type Disk, exists, makeFolder, realDisk } from '../store/disk.ts'
 import { filesOnDisk, type HeldFile, listInstead, liveFiles, mergedFrom } from '../ledger/held.ts'
 import { Engine } from '../store/engine.ts'
 import { isFolder, isThere } from '../store/files.ts'
@@ -23,11 +24,11 @@ import { lockCommit, whileFree } from '../store/lock.ts'
 import { setMarker } from '../store/marker.ts'
 import { openSpool, type Spool, sweep, unnamed } from '../ledger/sweep.ts'
 import { listedAs } from '../ledger/draft.ts'
-import { dirname } from 'node:path'
 import { LakeError, reasonIn } from '../errors.ts'
 import { makeLakeFolder } from '../store/private.ts'
 import type { Resources } from '../registry/bodies.ts'
-import { foldAgain } from '../registry/refold.ts'
+import { foldAgain } from '../registry/commit.ts'
+import { sha256 } from '../ledger/entry.ts'
 
 /** Makes the ledger anew from the journal. */
 export async function rebuildIndex(root: string, deps: CommitDeps): Promise<string[]> {
@@ -152,11 +153,7 @@ export async function tidy(ledger: Ledger, deps: CommitDeps): Promise<string[]> 
 }
 
 /** Puts the files back from which a damaged merged one was made, where they are still there and sound. */
-export async function restoreMerged(
-  ledger: Ledger,
-  damaged: readonly DamagedFile[],
-  deps: CommitDeps,
-): Promise<string[]> {
+export async function restoreMerged(ledger: Ledger, damaged: readonly DamagedFile[], deps: CommitDeps) {
   const done: string[] = []
   for (const { file } of damaged) {
     if (file.removed_version !== null) continue
@@ -211,10 +208,12 @@ export async function clearJournal(root: string, deps: CommitDeps): Promise<stri
   return done
 }
 
-/** What was rebuilt, told one by one, and why the others were not, by path. */
-interface RebuiltRegistry {
-  readonly done: readonly string[]
-  readonly beyond: ReadonlyMap<string, string>
+/** Moves such a folder where it is in nobody's way, whatever it holds. */
+async function moveStray(disk: Disk, root: string, name: string, mark: number): Promise<string> {
+  const target = `${places.aside}/${name}-${sha256(`${name} ${mark}`).slice(0, 8)}`
+  await makeFolder(disk, inLake(root, places.aside))
+  await disk.move(inLake(root, `${places.journal}/${name}`), inLake(root, target))
+  return `${places.journal}/${name} was moved to ${target}`
 }
 
 /**
@@ -227,7 +226,7 @@ export async function rebuildRegistry(
   damaged: readonly DamagedFile[],
   resources: Resources | undefined,
   deps: CommitDeps,
-): Promise<RebuiltRegistry> {
+) {
   const lost = damaged.map(({ file }) => file).filter((file) => file.removed_version === null && isMade(file))
   const beyond = new Map<string, string>()
   const done: string[] = []
@@ -267,9 +266,7 @@ interface Rebuilding {
 }
 
 /** Whether a file was made of registry bodies; these themselves are not. */
-function isMade({ path, table }: HeldFile): boolean {
-  return table !== 'raw' && parseRegistryFile(path) !== undefined
-}
+const isMade = ({ path, table }: HeldFile): boolean => table !== 'raw' && parseRegistryFile(path) !== undefined
 
 /** Makes every file of a version that is not as it should be; gives why not, if not. */
 async function versionAgain(rebuilding: Rebuilding, version: number): Promise<string | null> {

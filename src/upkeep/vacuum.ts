@@ -38,19 +38,19 @@ interface VacuumInput {
 }
 
 /** What vacuuming needs of the world. */
-export interface VacuumDeps extends JobDeps {
+interface VacuumDeps extends JobDeps {
   /** Brings the views up to the newest version, so that nobody opens a view of files that are about to go. */
   readonly buildViews: (ledger: Ledger) => Promise<unknown>
 }
 
 /** Some files and their bytes. */
-interface Freed {
+type Freed = {
   readonly files: number
   readonly bytes: number
 }
 
 /** What was freed, or would be. */
-export interface VacuumSummary {
+type VacuumSummary = {
   readonly version: number
   readonly dry_run: boolean
   readonly data: Freed
@@ -136,11 +136,7 @@ function expiredFiles(ledger: Ledger, oldest: Micros): HeldFile[] {
 }
 
 /** Exports that no views name and that a later version overtook long ago. */
-async function supersededExports(
-  root: string,
-  isNamed: IsNamed,
-  isOld: (version: number) => boolean,
-): Promise<string[]> {
+async function supersededExports(root: string, isNamed: IsNamed, isOld: (version: number) => boolean) {
   const names = (await namesIn(inLake(root, exportsFolder))).filter(isExport)
   return names
     .map((name) => `${exportsFolder}/${name}`)
@@ -150,13 +146,7 @@ async function supersededExports(
 /** Held by a vacuum that takes files away; another one works beside it. */
 export const vacuumLock = 'vacuum'
 
-async function clean(
-  ledger: Ledger,
-  input: VacuumInput,
-  deps: VacuumDeps,
-  run: string,
-  inPlace: IsNamed,
-): Promise<VacuumSummary> {
+async function clean(ledger: Ledger, input: VacuumInput, deps: VacuumDeps, run: string, inPlace: IsNamed) {
   const going: Going[] = []
   const holder = { ...deps.holder, since: deps.nowMicros() }
   await using _lock = await tryLock(ledger.root, vacuumLock, holder)
@@ -209,9 +199,7 @@ async function summaryOf(ledger: Ledger, input: VacuumInput, going: Going): Prom
 }
 
 /** The paths of files, each once under however many labels. */
-function pathsOf(files: readonly HeldFile[]): string[] {
-  return [...new Set(files.map(({ path }) => path))]
-}
+const pathsOf = (files: readonly HeldFile[]): string[] => [...new Set(files.map(({ path }) => path))]
 
 async function sizes(root: string, paths: readonly string[]): Promise<Freed> {
   const all = await Promise.all(paths.map(async (path) => (await statOf(inLake(root, path)))?.size ?? 0))
@@ -315,10 +303,7 @@ interface Part extends ReturnType<typeof partOf> {
   readonly condition: string
 }
 
-async function fileOf(
-  { ledger, ticket, spool, engine }: Archiving,
-  { table, label, condition, ...facts }: Part,
-): Promise<StagedFile> {
+async function fileOf({ ledger, ticket, spool, engine }: Archiving, { table, label, condition, ...facts }: Part) {
   const name = versioned(ticket.version, label === '' ? 'all' : label)
   const { columns, lines } = archivedTables[table]
   const [text, temporary] = [spool.file(`${table}-${name}.jsonl`), `${table}-${name}.parquet`]

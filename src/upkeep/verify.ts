@@ -19,12 +19,11 @@ import { examine } from './doctor.ts'
 import { execute } from '../metrics/execute.ts'
 import { type IngestDeps, type MetricsInput, type MetricsRun, withMetrics } from '../metrics/run.ts'
 import type { Result } from '../ledger/job.ts'
-import { differingAtOnce, stoppedEarly, type IngestSummary } from '../metrics/tally.ts'
+import { differingAtOnce, type IngestSummary, stoppedEarly } from '../metrics/tally.ts'
 import { chooseWindows, partitionOf, type VerifyScope } from '../metrics/verify-plan.ts'
-import { type Difference, Findings, type Unanswered } from '../metrics/verify-findings.ts'
-import type { VerifyResult } from '../metrics/verified.ts'
-import { registryVerdict, type RegistryVerified } from '../registry/verified.ts'
-import { type Counted, countSeries, footersOf, identityColumns } from '../store/parquet.ts'
+import { type Difference, Findings, type Unanswered, type VerifyResult } from '../metrics/verify-findings.ts'
+import { registryVerdict, type RegistryVerified } from '../registry/verify.ts'
+import { countSeries, footersOf, identityColumns } from '../store/parquet.ts'
 import { identityOf } from '../points/conversion.ts'
 import { Engine } from '../store/engine.ts'
 import { isPlain } from '../ledger/coverage.ts'
@@ -34,8 +33,10 @@ import { readPoints } from '../views/relations.ts'
 import { count } from '../time.ts'
 import { intersect } from '../windows.ts'
 
+type Counted = Awaited<ReturnType<typeof countSeries>>[number]
+
 /** What a verify is told. */
-export interface VerifyInput extends MetricsInput {
+interface VerifyInput extends MetricsInput {
   /** Null: no points are asked for, the files are proved all the same. */
   readonly scope: VerifyScope | null
   /** The most credits; null: everything that the scope holds. */
@@ -43,7 +44,7 @@ export interface VerifyInput extends MetricsInput {
 }
 
 /** What a verify needs of the world; damage is told as soon as it is seen, before anybody is asked. */
-export interface VerifyDeps extends IngestDeps {
+interface VerifyDeps extends IngestDeps {
   readonly onDamage?: (damage: readonly Damage[]) => void
 }
 
@@ -199,18 +200,11 @@ export function verifyVerdict(summary: VerifySummary): LakeError | null {
   ])
 }
 
-/** What the files hold, held against what the ledger says of them. */
-interface Contents {
-  readonly findings: readonly Damage[]
-  readonly series: number
-  readonly points: number
-}
-
 /**
  * Reads the footers of all live files and counts the points of every series in them: each must be what the ledger says,
  * and each covered window must hold a point for every interval of the calendar. `damaged` files are left out.
  */
-export async function checkContents(ledger: Ledger, damaged: ReadonlySet<string>): Promise<Contents> {
+export async function checkContents(ledger: Ledger, damaged: ReadonlySet<string>) {
   const { files, series, coverage } = factsOf(ledger)
   const readable = files.filter(({ path }) => path.endsWith('.parquet') && !damaged.has(path))
   const points = files.filter(({ table }) => table === 'points')

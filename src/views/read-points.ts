@@ -34,11 +34,13 @@ export function mixedSql(list: string): string {
 export function relationText(root: string, paths: string, listed: (list: string) => string, mixed: boolean): string {
   if (isPlain(root) && !mixed) return `concat('read_parquet(', ${listed(paths)}, ', ${placedOptions})')`
   const part = (sql: (list: string) => string, condition: string): string => {
-    const list = `list_filter(${paths}, lambda path_listed: ${condition}starts_with(path_listed, ${quote(placedFolder)}))`
+    const list = `list_filter(all_paths, lambda path_listed: ${condition}starts_with(path_listed, ${quote(placedFolder)}))`
     const [before = '', after = ''] = sql('\u0002').split('\u0002')
     return `CASE WHEN len(${list}) > 0 THEN concat(${quote(before)}, ${listed(list)}, ${quote(after)}) END`
   }
-  return `'(' || concat_ws(' UNION ALL BY NAME ', ${part((list) => placedSql(root, list), '')}, ${part(mixedSql, 'NOT ')}) || ')'`
+  const both = `concat_ws(' UNION ALL BY NAME ', ${part((list) => placedSql(root, list), '')}, ${part(mixedSql, 'NOT ')})`
+  // Whatever tells the paths is bound once, not wherever it is read.
+  return `'(' || list_transform([${paths}], lambda all_paths: ${both})[1] || ')'`
 }
 
 /** The path with what DuckDB would take for a pattern made literal. */

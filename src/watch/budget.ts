@@ -2,7 +2,7 @@ import { type Instant, longestSeconds } from '../time.ts'
 import type { NextPoint } from './due.ts'
 
 /** What may still be spent, and until when. */
-export interface CreditBudget {
+interface CreditBudget {
   readonly credits: number
   readonly until: Instant
 }

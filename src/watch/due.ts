@@ -30,7 +30,7 @@ export interface Learnt {
 }
 
 /** Why a point is due when it is. */
-export type DueBy = 'rule' | 'told' | 'learnt' | 'new' | 'quiet' | 'refused'
+type DueBy = 'rule' | 'told' | 'learnt' | 'new' | 'quiet' | 'refused'
 
 /** What comes next of one series. */
 export interface NextPoint extends Pick<Ask, 'series' | 'endpoint' | 'interval'> {
@@ -47,7 +47,7 @@ export interface NextPoint extends Pick<Ask, 'series' | 'endpoint' | 'interval'>
 }
 
 /** What the next points are told from beside the wanted series. */
-export interface DueInput {
+interface DueInput {
   readonly held: ReadonlyMap<string, Held>
   /** By `path interval`. */
   readonly learnt: ReadonlyMap<string, Learnt>

@@ -2,7 +2,7 @@ import { hour, type Instant, minute } from '../time.ts'
 import type { NextPoint } from './due.ts'
 
 /** All that decides what a watch does next. */
-export interface WatchState {
+interface WatchState {
   /** With their polls put off as far as the budget makes it so. */
   readonly points: readonly NextPoint[]
   /** When the registry is to be polled; null where it is not watched. */
@@ -18,7 +18,7 @@ export interface WatchState {
 }
 
 /** What a watch does next. */
-export type WatchAction =
+type WatchAction =
   | { readonly kind: 'metrics'; readonly series: ReadonlySet<string> }
   | { readonly kind: 'registry' }
   | { readonly kind: 'tidy' }

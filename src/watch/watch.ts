@@ -1,9 +1,13 @@
 import { exitCode, gravest, LakeError } from '../errors.ts'
 import { day, hour, type Instant, minute, type Weekday } from '../time.ts'
-import { type CreditBudget, paced } from './budget.ts'
+import { paced } from './budget.ts'
 import { type Learnt, type NextPoint, nextPoints, registryDue } from './due.ts'
-import type { Look, WatchJobs } from './jobs.ts'
-import { type WatchAction, nextAction, restAfter, type WatchState } from './next.ts'
+import type { WatchJobs } from './jobs.ts'
+import { nextAction, restAfter } from './next.ts'
+
+type WatchState = Parameters<typeof nextAction>[0]
+
+type Look = Awaited<ReturnType<WatchJobs['look']>>
 
 /** What a watch is told. */
 interface WatchInput {
@@ -14,7 +18,7 @@ interface WatchInput {
 }
 
 /** What it needs of the world; every wait goes through `sleep`. */
-export interface WatchDeps {
+interface WatchDeps {
   /** Milliseconds since 1970. */
   readonly now: () => number
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
@@ -144,7 +148,7 @@ function stateOf(input: WatchInput, look: Look, memory: Memory, at: Instant): Wa
 
 const dayBegin = (at: Instant): Instant => Math.floor(at / day) * day
 
-function budgetOf(creditsPerDay: number | null, { spentToday }: Look, at: Instant): CreditBudget | null {
+function budgetOf(creditsPerDay: number | null, { spentToday }: Look, at: Instant) {
   if (creditsPerDay === null) return null
   return { credits: Math.max(0, creditsPerDay - spentToday), until: dayBegin(at) + day }
 }
@@ -164,7 +168,7 @@ interface Acting {
   readonly now: () => Instant
 }
 
-type Doing = Exclude<WatchAction, { kind: 'wait' }>
+type Doing = Exclude<ReturnType<typeof nextAction>, { kind: 'wait' }>
 
 /** Has one job done; whatever becomes of it, the watch goes on, unless nobody but a person can help. */
 async function act(action: Doing, acting: Acting): Promise<void> {

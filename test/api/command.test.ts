@@ -1,21 +1,20 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterAll, expect, test } from 'vitest'
 import { pitlake } from '../helpers/command.ts'
 import { ask } from '../helpers/sandbox-client.ts'
+import { scratch } from '../helpers/scratch.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
-const folder = mkdtempSync(join(tmpdir(), 'pitlake-sandbox-'))
+const folder = scratch('sandbox')
 const children: ChildProcess[] = []
 
 afterAll(() => {
   for (const child of children) child.kill('SIGKILL')
-  rmSync(folder, { recursive: true, force: true })
 })
 
 function start(...args: string[]) {

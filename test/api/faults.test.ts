@@ -1,13 +1,13 @@
 import { setTimeout } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import { type FaultKind, faultTable, parseFault } from '../../src/sandbox/faults.ts'
+import { type Fault, faultTable, parseFault } from '../../src/sandbox/faults.ts'
 import { mounts } from '../helpers/mounts.ts'
 import { ask, type Client, noon, withSandbox } from '../helpers/sandbox-client.ts'
 
 const path = 'supply/current_pit'
 const week = { a: 'BTC', i: '24h', c: 'native', s: noon - 7 * 86_400, u: noon }
-const tried = new Set<FaultKind>()
+const tried = new Set<Fault['kind']>()
 
 describe.each(mounts)('faults over $name', (mount) => {
   const under = (texts: string | readonly string[], check: (client: Client) => Promise<void>) => {
@@ -90,9 +90,7 @@ describe.each(mounts)('faults over $name', (mount) => {
       expect([answer.status, answer.headers['content-type']]).toEqual([502, 'text/html'])
       expect(answer.text).toContain('<html')
     })
-    await under('empty-list', async ({ metrics }) => {
-      expect((await metrics(path, week)).json).toEqual([])
-    })
+    await under('empty-list', async ({ metrics }) => expect((await metrics(path, week)).json).toEqual([]))
     await under('no-content-204', async ({ metrics }) => {
       expect(await metrics(path, week)).toMatchObject({ status: 204, text: '' })
     })
@@ -145,7 +143,7 @@ describe.each(mounts)('faults over $name', (mount) => {
     )
   })
 
-  const poisons = (Object.keys(faultTable) as FaultKind[]).filter((kind) => kind.startsWith('poison-'))
+  const poisons = (Object.keys(faultTable) as Fault['kind'][]).filter((kind) => kind.startsWith('poison-'))
   test.each(poisons)('%s arrives', (kind) =>
     under(`${kind}:first=1`, async ({ metrics }) => {
       const bad = await metrics(path, week)
@@ -191,9 +189,11 @@ describe.each(mounts)('faults over $name', (mount) => {
   test('registry: repeated events, empty pages, null cursor, other layouts', async () => {
     let early = ''
     const monthBefore = { now: () => noon - 30 * 86_400 }
-    await withSandbox(mount, monthBefore, async ({ registry }) => {
-      early = (await registry('/changes/head')).json.cursor
-    })
+    await withSandbox(
+      mount,
+      monthBefore,
+      async ({ registry }) => (early = (await registry('/changes/head')).json.cursor),
+    )
     await under([], async (client) => {
       const pages = await walk(client, early)
       expect(pages.flatMap(({ data }) => data).length).toBeGreaterThan(5)
@@ -278,5 +278,5 @@ describe.each(mounts)('faults over $name', (mount) => {
 })
 
 test('every fault was tried', () => {
-  expect(Object.keys(faultTable).filter((kind) => !tried.has(kind as FaultKind))).toEqual([])
+  expect(Object.keys(faultTable).filter((kind) => !tried.has(kind as Fault['kind']))).toEqual([])
 })

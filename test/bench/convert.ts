@@ -98,14 +98,7 @@ interface Size {
 
 type Writer = (spool: readonly string[]) => Promise<void>
 
-async function benchKind(
-  engine: Engine,
-  kind: Kind,
-  size: Size,
-  theirs: Writer,
-  bound: number,
-  baseline: string,
-): Promise<Measured> {
+async function benchKind(engine: Engine, kind: Kind, size: Size, theirs: Writer, bound: number, baseline: string) {
   const { spool, bytes } = await spoolFiles(kind, size)
   const out = join(size.folder, 'ours.parquet')
   const job = jobOf(spool, out)

@@ -110,11 +110,7 @@ interface Question {
 }
 
 /** Ours against the faster of two bare ASOF joins, and against the window form that is right with late points, too. */
-async function compare(
-  engine: Engine,
-  { name, ours, metrics, late, bound }: Question,
-  rounds: number,
-): Promise<Measured> {
+async function compare(engine: Engine, { name, ours, metrics, late, bound }: Question, rounds: number) {
   const strict = `(${overtaken})`
   const forms = [ours, together('points'), apart(metrics, 'points'), together(strict)]
   const times: number[][] = forms.map(() => [])

@@ -61,9 +61,7 @@ function endsOf(lines: Chart['lines']): Chart['lines'] {
 }
 
 /** Draws how many times as long peers take as ours, a row a question. */
-export function ratios(
-  bars: readonly { readonly name: string; readonly peer: string; readonly ratio: number }[],
-): string {
+export function ratios(bars: readonly { readonly name: string; readonly peer: string; readonly ratio: number }[]) {
   const { document } = new JSDOM('').window
   const rows = new Set(bars.map(({ name }) => name)).size
   const peers = [...new Set(bars.map(({ peer }) => peer))]

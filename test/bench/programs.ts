@@ -66,11 +66,7 @@ export function fetchWith({ folder, lake }: Program, { url }: Provider, config: 
 }
 
 /** The plain download of the same windows, so many at once. */
-export function download(
-  { url }: Provider,
-  { paths, assets, interval, until, ...wish }: Wish,
-  concurrency: number,
-): Took {
+export function download({ url }: Provider, { paths, assets, interval, until, ...wish }: Wish, concurrency: number) {
   const urls = paths.flatMap((path) =>
     assets.flatMap((asset) =>
       interval.split(',').map((each) => {

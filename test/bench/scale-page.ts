@@ -34,7 +34,7 @@ export async function writePage(lakes: string): Promise<void> {
     marks[0],
     '',
     `Measured by \`make bench-scale\` (\`POINTS=500000000\` for the large one) on ${machine()}. Each question ran in a process of`,
-    'its own: its seconds of processor, start included, and the largest memory that it ever held. The clock is not told, because',
+    'its own under `--memory 2GB`: its seconds of processor, start included, and the largest memory that it ever held. The clock is not told, because',
     'others were at work on the machine. The exponent is fitted over the lakes from 5 million points on, then over the largest two, where what does not',
     `grow weighs least: 1 is in proportion, ${nLogN} is n log n, and what grows faster is marked. Peers read the same Parquet files by the same exact rule and gave the same answers;`,
     'a peer is not asked what it has no word for.',

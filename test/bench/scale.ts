@@ -56,6 +56,8 @@ const program = join(project, 'src/main.ts')
 const wanted = new RegExp(process.env['PITLAKE_SCALE_ASK'] ?? '')
 /** What is asked of the copy, once. */
 const changes = /top-up|publish|backup|compact/
+/** What each of ours may hold. */
+const promise = ['--memory', '2GB']
 /** A question may take so long. */
 const patience = 900_000
 
@@ -122,12 +124,12 @@ function askAll(question: Question): void {
   if ('ours' in question) {
     const [script = '', ...rest] = question.ours(place)
     const file = script === 'scale-lake' ? scriptOf(script) : program
-    keep(asked, 'ours', () => run(script === 'scale-lake' ? [file, ...rest] : [file, script, ...rest]))
+    keep(asked, 'ours', () => run(script === 'scale-lake' ? [file, ...rest] : [file, script, ...rest, ...promise]))
     return
   }
   const at = asOf(question, place)
   const flags = ['--data', place.root, '--format', 'json', ...(at === undefined ? [] : ['--as-of', at])]
-  keep(asked, 'ours', () => run([program, 'sql', ...flags, question.sql(place)]))
+  keep(asked, 'ours', () => run([program, 'sql', ...flags, ...promise, question.sql(place)]))
   for (const by of ['duckdb', 'polars'] as const) keep(asked, by, () => peer(by, asked, question.bare(place)))
   const told = Object.values(answers[asked] ?? {}).filter(({ failed }) => failed === undefined)
   if (new Set(told.map(({ answer }) => answer)).size > 1)

@@ -72,12 +72,7 @@ async function script(args: readonly string[]): Promise<void> {
   if (code !== 0) throw new Error(`${args.join(' ')} ended with ${code}`)
 }
 
-interface Answer {
-  readonly version: number
-  readonly rows: readonly unknown[]
-}
-
-async function ask(url: string, sql: string): Promise<Answer> {
+async function ask(url: string, sql: string) {
   const answer = await fetch(`${url}/query`, { method: 'POST', body: sql })
   const text = await answer.text()
   if (answer.status !== 200) throw new Error(`${answer.status} ${text}`)

@@ -1,21 +1,18 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { helpText } from '../../src/commands/parse.ts'
 import { commandTable } from '../../src/commands/table.ts'
 import { redact } from '../../src/secrets/secrets.ts'
 import { pitlake as inProcess } from '../helpers/command.ts'
+import { freshFolder } from '../helpers/scratch.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 let folder = ''
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'pitlake-cli-'))
-})
-afterEach(() => rmSync(folder, { recursive: true, force: true }))
+freshFolder('cli', (path) => (folder = path))
 
 interface Ended {
   readonly code: number | null

@@ -1,6 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -8,13 +7,13 @@ import { commandTable } from '../../src/commands/table.ts'
 import { pitlake } from '../helpers/command.ts'
 import { need } from '../helpers/needs.ts'
 import { makeQueryLake } from '../helpers/query-lake.ts'
+import { scratch } from '../helpers/scratch.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
-let home = ''
+const home = scratch('completion')
 let folder = ''
 let remove = async (): Promise<void> => undefined
 beforeAll(async () => {
-  home = mkdtempSync(join(tmpdir(), 'pitlake-completion-'))
   ;({ folder, remove } = await makeQueryLake())
   writeFileSync(join(home, 'pitlake'), `#!/bin/sh\nexec '${process.execPath}' '${main}' "$@"\n`)
   chmodSync(join(home, 'pitlake'), 0o755)
@@ -22,7 +21,6 @@ beforeAll(async () => {
   mkdirSync(join(home, 'empty'))
 })
 afterAll(async () => {
-  rmSync(home, { recursive: true, force: true })
   await remove()
 })
 

@@ -11,14 +11,8 @@ const day = 86_400
 const now = Date.UTC(2026, 2, 4, 12) / 1000
 const select = 'select: [{ assets: [BTC], paths: [supply/current_pit], since: 2026-02-01 }]\n'
 
-interface Ended {
-  readonly code: number
-  readonly lines: readonly string[]
-  readonly err: string
-}
-
 /** The daily run in a folder beside the lake, with both APIs of the sandbox unless told otherwise. */
-async function daily(rig: Rig, { argv = [], config = select, env = {}, signal }: Changes = {}): Promise<Ended> {
+async function daily(rig: Rig, { argv = [], config = select, env = {}, signal }: Changes = {}) {
   writeFileSync(join(rig.root, 'pitlake.yaml'), config)
   const apis = {
     PITLAKE_METRICS_URL: rig.url,

@@ -1,13 +1,13 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Deps } from '../../src/commands/spec.ts'
 import { type Ended, pitlake } from '../helpers/command.ts'
 import { type Rig, fetchKey, otherKey, withRig } from '../helpers/fetching.ts'
 import { keyTraces } from '../helpers/key-search.ts'
 import { until } from '../helpers/processes.ts'
+import { freshFolder } from '../helpers/scratch.ts'
 
 const day = 86_400
 const now = Date.UTC(2026, 2, 10, 12) / 1000
@@ -15,10 +15,7 @@ const supply = { assets: ['BTC'], paths: ['supply/current_pit'], intervals: ['24
 const token = 'a-token-of-the-listener'
 
 let home = ''
-beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'pitlake-hooks-'))
-})
-afterEach(() => rmSync(home, { recursive: true, force: true }))
+freshFolder('hooks', (path) => (home = path))
 
 /** What a hook was told, a document a call. */
 function told(name: string): Record<string, unknown>[] {

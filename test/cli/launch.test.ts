@@ -1,20 +1,20 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { alive, heeded, until } from '../helpers/processes.ts'
 import { need } from '../helpers/needs.ts'
+import { freshFolder } from '../helpers/scratch.ts'
 
 const launcher = fileURLToPath(new URL('../../scripts/launch.cjs', import.meta.url))
 let folder = ''
 const started: ChildProcess[] = []
 
+freshFolder('launch', (path) => (folder = path))
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'pitlake-launch-'))
   // The first process says that it is Node 20; what it starts says the truth.
   writeFileSync(
     join(folder, 'old.cjs'),
@@ -23,7 +23,6 @@ beforeEach(() => {
 })
 afterEach(() => {
   for (const child of started.splice(0)) child.kill('SIGKILL')
-  rmSync(folder, { recursive: true, force: true })
 })
 
 interface Launched {

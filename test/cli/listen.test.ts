@@ -15,14 +15,8 @@ const now = Date.UTC(2026, 2, 10, 12) / 1000
 const supply = { assets: ['BTC', 'ETH'], paths: ['supply/current_pit'], intervals: ['24h'], since: now - 60 * day }
 const token = 'a-token-of-the-listener'
 
-interface Open {
-  readonly url: string
-  readonly stop: () => Promise<Ended>
-  readonly said: () => string
-}
-
 /** A command that listens, in this process; it has said where. */
-async function open(rig: Rig, argv: readonly string[], env: Deps['env'] = {}): Promise<Open> {
+async function open(rig: Rig, argv: readonly string[], env: Deps['env'] = {}) {
   const halt = new AbortController()
   let said = ''
   const ended = pitlake(

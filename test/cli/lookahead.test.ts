@@ -5,9 +5,7 @@ import { pitlake } from '../helpers/command.ts'
 import { makeTrustLake, trustMetric } from '../helpers/trust-lake.ts'
 
 let lake: Awaited<ReturnType<typeof makeTrustLake>>
-beforeAll(async () => {
-  lake = await makeTrustLake()
-})
+beforeAll(async () => (lake = await makeTrustLake()))
 afterAll(() => lake.remove())
 
 const grid = `WITH d AS (SELECT ts, asset FROM calendar('2024-02-01', '2024-10-01', INTERVAL 1 DAY), (VALUES ('BTC'), ('ETH')) a(asset))`

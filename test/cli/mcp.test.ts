@@ -152,9 +152,7 @@ describe('an instant is mandatory', () => {
     ['panel', { metrics: ['supply/current_pit'], decisions: [] }, /decisions/],
     ['panel', { metrics: ['supply/current_pit'] }, /calendar or decisions, got neither/],
     ['panel', { metrics: ['supply/current_pit'], decisions: [{ ts: asOf }] }, /an asset in each/],
-  ])('%s %j', async (name, given, words) => {
-    expect(await agent.refusal(name, given)).toMatch(words)
-  })
+  ])('%s %j', async (name, given, words) => expect(await agent.refusal(name, given)).toMatch(words))
 })
 
 describe('one SELECT over the views, and nothing else', () => {
@@ -172,9 +170,7 @@ describe('one SELECT over the views, and nothing else', () => {
     ["WITH d AS (SELECT 'BTC' AS asset, now() AS ts) FROM pit_join('d', 'supply/curent_pit', '24h')", /did you mean/],
     ["SELECT repeat('x', 5000000) AS big", /a row of 5000000 bytes is longer than the 20000 of a page/],
     ['FROM pionts', /pionts does not exist! Did you mean "points"\?$/],
-  ])('%s', async (sql, words) => {
-    expect(await agent.refusal('query', { sql, as_of: asOf })).toMatch(words)
-  })
+  ])('%s', async (sql, words) => expect(await agent.refusal('query', { sql, as_of: asOf })).toMatch(words))
 
   test.each([
     ['universe', { ts: asOf, condition: 'true); SELECT 1 WHERE (true' }],

@@ -40,11 +40,11 @@ test.each([
   ['audit', 'availability'],
   ['sql', 'SELECT 1'],
   ['lookahead', 'q.sql'],
-])('%s %s %s: exit 2, and nothing is left where no lake was', async (...argv) => {
-  await inFolder(async (cwd) => {
+])('%s %s %s: exit 2, and nothing is left where no lake was', (...argv) =>
+  inFolder(async (cwd) => {
     writeFileSync(join(cwd, 'q.sql'), 'SELECT 1 AS one')
     const { code, message } = await pitlake(cwd, argv, env)
     expect([code, message]).toEqual([2, expect.stringMatching(/./)])
     expect(readdirSync(cwd, { recursive: true })).toEqual(['q.sql'])
-  })
-})
+  }),
+)

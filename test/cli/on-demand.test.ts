@@ -1,11 +1,11 @@
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { commit } from '../../src/ledger/commit.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { type Ended, pitlake } from '../helpers/command.ts'
 import { withRig } from '../helpers/fetching.ts'
-import { commitDeps, draftOf, inFolder } from '../helpers/lakes.ts'
+import { commitDeps, draftOf, test } from '../helpers/lakes.ts'
 
 const now = Date.UTC(2026, 2, 10, 12)
 
@@ -58,20 +58,19 @@ test('a lake of a sandbox is asked of a sandbox with the seed on record, and tha
     expect((await run(rig.root, {}, ...asked, ...data)).notes).not.toMatch(/sandbox/)
   }))
 
-test('never for an empty folder, nor for a lake of a real provider', async () =>
-  await inFolder(async (root) => {
-    for (const name of ['none', 'empty']) {
-      if (name === 'empty') mkdirSync(join(root, name))
-      const told = await run(root, {}, ...asked, '--data', name)
-      expect(told).toMatchObject({ code: 2, message: expect.stringContaining('PITLAKE_METRICS_URL'), notes: '' })
-    }
-    expect(readdirSync(root)).toEqual(['empty'])
-    expect(readdirSync(join(root, 'empty'))).toEqual([])
-    const data = join(root, 'real')
-    const ledger = await Ledger.open(data)
-    const provider = { metrics: 'https://api.example', synthetic: false }
-    await commit(ledger, { ...draftOf(data, 1), provider }, commitDeps())
-    ledger.close()
-    const told = await run(root, {}, ...asked, '--data', 'real')
+test('never for an empty folder, nor for a lake of a real provider', async ({ root }) => {
+  for (const name of ['none', 'empty']) {
+    if (name === 'empty') mkdirSync(join(root, name))
+    const told = await run(root, {}, ...asked, '--data', name)
     expect(told).toMatchObject({ code: 2, message: expect.stringContaining('PITLAKE_METRICS_URL'), notes: '' })
-  }))
+  }
+  expect(readdirSync(root)).toEqual(['empty'])
+  expect(readdirSync(join(root, 'empty'))).toEqual([])
+  const data = join(root, 'real')
+  const ledger = await Ledger.open(data)
+  const provider = { metrics: 'https://api.example', synthetic: false }
+  await commit(ledger, { ...draftOf(data, 1), provider }, commitDeps())
+  ledger.close()
+  const told = await run(root, {}, ...asked, '--data', 'real')
+  expect(told).toMatchObject({ code: 2, message: expect.stringContaining('PITLAKE_METRICS_URL'), notes: '' })
+})

@@ -52,13 +52,8 @@ const urls = ({ url }: Rig): Readonly<Record<string, string>> => ({
   PITLAKE_REGISTRY_URL: `${url}/registry/v1`,
 })
 
-interface Ended {
-  readonly code: number | null
-  readonly said: string
-}
-
 /** A line through /bin/sh, with this environment and nothing else. */
-async function shell(line: string, env: Readonly<Record<string, string>>, cwd = '/'): Promise<Ended> {
+async function shell(line: string, env: Readonly<Record<string, string>>, cwd = '/') {
   const child = spawn('/bin/sh', ['-c', line], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })
   started.push(child)
   let said = ''
@@ -116,8 +111,8 @@ describe('cron', () => {
   })
 })
 
-test('a watch goes on in its log after a rotation, without a hole; with > instead of >> there would be one', async () => {
-  await withPlace(async (rig, folder) => {
+test('a watch goes on in its log after a rotation, without a hole; with > instead of >> there would be one', () =>
+  withPlace(async (rig, folder) => {
     const env = {
       PATH: `${folder}/node_modules/.bin:/usr/bin:/bin`,
       PITLAKE_METRICS_KEY_FILE: join(folder, 'metrics.key'),
@@ -152,13 +147,12 @@ test('a watch goes on in its log after a rotation, without a hole; with > instea
       expect(after).toMatch(/ended {5}all that was brought is committed\n$/)
       expect(after.includes('\0')).toBe(holed)
     }
-  })
-})
+  }))
 
 describe('systemd', () => {
   const units = readdirSync(join(deploy, 'systemd'))
   const read = (unit: string): string => readFileSync(join(deploy, 'systemd', unit), 'utf8')
-  const verify = (program: string, folder: string): Ended => {
+  const verify = (program: string, folder: string) => {
     const paths = readdirSync(folder).map((unit) => join(folder, unit))
     const { status, stdout, stderr } = spawnSync(program, ['verify', ...paths], { encoding: 'utf8' })
     return { code: status, said: stdout + stderr }

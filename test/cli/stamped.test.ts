@@ -1,25 +1,24 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { Engine, quote } from '../../src/store/engine.ts'
 import { pitlake } from '../helpers/command.ts'
 import { fetchKey, withRig } from '../helpers/fetching.ts'
-import { inFolder } from '../helpers/lakes.ts'
+import { test } from '../helpers/lakes.ts'
 import { makeQueryLake } from '../helpers/query-lake.ts'
 import { makeLake } from '../helpers/views.ts'
 
-test('a Parquet file whose note is none is damaged, whatever stands there', async () =>
-  inFolder(async (root) => {
-    await makeLake(root, [{ at: '2024-01-01' }])
-    const file = join(root, 'r.parquet')
-    using engine = await Engine.open(':memory:')
-    for (const note of ['null', '{', '[1]', '{"lake":"l","version":"1"}']) {
-      const written = `(FORMAT parquet, KV_METADATA {pitlake_stamp: ${quote(note)}})`
-      await engine.run(`COPY (SELECT 1 AS a) TO ${quote(file)} ${written}`)
-      const { code, message } = await pitlake(root, ['replay', file, '--data', root])
-      expect([note, code, message]).toEqual([note, 4, expect.stringContaining('got a damaged one')])
-    }
-  }))
+test('a Parquet file whose note is none is damaged, whatever stands there', async ({ root }) => {
+  await makeLake(root, [{ at: '2024-01-01' }])
+  const file = join(root, 'r.parquet')
+  using engine = await Engine.open(':memory:')
+  for (const note of ['null', '{', '[1]', '{"lake":"l","version":"1"}']) {
+    const written = `(FORMAT parquet, KV_METADATA {pitlake_stamp: ${quote(note)}})`
+    await engine.run(`COPY (SELECT 1 AS a) TO ${quote(file)} ${written}`)
+    const { code, message } = await pitlake(root, ['replay', file, '--data', root])
+    expect([note, code, message]).toEqual([note, 4, expect.stringContaining('got a damaged one')])
+  }
+})
 
 test('a stamp carries every variable that was given, and its replay has them, too', async () => {
   const { folder, remove } = await makeQueryLake()

@@ -10,9 +10,7 @@ import { makeLake, makeViews } from '../helpers/views.ts'
 import { fastStrategy, makeStressLake, slowStrategy, stressMetrics } from '../helpers/stress-lake.ts'
 
 let lake: Awaited<ReturnType<typeof makeStressLake>>
-beforeAll(async () => {
-  lake = await makeStressLake()
-})
+beforeAll(async () => (lake = await makeStressLake()))
 afterAll(() => lake.remove())
 
 const sharpe = 'avg(r) / stddev(r)'

@@ -24,13 +24,7 @@ afterEach(() => {
   for (const child of started.splice(0)) child.kill('SIGKILL')
 })
 
-interface Running {
-  readonly child: ChildProcess
-  readonly said: () => string
-  readonly ended: Promise<number | null>
-}
-
-function begin(rig: Rig, argv: readonly string[]): Running {
+function begin(rig: Rig, argv: readonly string[]) {
   const child = spawn(process.execPath, [main, ...argv, '--data', rig.root], {
     cwd: rig.root,
     env: {

@@ -62,11 +62,7 @@ function asked(rows: readonly PointRow[]): CoverageRow[] {
 }
 
 /** The lake that is asked at each door. */
-export async function makeAskedLake(): Promise<{
-  readonly home: string
-  readonly root: string
-  readonly remove: () => void
-}> {
+export async function makeAskedLake() {
   const home = realpathSync(mkdtempSync(join(tmpdir(), 'pitlake-doors-')))
   const root = join(home, 'lake')
   const first = [...points, ...sopr.slice(0, 4)]

@@ -13,12 +13,7 @@ export interface Ended {
 }
 
 /** Runs one command line in this process; nothing of the world around it unless a test gives it. */
-export async function pitlake(
-  cwd: string,
-  argv: readonly string[],
-  env: Deps['env'] = {},
-  world: Partial<Deps> = {},
-): Promise<Ended> {
+export async function pitlake(cwd: string, argv: readonly string[], env: Deps['env'] = {}, world: Partial<Deps> = {}) {
   let out = ''
   let notes = ''
   const deps: Deps = {

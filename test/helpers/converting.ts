@@ -92,11 +92,7 @@ async function convertRecent(engine: Engine, { existing, ...task }: Task): Promi
 const recents = new Map<string, string>()
 
 /** A recent file with the rows of a partition's file, among others of another metric and another interval. */
-async function asRecent(
-  engine: Engine,
-  path: string,
-  { metric, interval }: Pick<Task, 'metric' | 'interval'>,
-): Promise<string> {
+async function asRecent(engine: Engine, path: string, { metric, interval }: Pick<Task, 'metric' | 'interval'>) {
   const known = recents.get(path)
   if (known !== undefined) return known
   const out = `${path}.as-recent`

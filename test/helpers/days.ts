@@ -7,10 +7,7 @@ type CoverageRow = NonNullable<ReturnType<ReturnType<typeof heldCoverage>['get']
 const day = 86_400
 
 /** Those of the points that lie in the asked window. */
-export function inWindow<Point extends { readonly t: number }>(
-  query: URLSearchParams,
-  points: readonly Point[],
-): Point[] {
+export function inWindow<Point extends { readonly t: number }>(query: URLSearchParams, points: readonly Point[]) {
   const [since, until] = [Number(query.get('s')), Number(query.get('u'))]
   return points.filter(({ t }) => t >= since && t < until)
 }

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Catalogue } from '../../src/catalog/catalogue.ts'
-import { publish, type PublishSummary } from '../../src/publish/publish.ts'
+import { publish } from '../../src/publish/publish.ts'
 import type { Destination } from '../../src/publish/destination.ts'
 import { type Portions, usualPortions } from '../../src/publish/ranges.ts'
 import { destinationOf } from '../../src/publish/s3.ts'
@@ -65,7 +65,7 @@ export interface Publishing {
 }
 
 /** Publishes a lake to a folder as the command does. */
-export async function publishTo(root: string, folder: string, how: Publishing = {}): Promise<PublishSummary> {
+export async function publishTo(root: string, folder: string, how: Publishing = {}): ReturnType<typeof publish> {
   const {
     disk = realDisk,
     mark = 'test',

@@ -115,11 +115,7 @@ const unheard = 'unheard-of'
 let looks = 0
 
 /** The refusal of a key that nobody knows, in the words of the usual provider. */
-async function refused(
-  request: Request,
-  key: string,
-  handle: (request: Request) => Promise<Response>,
-): Promise<Response> {
+async function refused(request: Request, key: string, handle: (request: Request) => Promise<Response>) {
   const answer = await handle(request)
   return new Response((await answer.text()).replace(unheard, key), answer)
 }

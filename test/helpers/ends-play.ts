@@ -39,9 +39,7 @@ export function playRows(rows: readonly Row[], prepared: readonly Prepared[], lo
   const alone = new Set(long ? firsts(rows, ([command]) => command) : played)
   for (const row of rows) if (long && isPatient(row)) alone.add(row)
   let stage: Stage
-  beforeAll(async () => {
-    stage = await openStage(files, prepared)
-  })
+  beforeAll(async () => (stage = await openStage(files, prepared)))
   afterAll(async () => await stage[Symbol.asyncDispose]())
 
   test.each(played.map((row) => [nameOf(row), row] as const))('%s', async (_, row) => {

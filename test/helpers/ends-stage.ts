@@ -102,10 +102,7 @@ export interface Stage extends AsyncDisposable {
 }
 
 /** Makes the lake once; what a command finds is a copy of it in its place, with what the scene says. */
-export async function openStage(
-  files: Readonly<Record<string, string>>,
-  prepared: readonly Prepared[],
-): Promise<Stage> {
+export async function openStage(files: Readonly<Record<string, string>>, prepared: readonly Prepared[]) {
   const home = mkdtempSync(join(tmpdir(), 'pitlake-ends-'))
   const kept = mkdtempSync(join(tmpdir(), 'pitlake-ends-kept-'))
   const served = await serve({ ...world('sound'), handle: playing() }, { port: 0 })

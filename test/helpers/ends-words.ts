@@ -5,14 +5,13 @@ import type { Scene } from './ends-stage.ts'
  * A command as it is typed behind its name, where, and how it ends: code, standard output (the words; an object: with
  * `--json`, what the one document holds; '': nothing), and what stands on stderr ('': nothing).
  */
-export type Row = readonly [
-  command: string,
-  rest: string,
-  scene: Scene,
-  code: ExitCode | 0,
-  out: RegExp | object | '',
-  err: RegExp | '',
-]
+export type Row = readonly [command: string, ...Rest]
+type Rest = readonly [rest: string, scene: Scene, code: ExitCode | 0, out: RegExp | object | '', err: RegExp | '']
+
+/** The rows of commands, each of which is named once. */
+export function rowsOf(table: Readonly<Record<string, readonly Rest[]>>): Row[] {
+  return Object.entries(table).flatMap(([command, rows]) => rows.map((rest): Row => [command, ...rest]))
+}
 
 const day = 86_400_000
 const since = new Date(Date.now() - 6 * day).toISOString().slice(0, 10)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import type { Catalogue } from '../../src/catalog/catalogue.ts'
 import type { Selection } from '../../src/catalog/series.ts'
-import { fetchSeries, type IngestInput } from '../../src/metrics/fetch.ts'
+import { fetchSeries } from '../../src/metrics/fetch.ts'
 import type { IngestSummary } from '../../src/metrics/tally.ts'
 import type { IngestDeps } from '../../src/metrics/run.ts'
 import { Engine } from '../../src/store/engine.ts'
@@ -24,7 +24,7 @@ import { reading } from './ledgers.ts'
 
 /** What may differ from the usual fetch. */
 export interface Changes {
-  readonly input?: Partial<Omit<IngestInput, 'settings'>>
+  readonly input?: Partial<Omit<Parameters<typeof fetchSeries>[0], 'settings'>>
   readonly deps?: Partial<IngestDeps>
   readonly metrics?: Partial<Settings['metrics']>
   readonly data?: string

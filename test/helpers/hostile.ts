@@ -98,12 +98,7 @@ function answer(asked: Asked): void {
 }
 
 /** Sends it whole, cut, in small pieces, compressed, or with a length that is none. */
-function send(
-  { response, words, bad }: Asked,
-  status: number,
-  head: Record<string, string>,
-  text: Buffer | string,
-): void {
+function send({ response, words, bad }: Asked, status: number, head: Record<string, string>, text: Buffer | string) {
   const bytes = Buffer.from(text)
   const way = bad
     ? pick(['whole', 'whole', 'pieces', 'pieces', 'gzip', 'torn gzip', 'cut', 'longer'], 'way', ...words)

@@ -1,262 +1,47 @@
+import { readFileSync } from 'node:fs'
+
 // What RFC 8259 says of JSON, case by case; what pitlake refuses beyond the RFC is marked.
 
 /** A fragment of JSON, or of what is none. */
 export type Case = readonly [name: string, fragment: string | Buffer, refused?: 'refused']
 
-const named = (kind: string, fragments: readonly string[]): Case[] =>
-  fragments.map((fragment): Case => [`${kind} ${JSON.stringify(fragment)}`, fragment])
+/** Those of a kind that stand in the golden folder one a line, and those that no line can hold. */
+function named(kind: string, ...unlined: readonly string[]): Case[] {
+  const lines = readFileSync(new URL(`../golden/json/${kind}.txt`, import.meta.url), 'utf8')
+    .slice(0, -1)
+    .split('\n')
+  return [...lines, ...unlined].map((fragment) => [`${kind} ${JSON.stringify(fragment)}`, fragment])
+}
 /** How Unicode calls a sign. */
 export const code = (point: number): string => `U+${point.toString(16).padStart(4, '0')}`
 
-const numbers = named('number', [
-  ...'0 -0 1 -1 9 10 123 1.0 0.5 -0.5 0.0 -0.0 1e5 1E5 1e+5 1E+5 1e-5 1E-5 0e0 0E0 0e+1 0E-1 -0e1 1.5e10'.split(' '),
-  ...'123.456e-7 1e308 -1e308 5e-324 1e-400 9007199254740993 123456789012345678901234567890 1.7976931348623157e308'.split(
-    ' ',
-  ),
-  ...'01 -01 00 -00 +1 +0 .5 -.5 1. -1. 0. 1.e5 1e 1E 1e+ 1e- 1.5e --1 -+1 +-1 - + . e5 -e5 0x10 0xFF 0b1 0o7 1_000'.split(
-    ' ',
-  ),
-  ...'1e5.5 1.2.3 1ee5 1e5e5 1f 1d 1L 1n 1- 1+ 0-1 NaN nan -NaN Infinity -Infinity +Infinity infinity inf -inf Inf INF'.split(
-    ' ',
-  ),
-  '1 2',
-  '- 1',
-  '1 .5',
-  '1. 5',
-  '1e 5',
-  '1 e5',
-  '1,5',
-  '１',
-  '٣',
-  '½',
-  '1e٣',
-  '−1',
-  '$1',
-  '1%',
-  '#1',
-  '(1)',
-  '1/2',
-])
+const numbers = named('number')
 const beyond: readonly Case[] = ['1e309', '-1e309', '1e999', '9'.repeat(400)].map((text) => [
   `beyond ${text.slice(0, 9)}`,
   text,
   'refused',
 ])
 
-const literals = named('literal', [
-  ...'true false null True TRUE tRue False FALSE Null NULL nUll tru truee fals falsee nul nulll t f n yes no on off'.split(
-    ' ',
-  ),
-  ...'undefined none None nil void true1 1true null0 truefalse true,false nullnull'.split(' '),
-  'tr ue',
-  'nu\\u006cl',
-  '"true',
-  'true"',
-  "'true'",
-  '`null`',
-  '\\true',
-])
+const literals = named('literal')
 
-const texts = named('text', [
-  '""',
-  '"a"',
-  '"\\""',
-  '"\\\\"',
-  '"\\/"',
-  '"/"',
-  '"\\b"',
-  '"\\f"',
-  '"\\n"',
-  '"\\r"',
-  '"\\t"',
-  '"\\u0041"',
-  '"\\u00e9"',
-
-  '"\\uD83D\\uDE00"',
-  '"\\uABCD"',
-  '"\\uabcd"',
-  '"\\u0000"',
-  '"é"',
-  '"€"',
-  '"😀"',
+const texts = named(
+  'text',
   '"\u2028"',
   '"\u2029"',
   '"\u007f"',
-
   '"\u0080"',
   '"\u00a0"',
   '"\ufeff"',
   '"\uffff"',
-  '"{"',
-  '"]"',
-  '"a,b:c"',
-  '"//"',
-  '"/*"',
-  '"\\u005C"',
-  '"\\u0022"',
-
-  "''",
-  "'a'",
-  '"',
-  '"a',
-  'a"',
-  '"""',
-  '"a""b"',
-  '"\\"',
-  '"\\a"',
-  '"\\x41"',
-  '"\\\'"',
-  '"\\0"',
-  '"\\v"',
-  '"\\e"',
-  '"\\ "',
-
-  '"\\u"',
-  '"\\u1"',
-  '"\\u12"',
-  '"\\u123"',
-  '"\\u123G"',
-  '"\\u 041"',
-  '"\\U0041"',
-  '"\\u{41}"',
-  '"\\u+041"',
-  '"\\é"',
   '"\\\n"',
-  'a',
-  'abc',
-  '“a”',
-  '«a»',
-  '`a`',
-  '"a"b',
-  '"a" "b"',
-  '"a"+"b"',
-  '\\"a\\"',
-])
+)
 const controls: readonly Case[] = Array.from({ length: 32 }, (_, n) => [
   `a text with ${code(n)}`,
   `"a${String.fromCharCode(n)}b"`,
 ])
 
-const arrays = named('array', [
-  '[]',
-  '[1]',
-  '[1,2]',
-  '[[]]',
-  '[[],[]]',
-  '[null]',
-  '[{}]',
-  '[ ]',
-  '[1 , 2]',
-  '[[[[1]]]]',
-  '[true,false,null,"a",1,{}]',
-
-  '[',
-  ']',
-  '[1',
-  '1]',
-  '[1,',
-  '[1,]',
-  '[,1]',
-  '[,]',
-  '[1,,2]',
-  '[1 2]',
-  '[1;2]',
-  '[1:2]',
-  '["a":1]',
-  '[}',
-  '{]',
-  '[1}',
-
-  '[[]',
-  '[]]',
-  '[1]]',
-  '[[1]',
-  '[x]',
-  '[1,x]',
-  '(1)',
-  '<1>',
-  '[1, // c\n2]',
-  '[1/* c */]',
-  '[#c\n1]',
-  '[1]1',
-  '[1],[2]',
-  '[...]',
-  '[1..2]',
-  '[1,2',
-  '["a]',
-  '["a"',
-  '[\\n]',
-  '[-]',
-  '[1,2,]',
-  '[a,b]',
-  "['a']",
-  '[,',
-  '[1]]]',
-])
-const objects = named('object', [
-  '{}',
-  '{"a":1}',
-  '{"a":1,"b":2}',
-  '{"a":{}}',
-  '{"":1}',
-  '{"a":[]}',
-  '{ "a" : 1 }',
-  '{"a":{"a":1}}',
-  '{"a b":1}',
-
-  '{"\\u0061":1}',
-  '{"é":1}',
-  '{"a":1,"A":2}',
-  '{"__proto__":1}',
-  '{"t":1,"v":2,"o":3}',
-  '{"a":null}',
-  '[{"a":1},{"a":2}]',
-
-  '{',
-  '}',
-  '{"a"',
-  '{"a":',
-  '{"a":1',
-  '{"a":1,',
-  '{"a":1,}',
-  '{,"a":1}',
-  '{"a":1,,"b":2}',
-  '{"a" 1}',
-  '{"a",1}',
-  '{"a"=1}',
-
-  '{"a":1 "b":2}',
-  '{"a":1;"b":2}',
-  '{a:1}',
-  "{'a':1}",
-  '{1:1}',
-  '{null:1}',
-  '{"a":}',
-  '{:1}',
-  '{"a"::1}',
-  '{"a":1:2}',
-
-  '{"a":1}}',
-  '{{"a":1}',
-  '{"a":x}',
-  '{[1]:1}',
-  '{"a":1}{"b":2}',
-  '{"a":1},{"b":2}',
-  '{"a":1/*c*/}',
-  '{//c\n"a":1}',
-
-  '{"a":1]',
-
-  '{"a":"b}',
-  '{a',
-  '{"a":1,"b"}',
-  '{"a","b"}',
-  '{"a":1,"b":}',
-  '{"a":=1}',
-  '{"a"-1}',
-  '{,}',
-  '{"a":1 ,}',
-])
+const arrays = named('array', '[1, // c\n2]', '[#c\n1]')
+const objects = named('object', '{//c\n"a":1}')
 const doubled: readonly Case[] = [
   '{"x":1,"x":2}',
   '{"x":1,"x":1}',

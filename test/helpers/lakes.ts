@@ -1,3 +1,4 @@
+import { test as base } from 'vitest'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -5,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { CommitDeps, Draft, StagedFile } from '../../src/ledger/commit.ts'
 import type { CoverageRow, RequestRow, SeriesRow, Violation } from '../../src/ledger/entry.ts'
 import { inLake, pointsFile } from '../../src/store/layout.ts'
-import type { Ledger } from '../../src/ledger/ledger.ts'
+import { Ledger } from '../../src/ledger/ledger.ts'
 
 /** A folder of its own that is removed afterwards. */
 export async function inFolder(work: (root: string) => Promise<void>): Promise<void> {
@@ -55,13 +56,7 @@ export function violationRow(n: number, t: number, changes: Partial<Violation> =
 }
 
 /** Writes a file into the spool and says what it will be. */
-export function stage(
-  root: string,
-  name: string,
-  content: string,
-  changes: Partial<StagedFile> = {},
-  run = 'r',
-): StagedFile {
+export function stage(root: string, name: string, content: string, changes: Partial<StagedFile> = {}, run = 'r') {
   const temporary = `spool/${run}/${name}`
   mkdirSync(dirname(inLake(root, temporary)), { recursive: true })
   writeFileSync(inLake(root, temporary), content)
@@ -90,3 +85,13 @@ export function dump(ledger: Ledger): Record<string, unknown[]> {
     ledger.tables().map((table) => [table, [...ledger.rowsOf(table)].map((row) => ({ ...row }))]),
   )
 }
+
+/** A test that may have a lake's folder of its own as `root`, and the lake in it open as `ledger`. */
+export const test = base.extend<{ root: string; ledger: Ledger }>({
+  // oxlint-disable-next-line no-empty-pattern -- what a fixture needs of others is read from here
+  root: async ({}, use) => await inFolder(use),
+  ledger: async ({ root }, use) => {
+    using ledger = await Ledger.open(root)
+    await use(ledger)
+  },
+})

@@ -49,12 +49,7 @@ export async function topUp(ledger: Ledger, deps: RewriteDeps, what: TopUp): Pro
 export type Level = 'own' | 'recent'
 
 /** The same for several metrics in one commit. */
-export async function topUps(
-  ledger: Ledger,
-  deps: RewriteDeps,
-  whats: readonly TopUp[],
-  level: Level = 'own',
-): Promise<void> {
+export async function topUps(ledger: Ledger, deps: RewriteDeps, whats: readonly TopUp[], level: Level = 'own') {
   using engine = await Engine.open(':memory:', { threads: 1 })
   const draft = async (ticket: Ticket): Promise<Draft> => {
     const { add = [], ...rest } = await topUpDraft(engine, ledger, ticket, whats)
@@ -126,12 +121,7 @@ async function topUpFile(engine: Engine, ledger: Ledger, ticket: Ticket, what: T
 }
 
 /** The rows of these files in one recent file. */
-async function recentOf(
-  engine: Engine,
-  ledger: Ledger,
-  ticket: Ticket,
-  files: readonly StagedFile[],
-): Promise<StagedFile> {
+async function recentOf(engine: Engine, ledger: Ledger, ticket: Ticket, files: readonly StagedFile[]) {
   const temporary = `spool/top-up/recent-${ticket.version}.parquet`
   const all = files.map(
     ({ metric, temporary: from }) =>

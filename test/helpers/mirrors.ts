@@ -6,10 +6,12 @@ import { inLake } from '../../src/store/layout.ts'
 import { mergeSmallFiles } from '../../src/upkeep/compact.ts'
 import { vacuum } from '../../src/upkeep/vacuum.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { type Pulled, pull, type PullDeps, type PullInput } from '../../src/publish/pull.ts'
+import { pull } from '../../src/publish/lake.ts'
 import { metrics, rewriteDeps, topUp } from './merging.ts'
 import { catalogue } from './sandbox-client.ts'
 import { webTo } from './s3.ts'
+
+type PullDeps = Parameters<typeof pull>[1]
 
 /** The world of a pull; anything may be replaced. */
 export function pullDeps(changes: Partial<PullDeps> = {}): PullDeps {
@@ -21,8 +23,8 @@ export async function pulled(
   root: string,
   source: string,
   changes: Partial<PullDeps> = {},
-  more: Partial<PullInput> = {},
-): Promise<Pulled> {
+  more: Partial<Parameters<typeof pull>[0]> = {},
+): ReturnType<typeof pull> {
   return await pull({ root, source, catalogue, thorough: false, ...more }, pullDeps(changes))
 }
 

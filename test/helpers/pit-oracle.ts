@@ -24,12 +24,7 @@ export interface Question {
 }
 
 /** Everything knowable at an instant, newest `t` first: by definition, without any index. */
-export function knowable(
-  points: readonly OraclePoint[],
-  asset: string | null,
-  ts: number | null,
-  question: Question,
-): OraclePoint[] {
+export function knowable(points: readonly OraclePoint[], asset: string | null, ts: number | null, question: Question) {
   const { asOf = Infinity, observedAsOf = Infinity, latency = 0, skipNulls = false } = question
   if (ts === null || asset === null) return []
   return points

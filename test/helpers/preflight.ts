@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { parseFault } from '../../src/sandbox/faults.ts'
 import { defaultLimits, parseLimit } from '../../src/sandbox/limits.ts'
-import { createSandbox, type RequestRecord, type SandboxOptions } from '../../src/sandbox/sandbox.ts'
+import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { serve } from '../../src/sandbox/server.ts'
 import { type Ended, pitlake } from './command.ts'
 import { inFolder } from './lakes.ts'
@@ -40,7 +40,7 @@ export interface Foreign {
   /** Where it listens, before the prefix of the metrics API. */
   readonly url: string
   readonly clock: { now: number }
-  readonly requests: () => readonly RequestRecord[]
+  readonly requests: () => ReturnType<Sandbox['requests']>
   readonly run: (...argv: string[]) => Promise<Ended>
   readonly ask: () => Promise<Said>
   readonly config: (text: string) => void
@@ -51,7 +51,7 @@ export interface Otherwise {
   readonly dialect?: readonly string[]
   readonly faults?: readonly string[]
   readonly limits?: readonly string[]
-  readonly options?: Partial<SandboxOptions>
+  readonly options?: Partial<Parameters<typeof createSandbox>[0]>
 }
 
 /** Wednesday noon. */

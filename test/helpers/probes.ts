@@ -80,6 +80,7 @@ const resampled: readonly string[] = [
   `'${everyInterval}', '24h', '1w', 'last', network := 'sol', min_parts := 1`,
   `'${nested}', '24h', '1w', component := '/a', skip_nulls := true, min_parts := 1`,
   `'price_usd', '24h', '1w', 'max', skip_nulls := true, min_parts := 1`,
+  `'${everyInterval}', '24h', '1w', 'sum', min_parts := 1, since := '2000-01-03', until := '2100-03-05'`,
 ]
 
 const everything = { interval: ['24h'], currency: [], exchange: [], network: [], defaults: true, everywhere: true }

@@ -43,9 +43,7 @@ async function pollRegistry(root: string): Promise<void> {
   const polled = Date.UTC(2024, 1, 1)
   await withRegistryRig(
     polled / 1000,
-    async (rig) => {
-      await rig.sync({ root, deps: { nowMicros: () => polled * 1000 } })
-    },
+    async (rig) => void (await rig.sync({ root, deps: { nowMicros: () => polled * 1000 } })),
     { instead: registry.answer },
   )
 }
@@ -74,9 +72,7 @@ export class Screen extends PassThrough {
 
   constructor() {
     super()
-    this.on('data', (part: Buffer) => {
-      this.#text += part.toString('utf8')
-    })
+    this.on('data', (part: Buffer) => (this.#text += part.toString('utf8')))
   }
 
   get text(): string {

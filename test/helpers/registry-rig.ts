@@ -4,15 +4,14 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import type { RegistryDeps, RegistrySummary } from '../../src/registry/run.ts'
 import { registrySnapshot, registrySync } from '../../src/registry/snapshot-and-sync.ts'
-import { type RegistryVerifyInput, verifyRegistry } from '../../src/registry/verify.ts'
-import type { RegistryVerified } from '../../src/registry/verified.ts'
+import { type RegistryVerified, verifyRegistry } from '../../src/registry/verify.ts'
 import { Engine } from '../../src/store/engine.ts'
 import { liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { recordTables, relation } from '../../src/registry/columns.ts'
-import { tableFiles } from '../../src/registry/held.ts'
+import { tableFiles } from '../../src/registry/status.ts'
 import { parseFault } from '../../src/sandbox/faults.ts'
-import { type ApiLimit, defaultLimits, type SandboxLimits } from '../../src/sandbox/limits.ts'
+import { type ApiLimit, defaultLimits } from '../../src/sandbox/limits.ts'
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { serve } from '../../src/sandbox/server.ts'
 import { resolveSettings } from '../../src/config/settings.ts'
@@ -42,7 +41,10 @@ export interface RegistryRig {
   faults(...texts: readonly string[]): void
   snapshot(extra?: Extra): Promise<RegistrySummary>
   sync(extra?: Extra): Promise<RegistrySummary>
-  verify(scope?: Partial<Pick<RegistryVerifyInput, 'names' | 'budget'>>, extra?: Extra): Promise<RegistryVerified>
+  verify(
+    scope?: Partial<Pick<Parameters<typeof verifyRegistry>[0], 'names' | 'budget'>>,
+    extra?: Extra,
+  ): Promise<RegistryVerified>
   /** The provider's paths that were asked since the last call. */
   asked(): string[]
 }
@@ -55,14 +57,13 @@ export interface Provider {
 }
 
 /** Runs the test against a provider on a port and takes everything down again. */
-export async function withRegistryRig(
-  now: number,
-  test: (rig: RegistryRig) => Promise<void>,
-  provider: Provider = {},
-): Promise<void> {
+export async function withRegistryRig(now: number, test: (rig: RegistryRig) => Promise<void>, provider: Provider = {}) {
   const root = mkdtempSync(join(tmpdir(), 'pitlake-registry-'))
   const clock = { now }
-  const limits: SandboxLimits = { ...defaultLimits, registry: { ...defaultLimits.registry, ...provider.registry } }
+  const limits: typeof defaultLimits = {
+    ...defaultLimits,
+    registry: { ...defaultLimits.registry, ...provider.registry },
+  }
   const sandbox = createSandbox({
     catalogue,
     seed: 5,

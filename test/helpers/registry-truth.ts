@@ -1,10 +1,7 @@
-import { type RegistryScale, additions, recordsOf, tables, viewAt } from '../../src/sandbox/registry/state.ts'
+import { additions, recordsOf, tables, viewAt } from '../../src/sandbox/registry/state.ts'
 
 /** The truth at an instant: table → id → record; the kind that no document lists stands under `committees`. */
-export function registryStateAt(
-  env: { seed: number; scale: RegistryScale },
-  at: number,
-): ReadonlyMap<string, ReadonlyMap<string, Record<string, unknown>>> {
+export function registryStateAt(env: { seed: number; scale: Parameters<typeof viewAt>[0]['scale'] }, at: number) {
   const view = viewAt(env, at)
   const kinds = [...Object.entries(tables), ['committees', 'committee'] as const]
   return new Map(

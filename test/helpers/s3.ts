@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Web } from '../../src/publish/destination.ts'
-import { signed } from '../../src/publish/s3-sign.ts'
+import { signed } from '../../src/publish/s3-ask.ts'
 
 /** What a request meets instead of, or after, its answer. */
 export type Fault =

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
 import { request } from 'undici'
 import { loadCatalogue } from '../../src/catalog/load.ts'
-import { createSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/sandbox.ts'
+import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { parseInstant } from '../../src/time.ts'
 import type { Mount } from './mounts.ts'
 
@@ -36,7 +36,7 @@ export interface Client {
 /** Runs the test against a sandbox behind this mount, and always takes both down again. */
 export async function withSandbox(
   mount: Mount,
-  options: Partial<SandboxOptions>,
+  options: Partial<Parameters<typeof createSandbox>[0]>,
   test: (client: Client) => Promise<void>,
 ): Promise<void> {
   const sandbox = createSandbox({

@@ -45,15 +45,8 @@ function points(from: number, until: number): PointRow[] {
   )
 }
 
-interface ProductStep {
-  readonly id: string
-  readonly at: string
-  readonly op: string | null
-  readonly [column: string]: unknown
-}
-
 /** Thirty products: twenty from the first snapshot, ten created later, every third removed later. */
-function products(symbols: readonly string[]): ProductStep[] {
+function products(symbols: readonly string[]) {
   return Array.from({ length: 30 }, (_, i) => i).flatMap((i) => {
     const born = i < 20 ? 20 : 20 + i * 5
     const id = `p${i}`

@@ -142,13 +142,7 @@ async function stageTable(
   return { temporary, path, table, ...none, rows: rows.length }
 }
 
-async function writeParquet(
-  ledger: Ledger,
-  engine: Engine,
-  rows: readonly object[],
-  columns: string,
-  order: string,
-): Promise<string> {
+async function writeParquet(ledger: Ledger, engine: Engine, rows: readonly object[], columns: string, order: string) {
   files++
   const temporary = `spool/test/f${files}.parquet`
   const out = inLake(ledger.root, temporary)

@@ -4,10 +4,12 @@ import { LakeError } from '../../src/errors.ts'
 import type { WindowAnswer } from '../../src/ledger/entry.ts'
 import { day, end, floor, formatInstant, type Instant, type Interval, step } from '../../src/time.ts'
 import type { Learnt } from '../../src/watch/due.ts'
-import type { PollOutcome, Look, WatchJobs } from '../../src/watch/jobs.ts'
+import type { WatchJobs } from '../../src/watch/jobs.ts'
 import { watch, type WatchEvent } from '../../src/watch/watch.ts'
 import { cataloguedRule } from './hand-rules.ts'
 import { endOf, ruleInstant, spellOf, startAfter, startAt } from './time-twin.ts'
+
+type Look = Awaited<ReturnType<WatchJobs['look']>>
 
 const catalogue = loadCatalogue()
 /** A Tuesday at noon, when every simulated watch begins. */
@@ -88,7 +90,7 @@ export class Place implements WatchJobs {
     return new Map(lag ? this.wanted.map((one) => [`${one.endpoint.path} ${one.series.interval}`, lag]) : [])
   }
 
-  #stands(): PollOutcome | null {
+  #stands(): Awaited<ReturnType<WatchJobs['sync']>> | null {
     this.actions.push(this.now)
     const fault = this.fault(this.now)
     if (fault === null) return null
@@ -106,7 +108,7 @@ export class Place implements WatchJobs {
     }
   }
 
-  async fetch(series: ReadonlySet<string>, credits: number | null): Promise<PollOutcome> {
+  async fetch(series: ReadonlySet<string>, credits: number | null): Promise<Awaited<ReturnType<WatchJobs['sync']>>> {
     const stopped = this.#stands()
     for (const id of series) if (stopped !== null) this.vain.push({ id, at: this.now, brought: 0 })
     if (stopped !== null) return stopped
@@ -163,7 +165,7 @@ export class Place implements WatchJobs {
     return t
   }
 
-  async sync(): Promise<PollOutcome> {
+  async sync(): Promise<Awaited<ReturnType<WatchJobs['sync']>>> {
     const stopped = this.#stands()
     if (stopped !== null) return stopped
     this.syncs.push(this.now)

@@ -4,14 +4,14 @@ import { resolveSettings } from '../../src/config/settings.ts'
 import { heldVersions, liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { priceOf } from '../../src/metrics/plan.ts'
-import type { RequestRecord } from '../../src/sandbox/sandbox.ts'
 import { Engine } from '../../src/store/engine.ts'
 import { readPoints } from '../../src/views/relations.ts'
 import { jobsOn } from '../../src/watch/jobs.ts'
 import { watch, type WatchEvent } from '../../src/watch/watch.ts'
-import { type Rig, depsAt, fetchKey, otherKey } from './fetching.ts'
+import { depsAt, fetchKey, otherKey, type Rig } from './fetching.ts'
 import { catalogue } from './sandbox-client.ts'
 import { computedByFormat } from './stored-twin.ts'
+import type { Sandbox } from '../../src/sandbox/sandbox.ts'
 
 /** A Tuesday, */
 export const begin = Date.UTC(2026, 2, 10, 12) / 1000
@@ -46,10 +46,7 @@ export interface Simulated {
 }
 
 /** Runs a watch on the rig until the instant; every wait, also of the jobs, only moves the clock. */
-export async function simulate(
-  rig: Pick<Rig, 'clock' | 'root' | 'url'>,
-  how: Simulated,
-): Promise<{ code: number; events: WatchEvent[] }> {
+export async function simulate(rig: Pick<Rig, 'clock' | 'root' | 'url'>, how: Simulated) {
   const { clock, root, url } = rig
   const env = {
     PITLAKE_METRICS_URL: url,
@@ -126,14 +123,14 @@ export async function sightings(root: string, since: number): Promise<Sighted[]>
 }
 
 /** The requests for points, with whose they are. */
-export function pointRequests(rig: Rig): (RequestRecord & { readonly series: string })[] {
+export function pointRequests(rig: Rig): (ReturnType<Sandbox['requests']>[number] & { readonly series: string })[] {
   return rig.sandbox
     .requests()
     .filter(({ api, path }) => api === 'metrics' && !path.endsWith('/assets'))
     .map((record) => ({ ...record, series: seriesOf(record) }))
 }
 
-function seriesOf({ path, query }: RequestRecord): string {
+function seriesOf({ path, query }: ReturnType<Sandbox['requests']>[number]): string {
   return [path.slice('/v1/metrics/'.length), query['a'], query['i']].join(' ')
 }
 

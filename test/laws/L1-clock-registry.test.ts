@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { compact } from '../../src/upkeep/compact.ts'
 import { examine } from '../../src/upkeep/doctor.ts'
-import { registryState, passingFacts } from '../../src/registry/state.ts'
+import { passingFacts, registryState } from '../../src/registry/staging.ts'
 import { Engine } from '../../src/store/engine.ts'
 import { heldPassing, heldVersions, liveFiles } from '../../src/ledger/held.ts'
 import { inLake } from '../../src/store/layout.ts'

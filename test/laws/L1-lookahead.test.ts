@@ -7,9 +7,7 @@ import { makeTrustLake, trustMetric } from '../helpers/trust-lake.ts'
 
 let lake: Awaited<ReturnType<typeof makeTrustLake>>
 
-beforeAll(async () => {
-  lake = await makeTrustLake()
-}, 300_000)
+beforeAll(async () => (lake = await makeTrustLake()), 300_000)
 
 afterAll(() => lake.remove())
 

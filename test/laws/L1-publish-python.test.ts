@@ -1,10 +1,8 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
-import { noTable, ownProtocol, type TableState } from '../../src/publish/actions.ts'
-import { commitFile, commitTable } from '../../src/publish/log.ts'
+import { expect, test } from 'vitest'
+import { commitFile, commitTable, noTable, ownProtocol, type TableState } from '../../src/publish/log.ts'
 import { destinationOf } from '../../src/publish/s3.ts'
 import { schemaString } from '../../src/publish/write.ts'
 import { realDisk } from '../../src/store/disk.ts'
@@ -13,14 +11,12 @@ import { caseSteps } from '../helpers/case-lake.ts'
 import { asPublished, deltaRows, publishTo } from '../helpers/delta.ts'
 import { need } from '../helpers/needs.ts'
 import { makeLake } from '../helpers/views.ts'
+import { freshFolder } from '../helpers/scratch.ts'
 
 const project = resolve(import.meta.dirname, '../..')
 
 let home = ''
-beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'pitlake-python-'))
-})
-afterEach(() => rmSync(home, { recursive: true, force: true }))
+freshFolder('python', (path) => (home = path))
 
 const ask = (python: string, ...args: readonly string[]): unknown[] =>
   execFileSync(python, [join(project, 'test/python/delta.py'), ...args], { encoding: 'utf8' })

@@ -1,7 +1,6 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { Engine, quoteList, type Row } from '../../src/store/engine.ts'
@@ -11,16 +10,16 @@ import { caseSteps } from '../helpers/case-lake.ts'
 import { asPublished, asRead, deltaFiles, deltaRows, deltaVersion, publishTo } from '../helpers/delta.ts'
 import { commitDeps } from '../helpers/lakes.ts'
 import { makeLake, type PointRow } from '../helpers/views.ts'
+import { freshFolder } from '../helpers/scratch.ts'
 
 let home = ''
 let root = ''
 let out = ''
+freshFolder('publish', (path) => (home = path))
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'pitlake-publish-'))
   root = join(home, 'lake')
   out = join(home, 'out')
 })
-afterEach(() => rmSync(home, { recursive: true, force: true }))
 
 const point = (asset: string, t: string, available_at: string, more: Partial<PointRow> = {}): PointRow => ({
   metric: 'indicators/sopr_adjusted_pit',

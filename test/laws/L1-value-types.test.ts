@@ -97,8 +97,8 @@ async function counted(root: string): Promise<number> {
   return countValueChanges(ledger)
 }
 
-test('under any as_of, observed_as_of and backfill the changes are those of the points, also when these are dated anew', async () => {
-  await withFullLake(3, null, async (lake) => {
+test('under any as_of, observed_as_of and backfill the changes are those of the points, also when these are dated anew', () =>
+  withFullLake(3, null, async (lake) => {
     const random = randomOf(11)
     const instants = arrivals(lake)
     const compare = async (): Promise<number> =>
@@ -129,5 +129,4 @@ test('under any as_of, observed_as_of and backfill the changes are those of the 
     await makeViews(lake.root, { catalogue })
     expect(await withEngine(lake.root, told)).not.toEqual(before)
     expect(await compare()).toBeGreaterThan(cuts)
-  })
-})
+  }))

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { dispatch } from '../../src/commands/cli.ts'
 import { exitCode } from '../../src/errors.ts'
 import { type IngestSummary, verdict } from '../../src/metrics/tally.ts'
@@ -9,7 +9,7 @@ import { realDisk } from '../../src/store/disk.ts'
 import { heldCoverage, summary } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { type Rig, depsAt, settingsAt, withRig } from '../helpers/fetching.ts'
-import { commitDeps, coverageRow, dump, inFolder, seriesRow } from '../helpers/lakes.ts'
+import { commitDeps, coverageRow, dump, seriesRow, test } from '../helpers/lakes.ts'
 import { leaping } from '../helpers/leaping.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { withViews } from '../helpers/views.ts'
@@ -142,78 +142,76 @@ test('an overlap that sees an accepted value again is exit 0, and counts it', as
     expect([code(again), again.violations, again.accepted]).toEqual([0, 0, 1])
   }))
 
-test('what was accepted is in the journal: a ledger made anew and a checkpoint say the same', async () =>
-  inFolder(async (root) => {
-    using ledger = await Ledger.open(root)
-    const violation = { series: seriesRow(1).id, t: day, kind: 'changed', stored: '1', stored_at: 1, offered_at: 2 }
-    const provider = { metrics: 'https://a.example', synthetic: false }
-    const draft = { job: 'fetch', run: 'r', provider, series: [seriesRow(1)], coverage: [coverageRow(1, 0, 2 * day)] }
-    const violations = [
-      { ...violation, offered: '2', request: 'a' },
-      { ...violation, offered: null, kind: 'vanished', request: 'b' },
-    ]
-    await commit(ledger, { ...draft, violations }, commitDeps())
-    const ids = (await listed(root)).map(({ id }) => id)
-    expect((await pitlake(root, 'violations', 'accept', ...ids, '--why', 'so be it')).code).toBe(0)
-    await ledger.catchUp()
-    expect(summary(ledger)).toMatchObject({ violations: 0, accepted: 2 })
-    const rebuilt = await Ledger.inMemory(root)
-    expect(dump(rebuilt)).toEqual(dump(ledger))
-    rebuilt.close()
-    await writeCheckpoint(realDisk, ledger)
-    using folded = await Ledger.inMemory(root)
-    expect(dump(folded)).toEqual(dump(ledger))
-  }))
+test('what was accepted is in the journal: a ledger made anew and a checkpoint say the same', async ({
+  root,
+  ledger,
+}) => {
+  const violation = { series: seriesRow(1).id, t: day, kind: 'changed', stored: '1', stored_at: 1, offered_at: 2 }
+  const provider = { metrics: 'https://a.example', synthetic: false }
+  const draft = { job: 'fetch', run: 'r', provider, series: [seriesRow(1)], coverage: [coverageRow(1, 0, 2 * day)] }
+  const violations = [
+    { ...violation, offered: '2', request: 'a' },
+    { ...violation, offered: null, kind: 'vanished', request: 'b' },
+  ]
+  await commit(ledger, { ...draft, violations }, commitDeps())
+  const ids = (await listed(root)).map(({ id }) => id)
+  expect((await pitlake(root, 'violations', 'accept', ...ids, '--why', 'so be it')).code).toBe(0)
+  await ledger.catchUp()
+  expect(summary(ledger)).toMatchObject({ violations: 0, accepted: 2 })
+  const rebuilt = await Ledger.inMemory(root)
+  expect(dump(rebuilt)).toEqual(dump(ledger))
+  rebuilt.close()
+  await writeCheckpoint(realDisk, ledger)
+  using folded = await Ledger.inMemory(root)
+  expect(dump(folded)).toEqual(dump(ledger))
+})
 
-test('a refused series with points is listed, and withdrawn once it is accepted', async () =>
-  inFolder(async (root) => {
-    using ledger = await Ledger.open(root)
-    const refused = {
-      state: 'failed',
-      reason: 'refused since 2026-03-01T00:00:00Z: 403, outside the plan: no',
-    } as const
-    const provider = { metrics: 'https://a.example', synthetic: false }
-    const draft = { job: 'fetch', run: 'r', provider, series: [seriesRow(1), seriesRow(2)] }
-    const coverage = [
-      coverageRow(1, 0, 5 * day),
-      coverageRow(1, 5 * day, 6 * day, refused),
-      coverageRow(1, 8 * day, 9 * day, refused),
-      coverageRow(2, 0, day, { state: 'failed', reason: 'HTTP 500' }),
-    ]
-    await commit(ledger, { ...draft, coverage }, commitDeps())
-    const [alarm, ...others] = await listed(root)
-    expect(others).toEqual([])
-    expect(alarm).toMatchObject({ kind: 'refused', t: '1970-01-06T00:00:00Z', stored: null, offered: refused.reason })
-    expect((await pitlake(root, 'violations', 'accept', alarm?.id ?? '', '--why', 'we left that plan')).code).toBe(0)
-    await ledger.catchUp()
-    const states = (heldCoverage(ledger).get(seriesRow(1).id) ?? []).map(({ state, reason }) => [state, reason])
-    expect(states).toEqual([
-      ['covered', null],
-      ['unsupported', `withdrawn, ${refused.reason}`],
-      ['unsupported', `withdrawn, ${refused.reason}`],
-    ])
-    expect(heldCoverage(ledger).get(seriesRow(2).id)?.[0]?.state).toBe('failed')
-    expect(await listed(root)).toEqual([])
-  }))
+test('a refused series with points is listed, and withdrawn once it is accepted', async ({ root, ledger }) => {
+  const refused = {
+    state: 'failed',
+    reason: 'refused since 2026-03-01T00:00:00Z: 403, outside the plan: no',
+  } as const
+  const provider = { metrics: 'https://a.example', synthetic: false }
+  const draft = { job: 'fetch', run: 'r', provider, series: [seriesRow(1), seriesRow(2)] }
+  const coverage = [
+    coverageRow(1, 0, 5 * day),
+    coverageRow(1, 5 * day, 6 * day, refused),
+    coverageRow(1, 8 * day, 9 * day, refused),
+    coverageRow(2, 0, day, { state: 'failed', reason: 'HTTP 500' }),
+  ]
+  await commit(ledger, { ...draft, coverage }, commitDeps())
+  const [alarm, ...others] = await listed(root)
+  expect(others).toEqual([])
+  expect(alarm).toMatchObject({ kind: 'refused', t: '1970-01-06T00:00:00Z', stored: null, offered: refused.reason })
+  expect((await pitlake(root, 'violations', 'accept', alarm?.id ?? '', '--why', 'we left that plan')).code).toBe(0)
+  await ledger.catchUp()
+  const states = (heldCoverage(ledger).get(seriesRow(1).id) ?? []).map(({ state, reason }) => [state, reason])
+  expect(states).toEqual([
+    ['covered', null],
+    ['unsupported', `withdrawn, ${refused.reason}`],
+    ['unsupported', `withdrawn, ${refused.reason}`],
+  ])
+  expect(heldCoverage(ledger).get(seriesRow(2).id)?.[0]?.state).toBe('failed')
+  expect(await listed(root)).toEqual([])
+})
 
-test('ids that nobody knows, nothing named, both named: exit 2', async () =>
-  inFolder(async (root) => {
-    const ledger = await Ledger.open(root)
-    const provider = { metrics: 'https://a.example', synthetic: false }
-    await commit(
-      ledger,
-      { job: 'x', run: 'r', provider, series: [seriesRow(1)], coverage: [coverageRow(1, 0, day)] },
-      commitDeps(),
-    )
-    ledger.close()
-    const accept = async (...argv: string[]) => await pitlake(root, 'violations', 'accept', '--why', 'x', ...argv)
-    expect(await accept('abcdef')).toMatchObject({
-      code: 2,
-      message: expect.stringContaining('pitlake violations list'),
-    })
-    expect(await accept()).toMatchObject({ code: 2, message: expect.stringContaining('got neither') })
-    expect(await accept('abcdef', '--paths', '*')).toMatchObject({
-      code: 2,
-      message: expect.stringContaining('got both'),
-    })
-  }))
+test('ids that nobody knows, nothing named, both named: exit 2', async ({ root }) => {
+  const ledger = await Ledger.open(root)
+  const provider = { metrics: 'https://a.example', synthetic: false }
+  await commit(
+    ledger,
+    { job: 'x', run: 'r', provider, series: [seriesRow(1)], coverage: [coverageRow(1, 0, day)] },
+    commitDeps(),
+  )
+  ledger.close()
+  const accept = async (...argv: string[]) => await pitlake(root, 'violations', 'accept', '--why', 'x', ...argv)
+  expect(await accept('abcdef')).toMatchObject({
+    code: 2,
+    message: expect.stringContaining('pitlake violations list'),
+  })
+  expect(await accept()).toMatchObject({ code: 2, message: expect.stringContaining('got neither') })
+  expect(await accept('abcdef', '--paths', '*')).toMatchObject({
+    code: 2,
+    message: expect.stringContaining('got both'),
+  })
+})

@@ -52,8 +52,8 @@ const missing: readonly (readonly [string, RegExp])[] = [
   ['snapshots', /no snapshot is left|the snapshot that made .* is missing/],
 ]
 
-test.each(missing)('a registry of which %s lacks a file is moved whole, the points stay', async (place, why) => {
-  await withKept('1/begun', async (root) => {
+test.each(missing)('a registry of which %s lacks a file is moved whole, the points stay', (place, why) =>
+  withKept('1/begun', async (root) => {
     lose(root)
     const [lost = ''] = data(root).filter((path) => path.startsWith(`registry/${place}`))
     rmSync(join(root, lost))
@@ -67,15 +67,14 @@ test.each(missing)('a registry of which %s lacks a file is moved whole, the poin
     const told = frozen('1/begun').asked['points']
     const { points = '' } = questions
     expect(await withViews(root, async (engine) => await answer(engine, { points }))).toEqual({ points: told })
-  })
-})
+  }),
+)
 
-test('a lake of which nothing holds together is left as it is', async () => {
-  await withKept('1/registry', async (root) => {
+test('a lake of which nothing holds together is left as it is', () =>
+  withKept('1/registry', async (root) => {
     lose(root)
     for (const path of data(root).filter((one) => one.startsWith('registry/snapshots'))) rmSync(join(root, path))
     const before = data(root)
     await expect(doctor(root, start + 900 * day)).rejects.toThrow('--repair')
     expect(data(root)).toEqual(before)
-  })
-})
+  }))

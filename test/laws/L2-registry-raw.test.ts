@@ -142,8 +142,8 @@ function harm(root: string, files: readonly HeldFile[]): void {
 
 const rounds = 3
 
-test('L2: each live file of the registry, lost or torn, comes back byte for byte from the bodies', async () => {
-  await withDays(async (root) => {
+test('L2: each live file of the registry, lost or torn, comes back byte for byte from the bodies', () =>
+  withDays(async (root) => {
     const before = await rowsOf(root)
     const files = await live(root)
     const tables = new Set(files.map(({ table }) => table))
@@ -162,11 +162,10 @@ test('L2: each live file of the registry, lost or torn, comes back byte for byte
       expect(readFileSync(join(root, `${lost[0]?.path}.damaged`), 'utf8')).toBe('torn')
     }
     expect(await rowsOf(root)).toEqual(before)
-  })
-})
+  }))
 
-test('L2: where a body is gone, what needs it is told to be beyond and nothing else changes', async () => {
-  await withDays(async (root) => {
+test('L2: where a body is gone, what needs it is told to be beyond and nothing else changes', () =>
+  withDays(async (root) => {
     const files = await live(root)
     const events = files.filter(({ table }) => table === 'events')
     const [, second] = events
@@ -185,11 +184,10 @@ test('L2: where a body is gone, what needs it is told to be beyond and nothing e
       /registry\/raw cannot make it \(the bodies that made it are not there any more.*stay\)/,
     )
     expect((await live(root)).map(({ path }) => path)).toEqual(files.map(({ path }) => path))
-  })
-})
+  }))
 
-test('L2: a body that says something else makes no file of the lake', async () => {
-  await withDays(async (root) => {
+test('L2: a body that says something else makes no file of the lake', () =>
+  withDays(async (root) => {
     const lost = (await live(root)).filter(
       ({ path }) => path.includes('/0000000005-') && !/provenance|findings/.test(path),
     )
@@ -201,11 +199,10 @@ test('L2: a body that says something else makes no file of the lake', async () =
     const told = damages(await repair(root)).filter(({ path }) => !path.includes('/raw/'))
     expect(told.map(({ path }) => path).toSorted()).toEqual(lost.map(({ path }) => path).toSorted())
     expect(told[0]?.remedy).toMatch(/other bytes than it had/)
-  })
-})
+  }))
 
-test('L2: merged files come back as those that they were merged from, made again where vacuum took them', async () => {
-  await withDays(async (root, rig, small) => {
+test('L2: merged files come back as those that they were merged from, made again where vacuum took them', () =>
+  withDays(async (root, rig, small) => {
     await tidied(root, rig.clock.now)
     rig.clock.now += day
     small.world.put('issuers', 'i3', { name: 'after the merge' })
@@ -225,5 +222,4 @@ test('L2: merged files come back as those that they were merged from, made again
     expect(damages(await repair(root))).toEqual([])
     await rig.sync()
     expect(await rowsOf(root)).toEqual(before)
-  })
-})
+  }))

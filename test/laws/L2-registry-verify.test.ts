@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { exitCode } from '../../src/errors.ts'
-import { type RegistryVerified, registryVerdict } from '../../src/registry/verified.ts'
+import { registryVerdict, type RegistryVerified } from '../../src/registry/verify.ts'
 import { contentOf, type RegistryRig, standing, withRegistryRig } from '../helpers/registry-rig.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
 import { makeViews, withViews } from '../helpers/views.ts'

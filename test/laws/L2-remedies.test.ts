@@ -14,7 +14,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { type Diagnosis, type DoctorInput, examine } from '../../src/upkeep/doctor.ts'
+import { type Diagnosis, examine } from '../../src/upkeep/doctor.ts'
 import { LakeError } from '../../src/errors.ts'
 import { writeCheckpoint } from '../../src/ledger/checkpoint.ts'
 import { realDisk } from '../../src/store/disk.ts'
@@ -29,6 +29,8 @@ import { commitDeps } from '../helpers/lakes.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { need } from '../helpers/needs.ts'
 import { writing } from '../helpers/ledgers.ts'
+
+type DoctorInput = Parameters<typeof examine>[0]
 
 const now = Date.UTC(2024, 5, 5, 12) / 1000
 const selection = {

@@ -1,7 +1,7 @@
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import { exitCode } from '../../src/errors.ts'
 import { examine } from '../../src/upkeep/doctor.ts'
 import { moveFound } from '../../src/upkeep/judgement.ts'
@@ -13,7 +13,7 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import { findOrphans, openSpool, sweep } from '../../src/ledger/sweep.ts'
 import { withRig } from '../helpers/fetching.ts'
 import { frozen, withKept } from '../helpers/kept-lakes.ts'
-import { commitDeps, draftOf, inFolder } from '../helpers/lakes.ts'
+import { commitDeps, draftOf, test } from '../helpers/lakes.ts'
 
 const selection = { assets: ['BTC'], paths: ['supply/current_pit'], intervals: ['24h' as const], since: 1_709_000_000 }
 const now = 1_709_300_000
@@ -57,47 +57,42 @@ describe('a folder with names of the layout that nobody of ours made', () => {
     ['lake.sql', 'lake.sql'],
     ['ledger.sqlite', 'ledger.sqlite'],
   ]
-  test.each(strangers)('%s: no lake is begun there, exit 2, and it stays as it is', async (path, told) => {
-    await withRig(now, async ({ fetch, root }) => {
+  test.each(strangers)('%s: no lake is begun there, exit 2, and it stays as it is', (path, told) =>
+    withRig(now, async ({ fetch, root }) => {
       put(root, path)
       const before = content(root)
       const [exit, message] = await code(async () => await fetch(selection))
       expect([exit, message]).toEqual([2, expect.stringContaining(join(root, told))])
       expect(content(root)).toEqual(before)
-    })
+    }),
+  )
+
+  test("another program's ledger.sqlite gets no table of ours", async ({ root }) => {
+    const own = new DatabaseSync(join(root, 'ledger.sqlite'))
+    own.exec('CREATE TABLE accounts (id INTEGER); CREATE TABLE meta (k TEXT)')
+    own.close()
+    const before = content(root)
+    expect((await code(async () => await Ledger.open(root)))[0]).toBe(2)
+    expect(content(root)).toEqual(before)
   })
 
-  test("another program's ledger.sqlite gets no table of ours", async () => {
-    await inFolder(async (root) => {
-      const own = new DatabaseSync(join(root, 'ledger.sqlite'))
-      own.exec('CREATE TABLE accounts (id INTEGER); CREATE TABLE meta (k TEXT)')
-      own.close()
-      const before = content(root)
-      expect((await code(async () => await Ledger.open(root)))[0]).toBe(2)
-      expect(content(root)).toEqual(before)
-    })
+  test('a link in place of a folder of the layout is not followed, and not taken for one', async ({ root: home }) => {
+    const root = join(home, 'lake')
+    put(home, 'elsewhere/0000000001-x.parquet')
+    mkdirSync(root)
+    symlinkSync(join(home, 'elsewhere'), join(root, 'assets'))
+    expect((await code(async () => await Ledger.open(root)))[0]).toBe(2)
+    expect(existsSync(join(home, 'elsewhere/0000000001-x.parquet'))).toBe(true)
   })
 
-  test('a link in place of a folder of the layout is not followed, and not taken for one', async () => {
-    await inFolder(async (home) => {
-      const root = join(home, 'lake')
-      put(home, 'elsewhere/0000000001-x.parquet')
-      mkdirSync(root)
-      symlinkSync(join(home, 'elsewhere'), join(root, 'assets'))
-      expect((await code(async () => await Ledger.open(root)))[0]).toBe(2)
-      expect(existsSync(join(home, 'elsewhere/0000000001-x.parquet'))).toBe(true)
-    })
-  })
-
-  test('a README, a page, empty folders and folders of other names are no hindrance', async () => {
-    await withRig(now, async ({ fetch, root }) => {
+  test('a README, a page, empty folders and folders of other names are no hindrance', () =>
+    withRig(now, async ({ fetch, root }) => {
       for (const path of ['README.md', 'status.html', 'notes/points/x.txt', '.git/config']) put(root, path)
       mkdirSync(join(root, 'points'))
       expect((await fetch(selection)).points_added).toBeGreaterThan(0)
       for (const path of ['README.md', 'status.html', 'notes/points/x.txt', '.git/config'])
         expect(readFileSync(join(root, path), 'utf8')).toBe('mine')
-    })
-  })
+    }))
 })
 
 describe('sweeping in a lake', () => {
@@ -123,85 +118,75 @@ describe('sweeping in a lake', () => {
     'spool/20240301t060000004z-7/part.json',
   ]
 
-  test('takes names of its own pattern only, and nothing of a version that the journal has not reached', async () => {
-    await inFolder(async (root) => {
-      using ledger = await Ledger.open(root)
-      await commit(ledger, draftOf(root, 0), commitDeps())
-      const later = 'points/metric=a/interval=24h/0000000003-r.parquet'
-      for (const path of [...foreign, ...ours, later]) put(root, path)
-      const paths = await sweep(ledger, commitDeps())
-      expect(paths.toSorted()).toEqual(ours.map((path) => path.replace('/part.json', '')).toSorted())
-      for (const path of [...foreign, later]) expect(readFileSync(join(root, path), 'utf8')).toBe('mine')
-    })
+  test('takes names of its own pattern only, and nothing of a version that the journal has not reached', async ({
+    root,
+    ledger,
+  }) => {
+    await commit(ledger, draftOf(root, 0), commitDeps())
+    const later = 'points/metric=a/interval=24h/0000000003-r.parquet'
+    for (const path of [...foreign, ...ours, later]) put(root, path)
+    const paths = await sweep(ledger, commitDeps())
+    expect(paths.toSorted()).toEqual(ours.map((path) => path.replace('/part.json', '')).toSorted())
+    for (const path of [...foreign, later]) expect(readFileSync(join(root, path), 'utf8')).toBe('mine')
   })
 
-  test('follows no link, whether the folder or a file in it is one', async () => {
-    await inFolder(async (home) => {
-      const root = join(home, 'lake')
-      using ledger = await Ledger.open(root)
-      await commit(ledger, draftOf(root, 0), commitDeps())
-      put(home, 'other/snapshot/0000000001-r.json.zst')
-      put(home, 'other/20240301t060000004z-7/part.json')
-      mkdirSync(join(root, 'registry'))
-      symlinkSync(join(home, 'other'), join(root, 'registry/raw'))
-      symlinkSync(join(home, 'other/snapshot'), join(root, 'assets'))
-      rmSync(join(root, 'spool'), { recursive: true, force: true })
-      symlinkSync(join(home, 'other'), join(root, 'spool'))
-      symlinkSync(join(home, 'other/snapshot/0000000001-r.json.zst'), join(root, 'points/0000000001-r.parquet'))
-      expect(await sweep(ledger, commitDeps())).toEqual([])
-      expect(Object.keys(content(join(home, 'other')))).toHaveLength(2)
-    })
+  test('follows no link, whether the folder or a file in it is one', async ({ root: home }) => {
+    const root = join(home, 'lake')
+    using ledger = await Ledger.open(root)
+    await commit(ledger, draftOf(root, 0), commitDeps())
+    put(home, 'other/snapshot/0000000001-r.json.zst')
+    put(home, 'other/20240301t060000004z-7/part.json')
+    mkdirSync(join(root, 'registry'))
+    symlinkSync(join(home, 'other'), join(root, 'registry/raw'))
+    symlinkSync(join(home, 'other/snapshot'), join(root, 'assets'))
+    rmSync(join(root, 'spool'), { recursive: true, force: true })
+    symlinkSync(join(home, 'other'), join(root, 'spool'))
+    symlinkSync(join(home, 'other/snapshot/0000000001-r.json.zst'), join(root, 'points/0000000001-r.parquet'))
+    expect(await sweep(ledger, commitDeps())).toEqual([])
+    expect(Object.keys(content(join(home, 'other')))).toHaveLength(2)
   })
 
-  test('is left to the lake whose marker the folder bears', async () => {
-    await inFolder(async (root) => {
-      using ledger = await Ledger.open(root)
-      await commit(ledger, draftOf(root, 0), commitDeps())
-      put(root, 'assets/0000000001-r.parquet')
-      expect(await findOrphans(ledger)).toEqual(['assets/0000000001-r.parquet'])
-      put(root, 'lake.json', JSON.stringify({ lake: 'f'.repeat(32) }))
-      expect(await findOrphans(ledger)).toEqual([])
-      const [exit, message] = await code(async () => await commit(ledger, draftOf(root, 1), commitDeps()))
-      expect([exit, message]).toEqual([2, expect.stringContaining('lake.json')])
-    })
+  test('is left to the lake whose marker the folder bears', async ({ root, ledger }) => {
+    await commit(ledger, draftOf(root, 0), commitDeps())
+    put(root, 'assets/0000000001-r.parquet')
+    expect(await findOrphans(ledger)).toEqual(['assets/0000000001-r.parquet'])
+    put(root, 'lake.json', JSON.stringify({ lake: 'f'.repeat(32) }))
+    expect(await findOrphans(ledger)).toEqual([])
+    const [exit, message] = await code(async () => await commit(ledger, draftOf(root, 1), commitDeps()))
+    expect([exit, message]).toEqual([2, expect.stringContaining('lake.json')])
   })
 
-  test('takes the spool of a run that was killed before the first commit, by its lock', async () => {
-    await inFolder(async (root) => {
-      using ledger = await Ledger.open(root)
-      const spool = await openSpool(root, 'r', commitDeps())
-      put(root, spool.path('x'))
-      expect(await sweep(ledger, commitDeps())).toEqual([])
-      await spool.close()
-      put(root, 'spool/r/x')
-      put(root, 'locks/spool-r.lock', '')
-      expect(await sweep(ledger, commitDeps())).toEqual(['spool/r'])
-    })
+  test('takes the spool of a run that was killed before the first commit, by its lock', async ({ root, ledger }) => {
+    const spool = await openSpool(root, 'r', commitDeps())
+    put(root, spool.path('x'))
+    expect(await sweep(ledger, commitDeps())).toEqual([])
+    await spool.close()
+    put(root, 'spool/r/x')
+    put(root, 'locks/spool-r.lock', '')
+    expect(await sweep(ledger, commitDeps())).toEqual(['spool/r'])
   })
 })
 
 describe('the marker', () => {
-  test('comes with the first commit, before any file, and never changes', async () => {
-    await inFolder(async (root) => {
-      const ledger = await Ledger.open(root)
-      expect(existsSync(join(root, 'lake.json'))).toBe(false)
-      const dying = { ...realDisk, move: async (): Promise<never> => await Promise.reject(new Error('killed')) }
-      await expect(commit(ledger, draftOf(root, 0), commitDeps({ disk: dying }))).rejects.toThrow('killed')
-      const marker = readFileSync(join(root, 'lake.json'), 'utf8')
-      put(root, 'points/metric=m%2Fx/interval=24h/0000000001-left.parquet')
-      ledger.close()
-      using again = await Ledger.open(root)
-      await sweep(again, commitDeps())
-      expect(existsSync(join(root, 'points/metric=m%2Fx/interval=24h/0000000001-left.parquet'))).toBe(false)
-      await commit(again, draftOf(root, 1), commitDeps())
-      expect(JSON.parse(marker)).toMatchObject({ lake: (await readEntry(root, 1)).entry.lake })
-      await commit(again, draftOf(root, 2), commitDeps())
-      expect(readFileSync(join(root, 'lake.json'), 'utf8')).toBe(marker)
-    })
+  test('comes with the first commit, before any file, and never changes', async ({ root }) => {
+    const ledger = await Ledger.open(root)
+    expect(existsSync(join(root, 'lake.json'))).toBe(false)
+    const dying = { ...realDisk, move: async (): Promise<never> => await Promise.reject(new Error('killed')) }
+    await expect(commit(ledger, draftOf(root, 0), commitDeps({ disk: dying }))).rejects.toThrow('killed')
+    const marker = readFileSync(join(root, 'lake.json'), 'utf8')
+    put(root, 'points/metric=m%2Fx/interval=24h/0000000001-left.parquet')
+    ledger.close()
+    using again = await Ledger.open(root)
+    await sweep(again, commitDeps())
+    expect(existsSync(join(root, 'points/metric=m%2Fx/interval=24h/0000000001-left.parquet'))).toBe(false)
+    await commit(again, draftOf(root, 1), commitDeps())
+    expect(JSON.parse(marker)).toMatchObject({ lake: (await readEntry(root, 1)).entry.lake })
+    await commit(again, draftOf(root, 2), commitDeps())
+    expect(readFileSync(join(root, 'lake.json'), 'utf8')).toBe(marker)
   })
 
-  test('a lake of before gets it with its next commit, and is swept until then', async () => {
-    await withKept('1/plain', async (root) => {
+  test('a lake of before gets it with its next commit, and is swept until then', () =>
+    withKept('1/plain', async (root) => {
       using ledger = await Ledger.open(root)
       put(root, 'assets/0000000001-r.parquet')
       expect(await sweep(ledger, commitDeps())).toEqual(['assets/0000000001-r.parquet'])
@@ -209,14 +194,13 @@ describe('the marker', () => {
       const provider = ledger.head().provider ?? { synthetic: true }
       await commit(ledger, { job: 'test', run: 'r', provider, state: { n: 1 } }, commitDeps())
       expect(JSON.parse(readFileSync(join(root, 'lake.json'), 'utf8'))).toMatchObject({ lake: frozen('1/plain').lake })
-    })
-  })
+    }))
 })
 
 test.each(['1/plain', '1/registry', '1/begun'])(
   'journal and ledger of %s lost: no job begins anew over the data, exit 4',
-  async (kept) => {
-    await withKept(kept, async (root) => {
+  (kept) =>
+    withKept(kept, async (root) => {
       rmSync(inLake(root, 'journal'), { recursive: true })
       rmSync(inLake(root, 'ledger.sqlite'))
       const before = content(root)
@@ -227,12 +211,11 @@ test.each(['1/plain', '1/registry', '1/begun'])(
       }
       rmSync(join(root, 'lake.json'))
       expect(content(root)).toEqual(before)
-    })
-  },
+    }),
 )
 
-test('a journal that was lost with its newest entries: their files are no orphans', async () => {
-  await withKept('1/registry', async (root) => {
+test('a journal that was lost with its newest entries: their files are no orphans', () =>
+  withKept('1/registry', async (root) => {
     rmSync(inLake(root, 'journal/0000000002.json'))
     rmSync(inLake(root, 'journal/0000000003.json'))
     rmSync(inLake(root, 'ledger.sqlite'))
@@ -240,8 +223,7 @@ test('a journal that was lost with its newest entries: their files are no orphan
     expect(ledger.head().version).toBe(1)
     const paths = await sweep(ledger, commitDeps())
     expect(paths.filter((path) => path.includes('0000000003-'))).toEqual([])
-  })
-})
+  }))
 
 describe('doctor, where journal and ledger are lost', () => {
   const look = async (root: string, repair: boolean) =>
@@ -254,8 +236,8 @@ describe('doctor, where journal and ledger are lost', () => {
       },
     )
 
-  test.each(['1/plain', '1/registry', '1/begun'])('%s is recognised by its footers, and moved whole', async (kept) => {
-    await withKept(kept, async (root) => {
+  test.each(['1/plain', '1/registry', '1/begun'])('%s is recognised by its footers, and moved whole', (kept) =>
+    withKept(kept, async (root) => {
       rmSync(inLake(root, 'journal'), { recursive: true })
       rmSync(inLake(root, 'ledger.sqlite'))
       put(root, 'README.md')
@@ -281,11 +263,11 @@ describe('doctor, where journal and ledger are lost', () => {
       for (const [path, text] of Object.entries(before))
         if (!['/README.md', '/status.html'].includes(path))
           expect(readFileSync(join(root, 'found-20240301t133320000z', path), 'latin1')).toBe(text)
-    })
-  })
+    }),
+  )
 
-  test('also where a file is damaged, and where moving was killed on the way', async () => {
-    await withKept('1/plain', async (root) => {
+  test('also where a file is damaged, and where moving was killed on the way', () =>
+    withKept('1/plain', async (root) => {
       rmSync(inLake(root, 'journal'), { recursive: true })
       rmSync(inLake(root, 'ledger.sqlite'))
       put(root, 'points/recent/0000000009-20240301t060000004z-7.parquet', 'torn')
@@ -304,29 +286,25 @@ describe('doctor, where journal and ledger are lost', () => {
       expect((await look(root, true)).findings).toEqual([])
       expect(Object.keys(content(root))).toHaveLength(files)
       expect(readdirSync(root)).not.toContain('points')
-    })
-  })
+    }))
 
-  test('a first commit that was killed is none of these', async () => {
-    await inFolder(async (root) => {
-      const ledger = await Ledger.open(root)
-      const dying = { ...realDisk, move: async (): Promise<never> => await Promise.reject(new Error('killed')) }
-      await expect(commit(ledger, draftOf(root, 0), commitDeps({ disk: dying }))).rejects.toThrow('killed')
-      ledger.close()
-      put(root, 'points/metric=m%2Fx/interval=24h/0000000001-left.parquet')
-      expect((await look(root, true)).findings.map(({ kind }) => kind)).not.toContain('journal_lost')
-      expect(readdirSync(root).filter((name) => name.startsWith('found'))).toEqual([])
-    })
+  test('a first commit that was killed is none of these', async ({ root }) => {
+    const ledger = await Ledger.open(root)
+    const dying = { ...realDisk, move: async (): Promise<never> => await Promise.reject(new Error('killed')) }
+    await expect(commit(ledger, draftOf(root, 0), commitDeps({ disk: dying }))).rejects.toThrow('killed')
+    ledger.close()
+    put(root, 'points/metric=m%2Fx/interval=24h/0000000001-left.parquet')
+    expect((await look(root, true)).findings.map(({ kind }) => kind)).not.toContain('journal_lost')
+    expect(readdirSync(root).filter((name) => name.startsWith('found'))).toEqual([])
   })
 })
 
-test('an empty ledger and a marker beside data of later versions are no first commit that was killed', async () => {
-  await withKept('1/registry', async (root, home) => {
+test('an empty ledger and a marker beside data of later versions are no first commit that was killed', () =>
+  withKept('1/registry', async (root, home) => {
     rmSync(inLake(root, 'journal'), { recursive: true })
     rmSync(inLake(root, 'ledger.sqlite'))
     ;(await Ledger.open(join(home, 'empty'))).close()
     cpSync(join(home, 'empty/ledger.sqlite'), inLake(root, 'ledger.sqlite'))
     put(root, 'lake.json', JSON.stringify({ lake: frozen('1/registry').lake }))
     expect((await code(async () => await Ledger.open(root)))[0]).toBe(4)
-  })
-})
+  }))

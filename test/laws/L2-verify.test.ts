@@ -5,19 +5,13 @@ import { dispatch } from '../../src/commands/cli.ts'
 import { exitCode } from '../../src/errors.ts'
 import { archiveRows } from '../../src/upkeep/vacuum.ts'
 import { compact } from '../../src/upkeep/compact.ts'
-import {
-  verify,
-  type VerifyDeps,
-  type VerifyInput,
-  type VerifySummary,
-  verifyVerdict,
-} from '../../src/upkeep/verify.ts'
+import { verify, type VerifySummary, verifyVerdict } from '../../src/upkeep/verify.ts'
 import { Engine } from '../../src/store/engine.ts'
 import { liveFiles } from '../../src/ledger/held.ts'
 import { heldVerified } from '../../src/ledger/held-runs.ts'
 import { inLake } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { type Rig, depsAt, fetchKey, settingsAt, trying, withRig } from '../helpers/fetching.ts'
+import { depsAt, fetchKey, type Rig, settingsAt, trying, withRig } from '../helpers/fetching.ts'
 import { commitDeps } from '../helpers/lakes.ts'
 import { leaping } from '../helpers/leaping.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
@@ -38,8 +32,8 @@ const whole = { paths: null, assets: null, since: null, until: null }
 
 async function again(
   rig: Rig,
-  changes: Partial<VerifyInput> = {},
-  deps: Partial<VerifyDeps> = {},
+  changes: Partial<Parameters<typeof verify>[0]> = {},
+  deps: Partial<Parameters<typeof verify>[1]> = {},
 ): Promise<VerifySummary> {
   const place = { root: rig.root, url: rig.url, now: () => rig.clock.now }
   const settings = settingsAt(place, { metrics: { credits: { '*': 1 } } })
@@ -200,7 +194,7 @@ test('the budget is spread over the endpoints; early ends go on with what is lef
       { held: 10, chosen: 10, verified: 4, failed: 0, left: 6 },
     ])
     const halt = new AbortController()
-    const onEvent: VerifyDeps['onEvent'] = ({ kind }) => void (kind === 'answered' && halt.abort())
+    const onEvent: Parameters<typeof verify>[1]['onEvent'] = ({ kind }) => void (kind === 'answered' && halt.abort())
     const interrupted = await again(rig, { budget: null }, { signal: halt.signal, onEvent })
     expect([code(interrupted), interrupted.stopped_by, interrupted.windows.chosen]).toEqual([5, 'signal', 6])
     const rest = await again(rig, { budget: null })

@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import { sha256File } from '../../src/ledger/commit.ts'
 import { heldCoverage, heldSeries, liveFiles } from '../../src/ledger/held.ts'
 import { inLake } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { findOrphans, sweep } from '../../src/ledger/sweep.ts'
-import { commitDeps, coverageRow, dump, inFolder, seriesRow } from '../helpers/lakes.ts'
+import { commitDeps, coverageRow, dump, seriesRow, test as it } from '../helpers/lakes.ts'
 
 const fixture = fileURLToPath(new URL('../helpers/committer.ts', import.meta.url))
 const mortal = fileURLToPath(new URL('../helpers/mortal.ts', import.meta.url))
@@ -76,37 +76,35 @@ async function check(root: string): Promise<number> {
 }
 
 describe('L3: kill -9 around commits', () => {
-  it('leaves the state of some prefix of commits, and the same command goes on from there', () =>
-    inFolder(async (root) => {
-      let last = 0
-      for (let kill = 0; kill < 12; kill++) {
-        // Each step of the first commits in turn; else inside of a step, wherever that is on this machine.
-        const death = kill % 3 === 2 ? { ms: Math.random() ** 2 * 120 } : { step: 8 + 5 * kill + chance(5) }
-        expect(await run(root, 'r', 100_000, 'metrics', death)).toBe(null)
-        const version = await check(root)
-        expect(version).toBeGreaterThanOrEqual(last)
-        last = version
-      }
-      expect(last).toBeGreaterThan(0)
-      const goal = last + 5
-      expect(await run(root, 'r', goal, 'metrics')).toBe(0)
-      expect(await check(root)).toBe(goal)
-      using ledger = await Ledger.open(root)
-      await sweep(ledger, commitDeps())
-      expect(await findOrphans(ledger)).toEqual([])
-      expect(heldSeries(ledger).get(seriesRow(0).id)?.first_t).toBe(0)
-    }))
+  it('leaves the state of some prefix of commits, and the same command goes on from there', async ({ root }) => {
+    let last = 0
+    for (let kill = 0; kill < 12; kill++) {
+      // Each step of the first commits in turn; else inside of a step, wherever that is on this machine.
+      const death = kill % 3 === 2 ? { ms: Math.random() ** 2 * 120 } : { step: 8 + 5 * kill + chance(5) }
+      expect(await run(root, 'r', 100_000, 'metrics', death)).toBe(null)
+      const version = await check(root)
+      expect(version).toBeGreaterThanOrEqual(last)
+      last = version
+    }
+    expect(last).toBeGreaterThan(0)
+    const goal = last + 5
+    expect(await run(root, 'r', goal, 'metrics')).toBe(0)
+    expect(await check(root)).toBe(goal)
+    using ledger = await Ledger.open(root)
+    await sweep(ledger, commitDeps())
+    expect(await findOrphans(ledger)).toEqual([])
+    expect(heldSeries(ledger).get(seriesRow(0).id)?.first_t).toBe(0)
+  })
 
-  it('two committers side by side get distinct versions and lose nothing', () =>
-    inFolder(async (root) => {
-      const codes = await Promise.all([run(root, 'a', 25, 'metrics'), run(root, 'b', 25, 'registry')])
-      expect(codes).toEqual([0, 0])
-      using ledger = await Ledger.open(root)
-      expect(ledger.head().version).toBe(50)
-      const files = liveFiles(ledger)
-      expect(new Set(files.map((file) => file.added_version)).size).toBe(50)
-      for (const name of ['a', 'b']) expect(files.filter((file) => file.path.includes(`f-${name}-`))).toHaveLength(25)
-      using fromJournal = await Ledger.inMemory(root)
-      expect(dump(ledger)).toEqual(dump(fromJournal))
-    }))
+  it('two committers side by side get distinct versions and lose nothing', async ({ root }) => {
+    const codes = await Promise.all([run(root, 'a', 25, 'metrics'), run(root, 'b', 25, 'registry')])
+    expect(codes).toEqual([0, 0])
+    using ledger = await Ledger.open(root)
+    expect(ledger.head().version).toBe(50)
+    const files = liveFiles(ledger)
+    expect(new Set(files.map((file) => file.added_version)).size).toBe(50)
+    for (const name of ['a', 'b']) expect(files.filter((file) => file.path.includes(`f-${name}-`))).toHaveLength(25)
+    using fromJournal = await Ledger.inMemory(root)
+    expect(dump(ledger)).toEqual(dump(fromJournal))
+  })
 })

@@ -2,13 +2,13 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import { sha256File } from '../../src/ledger/commit.ts'
 import { filesOnDisk, liveFiles } from '../../src/ledger/held.ts'
 import { inLake } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { findOrphans, sweep } from '../../src/ledger/sweep.ts'
-import { dump, inFolder } from '../helpers/lakes.ts'
+import { dump, test as it } from '../helpers/lakes.ts'
 import { answers, metrics, rewriteDeps, topUp, topUps } from '../helpers/merging.ts'
 
 const fixture = fileURLToPath(new URL('../helpers/compactor.ts', import.meta.url))
@@ -39,41 +39,41 @@ async function check(root: string, expected: string): Promise<void> {
 }
 
 describe('L3: kill -9 around merging and vacuum', () => {
-  it('TIME 54: leaves the same answers at every step, and the same lake after the same command again', async () => {
-    await inFolder(async (folder) => {
-      const root = `${folder}/lake`
-      const ledger = await Ledger.open(root)
-      const deps = rewriteDeps()
-      for (let n = 0; n < 3; n++)
-        for (const metric of metrics) await topUp(ledger, deps, { metric, since: n * 30, days: 30, skip: [n * 30 + 4] })
-      await topUp(ledger, deps, { metric: metrics[0], since: 0, days: 0, late: [4] })
-      const recent = (since: number) => metrics.map((metric) => ({ metric, since, days: 3 }))
-      for (const since of [90, 93]) await topUps(ledger, deps, recent(since), 'recent')
-      const expected = await answers(ledger, null)
-      ledger.close()
-      const undisturbed = `${folder}/undisturbed`
-      cpSync(root, undisturbed, { recursive: true })
-      const { steps } = await run(undisturbed, 0)
-      expect(steps).toBeGreaterThan(15)
-      const deaths = Array.from({ length: 4 }, (_, i) => ({
-        at: 1 + Math.floor((i * (steps - 1)) / 3),
-        after: undefined,
-      }))
-      const kills = [100].map((after) => ({ at: 0, after }))
-      await inPairs([...deaths, ...kills], async ({ at, after }, n) => {
-        const copy = `${folder}/copy-${n}`
-        cpSync(root, copy, { recursive: true })
-        const { killed } = await run(copy, at, after)
-        if (at > 0) expect(killed).toBe(true)
-        await check(copy, expected)
-        await run(copy, 0)
-        await check(copy, expected)
-        using again = await Ledger.open(copy)
-        expect(liveFiles(again)).toHaveLength(metrics.length)
-        await sweep(again, deps)
-        expect(await findOrphans(again)).toEqual([])
-        expect(filesOnDisk(again)).toHaveLength(metrics.length)
-      })
+  it('TIME 54: leaves the same answers at every step, and the same lake after the same command again', async ({
+    root: folder,
+  }) => {
+    const root = `${folder}/lake`
+    const ledger = await Ledger.open(root)
+    const deps = rewriteDeps()
+    for (let n = 0; n < 3; n++)
+      for (const metric of metrics) await topUp(ledger, deps, { metric, since: n * 30, days: 30, skip: [n * 30 + 4] })
+    await topUp(ledger, deps, { metric: metrics[0], since: 0, days: 0, late: [4] })
+    const recent = (since: number) => metrics.map((metric) => ({ metric, since, days: 3 }))
+    for (const since of [90, 93]) await topUps(ledger, deps, recent(since), 'recent')
+    const expected = await answers(ledger, null)
+    ledger.close()
+    const undisturbed = `${folder}/undisturbed`
+    cpSync(root, undisturbed, { recursive: true })
+    const { steps } = await run(undisturbed, 0)
+    expect(steps).toBeGreaterThan(15)
+    const deaths = Array.from({ length: 4 }, (_, i) => ({
+      at: 1 + Math.floor((i * (steps - 1)) / 3),
+      after: undefined,
+    }))
+    const kills = [100].map((after) => ({ at: 0, after }))
+    await inPairs([...deaths, ...kills], async ({ at, after }, n) => {
+      const copy = `${folder}/copy-${n}`
+      cpSync(root, copy, { recursive: true })
+      const { killed } = await run(copy, at, after)
+      if (at > 0) expect(killed).toBe(true)
+      await check(copy, expected)
+      await run(copy, 0)
+      await check(copy, expected)
+      using again = await Ledger.open(copy)
+      expect(liveFiles(again)).toHaveLength(metrics.length)
+      await sweep(again, deps)
+      expect(await findOrphans(again)).toEqual([])
+      expect(filesOnDisk(again)).toHaveLength(metrics.length)
     })
   })
 })

@@ -1,16 +1,16 @@
 import { cpSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import { writeCheckpoint } from '../../src/ledger/checkpoint.ts'
 import { sha256File } from '../../src/ledger/commit.ts'
 import { liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { folderAt } from '../../src/publish/destination.ts'
 import { copyLake } from '../../src/publish/lake-copy.ts'
-import { publishLake } from '../../src/publish/publish-lake.ts'
+import { publishLake } from '../../src/publish/lake.ts'
 import { s3At } from '../../src/publish/s3.ts'
 import { realDisk } from '../../src/store/disk.ts'
-import { inFolder } from '../helpers/lakes.ts'
+import { inFolder, test } from '../helpers/lakes.ts'
 import { grow, mergeAndVacuum, pullDeps, wholeVersion } from '../helpers/mirrors.ts'
 import { stepsOf } from '../helpers/mortal-steps.ts'
 import { standIn, webTo } from '../helpers/s3.ts'
@@ -44,8 +44,8 @@ async function twoStates(folder: string): Promise<readonly [string, string]> {
 describe('L3: kill -9 around a copy', () => {
   test.each(['publish', 'pull'])(
     '%s leaves a whole version at every step, and the same after the same command again',
-    async (how) => {
-      await inFolder(async (folder) => {
+    (how) =>
+      inFolder(async (folder) => {
         const [before, after] = await twoStates(folder)
         const undisturbed = join(folder, 'undisturbed')
         const first = (await stepsOf(how, before, undisturbed, 0)) ?? 0
@@ -72,56 +72,55 @@ describe('L3: kill -9 around a copy', () => {
           expect(await lakeOf(target)).toEqual(expected)
           if (how === 'pull') expect(onTheWay(target)).toEqual([])
         }
-      })
-    },
+      }),
   )
 })
 
-test('a copy to a bucket and from it, cut at any request, is whole for readers and the same when run again', async () => {
-  await inFolder(async (folder) => {
-    await using there = await standIn()
-    const [before, after] = await twoStates(folder)
-    const web = webTo(there.url)
-    let run = 0
-    const publish = async (root: string): Promise<unknown> => {
-      using ledger = await Ledger.open(root)
-      const { version } = ledger.head()
-      return await publishLake(
-        { root, to: s3At('s3://lake/team', web), version, run: `r${++run}`, scratch: join(folder, `s${run}`) },
-        pullDeps(),
-      )
-    }
-    const read = async (to = join(folder, `read-${++run}`)): Promise<string> => {
-      const input = { from: s3At('s3://lake/team/lake', web), to: folderAt(to, { disk: realDisk, mark: 'm' }) }
-      await copyLake({ ...input, mirrorOf: () => 'bucket', scratch: `${to}-s`, near: true }, pullDeps())
-      return to
-    }
-    await publish(before)
-    const base = new Map(there.objects)
-    const from = there.heard.length
+test('a copy to a bucket and from it, cut at any request, is whole for readers and the same when run again', async ({
+  root: folder,
+}) => {
+  await using there = await standIn()
+  const [before, after] = await twoStates(folder)
+  const web = webTo(there.url)
+  let run = 0
+  const publish = async (root: string): Promise<unknown> => {
+    using ledger = await Ledger.open(root)
+    const { version } = ledger.head()
+    return await publishLake(
+      { root, to: s3At('s3://lake/team', web), version, run: `r${++run}`, scratch: join(folder, `s${run}`) },
+      pullDeps(),
+    )
+  }
+  const read = async (to = join(folder, `read-${++run}`)): Promise<string> => {
+    const input = { from: s3At('s3://lake/team/lake', web), to: folderAt(to, { disk: realDisk, mark: 'm' }) }
+    await copyLake({ ...input, mirrorOf: () => 'bucket', scratch: `${to}-s`, near: true }, pullDeps())
+    return to
+  }
+  await publish(before)
+  const base = new Map(there.objects)
+  const from = there.heard.length
+  await publish(after)
+  const requests = there.heard.length - from
+  const expected = new Map(there.objects)
+  const last = await wholeVersion(await read())
+  for (let cut = 1; cut < requests; cut += long ? 3 : 7) {
+    there.objects.clear()
+    for (const [key, body] of base) there.objects.set(key, body)
+    const begun = there.heard.length
+    there.fault = () => (there.heard.length - begun > cut ? (cut % 2 === 1 ? 'cut-after' : 'cut-before') : undefined)
+    await expect(publish(after)).rejects.toThrow('run the same command again')
+    there.fault = () => undefined
+    expect([3, last]).toContain(await wholeVersion(await read()))
     await publish(after)
-    const requests = there.heard.length - from
-    const expected = new Map(there.objects)
-    const last = await wholeVersion(await read())
-    for (let cut = 1; cut < requests; cut += long ? 3 : 7) {
-      there.objects.clear()
-      for (const [key, body] of base) there.objects.set(key, body)
-      const begun = there.heard.length
-      there.fault = () => (there.heard.length - begun > cut ? (cut % 2 === 1 ? 'cut-after' : 'cut-before') : undefined)
-      await expect(publish(after)).rejects.toThrow('run the same command again')
-      there.fault = () => undefined
-      expect([3, last]).toContain(await wholeVersion(await read()))
-      await publish(after)
-      expect(new Map(there.objects)).toEqual(expected)
-    }
-    expect(requests).toBeGreaterThan(12)
-    const target = await read()
-    const again = there.heard.length
-    await read(target)
-    const gets = there.heard.slice(again).filter(({ method, key }) => method === 'GET' && key !== '')
-    expect(gets.map(({ key }) => key)).toEqual([`team/lake/journal/${String(last).padStart(10, '0')}.json`])
-    expect(
-      there.heard.filter(({ method, key }) => method === 'GET' && key.includes('/points/')).length,
-    ).toBeGreaterThan(3)
-  })
+    expect(new Map(there.objects)).toEqual(expected)
+  }
+  expect(requests).toBeGreaterThan(12)
+  const target = await read()
+  const again = there.heard.length
+  await read(target)
+  const gets = there.heard.slice(again).filter(({ method, key }) => method === 'GET' && key !== '')
+  expect(gets.map(({ key }) => key)).toEqual([`team/lake/journal/${String(last).padStart(10, '0')}.json`])
+  expect(there.heard.filter(({ method, key }) => method === 'GET' && key.includes('/points/')).length).toBeGreaterThan(
+    3,
+  )
 })

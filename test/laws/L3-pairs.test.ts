@@ -53,14 +53,8 @@ function fresh(): string {
   return root
 }
 
-interface Way {
-  readonly steps: readonly string[]
-  readonly said: string
-  readonly last: Ended
-}
-
 /** What a person does who does what doctor says, word by word: what it says first, and what each command says then. */
-async function follow(root: string): Promise<Way> {
+async function follow(root: string) {
   const steps: string[] = []
   let said = ''
   let last = await run(root, 'doctor')

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import { foldJournal } from '../../src/ledger/fold.ts'
 import { liveFiles } from '../../src/ledger/held.ts'
 import type { JobDeps } from '../../src/ledger/job.ts'
@@ -16,7 +16,7 @@ import { examine } from '../../src/upkeep/doctor.ts'
 import { vacuum } from '../../src/upkeep/vacuum.ts'
 import { buildViews } from '../../src/views/build.ts'
 import { storedPoints, withRig } from '../helpers/fetching.ts'
-import { inFolder } from '../helpers/lakes.ts'
+import { inFolder, test } from '../helpers/lakes.ts'
 import { metrics, rewriteDeps, topUp } from '../helpers/merging.ts'
 import { type Found, putBack, type Recorder, recorder } from '../helpers/powercuts.ts'
 import { contentOf, withRegistryRig } from '../helpers/registry-rig.ts'
@@ -156,39 +156,45 @@ const shareOf = (part: number): number => Math.max(2, Math.round(states * part))
 describe('L3: whatever a power cut leaves of a job', () => {
   const selection = { assets: ['BTC'], paths: ['supply/current_pit', 'market/beta_btc_7d_pit'], since: now - 30 * day }
 
-  test('fetch into no lake, and a day later', async () => {
-    await withRig(now, async (rig) => {
-      const lake = join(rig.root, 'lake')
-      const run: Job['run'] = async (disk, told) => {
-        for (const later of [0, 1]) {
-          rig.clock.now = now + later * day
-          await rig.fetch(selection, { data: lake, deps: disk ? { disk } : {} })
+  test(
+    'fetch into no lake, and a day later',
+    () =>
+      withRig(now, async (rig) => {
+        const lake = join(rig.root, 'lake')
+        const run: Job['run'] = async (disk, told) => {
+          for (const later of [0, 1]) {
+            rig.clock.now = now + later * day
+            await rig.fetch(selection, { data: lake, deps: disk ? { disk } : {} })
+            told(await headOf(lake))
+          }
+        }
+        expect(
+          await firstLost(rig.root, { lake, run, content: async () => await storedPoints(lake) }, shareOf(0.25)),
+        ).toBe('')
+      }),
+    3_600_000,
+  )
+
+  test(
+    'fetch with all that follows it: merging, folding and views',
+    () =>
+      withRig(now, async (rig) => {
+        const lake = join(rig.root, 'lake')
+        await rig.fetch(selection, { data: lake })
+        const run: Job['run'] = async (disk, told) => {
+          rig.clock.now = now + day
+          const deps = rewriteDeps({ nowMicros: () => rig.clock.now * 1e6, ...(disk ? { disk } : {}) })
+          const atEnd: JobDeps['atEnd'] = async (end) =>
+            await finishRun(end, { catalogue, deps, note: (text) => void expect(text).toBe('') })
+          await rig.fetch(selection, { data: lake, deps: { atEnd, ...(disk ? { disk } : {}) } })
           told(await headOf(lake))
         }
-      }
-      expect(
-        await firstLost(rig.root, { lake, run, content: async () => await storedPoints(lake) }, shareOf(0.25)),
-      ).toBe('')
-    })
-  }, 3_600_000)
-
-  test('fetch with all that follows it: merging, folding and views', async () => {
-    await withRig(now, async (rig) => {
-      const lake = join(rig.root, 'lake')
-      await rig.fetch(selection, { data: lake })
-      const run: Job['run'] = async (disk, told) => {
-        rig.clock.now = now + day
-        const deps = rewriteDeps({ nowMicros: () => rig.clock.now * 1e6, ...(disk ? { disk } : {}) })
-        const atEnd: JobDeps['atEnd'] = async (end) =>
-          await finishRun(end, { catalogue, deps, note: (text) => void expect(text).toBe('') })
-        await rig.fetch(selection, { data: lake, deps: { atEnd, ...(disk ? { disk } : {}) } })
-        told(await headOf(lake))
-      }
-      expect(
-        await firstLost(rig.root, { lake, run, content: async () => await storedPoints(lake) }, shareOf(0.1)),
-      ).toBe('')
-    })
-  }, 3_600_000)
+        expect(
+          await firstLost(rig.root, { lake, run, content: async () => await storedPoints(lake) }, shareOf(0.1)),
+        ).toBe('')
+      }),
+    3_600_000,
+  )
 
   test.each(['snapshot', 'sync'] as const)(
     'registry %s',
@@ -276,8 +282,8 @@ describe('L3: whatever a power cut leaves of a job', () => {
 
   test.each(upkeep)(
     '%s',
-    async (_, part, prepare, act) => {
-      await inFolder(async (root) => {
+    (_, part, prepare, act) =>
+      inFolder(async (root) => {
         const lake = join(root, 'lake')
         await prepare(lake)
         const run: Job['run'] = async (disk, told) => {
@@ -287,29 +293,26 @@ describe('L3: whatever a power cut leaves of a job', () => {
         expect(await firstLost(root, { lake, run, content: async () => await storedPoints(lake) }, shareOf(part))).toBe(
           '',
         )
-      })
-    },
+      }),
     3_600_000,
   )
 
-  test('stamp: what was stamped before the cut replays', async () => {
-    await inFolder(async (root) => {
-      const lake = join(root, 'lake')
-      const out = join(root, 'result.parquet')
-      await grown(lake, 2)
-      const query = 'SELECT asset, sum(v) AS v FROM points GROUP BY ALL ORDER BY ALL'
-      const quick = { sleep: async () => await Promise.resolve() }
-      const run: Job['run'] = async (disk, told) => {
-        await stamp({ root: lake, catalogue, query, out, variables: {} }, quick, depsOn(disk))
-        told(await headOf(lake))
-      }
-      const kept = async (): Promise<void> =>
-        expect(await replay(lake, out, quick, 'pitlake test')).toMatchObject({ same: true, notes: [] })
-      const content = async (): Promise<unknown> => {
-        await kept()
-        return await storedPoints(lake)
-      }
-      expect(await firstLost(root, { lake, run, content, kept }, shareOf(0.08))).toBe('')
-    })
+  test('stamp: what was stamped before the cut replays', async ({ root }) => {
+    const lake = join(root, 'lake')
+    const out = join(root, 'result.parquet')
+    await grown(lake, 2)
+    const query = 'SELECT asset, sum(v) AS v FROM points GROUP BY ALL ORDER BY ALL'
+    const quick = { sleep: async () => await Promise.resolve() }
+    const run: Job['run'] = async (disk, told) => {
+      await stamp({ root: lake, catalogue, query, out, variables: {} }, quick, depsOn(disk))
+      told(await headOf(lake))
+    }
+    const kept = async (): Promise<void> =>
+      expect(await replay(lake, out, quick, 'pitlake test')).toMatchObject({ same: true, notes: [] })
+    const content = async (): Promise<unknown> => {
+      await kept()
+      return await storedPoints(lake)
+    }
+    expect(await firstLost(root, { lake, run, content, kept }, shareOf(0.08))).toBe('')
   }, 3_600_000)
 })

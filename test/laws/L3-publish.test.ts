@@ -1,36 +1,26 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import {
-  cpSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  truncateSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { type Disk, realDisk } from '../../src/store/disk.ts'
 import { deltaFiles, deltaRows, deltaVersion, onePoint as point, publishTo, unlike } from '../helpers/delta.ts'
 import { someOf } from '../helpers/shares.ts'
 import { makeLake } from '../helpers/views.ts'
+import { freshFolder } from '../helpers/scratch.ts'
 
 const fixture = fileURLToPath(new URL('../helpers/publisher.ts', import.meta.url))
 const mortal = fileURLToPath(new URL('../helpers/mortal.ts', import.meta.url))
 
 let home = ''
 let root = ''
+freshFolder('publish', (path) => (home = path))
 beforeEach(async () => {
-  home = mkdtempSync(join(tmpdir(), 'pitlake-publish-'))
   root = join(home, 'lake')
   await makeLake(root, [{ at: '2024-05-01T00:00:00Z', points: [point('2024-03-01'), point('2024-03-02')] }])
 })
-afterEach(() => rmSync(home, { recursive: true, force: true }))
 
 const moreDays = async (): Promise<void> =>
   await makeLake(root, [{ at: '2024-06-01T00:00:00Z', points: [point('2024-03-03')] }])

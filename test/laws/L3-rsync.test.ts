@@ -3,13 +3,13 @@ import { once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, test, vi } from 'vitest'
+import { expect, test as plain, vi } from 'vitest'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { type Disk, realDisk } from '../../src/store/disk.ts'
 import { mergeSmallFiles } from '../../src/upkeep/compact.ts'
 import { pitlake } from '../helpers/command.ts'
 import { type Rig, storedPoints, withRig } from '../helpers/fetching.ts'
-import { inFolder } from '../helpers/lakes.ts'
+import { inFolder, test } from '../helpers/lakes.ts'
 import { rewriteDeps } from '../helpers/merging.ts'
 import { grow, mergeAndVacuum, wholeVersion } from '../helpers/mirrors.ts'
 import { need } from '../helpers/needs.ts'
@@ -184,8 +184,8 @@ test('L3: a copy by rsync beside a fetch is a committed version, at any step', a
 test.each([
   ['as the script has it', 'points', 'committed'],
   ['with the journal last', 'journal', 'lacks files'],
-])('commits before the last rsync of a copy, %s', async (_, last, expected) => {
-  await withRig(now, async (rig) => {
+])('commits before the last rsync of a copy, %s', (_, last, expected) =>
+  withRig(now, async (rig) => {
     await inFolder(async (folder) => {
       const copy = join(folder, 'copy')
       mkdirSync(copy)
@@ -203,41 +203,39 @@ test.each([
       if (expected === 'committed') expect(await wholeVersion(copy)).toBe(first)
       else await expect(wholeVersion(copy)).rejects.toThrow(/ENOENT/)
     })
-  })
+  }),
+)
+
+test('a copy that goes on after a vacuum is the lake again, without what went', async ({ root: folder }) => {
+  const [root, copy] = [join(folder, 'lake'), join(folder, 'copy')]
+  const sent = async (n: number): Promise<void> => {
+    const work = copying(join(folder, `gate-${n}`), rsync, script, [root, copy])
+    while (await work.next());
+    expect(await work.ended).toBe(0)
+  }
+  mkdirSync(copy)
+  await grow(root, 0, 3)
+  // What this lake has no need of, others have.
+  const parts = ['stamps', 'journal', 'runs', 'archive', 'registry/raw', 'assets', 'points']
+  for (const part of parts) {
+    mkdirSync(join(root, part), { recursive: true })
+    writeFileSync(join(root, part, 'one'), part)
+  }
+  await sent(1)
+  await mergeAndVacuum(root)
+  await grow(root, 3, 1)
+  await sent(2)
+  expect(await wholeVersion(copy)).toBe(await wholeVersion(root))
+  const files = (lake: string): string[] =>
+    parts.flatMap((part) =>
+      readdirSync(join(lake, part), { recursive: true, encoding: 'utf8' }).map((name) => `${part}/${name}`),
+    )
+  expect(files(copy)).toContain('archive/one')
+  expect(readFileSync(join(copy, 'lake.json'), 'utf8')).toBe(readFileSync(join(root, 'lake.json'), 'utf8'))
+  if (rsync !== standIn) expect(files(copy).toSorted()).toEqual(files(root).toSorted())
 })
 
-test('a copy that goes on after a vacuum is the lake again, without what went', async () => {
-  await inFolder(async (folder) => {
-    const [root, copy] = [join(folder, 'lake'), join(folder, 'copy')]
-    const sent = async (n: number): Promise<void> => {
-      const work = copying(join(folder, `gate-${n}`), rsync, script, [root, copy])
-      while (await work.next());
-      expect(await work.ended).toBe(0)
-    }
-    mkdirSync(copy)
-    await grow(root, 0, 3)
-    // What this lake has no need of, others have.
-    const parts = ['stamps', 'journal', 'runs', 'archive', 'registry/raw', 'assets', 'points']
-    for (const part of parts) {
-      mkdirSync(join(root, part), { recursive: true })
-      writeFileSync(join(root, part, 'one'), part)
-    }
-    await sent(1)
-    await mergeAndVacuum(root)
-    await grow(root, 3, 1)
-    await sent(2)
-    expect(await wholeVersion(copy)).toBe(await wholeVersion(root))
-    const files = (lake: string): string[] =>
-      parts.flatMap((part) =>
-        readdirSync(join(lake, part), { recursive: true, encoding: 'utf8' }).map((name) => `${part}/${name}`),
-      )
-    expect(files(copy)).toContain('archive/one')
-    expect(readFileSync(join(copy, 'lake.json'), 'utf8')).toBe(readFileSync(join(root, 'lake.json'), 'utf8'))
-    if (rsync !== standIn) expect(files(copy).toSorted()).toEqual(files(root).toSorted())
-  })
-})
-
-test('L3: a snapshot of the file system beside a fetch is a committed version, at any step', async (context) => {
+plain('L3: a snapshot of the file system beside a fetch is a committed version, at any step', async (context) => {
   const mkfs = need(context, 'btrfs')
   await inFolder(async (folder) => {
     const [image, mounted] = [join(folder, 'image'), join(folder, 'mounted')]

@@ -1,18 +1,20 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import { exitCode, type LakeError } from '../../src/errors.ts'
-import { type DoctorInput, examine } from '../../src/upkeep/doctor.ts'
+import { examine } from '../../src/upkeep/doctor.ts'
 import { priceOf } from '../../src/metrics/plan.ts'
 import { commit, type Draft } from '../../src/ledger/commit.ts'
-import { decodeEntry, type Entry, encodeEntry, seal } from '../../src/ledger/entry.ts'
+import { decodeEntry, encodeEntry, type Entry, seal } from '../../src/ledger/entry.ts'
 import { heldCoverage, heldState, liveFiles } from '../../src/ledger/held.ts'
 import { readEntry } from '../../src/ledger/journal.ts'
 import { entryFile, inLake } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { withProvider } from '../helpers/provider.ts'
-import { commitDeps, coverageRow, draftOf, dump, inFolder, seriesRow } from '../helpers/lakes.ts'
+import { commitDeps, coverageRow, draftOf, dump, inFolder, seriesRow, test } from '../helpers/lakes.ts'
 import { writing } from '../helpers/ledgers.ts'
+
+type DoctorInput = Parameters<typeof examine>[0]
 
 async function look(root: string, changes: Partial<DoctorInput> = {}) {
   return await examine(
@@ -57,8 +59,8 @@ describe('never commit what cannot be read back', () => {
     ['an asset that is an object', { series: [seriesRow(9, { asset: {} as never })] }],
     ['a value the index cannot hold', { progress: [{ series: seriesRow(0).id, points: 1e30, first_t: 0, last_t: 0 }] }],
   ]
-  test.each(unfit)('%s: refused before anything becomes visible', async (_, more) => {
-    await inFolder(async (root) => {
+  test.each(unfit)('%s: refused before anything becomes visible', (_, more) =>
+    inFolder(async (root) => {
       const ledger = await lakeOf(root, 2)
       const before = dump(ledger)
       const files = readdirSync(root, { recursive: true }).filter((name) => !String(name).startsWith('spool'))
@@ -70,8 +72,8 @@ describe('never commit what cannot be read back', () => {
       expect(await commit(ledger, draftOf(root, 2), commitDeps())).toMatchObject({ made: true, version: 3 })
       ledger.close()
       expect(damages(await look(root))).toEqual([])
-    })
-  })
+    }),
+  )
 
   test('names of the prototype are names like others, in the plan, the entry and the index', async () => {
     expect(priceOf({ BTC: 1, '*': 3 }, 'constructor')).toBe(3)
@@ -101,17 +103,15 @@ describe('never commit what cannot be read back', () => {
     })
   })
 
-  test('keys of the prototype in state and detail come back as they were', async () => {
-    await inFolder(async (root) => {
-      const ledger = await lakeOf(root, 1)
-      const state = JSON.parse('{"__proto__": {"a": 1}, "constructor": "b"}') as Record<string, never>
-      await commit(ledger, { ...draftOf(root, 1), state }, commitDeps())
-      expect([heldState(ledger, '__proto__'), heldState(ledger, 'constructor')]).toEqual([{ a: 1 }, 'b'])
-      expect(
-        (await commit(ledger, { job: 'x', run: 'r', provider: draftOf(root, 1).provider, state }, commitDeps())).made,
-      ).toBe(false)
-      ledger.close()
-    })
+  test('keys of the prototype in state and detail come back as they were', async ({ root }) => {
+    const ledger = await lakeOf(root, 1)
+    const state = JSON.parse('{"__proto__": {"a": 1}, "constructor": "b"}') as Record<string, never>
+    await commit(ledger, { ...draftOf(root, 1), state }, commitDeps())
+    expect([heldState(ledger, '__proto__'), heldState(ledger, 'constructor')]).toEqual([{ a: 1 }, 'b'])
+    expect(
+      (await commit(ledger, { job: 'x', run: 'r', provider: draftOf(root, 1).provider, state }, commitDeps())).made,
+    ).toBe(false)
+    ledger.close()
   })
 
   test('half a surrogate in any text is read back as it was written', () => {
@@ -130,14 +130,14 @@ describe('an entry is checked when it is read', () => {
     ['a missing key', { state: undefined }, 'state: no object'],
     ['a key that only the prototype has', { rules: { digest: 'd' } }, 'rules: rules: nothing'],
   ]
-  test.each(wrong)('%s is named', async (_, changes, words) => {
-    await inFolder(async (root) => {
+  test.each(wrong)('%s is named', (_, changes, words) =>
+    inFolder(async (root) => {
       ;(await lakeOf(root, 1)).close()
       const { entry } = await readEntry(root, 1)
       const { text } = seal(JSON.stringify({ ...entry, ...changes }))
       expect(() => decodeEntry(text, 'e')).toThrow(words)
-    })
-  })
+    }),
+  )
 })
 
 describe('a last entry that cannot be applied', () => {
@@ -145,8 +145,8 @@ describe('a last entry that cannot be applied', () => {
     ['a price that is an object', { requests: [{ id: 'r', credits: {} }] }],
     ['a series that nobody named', { coverage: [coverageRow(77, 0, 86_400)] }],
     ['a file that is listed twice', { files: { add: [], remove: [], drop: [7] } }],
-  ])('%s: said by every command, set aside by doctor, and its number is taken again', async (_, changes) => {
-    await inFolder(async (root) => {
+  ])('%s: said by every command, set aside by doctor, and its number is taken again', (_, changes) =>
+    inFolder(async (root) => {
       ;(await lakeOf(root, 3)).close()
       const digest = await appendUnchecked(root, changes)
       const opened = await Ledger.open(root).catch((error: unknown) => error)
@@ -169,40 +169,36 @@ describe('a last entry that cannot be applied', () => {
       expect(existsSync(inLake(root, aside))).toBe(true)
       rmSync(inLake(root, 'ledger.sqlite'))
       expect(damages(await look(root, { rebuildLedger: true }))).toEqual([])
-    })
-  })
+    }),
+  )
 
-  test('only such a one: a sound entry, one in the middle, and torn bytes stay where they are', async () => {
-    await inFolder(async (root) => {
-      ;(await lakeOf(root, 3)).close()
-      await look(root, { repair: true })
-      expect(existsSync(inLake(root, 'journal/aside'))).toBe(false)
-      const text = readFileSync(inLake(root, entryFile(3)), 'utf8')
-      writeFileSync(inLake(root, entryFile(3)), text.replace('fetch', 'fitch'))
-      rmSync(inLake(root, 'ledger.sqlite'))
-      await look(root, { repair: true })
-      expect(existsSync(inLake(root, 'journal/aside'))).toBe(false)
-    })
+  test('only such a one: a sound entry, one in the middle, and torn bytes stay where they are', async ({ root }) => {
+    ;(await lakeOf(root, 3)).close()
+    await look(root, { repair: true })
+    expect(existsSync(inLake(root, 'journal/aside'))).toBe(false)
+    const text = readFileSync(inLake(root, entryFile(3)), 'utf8')
+    writeFileSync(inLake(root, entryFile(3)), text.replace('fetch', 'fitch'))
+    rmSync(inLake(root, 'ledger.sqlite'))
+    await look(root, { repair: true })
+    expect(existsSync(inLake(root, 'journal/aside'))).toBe(false)
   })
 })
 
-test('a folder where an entry should be is passed over, told, and moved by doctor', async () => {
-  await inFolder(async (root) => {
-    const ledger = await lakeOf(root, 2)
-    for (const name of ['0000000099.json', '0000000003.json', '0000000002.checkpoint.jsonl'])
-      mkdirSync(join(root, 'journal', name, 'inner'), { recursive: true })
-    writeFileSync(join(root, 'journal/0000000099.json/mine.txt'), 'mine')
-    ledger.close()
-    expect(damages(await look(root))).toEqual(['entry_stray', 'entry_stray', 'entry_stray'])
-    await writing(root, (again) => expect(liveFiles(again)).toHaveLength(2))
-    const mended = await look(root, { repair: true })
-    expect(damages(mended)).toEqual([])
-    expect(mended.mended.filter((text) => text.includes('aside'))).toHaveLength(3)
-    const kept = readdirSync(join(root, 'journal/aside'), { recursive: true }).filter((name) =>
-      String(name).endsWith('mine.txt'),
-    )
-    expect(kept).toHaveLength(1)
-    using after = await Ledger.open(root)
-    expect((await commit(after, draftOf(root, 2), commitDeps())).version).toBe(3)
-  })
+test('a folder where an entry should be is passed over, told, and moved by doctor', async ({ root }) => {
+  const ledger = await lakeOf(root, 2)
+  for (const name of ['0000000099.json', '0000000003.json', '0000000002.checkpoint.jsonl'])
+    mkdirSync(join(root, 'journal', name, 'inner'), { recursive: true })
+  writeFileSync(join(root, 'journal/0000000099.json/mine.txt'), 'mine')
+  ledger.close()
+  expect(damages(await look(root))).toEqual(['entry_stray', 'entry_stray', 'entry_stray'])
+  await writing(root, (again) => expect(liveFiles(again)).toHaveLength(2))
+  const mended = await look(root, { repair: true })
+  expect(damages(mended)).toEqual([])
+  expect(mended.mended.filter((text) => text.includes('aside'))).toHaveLength(3)
+  const kept = readdirSync(join(root, 'journal/aside'), { recursive: true }).filter((name) =>
+    String(name).endsWith('mine.txt'),
+  )
+  expect(kept).toHaveLength(1)
+  using after = await Ledger.open(root)
+  expect((await commit(after, draftOf(root, 2), commitDeps())).version).toBe(3)
 })

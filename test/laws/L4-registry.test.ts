@@ -12,8 +12,8 @@ describe('L4: doing it again adds nothing', () => {
   test.each([
     ['events that repeat themselves', ['repeated-events', 'registry-shape:layout=data,events=changes']],
     ['empty pages and a null cursor', ['empty-pages', 'null-cursor', 'registry-shape:embedded=array']],
-  ] as const)('%s', async (_, faults) => {
-    await withRegistryRig(start, async (rig) => {
+  ] as const)('%s', (_, faults) =>
+    withRegistryRig(start, async (rig) => {
       rig.faults(...faults)
       expect((await rig.sync()).opened).toBeGreaterThan(1500)
       rig.clock.now += 3 * day
@@ -29,8 +29,8 @@ describe('L4: doing it again adds nothing', () => {
       await rig.sync()
       expect(await standing(rig.root)).toEqual(dated)
       expect(dated.version).toBe(before.version + 1)
-    })
-  })
+    }),
+  )
 })
 
 test('every layout of the bodies gives the same tables', async () => {
@@ -56,8 +56,8 @@ test('every layout of the bodies gives the same tables', async () => {
   }
 })
 
-test('L1: the views at each poll are the registry as the provider showed it then', async () => {
-  await withRegistryRig(start, async (rig) => {
+test('L1: the views at each poll are the registry as the provider showed it then', () =>
+  withRegistryRig(start, async (rig) => {
     const polls: number[] = []
     for (const days of [0, 3, 40]) {
       rig.clock.now += days * day
@@ -87,11 +87,10 @@ test('L1: the views at each poll are the registry as the provider showed it then
         expect(retired[0]?.['n']).toBe(inactive.length)
       }
     })
-  })
-})
+  }))
 
-test('dated snapshots show what was there, also where files are shared between dates', async () => {
-  await withRegistryRig(start, async (rig) => {
+test('dated snapshots show what was there, also where files are shared between dates', () =>
+  withRegistryRig(start, async (rig) => {
     const taken: { date: string; at: number }[] = []
     for (let n = 0; n < 4; n++) {
       const { snapshot_date } = await rig.snapshot()
@@ -121,8 +120,7 @@ test('dated snapshots show what was there, also where files are shared between d
         expect(embedded[0]?.['n']).toBe(sources.length)
       }
     })
-  })
-})
+  }))
 
 test('several snapshots of a day are kept apart; the last one is shown, and the earlier one before it', async () => {
   const monday = parseInstant('2026-06-01T05:00Z') as number

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import type { StagedFile } from '../../src/ledger/commit.ts'
 import { freshValueTypes } from '../../src/points/value-types.ts'
 import { Engine, quote } from '../../src/store/engine.ts'
-import { inFolder } from '../helpers/lakes.ts'
+import { test } from '../helpers/lakes.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { countValueChanges } from '../../src/ledger/held.ts'
 import { examine } from '../../src/upkeep/doctor.ts'
@@ -70,8 +70,8 @@ async function lookAt(rig: Rig): Promise<unknown> {
   return [ledger.head().version, await linesAt(rig, null)]
 }
 
-test('a metric that was stored before types were told gets them from all that is held', async () => {
-  await withRig(Date.UTC(2024, 5, 6, 12) / 1000, async (rig) => {
+test('a metric that was stored before types were told gets them from all that is held', () =>
+  withRig(Date.UTC(2024, 5, 6, 12) / 1000, async (rig) => {
     rig.faults(...reshaped)
     await rig.fetch(selection)
     using ledger = await Ledger.open(rig.root)
@@ -79,35 +79,31 @@ test('a metric that was stored before types were told gets them from all that is
     rig.clock.now += 86_400
     await rig.fetch(selection)
     expect(await counted(rig)).toBe(2)
-  })
-})
+  }))
 
-test('one statement tells of one partition as of forty', async () => {
-  await inFolder(async (root) => {
-    using ledger = await Ledger.open(root)
-    using engine = await Engine.open(':memory:', { threads: 1 })
-    let statements = 0
-    const rows: Engine['rows'] = async (sql) => {
-      statements++
-      return await engine.rows(sql)
-    }
-    const counting = Object.assign(Object.create(engine) as Engine, { rows })
-    const count = async (partitions: number): Promise<[number, number]> => {
-      const files: StagedFile[] = []
-      for (let n = 0; n < partitions; n++) {
-        const [temporary, metric] = [`part-${n}.parquet`, `family/metric_${n}_pit`]
-        await engine.run(`COPY (SELECT CAST(NULL AS DOUBLE) AS v, '{"a":${n},"b":[{"c":"t"}]}' AS o,
+test('one statement tells of one partition as of forty', async ({ root, ledger }) => {
+  using engine = await Engine.open(':memory:', { threads: 1 })
+  let statements = 0
+  const rows: Engine['rows'] = async (sql) => {
+    statements++
+    return await engine.rows(sql)
+  }
+  const counting = Object.assign(Object.create(engine) as Engine, { rows })
+  const count = async (partitions: number): Promise<[number, number]> => {
+    const files: StagedFile[] = []
+    for (let n = 0; n < partitions; n++) {
+      const [temporary, metric] = [`part-${n}.parquet`, `family/metric_${n}_pit`]
+      await engine.run(`COPY (SELECT CAST(NULL AS DOUBLE) AS v, '{"a":${n},"b":[{"c":"t"}]}' AS o,
           make_timestamptz(${n}) AS available_at, CAST(NULL AS TIMESTAMPTZ) AS available_rule_at)
           TO ${quote(join(root, temporary))} (FORMAT parquet)`)
-        files.push({ ...listed, temporary, path: temporary, metric })
-      }
-      statements = 0
-      const { length } = await freshValueTypes(ledger, counting, files)
-      return [statements, length / partitions]
+      files.push({ ...listed, temporary, path: temporary, metric })
     }
-    expect(await count(1)).toEqual([1, 5])
-    expect(await count(40)).toEqual([1, 5])
-  })
+    statements = 0
+    const { length } = await freshValueTypes(ledger, counting, files)
+    return [statements, length / partitions]
+  }
+  expect(await count(1)).toEqual([1, 5])
+  expect(await count(40)).toEqual([1, 5])
 })
 
 const listed = {
@@ -121,28 +117,26 @@ const listed = {
   meta: {},
 } as const
 
-test('what a clock far ahead has dated is dated anew when doctor mends it', async () => {
-  await inFolder(async (root) => {
-    const now = Date.UTC(2026, 5, 1) / 1000
-    const far = isoOf((now + 50 * 365 * 86_400) * 1e6)
-    const point = { metric: 'supply/current_pit', asset: 'BTC', interval: '24h', currency: 'native' } as const
-    const first = { ...point, t: '2026-05-01T00:00:00Z', available_at: '2026-05-02T00:10:00Z', v: 1 }
-    const late = { ...point, t: '2026-05-02T00:00:00Z', available_at: far, o: '{"a":1}', basis: 'observed' }
-    await makeLake(root, [
-      { at: '2026-05-03T00:00:00Z', points: [first] },
-      { at: far, points: [late] },
-    ])
-    const deps = {
-      ...depsAt({ root, url: 'http://127.0.0.1:9', now: () => now }),
-      nowMicros: () => now * 1e6,
-      views: async () => await Promise.resolve(),
-      space: async () => await Promise.resolve({ free: 1e12, total: 1e12 }),
-    }
-    await examine({ data: root, thorough: false, rebuildLedger: false, repair: true, forgetLost: false }, deps)
-    await makeViews(root)
-    const rows = await withViews(root, async (engine) =>
-      engine.rows('SELECT kind, value, epoch(first_seen)::BIGINT AS at FROM schema_changes'),
-    )
-    expect(rows).toEqual([{ kind: 'type', value: 'number to object', at: BigInt(now) }])
-  })
+test('what a clock far ahead has dated is dated anew when doctor mends it', async ({ root }) => {
+  const now = Date.UTC(2026, 5, 1) / 1000
+  const far = isoOf((now + 50 * 365 * 86_400) * 1e6)
+  const point = { metric: 'supply/current_pit', asset: 'BTC', interval: '24h', currency: 'native' } as const
+  const first = { ...point, t: '2026-05-01T00:00:00Z', available_at: '2026-05-02T00:10:00Z', v: 1 }
+  const late = { ...point, t: '2026-05-02T00:00:00Z', available_at: far, o: '{"a":1}', basis: 'observed' }
+  await makeLake(root, [
+    { at: '2026-05-03T00:00:00Z', points: [first] },
+    { at: far, points: [late] },
+  ])
+  const deps = {
+    ...depsAt({ root, url: 'http://127.0.0.1:9', now: () => now }),
+    nowMicros: () => now * 1e6,
+    views: async () => await Promise.resolve(),
+    space: async () => await Promise.resolve({ free: 1e12, total: 1e12 }),
+  }
+  await examine({ data: root, thorough: false, rebuildLedger: false, repair: true, forgetLost: false }, deps)
+  await makeViews(root)
+  const rows = await withViews(root, async (engine) =>
+    engine.rows('SELECT kind, value, epoch(first_seen)::BIGINT AS at FROM schema_changes'),
+  )
+  expect(rows).toEqual([{ kind: 'type', value: 'number to object', at: BigInt(now) }])
 })

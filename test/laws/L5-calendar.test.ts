@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { LakeError } from '../../src/errors.ts'
 import { heldCoverage, liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { acceptViolations, isOpenViolation, type Listed, listViolations } from '../../src/ledger/violations.ts'
+import { acceptViolations, isOpenViolation, listViolations } from '../../src/ledger/violations.ts'
 import { check, readStanding } from '../../src/report/status.ts'
 import { type Disk, realDisk } from '../../src/store/disk.ts'
 import { Engine } from '../../src/store/engine.ts'
@@ -153,14 +153,7 @@ async function runOn(own: OwnProvider, today: number): Promise<string> {
   }
 }
 
-interface Evening {
-  readonly stored: ReadonlyMap<string, number>
-  readonly open: readonly Listed[]
-  readonly lines: readonly string[]
-  readonly code: number
-}
-
-async function look(own: OwnProvider): Promise<Evening> {
+async function look(own: OwnProvider) {
   const place = { root: own.root, url: own.url, now: () => own.clock.now }
   using ledger = await Ledger.openToRead(own.root)
   const { standing } = await readStanding(ledger, {

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import type { RunEnd } from '../../src/ledger/job.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { requestTotals } from '../../src/ledger/held-runs.ts'
@@ -9,7 +9,7 @@ import { liveFiles } from '../../src/ledger/held.ts'
 import { compact } from '../../src/upkeep/compact.ts'
 import { redate } from '../../src/upkeep/redate.ts'
 import { vacuum } from '../../src/upkeep/vacuum.ts'
-import { inFolder } from '../helpers/lakes.ts'
+import { test } from '../helpers/lakes.ts'
 import { metrics, rewriteDeps, topUp } from '../helpers/merging.ts'
 import { everyByte, registryKey, withRegistryRig } from '../helpers/registry-rig.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
@@ -111,41 +111,39 @@ describe('what a registry job writes down of itself', () => {
 })
 
 describe('what a job writes down of itself that rewrites files', () => {
-  test('its plan, what came of it, and its name beside its versions', async () =>
-    inFolder(async (root) => {
-      const deps = rewriteDeps()
-      await lakeOf(root, deps)
-      await redate(root, catalogue, deps)
-      deps.clock.now += 60
-      const { version, files_removed, files_added } = await compact(root, deps)
-      deps.clock.now += 60
-      await vacuum({ root, keepSeconds: 0, really: true }, { ...deps, buildViews: () => Promise.resolve() })
-      const runs = await runsOf(root)
-      expect(
-        runs.map(({ job, ended, planned, stopped_by, exit_code }) => [job, ended, planned, stopped_by, exit_code]),
-      ).toEqual(['redate', 'compact', 'vacuum'].map((job) => [job, 1, 1, null, 0]))
-      const named = await rowsOf(root, 'SELECT v.version, r.job FROM versions v JOIN runs r ON r.id = v.run')
-      expect(named).toContainEqual({ version, job: 'compact' })
-      expect(named).toContainEqual({ version: version + 1, job: 'vacuum' })
-      const [actual] = await rowsOf(root, `SELECT actual FROM runs WHERE job = 'compact'`)
-      expect(JSON.parse(String(actual?.['actual']))).toMatchObject({ versions: 1, files_removed, files_added })
-    }))
+  test('its plan, what came of it, and its name beside its versions', async ({ root }) => {
+    const deps = rewriteDeps()
+    await lakeOf(root, deps)
+    await redate(root, catalogue, deps)
+    deps.clock.now += 60
+    const { version, files_removed, files_added } = await compact(root, deps)
+    deps.clock.now += 60
+    await vacuum({ root, keepSeconds: 0, really: true }, { ...deps, buildViews: () => Promise.resolve() })
+    const runs = await runsOf(root)
+    expect(
+      runs.map(({ job, ended, planned, stopped_by, exit_code }) => [job, ended, planned, stopped_by, exit_code]),
+    ).toEqual(['redate', 'compact', 'vacuum'].map((job) => [job, 1, 1, null, 0]))
+    const named = await rowsOf(root, 'SELECT v.version, r.job FROM versions v JOIN runs r ON r.id = v.run')
+    expect(named).toContainEqual({ version, job: 'compact' })
+    expect(named).toContainEqual({ version: version + 1, job: 'vacuum' })
+    const [actual] = await rowsOf(root, `SELECT actual FROM runs WHERE job = 'compact'`)
+    expect(JSON.parse(String(actual?.['actual']))).toMatchObject({ versions: 1, files_removed, files_added })
+  })
 
-  test('that it ended with an error: what it threw, and what it left undone', async () =>
-    inFolder(async (root) => {
-      const deps = rewriteDeps()
-      await lakeOf(root, deps)
-      const [first] = await writing(root, (ledger) => liveFiles(ledger))
-      writeFileSync(join(root, first?.path ?? ''), 'no longer Parquet')
-      await expect(redate(root, catalogue, deps)).rejects.toThrow()
-      deps.clock.now += 60
-      expect((await compact(root, deps)).abandoned).toHaveLength(1)
-      const runs = await runsOf(root)
-      expect(runs.map(({ job, ended, stopped_by, exit_code }) => [job, ended, stopped_by, exit_code])).toEqual([
-        ['redate', 1, 'error', 1],
-        ['compact', 1, null, 4],
-      ])
-    }))
+  test('that it ended with an error: what it threw, and what it left undone', async ({ root }) => {
+    const deps = rewriteDeps()
+    await lakeOf(root, deps)
+    const [first] = await writing(root, (ledger) => liveFiles(ledger))
+    writeFileSync(join(root, first?.path ?? ''), 'no longer Parquet')
+    await expect(redate(root, catalogue, deps)).rejects.toThrow()
+    deps.clock.now += 60
+    expect((await compact(root, deps)).abandoned).toHaveLength(1)
+    const runs = await runsOf(root)
+    expect(runs.map(({ job, ended, stopped_by, exit_code }) => [job, ended, stopped_by, exit_code])).toEqual([
+      ['redate', 1, 'error', 1],
+      ['compact', 1, null, 4],
+    ])
+  })
 })
 
 async function lakeOf(root: string, deps: ReturnType<typeof rewriteDeps>): Promise<void> {

@@ -21,9 +21,7 @@ afterEach(async () => {
 })
 
 /** A provider that does this to each connection, and a lake for it. */
-async function socketServer(
-  handle: (socket: Socket) => void,
-): Promise<{ url: string; root: string; seen: () => number }> {
+async function socketServer(handle: (socket: Socket) => void) {
   let seen = 0
   const sockets = new Set<Socket>()
   const server: Server = createServer((socket) => {

@@ -1,6 +1,6 @@
 import { appendFileSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import { archiveRows, vacuum } from '../../src/upkeep/vacuum.ts'
 import { compact, mergeSmallFiles } from '../../src/upkeep/compact.ts'
 import { finishRun } from '../../src/upkeep/finish.ts'
@@ -13,7 +13,7 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import { appendFacts } from '../../src/ledger/run-facts.ts'
 import { buildViews } from '../../src/views/build.ts'
 import { openQuery } from '../../src/query/lake.ts'
-import { dump, inFolder } from '../helpers/lakes.ts'
+import { dump, inFolder, test } from '../helpers/lakes.ts'
 import { day, metrics, rewriteDeps, seriesId, start, topUps } from '../helpers/merging.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 
@@ -124,14 +124,8 @@ async function weekly(world: World): Promise<void> {
   await world.ledger.catchUp()
 }
 
-interface Told {
-  readonly requests: number
-  readonly credits: number
-  readonly rows: readonly string[]
-}
-
 /** What the ledger's views answer, whatever their rows stand in. */
-async function told(root: string): Promise<Told> {
+async function told(root: string) {
   using session = await openQuery(root)
   const rows: string[] = []
   for (const view of ['requests', 'coverage', 'runs', 'versions']) {
@@ -205,112 +199,108 @@ describe('L6: growth', () => {
     })
   })
 
-  test('rows that went into files answer as before, also when merged, and when the ledger is made anew', async () => {
-    await inFolder(async (root) => {
-      const deps = rewriteDeps({ disk: quick })
-      const world: World = { root, ledger: await Ledger.open(root), deps }
-      deps.clock.now = start + 20 * day + 1200
-      const { ledger } = world
-      for (let n = 0; n < 4; n++) {
-        deps.clock.now = start + (20 + n) * day + 1200
-        await bring(world, 60, 20 + n)
-        for (let h = 1; h < 5; h++) await poll(world, n * 24 + h)
-      }
-      await ledger.catchUp()
-      await views(world)
-      const before = await told(root)
-      const held = [...ledger.rowsOf('requests')].length
-      deps.clock.now += 40 * day
-      await archiveRows(ledger, deps, 1)
-      await views(world)
-      const after = await told(root)
-      // One version more, and nothing else.
-      expect(after.rows.slice(0, 3)).toEqual(before.rows.slice(0, 3))
-      expect([...ledger.rowsOf('requests')].length).toBe(60)
-      expect(held).toBe(4 * 64)
-      expect(requestTotals(ledger, 0)).toMatchObject({ total: before.requests, credits: before.credits })
-      deps.clock.now += 3 * day
-      await bring(world, 60, 24)
-      deps.clock.now += 3 * day
-      await archiveRows(ledger, deps, 1)
-      await compact(root, deps)
-      await ledger.catchUp()
-      await views(world)
-      const merged = await told(root)
-      expect(merged.requests).toBe(before.requests + 60)
-      using rebuilt = await Ledger.inMemory(root)
-      expect(dump(rebuilt)).toEqual(dump(ledger))
-      ledger.close()
-    })
+  test('rows that went into files answer as before, also when merged, and when the ledger is made anew', async ({
+    root,
+  }) => {
+    const deps = rewriteDeps({ disk: quick })
+    const world: World = { root, ledger: await Ledger.open(root), deps }
+    deps.clock.now = start + 20 * day + 1200
+    const { ledger } = world
+    for (let n = 0; n < 4; n++) {
+      deps.clock.now = start + (20 + n) * day + 1200
+      await bring(world, 60, 20 + n)
+      for (let h = 1; h < 5; h++) await poll(world, n * 24 + h)
+    }
+    await ledger.catchUp()
+    await views(world)
+    const before = await told(root)
+    const held = [...ledger.rowsOf('requests')].length
+    deps.clock.now += 40 * day
+    await archiveRows(ledger, deps, 1)
+    await views(world)
+    const after = await told(root)
+    // One version more, and nothing else.
+    expect(after.rows.slice(0, 3)).toEqual(before.rows.slice(0, 3))
+    expect([...ledger.rowsOf('requests')].length).toBe(60)
+    expect(held).toBe(4 * 64)
+    expect(requestTotals(ledger, 0)).toMatchObject({ total: before.requests, credits: before.credits })
+    deps.clock.now += 3 * day
+    await bring(world, 60, 24)
+    deps.clock.now += 3 * day
+    await archiveRows(ledger, deps, 1)
+    await compact(root, deps)
+    await ledger.catchUp()
+    await views(world)
+    const merged = await told(root)
+    expect(merged.requests).toBe(before.requests + 60)
+    using rebuilt = await Ledger.inMemory(root)
+    expect(dump(rebuilt)).toEqual(dump(ledger))
+    ledger.close()
   })
 
-  test('requests, runs and logs go when they are older than they are to be kept', async () => {
-    await inFolder(async (root) => {
-      const deps = rewriteDeps({ disk: quick })
-      const world: World = { root, ledger: await Ledger.open(root), deps }
-      await live(world, { days: 70, assets: 20, history: 10, polls: 3 })
-      await weekly(world)
-      const all = await told(root)
-      const keep = async (days: number): Promise<void> => {
-        const build = async (): Promise<void> => await views(world)
-        await vacuum(
-          { root, keepSeconds: 0, keepRequestsSeconds: days * day, really: true },
-          { ...deps, buildViews: build },
-        )
-        await world.ledger.catchUp()
-      }
-      await keep(400)
-      expect((await told(root)).requests).toBe(all.requests)
-      const files = readdirSync(join(root, 'archive', 'requests')).length
-      await keep(30)
-      const young = await told(root)
-      // Whole months go: what is left is at least what was to be kept, and at most a month more.
-      expect(young.requests).toBeGreaterThanOrEqual(30 * 23)
-      expect(young.requests).toBeLessThanOrEqual(62 * 23 + 20)
-      const logs = readdirSync(join(root, 'runs')).filter((name) => name.endsWith('.log'))
-      // Those of older days stand in one file each; a line a run.
-      const lines = logs.flatMap((name) =>
-        readFileSync(join(root, 'runs', name), 'utf8')
-          .trim()
-          .split('\n'),
+  test('requests, runs and logs go when they are older than they are to be kept', async ({ root }) => {
+    const deps = rewriteDeps({ disk: quick })
+    const world: World = { root, ledger: await Ledger.open(root), deps }
+    await live(world, { days: 70, assets: 20, history: 10, polls: 3 })
+    await weekly(world)
+    const all = await told(root)
+    const keep = async (days: number): Promise<void> => {
+      const build = async (): Promise<void> => await views(world)
+      await vacuum(
+        { root, keepSeconds: 0, keepRequestsSeconds: days * day, really: true },
+        { ...deps, buildViews: build },
       )
-      expect(lines).toHaveLength(30 * 3)
-      expect(logs.length).toBeLessThan(lines.length)
-      deps.clock.now += day
-      await keep(30)
-      expect(readdirSync(join(root, 'archive', 'requests')).length).toBeLessThan(files)
-      world.ledger.close()
-    })
+      await world.ledger.catchUp()
+    }
+    await keep(400)
+    expect((await told(root)).requests).toBe(all.requests)
+    const files = readdirSync(join(root, 'archive', 'requests')).length
+    await keep(30)
+    const young = await told(root)
+    // Whole months go: what is left is at least what was to be kept, and at most a month more.
+    expect(young.requests).toBeGreaterThanOrEqual(30 * 23)
+    expect(young.requests).toBeLessThanOrEqual(62 * 23 + 20)
+    const logs = readdirSync(join(root, 'runs')).filter((name) => name.endsWith('.log'))
+    // Those of older days stand in one file each; a line a run.
+    const lines = logs.flatMap((name) =>
+      readFileSync(join(root, 'runs', name), 'utf8')
+        .trim()
+        .split('\n'),
+    )
+    expect(lines).toHaveLength(30 * 3)
+    expect(logs.length).toBeLessThan(lines.length)
+    deps.clock.now += day
+    await keep(30)
+    expect(readdirSync(join(root, 'archive', 'requests')).length).toBeLessThan(files)
+    world.ledger.close()
   })
 
-  test('a run that asks nothing leaves at most 4 kB', async () => {
-    await inFolder(async (root) => {
-      const deps = rewriteDeps({ disk: quick })
-      const world: World = { root, ledger: await Ledger.open(root), deps }
-      await live(world, { days: 3, assets: 50, history: 10, polls: 23 })
-      await weekly(world)
-      world.ledger.close()
-      const before = total(sizesOf(root))
-      for (let n = 0; n < 40; n++) {
-        deps.clock.now += 3600
-        using ledger = await Ledger.open(root)
-        const id = `${stamp(deps.clock.now)}-idle`
-        const facts = {
-          id,
-          job: 'fetch',
-          command: 'pitlake fetch',
-          started_at: deps.clock.now * 1e6,
-          plan: { requests: 0 },
-        }
-        await noteRunFacts(ledger, facts, quick)
-        await noteRunFacts(
-          ledger,
-          { id, ended_at: deps.clock.now * 1e6 + 1, exit_code: 0, actual: { requests: 0 } },
-          quick,
-        )
-        await finishRun({ ledger, run: id, commits: 0, requests: 0 }, { catalogue, deps, note: () => undefined })
+  test('a run that asks nothing leaves at most 4 kB', async ({ root }) => {
+    const deps = rewriteDeps({ disk: quick })
+    const world: World = { root, ledger: await Ledger.open(root), deps }
+    await live(world, { days: 3, assets: 50, history: 10, polls: 23 })
+    await weekly(world)
+    world.ledger.close()
+    const before = total(sizesOf(root))
+    for (let n = 0; n < 40; n++) {
+      deps.clock.now += 3600
+      using ledger = await Ledger.open(root)
+      const id = `${stamp(deps.clock.now)}-idle`
+      const facts = {
+        id,
+        job: 'fetch',
+        command: 'pitlake fetch',
+        started_at: deps.clock.now * 1e6,
+        plan: { requests: 0 },
       }
-      expect((total(sizesOf(root)) - before) / 40).toBeLessThanOrEqual(4096)
-    })
+      await noteRunFacts(ledger, facts, quick)
+      await noteRunFacts(
+        ledger,
+        { id, ended_at: deps.clock.now * 1e6 + 1, exit_code: 0, actual: { requests: 0 } },
+        quick,
+      )
+      await finishRun({ ledger, run: id, commits: 0, requests: 0 }, { catalogue, deps, note: () => undefined })
+    }
+    expect((total(sizesOf(root)) - before) / 40).toBeLessThanOrEqual(4096)
   })
 })

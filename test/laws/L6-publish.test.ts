@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { seriesId } from '../../src/catalog/series.ts'
 import { violationId } from '../../src/ledger/entry.ts'
 import { liveFiles } from '../../src/ledger/held.ts'
@@ -11,7 +11,7 @@ import { compact, mergeSmallFiles } from '../../src/upkeep/compact.ts'
 import { redate } from '../../src/upkeep/redate.ts'
 import { vacuum } from '../../src/upkeep/vacuum.ts'
 import { asPublished, deltaFiles, deltaRows, publishTo, unlike } from '../helpers/delta.ts'
-import { inFolder } from '../helpers/lakes.ts'
+import { inFolder, test } from '../helpers/lakes.ts'
 import { withKept } from '../helpers/kept-lakes.ts'
 import { withLag } from '../helpers/lags.ts'
 import { day, metrics, rewriteDeps, topUps } from '../helpers/merging.ts'
@@ -54,27 +54,27 @@ async function live(home: string, steps: readonly (typeof kinds)[number][]): Pro
   return wrong
 }
 
-test('TIME: points dated anew replace those that were published, in one version of the table', async () => {
-  await inFolder(async (home) => {
-    const steps = ['own', 'publish', 'recent', 'publish', 'redate', 'publish', 'compact', 'vacuum', 'recent'] as const
-    expect(await live(home, steps)).toEqual([])
-    const points = join(home, 'out/points')
-    const [before, after] = [await deltaRows(points, 1), await deltaRows(points, 2)]
-    const dated = (rows: typeof before, metric: string): string[] =>
-      asPublished(rows.filter((row) => row['metric'] === metric))
-    expect(after).toHaveLength(before.length)
-    expect(dated(after, metrics[0])).not.toEqual(dated(before, metrics[0]))
-    expect(dated(after, metrics[1])).toEqual(dated(before, metrics[1]))
-  })
+test('TIME: points dated anew replace those that were published, in one version of the table', async ({
+  root: home,
+}) => {
+  const steps = ['own', 'publish', 'recent', 'publish', 'redate', 'publish', 'compact', 'vacuum', 'recent'] as const
+  expect(await live(home, steps)).toEqual([])
+  const points = join(home, 'out/points')
+  const [before, after] = [await deltaRows(points, 1), await deltaRows(points, 2)]
+  const dated = (rows: typeof before, metric: string): string[] =>
+    asPublished(rows.filter((row) => row['metric'] === metric))
+  expect(after).toHaveLength(before.length)
+  expect(dated(after, metrics[0])).not.toEqual(dated(before, metrics[0]))
+  expect(dated(after, metrics[1])).toEqual(dated(before, metrics[1]))
 })
 
-test('rows that were published stay where they are when the lake has merged them with newer ones', async () => {
-  await inFolder(async (home) => {
-    expect(await live(home, ['publish', 'own', 'compact'])).toEqual([])
-    const points = join(home, 'out/points')
-    const [first] = deltaFiles(points, 0).keys()
-    expect([...deltaFiles(points).keys()]).toEqual([first, expect.any(String)])
-  })
+test('rows that were published stay where they are when the lake has merged them with newer ones', async ({
+  root: home,
+}) => {
+  expect(await live(home, ['publish', 'own', 'compact'])).toEqual([])
+  const points = join(home, 'out/points')
+  const [first] = deltaFiles(points, 0).keys()
+  expect([...deltaFiles(points).keys()]).toEqual([first, expect.any(String)])
 })
 
 test('after any order of top-ups, merges, redates, vacuums and publishes the tables say what the lake says', async () => {
@@ -87,30 +87,28 @@ test('after any order of top-ups, merges, redates, vacuums and publishes the tab
   )
 }, 300_000)
 
-test('what is read is kept from vacuum meanwhile', async () => {
-  await inFolder(async (home) => {
-    const [root, out] = [join(home, 'lake'), join(home, 'out')]
-    const deps = rewriteDeps()
-    using ledger = await Ledger.open(root)
-    for (const since of [0, 10, 20]) await topUps(ledger, deps, [{ metric: metrics[0], since, days: 10 }])
-    await publishTo(root, out, {
-      nowMicros: deps.nowMicros,
-      // Between the first file and the second nothing is left of the files that it reads but what is pinned.
-      through: (to) => ({
-        ...to,
-        put: async (path, file) => {
-          if (path.startsWith('points/')) {
-            await compact(root, deps)
-            expect((await vacuum({ root, keepSeconds: 0, really: true }, { ...deps, buildViews })).data.files).toBe(0)
-          }
-          await to.put(path, file)
-        },
-      }),
-    })
-    expect(await unlike(root, out)).toEqual([])
-    const freed = await vacuum({ root, keepSeconds: 0, really: true }, { ...deps, buildViews })
-    expect(freed.data.files).toBe(3)
+test('what is read is kept from vacuum meanwhile', async ({ root: home }) => {
+  const [root, out] = [join(home, 'lake'), join(home, 'out')]
+  const deps = rewriteDeps()
+  using ledger = await Ledger.open(root)
+  for (const since of [0, 10, 20]) await topUps(ledger, deps, [{ metric: metrics[0], since, days: 10 }])
+  await publishTo(root, out, {
+    nowMicros: deps.nowMicros,
+    // Between the first file and the second nothing is left of the files that it reads but what is pinned.
+    through: (to) => ({
+      ...to,
+      put: async (path, file) => {
+        if (path.startsWith('points/')) {
+          await compact(root, deps)
+          expect((await vacuum({ root, keepSeconds: 0, really: true }, { ...deps, buildViews })).data.files).toBe(0)
+        }
+        await to.put(path, file)
+      },
+    }),
   })
+  expect(await unlike(root, out)).toEqual([])
+  const freed = await vacuum({ root, keepSeconds: 0, really: true }, { ...deps, buildViews })
+  expect(freed.data.files).toBe(3)
 })
 
 const point = (asset: string, v: number): PointRow => ({
@@ -122,67 +120,60 @@ const point = (asset: string, v: number): PointRow => ({
   v,
 })
 
-test('rows that a commit changed without a new instant are written anew, whoever it was', async () => {
-  await inFolder(async (home) => {
-    const [root, out] = [join(home, 'lake'), join(home, 'out')]
-    const files = async (): Promise<string[]> => {
-      using ledger = await Ledger.open(root)
-      return liveFiles(ledger, { table: 'points' }).map(({ path }) => path)
-    }
-    await makeLake(root, [{ at: '2024-05-01T00:00:00Z', points: [point('A', 1)] }])
-    await publishTo(root, out)
-    // A repair says so: as many rows as before.
-    const first = await files()
-    await makeLake(root, [
-      { at: '2024-05-02T00:00:00Z', points: [point('A', 2)], draft: { job: 'doctor', remove: first } },
-    ])
-    expect((await publishTo(root, out)).tables['points']).toMatchObject({ files_removed: 1, files_added: 1 })
-    expect(await unlike(root, out)).toEqual([])
-    // Whatever else loses a row shows by its number.
-    await makeLake(root, [{ at: '2024-05-03T00:00:00Z', points: [point('B', 3)], draft: { remove: await files() } }])
-    await publishTo(root, out)
-    expect(await unlike(root, out)).toEqual([])
-  })
+test('rows that a commit changed without a new instant are written anew, whoever it was', async ({ root: home }) => {
+  const [root, out] = [join(home, 'lake'), join(home, 'out')]
+  const files = async (): Promise<string[]> => {
+    using ledger = await Ledger.open(root)
+    return liveFiles(ledger, { table: 'points' }).map(({ path }) => path)
+  }
+  await makeLake(root, [{ at: '2024-05-01T00:00:00Z', points: [point('A', 1)] }])
+  await publishTo(root, out)
+  // A repair says so: as many rows as before.
+  const first = await files()
+  await makeLake(root, [
+    { at: '2024-05-02T00:00:00Z', points: [point('A', 2)], draft: { job: 'doctor', remove: first } },
+  ])
+  expect((await publishTo(root, out)).tables['points']).toMatchObject({ files_removed: 1, files_added: 1 })
+  expect(await unlike(root, out)).toEqual([])
+  // Whatever else loses a row shows by its number.
+  await makeLake(root, [{ at: '2024-05-03T00:00:00Z', points: [point('B', 3)], draft: { remove: await files() } }])
+  await publishTo(root, out)
+  expect(await unlike(root, out)).toEqual([])
 })
 
-test.each(shareOf(['1/redated', '1/registry'], 1))(
-  'the lake %s of an older layout is published as it says',
-  async (kept) => {
-    await withKept(kept, async (root, home) => {
-      await publishTo(root, join(home, 'out'))
-      expect(await unlike(root, join(home, 'out'))).toEqual([])
-    })
-  },
+test.each(shareOf(['1/redated', '1/registry'], 1))('the lake %s of an older layout is published as it says', (kept) =>
+  withKept(kept, async (root, home) => {
+    await publishTo(root, join(home, 'out'))
+    expect(await unlike(root, join(home, 'out'))).toEqual([])
+  }),
 )
 
-test('a violation that a person accepts, and a column that is new, are told', async () => {
-  await inFolder(async (home) => {
-    const [root, out] = [join(home, 'lake'), join(home, 'out')]
-    const dimensions = { interval: '24h', currency: null, exchange: null, network: null, params: {} } as const
-    const series = seriesId({ metric: metrics[0], asset: 'A', ...dimensions })
-    const about = { series, t: 1_709_251_200, kind: 'value', offered: '2' }
-    const violation = { ...about, stored: '1', stored_at: 1_714_521_600_000_001, offered_at: 1, request: null }
-    await makeLake(root, [
-      { at: '2024-05-01T00:00:00Z', points: [point('A', 1)] },
-      { at: '2024-05-02T00:00:00Z', draft: { violations: [violation] } },
-    ])
-    // The catalogue of before knows one field less.
-    const resources = new Map(catalogue.resources)
-    const venues = resources.get('venues')
-    if (!venues) throw new Error('no venues')
-    resources.set('venues', { ...venues, fields: Object.fromEntries(Object.entries(venues.fields).slice(0, -1)) })
-    await publishTo(root, out, { catalogue: { ...catalogue, resources } })
-    await makeLake(root, [
-      { at: '2024-05-03T00:00:00Z', draft: { accepted: [{ ...about, id: violationId(violation), why: 'known' }] } },
-    ])
-    const { tables } = await publishTo(root, out)
-    expect(Object.keys(tables)).toEqual(expect.arrayContaining(['violations', 'history_venues', 'versions']))
-    expect(tables['points']).toBeUndefined()
-    expect(await unlike(root, out)).toEqual([])
-    expect(await deltaRows(join(out, 'violations'))).toMatchObject([
-      { why: 'known', stored_at: '2024-05-01T00:00:00.001000Z' },
-    ])
-  })
+test('a violation that a person accepts, and a column that is new, are told', async ({ root: home }) => {
+  const [root, out] = [join(home, 'lake'), join(home, 'out')]
+  const dimensions = { interval: '24h', currency: null, exchange: null, network: null, params: {} } as const
+  const series = seriesId({ metric: metrics[0], asset: 'A', ...dimensions })
+  const about = { series, t: 1_709_251_200, kind: 'value', offered: '2' }
+  const violation = { ...about, stored: '1', stored_at: 1_714_521_600_000_001, offered_at: 1, request: null }
+  await makeLake(root, [
+    { at: '2024-05-01T00:00:00Z', points: [point('A', 1)] },
+    { at: '2024-05-02T00:00:00Z', draft: { violations: [violation] } },
+  ])
+  // The catalogue of before knows one field less.
+  const resources = new Map(catalogue.resources)
+  const venues = resources.get('venues')
+  if (!venues) throw new Error('no venues')
+  resources.set('venues', { ...venues, fields: Object.fromEntries(Object.entries(venues.fields).slice(0, -1)) })
+  await publishTo(root, out, { catalogue: { ...catalogue, resources } })
+  await makeLake(root, [
+    { at: '2024-05-03T00:00:00Z', draft: { accepted: [{ ...about, id: violationId(violation), why: 'known' }] } },
+  ])
+  const { tables } = await publishTo(root, out)
+  expect(Object.keys(tables)).toEqual(expect.arrayContaining(['violations', 'history_venues', 'versions']))
+  expect(tables['points']).toBeUndefined()
+  expect(await unlike(root, out)).toEqual([])
+  expect(await deltaRows(join(out, 'violations'))).toMatchObject([
+    { why: 'known', stored_at: '2024-05-01T00:00:00.001000Z' },
+  ])
 })
 
 test('histories and dated snapshots follow the registry', async () => {

@@ -1,8 +1,7 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
-import { type PublishedVacuum, vacuumPublished } from '../../src/publish/vacuum.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { vacuumPublished } from '../../src/publish/vacuum.ts'
 import { destinationOf } from '../../src/publish/s3.ts'
 import { realDisk } from '../../src/store/disk.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
@@ -10,20 +9,20 @@ import { deltaFiles, deltaVersion, publishTo } from '../helpers/delta.ts'
 import { day, metrics, rewriteDeps, topUps } from '../helpers/merging.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { writing } from '../helpers/ledgers.ts'
+import { freshFolder } from '../helpers/scratch.ts'
 
 let home = ''
 let root = ''
 let out = ''
+freshFolder('vacuum', (path) => (home = path))
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'pitlake-vacuum-'))
   root = join(home, 'lake')
   out = join(home, 'out')
 })
-afterEach(() => rmSync(home, { recursive: true, force: true }))
 
 const deps = rewriteDeps()
 
-async function ask(keepSeconds: number, really: boolean): Promise<PublishedVacuum> {
+async function ask(keepSeconds: number, really: boolean): ReturnType<typeof vacuumPublished> {
   const to = destinationOf(out, { disk: realDisk, mark: 'v' })
   return await vacuumPublished({ root, catalogue, to, keepSeconds, really }, deps)
 }

@@ -36,12 +36,7 @@ SET VARIABLE backfill = 'rule';
 SELECT date_trunc('month', t) AS month, asset, sum(v) / 3 AS third, count(*) AS points, list(v ORDER BY t)[1:3] AS head, -0.0::DOUBLE AS zero
 FROM points WHERE metric = '${trustMetric}' GROUP BY ALL ORDER BY ALL;`
 
-async function stampIt(
-  root: string,
-  path: string,
-  text: string,
-  variables: Stamped['variables'] = {},
-): Promise<Stamped> {
+async function stampIt(root: string, path: string, text: string, variables: Stamped['variables'] = {}) {
   return await stamp({ root, catalogue, query: text, out: path, variables }, run, commitDeps())
 }
 

@@ -1,19 +1,16 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { parseConfig } from '../../src/config/config.ts'
 import { LakeError } from '../../src/errors.ts'
 import { resolveSettings } from '../../src/config/settings.ts'
+import { freshFolder } from '../helpers/scratch.ts'
 
 // L8 at the door: a key comes from the environment or a file named there, and is never shown.
 
 const secret = 'sk-3f9c1d77e0aa'
 let folder = ''
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'pitlake-keys-'))
-})
-afterEach(() => rmSync(folder, { recursive: true, force: true }))
+freshFolder('keys', (path) => (folder = path))
 
 const resolve = (env: Readonly<Record<string, string>>) => resolveSettings({ flags: {}, env, cwd: folder })
 

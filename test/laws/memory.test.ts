@@ -1,13 +1,13 @@
 import { execFile } from 'node:child_process'
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { Engine, quote } from '../../src/store/engine.ts'
 import { firstHour, type LargeLake, makeLargeLake } from '../helpers/large-lake.ts'
 import { long } from '../helpers/shares.ts'
+import { scratch } from '../helpers/scratch.ts'
 
 const peak = fileURLToPath(new URL('../bench/peak.ts', import.meta.url))
 /** What is promised, in megabytes. */
@@ -15,13 +15,11 @@ const promised = 512
 /** Five million points; of a tenth of them less was promised. */
 const [metrics, hours] = long ? [67, 7463] : [40, 500]
 
-let home = ''
+const home = scratch('memory')
 let lake: LargeLake
 beforeAll(async () => {
-  home = mkdtempSync(join(tmpdir(), 'pitlake-memory-'))
   lake = await makeLargeLake(join(home, 'lake'), metrics, hours)
 })
-afterAll(() => rmSync(home, { recursive: true, force: true }))
 
 /** Runs a command in a process of its own that keeps to what it was told; gives the most that it held, in megabytes. */
 async function held(...argv: readonly string[]): Promise<number> {

@@ -25,15 +25,18 @@ async function held({ lives }: Soak, life: Life, until: number): Promise<Pick<Ho
   }
 }
 
-test('after seven simulated days a watch holds at most a tenth more than on the first', async () => {
-  await withRig(begin, async (rig) => {
-    const soak = await begun(rig)
-    using _ = soak.lives
-    const life = soak.run(['watch'], ['--expose-gc'])
-    const first = await held(soak, life, begin + day)
-    const last = await held(soak, life, begin + days * day)
-    process.stderr.write(`day 1 and day ${days}, MB: ${JSON.stringify({ first, last })}\n`)
-    expect(last.resident).toBeLessThanOrEqual(1.1 * first.resident)
-    expect(last.used).toBeLessThanOrEqual(1.1 * first.used)
-  })
-}, 3_000_000)
+test(
+  'after seven simulated days a watch holds at most a tenth more than on the first',
+  () =>
+    withRig(begin, async (rig) => {
+      const soak = await begun(rig)
+      using _ = soak.lives
+      const life = soak.run(['watch'], ['--expose-gc'])
+      const first = await held(soak, life, begin + day)
+      const last = await held(soak, life, begin + days * day)
+      process.stderr.write(`day 1 and day ${days}, MB: ${JSON.stringify({ first, last })}\n`)
+      expect(last.resident).toBeLessThanOrEqual(1.1 * first.resident)
+      expect(last.used).toBeLessThanOrEqual(1.1 * first.used)
+    }),
+  3_000_000,
+)

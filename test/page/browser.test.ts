@@ -55,9 +55,7 @@ describe('the page in a real browser', () => {
     expect(said).toEqual([])
   })
 
-  test('runs no text as a script', async () => {
-    expect(await tab.evaluate('window.hurt')).toBeUndefined()
-  })
+  test('runs no text as a script', async () => expect(await tab.evaluate('window.hurt')).toBeUndefined())
 
   test.each([
     [1240, 900],

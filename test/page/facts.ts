@@ -1,5 +1,7 @@
-import type { EndpointFacts, StatusPage } from '../../src/report/status-page.ts'
+import type { StatusPage } from '../../src/report/status-page.ts'
 import type { LakeStanding } from '../../src/report/status.ts'
+
+type EndpointFacts = StatusPage['endpoints'][number]
 
 const day = 86_400
 

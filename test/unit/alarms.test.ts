@@ -1,6 +1,8 @@
-import { expect, test } from 'vitest'
-import { newAlarms, type Stale } from '../../src/report/alarms.ts'
-import { inFolder } from '../helpers/lakes.ts'
+import { expect } from 'vitest'
+import { type alarmsOf, newAlarms } from '../../src/report/freshness.ts'
+import { test } from '../helpers/lakes.ts'
+
+type Stale = Awaited<ReturnType<typeof alarmsOf>>['stale'][number]
 
 const late = (metric: string, interval: '1h' | '24h', late_seconds = 9000): Stale => ({
   metric,
@@ -10,16 +12,17 @@ const late = (metric: string, interval: '1h' | '24h', late_seconds = 9000): Stal
 })
 const silent: Stale = { registry: true, late_seconds: 1 }
 
-test('what is stale is told once for each endpoint and interval, and again when it was over in between', () =>
-  inFolder(async (root) => {
-    const told = async (...stale: readonly Stale[]): Promise<readonly Stale[]> =>
-      (await newAlarms(root, { version: 1, synthetic: true, violations: [], stale }, [])).stale
-    const [hourly, daily, other] = [late('a/x', '1h'), late('a/x', '24h'), late('a/y', '24h')]
-    expect(await told(hourly)).toEqual([hourly])
-    expect(await told(hourly, daily)).toEqual([daily])
-    // It lasts, however late it is by now.
-    expect(await told(late('a/x', '1h', 99_000), daily, other, silent)).toEqual([other, silent])
-    expect(await told(daily, other, silent)).toEqual([])
-    expect(await told(hourly, daily, other)).toEqual([hourly])
-    expect(await told(silent)).toEqual([silent])
-  }))
+test('what is stale is told once for each endpoint and interval, and again when it was over in between', async ({
+  root,
+}) => {
+  const told = async (...stale: readonly Stale[]): Promise<readonly Stale[]> =>
+    (await newAlarms(root, { version: 1, synthetic: true, violations: [], stale }, [])).stale
+  const [hourly, daily, other] = [late('a/x', '1h'), late('a/x', '24h'), late('a/y', '24h')]
+  expect(await told(hourly)).toEqual([hourly])
+  expect(await told(hourly, daily)).toEqual([daily])
+  // It lasts, however late it is by now.
+  expect(await told(late('a/x', '1h', 99_000), daily, other, silent)).toEqual([other, silent])
+  expect(await told(daily, other, silent)).toEqual([])
+  expect(await told(hourly, daily, other)).toEqual([hourly])
+  expect(await told(silent)).toEqual([silent])
+})

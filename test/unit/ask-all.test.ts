@@ -59,8 +59,8 @@ async function withFullBodies(work: (asking: Asking, asked: () => number) => Pro
   }
 }
 
-test('L5: others are asked while a batch is committed, which are committed one after the other', async () => {
-  await withFullBodies(async (asking, asked) => {
+test('L5: others are asked while a batch is committed, which are committed one after the other', () =>
+  withFullBodies(async (asking, asked) => {
     const committed: number[] = []
     let release = (): void => undefined
     const held = new Promise<void>((resolve) => (release = resolve))
@@ -80,15 +80,13 @@ test('L5: others are asked while a batch is committed, which are committed one a
     await done
     expect([asked(), most]).toEqual([10, 1])
     expect(committed.reduce((sum, size) => sum + size, 0)).toBe(10)
-  })
-})
+  }))
 
-test('L5: nothing more is asked once a batch could not be committed', async () => {
-  await withFullBodies(async (asking, asked) => {
+test('L5: nothing more is asked once a batch could not be committed', () =>
+  withFullBodies(async (asking, asked) => {
     const full = new Error('the disk is full')
     const commitNow = async (): Promise<never> => await Promise.reject(full)
     const done = askAll(asking, asks, { concurrency: 2, commitNow, onSettled: () => undefined })
     await expect(done).rejects.toBe(full)
     expect(asked()).toBeLessThanOrEqual(3)
-  })
-})
+  }))

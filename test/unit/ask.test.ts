@@ -1,18 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import { type AskEvent, type Asker, type AskerDeps, createAsker } from '../../src/net/ask.ts'
+import { type Asker, type AskerDeps, type AskEvent, createAsker } from '../../src/net/ask.ts'
 import type { HttpRequest, Reply } from '../../src/net/http.ts'
-import type { Headers } from '../../src/net/limits.ts'
+import type { Headers } from '../../src/net/governor.ts'
 import { classify, type Outcome } from '../../src/net/outcome.ts'
 import { usualRetries } from '../../src/net/retry.ts'
 
 const start = 1_700_000_000_000
 
 /** A virtual clock: time passes only while everybody sleeps. */
-function clock(): {
-  now: () => number
-  sleep: (ms: number, signal?: AbortSignal) => Promise<void>
-  run: (work: Promise<unknown>) => Promise<void>
-} {
+function clock() {
   let now = start
   let sleepers: { at: number; wake: () => void }[] = []
   const sleep = async (ms: number, signal?: AbortSignal): Promise<void> => {

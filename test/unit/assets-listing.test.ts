@@ -14,9 +14,7 @@ test.each([
   ['rows without any name', [{ name: 'none' }], null],
   ['an object without a list', { error: 'no' }, null],
   ['a text', 'BTC', null],
-])('a listing of %s', (_, value, expected) => {
-  expect(ids(value)).toEqual(expected)
-})
+])('a listing of %s', (_, value, expected) => expect(ids(value)).toEqual(expected))
 
 test('text that is no JSON is no listing', () => {
   expect(readAssets('<html>')).toBeNull()

@@ -1,32 +1,30 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { backfillAfter, type Rule } from '../../src/catalog/availability.ts'
 import type { Catalogue } from '../../src/catalog/catalogue.ts'
 import { parseConfig } from '../../src/config/config.ts'
-import { auditAvailability, type AuditedRule, judgeRule, proposalOf } from '../../src/report/audit.ts'
-import { arrivalsOf } from '../../src/report/arrivals.ts'
+import { arrivalsOf, auditAvailability, judgeRule, proposalOf } from '../../src/report/audit.ts'
 import { Engine, quote } from '../../src/store/engine.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { applySettings, resolveSettings } from '../../src/config/settings.ts'
 import { end, type Interval, step } from '../../src/time.ts'
 import { withRig } from '../helpers/fetching.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
+import { scratch } from '../helpers/scratch.ts'
+
+type AuditedRule = ReturnType<typeof judgeRule>
 
 const rules: readonly Rule[] = [
   { kind: 'lag', seconds: 600, basis: 'assumed', quote: null, reason: 'test', until: null, trust: 'provider' },
 ]
-const folder = mkdtempSync(join(tmpdir(), 'pitlake-audit-'))
+const folder = scratch('audit')
 let engine: Engine
 
-beforeAll(async () => {
-  engine = await Engine.open()
-})
+beforeAll(async () => (engine = await Engine.open()))
 
 afterAll(() => {
   engine.close()
-  rmSync(folder, { recursive: true, force: true })
 })
 
 interface Point {

@@ -14,9 +14,7 @@ import { Engine } from '../../src/store/engine.ts'
 import { end, floor, type Interval, intervals, step } from '../../src/time.ts'
 
 let engine: Engine
-beforeAll(async () => {
-  engine = await Engine.open(':memory:', { threads: 1 })
-})
+beforeAll(async () => (engine = await Engine.open(':memory:', { threads: 1 })))
 afterAll(() => engine.close())
 
 const instants = fc.integer({ min: -3_000_000_000, max: 7_000_000_000 })
@@ -99,6 +97,4 @@ function table(rows: readonly object[]): string {
   return `(SELECT ${own.join(', ')} FROM (SELECT unnest(from_json('${JSON.stringify(rows)}', '${types}'), recursive := true)))`
 }
 
-test('a list of rules without an open end is refused', () => {
-  expect(() => basisSql([], 't')).toThrow('without `until`')
-})
+test('a list of rules without an open end is refused', () => expect(() => basisSql([], 't')).toThrow('without `until`'))

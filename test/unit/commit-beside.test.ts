@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import { afterEach, expect, test, vi } from 'vitest'
+import { afterEach, expect, vi } from 'vitest'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { resolveSettings } from '../../src/config/settings.ts'
 import { writeCheckpoint } from '../../src/ledger/checkpoint.ts'
@@ -22,7 +22,7 @@ import { checkFiles, checkLocks, checkOrphans, checkViews } from '../../src/upke
 import { checkJournal, checkRuns } from '../../src/upkeep/damage-journal.ts'
 import { examine } from '../../src/upkeep/doctor.ts'
 import { isLakeLost } from '../../src/upkeep/judgement.ts'
-import { commitDeps, draftOf, dump, inFolder } from '../helpers/lakes.ts'
+import { commitDeps, draftOf, dump, inFolder, test } from '../helpers/lakes.ts'
 
 // Another job acts exactly between two looks of this one.
 
@@ -120,14 +120,15 @@ async function fold(ledger: Ledger): Promise<void> {
   rmSync(inLake(ledger.root, checkpointFile(2)), { force: true })
 }
 
-test('another job that commits while the journal is listed is no damage, and is caught up with next', () =>
-  inFolder(async (root) => {
-    using beside = await Ledger.open(root)
-    using own = await Ledger.open(root)
-    meanwhile('list', places.journal, async () => await add(beside, 0))
-    await own.catchUp()
-    expect((await own.catchUp()).version).toBe(1)
-  }))
+test('another job that commits while the journal is listed is no damage, and is caught up with next', async ({
+  root,
+  ledger: beside,
+}) => {
+  using own = await Ledger.open(root)
+  meanwhile('list', places.journal, async () => await add(beside, 0))
+  await own.catchUp()
+  expect((await own.catchUp()).version).toBe(1)
+})
 
 test.each([
   ['what was listed is read', 1],
@@ -141,206 +142,193 @@ test.each([
   }),
 )
 
-test('an index whose newest entry is folded away while it is proved is no other lake’s', () =>
-  inFolder(async (root) => {
-    using beside = await foldedLake(root)
-    // Listed to see whether a lake was begun, to catch up, to read entries, and to prove the last.
-    meanwhile('list', places.journal, async () => await fold(beside), 4)
-    using own = await Ledger.open(root)
+test('an index whose newest entry is folded away while it is proved is no other lake’s', async ({ root }) => {
+  using beside = await foldedLake(root)
+  // Listed to see whether a lake was begun, to catch up, to read entries, and to prove the last.
+  meanwhile('list', places.journal, async () => await fold(beside), 4)
+  using own = await Ledger.open(root)
+  expect(own.head().version).toBe(3)
+})
+
+test('an index is never away while another takes its place', async ({ root }) => {
+  ;(await Ledger.open(root)).close()
+  const path = inLake(root, places.ledger)
+  expect(() => replaceDatabase(`${path}.rebuild-none`, path)).toThrow(/ENOENT/)
+  expect(existsSync(path)).toBe(true)
+})
+
+test('lines of a run that is folded away after its file was looked at are those that the checkpoint holds', async ({
+  root,
+  ledger: beside,
+}) => {
+  await add(beside, 0)
+  const line = { after: 1, run: { id: 'old', job: 'fetch', started_at: 7 } }
+  mkdirSync(inLake(root, places.runs), { recursive: true })
+  const file = inLake(root, 'runs/old.jsonl')
+  writeFileSync(file, `${JSON.stringify(line)}\n`)
+  meanwhile('size', 'runs/old.jsonl', () => rmSync(file))
+  expect((await beside.catchUp()).version).toBe(1)
+})
+
+test('doctor reads a journal anew that was folded while it read, and finds no damage', async ({ root }) => {
+  using beside = await foldedLake(root)
+  meanwhile('list', places.journal, async () => await fold(beside))
+  expect(await checkJournal(root)).toMatchObject({ findings: [], broken: [], newest: 3 })
+})
+
+test('doctor finds lines of a run in the newest checkpoint, whichever it has listed', async ({
+  root,
+  ledger: beside,
+}) => {
+  await add(beside, 0)
+  await noteRunFacts(beside, { id: 'old', job: 'fetch', started_at: 7 })
+  await add(beside, 1)
+  await writeCheckpoint(realDisk, beside)
+  await add(beside, 2)
+  rmSync(inLake(root, 'runs/old.jsonl'))
+  using own = await Ledger.open(root)
+  meanwhile('list', places.journal, async () => await fold(beside))
+  expect(await checkRuns(own)).toEqual([])
+})
+
+test('doctor takes no version for lost that another job makes while it reads the journal', async ({ root }) => {
+  using beside = await foldedLake(root)
+  // Listed to see whether there is a lake, then to be read.
+  meanwhile('list', places.journal, async () => await add(beside, 3), 2)
+  const { findings, version } = await examine({ data: root, thorough: true }, commitDeps())
+  expect(version).toBe(4)
+  expect(findings.map(({ kind }) => kind)).toEqual(['views_missing'])
+})
+
+test('doctor misses no file that a vacuum takes away meanwhile', async ({ root }) => {
+  using beside = await foldedLake(root)
+  const path = liveFiles(beside)[0]?.path ?? ''
+  await change(beside, { remove: [path] })
+  using own = await Ledger.open(root)
+  meanwhile('facts', path, async () => {
+    await change(beside, { drop: [path] })
+    rmSync(inLake(root, path))
+  })
+  expect((await checkFiles(own, true)).damaged).toEqual([])
+})
+
+test('status counts no file as damaged that a vacuum takes away meanwhile', async ({ root }) => {
+  using beside = await foldedLake(root)
+  using own = await Ledger.open(root)
+  const settings = resolveSettings({ flags: { config: undefined, data: root }, env: {}, cwd: root })
+  const damaged = async (): Promise<number> =>
+    (await readStanding(own, { settings, catalogue: loadCatalogue(), now: 1, arrivals: false })).standing.files_damaged
+  meanwhile('facts', data(0), async () => {
+    await change(beside, { remove: [data(0)], drop: [data(0)] })
+    rmSync(inLake(root, data(0)))
+  })
+  expect(await damaged()).toBe(0)
+  rmSync(inLake(root, data(1)))
+  expect(await damaged()).toBe(1)
+})
+
+test('doctor takes no file for an orphan that another job is about to name, or has just named', async ({ root }) => {
+  using beside = await foldedLake(root)
+  using own = await Ledger.open(root)
+  meanwhile('list', 'points', async () => await add(beside, 3))
+  expect(await checkOrphans(own)).toEqual([])
+  const holder = { ...commitDeps().holder, since: 0 }
+  writeFileSync(inLake(root, data(4)), 'moved in by a commit that is under way')
+  const lock = await lockCommit(root, holder, commitDeps())
+  expect(await checkOrphans(own)).toEqual([])
+  await lock.release()
+  expect(await checkOrphans(own)).toMatchObject([{ kind: 'orphans', path: data(4) }])
+})
+
+test('doctor takes no file for an orphan that a vacuum is taking away', async ({ root }) => {
+  using own = await foldedLake(root)
+  await change(own, { remove: [data(0)], drop: [data(0)] })
+  writeFileSync(inLake(root, data(4)), 'left by a run that was killed')
+  const orphans = async (): Promise<string | undefined> => (await checkOrphans(own))[0]?.found
+  const lock = await tryLock(root, 'vacuum', { pid: 1, host: 'h', command: 'c', since: 0 })
+  expect(await orphans()).toMatch(/^1 file /)
+  await lock?.release()
+  expect(await orphans()).toMatch(/^2 files /)
+})
+
+test('doctor takes an index for sound that another job has only begun, where there is no journal yet', async ({
+  root,
+}) => {
+  const kinds = async (): Promise<string[]> =>
+    (await examine({ data: root, thorough: true }, commitDeps())).findings.map(({ kind }) => kind)
+  const path = inLake(root, places.ledger)
+  openDatabase(path).close()
+  expect(await kinds()).toEqual([])
+  ;(await foldedLake(root)).close()
+  removeDatabase(path)
+  openDatabase(path).close()
+  expect(await kinds()).toEqual(['ledger_torn', 'views_missing'])
+})
+
+test('doctor takes no file for an orphan that a pull brings', async ({ root }) => {
+  using own = await foldedLake(root)
+  writeFileSync(inLake(root, data(3)), 'of the next version')
+  const holder = { pid: 1, host: 'h', command: 'c', since: 0 }
+  const lock = await tryLock(root, 'pull', holder)
+  meanwhile('list', 'points/metric=m', async () => await lock?.release(), 2)
+  expect(await checkOrphans(own)).toEqual([])
+  await lock?.release()
+  let late: Lock | undefined
+  meanwhile('list', 'points/metric=m', async () => (late = await tryLock(root, 'pull', holder)), 2)
+  expect(await checkOrphans(own)).toEqual([])
+  await late?.release()
+  expect(await checkOrphans(own)).toHaveLength(1)
+})
+
+test('doctor takes a mirror whose first pull is at work for no lake that was lost', async ({ root }) => {
+  using beside = await foldedLake(root)
+  writeFileSync(inLake(root, places.marker), mirrorMarker(beside.head().lake ?? '', true, 'there'))
+  for (const place of [places.journal, places.ledger]) rmSync(inLake(root, place), { recursive: true })
+  const looking = examine({ data: root, thorough: true }, commitDeps())
+  await expect(looking).rejects.toMatchObject({
+    kind: 'usage',
+    message: expect.stringMatching(/pull.* did not finish/),
+  })
+})
+
+test('doctor takes no lock for left behind whose job ends while it looks', async ({ root }) => {
+  const lock = (await tryLock(root, 'metrics', { pid: 1, host: 'h', command: 'c', since: 0 })) as Lock
+  meanwhile('names', places.locks, async () => await lock.release())
+  expect(await checkLocks(root)).toEqual([])
+})
+
+test('doctor says nothing of views that are being put in place', async ({ root, ledger: own }) => {
+  await change(own, { state: { a: 1 } })
+  await buildViews(own, { catalogue: loadCatalogue(), deps: commitDeps() })
+  rmSync(inLake(root, places.manifest))
+  const lock = (await tryLock(root, 'views', { pid: 1, host: 'h', command: 'c', since: 0 })) as Lock
+  expect(await checkViews(own, root, false)).toEqual([])
+  await lock.release()
+  expect(await checkViews(own, root, false)).toMatchObject([{ kind: 'views_missing', path: places.manifest }])
+})
+
+test('a lake that another job begins is not lost', async ({ root }) => {
+  meanwhile('list', places.journal, async () => {
+    using beside = await Ledger.open(root)
+    for (const n of [0, 1]) await add(beside, n)
+  })
+  expect(await isLakeLost(root)).toBe(false)
+})
+
+test('where nothing can be written the index is read with the log of whoever writes to it', async ({ root }) => {
+  using beside = await foldedLake(root)
+  beside.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  other.readOnly = true
+  try {
+    using own = await Ledger.openToRead(root)
     expect(own.head().version).toBe(3)
-  }))
-
-test('an index is never away while another takes its place', () =>
-  inFolder(async (root) => {
-    ;(await Ledger.open(root)).close()
-    const path = inLake(root, places.ledger)
-    expect(() => replaceDatabase(`${path}.rebuild-none`, path)).toThrow(/ENOENT/)
-    expect(existsSync(path)).toBe(true)
-  }))
-
-test('lines of a run that is folded away after its file was looked at are those that the checkpoint holds', () =>
-  inFolder(async (root) => {
-    using beside = await Ledger.open(root)
-    await add(beside, 0)
-    const line = { after: 1, run: { id: 'old', job: 'fetch', started_at: 7 } }
-    mkdirSync(inLake(root, places.runs), { recursive: true })
-    const file = inLake(root, 'runs/old.jsonl')
-    writeFileSync(file, `${JSON.stringify(line)}\n`)
-    meanwhile('size', 'runs/old.jsonl', () => rmSync(file))
-    expect((await beside.catchUp()).version).toBe(1)
-  }))
-
-test('doctor reads a journal anew that was folded while it read, and finds no damage', () =>
-  inFolder(async (root) => {
-    using beside = await foldedLake(root)
-    meanwhile('list', places.journal, async () => await fold(beside))
-    expect(await checkJournal(root)).toMatchObject({ findings: [], broken: [], newest: 3 })
-  }))
-
-test('doctor finds lines of a run in the newest checkpoint, whichever it has listed', () =>
-  inFolder(async (root) => {
-    using beside = await Ledger.open(root)
-    await add(beside, 0)
-    await noteRunFacts(beside, { id: 'old', job: 'fetch', started_at: 7 })
-    await add(beside, 1)
-    await writeCheckpoint(realDisk, beside)
-    await add(beside, 2)
-    rmSync(inLake(root, 'runs/old.jsonl'))
-    using own = await Ledger.open(root)
-    meanwhile('list', places.journal, async () => await fold(beside))
-    expect(await checkRuns(own)).toEqual([])
-  }))
-
-test('doctor takes no version for lost that another job makes while it reads the journal', () =>
-  inFolder(async (root) => {
-    using beside = await foldedLake(root)
-    // Listed to see whether there is a lake, then to be read.
-    meanwhile('list', places.journal, async () => await add(beside, 3), 2)
-    const { findings, version } = await examine({ data: root, thorough: true }, commitDeps())
-    expect(version).toBe(4)
-    expect(findings.map(({ kind }) => kind)).toEqual(['views_missing'])
-  }))
-
-test('doctor misses no file that a vacuum takes away meanwhile', () =>
-  inFolder(async (root) => {
-    using beside = await foldedLake(root)
-    const path = liveFiles(beside)[0]?.path ?? ''
-    await change(beside, { remove: [path] })
-    using own = await Ledger.open(root)
-    meanwhile('facts', path, async () => {
-      await change(beside, { drop: [path] })
-      rmSync(inLake(root, path))
-    })
-    expect((await checkFiles(own, true)).damaged).toEqual([])
-  }))
-
-test('status counts no file as damaged that a vacuum takes away meanwhile', () =>
-  inFolder(async (root) => {
-    using beside = await foldedLake(root)
-    using own = await Ledger.open(root)
-    const settings = resolveSettings({ flags: { config: undefined, data: root }, env: {}, cwd: root })
-    const damaged = async (): Promise<number> =>
-      (await readStanding(own, { settings, catalogue: loadCatalogue(), now: 1, arrivals: false })).standing
-        .files_damaged
-    meanwhile('facts', data(0), async () => {
-      await change(beside, { remove: [data(0)], drop: [data(0)] })
-      rmSync(inLake(root, data(0)))
-    })
-    expect(await damaged()).toBe(0)
-    rmSync(inLake(root, data(1)))
-    expect(await damaged()).toBe(1)
-  }))
-
-test('doctor takes no file for an orphan that another job is about to name, or has just named', () =>
-  inFolder(async (root) => {
-    using beside = await foldedLake(root)
-    using own = await Ledger.open(root)
-    meanwhile('list', 'points', async () => await add(beside, 3))
-    expect(await checkOrphans(own)).toEqual([])
-    const holder = { ...commitDeps().holder, since: 0 }
-    writeFileSync(inLake(root, data(4)), 'moved in by a commit that is under way')
-    const lock = await lockCommit(root, holder, commitDeps())
-    expect(await checkOrphans(own)).toEqual([])
-    await lock.release()
-    expect(await checkOrphans(own)).toMatchObject([{ kind: 'orphans', path: data(4) }])
-  }))
-
-test('doctor takes no file for an orphan that a vacuum is taking away', () =>
-  inFolder(async (root) => {
-    using own = await foldedLake(root)
-    await change(own, { remove: [data(0)], drop: [data(0)] })
-    writeFileSync(inLake(root, data(4)), 'left by a run that was killed')
-    const orphans = async (): Promise<string | undefined> => (await checkOrphans(own))[0]?.found
-    const lock = await tryLock(root, 'vacuum', { pid: 1, host: 'h', command: 'c', since: 0 })
-    expect(await orphans()).toMatch(/^1 file /)
-    await lock?.release()
-    expect(await orphans()).toMatch(/^2 files /)
-  }))
-
-test('doctor takes an index for sound that another job has only begun, where there is no journal yet', () =>
-  inFolder(async (root) => {
-    const kinds = async (): Promise<string[]> =>
-      (await examine({ data: root, thorough: true }, commitDeps())).findings.map(({ kind }) => kind)
-    const path = inLake(root, places.ledger)
-    openDatabase(path).close()
-    expect(await kinds()).toEqual([])
-    ;(await foldedLake(root)).close()
-    removeDatabase(path)
-    openDatabase(path).close()
-    expect(await kinds()).toEqual(['ledger_torn', 'views_missing'])
-  }))
-
-test('doctor takes no file for an orphan that a pull brings', () =>
-  inFolder(async (root) => {
-    using own = await foldedLake(root)
-    writeFileSync(inLake(root, data(3)), 'of the next version')
-    const holder = { pid: 1, host: 'h', command: 'c', since: 0 }
-    const lock = await tryLock(root, 'pull', holder)
-    meanwhile('list', 'points/metric=m', async () => await lock?.release(), 2)
-    expect(await checkOrphans(own)).toEqual([])
-    await lock?.release()
-    let late: Lock | undefined
-    meanwhile('list', 'points/metric=m', async () => (late = await tryLock(root, 'pull', holder)), 2)
-    expect(await checkOrphans(own)).toEqual([])
-    await late?.release()
-    expect(await checkOrphans(own)).toHaveLength(1)
-  }))
-
-test('doctor takes a mirror whose first pull is at work for no lake that was lost', () =>
-  inFolder(async (root) => {
-    using beside = await foldedLake(root)
-    writeFileSync(inLake(root, places.marker), mirrorMarker(beside.head().lake ?? '', true, 'there'))
-    for (const place of [places.journal, places.ledger]) rmSync(inLake(root, place), { recursive: true })
-    const looking = examine({ data: root, thorough: true }, commitDeps())
-    await expect(looking).rejects.toMatchObject({
-      kind: 'usage',
-      message: expect.stringMatching(/pull.* did not finish/),
-    })
-  }))
-
-test('doctor takes no lock for left behind whose job ends while it looks', () =>
-  inFolder(async (root) => {
-    const lock = (await tryLock(root, 'metrics', { pid: 1, host: 'h', command: 'c', since: 0 })) as Lock
-    meanwhile('names', places.locks, async () => await lock.release())
-    expect(await checkLocks(root)).toEqual([])
-  }))
-
-test('doctor says nothing of views that are being put in place', () =>
-  inFolder(async (root) => {
-    using own = await Ledger.open(root)
-    await change(own, { state: { a: 1 } })
-    await buildViews(own, { catalogue: loadCatalogue(), deps: commitDeps() })
-    rmSync(inLake(root, places.manifest))
-    const lock = (await tryLock(root, 'views', { pid: 1, host: 'h', command: 'c', since: 0 })) as Lock
-    expect(await checkViews(own, root, false)).toEqual([])
-    await lock.release()
-    expect(await checkViews(own, root, false)).toMatchObject([{ kind: 'views_missing', path: places.manifest }])
-  }))
-
-test('a lake that another job begins is not lost', () =>
-  inFolder(async (root) => {
-    meanwhile('list', places.journal, async () => {
-      using beside = await Ledger.open(root)
-      for (const n of [0, 1]) await add(beside, n)
-    })
-    expect(await isLakeLost(root)).toBe(false)
-  }))
-
-test('where nothing can be written the index is read with the log of whoever writes to it', () =>
-  inFolder(async (root) => {
-    using beside = await foldedLake(root)
+    await add(beside, 3)
     beside.exec('PRAGMA wal_checkpoint(TRUNCATE)')
-    other.readOnly = true
-    try {
-      using own = await Ledger.openToRead(root)
-      expect(own.head().version).toBe(3)
-      await add(beside, 3)
-      beside.exec('PRAGMA wal_checkpoint(TRUNCATE)')
-      expect([own.head().version, dump(own)['versions']?.length]).toEqual([4, 4])
-    } finally {
-      other.readOnly = false
-    }
-  }))
+    expect([own.head().version, dump(own)['versions']?.length]).toEqual([4, 4])
+  } finally {
+    other.readOnly = false
+  }
+})
 
 const copyInto = async (root: string, from: Destination): Promise<unknown> => {
   const to = folderAt(`${root}/copy`, { disk: realDisk, mark: 'c' })
@@ -348,24 +336,22 @@ const copyInto = async (root: string, from: Destination): Promise<unknown> => {
   return await copyLake(input, { signal: new AbortController().signal })
 }
 
-test('a lake is copied though its journal is folded between the names in it and their files', () =>
-  inFolder(async (root) => {
-    using beside = await foldedLake(`${root}/lake`)
-    meanwhile('list', 'lake/journal', async () => {
-      await writeCheckpoint(realDisk, beside)
-      for (const gone of [entryFile(1), entryFile(2), checkpointFile(2)]) rmSync(inLake(beside.root, gone))
-    })
-    expect(await copyInto(root, folderAt(beside.root, { disk: realDisk, mark: 'f' }))).toMatchObject({ version: 3 })
-  }))
+test('a lake is copied though its journal is folded between the names in it and their files', async ({ root }) => {
+  using beside = await foldedLake(`${root}/lake`)
+  meanwhile('list', 'lake/journal', async () => {
+    await writeCheckpoint(realDisk, beside)
+    for (const gone of [entryFile(1), entryFile(2), checkpointFile(2)]) rmSync(inLake(beside.root, gone))
+  })
+  expect(await copyInto(root, folderAt(beside.root, { disk: realDisk, mark: 'f' }))).toMatchObject({ version: 3 })
+})
 
-test('a lake is copied though a file leaves it that was looked at', () =>
-  inFolder(async (root) => {
-    using beside = await foldedLake(`${root}/lake`)
-    const path = liveFiles(beside)[0]?.path ?? ''
-    meanwhile('seen', `lake/${path}`, async () => {
-      await change(beside, { remove: [path], drop: [path] })
-      rmSync(inLake(beside.root, path))
-    })
-    const from = folderAt(beside.root, { disk: realDisk, mark: 'f' })
-    expect(await copyInto(root, from)).toMatchObject({ version: 4 })
-  }))
+test('a lake is copied though a file leaves it that was looked at', async ({ root }) => {
+  using beside = await foldedLake(`${root}/lake`)
+  const path = liveFiles(beside)[0]?.path ?? ''
+  meanwhile('seen', `lake/${path}`, async () => {
+    await change(beside, { remove: [path], drop: [path] })
+    rmSync(inLake(beside.root, path))
+  })
+  const from = folderAt(beside.root, { disk: realDisk, mark: 'f' })
+  expect(await copyInto(root, from)).toMatchObject({ version: 4 })
+})

@@ -9,9 +9,7 @@ import { codecsOf } from '../helpers/codecs.ts'
 import { at, Converting, lag600, micros, nextMorning, series, t1 } from '../helpers/converting.ts'
 
 let made: Converting
-beforeAll(async () => {
-  made = await Converting.open()
-})
+beforeAll(async () => (made = await Converting.open()))
 afterAll(() => made.close())
 
 /** A partition that gets these bodies. */

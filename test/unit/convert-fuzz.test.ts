@@ -1,5 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Body } from '../../src/points/conversion.ts'
@@ -7,16 +6,15 @@ import { Engine } from '../../src/store/engine.ts'
 import { convert } from '../helpers/converting.ts'
 import { times } from '../helpers/shares.ts'
 import { computedByFormat } from '../helpers/stored-twin.ts'
+import { scratch } from '../helpers/scratch.ts'
 
 let engine: Engine
-let folder: string
+const folder = scratch('fuzz')
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'pitlake-fuzz-'))
   engine = await Engine.open(':memory:', { threads: 2 })
 })
 afterAll(async () => {
   engine.close()
-  await rm(folder, { recursive: true })
 })
 
 const seed = Number(process.env['PITLAKE_FUZZ_SEED'] ?? 20_240_301)

@@ -10,9 +10,7 @@ const start = Date.UTC(2020, 0, 1) / 1000
 const count = 6_000
 
 let made: Converting
-beforeAll(async () => {
-  made = await Converting.open()
-})
+beforeAll(async () => (made = await Converting.open()))
 afterAll(() => made.close())
 
 /** Hours from the start on, asked for in two windows that lie apart, in any order of the points. */

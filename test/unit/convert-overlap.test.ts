@@ -4,9 +4,7 @@ import { day } from '../../src/time.ts'
 import { convert, type Converted, Converting, daily, series, t1 } from '../helpers/converting.ts'
 
 let made: Converting
-beforeAll(async () => {
-  made = await Converting.open()
-})
+beforeAll(async () => (made = await Converting.open()))
 afterAll(() => made.close())
 
 async function seed(content: string): Promise<{ out: string; result: Converted }> {

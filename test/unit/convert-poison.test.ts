@@ -4,9 +4,7 @@ import { day } from '../../src/time.ts'
 import { convert, Converting, series, t1 } from '../helpers/converting.ts'
 
 let made: Converting
-beforeAll(async () => {
-  made = await Converting.open()
-})
+beforeAll(async () => (made = await Converting.open()))
 afterAll(() => made.close())
 
 /**

@@ -5,9 +5,7 @@ import { codecsOf } from '../helpers/codecs.ts'
 import { at, convert, Converting, daily, lag600, micros, nextMorning, series, t1 } from '../helpers/converting.ts'
 
 let made: Converting
-beforeAll(async () => {
-  made = await Converting.open()
-})
+beforeAll(async () => (made = await Converting.open()))
 afterAll(() => made.close())
 
 test('the rule dates a point, and the identity of the series stands beside it', async () => {

@@ -3,9 +3,7 @@ import { day } from '../../src/time.ts'
 import { Converting, t1 } from '../helpers/converting.ts'
 
 let made: Converting
-beforeAll(async () => {
-  made = await Converting.open()
-})
+beforeAll(async () => (made = await Converting.open()))
 afterAll(() => made.close())
 
 const doubles = [

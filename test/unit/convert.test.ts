@@ -6,9 +6,7 @@ import { day } from '../../src/time.ts'
 import { at, convert, Converting, daily, series, t1 } from '../helpers/converting.ts'
 
 let made: Converting
-beforeAll(async () => {
-  made = await Converting.open()
-})
+beforeAll(async () => (made = await Converting.open()))
 afterAll(() => made.close())
 
 const three = daily(3)

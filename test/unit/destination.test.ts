@@ -1,19 +1,16 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Destination } from '../../src/publish/destination.ts'
 import { destinationOf } from '../../src/publish/s3.ts'
 import { realDisk } from '../../src/store/disk.ts'
 import { powerDisk } from '../helpers/power.ts'
+import { freshFolder } from '../helpers/scratch.ts'
 
 let home = ''
 const opened = (mark: string, disk = realDisk): Destination => destinationOf(join(home, 'out'), { disk, mark })
 
-beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'pitlake-destination-'))
-})
-afterEach(() => rmSync(home, { recursive: true, force: true }))
+freshFolder('destination', (path) => (home = path))
 
 test('of several who create one file one wins, and its bytes stay', async () => {
   const writers = Array.from({ length: 8 }, (_, i) => opened(`w${i}`))

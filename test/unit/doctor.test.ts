@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
-import { examine, type Diagnosis, type DoctorDeps, type DoctorInput } from '../../src/upkeep/doctor.ts'
+import { type Diagnosis, examine } from '../../src/upkeep/doctor.ts'
 import { commit } from '../../src/ledger/commit.ts'
 import { writeCheckpoint } from '../../src/ledger/checkpoint.ts'
 import { realDisk } from '../../src/store/disk.ts'
@@ -26,6 +26,8 @@ import { rigOfFile } from '../helpers/rig-of-file.ts'
 import { commitDeps, dump, stage } from '../helpers/lakes.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { writing } from '../helpers/ledgers.ts'
+
+type DoctorInput = Parameters<typeof examine>[0]
 
 const now = Date.UTC(2024, 5, 5, 12) / 1000
 const selection = {
@@ -62,7 +64,7 @@ const roomy = async () => ({ free: 1e12, total: 2e12 })
 
 async function ask(
   flags: Partial<DoctorInput> = {},
-  deps: Partial<DoctorDeps> = {},
+  deps: Partial<Parameters<typeof examine>[1]> = {},
   data = rig().root,
 ): Promise<Diagnosis> {
   const input = { data, thorough: true, rebuildLedger: false, repair: false, forgetLost: false, ...flags }

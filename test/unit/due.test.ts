@@ -6,8 +6,8 @@ import { loadCatalogue } from '../../src/catalog/load.ts'
 import { expand, type Selection, type Wanted } from '../../src/catalog/series.ts'
 import type { WindowAnswer } from '../../src/ledger/entry.ts'
 import { day, end, floor, hour, type Instant, type Interval, intervals, minute, step } from '../../src/time.ts'
-import { type DueInput, type Learnt, type NextPoint, nextPoints, registryDue } from '../../src/watch/due.ts'
-import { learntOf } from '../../src/watch/lake.ts'
+import { type Learnt, type NextPoint, nextPoints, registryDue } from '../../src/watch/due.ts'
+import { learntOf } from '../../src/watch/jobs.ts'
 
 const catalogue = loadCatalogue()
 const at = (text: string): Instant => Date.parse(text.includes('T') ? text : `${text}T00:00:00Z`) / 1000
@@ -43,7 +43,7 @@ function next(
   one: Wanted,
   answers: readonly WindowAnswer[],
   now: Instant,
-  more: Partial<DueInput> & { lag?: Learnt } = {},
+  more: Partial<Parameters<typeof nextPoints>[1]> & { lag?: Learnt } = {},
 ) {
   const { lag, ...rest } = more
   const held = new Map([[one.series.id, { metric: one.endpoint.path, points: 1, answers, settled: null }]])

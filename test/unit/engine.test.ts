@@ -1,18 +1,15 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Engine, quote, quoteList } from '../../src/store/engine.ts'
+import { scratch } from '../helpers/scratch.ts'
 
 let engine: Engine
-let folder: string
+const folder = scratch('engine')
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'pitlake-engine-'))
   engine = await Engine.open()
 })
 afterAll(async () => {
   engine.close()
-  await rm(folder, { recursive: true })
 })
 
 test('values come back without loss', async () => {

@@ -7,9 +7,7 @@ import { bareLake } from '../helpers/bare-lake.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 
 let lake: Engine
-beforeAll(async () => {
-  lake = await bareLake()
-})
+beforeAll(async () => (lake = await bareLake()))
 afterAll(() => lake.close())
 
 test('temporary tables are folded into one SELECT in which every word keeps its place', async () => {
@@ -33,9 +31,7 @@ test.for([
   ['CREATE TEMP TABLE x AS SELECT 1; WITH RECURSIVE y AS (SELECT 1) FROM y'],
   ['SELECT 1; SELECT 2'],
   [''],
-])('not folded: %s', ([script]) => {
-  expect(folded(String(script))).toBeUndefined()
-})
+])('not folded: %s', ([script]) => expect(folded(String(script))).toBeUndefined())
 
 test('a script of one statement is itself', () => {
   expect(folded('SELECT 1 AS a ;')).toEqual({ sql: 'SELECT 1 AS a', sets: [] })

@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs'
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { seriesId } from '../../src/catalog/series.ts'
 import { commit } from '../../src/ledger/commit.ts'
 import { heldCoverage, heldSeries, liveFiles } from '../../src/ledger/held.ts'
@@ -7,7 +7,7 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import { inLake } from '../../src/store/layout.ts'
 import { forgetLost } from '../../src/upkeep/forget.ts'
 import { lostBeyond } from '../../src/upkeep/judgement.ts'
-import { commitDeps, inFolder, stage } from '../helpers/lakes.ts'
+import { commitDeps, inFolder, stage, test } from '../helpers/lakes.ts'
 import { metrics, rewriteDeps, topUp } from '../helpers/merging.ts'
 import { makeLake, type PointRow } from '../helpers/views.ts'
 
@@ -93,30 +93,32 @@ test.each([
     }),
 )
 
-test('what nothing builds on is let go of: datings, listings, bodies; never the steps of a history', () =>
-  inFolder(async (root) => {
-    using ledger = await Ledger.open(root)
-    const lost = ['redated', 'metric_assets', 'raw']
-    const add = [...lost, 'history.issuers', 'events'].map((table, n) => stage(root, `f${n}`, table, { table }))
-    await commit(ledger, { job: 'sync', run: 's', provider: { synthetic: true }, add }, commitDeps())
-    const damage = { kind: 'file_lost', severity: 'damage' } as never
-    const damaged = liveFiles(ledger).map((file) => ({ file, damage }))
-    const { files } = await forgetLost(ledger, damaged, commitDeps())
-    expect(files.toSorted()).toEqual(add.slice(0, lost.length).map(({ path }) => path))
-    expect(liveFiles(ledger).map(({ table }) => table)).toEqual(expect.arrayContaining(['history.issuers', 'events']))
-    expect(liveFiles(ledger)).toHaveLength(2)
-  }))
+test('what nothing builds on is let go of: datings, listings, bodies; never the steps of a history', async ({
+  root,
+  ledger,
+}) => {
+  const lost = ['redated', 'metric_assets', 'raw']
+  const add = [...lost, 'history.issuers', 'events'].map((table, n) => stage(root, `f${n}`, table, { table }))
+  await commit(ledger, { job: 'sync', run: 's', provider: { synthetic: true }, add }, commitDeps())
+  const damage = { kind: 'file_lost', severity: 'damage' } as never
+  const damaged = liveFiles(ledger).map((file) => ({ file, damage }))
+  const { files } = await forgetLost(ledger, damaged, commitDeps())
+  expect(files.toSorted()).toEqual(add.slice(0, lost.length).map(({ path }) => path))
+  expect(liveFiles(ledger).map(({ table }) => table)).toEqual(expect.arrayContaining(['history.issuers', 'events']))
+  expect(liveFiles(ledger)).toHaveLength(2)
+})
 
-test('of a copy that is too young only files of versions beyond its journal are asked for', () =>
-  inFolder(async (root) => {
-    using ledger = await Ledger.open(root)
-    for (const since of [0, 5]) await topUp(ledger, rewriteDeps(), { metric: metrics[0], since, days: 5 })
-    const [, second] = liveFiles(ledger)
-    if (!second) throw new Error('no second file')
-    rmSync(inLake(root, second.path))
-    expect(second.added_version).toBe(2)
-    expect([await lostBeyond(ledger, 2), await lostBeyond(ledger, 1)]).toEqual([
-      { named: 0, paths: [] },
-      { named: 1, paths: [second.path] },
-    ])
-  }))
+test('of a copy that is too young only files of versions beyond its journal are asked for', async ({
+  root,
+  ledger,
+}) => {
+  for (const since of [0, 5]) await topUp(ledger, rewriteDeps(), { metric: metrics[0], since, days: 5 })
+  const [, second] = liveFiles(ledger)
+  if (!second) throw new Error('no second file')
+  rmSync(inLake(root, second.path))
+  expect(second.added_version).toBe(2)
+  expect([await lostBeyond(ledger, 2), await lostBeyond(ledger, 1)]).toEqual([
+    { named: 0, paths: [] },
+    { named: 1, paths: [second.path] },
+  ])
+})

@@ -1,6 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import { currentRate, governor, type Governor, newGovernor, nextSlot, parked } from '../../src/net/governor.ts'
-import type { Headers } from '../../src/net/limits.ts'
+import {
+  currentRate,
+  governor,
+  type Governor,
+  type Headers,
+  newGovernor,
+  nextSlot,
+  parked,
+} from '../../src/net/governor.ts'
 import { fixedWindow, type Limiter, simulate, slidingWindow, tokenBucket } from './limiters.ts'
 
 const minute = 60_000

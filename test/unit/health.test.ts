@@ -1,25 +1,22 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { type Check, lateFor, usualCheck } from '../../src/config/health.ts'
 import { applySettings, resolveSettings, type Settings } from '../../src/config/settings.ts'
 import { lateOf, type SeriesStanding } from '../../src/report/freshness.ts'
+import { ownFolder } from '../helpers/own-folder.ts'
 
 const hour = 3600
 const catalogue = loadCatalogue()
 
 function settingsOf(text: string, env: Readonly<Record<string, string>> = {}): Settings {
-  const cwd = mkdtempSync(join(tmpdir(), 'pitlake-health-'))
-  try {
-    writeFileSync(join(cwd, 'pitlake.yaml'), text)
-    const settings = resolveSettings({ flags: {}, env, cwd })
-    applySettings(catalogue, settings)
-    return settings
-  } finally {
-    rmSync(cwd, { recursive: true })
-  }
+  using place = ownFolder('health')
+  const cwd = place.path
+  writeFileSync(join(cwd, 'pitlake.yaml'), text)
+  const settings = resolveSettings({ flags: {}, env, cwd })
+  applySettings(catalogue, settings)
+  return settings
 }
 
 test('limits of the config: one span for all, or one for each pattern; what is left out is usual', () => {
@@ -47,9 +44,7 @@ test.each([
   ['check:\n  max_late: { "indicator/*": 2h }', /pitlake.yaml:2: check.max_late.indicator\/\*: .*matches an endpoint/],
   ['check: { max_gaps: -1 }', /pitlake.yaml:1: check.max_gaps: /],
   ['hooks: { token: a-secret-of-mine }', /pitlake.yaml:1: hooks.token: expected no key in the config file, got one/],
-])('a wrong limit is one line: %s', (text, words) => {
-  expect(() => settingsOf(`${text}\n`)).toThrow(words)
-})
+])('a wrong limit is one line: %s', (text, words) => expect(() => settingsOf(`${text}\n`)).toThrow(words))
 
 test('the token is a key: of eight characters at least, and among what may not be written', () => {
   expect(settingsOf('', { PITLAKE_TOKEN: 'open-sesame' })).toMatchObject({

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { LakeError } from '../../src/errors.ts'
 import { commit, noteRunFacts } from '../../src/ledger/commit.ts'
 import type { Stamp } from '../../src/ledger/entry.ts'
@@ -25,33 +25,41 @@ import { count, listOf, orNull, real, shape, text } from '../../src/ledger/shape
 import { Engine } from '../../src/store/engine.ts'
 import { quarantineFile, runLog } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { commitDeps, coverageRow, inFolder, requestRow, seriesRow, stage, violationRow } from '../helpers/lakes.ts'
+import {
+  commitDeps,
+  coverageRow,
+  inFolder,
+  requestRow,
+  seriesRow,
+  stage,
+  violationRow,
+  test,
+} from '../helpers/lakes.ts'
 
-test('violations, stamps and passing facts come back as they were committed', () =>
-  inFolder(async (root) => {
-    using ledger = await Ledger.open(root)
-    const violation = violationRow(0, 86_400, { stored: '-0.0', offered: '5e-324', request: 'r-1' })
-    const stamp: Stamp = { id: 's', version: 1, digest: 'd', query_digest: 'q', path: null, at: 7, detail: { rows: 3 } }
-    await commit(
-      ledger,
-      {
-        job: 'fetch',
-        run: 'a',
-        provider: { metrics: 'sandbox:1', synthetic: true },
-        series: [seriesRow(0), seriesRow(1)],
-        coverage: [coverageRow(0, 0, 86_400)],
-        violations: [violation],
-        stamps: [stamp],
-        passing: { polled: '2024-03-01' },
-      },
-      commitDeps(),
-    )
-    expect(heldViolations(ledger)).toEqual([expect.objectContaining({ ...violation, added_version: 1 })])
-    expect(heldViolations(ledger, seriesRow(1).id)).toEqual([])
-    expect(heldStamps(ledger)).toEqual([expect.objectContaining(stamp)])
-    expect(heldPassing(ledger, 'polled')?.value).toBe('2024-03-01')
-    expect(heldPassing(ledger, 'never')).toBeUndefined()
-  }))
+test('violations, stamps and passing facts come back as they were committed', async ({ root }) => {
+  using ledger = await Ledger.open(root)
+  const violation = violationRow(0, 86_400, { stored: '-0.0', offered: '5e-324', request: 'r-1' })
+  const stamp: Stamp = { id: 's', version: 1, digest: 'd', query_digest: 'q', path: null, at: 7, detail: { rows: 3 } }
+  await commit(
+    ledger,
+    {
+      job: 'fetch',
+      run: 'a',
+      provider: { metrics: 'sandbox:1', synthetic: true },
+      series: [seriesRow(0), seriesRow(1)],
+      coverage: [coverageRow(0, 0, 86_400)],
+      violations: [violation],
+      stamps: [stamp],
+      passing: { polled: '2024-03-01' },
+    },
+    commitDeps(),
+  )
+  expect(heldViolations(ledger)).toEqual([expect.objectContaining({ ...violation, added_version: 1 })])
+  expect(heldViolations(ledger, seriesRow(1).id)).toEqual([])
+  expect(heldStamps(ledger)).toEqual([expect.objectContaining(stamp)])
+  expect(heldPassing(ledger, 'polled')?.value).toBe('2024-03-01')
+  expect(heldPassing(ledger, 'never')).toBeUndefined()
+})
 
 test.each([
   ['coverage', 'state', "'coverd'", heldCoverage],
@@ -84,82 +92,82 @@ test('quarantined bodies and run logs have their own folders', () => {
   expect(runLog('run-1')).toMatch(/^runs\/[^/]+\.log/)
 })
 
-test('windows, requests and what was asked again are counted by what they say', () =>
-  inFolder(async (root) => {
-    using ledger = await Ledger.open(root)
-    const now = 1_700_000_000
-    const day = 86_400
-    const said = [
-      { state: 'covered', reason: null },
-      { state: 'covered', reason: 'gap' },
-      { state: 'covered', reason: 'gap' },
-      { state: 'covered', reason: 'awaiting' },
-      { state: 'empty', reason: null },
-      { state: 'unsupported', reason: '400: no' },
-      { state: 'unsupported', reason: '400: no' },
-      { state: 'failed', reason: 'refused since 2024-01-01T00:00:00Z: 400: no' },
-      { state: 'failed', reason: 'refused since 2024-01-01T00:00:00Z: 400: no' },
-      { state: 'failed', reason: 'torn' },
-    ] as const
-    const coverage = said.map((one, n) => coverageRow(0, 2 * n * day, (2 * n + 1) * day, one))
-    // One of before yesterday, two in one minute, one in another, and in that of the two one of another API and one for metadata.
-    const instants = [now - 2 * day, now - 60, now - 50, now - 180, now - 55, now - 55]
-    const requests = instants.map((at, n) =>
-      requestRow(`q-${n}`, {
-        api: n === 4 ? 'registry' : 'metrics',
-        series: n === 5 ? null : 'BTC',
-        attempts: n === 0 ? 1 : 3,
-        asked_at: Math.floor(at / 60) * 60_000_000,
-      }),
-    )
-    const window = { series: seriesRow(0).id, since: 0, until: day }
-    const results = ['identical', 'appended', 'changed', 'changed'] as const
-    const verified = results.map((result, n) => ({ ...window, at: 5 + n, result }))
-    // Of a series of its own: more than before is no other answer.
-    verified.push({ ...window, series: seriesRow(1).id, at: 4, result: 'appended' })
-    const provider = { metrics: 'sandbox:1', synthetic: true }
-    const draft = { job: 'fetch', run: 'a', provider, series: [seriesRow(0)], coverage, requests, verified }
-    await commit(ledger, draft, commitDeps())
-    const windows = { covered: 4, empty: 1, unsupported: 2, failed: 3 }
-    expect(summary(ledger)).toMatchObject({
-      series: 1,
-      files: 0,
-      bytes: 0,
-      windows,
-      gaps: 4,
-      awaiting: 1,
-      newest: null,
-    })
-    const totals = { total: 6, credits: 12, day: 5, day_credits: 10, busiest_minute: 6 }
-    expect(requestTotals(ledger, now * 1_000_000)).toEqual(totals)
-    expect(verifiedTotals(ledger)).toEqual({ windows: 5, differing: 1, last_at: 8 })
-  }))
+test('windows, requests and what was asked again are counted by what they say', async ({ root }) => {
+  using ledger = await Ledger.open(root)
+  const now = 1_700_000_000
+  const day = 86_400
+  const said = [
+    { state: 'covered', reason: null },
+    { state: 'covered', reason: 'gap' },
+    { state: 'covered', reason: 'gap' },
+    { state: 'covered', reason: 'awaiting' },
+    { state: 'empty', reason: null },
+    { state: 'unsupported', reason: '400: no' },
+    { state: 'unsupported', reason: '400: no' },
+    { state: 'failed', reason: 'refused since 2024-01-01T00:00:00Z: 400: no' },
+    { state: 'failed', reason: 'refused since 2024-01-01T00:00:00Z: 400: no' },
+    { state: 'failed', reason: 'torn' },
+  ] as const
+  const coverage = said.map((one, n) => coverageRow(0, 2 * n * day, (2 * n + 1) * day, one))
+  // One of before yesterday, two in one minute, one in another, and in that of the two one of another API and one for metadata.
+  const instants = [now - 2 * day, now - 60, now - 50, now - 180, now - 55, now - 55]
+  const requests = instants.map((at, n) =>
+    requestRow(`q-${n}`, {
+      api: n === 4 ? 'registry' : 'metrics',
+      series: n === 5 ? null : 'BTC',
+      attempts: n === 0 ? 1 : 3,
+      asked_at: Math.floor(at / 60) * 60_000_000,
+    }),
+  )
+  const window = { series: seriesRow(0).id, since: 0, until: day }
+  const results = ['identical', 'appended', 'changed', 'changed'] as const
+  const verified = results.map((result, n) => ({ ...window, at: 5 + n, result }))
+  // Of a series of its own: more than before is no other answer.
+  verified.push({ ...window, series: seriesRow(1).id, at: 4, result: 'appended' })
+  const provider = { metrics: 'sandbox:1', synthetic: true }
+  const draft = { job: 'fetch', run: 'a', provider, series: [seriesRow(0)], coverage, requests, verified }
+  await commit(ledger, draft, commitDeps())
+  const windows = { covered: 4, empty: 1, unsupported: 2, failed: 3 }
+  expect(summary(ledger)).toMatchObject({
+    series: 1,
+    files: 0,
+    bytes: 0,
+    windows,
+    gaps: 4,
+    awaiting: 1,
+    newest: null,
+  })
+  const totals = { total: 6, credits: 12, day: 5, day_credits: 10, busiest_minute: 6 }
+  expect(requestTotals(ledger, now * 1_000_000)).toEqual(totals)
+  expect(verifiedTotals(ledger)).toEqual({ windows: 5, differing: 1, last_at: 8 })
+})
 
-test('what a merged file was made of are the files that it replaced: of its own partition, and no fewer rows', () =>
-  inFolder(async (root) => {
-    using ledger = await Ledger.open(root)
-    const draft = { job: 'compact', run: 'a', provider: { metrics: 'x', synthetic: true } }
-    const other = stage(root, 'other', 'o', { interval: '1h', path: 'points/metric=m/interval=1h/o.parquet' })
-    const begun = { ...draft, add: [...['a', 'b', 'c'].map((name) => stage(root, name, name)), other] }
-    await commit(ledger, begun, commitDeps())
-    const paths = ['a', 'b', 'c', 'merged'].map((name) => stage(root, name, '').path)
-    const add = [stage(root, 'merged', 'ab', { rows: 2 })]
-    await commit(ledger, { ...draft, remove: [...paths.slice(0, 2), other.path], add }, commitDeps())
-    const [, merged] = liveFiles(ledger)
-    expect(liveFiles(ledger).map(({ path }) => path)).toEqual([paths[2], paths[3]])
-    if (!merged) throw new Error('no merged file')
-    expect(mergedFrom(ledger, merged).map(({ path }) => path)).toEqual(paths.slice(0, 2))
-    expect(mergedFrom(ledger, { ...merged, rows: 3 })).toEqual([])
-    expect(versionChanges(ledger).map(({ committed_at: _at, ...change }) => change)).toEqual([
-      { ...nothingChanged, version: 1, added: { files: 4, rows: 4, bytes: 4 } },
-      {
-        ...nothingChanged,
-        version: 2,
-        added: { files: 1, rows: 2, bytes: 2 },
-        replaced: { files: 3, rows: 3, bytes: 3 },
-      },
-    ])
-  }))
+test('what a merged file was made of are the files that it replaced: of its own partition, and no fewer rows', async ({
+  root,
+}) => {
+  using ledger = await Ledger.open(root)
+  const draft = { job: 'compact', run: 'a', provider: { metrics: 'x', synthetic: true } }
+  const other = stage(root, 'other', 'o', { interval: '1h', path: 'points/metric=m/interval=1h/o.parquet' })
+  const begun = { ...draft, add: [...['a', 'b', 'c'].map((name) => stage(root, name, name)), other] }
+  await commit(ledger, begun, commitDeps())
+  const paths = ['a', 'b', 'c', 'merged'].map((name) => stage(root, name, '').path)
+  const add = [stage(root, 'merged', 'ab', { rows: 2 })]
+  await commit(ledger, { ...draft, remove: [...paths.slice(0, 2), other.path], add }, commitDeps())
+  const [, merged] = liveFiles(ledger)
+  expect(liveFiles(ledger).map(({ path }) => path)).toEqual([paths[2], paths[3]])
+  if (!merged) throw new Error('no merged file')
+  expect(mergedFrom(ledger, merged).map(({ path }) => path)).toEqual(paths.slice(0, 2))
+  expect(mergedFrom(ledger, { ...merged, rows: 3 })).toEqual([])
+  expect(versionChanges(ledger).map(({ committed_at: _at, ...change }) => change)).toEqual([
+    { ...nothingChanged, version: 1, added: { files: 4, rows: 4, bytes: 4 } },
+    {
+      ...nothingChanged,
+      version: 2,
+      added: { files: 1, rows: 2, bytes: 2 },
+      replaced: { files: 3, rows: 3, bytes: 3 },
+    },
+  ])
+})
 
 const none = { files: 0, rows: 0, bytes: 0 }
 const nothingChanged = {
@@ -174,48 +182,48 @@ const nothingChanged = {
   rules: false,
 }
 
-test('state is found by the beginning of its name, as it was committed', () =>
-  inFolder(async (root) => {
-    using ledger = await Ledger.open(root)
-    const state = { 'note:a': 'x', 'note:b%': 'y', note: 'z', 'not:a': 'w' }
-    const rules = { digest: 'd', rules: {} }
-    const draft = { job: 'fetch', run: 'a', provider: { metrics: 'x', synthetic: true } }
-    await commit(ledger, { ...draft, state, rules }, commitDeps())
-    const at = expect.any(Number)
-    expect(heldStates(ledger, 'note:', text)).toEqual([
-      { key: 'a', value: 'x', at },
-      { key: 'b%', value: 'y', at },
-    ])
-    expect(() => heldStates(ledger, 'note:', count)).toThrow(LakeError)
-    expect(versionChanges(ledger).map(({ rules: changed }) => changed)).toEqual([true])
-  }))
+test('state is found by the beginning of its name, as it was committed', async ({ root }) => {
+  using ledger = await Ledger.open(root)
+  const state = { 'note:a': 'x', 'note:b%': 'y', note: 'z', 'not:a': 'w' }
+  const rules = { digest: 'd', rules: {} }
+  const draft = { job: 'fetch', run: 'a', provider: { metrics: 'x', synthetic: true } }
+  await commit(ledger, { ...draft, state, rules }, commitDeps())
+  const at = expect.any(Number)
+  expect(heldStates(ledger, 'note:', text)).toEqual([
+    { key: 'a', value: 'x', at },
+    { key: 'b%', value: 'y', at },
+  ])
+  expect(() => heldStates(ledger, 'note:', count)).toThrow(LakeError)
+  expect(versionChanges(ledger).map(({ rules: changed }) => changed)).toEqual([true])
+})
 
-test('what went into files leaves the index: requests at once, runs after a month, a verify never', () =>
-  inFolder(async (root) => {
-    using ledger = await Ledger.open(root)
-    const month = 30 * 86_400_000_000
-    const before = 2_000_000_000_000_000
-    for (const [id, started_at, job] of [
-      ['old', before - month - 1, 'fetch'],
-      ['checked', before - month - 1, 'verify'],
-      ['of the month', before - month, 'fetch'],
-    ] as const)
-      await noteRunFacts(ledger, { id, job, started_at })
-    const requests = [before - 1, before].map((asked_at) => requestRow(`at ${asked_at}`, { asked_at }))
-    const draft = { run: 'a', provider: { metrics: 'x', synthetic: true } }
-    await commit(
-      ledger,
-      { ...draft, job: 'fetch', series: [seriesRow(0)], coverage: [coverageRow(0, 0, 9)], requests },
-      commitDeps(),
-    )
-    expect(archivedState(ledger)).toEqual({ before: 0, requests: 0, credits: 0 })
-    const archived = { before, requests: 1, credits: 2 }
-    await commit(ledger, { ...draft, job: 'vacuum', state: toState(archived) }, commitDeps())
-    expect((await readEntry(root, 2)).entry.state).toEqual({ archived })
-    expect(archivedState(ledger)).toEqual(archived)
-    expect([...ledger.rowsOf('requests')].map(({ id }) => id)).toEqual([`at ${before}`])
-    expect([...ledger.rowsOf('runs')].map(({ id }) => id)).toEqual(['checked', 'of the month'])
-  }))
+test('what went into files leaves the index: requests at once, runs after a month, a verify never', async ({
+  root,
+}) => {
+  using ledger = await Ledger.open(root)
+  const month = 30 * 86_400_000_000
+  const before = 2_000_000_000_000_000
+  for (const [id, started_at, job] of [
+    ['old', before - month - 1, 'fetch'],
+    ['checked', before - month - 1, 'verify'],
+    ['of the month', before - month, 'fetch'],
+  ] as const)
+    await noteRunFacts(ledger, { id, job, started_at })
+  const requests = [before - 1, before].map((asked_at) => requestRow(`at ${asked_at}`, { asked_at }))
+  const draft = { run: 'a', provider: { metrics: 'x', synthetic: true } }
+  await commit(
+    ledger,
+    { ...draft, job: 'fetch', series: [seriesRow(0)], coverage: [coverageRow(0, 0, 9)], requests },
+    commitDeps(),
+  )
+  expect(archivedState(ledger)).toEqual({ before: 0, requests: 0, credits: 0 })
+  const archived = { before, requests: 1, credits: 2 }
+  await commit(ledger, { ...draft, job: 'vacuum', state: toState(archived) }, commitDeps())
+  expect((await readEntry(root, 2)).entry.state).toEqual({ archived })
+  expect(archivedState(ledger)).toEqual(archived)
+  expect([...ledger.rowsOf('requests')].map(({ id }) => id)).toEqual([`at ${before}`])
+  expect([...ledger.rowsOf('runs')].map(({ id }) => id)).toEqual(['checked', 'of the month'])
+})
 
 test('earlier datings follow one another within their partition only', () => {
   const file = (metric: string | null, interval: '24h' | '1h', until: number, path: string, table = 'redated') =>
@@ -272,76 +280,73 @@ test('at an instant each partition is read as it was dated then, and the newest 
   expect(await seen(2, [])).toEqual(newest)
 })
 
-test('old requests stay while a live window or a violation names them', () =>
-  inFolder(async (root) => {
-    using ledger = await Ledger.open(root)
-    const requests = ['live', 'left', 'doubted', 'unnamed'].map((id) => requestRow(id))
-    const draft = { run: 'a', job: 'fetch', provider: { metrics: 'x', synthetic: true } }
-    const violation = violationRow(0, 5, { request: 'doubted' })
-    const windows = [coverageRow(0, 0, 9, { request: 'left' }), coverageRow(0, 90, 99)]
+test('old requests stay while a live window or a violation names them', async ({ root }) => {
+  using ledger = await Ledger.open(root)
+  const requests = ['live', 'left', 'doubted', 'unnamed'].map((id) => requestRow(id))
+  const draft = { run: 'a', job: 'fetch', provider: { metrics: 'x', synthetic: true } }
+  const violation = violationRow(0, 5, { request: 'doubted' })
+  const windows = [coverageRow(0, 0, 9, { request: 'left' }), coverageRow(0, 90, 99)]
+  await commit(
+    ledger,
+    { ...draft, series: [seriesRow(0)], coverage: windows, violations: [violation], requests },
+    commitDeps({ nowMicros: () => 10 }),
+  )
+  await commit(
+    ledger,
+    {
+      ...draft,
+      coverage: [coverageRow(0, 0, 9, { request: 'live', asked_at: 2000, state: 'failed', reason: 'torn' })],
+    },
+    commitDeps({ nowMicros: () => 20 }),
+  )
+  const kept = async (before: number): Promise<unknown[]> => {
     await commit(
       ledger,
-      { ...draft, series: [seriesRow(0)], coverage: windows, violations: [violation], requests },
-      commitDeps({ nowMicros: () => 10 }),
+      { ...draft, job: 'archive', state: toState({ before, requests: 0, credits: 0 }) },
+      commitDeps({ nowMicros: () => 30 }),
     )
+    return [...ledger.rowsOf('requests')].map((row) => String(row['id'])).toSorted()
+  }
+  expect(await kept(1)).toEqual(['doubted', 'left', 'live', 'unnamed'])
+  expect(await kept(20)).toEqual(['doubted', 'live'])
+})
+
+test('of runs that began together the last by name is the newest', async ({ root }) => {
+  using ledger = await Ledger.open(root)
+  for (const [id, at] of [
+    ['b', 5],
+    ['d', 4],
+    ['a', 5],
+    ['c', 5],
+  ] as const)
+    await noteRunFacts(ledger, { id, job: 'fetch', started_at: at })
+  const newest = (most: number): string[] => heldRuns(ledger, most).map(({ id }) => id)
+  expect(newest(9)).toEqual(['c', 'b', 'a', 'd'])
+  expect(newest(2)).toEqual(['c', 'b'])
+  expect(newest(3)).toEqual(['c', 'b', 'a'])
+})
+
+test('live files are listed by what they are of, then as they came, whatever they are called', async ({ root }) => {
+  using ledger = await Ledger.open(root)
+  const provider = { metrics: 'sandbox:1', synthetic: true }
+  for (const [run, names] of [
+    ['a', ['z', 'c']],
+    ['b', ['y', 'b']],
+    ['c', ['x']],
+  ] as const)
     await commit(
       ledger,
-      {
-        ...draft,
-        coverage: [coverageRow(0, 0, 9, { request: 'live', asked_at: 2000, state: 'failed', reason: 'torn' })],
-      },
-      commitDeps({ nowMicros: () => 20 }),
+      { job: 'fetch', run, provider, add: names.map((name) => stage(root, name, name)) },
+      commitDeps(),
     )
-    const kept = async (before: number): Promise<unknown[]> => {
-      await commit(
-        ledger,
-        { ...draft, job: 'archive', state: toState({ before, requests: 0, credits: 0 }) },
-        commitDeps({ nowMicros: () => 30 }),
-      )
-      return [...ledger.rowsOf('requests')].map((row) => String(row['id'])).toSorted()
-    }
-    expect(await kept(1)).toEqual(['doubted', 'left', 'live', 'unnamed'])
-    expect(await kept(20)).toEqual(['doubted', 'live'])
-  }))
-
-test('of runs that began together the last by name is the newest', () =>
-  inFolder(async (root) => {
-    using ledger = await Ledger.open(root)
-    for (const [id, at] of [
-      ['b', 5],
-      ['d', 4],
-      ['a', 5],
-      ['c', 5],
-    ] as const)
-      await noteRunFacts(ledger, { id, job: 'fetch', started_at: at })
-    const newest = (most: number): string[] => heldRuns(ledger, most).map(({ id }) => id)
-    expect(newest(9)).toEqual(['c', 'b', 'a', 'd'])
-    expect(newest(2)).toEqual(['c', 'b'])
-    expect(newest(3)).toEqual(['c', 'b', 'a'])
-  }))
-
-test('live files are listed by what they are of, then as they came, whatever they are called', () =>
-  inFolder(async (root) => {
-    using ledger = await Ledger.open(root)
-    const provider = { metrics: 'sandbox:1', synthetic: true }
-    for (const [run, names] of [
-      ['a', ['z', 'c']],
-      ['b', ['y', 'b']],
-      ['c', ['x']],
-    ] as const)
-      await commit(
-        ledger,
-        { job: 'fetch', run, provider, add: names.map((name) => stage(root, name, name)) },
-        commitDeps(),
-      )
-    const listed = (version?: number) =>
-      liveFiles(ledger, version === undefined ? {} : { version }).map(({ path }) =>
-        path.replace(/.*\/(.*)\.parquet/, '$1'),
-      )
-    expect(listed()).toEqual(['c', 'z', 'b', 'y', 'x'])
-    expect(listed(2)).toEqual(['c', 'z', 'b', 'y'])
-    expect(listed(1)).toEqual(['c', 'z'])
-  }))
+  const listed = (version?: number) =>
+    liveFiles(ledger, version === undefined ? {} : { version }).map(({ path }) =>
+      path.replace(/.*\/(.*)\.parquet/, '$1'),
+    )
+  expect(listed()).toEqual(['c', 'z', 'b', 'y', 'x'])
+  expect(listed(2)).toEqual(['c', 'z', 'b', 'y'])
+  expect(listed(1)).toEqual(['c', 'z'])
+})
 
 test('rows of data files are records of the columns that are asked for, or an error of integrity', async () => {
   using engine = await Engine.open()

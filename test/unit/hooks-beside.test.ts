@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { openHooks } from '../../src/commands/hooks.ts'
 import type { Deps } from '../../src/commands/spec.ts'
@@ -11,51 +11,50 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import { listViolations } from '../../src/ledger/violations.ts'
 import { inLake, places } from '../../src/store/layout.ts'
 import { tryLock } from '../../src/store/lock.ts'
-import { commitDeps, draftOf, inFolder, violationRow } from '../helpers/lakes.ts'
+import { commitDeps, draftOf, violationRow, test } from '../helpers/lakes.ts'
 
 const violation = violationRow(0, 0)
 
-test('of two jobs that end at once one tells what is new', () =>
-  inFolder(async (home) => {
-    writeFileSync(join(home, 'pitlake.yaml'), 'hooks: { on_violation: cat >> told }\n')
-    const data = join(home, 'data')
-    const settings = resolveSettings({ flags: { config: undefined, data }, env: {}, cwd: home })
-    const context = { settings, catalogue: loadCatalogue() }
-    const input = { args: [], options: { config: undefined, data, memory: undefined, verbose: false } }
-    let whileWaiting = async (): Promise<void> => undefined
-    const deps = {
-      now: Date.now,
-      elapsed: () => 0,
-      random: Math.random,
-      cwd: home,
-      isTerminal: false,
-      env: { PATH: process.env['PATH'] },
-      signal: new AbortController().signal,
-      sleep: async () => {
-        await whileWaiting()
-        await setImmediate()
-      },
-    } as unknown as Deps
-    const said: string[] = []
-    using ledger = await Ledger.open(data)
-    await commit(ledger, { ...draftOf(data, 0), add: [] }, commitDeps())
-    const hooks = await openHooks({ ...input, ...context, ...deps }, 'fetch', (words) => void said.push(words))
-    await commit(ledger, { ...draftOf(data, 1), add: [], violations: [violation] }, commitDeps())
-    const [{ id } = { id: '' }] = listViolations(ledger, { paths: null, assets: null })
-    const other = await tryLock(data, 'alarms', { pid: 1, host: 'h', command: 'registry sync', since: 0 })
-    whileWaiting = async () => {
-      writeFileSync(inLake(data, places.alarms), JSON.stringify({ violations: [id], stale: [] }))
-      await other?.release()
-      whileWaiting = async () => undefined
-    }
-    hooks?.look()
-    await hooks?.idle()
+test('of two jobs that end at once one tells what is new', async ({ root: home }) => {
+  writeFileSync(join(home, 'pitlake.yaml'), 'hooks: { on_violation: cat >> told }\n')
+  const data = join(home, 'data')
+  const settings = resolveSettings({ flags: { config: undefined, data }, env: {}, cwd: home })
+  const context = { settings, catalogue: loadCatalogue() }
+  const input = { args: [], options: { config: undefined, data, memory: undefined, verbose: false } }
+  let whileWaiting = async (): Promise<void> => undefined
+  const deps = {
+    now: Date.now,
+    elapsed: () => 0,
+    random: Math.random,
+    cwd: home,
+    isTerminal: false,
+    env: { PATH: process.env['PATH'] },
+    signal: new AbortController().signal,
+    sleep: async () => {
+      await whileWaiting()
+      await setImmediate()
+    },
+  } as unknown as Deps
+  const said: string[] = []
+  using ledger = await Ledger.open(data)
+  await commit(ledger, { ...draftOf(data, 0), add: [] }, commitDeps())
+  const hooks = await openHooks({ ...input, ...context, ...deps }, 'fetch', (words) => void said.push(words))
+  await commit(ledger, { ...draftOf(data, 1), add: [], violations: [violation] }, commitDeps())
+  const [{ id } = { id: '' }] = listViolations(ledger, { paths: null, assets: null })
+  const other = await tryLock(data, 'alarms', { pid: 1, host: 'h', command: 'registry sync', since: 0 })
+  whileWaiting = async () => {
+    writeFileSync(inLake(data, places.alarms), JSON.stringify({ violations: [id], stale: [] }))
     await other?.release()
-    expect([said, existsSync(join(home, 'told'))]).toEqual([[], false])
-    const second = { ...violation, offered: '3' }
-    await commit(ledger, { ...draftOf(data, 2), add: [], violations: [second] }, commitDeps())
-    hooks?.look()
-    await hooks?.idle()
-    expect(said).toEqual([])
-    expect(JSON.parse(readFileSync(join(home, 'told'), 'utf8'))).toMatchObject({ new: 1, open: 2 })
-  }))
+    whileWaiting = async () => undefined
+  }
+  hooks?.look()
+  await hooks?.idle()
+  await other?.release()
+  expect([said, existsSync(join(home, 'told'))]).toEqual([[], false])
+  const second = { ...violation, offered: '3' }
+  await commit(ledger, { ...draftOf(data, 2), add: [], violations: [second] }, commitDeps())
+  hooks?.look()
+  await hooks?.idle()
+  expect(said).toEqual([])
+  expect(JSON.parse(readFileSync(join(home, 'told'), 'utf8'))).toMatchObject({ new: 1, open: 2 })
+})

@@ -1,46 +1,47 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { withHooks } from '../../src/commands/frame.ts'
 import type { Deps, Input } from '../../src/commands/spec.ts'
 import { LakeError, usage } from '../../src/errors.ts'
-import { inFolder } from '../helpers/lakes.ts'
+import { test } from '../helpers/lakes.ts'
 
-test('the end of a job is told with its exit code; a call that was refused before it began has none', () =>
-  inFolder(async (home) => {
-    writeFileSync(join(home, 'pitlake.yaml'), 'hooks: { on_done: cat >> told }\n')
-    const deps = {
-      now: () => 0,
-      elapsed: () => 0,
-      random: Math.random,
-      cwd: home,
-      isTerminal: false,
-      env: { PATH: process.env['PATH'] },
-      signal: new AbortController().signal,
-      sleep: async () => await setImmediate(),
-      stderr: (text: string) => void said.push(text),
-    } as unknown as Deps
-    const said: string[] = []
-    const input: Input = {
-      args: [],
-      options: { data: join(home, 'data'), config: undefined, memory: undefined, verbose: false },
-    }
-    const ended = async (work: () => Promise<number | undefined>): Promise<void> =>
-      void (await withHooks('fetch', { ...input, ...deps }, work).catch(() => undefined))
-    const next = 'wait'
-    for (const refused of [usage('--x'), new LakeError('busy', { subject: 'another job', next })]) {
-      await ended(() => Promise.reject(refused))
-      expect([existsSync(join(home, 'told')), said]).toEqual([false, []])
-    }
-    await ended(async () => await Promise.resolve(undefined))
-    await ended(() => Promise.reject(new LakeError('integrity', { subject: 'a file', next })))
-    const told = readFileSync(join(home, 'told'), 'utf8').trimEnd().split('\n')
-    expect(told.map((line) => JSON.parse(line) as unknown)).toEqual(
-      [
-        [0, null],
-        [4, 'a file; wait'],
-      ].map(([exit_code, error]) => expect.objectContaining({ command: 'fetch', exit_code, error }) as unknown),
-    )
-    expect(said).toEqual([])
-  }))
+test('the end of a job is told with its exit code; a call that was refused before it began has none', async ({
+  root: home,
+}) => {
+  writeFileSync(join(home, 'pitlake.yaml'), 'hooks: { on_done: cat >> told }\n')
+  const deps = {
+    now: () => 0,
+    elapsed: () => 0,
+    random: Math.random,
+    cwd: home,
+    isTerminal: false,
+    env: { PATH: process.env['PATH'] },
+    signal: new AbortController().signal,
+    sleep: async () => await setImmediate(),
+    stderr: (text: string) => void said.push(text),
+  } as unknown as Deps
+  const said: string[] = []
+  const input: Input = {
+    args: [],
+    options: { data: join(home, 'data'), config: undefined, memory: undefined, verbose: false },
+  }
+  const ended = async (work: () => Promise<number | undefined>): Promise<void> =>
+    void (await withHooks('fetch', { ...input, ...deps }, work).catch(() => undefined))
+  const next = 'wait'
+  for (const refused of [usage('--x'), new LakeError('busy', { subject: 'another job', next })]) {
+    await ended(() => Promise.reject(refused))
+    expect([existsSync(join(home, 'told')), said]).toEqual([false, []])
+  }
+  await ended(async () => await Promise.resolve(undefined))
+  await ended(() => Promise.reject(new LakeError('integrity', { subject: 'a file', next })))
+  const told = readFileSync(join(home, 'told'), 'utf8').trimEnd().split('\n')
+  expect(told.map((line) => JSON.parse(line) as unknown)).toEqual(
+    [
+      [0, null],
+      [4, 'a file; wait'],
+    ].map(([exit_code, error]) => expect.objectContaining({ command: 'fetch', exit_code, error }) as unknown),
+  )
+  expect(said).toEqual([])
+})

@@ -21,15 +21,11 @@ describe('a cut body is asked again', () => {
     ],
     [
       'by a reset inside a chunked body',
-      (_, response) => {
-        response.write(body.slice(0, 5_000), () => response.socket?.resetAndDestroy())
-      },
+      (_, response) => response.write(body.slice(0, 5_000), () => response.socket?.resetAndDestroy()),
     ],
     [
       'by the end of a chunked body without its last chunk',
-      (_, response) => {
-        response.write(body.slice(0, 5_000), () => response.socket?.end())
-      },
+      (_, response) => response.write(body.slice(0, 5_000), () => response.socket?.end()),
     ],
     [
       'in gzip, though the transport ends well',
@@ -58,12 +54,7 @@ describe('a cut body is asked again', () => {
         response.writeHead(200, { 'content-encoding': 'gzip' }).end(wrong)
       },
     ],
-    [
-      'in gzip, nothing at all',
-      (_, response) => {
-        response.writeHead(200, { 'content-encoding': 'gzip' }).end()
-      },
-    ],
+    ['in gzip, nothing at all', (_, response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end()],
   ]
   test.each(cuts)('%s', async (_, cutting) => {
     expect((await get(cutting)).outcome).toMatchObject({ kind: 'again', reason: 'cut', status: 200, waitMs: null })

@@ -1,7 +1,7 @@
-import { expect, test, vi } from 'vitest'
+import { expect, vi } from 'vitest'
 import type { Catalogue } from '../../src/catalog/catalogue.ts'
 import { loadCatalogue } from '../../src/catalog/load.ts'
-import { type Foldable, readCheckpoint, writeCheckpoint } from '../../src/ledger/checkpoint.ts'
+import { readCheckpoint, writeCheckpoint } from '../../src/ledger/checkpoint.ts'
 import { applyFacts, setMeta } from '../../src/ledger/apply.ts'
 import { commit } from '../../src/ledger/commit.ts'
 import type { Draft } from '../../src/ledger/draft.ts'
@@ -13,7 +13,7 @@ import { examine } from '../../src/upkeep/doctor.ts'
 import { vacuum } from '../../src/upkeep/vacuum.ts'
 import { buildViews, tellViews } from '../../src/views/build.ts'
 import { pulled } from '../helpers/mirrors.ts'
-import { commitDeps, draftOf, dump, inFolder, requestRow } from '../helpers/lakes.ts'
+import { commitDeps, draftOf, dump, requestRow, test } from '../helpers/lakes.ts'
 
 // The index is one file for all processes: whoever opens the lake brings it up to what another job has just committed.
 
@@ -42,21 +42,22 @@ function atFirst(step: 'syncFolder' | 'write', work: () => Promise<unknown>): { 
   return { disk, done: () => due === undefined }
 }
 
-test('views tell of one version, also where another job commits while they are compiled', () =>
-  inFolder(async (root) => {
-    using own = await Ledger.open(root)
-    using other = await Ledger.open(root)
-    await commit(own, news(root, 0), commitDeps())
-    const { disk, done } = atFirst('syncFolder', async () => await commit(other, news(root, 1), commitDeps()))
-    const told = await tellViews(own, { catalogue, deps: commitDeps({ disk }) })
-    expect(done()).toBe(true)
-    expect(told.manifest.version).toBe(1)
-    expect((await tellViews(own, { catalogue, deps: commitDeps() })).manifest.version).toBe(2)
-    await commit(own, news(root, 2), commitDeps())
-  }))
+test('views tell of one version, also where another job commits while they are compiled', async ({
+  root,
+  ledger: own,
+}) => {
+  using other = await Ledger.open(root)
+  await commit(own, news(root, 0), commitDeps())
+  const { disk, done } = atFirst('syncFolder', async () => await commit(other, news(root, 1), commitDeps()))
+  const told = await tellViews(own, { catalogue, deps: commitDeps({ disk }) })
+  expect(done()).toBe(true)
+  expect(told.manifest.version).toBe(1)
+  expect((await tellViews(own, { catalogue, deps: commitDeps() })).manifest.version).toBe(2)
+  await commit(own, news(root, 2), commitDeps())
+})
 
 /** The index, with something that happens before a table is read. */
-function whenReading(ledger: Ledger, table: string, work: () => void): Foldable {
+function whenReading(ledger: Ledger, table: string, work: () => void): Parameters<typeof writeCheckpoint>[1] {
   return {
     root: ledger.root,
     head: () => ledger.head(),
@@ -72,101 +73,98 @@ function whenReading(ledger: Ledger, table: string, work: () => void): Foldable 
 
 const request = requestRow('q', { run: 'fetch-1' })
 
-test('a checkpoint holds each line of a run whole or not at all, also one that another process takes in meanwhile', () =>
-  inFolder(async (root) => {
-    using own = await Ledger.open(root)
-    using other = await Ledger.open(root)
-    await commit(own, news(root, 0), commitDeps())
-    const line = { after: 1, requests: [request] }
-    await appendFacts(realDisk, root, 'fetch-1', [line])
-    const [placed] = await readFacts(root, () => 0)
-    const takeIn = (): void => other.transaction(() => placed && applyFacts(other, placed))
-    await writeCheckpoint(realDisk, whenReading(own, 'run_files', takeIn))
-    expect(dump(own)['requests']).toHaveLength(1)
-    using again = await Ledger.inMemory(root)
-    expect(dump(again)).toEqual(dump(own))
-  }))
+test('a checkpoint holds each line of a run whole or not at all, also one that another process takes in meanwhile', async ({
+  root,
+  ledger: own,
+}) => {
+  using other = await Ledger.open(root)
+  await commit(own, news(root, 0), commitDeps())
+  const line = { after: 1, requests: [request] }
+  await appendFacts(realDisk, root, 'fetch-1', [line])
+  const [placed] = await readFacts(root, () => 0)
+  const takeIn = (): void => other.transaction(() => placed && applyFacts(other, placed))
+  await writeCheckpoint(realDisk, whenReading(own, 'run_files', takeIn))
+  expect(dump(own)['requests']).toHaveLength(1)
+  using again = await Ledger.inMemory(root)
+  expect(dump(again)).toEqual(dump(own))
+})
 
-test('a checkpoint takes no index back that another process has brought further', () =>
-  inFolder(async (root) => {
-    using own = await Ledger.open(root)
-    await commit(own, news(root, 0), commitDeps())
-    await writeCheckpoint(realDisk, own)
-    await commit(own, news(root, 1), commitDeps())
-    const before = dump(own)
-    await readCheckpoint(root, 1, own)
-    expect(dump(own)).toEqual(before)
-  }))
+test('a checkpoint takes no index back that another process has brought further', async ({ root, ledger: own }) => {
+  await commit(own, news(root, 0), commitDeps())
+  await writeCheckpoint(realDisk, own)
+  await commit(own, news(root, 1), commitDeps())
+  const before = dump(own)
+  await readCheckpoint(root, 1, own)
+  expect(dump(own)).toEqual(before)
+})
 
-test('a vacuum leaves exports alone that views name again which are made meanwhile', () =>
-  inFolder(async (root) => {
-    using own = await Ledger.open(root)
-    const one = { metricAsset: 'BTC', productId: 'p', chainId: null, address: null, from: null, until: null }
-    const others = { ...catalogue, links: [...catalogue.links, one] }
-    const built = async (catalogue: Catalogue): Promise<unknown> =>
-      await buildViews(own, { catalogue, deps: commitDeps() })
-    await commit(own, news(root, 0), commitDeps())
-    await built(catalogue)
-    await commit(own, news(root, 1), commitDeps())
-    await built(others)
-    let due = true
-    const syncFolder = async (path: string): Promise<void> => {
-      if (path.endsWith('journal') && due) {
-        due = false
-        await built(catalogue)
-      }
-      await realDisk.syncFolder(path)
+test('a vacuum leaves exports alone that views name again which are made meanwhile', async ({ root, ledger: own }) => {
+  const one = { metricAsset: 'BTC', productId: 'p', chainId: null, address: null, from: null, until: null }
+  const others = { ...catalogue, links: [...catalogue.links, one] }
+  const built = async (catalogue: Catalogue): Promise<unknown> =>
+    await buildViews(own, { catalogue, deps: commitDeps() })
+  await commit(own, news(root, 0), commitDeps())
+  await built(catalogue)
+  await commit(own, news(root, 1), commitDeps())
+  await built(others)
+  let due = true
+  const syncFolder = async (path: string): Promise<void> => {
+    if (path.endsWith('journal') && due) {
+      due = false
+      await built(catalogue)
     }
-    const buildAgain = async (): Promise<unknown> => await built(others)
-    const deps = { ...commitDeps({ disk: { ...realDisk, syncFolder } }), buildViews: buildAgain }
-    await vacuum({ root, keepSeconds: 0, really: true }, deps)
-    expect(due).toBe(false)
-    expect(await checkViews(own, root, true)).toEqual([])
-  }))
+    await realDisk.syncFolder(path)
+  }
+  const buildAgain = async (): Promise<unknown> => await built(others)
+  const deps = { ...commitDeps({ disk: { ...realDisk, syncFolder } }), buildViews: buildAgain }
+  await vacuum({ root, keepSeconds: 0, really: true }, deps)
+  expect(due).toBe(false)
+  expect(await checkViews(own, root, true)).toEqual([])
+})
 
-test('the head of the index is that of one version, also where another process brings it further meanwhile', () =>
-  inFolder(async (root) => {
-    using own = await Ledger.open(root)
-    using other = await Ledger.open(root)
-    await commit(own, news(root, 0), commitDeps())
-    const { digest } = own.head()
-    let looks = 0
-    const real = own.statement.bind(own)
-    vi.spyOn(own, 'statement').mockImplementation((sql) => {
-      if (sql.includes('FROM meta') && ++looks === 3)
-        other.transaction(() => {
-          setMeta(other, 'version', 2)
-          setMeta(other, 'digest', 'two')
-        })
-      return real(sql)
-    })
-    const head = own.head()
-    expect([
-      { version: 1, digest },
-      { version: 2, digest: 'two' },
-    ]).toContainEqual({
-      version: head.version,
-      digest: head.digest,
-    })
-  }))
+test('the head of the index is that of one version, also where another process brings it further meanwhile', async ({
+  root,
+  ledger: own,
+}) => {
+  using other = await Ledger.open(root)
+  await commit(own, news(root, 0), commitDeps())
+  const { digest } = own.head()
+  let looks = 0
+  const real = own.statement.bind(own)
+  vi.spyOn(own, 'statement').mockImplementation((sql) => {
+    if (sql.includes('FROM meta') && ++looks === 3)
+      other.transaction(() => {
+        setMeta(other, 'version', 2)
+        setMeta(other, 'digest', 'two')
+      })
+    return real(sql)
+  })
+  const head = own.head()
+  expect([
+    { version: 1, digest },
+    { version: 2, digest: 'two' },
+  ]).toContainEqual({
+    version: head.version,
+    digest: head.digest,
+  })
+})
 
-test('a mirror can be opened from its first entry on, while it is still brought', () =>
-  inFolder(async (root) => {
-    const [source, mirror] = [`${root}/lake`, `${root}/mirror`]
-    {
-      using ledger = await Ledger.open(source)
-      for (const n of [0, 1]) await commit(ledger, news(source, n), commitDeps())
-    }
-    const seen: number[] = []
-    const claim = async (from: string, to: string): Promise<boolean> => {
-      const made = await realDisk.claim(from, to)
-      if (!to.startsWith(`${mirror}/journal/`)) return made
-      const { findings } = await examine({ data: mirror, thorough: true }, commitDeps())
-      expect(findings.map(({ kind }) => kind)).toEqual(['views_missing'])
-      using reader = await Ledger.open(mirror)
-      seen.push(reader.head().version)
-      return made
-    }
-    expect(await pulled(mirror, source, { disk: { ...realDisk, claim } })).toMatchObject({ version: 2 })
-    expect(seen).toEqual([1, 2])
-  }))
+test('a mirror can be opened from its first entry on, while it is still brought', async ({ root }) => {
+  const [source, mirror] = [`${root}/lake`, `${root}/mirror`]
+  {
+    using ledger = await Ledger.open(source)
+    for (const n of [0, 1]) await commit(ledger, news(source, n), commitDeps())
+  }
+  const seen: number[] = []
+  const claim = async (from: string, to: string): Promise<boolean> => {
+    const made = await realDisk.claim(from, to)
+    if (!to.startsWith(`${mirror}/journal/`)) return made
+    const { findings } = await examine({ data: mirror, thorough: true }, commitDeps())
+    expect(findings.map(({ kind }) => kind)).toEqual(['views_missing'])
+    using reader = await Ledger.open(mirror)
+    seen.push(reader.head().version)
+    return made
+  }
+  expect(await pulled(mirror, source, { disk: { ...realDisk, claim } })).toMatchObject({ version: 2 })
+  expect(seen).toEqual([1, 2])
+})

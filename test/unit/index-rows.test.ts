@@ -42,8 +42,8 @@ const keys: Readonly<Record<string, readonly string[]>> = {
   violations: ['series', 't', 'kind', 'offered_key', 'incident', 'until'],
 }
 
-test('rows of the index are the same where all of their key is, and other rows where any of it is not', async () => {
-  await withLedger(async (ledger) => {
+test('rows of the index are the same where all of their key is, and other rows where any of it is not', () =>
+  withLedger(async (ledger) => {
     expect(ledger.tables()).toEqual(Object.keys(keys))
     for (const [table, key] of Object.entries(keys)) {
       const columns = ledger.statement(`SELECT name, type FROM pragma_table_info('${table}')`).all()
@@ -62,11 +62,10 @@ test('rows of the index are the same where all of their key is, and other rows w
       for (const [n, name] of key.entries())
         expect(() => insert.run(...row(name, n + 2)), `${table}.${name}`).not.toThrow()
     }
-  })
-})
+  }))
 
-test('a series counts its points and their bounds from nothing', async () => {
-  await withLedger(async (ledger) => {
+test('a series counts its points and their bounds from nothing', () =>
+  withLedger(async (ledger) => {
     const { id: series } = seriesRow(1)
     const step = (points: number, first_t: number, last_t: number) => ({ series, points, first_t, last_t })
     const held = (): unknown => {
@@ -80,8 +79,7 @@ test('a series counts its points and their bounds from nothing', async () => {
     await commit(ledger, { ...about, progress: [step(2, 400, 900)] }, deps)
     expect(held()).toEqual([7, 400, 900])
     expect(heldSeries(ledger).get(seriesRow(0).id)).toMatchObject({ points: 0, first_t: null, last_t: null })
-  })
-})
+  }))
 
 const span = 24
 const change = fc.record({
@@ -142,8 +140,8 @@ test('coverage says at every instant, in every version, what was said last by th
   )
 })
 
-test('only whole windows inside what is uncovered go, of that series, and what went before keeps when it went', async () => {
-  await withLedger(async (ledger) => {
+test('only whole windows inside what is uncovered go, of that series, and what went before keeps when it went', () =>
+  withLedger(async (ledger) => {
     const windows = [0, 1].flatMap((n) =>
       [0, 10, 20, 30].map((since) => coverageRow(n, since, since + 10, { state: 'empty', asked_at: since })),
     )
@@ -167,11 +165,10 @@ test('only whole windows inside what is uncovered go, of that series, and what w
       ['A1', 20, third],
       ['A1', 30, null],
     ])
-  })
-})
+  }))
 
-test('an acceptance counts for its own violation alone', async () => {
-  await withLedger(async (ledger) => {
+test('an acceptance counts for its own violation alone', () =>
+  withLedger(async (ledger) => {
     const accepted = violationRow(0, 10)
     const others = [
       violationRow(1, 10),
@@ -191,8 +188,7 @@ test('an acceptance counts for its own violation alone', async () => {
     expect(held).toHaveLength(5)
     expect(held.filter(({ why }) => why !== null)).toMatchObject([accepted])
     expect(heldViolations(ledger, seriesRow(1).id)).toMatchObject([others[0]])
-  })
-})
+  }))
 
 test('what was noted at the very instant of a mended clock, or before it, keeps its own; what is later has that of before', () =>
   withLedger(async (ledger) => {

@@ -5,9 +5,7 @@ import { Engine } from '../../src/store/engine.ts'
 import { count, floor, type Interval, intervals, step, weekdayAt, weekdays } from '../../src/time.ts'
 
 let engine: Engine
-beforeAll(async () => {
-  engine = await Engine.open(':memory:', { threads: 1 })
-})
+beforeAll(async () => (engine = await Engine.open(':memory:', { threads: 1 })))
 afterAll(() => engine.close())
 
 const instants = fc.integer({ min: -3_000_000_000, max: 7_000_000_000 })

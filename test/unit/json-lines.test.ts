@@ -7,9 +7,7 @@ import { writeTo } from '../../src/query/write.ts'
 import { Engine } from '../../src/store/engine.ts'
 
 let engine: Engine
-beforeAll(async () => {
-  engine = await Engine.open()
-})
+beforeAll(async () => (engine = await Engine.open()))
 afterAll(() => engine.close())
 
 const deps = { folder: 'lake', sleep: setTimeout }

@@ -30,9 +30,7 @@ const ways: Readonly<Record<string, (fragment: string | Buffer) => Buffer>> = {
 }
 
 let made: Converting
-beforeAll(async () => {
-  made = await Converting.open()
-})
+beforeAll(async () => (made = await Converting.open()))
 afterAll(() => made.close())
 
 /** Converts bodies of one batch, each between two good ones, in all ways of batching; gives the verdict of each. */

@@ -8,9 +8,7 @@ test.each([
   ['{"lag":{"median":0,"percentile_95":0}}', { usual: 0, late: 0 }],
   ['[{"P50":5,"P95":7}]', { usual: 5, late: 7 }],
   ['{"quantiles":{"0.5":5,"0.95":7}}', { usual: 5, late: 7 }],
-])('percentiles of a lag are found wherever they stand: %s', (text, hint) => {
-  expect(readLagStats(text)).toEqual(hint)
-})
+])('percentiles of a lag are found wherever they stand: %s', (text, hint) => expect(readLagStats(text)).toEqual(hint))
 
 test.each([
   '',
@@ -26,6 +24,4 @@ test.each([
   '{"p50":1,"p95":1e9}',
   '{"p5":1,"p9":2,"p500":3,"p950":4}',
   '{"a":{"b":{"c":{"p50":1,"p95":2}}}}',
-])('what tells none gives none: %s', (text) => {
-  expect(readLagStats(text)).toBe(null)
-})
+])('what tells none gives none: %s', (text) => expect(readLagStats(text)).toBe(null))

@@ -13,7 +13,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, test as plain, vi } from 'vitest'
 import { writeCheckpoint } from '../../src/ledger/checkpoint.ts'
 import { commit, noteRunFacts } from '../../src/ledger/commit.ts'
 import { realDisk } from '../../src/store/disk.ts'
@@ -25,7 +25,7 @@ import { checkpointFile, entryFile, inLake } from '../../src/store/layout.ts'
 import { pin } from '../../src/store/lock.ts'
 import { checkRuns } from '../../src/upkeep/damage-journal.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { commitDeps, coverageRow, draftOf, dump, inFolder, seriesRow } from '../helpers/lakes.ts'
+import { commitDeps, coverageRow, draftOf, dump, inFolder, seriesRow, test as it } from '../helpers/lakes.ts'
 import { need } from '../helpers/needs.ts'
 import { writing } from '../helpers/ledgers.ts'
 
@@ -57,136 +57,126 @@ async function fill(root: string): Promise<Ledger> {
 }
 
 describe('the index', () => {
-  it('is begun by two at once, the second a little later each time', () =>
-    inFolder(async (home) => {
-      for (let lag = 0; lag < 60; lag++) {
-        const root = join(home, String(lag))
-        const open = async (turns: number): Promise<number> => {
-          for (let turn = 0; turn < turns; turn++) await setImmediate()
-          using ledger = await Ledger.open(root)
-          return ledger.head().version
-        }
-        expect(await Promise.all([open(0), open(lag)])).toEqual([0, 0])
+  it('is begun by two at once, the second a little later each time', async ({ root: home }) => {
+    for (let lag = 0; lag < 60; lag++) {
+      const root = join(home, String(lag))
+      const open = async (turns: number): Promise<number> => {
+        for (let turn = 0; turn < turns; turn++) await setImmediate()
+        using ledger = await Ledger.open(root)
+        return ledger.head().version
       }
-    }))
+      expect(await Promise.all([open(0), open(lag)])).toEqual([0, 0])
+    }
+  })
 
-  it('takes lines of a run in once they are forced to the disk, whoever wrote them', () =>
-    inFolder(async (root) => {
-      using ledger = await Ledger.open(root)
-      await commit(ledger, draftOf(root, 0), deps)
-      const line = { after: 1, run: { id: 'unforced', job: 'fetch', started_at: 7 } }
-      mkdirSync(inLake(root, 'runs'), { recursive: true })
-      writeFileSync(inLake(root, 'runs/unforced.jsonl'), `${JSON.stringify(line)}\n`)
-      const forced: (readonly [string, number])[] = []
-      const known = (): number => heldRuns(ledger, 9).filter(({ id }) => id === 'unforced').length
-      const { sync } = realDisk
-      const spy = vi.spyOn(realDisk, 'sync').mockImplementation(async (path) => {
-        forced.push([path, known()])
-        await sync(path)
+  it('takes lines of a run in once they are forced to the disk, whoever wrote them', async ({ root, ledger }) => {
+    await commit(ledger, draftOf(root, 0), deps)
+    const line = { after: 1, run: { id: 'unforced', job: 'fetch', started_at: 7 } }
+    mkdirSync(inLake(root, 'runs'), { recursive: true })
+    writeFileSync(inLake(root, 'runs/unforced.jsonl'), `${JSON.stringify(line)}\n`)
+    const forced: (readonly [string, number])[] = []
+    const known = (): number => heldRuns(ledger, 9).filter(({ id }) => id === 'unforced').length
+    const { sync } = realDisk
+    const spy = vi.spyOn(realDisk, 'sync').mockImplementation(async (path) => {
+      forced.push([path, known()])
+      await sync(path)
+    })
+    try {
+      await ledger.catchUp()
+    } finally {
+      spy.mockRestore()
+    }
+    expect(forced).toEqual([[inLake(root, 'runs/unforced.jsonl'), 0]])
+    expect(known()).toBe(1)
+  })
+
+  it('is made again from the journal and the runs, row for row', async ({ root }) => {
+    const ledger = await fill(root)
+    const before = dump(ledger)
+    expect(before['runs']).toMatchObject([{ id: 'r', started_at: 1, ended_at: 9, exit_code: 0 }])
+    expect(before['coverage']?.length).toBeGreaterThan(10)
+    ledger.close()
+    for (const suffix of ['', '-wal', '-shm']) rmSync(inLake(root, `ledger.sqlite${suffix}`), { force: true })
+    await expect(Ledger.open(root)).rejects.toMatchObject({
+      kind: 'integrity',
+      message: expect.stringContaining('--rebuild-ledger'),
+    })
+    const rebuilt = await Ledger.rebuild(root)
+    expect(dump(rebuilt)).toEqual(before)
+    rebuilt.close()
+    const moved = `${root}-moved`
+    renameSync(root, moved)
+    await writing(moved, (there) => expect(dump(there)).toEqual(before))
+    renameSync(moved, root)
+  })
+
+  it('catches up with what others committed, and may be read meanwhile', async ({ root, ledger: writer }) => {
+    using reader = await Ledger.openToRead(root)
+    for (let n = 0; n < 4; n++) await commit(writer, draftOf(root, n), deps)
+    expect((await reader.catchUp()).version).toBe(4)
+    expect(dump(reader)).toEqual(dump(writer))
+  })
+
+  it('is opened by many at once in an empty folder', async ({ root }) => {
+    const all = await Promise.all(Array.from({ length: 6 }, () => Ledger.open(root)))
+    for (const ledger of all) ledger.close()
+    expect(all).toHaveLength(6)
+  })
+
+  it('takes back all that failed half way, and says why', async ({ root }) => {
+    using ledger = await fill(root)
+    const before = dump(ledger)
+    const half = (): void =>
+      ledger.transaction(() => {
+        ledger.exec('DELETE FROM coverage')
+        throw new RangeError('half way')
       })
-      try {
-        await ledger.catchUp()
-      } finally {
-        spy.mockRestore()
-      }
-      expect(forced).toEqual([[inLake(root, 'runs/unforced.jsonl'), 0]])
-      expect(known()).toBe(1)
-    }))
+    expect(half).toThrow('half way')
+    expect(dump(ledger)).toEqual(before)
+    expect(half).toThrow('half way')
+  })
 
-  it('is made again from the journal and the runs, row for row', () =>
-    inFolder(async (root) => {
-      const ledger = await fill(root)
-      const before = dump(ledger)
-      expect(before['runs']).toMatchObject([{ id: 'r', started_at: 1, ended_at: 9, exit_code: 0 }])
-      expect(before['coverage']?.length).toBeGreaterThan(10)
-      ledger.close()
-      for (const suffix of ['', '-wal', '-shm']) rmSync(inLake(root, `ledger.sqlite${suffix}`), { force: true })
-      await expect(Ledger.open(root)).rejects.toMatchObject({
-        kind: 'integrity',
-        message: expect.stringContaining('--rebuild-ledger'),
-      })
-      const rebuilt = await Ledger.rebuild(root)
-      expect(dump(rebuilt)).toEqual(before)
-      rebuilt.close()
-      const moved = `${root}-moved`
-      renameSync(root, moved)
-      await writing(moved, (there) => expect(dump(there)).toEqual(before))
-      renameSync(moved, root)
-    }))
-
-  it('catches up with what others committed, and may be read meanwhile', () =>
-    inFolder(async (root) => {
-      using writer = await Ledger.open(root)
-      using reader = await Ledger.openToRead(root)
-      for (let n = 0; n < 4; n++) await commit(writer, draftOf(root, n), deps)
-      expect((await reader.catchUp()).version).toBe(4)
-      expect(dump(reader)).toEqual(dump(writer))
-    }))
-
-  it('is opened by many at once in an empty folder', () =>
-    inFolder(async (root) => {
-      const all = await Promise.all(Array.from({ length: 6 }, () => Ledger.open(root)))
-      for (const ledger of all) ledger.close()
-      expect(all).toHaveLength(6)
-    }))
-
-  it('takes back all that failed half way, and says why', () =>
-    inFolder(async (root) => {
-      using ledger = await fill(root)
-      const before = dump(ledger)
-      const half = (): void =>
-        ledger.transaction(() => {
-          ledger.exec('DELETE FROM coverage')
-          throw new RangeError('half way')
-        })
-      expect(half).toThrow('half way')
-      expect(dump(ledger)).toEqual(before)
-      expect(half).toThrow('half way')
-    }))
-
-  it('keeps what every version said', () =>
-    inFolder(async (root) => {
-      const ledger = await fill(root)
-      const versions = heldVersions(ledger)
-      expect(versions.map((v) => v.job)).toEqual([...Array<string>(10).fill('fetch'), 'compact', 'vacuum'])
-      expect(versionAt(ledger, versions[3]?.committed_at ?? 0)).toBe(4)
-      expect(versionAt(ledger, (versions[0]?.committed_at ?? 0) - 1)).toBe(0)
-      expect(liveFiles(ledger, { version: 8 })).toHaveLength(8)
-      expect(liveFiles(ledger)).toHaveLength(7)
-      const then = ledger
-        .statement(
-          `SELECT since, until, state FROM coverage c JOIN series s ON s.n = c.series WHERE s.id = ?
+  it('keeps what every version said', async ({ root }) => {
+    const ledger = await fill(root)
+    const versions = heldVersions(ledger)
+    expect(versions.map((v) => v.job)).toEqual([...Array<string>(10).fill('fetch'), 'compact', 'vacuum'])
+    expect(versionAt(ledger, versions[3]?.committed_at ?? 0)).toBe(4)
+    expect(versionAt(ledger, (versions[0]?.committed_at ?? 0) - 1)).toBe(0)
+    expect(liveFiles(ledger, { version: 8 })).toHaveLength(8)
+    expect(liveFiles(ledger)).toHaveLength(7)
+    const then = ledger
+      .statement(
+        `SELECT since, until, state FROM coverage c JOIN series s ON s.n = c.series WHERE s.id = ?
            AND c.added_version <= 9 AND (c.removed_version IS NULL OR c.removed_version > 9) ORDER BY since`,
-        )
-        .all(seriesRow(9).id)
-      expect(then.map((row) => row['state'])).toEqual(['empty', 'empty', 'empty'])
-      expect([then[0]?.['since'], then.at(-1)?.['until']]).toEqual([0, 30])
-      const counts = { series: 6, points: 8, files: 7, windows: { covered: 9, empty: 3, unsupported: 0, failed: 0 } }
-      expect(summary(ledger)).toMatchObject({ ...counts, version: 12, findings: 1, newest: 7 * 86_400 })
-      ledger.close()
-    }))
+      )
+      .all(seriesRow(9).id)
+    expect(then.map((row) => row['state'])).toEqual(['empty', 'empty', 'empty'])
+    expect([then[0]?.['since'], then.at(-1)?.['until']]).toEqual([0, 30])
+    const counts = { series: 6, points: 8, files: 7, windows: { covered: 9, empty: 3, unsupported: 0, failed: 0 } }
+    expect(summary(ledger)).toMatchObject({ ...counts, version: 12, findings: 1, newest: 7 * 86_400 })
+    ledger.close()
+  })
 })
 
 describe('a damaged lake', () => {
-  it('is named: torn ledger, lost entry, foreign ledger, no lake', () =>
-    inFolder(async (root) => {
-      await expect(Ledger.openToRead(`${root}/none`)).rejects.toMatchObject({ kind: 'usage' })
-      const ledger = await fill(root)
-      ledger.close()
-      const last = inLake(root, entryFile(12))
-      renameSync(last, `${last}.away`)
-      await expect(Ledger.open(root)).rejects.toThrow(/expected version 12.*got version 11/)
-      renameSync(`${last}.away`, last)
-      writeFileSync(inLake(root, 'ledger.sqlite'), 'no database at all, but long enough to be taken for one'.repeat(99))
-      await expect(Ledger.open(root)).rejects.toThrow(/rebuild-ledger/)
-      const rebuilt = await Ledger.rebuild(root)
-      expect(rebuilt.head().version).toBe(12)
-      rebuilt.close()
-      truncateSync(last, 100)
-      await expect(Ledger.open(root)).rejects.toMatchObject({ kind: 'integrity' })
-    }))
+  it('is named: torn ledger, lost entry, foreign ledger, no lake', async ({ root }) => {
+    await expect(Ledger.openToRead(`${root}/none`)).rejects.toMatchObject({ kind: 'usage' })
+    const ledger = await fill(root)
+    ledger.close()
+    const last = inLake(root, entryFile(12))
+    renameSync(last, `${last}.away`)
+    await expect(Ledger.open(root)).rejects.toThrow(/expected version 12.*got version 11/)
+    renameSync(`${last}.away`, last)
+    writeFileSync(inLake(root, 'ledger.sqlite'), 'no database at all, but long enough to be taken for one'.repeat(99))
+    await expect(Ledger.open(root)).rejects.toThrow(/rebuild-ledger/)
+    const rebuilt = await Ledger.rebuild(root)
+    expect(rebuilt.head().version).toBe(12)
+    rebuilt.close()
+    truncateSync(last, 100)
+    await expect(Ledger.open(root)).rejects.toMatchObject({ kind: 'integrity' })
+  })
 
-  it('on a read-only file system can still be read', async (context) => {
+  plain('on a read-only file system can still be read', async (context) => {
     need(context, 'mount')
     await inFolder(async (root) => {
       const mounted = `${root}/m`
@@ -208,184 +198,178 @@ describe('a damaged lake', () => {
 })
 
 describe('checkpoints', () => {
-  it('stand in for the entries behind them', () =>
-    inFolder(async (root) => {
-      const ledger = await fill(root)
-      const folded = await Ledger.inMemory(root)
-      expect(await writeCheckpoint(realDisk, folded)).toBe(12)
-      folded.close()
-      expect(await foldedFiles(root)).toHaveLength(12)
-      for (const file of await foldedFiles(root)) rmSync(inLake(root, file))
-      await commit(ledger, draftOf(root, 20), deps)
-      const before = dump(ledger)
-      ledger.close()
-      const again = await Ledger.open(root)
-      again.close()
-      const rebuilt = await Ledger.rebuild(root)
-      expect(dump(rebuilt)).toEqual(before)
-      rebuilt.close()
-      truncateSync(inLake(root, checkpointFile(12)), 500)
-      await expect(Ledger.rebuild(root)).rejects.toMatchObject({ kind: 'integrity' })
-      expect(existsSync(inLake(root, 'ledger.sqlite'))).toBe(true)
-    }))
+  it('stand in for the entries behind them', async ({ root }) => {
+    const ledger = await fill(root)
+    const folded = await Ledger.inMemory(root)
+    expect(await writeCheckpoint(realDisk, folded)).toBe(12)
+    folded.close()
+    expect(await foldedFiles(root)).toHaveLength(12)
+    for (const file of await foldedFiles(root)) rmSync(inLake(root, file))
+    await commit(ledger, draftOf(root, 20), deps)
+    const before = dump(ledger)
+    ledger.close()
+    const again = await Ledger.open(root)
+    again.close()
+    const rebuilt = await Ledger.rebuild(root)
+    expect(dump(rebuilt)).toEqual(before)
+    rebuilt.close()
+    truncateSync(inLake(root, checkpointFile(12)), 500)
+    await expect(Ledger.rebuild(root)).rejects.toMatchObject({ kind: 'integrity' })
+    expect(existsSync(inLake(root, 'ledger.sqlite'))).toBe(true)
+  })
 
-  it('that are damaged are passed over for an older one that the entries go on from', () =>
-    inFolder(async (root) => {
-      const ledger = await fill(root)
-      await writeCheckpoint(realDisk, ledger)
-      const folded = await foldedFiles(root)
-      await commit(ledger, draftOf(root, 40), deps)
-      await writeCheckpoint(realDisk, ledger)
-      for (const file of folded) rmSync(inLake(root, file))
-      truncateSync(inLake(root, checkpointFile(13)), 500)
-      const before = dump(ledger)
-      ledger.close()
-      using rebuilt = await Ledger.rebuild(root)
-      expect(dump(rebuilt)).toEqual(before)
-    }))
+  it('that are damaged are passed over for an older one that the entries go on from', async ({ root }) => {
+    const ledger = await fill(root)
+    await writeCheckpoint(realDisk, ledger)
+    const folded = await foldedFiles(root)
+    await commit(ledger, draftOf(root, 40), deps)
+    await writeCheckpoint(realDisk, ledger)
+    for (const file of folded) rmSync(inLake(root, file))
+    truncateSync(inLake(root, checkpointFile(13)), 500)
+    const before = dump(ledger)
+    ledger.close()
+    using rebuilt = await Ledger.rebuild(root)
+    expect(dump(rebuilt)).toEqual(before)
+  })
 
-  it('free the files of runs that have ended, or surely have', () =>
-    inFolder(async (root) => {
-      const began = 5_000_000_000_000
-      using ledger = await Ledger.open(root)
-      await noteRunFacts(ledger, { id: 'ended', started_at: began, ended_at: began + 1 })
-      await noteRunFacts(ledger, { id: 'open', started_at: began })
-      await commit(ledger, draftOf(root, 0), commitDeps({ nowMicros: () => began + 2 }))
-      await writeCheckpoint(realDisk, ledger)
-      await noteRunFacts(ledger, { id: 'later', started_at: began, ended_at: began + 3 })
-      const day = 86_400_000_000
-      expect(await foldedBefore(ledger, began + 30 * day)).toEqual([entryFile(1), 'runs/ended.jsonl'])
-      expect(await foldedBefore(ledger, began + 30 * day + 1)).toEqual([
-        entryFile(1),
-        'runs/ended.jsonl',
-        'runs/open.jsonl',
-      ])
-      expect(await foldedBefore(ledger, began + 1)).toEqual(['runs/ended.jsonl'])
-    }))
+  it('free the files of runs that have ended, or surely have', async ({ root }) => {
+    const began = 5_000_000_000_000
+    using ledger = await Ledger.open(root)
+    await noteRunFacts(ledger, { id: 'ended', started_at: began, ended_at: began + 1 })
+    await noteRunFacts(ledger, { id: 'open', started_at: began })
+    await commit(ledger, draftOf(root, 0), commitDeps({ nowMicros: () => began + 2 }))
+    await writeCheckpoint(realDisk, ledger)
+    await noteRunFacts(ledger, { id: 'later', started_at: began, ended_at: began + 3 })
+    const day = 86_400_000_000
+    expect(await foldedBefore(ledger, began + 30 * day)).toEqual([entryFile(1), 'runs/ended.jsonl'])
+    expect(await foldedBefore(ledger, began + 30 * day + 1)).toEqual([
+      entryFile(1),
+      'runs/ended.jsonl',
+      'runs/open.jsonl',
+    ])
+    expect(await foldedBefore(ledger, began + 1)).toEqual(['runs/ended.jsonl'])
+  })
 
-  it('let old runs that have ended go once two of them hold their lines, and an index that lags still learns of them', () =>
-    inFolder(async (root) => {
-      const began = 5_000_000_000_000
-      const day = 86_400_000_000
-      const files = (): string[] => readdirSync(inLake(root, 'runs')).toSorted()
-      const at = (days: number) => commitDeps({ nowMicros: () => began + days * day })
-      const ended = async (id: string, days: number): Promise<void> =>
-        await noteRunFacts(ledger, {
-          id,
-          job: 'fetch',
-          started_at: began + days * day,
-          ended_at: began + days * day + 1,
-        })
-      using ledger = await Ledger.open(root)
-      await commit(ledger, draftOf(root, 0), at(0))
-      ledger.exec('PRAGMA wal_checkpoint(TRUNCATE)')
-      cpSync(inLake(root, 'ledger.sqlite'), join(root, 'lagging'))
-      await ended('old', 0)
-      await noteRunFacts(ledger, { id: 'open', started_at: began })
-      await commit(ledger, draftOf(root, 4), at(1))
-      await foldJournal(ledger, at(1), 1)
-      await ended('second', 1)
-      await commit(ledger, draftOf(root, 8), at(2))
-      await using pinned = await pin(root, 'copy', { ...at(20).holder, since: began })
-      await foldJournal(ledger, at(20), 1)
-      expect(files()).toEqual(['old.jsonl', 'open.jsonl', 'second.jsonl'])
-      await pinned.release()
-      await ended('late', 2)
-      await commit(ledger, draftOf(root, 12), at(20))
-      await foldJournal(ledger, at(20), 1)
-      expect(files()).toEqual(['late.jsonl', 'open.jsonl'])
-      await ended('young', 20)
-      for (const n of [16, 20]) {
-        await commit(ledger, draftOf(root, n), at(21))
-        await foldJournal(ledger, at(21), 1)
-      }
-      expect(files()).toEqual(['open.jsonl', 'young.jsonl'])
-      const before = dump(ledger)
-      expect(heldRuns(ledger, 9).map(({ id }) => id)).toEqual(['young', 'late', 'second', 'open', 'old'])
-      ledger.close()
-      for (const end of ['', '-wal', '-shm']) rmSync(inLake(root, `ledger.sqlite${end}`), { force: true })
-      cpSync(join(root, 'lagging'), inLake(root, 'ledger.sqlite'))
-      using caught = await Ledger.open(root)
-      expect(dump(caught)).toEqual(before)
-      expect(await checkRuns(caught)).toEqual([])
-      caught.close()
-      truncateSync(inLake(root, checkpointFile(6)), 500)
-      using rebuilt = await Ledger.rebuild(root)
-      expect(dump(rebuilt)).toEqual(before)
-    }))
+  it('let old runs that have ended go once two of them hold their lines, and an index that lags still learns of them', async ({
+    root,
+  }) => {
+    const began = 5_000_000_000_000
+    const day = 86_400_000_000
+    const files = (): string[] => readdirSync(inLake(root, 'runs')).toSorted()
+    const at = (days: number) => commitDeps({ nowMicros: () => began + days * day })
+    const ended = async (id: string, days: number): Promise<void> =>
+      await noteRunFacts(ledger, {
+        id,
+        job: 'fetch',
+        started_at: began + days * day,
+        ended_at: began + days * day + 1,
+      })
+    using ledger = await Ledger.open(root)
+    await commit(ledger, draftOf(root, 0), at(0))
+    ledger.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    cpSync(inLake(root, 'ledger.sqlite'), join(root, 'lagging'))
+    await ended('old', 0)
+    await noteRunFacts(ledger, { id: 'open', started_at: began })
+    await commit(ledger, draftOf(root, 4), at(1))
+    await foldJournal(ledger, at(1), 1)
+    await ended('second', 1)
+    await commit(ledger, draftOf(root, 8), at(2))
+    await using pinned = await pin(root, 'copy', { ...at(20).holder, since: began })
+    await foldJournal(ledger, at(20), 1)
+    expect(files()).toEqual(['old.jsonl', 'open.jsonl', 'second.jsonl'])
+    await pinned.release()
+    await ended('late', 2)
+    await commit(ledger, draftOf(root, 12), at(20))
+    await foldJournal(ledger, at(20), 1)
+    expect(files()).toEqual(['late.jsonl', 'open.jsonl'])
+    await ended('young', 20)
+    for (const n of [16, 20]) {
+      await commit(ledger, draftOf(root, n), at(21))
+      await foldJournal(ledger, at(21), 1)
+    }
+    expect(files()).toEqual(['open.jsonl', 'young.jsonl'])
+    const before = dump(ledger)
+    expect(heldRuns(ledger, 9).map(({ id }) => id)).toEqual(['young', 'late', 'second', 'open', 'old'])
+    ledger.close()
+    for (const end of ['', '-wal', '-shm']) rmSync(inLake(root, `ledger.sqlite${end}`), { force: true })
+    cpSync(join(root, 'lagging'), inLake(root, 'ledger.sqlite'))
+    using caught = await Ledger.open(root)
+    expect(dump(caught)).toEqual(before)
+    expect(await checkRuns(caught)).toEqual([])
+    caught.close()
+    truncateSync(inLake(root, checkpointFile(6)), 500)
+    using rebuilt = await Ledger.rebuild(root)
+    expect(dump(rebuilt)).toEqual(before)
+  })
 
-  it('gather the logs of old runs, one for each day, and nothing twice', () =>
-    inFolder(async (root) => {
-      const now = Date.UTC(2026, 0, 20) * 1000
-      const at = commitDeps({ nowMicros: () => now })
-      using ledger = await Ledger.open(root)
-      const logs = new Map(
-        [0, 0, 1, 11, 12].map((days, n) => [
-          `r${n}`,
-          `{"at":"2026-01-${days + 1}T0${n}:00:00.000Z","event":"e${n}"}\n`.replace(/-(\dT)/, '-0$1'),
-        ]),
-      )
-      mkdirSync(inLake(root, 'runs'), { recursive: true })
-      for (const [run, text] of logs) writeFileSync(inLake(root, `runs/${run}.log`), text)
-      // A run that was killed had gathered one of them.
-      writeFileSync(inLake(root, 'runs/2026-01-01.log'), logs.get('r0') ?? '')
-      writeFileSync(inLake(root, 'runs/odd.log'), 'no line of ours')
-      for (const n of [0, 4]) {
-        await commit(ledger, draftOf(root, n), at)
-        await foldJournal(ledger, at, 1)
-      }
-      const left = Object.fromEntries(
-        readdirSync(inLake(root, 'runs')).map((name) => [name, readFileSync(inLake(root, `runs/${name}`), 'utf8')]),
-      )
-      const [r0 = '', r1 = '', r2 = '', r3 = '', r4 = ''] = logs.values()
-      const days = { '2026-01-01.log': r0 + r1, '2026-01-02.log': r2, '2026-01-12.log': r3 }
-      expect(left).toEqual({ ...days, 'odd.log': 'no line of ours', 'r4.log': r4 })
-      expect(statSync(inLake(root, 'runs/2026-01-02.log')).mode & 0o777).toBe(0o600)
-    }))
+  it('gather the logs of old runs, one for each day, and nothing twice', async ({ root }) => {
+    const now = Date.UTC(2026, 0, 20) * 1000
+    const at = commitDeps({ nowMicros: () => now })
+    using ledger = await Ledger.open(root)
+    const logs = new Map(
+      [0, 0, 1, 11, 12].map((days, n) => [
+        `r${n}`,
+        `{"at":"2026-01-${days + 1}T0${n}:00:00.000Z","event":"e${n}"}\n`.replace(/-(\dT)/, '-0$1'),
+      ]),
+    )
+    mkdirSync(inLake(root, 'runs'), { recursive: true })
+    for (const [run, text] of logs) writeFileSync(inLake(root, `runs/${run}.log`), text)
+    // A run that was killed had gathered one of them.
+    writeFileSync(inLake(root, 'runs/2026-01-01.log'), logs.get('r0') ?? '')
+    writeFileSync(inLake(root, 'runs/odd.log'), 'no line of ours')
+    for (const n of [0, 4]) {
+      await commit(ledger, draftOf(root, n), at)
+      await foldJournal(ledger, at, 1)
+    }
+    const left = Object.fromEntries(
+      readdirSync(inLake(root, 'runs')).map((name) => [name, readFileSync(inLake(root, `runs/${name}`), 'utf8')]),
+    )
+    const [r0 = '', r1 = '', r2 = '', r3 = '', r4 = ''] = logs.values()
+    const days = { '2026-01-01.log': r0 + r1, '2026-01-02.log': r2, '2026-01-12.log': r3 }
+    expect(left).toEqual({ ...days, 'odd.log': 'no line of ours', 'r4.log': r4 })
+    expect(statSync(inLake(root, 'runs/2026-01-02.log')).mode & 0o777).toBe(0o600)
+  })
 
-  it('that are damaged are passed over while the entries are there', () =>
-    inFolder(async (root) => {
-      const ledger = await fill(root)
-      await writeCheckpoint(realDisk, ledger)
-      truncateSync(inLake(root, checkpointFile(12)), 500)
-      const before = dump(ledger)
-      ledger.close()
-      using rebuilt = await Ledger.rebuild(root)
-      expect(dump(rebuilt)).toEqual(before)
-    }))
+  it('that are damaged are passed over while the entries are there', async ({ root }) => {
+    const ledger = await fill(root)
+    await writeCheckpoint(realDisk, ledger)
+    truncateSync(inLake(root, checkpointFile(12)), 500)
+    const before = dump(ledger)
+    ledger.close()
+    using rebuilt = await Ledger.rebuild(root)
+    expect(dump(rebuilt)).toEqual(before)
+  })
 
-  it('bring an index forward whose entries are gone', () =>
-    inFolder(async (root) => {
-      const ledger = await fill(root)
-      const behind = await Ledger.inMemory(root, 3)
-      expect(behind.head().version).toBe(3)
-      await writeCheckpoint(realDisk, ledger)
-      for (const file of await foldedFiles(root)) rmSync(inLake(root, file))
-      await commit(ledger, draftOf(root, 30), deps)
-      expect((await behind.catchUp()).version).toBe(13)
-      expect(dump(behind)).toEqual(dump(ledger))
-      const fresh = await Ledger.inMemory(root)
-      expect(dump(fresh)).toEqual(dump(ledger))
-      for (const open of [behind, ledger, fresh]) open.close()
-    }))
+  it('bring an index forward whose entries are gone', async ({ root }) => {
+    const ledger = await fill(root)
+    const behind = await Ledger.inMemory(root, 3)
+    expect(behind.head().version).toBe(3)
+    await writeCheckpoint(realDisk, ledger)
+    for (const file of await foldedFiles(root)) rmSync(inLake(root, file))
+    await commit(ledger, draftOf(root, 30), deps)
+    expect((await behind.catchUp()).version).toBe(13)
+    expect(dump(behind)).toEqual(dump(ledger))
+    const fresh = await Ledger.inMemory(root)
+    expect(dump(fresh)).toEqual(dump(ledger))
+    for (const open of [behind, ledger, fresh]) open.close()
+  })
 })
 
 describe('size', () => {
-  it('20,000 series: coverage comes back whole', () =>
-    inFolder(async (root) => {
-      const count = 20_000
-      using ledger = await Ledger.open(root)
-      const numbers = Array.from({ length: count }, (_, n) => n)
-      const draft = { job: 'fetch', run: 'big', provider }
-      const series = numbers.map((n) => seriesRow(n))
-      const whole = numbers.map((n) => coverageRow(n, 0, 864_000))
-      await commit(ledger, { ...draft, series, coverage: whole }, deps)
-      const next = numbers.map((n) => coverageRow(n, 777_600, 950_400, { asked_at: 2000 }))
-      await commit(ledger, { ...draft, series, coverage: next }, deps)
-      const coverage = heldCoverage(ledger)
-      const held = heldSeries(ledger)
-      expect(coverage.size).toBe(count)
-      expect(held.size).toBe(count)
-      expect(coverage.get(seriesRow(77).id)).toEqual([coverageRow(77, 0, 950_400, { asked_at: 2000 })])
-    }))
+  it('20,000 series: coverage comes back whole', async ({ root }) => {
+    const count = 20_000
+    using ledger = await Ledger.open(root)
+    const numbers = Array.from({ length: count }, (_, n) => n)
+    const draft = { job: 'fetch', run: 'big', provider }
+    const series = numbers.map((n) => seriesRow(n))
+    const whole = numbers.map((n) => coverageRow(n, 0, 864_000))
+    await commit(ledger, { ...draft, series, coverage: whole }, deps)
+    const next = numbers.map((n) => coverageRow(n, 777_600, 950_400, { asked_at: 2000 }))
+    await commit(ledger, { ...draft, series, coverage: next }, deps)
+    const coverage = heldCoverage(ledger)
+    const held = heldSeries(ledger)
+    expect(coverage.size).toBe(count)
+    expect(held.size).toBe(count)
+    expect(coverage.get(seriesRow(77).id)).toEqual([coverageRow(77, 0, 950_400, { asked_at: 2000 })])
+  })
 })

@@ -45,9 +45,7 @@ test.each([
   ['[{"t":"a\u0001"}]', 'a control character in a text at byte 8'],
   ['['.repeat(65), 'a point that is an array instead of an object (element 1)'],
   [`[{"o":${'['.repeat(63)}`, 'nesting deeper than 64 at byte 68'],
-])('%j is %s', async (text, problem) => {
-  expect((await lexBody(bodyOf(text))).problem).toBe(problem)
-})
+])('%j is %s', async (text, problem) => expect((await lexBody(bodyOf(text))).problem).toBe(problem))
 
 test('bytes that are not UTF-8 are refused, also at the very end', async () => {
   const [open, close] = [Buffer.from('[{"v":"'), Buffer.from('"}]')]

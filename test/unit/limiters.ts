@@ -1,18 +1,11 @@
-import type { Headers } from '../../src/net/limits.ts'
-import { governor, newGovernor, nextSlot, type Governor } from '../../src/net/governor.ts'
+import { governor, type Governor, type Headers, newGovernor, nextSlot } from '../../src/net/governor.ts'
 
 /** A provider's limiter on a virtual clock: decides at the arrival of a request. */
 export type Limiter = (at: number) => { allowed: boolean; headers: Record<string, string> }
 
 type Dialect = 'seconds' | 'unix' | 'none'
 
-function limitHeaders(
-  dialect: Dialect,
-  at: number,
-  limit: number,
-  remaining: number,
-  resetAt: number,
-): Record<string, string> {
+function limitHeaders(dialect: Dialect, at: number, limit: number, remaining: number, resetAt: number) {
   if (dialect === 'none') return {}
   const name = dialect === 'seconds' ? 'x-rate-limit' : 'x-ratelimit'
   const reset = dialect === 'seconds' ? Math.floor((resetAt - at) / 1000) : Math.ceil(resetAt / 1000)
@@ -98,14 +91,7 @@ export interface Simulation {
 }
 
 /** Eight workers, a latency that varies, `ms` of virtual time. */
-export function simulate(
-  limiter: Limiter,
-  perMinute: number,
-  ms: number,
-  seed = 1,
-  workers = 8,
-  latency = 300,
-): Simulation {
+export function simulate(limiter: Limiter, perMinute: number, ms: number, seed = 1, workers = 8, latency = 300) {
   const start = 1_700_000_000_000 + 17_345
   let random = seed
   const next = (): number => {

@@ -25,9 +25,7 @@ describe('the lockfile of this project', () => {
     expect(JSON.stringify(project)).not.toContain('"resolved"')
   })
 
-  test('is what completing it gives', () => {
-    expect(JSON.stringify(complete(project))).toBe(JSON.stringify(project))
-  })
+  test('is what completing it gives', () => expect(JSON.stringify(complete(project))).toBe(JSON.stringify(project)))
 
   test('brings Node 24 for three platforms, as package.json pins it', () => {
     const pinned = project.packages['']?.optionalDependencies ?? {}

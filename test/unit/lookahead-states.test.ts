@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import {
   measureMemory,
@@ -14,6 +11,7 @@ import type { Probe } from '../../src/lookahead/runs.ts'
 import { chooseStates, instantsOf, numberStates, rowlessInstants, type States } from '../../src/lookahead/states.ts'
 import { hiddenWorld, querySubject, seesWorlds } from '../../src/lookahead/world.ts'
 import { Engine } from '../../src/store/engine.ts'
+import { ownFolder } from '../helpers/own-folder.ts'
 
 /*
  * Which decisions of a query stand on the same knowledge, and where a proof looks for a leak: with few points by hand,
@@ -106,21 +104,18 @@ describe('states', () => {
     await store([hour(10), hour(12)].map((available) => ({ available })))
     await store([hour(9), hour(11), hour(13)].map((available) => ({ available, interval: '1h' })))
     await decide([8, 9, 10, 11, 12, 13, 14].map(hour))
-    const folder = mkdtempSync(join(tmpdir(), 'pitlake-states-'))
-    try {
-      await session.run(`COPY stored TO '${folder}/whole.parquet';
-        COPY stored TO '${folder}/parts' (FORMAT parquet, PARTITION_BY ("interval"))`)
-      for (const [from, typed] of [['whole.parquet'], ['parts/*/*.parquet', ', hive_types = {"interval": VARCHAR}']]) {
-        await session.run(`CREATE OR REPLACE VIEW points AS FROM read_parquet('${folder}/${from}'${typed ?? ''})`)
-        const states = async (sql: string): Promise<number> =>
-          (await numberStates(querySubject(session, sql), 'ts')).count
-        expect(await states(`SELECT v FROM points WHERE metric = 'm/a' AND "interval" = '24h'`), from).toBe(3)
-        expect(await states(`SELECT v FROM points WHERE metric = 'm/a'`), from).toBe(6)
-        const both = `SELECT a.v FROM points a, points b WHERE a.metric = 'm/a' AND a."interval" = '24h' AND b."interval" = '1h'`
-        expect(await states(both), from).toBe(6)
-      }
-    } finally {
-      rmSync(folder, { recursive: true })
+    using place = ownFolder('states')
+    const folder = place.path
+    await session.run(`COPY stored TO '${folder}/whole.parquet';
+      COPY stored TO '${folder}/parts' (FORMAT parquet, PARTITION_BY ("interval"))`)
+    for (const [from, typed] of [['whole.parquet'], ['parts/*/*.parquet', ', hive_types = {"interval": VARCHAR}']]) {
+      await session.run(`CREATE OR REPLACE VIEW points AS FROM read_parquet('${folder}/${from}'${typed ?? ''})`)
+      const states = async (sql: string): Promise<number> =>
+        (await numberStates(querySubject(session, sql), 'ts')).count
+      expect(await states(`SELECT v FROM points WHERE metric = 'm/a' AND "interval" = '24h'`), from).toBe(3)
+      expect(await states(`SELECT v FROM points WHERE metric = 'm/a'`), from).toBe(6)
+      const both = `SELECT a.v FROM points a, points b WHERE a.metric = 'm/a' AND a."interval" = '24h' AND b."interval" = '1h'`
+      expect(await states(both), from).toBe(6)
     }
   })
 

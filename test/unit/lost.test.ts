@@ -1,29 +1,28 @@
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { commit } from '../../src/ledger/commit.ts'
-import { Ledger } from '../../src/ledger/ledger.ts'
 import { heldLost } from '../../src/ledger/lost.ts'
-import { commitDeps, coverageRow, inFolder, seriesRow, violationRow } from '../helpers/lakes.ts'
+import { commitDeps, coverageRow, seriesRow, violationRow, test } from '../helpers/lakes.ts'
 
 const day = 86_400
 const { id } = seriesRow(0)
 const differs = (offered_at: number, stored: string | null, kind = 'changed') =>
   violationRow(0, 0, { kind, stored, offered: `${kind} ${100 - offered_at}`, stored_at: 5, offered_at })
 
-test('of what is on record of a lost point the latest has the word, of its value and of its clock apart', () =>
-  inFolder(async (root) => {
-    using ledger = await Ledger.open(root)
-    const draft = { job: 'fetch', run: 'r', provider: { metrics: 'sandbox:1', synthetic: true } }
-    const violations = [
-      differs(30, '3'),
-      differs(10, '1'),
-      differs(40, null),
-      differs(25, '77', 'computed_at_changed'),
-      differs(20, '66', 'computed_at_changed'),
-    ]
-    const series = [seriesRow(0)]
-    await commit(ledger, { ...draft, series, coverage: [coverageRow(0, 0, day)], violations }, commitDeps())
-    expect(heldLost(ledger, [id]).size).toBe(0)
-    const forgotten = [{ series: id, month: '1970-01', since: 0, until: day, points: 1, digest: null }]
-    await commit(ledger, { ...draft, job: 'doctor', forgotten, state: { lost: 1 } }, commitDeps())
-    expect(heldLost(ledger, [id]).get(id)?.recorded).toEqual([{ t: 0, value: '3', computed: '77', stored_at: 5 }])
-  }))
+test('of what is on record of a lost point the latest has the word, of its value and of its clock apart', async ({
+  ledger,
+}) => {
+  const draft = { job: 'fetch', run: 'r', provider: { metrics: 'sandbox:1', synthetic: true } }
+  const violations = [
+    differs(30, '3'),
+    differs(10, '1'),
+    differs(40, null),
+    differs(25, '77', 'computed_at_changed'),
+    differs(20, '66', 'computed_at_changed'),
+  ]
+  const series = [seriesRow(0)]
+  await commit(ledger, { ...draft, series, coverage: [coverageRow(0, 0, day)], violations }, commitDeps())
+  expect(heldLost(ledger, [id]).size).toBe(0)
+  const forgotten = [{ series: id, month: '1970-01', since: 0, until: day, points: 1, digest: null }]
+  await commit(ledger, { ...draft, job: 'doctor', forgotten, state: { lost: 1 } }, commitDeps())
+  expect(heldLost(ledger, [id]).get(id)?.recorded).toEqual([{ t: 0, value: '3', computed: '77', stored_at: 5 }])
+})

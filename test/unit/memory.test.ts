@@ -1,5 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ownMemory } from '../../src/commands/memory.ts'
@@ -10,23 +9,22 @@ import { Engine } from '../../src/store/engine.ts'
 import { engineMemory, keepMemory, keptMemory, memoryWith, tooLarge, usualMemory } from '../../src/store/memory.ts'
 import { pitlake } from '../helpers/command.ts'
 import { plain, point, threeDays } from '../helpers/three-days.ts'
+import { scratch } from '../helpers/scratch.ts'
 
 const [mega, giga] = [2 ** 20, 2 ** 30]
 const setting = `SELECT current_setting('memory_limit') AS told`
 const toldBy = (rows: Iterable<{ told: unknown }>): number => bytesOf(String([...rows][0]?.told)) ?? 0
 
-let home = ''
+const home = scratch('kept')
 let root = ''
 let remove = async (): Promise<void> => undefined
 beforeAll(async () => {
-  home = mkdtempSync(join(tmpdir(), 'pitlake-kept-'))
   mkdirSync(join(home, 'configured'))
   ;({ root, remove } = await threeDays((day) => [point(plain, day, { v: day })]))
 })
 afterAll(async () => {
   keepMemory(ownMemory(), 'the machine')
   await remove()
-  rmSync(home, { recursive: true, force: true })
 })
 
 test('a size is read and told with its unit', () => {

@@ -1,51 +1,51 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { type FileEntry, journalSchema } from '../../src/ledger/entry.ts'
 import { Engine, quote } from '../../src/store/engine.ts'
 import { encodingLike, markOf, type MergedFile } from '../../src/upkeep/rewrite.ts'
 import { inSession, mergedFile, readBack, refuseNewerFiles } from '../../src/upkeep/merge.ts'
-import { inFolder } from '../helpers/lakes.ts'
+import { test } from '../helpers/lakes.ts'
 import { day, start } from '../helpers/merging.ts'
 
-test('files that take the place of others carry their facts, and bounds that are read back where there are any', async () => {
-  await inFolder(async (root) => {
-    using engine = await Engine.open(':memory:', { threads: 1 })
-    const out = join(root, 'out.parquet')
-    await engine.run(
-      `COPY (SELECT 'BTC' AS asset, NULL::VARCHAR AS currency, currency AS exchange, currency AS network, currency AS params,
+test('files that take the place of others carry their facts, and bounds that are read back where there are any', async ({
+  root,
+}) => {
+  using engine = await Engine.open(':memory:', { threads: 1 })
+  const out = join(root, 'out.parquet')
+  await engine.run(
+    `COPY (SELECT 'BTC' AS asset, NULL::VARCHAR AS currency, currency AS exchange, currency AS network, currency AS params,
          make_timestamptz(${start * 1e6}) + n * INTERVAL 1 DAY AS t, t + INTERVAL 26 HOUR + n * INTERVAL 1 HOUR AS available_at,
          t AS observed_at, 1.0::DOUBLE AS v, currency AS o, 'stated' AS basis, currency AS extra, t AS computed_at, t AS available_rule_at
        FROM range(3) r(n)) TO ${quote(out)} (FORMAT parquet)`,
-    )
-    const held = { path: 'x', label: '', bytes: 1, sha256: '', digest: null, rows: 1, metric: null, interval: null }
-    const facts = async (files: readonly Partial<FileEntry>[]): Promise<MergedFile> => {
-      const all = files.map((file) => ({ ...held, min_t: null, max_t: null, meta: {}, ...file }) as FileEntry)
-      const columns = [{ name: 't', type: 'TIMESTAMP WITH TIME ZONE' }]
-      return { ...mergedFile(all, await readBack(engine, out, columns, all), 'v1/0'), digest: '7' }
-    }
-    const [hour, us] = [3600, 1_000_000]
-    const known = { min_available: (start + 26 * hour) * us, max_available: (start + 2 * day + 28 * hour) * us }
-    const range = { min_t: start, max_t: start + 2 * day }
-    const points = { table: 'points', metric: 'm/x', interval: '24h' } as const
-    // A lag that none of the files told is that of the rows.
-    expect(await facts([points, { ...points, meta: { dated_at: 5 } }])).toEqual({
-      rows: 3,
-      digest: '7',
-      ...range,
-      meta: { dated_at: 5, encoding: 'v1/0', ...known, min_lag: 2 * hour * us },
-    })
-    const sooner = await facts([{ ...points, table: 'redated', meta: { min_lag: hour * us } }, points])
-    expect(sooner).toMatchObject({ ...range, meta: { ...known, min_lag: hour * us } })
-    const none = { rows: 3, digest: '7', meta: { encoding: 'v1/0' } }
-    expect(await facts([{ table: 'history.issuers' }])).toEqual({ ...none, min_t: null, max_t: null })
-    const recent = { ...points, metric: null, interval: null }
-    const told = [
-      { ...recent, min_t: 5, max_t: 9 },
-      { ...recent, min_t: 4, max_t: 6 },
-    ]
-    expect(await facts(told)).toEqual({ ...none, min_t: 4, max_t: 9 })
+  )
+  const held = { path: 'x', label: '', bytes: 1, sha256: '', digest: null, rows: 1, metric: null, interval: null }
+  const facts = async (files: readonly Partial<FileEntry>[]): Promise<MergedFile> => {
+    const all = files.map((file) => ({ ...held, min_t: null, max_t: null, meta: {}, ...file }) as FileEntry)
+    const columns = [{ name: 't', type: 'TIMESTAMP WITH TIME ZONE' }]
+    return { ...mergedFile(all, await readBack(engine, out, columns, all), 'v1/0'), digest: '7' }
+  }
+  const [hour, us] = [3600, 1_000_000]
+  const known = { min_available: (start + 26 * hour) * us, max_available: (start + 2 * day + 28 * hour) * us }
+  const range = { min_t: start, max_t: start + 2 * day }
+  const points = { table: 'points', metric: 'm/x', interval: '24h' } as const
+  // A lag that none of the files told is that of the rows.
+  expect(await facts([points, { ...points, meta: { dated_at: 5 } }])).toEqual({
+    rows: 3,
+    digest: '7',
+    ...range,
+    meta: { dated_at: 5, encoding: 'v1/0', ...known, min_lag: 2 * hour * us },
   })
+  const sooner = await facts([{ ...points, table: 'redated', meta: { min_lag: hour * us } }, points])
+  expect(sooner).toMatchObject({ ...range, meta: { ...known, min_lag: hour * us } })
+  const none = { rows: 3, digest: '7', meta: { encoding: 'v1/0' } }
+  expect(await facts([{ table: 'history.issuers' }])).toEqual({ ...none, min_t: null, max_t: null })
+  const recent = { ...points, metric: null, interval: null }
+  const told = [
+    { ...recent, min_t: 5, max_t: 9 },
+    { ...recent, min_t: 4, max_t: 6 },
+  ]
+  expect(await facts(told)).toEqual({ ...none, min_t: 4, max_t: 9 })
 })
 
 test('what takes the place of others is written like the largest of them, if that was written for good', () => {
@@ -70,37 +70,35 @@ test('what takes the place of others is written like the largest of them, if tha
   ])
 })
 
-test("are another program's where their footer names a schema that is later, or none that can be read", async () => {
-  await inFolder(async (root) => {
-    using engine = await Engine.open(':memory:', { threads: 1 })
-    const write = async (name: string, schema?: string): Promise<string> => {
-      const metadata = schema === undefined ? '' : `, KV_METADATA {pitlake_schema: ${quote(schema)}, other: '99'}`
-      await engine.run(`COPY (SELECT 1 AS a) TO ${quote(join(root, name))} (FORMAT parquet${metadata})`)
-      return join(root, name)
-    }
-    const known = await Promise.all([write('none'), write('first', '1'), write('own', String(journalSchema))])
-    await refuseNewerFiles(engine, known)
-    for (const schema of [String(journalSchema + 1), '1.x', '']) {
-      const path = await write('later', schema)
-      await expect(refuseNewerFiles(engine, [...known, path])).rejects.toMatchObject({
-        kind: 'usage',
-        complaints: [{ subject: path, got: schema }],
-      })
-    }
-  })
+test("are another program's where their footer names a schema that is later, or none that can be read", async ({
+  root,
+}) => {
+  using engine = await Engine.open(':memory:', { threads: 1 })
+  const write = async (name: string, schema?: string): Promise<string> => {
+    const metadata = schema === undefined ? '' : `, KV_METADATA {pitlake_schema: ${quote(schema)}, other: '99'}`
+    await engine.run(`COPY (SELECT 1 AS a) TO ${quote(join(root, name))} (FORMAT parquet${metadata})`)
+    return join(root, name)
+  }
+  const known = await Promise.all([write('none'), write('first', '1'), write('own', String(journalSchema))])
+  await refuseNewerFiles(engine, known)
+  for (const schema of [String(journalSchema + 1), '1.x', '']) {
+    const path = await write('later', schema)
+    await expect(refuseNewerFiles(engine, [...known, path])).rejects.toMatchObject({
+      kind: 'usage',
+      complaints: [{ subject: path, got: schema }],
+    })
+  }
 })
 
-test('files that do not fit onto the disk are said to, whoever found out, and do not stay', async () => {
-  await inFolder(async (root) => {
-    using engine = await Engine.open(':memory:', { threads: 1 })
-    const out = join(root, 'half.parquet')
-    const ends = async (words: string): Promise<void> => {
-      writeFileSync(out, 'half')
-      await inSession(engine, [out], async () => await Promise.reject(new Error(words)))
-    }
-    for (const words of ['IO Error: No space left on device', 'IO Error: Disk quota exceeded'])
-      await expect(ends(words)).rejects.toThrow(/no space left.*merging|merging.*no space left/is)
-    await expect(ends('IO Error: something else')).rejects.toThrow('something else')
-    expect(existsSync(out)).toBe(false)
-  })
+test('files that do not fit onto the disk are said to, whoever found out, and do not stay', async ({ root }) => {
+  using engine = await Engine.open(':memory:', { threads: 1 })
+  const out = join(root, 'half.parquet')
+  const ends = async (words: string): Promise<void> => {
+    writeFileSync(out, 'half')
+    await inSession(engine, [out], async () => await Promise.reject(new Error(words)))
+  }
+  for (const words of ['IO Error: No space left on device', 'IO Error: Disk quota exceeded'])
+    await expect(ends(words)).rejects.toThrow(/no space left.*merging|merging.*no space left/is)
+  await expect(ends('IO Error: something else')).rejects.toThrow('something else')
+  expect(existsSync(out)).toBe(false)
 })

@@ -49,31 +49,28 @@ const cases = [
   ...misplaced.map(([name, wrong]) => ['recent', name, wrong, [merge]] as const),
 ]
 
-test.each(cases)(
-  'a merge (%s files) that wrote %s is abandoned, and nothing is lost',
-  async (level, _, wrong, merges) => {
-    await inFolder(async (root) => {
-      const deps = rewriteDeps()
-      using ledger = await Ledger.open(root)
-      for (let n = 0; n < 2; n++) {
-        const brought = metrics.map((metric) => ({ metric, since: n * 20, days: 20 }))
-        await topUps(ledger, deps, brought, level)
+test.each(cases)('a merge (%s files) that wrote %s is abandoned, and nothing is lost', (level, _, wrong, merges) =>
+  inFolder(async (root) => {
+    const deps = rewriteDeps()
+    using ledger = await Ledger.open(root)
+    for (let n = 0; n < 2; n++) {
+      const brought = metrics.map((metric) => ({ metric, since: n * 20, days: 20 }))
+      await topUps(ledger, deps, brought, level)
+    }
+    const before = { files: liveFiles(ledger), said: await answers(ledger, null) }
+    const left = level === 'own' ? metrics.length : 1
+    await withWrongFiles(wrong, async () => {
+      for (const work of merges) {
+        const { abandoned, versions_made } = await work(root, deps)
+        expect([abandoned.length, versions_made]).toEqual([left, 0])
+        for (const { reason } of abandoned) expect(reason).toMatch(/^the (?:merged file|written files) /)
       }
-      const before = { files: liveFiles(ledger), said: await answers(ledger, null) }
-      const left = level === 'own' ? metrics.length : 1
-      await withWrongFiles(wrong, async () => {
-        for (const work of merges) {
-          const { abandoned, versions_made } = await work(root, deps)
-          expect([abandoned.length, versions_made]).toEqual([left, 0])
-          for (const { reason } of abandoned) expect(reason).toMatch(/^the (?:merged file|written files) /)
-        }
-      })
-      await ledger.catchUp()
-      expect(liveFiles(ledger)).toEqual(before.files)
-      expect(await findOrphans(ledger)).toEqual([])
-      expect(await answers(ledger, null)).toBe(before.said)
-      expect((await mergeSmallFiles(ledger, deps)).files_removed).toBe(2 * left)
-      expect(await answers(ledger, null)).toBe(before.said)
     })
-  },
+    await ledger.catchUp()
+    expect(liveFiles(ledger)).toEqual(before.files)
+    expect(await findOrphans(ledger)).toEqual([])
+    expect(await answers(ledger, null)).toBe(before.said)
+    expect((await mergeSmallFiles(ledger, deps)).files_removed).toBe(2 * left)
+    expect(await answers(ledger, null)).toBe(before.said)
+  }),
 )

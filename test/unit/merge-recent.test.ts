@@ -1,29 +1,30 @@
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { mergeRecentFiles } from '../../src/upkeep/merge-recent.ts'
 import { withRewriting } from '../../src/upkeep/rewrite.ts'
-import { inFolder } from '../helpers/lakes.ts'
+import { test } from '../helpers/lakes.ts'
 import { metrics, rewriteDeps, topUps } from '../helpers/merging.ts'
 
-test('a partition of a whole portion gets a file of its own, one that has a row less stays among the recent', () =>
-  inFolder(async (root) => {
-    const deps = rewriteDeps()
-    using ledger = await Ledger.open(root)
-    const [one, other] = metrics
-    const both = [
-      { metric: one, since: 0, days: 6, assets: 1 },
-      { metric: other, since: 0, days: 4, assets: 1 },
-    ]
-    await topUps(ledger, deps, both, 'recent')
-    const placed = async (portion: number) =>
-      await withRewriting(ledger, deps, `run-${portion}`, async (rewriting) => {
-        const written = await mergeRecentFiles(rewriting, 0, liveFiles(ledger), portion)
-        return written.map(({ metric, rows }) => [metric, rows])
-      })
-    expect(await placed(6)).toEqual([
-      [null, 4],
-      [one, 6],
-    ])
-    expect(await placed(7)).toEqual([[null, 10]])
-  }))
+test('a partition of a whole portion gets a file of its own, one that has a row less stays among the recent', async ({
+  root,
+}) => {
+  const deps = rewriteDeps()
+  using ledger = await Ledger.open(root)
+  const [one, other] = metrics
+  const both = [
+    { metric: one, since: 0, days: 6, assets: 1 },
+    { metric: other, since: 0, days: 4, assets: 1 },
+  ]
+  await topUps(ledger, deps, both, 'recent')
+  const placed = async (portion: number) =>
+    await withRewriting(ledger, deps, `run-${portion}`, async (rewriting) => {
+      const written = await mergeRecentFiles(rewriting, 0, liveFiles(ledger), portion)
+      return written.map(({ metric, rows }) => [metric, rows])
+    })
+  expect(await placed(6)).toEqual([
+    [null, 4],
+    [one, 6],
+  ])
+  expect(await placed(7)).toEqual([[null, 10]])
+})

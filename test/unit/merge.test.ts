@@ -1,5 +1,5 @@
 import { appendFileSync, rmSync, statSync } from 'node:fs'
-import { describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import { metricSizes } from '../../src/points/sizes.ts'
 import { compact, mergeSmallFiles } from '../../src/upkeep/compact.ts'
 import { commit } from '../../src/ledger/commit.ts'
@@ -12,7 +12,7 @@ import { usualEncoding, writeEncoded, writeForGood } from '../../src/upkeep/rewr
 import { unproved, withSuperseded } from '../../src/upkeep/merge.ts'
 import { findOrphans, openSpool } from '../../src/ledger/sweep.ts'
 import { versionChanges } from '../../src/ledger/held-runs.ts'
-import { inFolder } from '../helpers/lakes.ts'
+import { inFolder, test as it } from '../helpers/lakes.ts'
 import { answers, day, metrics, provider, rewriteDeps, start, topUp, topUps } from '../helpers/merging.ts'
 
 /** A lake of a few files a partition, with the job done to it. */
@@ -29,8 +29,8 @@ async function withLake(tops: number, work: (root: string, ledger: Ledger) => Pr
 const paths = (ledger: Ledger): string[] => liveFiles(ledger).map((file) => file.path)
 
 describe('merging', () => {
-  it('makes one file a partition, once', async () => {
-    await withLake(3, async (root, ledger) => {
+  it('makes one file a partition, once', () =>
+    withLake(3, async (root, ledger) => {
       const before = await answers(ledger, null)
       const summary = await compact(root, rewriteDeps())
       expect(summary).toMatchObject({ partitions: 2, files_removed: 6, files_added: 2, rows: 240, abandoned: [] })
@@ -46,11 +46,10 @@ describe('merging', () => {
         replaced: { files: 6, rows: 240 },
         removed: { files: 0 },
       })
-    })
-  })
+    }))
 
-  it('keeps the digest, the bounds and the smallest lag that the ledger knows', async () => {
-    await withLake(2, async (root, ledger) => {
+  it('keeps the digest, the bounds and the smallest lag that the ledger knows', () =>
+    withLake(2, async (root, ledger) => {
       const sum = (): bigint => liveFiles(ledger).reduce((total, file) => total + BigInt(file.digest ?? 0), 0n)
       const before = sum()
       await compact(root, rewriteDeps())
@@ -64,22 +63,20 @@ describe('merging', () => {
       // Of the other metric each point says when it was known, up to six seconds later: `topUp` does.
       const told = { min_available: us(day + 900), max_available: us(40 * day + 904), min_lag: 900_000_000 }
       expect(beta).toMatchObject([{ ...range, meta: told }])
-    })
-  })
+    }))
 
-  it('merges by itself only where files are many, and then leaves them alone', async () => {
-    await withLake(1, async (_root, ledger) => {
+  it('merges by itself only where files are many, and then leaves them alone', () =>
+    withLake(1, async (_root, ledger) => {
       const deps = rewriteDeps()
       expect(await mergeSmallFiles(ledger, deps)).toMatchObject({ partitions: 0, versions_made: 0 })
       await topUp(ledger, deps, { metric: metrics[0], since: 20, days: 20 })
       expect(await mergeSmallFiles(ledger, deps)).toMatchObject({ partitions: 1, files_removed: 2, versions_made: 1 })
       expect(await mergeSmallFiles(ledger, deps)).toMatchObject({ partitions: 0, versions_made: 0 })
       expect(heldVersions(ledger).at(-1)).toMatchObject({ job: 'merge', run: expect.stringMatching(/-merge$/) })
-    })
-  })
+    }))
 
-  it('leaves a damaged file as it is and says which', async () => {
-    await withLake(2, async (root, ledger) => {
+  it('leaves a damaged file as it is and says which', () =>
+    withLake(2, async (root, ledger) => {
       const [first = ''] = paths(ledger)
       appendFileSync(inLake(root, first), 'x')
       const { abandoned, partitions } = await compact(root, rewriteDeps())
@@ -89,11 +86,10 @@ describe('merging', () => {
       expect((await compact(root, rewriteDeps())).abandoned[0]?.reason).toContain('missing')
       await ledger.catchUp()
       expect(paths(ledger)).toContain(first)
-    })
-  })
+    }))
 
-  it('leaves the old files in place when the disk is full', async () => {
-    await withLake(2, async (root, ledger) => {
+  it('leaves the old files in place when the disk is full', () =>
+    withLake(2, async (root, ledger) => {
       const before = { files: paths(ledger), said: await answers(ledger, null) }
       const full = (): Promise<never> => Promise.reject(Object.assign(new Error('full'), { code: 'ENOSPC' }))
       for (const step of ['sync', 'move', 'write'] as const) {
@@ -104,19 +100,17 @@ describe('merging', () => {
         expect(await findOrphans(ledger)).toEqual([])
       }
       expect(await answers(ledger, null)).toBe(before.said)
-    })
-  })
+    }))
 
-  it('stops between partitions when it is interrupted', async () => {
-    await withLake(2, async (root, ledger) => {
+  it('stops between partitions when it is interrupted', () =>
+    withLake(2, async (root, ledger) => {
       const summary = await compact(root, rewriteDeps({ signal: AbortSignal.abort() }))
       expect(summary).toMatchObject({ stopped: true, partitions: 0 })
       expect(paths(ledger)).toHaveLength(4)
-    })
-  })
+    }))
 
-  it('refuses a second one at the same time by name, and steps aside after a fetch', async () => {
-    await withLake(2, async (root, ledger) => {
+  it('refuses a second one at the same time by name, and steps aside after a fetch', () =>
+    withLake(2, async (root, ledger) => {
       const atWork = Promise.withResolvers<void>()
       const released = Promise.withResolvers<void>()
       const sync = async (path: string): Promise<void> => {
@@ -130,11 +124,10 @@ describe('merging', () => {
       expect(await mergeSmallFiles(ledger, rewriteDeps())).toMatchObject({ partitions: 0 })
       released.resolve()
       expect((await first).partitions).toBe(2)
-    })
-  })
+    }))
 
-  it('lets go of a merge whose files left the view meanwhile', async () => {
-    await withLake(2, async (root, ledger) => {
+  it('lets go of a merge whose files left the view meanwhile', () =>
+    withLake(2, async (root, ledger) => {
       const [gone = ''] = paths(ledger)
       const plain = rewriteDeps()
       let left = false
@@ -151,53 +144,48 @@ describe('merging', () => {
       await ledger.catchUp()
       expect(paths(ledger)).not.toContain(gone)
       expect(paths(ledger)).toHaveLength(2)
-    })
-  })
+    }))
 })
 
 describe('encodings', () => {
-  it('stay within 5 % of the best tried, and time and keys cost nothing', async () => {
-    await inFolder(async (root) => {
-      using ledger = await Ledger.open(root)
-      await topUp(ledger, rewriteDeps(), { metric: metrics[0], since: 0, days: 3000, assets: 10 })
-      await compact(root, rewriteDeps())
-      await ledger.catchUp()
-      const [file] = liveFiles(ledger)
-      if (!file) throw new Error('no file')
-      const engine = await Engine.open(':memory:', { threads: 1 })
-      const trial = inLake(root, 'trial.parquet')
-      let best = Number.POSITIVE_INFINITY
-      for (const version of ['v1', 'v2'])
-        for (const group of [65_536, 122_880]) {
-          await engine.run(
-            `COPY (FROM read_parquet(${quoteList([inLake(root, file.path)])}, hive_partitioning = false)) TO ${quote(trial)}
+  it('stay within 5 % of the best tried, and time and keys cost nothing', async ({ root, ledger }) => {
+    await topUp(ledger, rewriteDeps(), { metric: metrics[0], since: 0, days: 3000, assets: 10 })
+    await compact(root, rewriteDeps())
+    await ledger.catchUp()
+    const [file] = liveFiles(ledger)
+    if (!file) throw new Error('no file')
+    const engine = await Engine.open(':memory:', { threads: 1 })
+    const trial = inLake(root, 'trial.parquet')
+    let best = Number.POSITIVE_INFINITY
+    for (const version of ['v1', 'v2'])
+      for (const group of [65_536, 122_880]) {
+        await engine.run(
+          `COPY (FROM read_parquet(${quoteList([inLake(root, file.path)])}, hive_partitioning = false)) TO ${quote(trial)}
              (FORMAT parquet, PARQUET_VERSION ${version}, COMPRESSION zstd, COMPRESSION_LEVEL 9, DICTIONARY_SIZE_LIMIT 0,
               ROW_GROUP_SIZE ${group})`,
-          )
-          const [size] = await engine.rows<{ bytes: bigint }>(
-            `SELECT sum(total_compressed_size) AS bytes FROM parquet_metadata(${quoteList([trial])})`,
-          )
-          best = Math.min(best, Number(size?.bytes))
-        }
-      engine.close()
-      expect(file.bytes).toBeLessThanOrEqual(best * 1.05 + 4096)
-      const [sizes] = await metricSizes(root)
-      expect(sizes).toMatchObject({ metric: metrics[0], points: 30_000, files: 1 })
-      for (const column of ['asset', 'currency', 't', 'available_at', 'observed_at', 'basis'])
-        expect(sizes?.columns[column]).toBeLessThan(0.02)
-    })
+        )
+        const [size] = await engine.rows<{ bytes: bigint }>(
+          `SELECT sum(total_compressed_size) AS bytes FROM parquet_metadata(${quoteList([trial])})`,
+        )
+        best = Math.min(best, Number(size?.bytes))
+      }
+    engine.close()
+    expect(file.bytes).toBeLessThanOrEqual(best * 1.05 + 4096)
+    const [sizes] = await metricSizes(root)
+    expect(sizes).toMatchObject({ metric: metrics[0], points: 30_000, files: 1 })
+    for (const column of ['asset', 'currency', 't', 'available_at', 'observed_at', 'basis'])
+      expect(sizes?.columns[column]).toBeLessThan(0.02)
   })
 })
 
-it('files that hold all metrics have a size of their own, beside that of each metric', async () => {
-  await withLake(1, async (root, ledger) => {
+it('files that hold all metrics have a size of their own, beside that of each metric', () =>
+  withLake(1, async (root, ledger) => {
     const more = metrics.map((metric) => ({ metric, since: 20, days: 20 }))
     await topUps(ledger, rewriteDeps(), more, 'recent')
     const sizes = (await metricSizes(root)).map(({ metric, files, points }) => [metric, files, points])
     const each = metrics.map((metric) => [metric, 1, 40])
     expect(new Set(sizes)).toEqual(new Set([...each, ['(recent)', 1, 80]]))
-  })
-})
+  }))
 
 describe('texts and numbers', () => {
   const measured = async (root: string, value: string): Promise<{ mark: string; bytes: number; usual: number }> => {
@@ -211,49 +199,45 @@ describe('texts and numbers', () => {
     return { mark, bytes: statSync(out).size, usual: statSync(other).size }
   }
 
-  it('packs objects denser, numbers as ever', async () => {
-    await inFolder(async (root) => {
-      const part = (i: number): string => `'"level_${i}":' || (random() * 1e6)::DECIMAL(12, 4)`
-      const parts = Array.from({ length: 12 }, (_, i) => part(i)).join(" || ',' || ")
-      const objects = await measured(root, `'{' || ${parts} || '}' AS o`)
-      expect(objects.mark).toBe('v2/1000/16')
-      expect(objects.bytes).toBeLessThan(objects.usual * 0.95)
-      const numbers = await measured(root, 'random() AS v')
-      expect(numbers.mark).toBe('v2/1000')
-    })
+  it('packs objects denser, numbers as ever', async ({ root }) => {
+    const part = (i: number): string => `'"level_${i}":' || (random() * 1e6)::DECIMAL(12, 4)`
+    const parts = Array.from({ length: 12 }, (_, i) => part(i)).join(" || ',' || ")
+    const objects = await measured(root, `'{' || ${parts} || '}' AS o`)
+    expect(objects.mark).toBe('v2/1000/16')
+    expect(objects.bytes).toBeLessThan(objects.usual * 0.95)
+    const numbers = await measured(root, 'random() AS v')
+    expect(numbers.mark).toBe('v2/1000')
   })
 })
 
 describe('registry tables', () => {
-  it('merges history by all columns, signs of doubles included, and no dated table', async () => {
-    await inFolder(async (root) => {
-      const deps = rewriteDeps()
-      using ledger = await Ledger.open(root)
-      const spool = await openSpool(root, 'r', deps)
-      const engine = await Engine.open()
-      for (const [n, table] of ['history.products', 'history.products', 'products', 'products'].entries()) {
-        const temporary = `${n}.parquet`
-        await engine.run(
-          `COPY (SELECT 'P' || (9 - i) AS id, make_timestamptz(${n}::BIGINT) AS at, CASE WHEN i % 2 = 0 THEN '-0.0'::DOUBLE ELSE 0 END AS d,
+  it('merges history by all columns, signs of doubles included, and no dated table', async ({ root }) => {
+    const deps = rewriteDeps()
+    using ledger = await Ledger.open(root)
+    const spool = await openSpool(root, 'r', deps)
+    const engine = await Engine.open()
+    for (const [n, table] of ['history.products', 'history.products', 'products', 'products'].entries()) {
+      const temporary = `${n}.parquet`
+      await engine.run(
+        `COPY (SELECT 'P' || (9 - i) AS id, make_timestamptz(${n}::BIGINT) AS at, CASE WHEN i % 2 = 0 THEN '-0.0'::DOUBLE ELSE 0 END AS d,
            {'k': i} AS record FROM range(5) r(i)) TO ${quote(spool.file(temporary))} (FORMAT parquet, DICTIONARY_SIZE_LIMIT 0)`,
-        )
-        const file = { metric: null, interval: null, rows: 5, min_t: null, max_t: null, digest: null, meta: {} }
-        const label = table === 'products' ? `2024-01-0${n}` : ''
-        const path = registryFile(table, `f${n}`, label || null)
-        const add = [{ ...file, table, label, path, temporary: spool.path(temporary) }]
-        await commit(ledger, { job: 'registry', run: 'r', provider, add }, deps)
-      }
-      expect(await compact(root, deps)).toMatchObject({ partitions: 1, files_removed: 2, rows: 10, abandoned: [] })
-      await ledger.catchUp()
-      expect(liveFiles(ledger, { table: 'products' })).toHaveLength(2)
-      const [merged] = liveFiles(ledger, { table: 'history.products' })
-      const rows = await engine.rows<{ id: string; minus: bigint }>(
-        `SELECT min(id) AS id, count(*) FILTER (WHERE signbit(d)) AS minus FROM ${quote(inLake(root, merged?.path ?? ''))}`,
       )
-      expect(rows).toEqual([{ id: 'P5', minus: 6n }])
-      engine.close()
-      await spool.close()
-    })
+      const file = { metric: null, interval: null, rows: 5, min_t: null, max_t: null, digest: null, meta: {} }
+      const label = table === 'products' ? `2024-01-0${n}` : ''
+      const path = registryFile(table, `f${n}`, label || null)
+      const add = [{ ...file, table, label, path, temporary: spool.path(temporary) }]
+      await commit(ledger, { job: 'registry', run: 'r', provider, add }, deps)
+    }
+    expect(await compact(root, deps)).toMatchObject({ partitions: 1, files_removed: 2, rows: 10, abandoned: [] })
+    await ledger.catchUp()
+    expect(liveFiles(ledger, { table: 'products' })).toHaveLength(2)
+    const [merged] = liveFiles(ledger, { table: 'history.products' })
+    const rows = await engine.rows<{ id: string; minus: bigint }>(
+      `SELECT min(id) AS id, count(*) FILTER (WHERE signbit(d)) AS minus FROM ${quote(inLake(root, merged?.path ?? ''))}`,
+    )
+    expect(rows).toEqual([{ id: 'P5', minus: 6n }])
+    engine.close()
+    await spool.close()
   })
 })
 
@@ -288,8 +272,8 @@ describe('superseded steps', () => {
 })
 
 describe('schemas', () => {
-  it('refuses a file that a newer program wrote', async () => {
-    await withLake(1, async (root, ledger) => {
+  it('refuses a file that a newer program wrote', () =>
+    withLake(1, async (root, ledger) => {
       const deps = rewriteDeps()
       const spool = await openSpool(root, 'newer', deps)
       const engine = await Engine.open()
@@ -308,6 +292,5 @@ describe('schemas', () => {
       )
       await spool.close()
       await expect(compact(root, deps)).rejects.toThrow('newer pitlake')
-    })
-  })
+    }))
 })

@@ -4,7 +4,7 @@ import type { Endpoint } from '../../src/catalog/catalogue.ts'
 import { expand, type Series } from '../../src/catalog/series.ts'
 import { readMetadata, saidOf } from '../../src/metrics/metadata-said.ts'
 import { metadataUrl } from '../../src/metrics/api.ts'
-import { askMetadata, type MetadataAsking } from '../../src/metrics/metadata.ts'
+import { askMetadata } from '../../src/metrics/metadata.ts'
 import type { Outcome } from '../../src/net/outcome.ts'
 import { applySettings, resolveSettings } from '../../src/config/settings.ts'
 import { inFolder } from '../helpers/lakes.ts'
@@ -76,9 +76,7 @@ test.each([
   '{"parameters":null}',
   '<html>',
   '{"parameters":{',
-])('no metadata: %s', (text) => {
-  expect(readMetadata(text, keys)).toBeNull()
-})
+])('no metadata: %s', (text) => expect(readMetadata(text, keys)).toBeNull())
 
 test('the address holds the path with its slashes, and every other sign encoded', () => {
   expect(metadataUrl('https://x.test/base/', keys.template, 'a b/c&d$_pit')).toBe(
@@ -157,7 +155,7 @@ async function asked(
       if (!known.includes(path)) return { outcome: { ...answered, ...otherwise } as Outcome, row: {} }
       writeFileSync(file, JSON.stringify({ parameters: { a: ['BTC'] }, timerange: { min: 1_438_214_400 } }))
       return { outcome: { ...answered, kind: 'body', status: 200, file, bytes: 1 } as unknown as Outcome, row: {} }
-    }) as unknown as MetadataAsking['ask']
+    }) as unknown as Parameters<typeof askMetadata>[0]['ask']
     const wire = { ...catalogue.wire, metadata: keys }
     const asking = { ask, base: 'http://x', run: 'r', wire, concurrency: 2, file: (name: string) => `${root}/${name}` }
     for (const { path, read: found } of await askMetadata(asking, paths, () => sandbox))

@@ -210,6 +210,4 @@ test('no power cut, whoever is at work, takes back what was told or a file that 
   expect(worlds).toBeGreaterThan(1000)
 })
 
-test.each(forces)('without the force of the %s it would', (force) => {
-  expect(explore(force).found).toBeDefined()
-})
+test.each(forces)('without the force of the %s it would', (force) => expect(explore(force).found).toBeDefined())

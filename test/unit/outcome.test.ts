@@ -1,10 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { governor, newGovernor, nextSlot, parked } from '../../src/net/governor.ts'
-import { type Headers, readLimits } from '../../src/net/limits.ts'
+import { governor, type Headers, newGovernor, nextSlot, parked, readLimits } from '../../src/net/governor.ts'
 import {
   classify,
   clockOf,
-  type Context,
   describeFailure,
   describeOutcome,
   namedParameter,
@@ -20,7 +18,7 @@ const parameters = [
   { name: 'interval', key: 'i' },
   { name: 'timestamp_format', key: 'timestamp_format' },
 ]
-const context: Context = { at, requestMs: 12, secrets: [secret], parameters }
+const context: Parameters<typeof classify>[3] = { at, requestMs: 12, secrets: [secret], parameters }
 const see = (status: number, body = '', headers: Headers = {}): Outcome =>
   classify(status, headers, body, context) as Outcome
 
@@ -140,9 +138,7 @@ test.each([
   ['a metric is not available; see the docs', null],
   ['I do not understand', null],
   ['', null],
-])('the parameter named by %j is %s', (words, name) => {
-  expect(namedParameter(words, parameters)).toBe(name)
-})
+])('the parameter named by %j is %s', (words, name) => expect(namedParameter(words, parameters)).toBe(name))
 
 test.each<[string | undefined, number | null]>([
   [undefined, null],
@@ -193,9 +189,7 @@ test.each<[Headers, Partial<ReturnType<typeof readLimits>>]>([
   [{ 'x-quota-daily-remaining': '3' }, { dailyRemaining: 3, limit: null }],
   // The provider's clock is an hour behind: its reset is measured against its own Date.
   [{ 'x-ratelimit-reset': '1699996430', date: 'Tue, 14 Nov 2023 21:13:20 GMT' }, { resetMs: 30_000 }],
-])('limits in %j', (headers, signs) => {
-  expect(readLimits(headers, at)).toMatchObject(signs)
-})
+])('limits in %j', (headers, signs) => expect(readLimits(headers, at)).toMatchObject(signs))
 
 test('a redirect tells where, without host, credentials or query', () => {
   const outcome = see(302, '', { location: 'https://user:pw@elsewhere.example/x?api_key=abc' })
@@ -231,9 +225,7 @@ test.each<[Outcome, string]>([
   [see(418, 'tea'), 'unexpected status 418: tea'],
   [see(413, 'less'), '413: less'],
   [{ kind: 'parked', until: 1_700_000_000_001, words: 'wait' }, 'no more requests before 2023-11-14T22:13:21Z: wait'],
-])('%j is told as %s', (outcome, words) => {
-  expect(describeOutcome(outcome)).toBe(words)
-})
+])('%j is told as %s', (outcome, words) => expect(describeOutcome(outcome)).toBe(words))
 
 test('a request row keeps the clock of an answer that showed one', () => {
   expect(clockOf(answer)).toEqual({ clock: { date: 1_700_000_000, age: 30 } })

@@ -1,28 +1,18 @@
-import {
-  linkSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { linkSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { outFile, putOut } from '../../src/store/output.ts'
+import { freshFolder } from '../helpers/scratch.ts'
 
 let home = ''
 let lake = ''
+freshFolder('output', (path) => (home = path))
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'pitlake-output-'))
   lake = join(home, 'data')
   for (const folder of ['journal', 'points/metric=a/interval=24h', 'exports', 'notes'])
     mkdirSync(join(lake, folder), { recursive: true })
   for (const name of ['ledger.sqlite', 'journal/0000000001.json']) writeFileSync(join(lake, name), 'the lake')
 })
-afterEach(() => rmSync(home, { recursive: true, force: true }))
 
 const owned = [
   'journal/0000000001.json',

@@ -15,9 +15,7 @@ test.each<[number, number, string]>([
   [1, 100, '1.0 %'],
   [99, 10_000, '0.99 %'],
   [2, 3, '66.6 %'],
-])('%i of %i are %s', (part, all, words) => {
-  expect(percent(part, all)).toBe(words)
-})
+])('%i of %i are %s', (part, all, words) => expect(percent(part, all)).toBe(words))
 
 test.each<[number, string]>([
   [9999, '9,999'],
@@ -26,9 +24,7 @@ test.each<[number, string]>([
   [1_000_000, '1.00 M'],
   [12_345_678, '12.3 M'],
   [1_234_567_890, '1.23 G'],
-])('%i is %s in a small place', (count, words) => {
-  expect(brief(count)).toBe(words)
-})
+])('%i is %s in a small place', (count, words) => expect(brief(count)).toBe(words))
 
 test.each<[number, string]>([
   [0, '0 B'],
@@ -38,9 +34,7 @@ test.each<[number, string]>([
   [100_000, '100 kB'],
   [1_000_000, '1.0 MB'],
   [2e15, '2000 TB'],
-])('%i bytes are %s', (count, words) => {
-  expect(bytes(count)).toBe(words)
-})
+])('%i bytes are %s', (count, words) => expect(bytes(count)).toBe(words))
 
 test.each<[number, string]>([
   [0, '0 s'],
@@ -55,9 +49,7 @@ test.each<[number, string]>([
   [86_400, '1 d'],
   [-90_000, '-1 d 1 h'],
   [20 * 86_400 + 3600, '20 d'],
-])('%d seconds are %s', (seconds, words) => {
-  expect(span(seconds)).toBe(words)
-})
+])('%d seconds are %s', (seconds, words) => expect(span(seconds)).toBe(words))
 
 test('instants, months and counts as people write them', () => {
   expect([instant(0), instant(86_400), instant(86_460)]).toEqual(['1970-01-01', '1970-01-02', '1970-01-02 00:01'])

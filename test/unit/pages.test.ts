@@ -5,9 +5,7 @@ import { type AnswerPage, pageBytes, Pages } from '../../src/door/pages.ts'
 import { Engine } from '../../src/store/engine.ts'
 
 let engine: Engine
-beforeAll(async () => {
-  engine = await Engine.open()
-})
+beforeAll(async () => (engine = await Engine.open()))
 afterAll(() => engine.close())
 
 const facts = { lake: 'l', version: 1, digest: 'd', synthetic: true }

@@ -39,9 +39,7 @@ test.each<[string | undefined, string]>([
   ['application/json, text/csv', json],
   ['APPLICATION/JSON; charset=utf-8; q=1', json],
   ['text/csv;q=0, */*;q=0.1', lines],
-])('who accepts %s gets %s', async (accept, type) => {
-  expect((await told(accept))?.type).toBe(type)
-})
+])('who accepts %s gets %s', async (accept, type) => expect((await told(accept))?.type).toBe(type))
 
 test('what is named holds against what is accepted, and what nobody wants is refused', async () => {
   expect((await told('text/csv', 'format=json'))?.type).toBe(json)

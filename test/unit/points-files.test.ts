@@ -1,13 +1,13 @@
 import { dirname } from 'node:path'
 import { mkdirSync } from 'node:fs'
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { Engine, quote } from '../../src/store/engine.ts'
 import type { FileEntry } from '../../src/ledger/entry.ts'
 import { inLake, pointsFile, recentFile } from '../../src/store/layout.ts'
 import { isRecent, partitionSql, partitionsOf, sharesMeta, sharesOf } from '../../src/points/files.ts'
 import { bodyAt } from '../../src/points/conversion.ts'
 import type { Interval } from '../../src/time.ts'
-import { inFolder } from '../helpers/lakes.ts'
+import { test } from '../helpers/lakes.ts'
 
 const columns = `NULL::VARCHAR AS currency, NULL::VARCHAR AS exchange, NULL::VARCHAR AS network, now() AS t, now() AS available_at,
   now() AS observed_at, NULL::VARCHAR AS o, 'assumed' AS basis, NULL::VARCHAR AS extra, NULL::TIMESTAMPTZ AS computed_at,
@@ -37,31 +37,29 @@ test('shares come back from the meta of a recent file, and a partition is one sh
   expect(parts.get('a/x 1h')).toMatchObject({ own: [], recent: [recent] })
 })
 
-test('a partition is read from both levels, and nothing of another one', async () => {
-  await inFolder(async (root) => {
-    using engine = await Engine.open(':memory:', { threads: 1 })
-    const write = async (path: string, rows: string): Promise<void> => {
-      mkdirSync(dirname(inLake(root, path)), { recursive: true })
-      await engine.run(`COPY (SELECT *, ${columns} FROM ${rows}) TO ${quote(inLake(root, path))} (FORMAT parquet)`)
-    }
-    const own = entry(pointsFile('a/x', '24h', 'o'), ['a/x', '24h'], 1, {})
-    const recent = entry(recentFile('r'), null, 4, { shares: sharesMeta(shares) })
-    await write(own.path, `(VALUES ('BTC', 1.0)) q(asset, v)`)
-    await write(
-      recent.path,
-      `(VALUES ('a/x', '24h', 'BTC', 2.0), ('a/x', '1h', 'BTC', 3.0), ('b/it''s', '24h', 'BTC', 4.0), ('b/it''s', '24h', 'ETH', 5.0))
+test('a partition is read from both levels, and nothing of another one', async ({ root }) => {
+  using engine = await Engine.open(':memory:', { threads: 1 })
+  const write = async (path: string, rows: string): Promise<void> => {
+    mkdirSync(dirname(inLake(root, path)), { recursive: true })
+    await engine.run(`COPY (SELECT *, ${columns} FROM ${rows}) TO ${quote(inLake(root, path))} (FORMAT parquet)`)
+  }
+  const own = entry(pointsFile('a/x', '24h', 'o'), ['a/x', '24h'], 1, {})
+  const recent = entry(recentFile('r'), null, 4, { shares: sharesMeta(shares) })
+  await write(own.path, `(VALUES ('BTC', 1.0)) q(asset, v)`)
+  await write(
+    recent.path,
+    `(VALUES ('a/x', '24h', 'BTC', 2.0), ('a/x', '1h', 'BTC', 3.0), ('b/it''s', '24h', 'BTC', 4.0), ('b/it''s', '24h', 'ETH', 5.0))
        q(metric, "interval", asset, v)`,
-    )
-    const read = async (key: string): Promise<unknown[]> => {
-      const part = partitionsOf([own, recent]).get(key)
-      if (part === undefined) throw new Error(key)
-      const rows = await engine.rows(`SELECT CAST(v AS INTEGER) AS v FROM ${partitionSql(root, part)} ORDER BY v`)
-      return rows.map(({ v }) => v)
-    }
-    expect(await read('a/x 24h')).toEqual([1, 2])
-    expect(await read('a/x 1h')).toEqual([3])
-    expect(await read("b/it's 24h")).toEqual([4, 5])
-  })
+  )
+  const read = async (key: string): Promise<unknown[]> => {
+    const part = partitionsOf([own, recent]).get(key)
+    if (part === undefined) throw new Error(key)
+    const rows = await engine.rows(`SELECT CAST(v AS INTEGER) AS v FROM ${partitionSql(root, part)} ORDER BY v`)
+    return rows.map(({ v }) => v)
+  }
+  expect(await read('a/x 24h')).toEqual([1, 2])
+  expect(await read('a/x 1h')).toEqual([3])
+  expect(await read("b/it's 24h")).toEqual([4, 5])
 })
 
 test('a position without a body is an error, never an empty name', () => {

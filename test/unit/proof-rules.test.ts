@@ -2,13 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Argument, argueFromPlan } from '../../src/lookahead/proof/prove.ts'
 import type { Engine } from '../../src/store/engine.ts'
 import { bareLake } from '../helpers/bare-lake.ts'
-import { groupRules } from '../helpers/proof-rules-groups.ts'
 import { grid, onGrid, proofRules } from '../helpers/proof-rules.ts'
 
 let lake: Engine
-beforeAll(async () => {
-  lake = await bareLake()
-})
+beforeAll(async () => (lake = await bareLake()))
 afterAll(() => lake.close())
 
 async function argued(sql: string, labels: readonly string[] = []): Promise<Argument> {
@@ -20,7 +17,7 @@ async function argued(sql: string, labels: readonly string[] = []): Promise<Argu
 }
 
 describe('a rule of the proof from the plan', () => {
-  test.for([...proofRules, ...groupRules])('%s', async ([, honest, leak, obstacle]) => {
+  test.for(proofRules)('%s', async ([, honest, leak, obstacle]) => {
     const right = await argued(honest)
     expect(right.unproved).toBeNull()
     expect(right).toMatchObject({

@@ -6,9 +6,7 @@ import type { Engine } from '../../src/store/engine.ts'
 import { bareLake } from '../helpers/bare-lake.ts'
 
 let lake: Engine
-beforeAll(async () => {
-  lake = await bareLake()
-})
+beforeAll(async () => (lake = await bareLake()))
 afterAll(() => lake.close())
 
 /** The one SELECT that a page's statements amount to: settings are left out, a temporary table is a CTE. */

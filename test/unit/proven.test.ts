@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { settleRefusal } from '../../src/metrics/settle.ts'
-import { keepingProven } from '../../src/metrics/verified.ts'
+import { keepingProven } from '../../src/metrics/verify-findings.ts'
 import { layOver } from '../../src/ledger/coverage.ts'
 import type { CoverageRow } from '../../src/ledger/entry.ts'
 import { seriesLedger } from '../helpers/coverage-ledger.ts'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { type Add, noTable } from '../../src/publish/actions.ts'
+import { type Add, noTable } from '../../src/publish/log.ts'
 import { changeOf, type Target } from '../../src/publish/changes.ts'
 import { tagsOf } from '../../src/publish/ranges.ts'
 import { columnsFor, type Writing } from '../../src/publish/write.ts'

@@ -1,14 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { noTable, type TableState } from '../../src/publish/actions.ts'
-import { actionsOf } from '../../src/publish/log.ts'
+import { actionsOf, noTable, type TableState } from '../../src/publish/log.ts'
 import { type At, lastMark, requireFit } from '../../src/publish/commit.ts'
 import type { Destination } from '../../src/publish/destination.ts'
 import { Engine } from '../../src/store/engine.ts'
 
 let engine: Engine
-beforeAll(async () => {
-  engine = await Engine.open(':memory:', { threads: 1 })
-})
+beforeAll(async () => (engine = await Engine.open(':memory:', { threads: 1 })))
 afterAll(() => engine.close())
 
 const day = 86_400_000

@@ -1,25 +1,33 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { type Action, noTable, ownProtocol, type TableState } from '../../src/publish/actions.ts'
-import { commitFile, commitTable, type Logs, readTable, requireOwn } from '../../src/publish/log.ts'
+import {
+  type Action,
+  commitFile,
+  commitTable,
+  type Logs,
+  noTable,
+  ownProtocol,
+  readTable,
+  requireOwn,
+  type TableState,
+} from '../../src/publish/log.ts'
 import { destinationOf } from '../../src/publish/s3.ts'
 import { realDisk } from '../../src/store/disk.ts'
 import { Engine } from '../../src/store/engine.ts'
+import { freshFolder } from '../helpers/scratch.ts'
 
 let home = ''
 let engine: Engine
 let logs: Logs
+freshFolder('log', (path) => (home = path))
 beforeEach(async () => {
-  home = mkdtempSync(join(tmpdir(), 'pitlake-log-'))
   engine = await Engine.open(':memory:', { threads: 1 })
   const to = destinationOf(join(home, 'out'), { disk: realDisk, mark: 'a' })
   logs = { to, engine, local: (name) => join(home, name) }
 })
 afterEach(() => {
   engine.close()
-  rmSync(home, { recursive: true, force: true })
 })
 
 const metaData = (lake: string) => ({

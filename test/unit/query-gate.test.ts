@@ -158,9 +158,7 @@ describe('what the gate lets pass', () => {
     `CREATE TEMP VIEW seen AS FROM points; FROM seen SELECT count(*); DROP VIEW seen -- gone`,
     `BEGIN; CREATE TEMP TABLE three AS SELECT 1; ROLLBACK`,
     `/* first */ -- second\r SELECT 1`,
-  ])('%s', async (sql) => {
-    await expect(run(sql)).resolves.toBeInstanceOf(Array)
-  })
+  ])('%s', async (sql) => await expect(run(sql)).resolves.toBeInstanceOf(Array))
 
   test('parameters reach the plan', async () => {
     const lake = await openLake(folder)

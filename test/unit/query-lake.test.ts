@@ -54,15 +54,14 @@ describe('the state of knowledge', () => {
     })
   })
 
-  test('sessions of one lake do not share variables, and have UTC', async () => {
-    await session({ asOf: '2024-01-03' }, async (engine) => {
+  test('sessions of one lake do not share variables, and have UTC', () =>
+    session({ asOf: '2024-01-03' }, async (engine) => {
       const other = await engine.session()
       expect(await other.rows(`SELECT getvariable('as_of') AS a, current_setting('TimeZone') AS z`)).toEqual([
         { a: null, z: 'UTC' },
       ])
       other.close()
-    })
-  })
+    }))
 
   test.each(['tomorrow', '2024-13-01', '', '2024-02-30'])('as_of %j is refused', async (asOf) => {
     await expect(count({ asOf })).rejects.toThrow(/--as-of: expected an instant such as 2024-06-01/)
@@ -160,8 +159,8 @@ describe('a session only reads', () => {
     expect(await readdir(folder)).toEqual(before)
   })
 
-  test('temporary things, scripts and explanations are allowed', async () => {
-    await session({}, async (engine) => {
+  test('temporary things, scripts and explanations are allowed', () =>
+    session({}, async (engine) => {
       const script = `CREATE TEMP TABLE mine AS SELECT 1 AS a; INSERT INTO mine VALUES (2);
 CREATE TEMP MACRO plus(x) AS x + 1; SET VARIABLE k = 5; SELECT sum(plus(a)) + getvariable('k') AS s FROM mine; -- end`
       expect(await run(engine, script)).toEqual([{ s: 10n }])
@@ -169,8 +168,7 @@ CREATE TEMP MACRO plus(x) AS x + 1; SET VARIABLE k = 5; SELECT sum(plus(a)) + ge
       expect(await run(engine, 'FROM (DESCRIBE points) SELECT column_name LIMIT 1')).toEqual([
         { column_name: 'metric' },
       ])
-    })
-  })
+    }))
 
   test('what does not fit into memory goes to a folder of its own', async () => {
     await session({ memoryLimit: '60MB', threads: 1 }, async (engine) => {
@@ -196,18 +194,18 @@ describe('a mistake is one line with its place', () => {
     [`SELECT error('mine')`, /^SQL: mine$/],
     [`SELECT CAST('abc' AS INTEGER)`, /^SQL \(line 1 column 8\): Could not convert string 'abc' to INT32$/],
     ['SELECT $1', /^SQL: Values were not provided|^SQL: .*parameter/],
-  ])('%j', async (sql, words) => {
-    await session({}, async (engine) => {
+  ])('%j', (sql, words) =>
+    session({}, async (engine) => {
       const error: unknown = await run(engine, sql).catch((caught: unknown) => caught)
       expect((error as LakeError).message).toMatch(words)
       expect((error as LakeError).kind).toBe('usage')
-    })
-  })
+    }),
+  )
 })
 
 describe('a query that never ends', () => {
-  test('is cancelled, and the session goes on', async () => {
-    await session({}, async (engine) => {
+  test('is cancelled, and the session goes on', () =>
+    session({}, async (engine) => {
       const stop = new AbortController()
       const endless = run(engine, 'SELECT count(*) FROM range(100000000000) a, range(1000) b', stop.signal)
       await setTimeout(100)
@@ -215,8 +213,7 @@ describe('a query that never ends', () => {
       await expect(endless).rejects.toMatchObject({ kind: 'stopped', message: 'the query was cancelled' })
       expect(await run(engine, 'SELECT 1 AS a')).toEqual([{ a: 1 }])
       await expect(run(engine, 'SELECT 1', AbortSignal.abort())).rejects.toMatchObject({ kind: 'stopped' })
-    })
-  })
+    }))
 })
 
 describe('notes on the registry', () => {

@@ -1,6 +1,5 @@
 import { createRequire } from 'node:module'
-import { mkdtemp, readdir, readFile, rm, symlink, writeFile as put } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile, symlink, writeFile as put } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
@@ -11,16 +10,15 @@ import { runScript } from '../../src/query/run.ts'
 import { layTable } from '../../src/query/table.ts'
 import { outFile } from '../../src/store/output.ts'
 import { type Format, formatOf, type WriteOptions, writeFile, writeTo } from '../../src/query/write.ts'
+import { scratch } from '../helpers/scratch.ts'
 
 let engine: Engine
-let home = ''
+const home = scratch('output')
 beforeAll(async () => {
   engine = await Engine.open()
-  home = await mkdtemp(join(tmpdir(), 'pitlake-output-'))
 })
 afterAll(async () => {
   engine.close()
-  await rm(home, { recursive: true, force: true })
 })
 
 const deps = { folder: 'lake', sleep: setTimeout }

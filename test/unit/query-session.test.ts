@@ -211,7 +211,5 @@ describe('completion', () => {
     ['.format j', ['json', 'jsonl'], 'j'],
     ['.out x', [], 'x'],
     ['nothing_like_it', [], 'nothing_like_it'],
-  ])('%j', (line, hits, fragment) => {
-    expect(complete(line, words)).toEqual([hits, fragment])
-  })
+  ])('%j', (line, hits, fragment) => expect(complete(line, words)).toEqual([hits, fragment]))
 })

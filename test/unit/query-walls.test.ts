@@ -9,6 +9,7 @@ import { openQuery } from '../../src/query/lake.ts'
 import { guarded, runScript } from '../../src/query/run.ts'
 import { fileRead, parsedSql } from '../../src/query/tree.ts'
 import type { Column, Engine } from '../../src/store/engine.ts'
+import { relationText } from '../../src/views/read-points.ts'
 import { makeQueryLake } from '../helpers/query-lake.ts'
 
 /* A door's session stands at the beginning of 2024-01-05; the lake holds a hundred days. Each attack gets at what came later, or at the texts. */
@@ -128,6 +129,11 @@ describe('what gets past as_of', () => {
       const { columns } = await admit(door as Engine, sql, undefined, mark)
       expect(told(columns), sql).toEqual(told((await (door as Engine).prepared(sql)).columns))
     }
+  })
+
+  test('what tells the files of a join is bound once, as each judgement binds it', () => {
+    const text = relationText('/lake', 'told_paths', (list) => `array_to_string(${list}, ' ')`, true)
+    expect(text.match(/told_paths/g)).toHaveLength(1)
   })
 
   test('points that bear the mark stand under a cut that bears it, too', async () => {

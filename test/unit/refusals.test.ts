@@ -30,9 +30,7 @@ test.each<readonly [string, StandingRefusal, boolean]>([
   ['an alarm of yesterday, asked 22 hours ago', refusal(day, 22 * hour), true],
   ['asked within a day of the future', refusal(null, -day), false],
   ['asked later than a day from now', refusal(null, -day - 1), true],
-])('a refusal that is %s is tried again: %#', (_, standing, tried) => {
-  expect(isTriedAgain(standing, now)).toBe(tried)
-})
+])('a refusal that is %s is tried again: %#', (_, standing, tried) => expect(isTriedAgain(standing, now)).toBe(tried))
 
 const endpoint = catalogue.endpoints.get('supply/current_pit')
 if (endpoint === undefined) throw new Error('no endpoint')

@@ -149,9 +149,7 @@ describe('a list', () => {
     let told: Awaited<ReturnType<typeof readPages>> | undefined
     await asking(
       (_, n) => answer(n),
-      async (own) => {
-        told = await readPages(own, { resource: issuers, filters: {}, pageLimit: 2 }, room)
-      },
+      async (own) => void (told = await readPages(own, { resource: issuers, filters: {}, pageLimit: 2 }, room)),
       clock,
     )
     return told?.kind === 'pages' ? told.records.map((one) => (one as { id: string }).id) : told?.words

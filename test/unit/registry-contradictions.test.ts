@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { exitCode } from '../../src/errors.ts'
 import type { HeldEntity } from '../../src/registry/history.ts'
 import { stateOf } from '../../src/registry/verify-plan.ts'
-import { type RegistryVerified, registryVerdict } from '../../src/registry/verified.ts'
+import { registryVerdict, type RegistryVerified } from '../../src/registry/verify.ts'
 import { type RegistryRig, withRegistryRig } from '../helpers/registry-rig.ts'
 import { refused, SmallRegistry } from '../helpers/small-registry.ts'
 

@@ -9,7 +9,7 @@ import {
   readHeld,
   readKeys,
   readLastEvents,
-} from '../../src/registry/held.ts'
+} from '../../src/registry/status.ts'
 import { Engine, quote } from '../../src/store/engine.ts'
 import { inLake, registryFile } from '../../src/store/layout.ts'
 import { commitDeps, inFolder } from '../helpers/lakes.ts'

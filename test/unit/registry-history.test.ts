@@ -8,9 +8,7 @@ import { Memory, type Outcome, outcomeOf, SmallWorld } from '../helpers/registry
 
 const replay = readFileSync(new URL('../helpers/registry-replay.sql', import.meta.url), 'utf8')
 let engine: Engine
-beforeAll(async () => {
-  engine = await Engine.open(':memory:', { threads: 1 })
-})
+beforeAll(async () => (engine = await Engine.open(':memory:', { threads: 1 })))
 afterAll(() => engine.close())
 
 type Act =

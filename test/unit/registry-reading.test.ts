@@ -161,9 +161,7 @@ test.each([
   [{ op: null }, 'issuer i: an event without op'],
   [{ record: null }, 'issuer i: updated without a record'],
   [{ record: { id: 'j' } }, 'issuer i: a record with the id j'],
-])('an event with %j is %j', (change, said) => {
-  expect(page({ ...event, ...change })).toBe(said)
-})
+])('an event with %j is %j', (change, said) => expect(page({ ...event, ...change })).toBe(said))
 
 test('a page says whether more follows, and then from where', () => {
   expect(page(event, { has_more: true, next_cursor: 'c' })).toBe('i')

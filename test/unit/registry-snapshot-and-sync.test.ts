@@ -4,9 +4,9 @@ import { describe, expect, test } from 'vitest'
 import type { RegistryEvent } from '../../src/registry/run.ts'
 import { registryStatus } from '../../src/registry/status.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { everyByte, contentOf, registryKey, standing, withRegistryRig } from '../helpers/registry-rig.ts'
+import { contentOf, everyByte, registryKey, standing, withRegistryRig } from '../helpers/registry-rig.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
-import { passingFacts } from '../../src/registry/state.ts'
+import { passingFacts } from '../../src/registry/staging.ts'
 import { refused, SmallRegistry } from '../helpers/small-registry.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
 import { reading } from '../helpers/ledgers.ts'
@@ -44,8 +44,8 @@ describe('bad bodies are put aside with a reason, the held state is untouched', 
     ['nothing that is known', '{"data":{"things":[]},"cursor":"c"}', /without any known resource/],
   ]
 
-  test('one after the other upon the same lake', async () => {
-    await withSmall(async (small, rig) => {
+  test('one after the other upon the same lake', () =>
+    withSmall(async (small, rig) => {
       await rig.sync()
       const before = [await standing(rig.root), await contentOf(rig.root)]
       for (const [n, [name, body, reason]] of bodies.entries()) {
@@ -59,11 +59,10 @@ describe('bad bodies are put aside with a reason, the held state is untouched', 
         rig.clock.now++
       }
       expect([await standing(rig.root), await contentOf(rig.root)]).toEqual(before)
-    })
-  })
+    }))
 
-  test('a page of the feed: what was read before it counts, the cursor stops there', async () => {
-    await withSmall(async (small, rig) => {
+  test('a page of the feed: what was read before it counts, the cursor stops there', () =>
+    withSmall(async (small, rig) => {
       await rig.sync()
       small.world.put('issuers', 'i1', { name: 'other' })
       small.broken.set(
@@ -75,12 +74,11 @@ describe('bad bodies are put aside with a reason, the held state is untouched', 
       expect(bad.words).toMatch(/updated without a record/)
       small.broken.clear()
       expect((await rig.sync()).updated).toBe(1)
-    })
-  })
+    }))
 })
 
-test('TIME 45: a page without events says where to go on', async () => {
-  await withSmall(async (small, rig) => {
+test('TIME 45: a page without events says where to go on', () =>
+  withSmall(async (small, rig) => {
     await rig.sync()
     small.world.put('issuers', 'i1', { name: 'other' })
     const tail = `e0.${small.world.log.length - 1}`
@@ -91,11 +89,10 @@ test('TIME 45: a page without events says where to go on', async () => {
     })
     expect(await rig.sync()).toMatchObject({ updated: 1, stopped_by: null })
     expect(small.asked.filter((path) => path === '/changes').length).toBeGreaterThanOrEqual(2)
-  })
-})
+  }))
 
-test('a snapshot that loses much is held back until a person accepts it', async () => {
-  await withSmall(async (small, rig) => {
+test('a snapshot that loses much is held back until a person accepts it', () =>
+  withSmall(async (small, rig) => {
     await rig.sync()
     const before = await standing(rig.root)
     for (let n = 0; n < 12; n++) small.world.put('products', `p${n}`, null)
@@ -108,11 +105,10 @@ test('a snapshot that loses much is held back until a person accepts it', async 
     small.broken.clear()
     const { closed, records } = await rig.snapshot({ acceptShrink: true })
     expect([closed, records['products'], records['deployments']]).toEqual([36, 8, 16])
-  })
-})
+  }))
 
-test('a refused snapshot: head first, then the lists, then the feed; later 304s', async () => {
-  await withSmall(async (small, rig) => {
+test('a refused snapshot: head first, then the lists, then the feed; later 304s', () =>
+  withSmall(async (small, rig) => {
     small.broken.set('/snapshot', refused(429, 'snapshot_limit', { 'retry-after': '3600' }))
     const first = await rig.sync()
     expect([first.source, first.records['deployments'], first.records['provenance']]).toEqual(['lists', 40, 40])
@@ -132,11 +128,10 @@ test('a refused snapshot: head first, then the lists, then the feed; later 304s'
     expect(status).toMatchObject({ last_snapshot: '2026-06-02', last_snapshot_source: 'lists', epoch: 1, behind: null })
     expect(status.not_modified).toBe(4)
     expect(status.limits.snapshots_from).toMatch(/^2026-06-\d\dT/)
-  })
-})
+  }))
 
-test('TIME 46: a new epoch: a snapshot tells what happened in the blind, inferred; the feed goes on', async () => {
-  await withSmall(async (small, rig) => {
+test('TIME 46: a new epoch: a snapshot tells what happened in the blind, inferred; the feed goes on', () =>
+  withSmall(async (small, rig) => {
     await rig.sync()
     small.world.put('issuers', 'i3', null)
     small.world.put('issuers', 'i4', { name: 'renamed' })
@@ -163,11 +158,10 @@ test('TIME 46: a new epoch: a snapshot tells what happened in the blind, inferre
         { op: 'updated', closed_by: null, inferred: false },
       ])
     })
-  })
-})
+  }))
 
-test('the refusals apart: key, quota, server; nothing is applied', async () => {
-  await withSmall(async (small, rig) => {
+test('the refusals apart: key, quota, server; nothing is applied', () =>
+  withSmall(async (small, rig) => {
     const stoppedBy = async (response: () => Response): Promise<unknown> => {
       small.broken.set('/snapshot', response)
       return (await rig.sync()).stopped_by
@@ -178,8 +172,7 @@ test('the refusals apart: key, quota, server; nothing is applied', async () => {
     expect(await stoppedBy(refused(500, 'internal_error'))).toBe('failed')
     expect((await standing(rig.root)).version).toBe(0)
     expect(everyByte(rig.root)).not.toContain(registryKey)
-  })
-})
+  }))
 
 describe('cursors are opaque: none is compared, whatever a provider writes', () => {
   let answers = 0
@@ -208,8 +201,8 @@ describe('cursors are opaque: none is compared, whatever a provider writes', () 
     ],
   ]
 
-  test.for(spellings)('%s', async ([, spelling]) => {
-    await withSmall(async (small, rig) => {
+  test.for(spellings)('%s', ([, spelling]) =>
+    withSmall(async (small, rig) => {
       Object.assign(small, spelling)
       await rig.sync()
       const version = async (): Promise<unknown> => (await standing(rig.root)).version
@@ -223,11 +216,11 @@ describe('cursors are opaque: none is compared, whatever a provider writes', () 
       small.world.rows.set('issuers i5', { id: 'i5', name: 'behind the back of the feed' })
       expect(await rig.snapshot()).toMatchObject({ updated: 1, findings: 0, new_epoch: false })
       expect(await version()).toBe(Number(before) + 2)
-    })
-  })
+    }),
+  )
 
-  test('events that bring nothing new move the place in the feed, and make no version', async () => {
-    await withSmall(async (small, rig) => {
+  test('events that bring nothing new move the place in the feed, and make no version', () =>
+    withSmall(async (small, rig) => {
       await rig.sync()
       const data = [{ entity_type: 'issuer', entity_id: 'i5', op: 'updated', record: small.world.record('issuers i5') }]
       const asked: (string | null)[] = []
@@ -241,12 +234,11 @@ describe('cursors are opaque: none is compared, whatever a provider writes', () 
       for (let n = 0; n < 2; n++) expect(await rig.sync()).toMatchObject({ events: 1, updated: 0 })
       expect(asked.slice(1)).toEqual(['e0.91', 'e0.92'])
       expect((await standing(rig.root)).version).toBe(version)
-    })
-  })
+    }))
 })
 
-test('TIME 50, TIME 51: three answers, an unknown type and an additive key', async () => {
-  await withSmall(async (small, rig) => {
+test('TIME 50, TIME 51: three answers, an unknown type and an additive key', () =>
+  withSmall(async (small, rig) => {
     await rig.sync()
     const answers = ['not disclosed', 'None (self-custodied)', 'Alpine Custody AG', 'not disclosed at all']
     for (const [n, custodian] of answers.entries())
@@ -285,8 +277,7 @@ test('TIME 50, TIME 51: three answers, an unknown type and an additive key', asy
         { entity_type: 'committee', resource: null },
       ])
     })
-  })
-})
+  }))
 
 test('clocks more than an hour apart end a poll after its first answer; a sandbox is only told', async () => {
   const small = new SmallRegistry()
@@ -316,8 +307,8 @@ test('clocks more than an hour apart end a poll after its first answer; a sandbo
   })
 })
 
-test('what an answer says of limits is kept for whoever asks next, and each 304 is counted', async () => {
-  await withSmall(async (small, rig) => {
+test('what an answer says of limits is kept for whoever asks next, and each 304 is counted', () =>
+  withSmall(async (small, rig) => {
     const limits = {
       'x-ratelimit-limit': '120;w=60',
       'x-quota-daily-remaining': '7',
@@ -336,8 +327,7 @@ test('what an answer says of limits is kept for whoever asks next, and each 304 
     await rig.snapshot()
     // One list of each resource.
     expect((await facts()).notModified).toBe(6)
-  })
-})
+  }))
 
 test('an interrupt waits for no answer of the registry: what is in flight is let go', async () => {
   const stop = new AbortController()

@@ -48,9 +48,7 @@ test('the backoff doubles up to its cap, with full jitter', () => {
   expect(waits(again(), 0)).toEqual([0, 0, 0])
 })
 
-test('refusals by a limit have a budget of their own', () => {
-  expect(waits(limited(null), 0.999999)).toHaveLength(5)
-})
+test('refusals by a limit have a budget of their own', () => expect(waits(limited(null), 0.999999)).toHaveLength(5))
 
 test('the total time is a budget too, and waits that the provider asks for are not in it', () => {
   expect(waits(again(null, 4_900), 0.5)).toHaveLength(2)

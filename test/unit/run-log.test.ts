@@ -1,24 +1,23 @@
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { gatherLogs, readLogs } from '../../src/ledger/run-facts.ts'
 import { realDisk } from '../../src/store/disk.ts'
 import { inLake, places } from '../../src/store/layout.ts'
-import { inFolder } from '../helpers/lakes.ts'
+import { test } from '../helpers/lakes.ts'
 
 const before = Date.UTC(2026, 0, 20, 12) * 1000
 
-test('logs that began before an instant go into that of their day; one that began at it stays', () =>
-  inFolder(async (root) => {
-    mkdirSync(inLake(root, places.runs), { recursive: true })
-    const put = (name: string, at: number): void =>
-      writeFileSync(inLake(root, `${places.runs}/${name}.log`), `{"at":"${new Date(at / 1000).toISOString()}"}\n`)
-    put('later', before + 1000)
-    put('at', before)
-    put('b', before - 1000)
-    put('a', before - 1000)
-    expect((await readLogs(root)).map(({ path }) => path)).toEqual(
-      ['a', 'b', 'at', 'later'].map((name) => `runs/${name}.log`),
-    )
-    await gatherLogs(root, realDisk, before)
-    expect(readdirSync(inLake(root, places.runs)).toSorted()).toEqual(['2026-01-20.log', 'at.log', 'later.log'])
-  }))
+test('logs that began before an instant go into that of their day; one that began at it stays', async ({ root }) => {
+  mkdirSync(inLake(root, places.runs), { recursive: true })
+  const put = (name: string, at: number): void =>
+    writeFileSync(inLake(root, `${places.runs}/${name}.log`), `{"at":"${new Date(at / 1000).toISOString()}"}\n`)
+  put('later', before + 1000)
+  put('at', before)
+  put('b', before - 1000)
+  put('a', before - 1000)
+  expect((await readLogs(root)).map(({ path }) => path)).toEqual(
+    ['a', 'b', 'at', 'later'].map((name) => `runs/${name}.log`),
+  )
+  await gatherLogs(root, realDisk, before)
+  expect(readdirSync(inLake(root, places.runs)).toSorted()).toEqual(['2026-01-20.log', 'at.log', 'later.log'])
+})

@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs'
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { LakeError } from '../../src/errors.ts'
 import { writeCheckpoint } from '../../src/ledger/checkpoint.ts'
 import { commit } from '../../src/ledger/commit.ts'
@@ -10,43 +10,44 @@ import { withLake } from '../../src/ledger/job.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { lostStamps, stampSchema, writeStamp } from '../../src/ledger/stamps.ts'
 import { realDisk } from '../../src/store/disk.ts'
-import { commitDeps, inFolder } from '../helpers/lakes.ts'
+import { commitDeps, inFolder, test } from '../helpers/lakes.ts'
 
-test('a note tells of its stamp itself: the index learns of it, a checkpoint does not, and one that is gone is missed', () =>
-  inFolder(async (root) => {
-    using ledger = await Ledger.open(root)
-    const provider = { metrics: 'x', synthetic: true }
-    const stamp: Stamp = {
-      id: 'f'.repeat(16),
-      version: 1,
-      digest: 'd',
-      query_digest: 'q',
-      path: null,
-      at: 7,
-      detail: {},
-    }
-    await commit(ledger, { job: 'fetch', run: 'a', provider, state: { a: 1 } }, commitDeps())
-    await commit(ledger, { job: 'stamp', run: 'b', provider, stamps: [stamp] }, commitDeps())
-    const { lake } = ledger.head()
-    const about = { schema_version: stampSchema, program: 'p', rules: null, files: [] }
-    const notes = [
-      { ...stamp, id: '1'.repeat(16), version: 2, lake: lake ?? '' },
-      { ...stamp, id: '2'.repeat(16), version: 3, lake: lake ?? '' },
-      { ...stamp, id: '3'.repeat(16), version: 2, lake: 'another' },
-    ]
-    for (const note of notes) expect(await writeStamp(realDisk, root, `${root}/t`, { ...about, ...note })).toBe(true)
-    await ledger.catchUp()
-    const ids = (of: Ledger): string[] => heldStamps(of).map(({ id }) => id[0] ?? '')
-    expect(ids(ledger)).toEqual(['1', 'f'])
-    expect(await lostStamps(ledger, root)).toEqual([])
-    await writeCheckpoint(realDisk, ledger)
-    using again = await Ledger.inMemory(root)
-    expect(ids(again)).toEqual(['1', 'f'])
-    rmSync(`${root}/stamps/${'1'.repeat(16)}.json`)
-    expect(await lostStamps(ledger, root)).toEqual(['1'.repeat(16)])
-    using without = await Ledger.inMemory(root)
-    expect(ids(without)).toEqual(['f'])
-  }))
+test('a note tells of its stamp itself: the index learns of it, a checkpoint does not, and one that is gone is missed', async ({
+  root,
+  ledger,
+}) => {
+  const provider = { metrics: 'x', synthetic: true }
+  const stamp: Stamp = {
+    id: 'f'.repeat(16),
+    version: 1,
+    digest: 'd',
+    query_digest: 'q',
+    path: null,
+    at: 7,
+    detail: {},
+  }
+  await commit(ledger, { job: 'fetch', run: 'a', provider, state: { a: 1 } }, commitDeps())
+  await commit(ledger, { job: 'stamp', run: 'b', provider, stamps: [stamp] }, commitDeps())
+  const { lake } = ledger.head()
+  const about = { schema_version: stampSchema, program: 'p', rules: null, files: [] }
+  const notes = [
+    { ...stamp, id: '1'.repeat(16), version: 2, lake: lake ?? '' },
+    { ...stamp, id: '2'.repeat(16), version: 3, lake: lake ?? '' },
+    { ...stamp, id: '3'.repeat(16), version: 2, lake: 'another' },
+  ]
+  for (const note of notes) expect(await writeStamp(realDisk, root, `${root}/t`, { ...about, ...note })).toBe(true)
+  await ledger.catchUp()
+  const ids = (of: Ledger): string[] => heldStamps(of).map(({ id }) => id[0] ?? '')
+  expect(ids(ledger)).toEqual(['1', 'f'])
+  expect(await lostStamps(ledger, root)).toEqual([])
+  await writeCheckpoint(realDisk, ledger)
+  using again = await Ledger.inMemory(root)
+  expect(ids(again)).toEqual(['1', 'f'])
+  rmSync(`${root}/stamps/${'1'.repeat(16)}.json`)
+  expect(await lostStamps(ledger, root)).toEqual(['1'.repeat(16)])
+  using without = await Ledger.inMemory(root)
+  expect(ids(without)).toEqual(['f'])
+})
 
 test.each([
   ['comes to its end', null, null, { stopped_by: null, exit_code: 0 }],

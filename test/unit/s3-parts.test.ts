@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Exchanged } from '../../src/net/exchange.ts'
+import type { Exchanged } from '../../src/net/http.ts'
 import type { S3Answer, S3Asking, S3Call } from '../../src/publish/s3-ask.ts'
 import { putParts } from '../../src/publish/s3.ts'
 

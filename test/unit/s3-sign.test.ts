@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { percentEncoded } from '../../src/net/http.ts'
-import { emptyPayload, signed, type Unsigned } from '../../src/publish/s3-sign.ts'
+import { emptyPayload, signed } from '../../src/publish/s3-ask.ts'
 
 // The four examples that Amazon's description of signature version 4 for S3 works out by hand.
 const id = 'AKIAIOSFODNN7EXAMPLE'
@@ -9,7 +9,7 @@ const secret = ['wJalrXUtnFEMI', 'K7MDENG', 'bPxRfiCYEXAMPLEKEY'].join('/')
 const host = 'examplebucket.s3.amazonaws.com'
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 
-const examples: readonly [string, Unsigned, string][] = [
+const examples: readonly [string, Parameters<typeof signed>[0], string][] = [
   [
     'an object, a part of it',
     { method: 'GET', host, path: '/test.txt', headers: { range: 'bytes=0-9' }, payload: emptyPayload },
@@ -45,7 +45,7 @@ test.each(examples)('%s is signed as Amazon says', (_, request, signature) => {
 })
 
 test('the token of a passing key is signed, and no sign of a name is left to chance', () => {
-  const request: Unsigned = { method: 'GET', host, path: '/', payload: emptyPayload }
+  const request: Parameters<typeof signed>[0] = { method: 'GET', host, path: '/', payload: emptyPayload }
   const headers = signed(request, { id, secret, token: 'of the hour' }, 'eu-west-1', Date.UTC(2026, 0, 2, 3, 4, 5, 678))
   expect(headers).toMatchObject({ 'x-amz-security-token': 'of the hour', 'x-amz-date': '20260102T030405Z' })
   expect(headers['authorization']).toContain('SignedHeaders=host;x-amz-content-sha256;x-amz-date;x-amz-security-token,')

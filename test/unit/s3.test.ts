@@ -12,9 +12,7 @@ const home = scratch('s3')
 const local = join(home, 'local')
 let there: StandIn
 
-beforeEach(async () => {
-  there = await standIn()
-})
+beforeEach(async () => (there = await standIn()))
 afterEach(async () => await there[Symbol.asyncDispose]())
 
 const opened = (env: Readonly<Record<string, string>> = {}, text = 's3://lake/team/a b'): Destination =>

@@ -1,16 +1,17 @@
 import { describe, expect, test } from 'vitest'
 import {
+  createScript,
   describeFaults,
   type Fault,
   faultTable,
   parseFault,
   readFault,
-  type FaultTarget,
-  createScript,
   strike,
 } from '../../src/sandbox/faults.ts'
 import type { WirePoint } from '../../src/sandbox/metrics-body.ts'
 import { editPoints, poison } from '../../src/sandbox/body-faults.ts'
+
+type FaultTarget = Parameters<typeof strike>[1]
 
 describe('the text form', () => {
   test('kind, path and parameters', () => {
@@ -173,9 +174,7 @@ describe('poison', () => {
     ['poison-text-v:point=-1', '[{"t":86400,"v":1,"computed_at":90000},{"t":172800,"v":"12.5"}]'],
     ['poison-nan', '[{"t":86400,"v":NaN,"computed_at":90000},{"t":172800,"v":2}]'],
     ['poison-overflow', '[{"t":86400,"v":1e400,"computed_at":90000},{"t":172800,"v":2}]'],
-  ])('%s', async (text, wanted) => {
-    expect(await poisoned(text)).toBe(wanted)
-  })
+  ])('%s', async (text, wanted) => expect(await poisoned(text)).toBe(wanted))
 
   test('every poison changes the body', async () => {
     const kinds = Object.keys(faultTable).filter((kind) => kind.startsWith('poison-')) as Fault['kind'][]

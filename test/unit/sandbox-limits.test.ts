@@ -9,7 +9,6 @@ import {
   limitHeaders,
   parseLimit,
   unused,
-  type Usage,
 } from '../../src/sandbox/limits.ts'
 
 const plain: ApiLimit = { rate: null, daily: null, snapshots: null, headers: 'seconds', retryAfter: 'seconds' }
@@ -17,7 +16,7 @@ const rated = (requests: number, seconds: number): ApiLimit => ({ ...plain, rate
 
 /** Judges requests at these instants, in order. */
 function run(limit: ApiLimit, instants: readonly number[], isSnapshot = false) {
-  let usage: Usage = unused
+  let usage: Parameters<typeof admitRequest>[1] = unused
   return instants.map((at) => {
     const judged = admitRequest(limit, usage, at, isSnapshot)
     usage = judged.usage
@@ -38,7 +37,7 @@ describe('rate rules', () => {
     fc.assert(
       fc.property(steps, fc.integer({ min: 1, max: 6 }), (gaps, requests) => {
         const limit = rated(requests, 30)
-        let usage: Usage = unused
+        let usage: Parameters<typeof admitRequest>[1] = unused
         let at = 1000
         const passed: number[] = []
         for (const gap of gaps) {

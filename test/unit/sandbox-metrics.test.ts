@@ -41,9 +41,7 @@ const decoded = (format: string | undefined, text: string): number =>
   format === 'csv' ? text.trimEnd().split('\n').length - 1 : (JSON.parse(text) as unknown[]).length
 
 describe('all endpoints', () => {
-  test('there are 112', () => {
-    expect(endpoints).toHaveLength(112)
-  })
+  test('there are 112', () => expect(endpoints).toHaveLength(112))
 
   test('every combination of parameter values is answered with points on the grid', async () => {
     let asked = 0
@@ -125,9 +123,7 @@ describe('a wrong parameter is named', () => {
     ['range not taken', 'options/25delta_skew_call_put_all_pit', 'a=BTC&s=1', "'s'"],
     ['interval not taken', 'options/50delta_skew_call_put_all_pit', 'a=BTC&i=24h', "'i'"],
     ['format not taken', 'options/50delta_skew_call_put_all_pit', 'a=BTC&f=csv', "'f'"],
-  ])('%s', async (_, at, query, name) => {
-    expect(await refusal(at, query)).toContain(name)
-  })
+  ])('%s', async (_, at, query, name) => expect(await refusal(at, query)).toContain(name))
 })
 
 describe('what is answered', () => {

@@ -29,11 +29,7 @@ export async function body(path: string, from: RegistryEnv): Promise<Json> {
 }
 
 /** Status and code of a refusal, whose body and headers must be whole. */
-export async function refused(
-  path: string,
-  from: RegistryEnv,
-  headers?: Record<string, string>,
-): Promise<[number, string]> {
+export async function refused(path: string, from: RegistryEnv, headers?: Record<string, string>) {
   const response = ask(path, from, headers)
   const answer = (await response.json()) as Json
   expect(answer['request_id']).toBe(response.headers.get('x-request-id'))

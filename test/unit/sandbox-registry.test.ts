@@ -171,9 +171,7 @@ describe('refusals', () => {
     ['/changes/head?since=x', 'invalid_parameter'],
     ['/products?cursor=Not%20an%20id', 'invalid_cursor'],
     ['/changes?since=nonsense', 'invalid_cursor'],
-  ])('%s: %s', async (path, code) => {
-    expect(await refused(path, env(autumn))).toEqual([400, code])
-  })
+  ])('%s: %s', async (path, code) => expect(await refused(path, env(autumn))).toEqual([400, code]))
 
   test('keys: missing, malformed, unknown, in the address', async () => {
     const from = env(autumn)

@@ -8,13 +8,14 @@ import { worldAssets } from '../../src/sandbox/world/assets.ts'
 import { marketOf } from '../../src/sandbox/world/market.ts'
 import {
   assetHas,
-  type WorldPoint,
+  launchOf,
   worldPoint,
   worldPoints,
   type WorldSeries,
   worldStart,
-  launchOf,
 } from '../../src/sandbox/world/points.ts'
+
+type WorldPoint = NonNullable<ReturnType<typeof worldPoint>>
 
 const catalogue = loadCatalogue()
 const endpoints = [...catalogue.endpoints.values()]

@@ -33,12 +33,7 @@ const spelling = fc.oneof(
 const filler = fc.string({ unit: fc.constantFrom('a', '1', ' ', '\\n', '\\"', '\\\\', '%', '%41', 'é', 'sk-Zq', '{}') })
 
 /** The text through a redactor in pieces of these sizes. */
-function inPieces(
-  text: string,
-  sizes: readonly number[],
-  kind: RedactionKind,
-  secrets: readonly string[] = keys,
-): string {
+function inPieces(text: string, sizes: readonly number[], kind: RedactionKind, secrets: readonly string[] = keys) {
   const bytes = Buffer.from(text)
   const redactor = createRedactor(secrets, kind)
   const parts: Buffer[] = []

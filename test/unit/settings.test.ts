@@ -1,18 +1,15 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { availableAt } from '../../src/catalog/availability.ts'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { configJsonSchema, parseConfig } from '../../src/config/config.ts'
 import { LakeError } from '../../src/errors.ts'
 import { applySettings, givenKeys, isLoopback, resolveSettings, type Settings } from '../../src/config/settings.ts'
+import { freshFolder } from '../helpers/scratch.ts'
 
 let folder = ''
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'pitlake-settings-'))
-})
-afterEach(() => rmSync(folder, { recursive: true, force: true }))
+freshFolder('settings', (path) => (folder = path))
 
 type Env = Readonly<Record<string, string>>
 
@@ -183,9 +180,7 @@ test.each<[string, string, string]>([
     'metrics: { availability: { "indicators/*": { lag: 1h }, "*/asol_pit": { lag: 2h } } }',
     'expected one pattern of its rank for indicators/asol_pit',
   ],
-])('refused against the catalogue: %s', (_, yaml, text) => {
-  expect(refusal(() => applied(yaml))).toContain(text)
-})
+])('refused against the catalogue: %s', (_, yaml, text) => expect(refusal(() => applied(yaml))).toContain(text))
 
 test('one exchange may bear a name in two lists; a placeholder may be mapped to itself', () => {
   const yaml = 'metrics: { exchanges: { options_exchange_1: real, exchange_4: real, exchange_5: exchange_5 } }'

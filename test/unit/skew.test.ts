@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { LakeError } from '../../src/errors.ts'
-import type { Headers } from '../../src/net/limits.ts'
+import type { Headers } from '../../src/net/governor.ts'
 import type { Outcome } from '../../src/net/outcome.ts'
 import { describeSkew, type Skew, watchSkew } from '../../src/net/skew.ts'
 

@@ -1,22 +1,19 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { spacingsOf, weekdayOf } from '../../src/points/spacing.ts'
 import { Engine, type Row } from '../../src/store/engine.ts'
 import { weekdays } from '../../src/time.ts'
+import { scratch } from '../helpers/scratch.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'pitlake-spacing-'))
+const folder = scratch('spacing')
 const day = 86_400
 /** A Monday. */
 const monday = Date.UTC(2024, 1, 26) / 1000
 let engine: Engine
-beforeAll(async () => {
-  engine = await Engine.open(':memory:', { threads: 1 })
-})
+beforeAll(async () => (engine = await Engine.open(':memory:', { threads: 1 })))
 afterAll(() => {
   engine.close()
-  rmSync(folder, { recursive: true, force: true })
 })
 
 function bodyOf(body: unknown, name = 'body'): string {

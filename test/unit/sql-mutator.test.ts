@@ -61,9 +61,7 @@ test.each<[string, string, string[]]>([
   ['nothing in a comment', '-- a < 1 AND b\n/* c < /* 1 */ AND d */ FROM x', []],
   ['nothing in a text', "SELECT 'a < 1 AND it''s b', \"a < 1\", $$ a < 1 $$, $t$ a < 1 $t$", []],
   ['nothing in a placeholder', 'SELECT {{a < 1 AND {{b}} = 0}}', []],
-])('%s', (_, text, expected) => {
-  expect(mutants(text).toSorted()).toEqual(expected.toSorted())
-})
+])('%s', (_, text, expected) => expect(mutants(text).toSorted()).toEqual(expected.toSorted()))
 
 test('a chain within brackets is a chain of its own, and IS DISTINCT FROM does not part it', () => {
   expect(mutants('WHERE (a OR b IS DISTINCT FROM c) AND d').toSorted()).toEqual(

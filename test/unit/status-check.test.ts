@@ -8,10 +8,7 @@ import { madeAt as now, standing } from '../page/facts.ts'
 const quiet = standing()
 const day = 86_400
 
-function judged(
-  changes: Partial<LakeStanding>,
-  limits: Partial<Check> = {},
-): { line: string; lines: readonly string[]; code: number; trust: string } {
+function judged(changes: Partial<LakeStanding>, limits: Partial<Check> = {}) {
   const facts = { ...quiet, ...changes }
   const { behind, stopped, overdue_seconds: seconds } = facts.freshness
   const late = { series: behind, seconds, stopped }

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { statusInWords } from '../../src/commands/status.ts'
 import { registrySnapshot, registrySync } from '../../src/registry/snapshot-and-sync.ts'
 import { auditAvailability } from '../../src/report/audit.ts'
@@ -15,7 +15,7 @@ import type { LakeStanding } from '../../src/report/status.ts'
 import { statusPage } from '../../src/report/page/page.ts'
 import { resolveSettings } from '../../src/config/settings.ts'
 import { withRig } from '../helpers/fetching.ts'
-import { commitDeps, inFolder } from '../helpers/lakes.ts'
+import { commitDeps, inFolder, test } from '../helpers/lakes.ts'
 import { mounts } from '../helpers/mounts.ts'
 import { catalogue, withSandbox } from '../helpers/sandbox-client.ts'
 import { reading } from '../helpers/ledgers.ts'
@@ -223,22 +223,21 @@ test('the universe over time ends with the products that are open now', async ()
   )
 })
 
-test('a lake without a version is not to be trusted; no lake is a slip of the user', async () =>
-  inFolder(async (root) => {
-    await expect(Ledger.openToRead(`${root}/none`)).rejects.toMatchObject({ kind: 'usage' })
-    const ledger = await Ledger.open(root)
-    ledger.close()
-    const { standing, page } = await looked(root, noon)
-    expect(standing).toMatchObject({
-      version: 0,
-      trust: 'no',
-      provider: null,
-      newest: null,
-      coverage: { due: 0, share: null },
-    })
-    expect(statusPage(page)).not.toMatch(/NaN|undefined/)
-    expect(statusInWords(standing, root)).toMatch(/^trust {8}NO$/m)
-  }))
+test('a lake without a version is not to be trusted; no lake is a slip of the user', async ({ root }) => {
+  await expect(Ledger.openToRead(`${root}/none`)).rejects.toMatchObject({ kind: 'usage' })
+  const ledger = await Ledger.open(root)
+  ledger.close()
+  const { standing, page } = await looked(root, noon)
+  expect(standing).toMatchObject({
+    version: 0,
+    trust: 'no',
+    provider: null,
+    newest: null,
+    coverage: { due: 0, share: null },
+  })
+  expect(statusPage(page)).not.toMatch(/NaN|undefined/)
+  expect(statusInWords(standing, root)).toMatch(/^trust {8}NO$/m)
+})
 
 test('the text fits into 80 columns, however long the names are', async () =>
   withRig(noon, async (rig) => {

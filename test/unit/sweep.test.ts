@@ -1,22 +1,21 @@
 import { mkdirSync, readdirSync } from 'node:fs'
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { commit } from '../../src/ledger/commit.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { sweep } from '../../src/ledger/sweep.ts'
 import { inLake, instantName, places } from '../../src/store/layout.ts'
-import { commitDeps, draftOf, inFolder } from '../helpers/lakes.ts'
+import { commitDeps, draftOf, test } from '../helpers/lakes.ts'
 
-test('what was swept away can be put back for a week, and no folder of another name ever goes', () =>
-  inFolder(async (root) => {
-    const now = Date.UTC(2026, 0, 20, 12) * 1000
-    const deps = commitDeps({ nowMicros: () => now })
-    using ledger = await Ledger.open(root)
-    await commit(ledger, draftOf(root, 0), deps)
-    const hour = 3_600_000_000
-    const named = (hours: number): string => instantName(now - hours * hour)
-    const kept = [named(1), named(167), named(168), 'mine']
-    for (const name of [...kept, instantName(now - 168 * hour - 1000), named(200)])
-      mkdirSync(inLake(root, `${places.swept}/${name}/points`), { recursive: true })
-    expect(await sweep(ledger, deps)).toEqual([])
-    expect(readdirSync(inLake(root, places.swept)).toSorted()).toEqual(kept.toSorted())
-  }))
+test('what was swept away can be put back for a week, and no folder of another name ever goes', async ({ root }) => {
+  const now = Date.UTC(2026, 0, 20, 12) * 1000
+  const deps = commitDeps({ nowMicros: () => now })
+  using ledger = await Ledger.open(root)
+  await commit(ledger, draftOf(root, 0), deps)
+  const hour = 3_600_000_000
+  const named = (hours: number): string => instantName(now - hours * hour)
+  const kept = [named(1), named(167), named(168), 'mine']
+  for (const name of [...kept, instantName(now - 168 * hour - 1000), named(200)])
+    mkdirSync(inLake(root, `${places.swept}/${name}/points`), { recursive: true })
+  expect(await sweep(ledger, deps)).toEqual([])
+  expect(readdirSync(inLake(root, places.swept)).toSorted()).toEqual(kept.toSorted())
+})

@@ -140,9 +140,7 @@ test.each([
   ['2024-13-01', undefined],
   ['2024-03-01T25:00:00Z', undefined],
   ['', undefined],
-])('%s is read as %s', (text, expected) => {
-  expect(parseInstant(text)).toBe(expected)
-})
+])('%s is read as %s', (text, expected) => expect(parseInstant(text)).toBe(expected))
 
 test.each([
   ['2024-03-01T00:00:00.25Z', 1_709_251_200_250_000],
@@ -191,9 +189,7 @@ test.each([
   [26 * 3600, '26h'],
   [day, '1d'],
   [7 * day, '7d'],
-])('%s seconds are told as %s', (seconds, text) => {
-  expect(formatDuration(seconds)).toBe(text)
-})
+])('%s seconds are told as %s', (seconds, text) => expect(formatDuration(seconds)).toBe(text))
 
 test('durations are read with their unit, weeks too, and never rounded; 0 needs none', () => {
   expect([' 90s ', '2 m', '1h', '3d', '1w', '0', '0s'].map(parseDuration)).toEqual([

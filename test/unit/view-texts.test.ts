@@ -25,9 +25,7 @@ test.each([
   ['one more', [...three, view(3, 'd')]],
   ['one less at the end', three.slice(0, 2)],
   ['another name', [three[0], view(1, 'x'), three[2]] as Compiled[]],
-])('%s: all of them are made', (_, objects) => {
-  expect(changedObjects(objects, scriptOf(three))).toBeUndefined()
-})
+])('%s: all of them are made', (_, objects) => expect(changedObjects(objects, scriptOf(three))).toBeUndefined())
 
 test('a part that is not there is named', () => {
   expect(() => partOf('none_such')).toThrow('src/views/sql/parts/ has no none_such.sql')

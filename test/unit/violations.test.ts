@@ -1,48 +1,45 @@
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { commit } from '../../src/ledger/commit.ts'
 import { heldCoverage } from '../../src/ledger/held.ts'
-import { Ledger } from '../../src/ledger/ledger.ts'
 import { alarmReason, refusalWords } from '../../src/ledger/refusals.ts'
 import { acceptViolations, listViolations } from '../../src/ledger/violations.ts'
-import { commitDeps, coverageRow, inFolder, seriesRow } from '../helpers/lakes.ts'
+import { commitDeps, coverageRow, seriesRow, test } from '../helpers/lakes.ts'
 import { rewriteDeps } from '../helpers/merging.ts'
 
 const day = 86_400
 
-test('of several refused series the one that is accepted is withdrawn, and no other', () =>
-  inFolder(async (root) => {
-    using ledger = await Ledger.open(root)
-    const reason = alarmReason(day, refusalWords('forbidden', 'not in the plan'))
-    const series = [0, 1, 2].map((n) => seriesRow(n))
-    await commit(
-      ledger,
-      {
-        job: 'fetch',
-        run: 'r',
-        provider: { metrics: 'sandbox:1', synthetic: true },
-        series,
-        coverage: series.flatMap((_, n) => [
-          coverageRow(n, 0, day),
-          coverageRow(n, day, 2 * day, { state: 'failed', reason }),
-        ]),
-      },
-      commitDeps(),
-    )
-    const all = listViolations(ledger, { paths: null, assets: null })
-    expect(all.map(({ kind, series: of, t }) => [kind, of, t])).toEqual(series.map(({ id }) => ['refused', id, day]))
-    const id = all.find((one) => one.series === series[1]?.id)?.id ?? ''
-    const done = await acceptViolations(ledger, { ids: [id], why: 'left the plan' }, rewriteDeps())
-    expect(done).toMatchObject({ made: true, accepted: [id], known: [] })
-    const states = [...heldCoverage(ledger).values()].map((rows) => rows.map(({ state }) => state))
-    expect(states).toEqual([
-      ['covered', 'failed'],
-      ['covered', 'unsupported'],
-      ['covered', 'failed'],
-    ])
-    const after = listViolations(ledger, { paths: null, assets: null })
-    expect(after.map(({ accepted_at, why }) => [accepted_at !== null, why])).toEqual([
-      [false, null],
-      [true, 'left the plan'],
-      [false, null],
-    ])
-  }))
+test('of several refused series the one that is accepted is withdrawn, and no other', async ({ ledger }) => {
+  const reason = alarmReason(day, refusalWords('forbidden', 'not in the plan'))
+  const series = [0, 1, 2].map((n) => seriesRow(n))
+  await commit(
+    ledger,
+    {
+      job: 'fetch',
+      run: 'r',
+      provider: { metrics: 'sandbox:1', synthetic: true },
+      series,
+      coverage: series.flatMap((_, n) => [
+        coverageRow(n, 0, day),
+        coverageRow(n, day, 2 * day, { state: 'failed', reason }),
+      ]),
+    },
+    commitDeps(),
+  )
+  const all = listViolations(ledger, { paths: null, assets: null })
+  expect(all.map(({ kind, series: of, t }) => [kind, of, t])).toEqual(series.map(({ id }) => ['refused', id, day]))
+  const id = all.find((one) => one.series === series[1]?.id)?.id ?? ''
+  const done = await acceptViolations(ledger, { ids: [id], why: 'left the plan' }, rewriteDeps())
+  expect(done).toMatchObject({ made: true, accepted: [id], known: [] })
+  const states = [...heldCoverage(ledger).values()].map((rows) => rows.map(({ state }) => state))
+  expect(states).toEqual([
+    ['covered', 'failed'],
+    ['covered', 'unsupported'],
+    ['covered', 'failed'],
+  ])
+  const after = listViolations(ledger, { paths: null, assets: null })
+  expect(after.map(({ accepted_at, why }) => [accepted_at !== null, why])).toEqual([
+    [false, null],
+    [true, 'left the plan'],
+    [false, null],
+  ])
+})

@@ -4,8 +4,10 @@ import type { Wanted } from '../../src/catalog/series.ts'
 import { day, end, floor, hour, type Instant, type Interval, minute, step } from '../../src/time.ts'
 import { paced } from '../../src/watch/budget.ts'
 import type { NextPoint } from '../../src/watch/due.ts'
-import { nextAction, restAfter, type WatchState } from '../../src/watch/next.ts'
+import { nextAction, restAfter } from '../../src/watch/next.ts'
 import { begin, Place, series, usual } from '../helpers/watch-place.ts'
+
+type WatchState = Parameters<typeof nextAction>[0]
 
 /** What holds of each point: it is there, and the first poll after its publication saw it. */
 function expectSharp(place: Place, until: Instant): void {

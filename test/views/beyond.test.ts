@@ -64,12 +64,7 @@ interface Lake {
 }
 
 /** Whether a decision wants a point that is not settled, by going through all starts. */
-function isBeyond(
-  { interval, rules, points, asked, first }: Lake,
-  asset: string | null,
-  ts: number,
-  own: Question,
-): boolean {
+function isBeyond({ interval, rules, points, asked, first }: Lake, asset: string | null, ts: number, own: Question) {
   const { asOf = Infinity, observedAsOf = Infinity, latency = 0 } = own
   const answered = asset === null ? undefined : asked.get(asset)
   if (answered === undefined) return false

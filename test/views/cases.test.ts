@@ -73,16 +73,16 @@ beforeAll(async () => {
   await makeViews(root)
 })
 
-test.each(cases.map((one): [string, Case] => [`${one.title} (${one.name})`, one]))('%s', async (_, { parts }) => {
-  await withViews(root, async (engine) => {
+test.each(cases.map((one): [string, Case] => [`${one.title} (${one.name})`, one]))('%s', (_, { parts }) =>
+  withViews(root, async (engine) => {
     for (const { statements, expected } of parts) {
       const answer = await given(engine, statements)
       const { 1: words } = /^error: (.*)$/.exec(expected) ?? []
       if (words === undefined) expect(answer).toBe(expected)
       else expect(answer.startsWith('error: ') ? answer : `no error but\n${answer}`).toContain(words)
     }
-  })
-})
+  }),
+)
 
 test('a case that would compare nothing is refused', () => {
   expect(() => readCase('a.sql', 'SELECT 1;\n')).toThrow('first line')

@@ -64,38 +64,36 @@ describe.each(['UTC', 'America/New_York', 'Asia/Kolkata', 'Pacific/Kiritimati'])
     ["'2099-01-01'", 4],
     ["'infinity'", 4],
     ['NULL', 4],
-  ])('TIME 29, TIME 58: as_of = %s', async (value, count) => {
-    await withViews(root, async (engine) => {
+  ])('TIME 29, TIME 58: as_of = %s', (value, count) =>
+    withViews(root, async (engine) => {
       await engine.run(`SET TimeZone = '${zone}'; SET VARIABLE as_of = ${value}`)
       expect(await known(engine)).toHaveLength(count)
       expect(await engine.rows('SELECT coalesce(sum(points), 0)::INTEGER AS n FROM series')).toEqual([{ n: count }])
-    })
-  })
+    }),
+  )
 })
 
 test.each(["'nonsense'", "'2024-06-01+02'", "''", '5', 'true', "'2024-03-01T12:00:00 Nowhere/Land'"])(
   'as_of = %s is an error, never a silent answer',
-  async (value) => {
-    await withViews(root, async (engine) => {
+  (value) =>
+    withViews(root, async (engine) => {
       await engine.run(`SET VARIABLE as_of = ${value}`)
       await expect(known(engine)).rejects.toThrow()
-    })
-  },
+    }),
 )
 
-test('TIME 12: late points appear when they were known', async () => {
-  await withViews(root, async (engine) => {
+test('TIME 12: late points appear when they were known', () =>
+  withViews(root, async (engine) => {
     await engine.run(`SET VARIABLE as_of = '2024-03-03T00:09:00Z'`)
     expect(await known(engine)).toEqual(['2020-01-01'])
     await engine.run(`SET VARIABLE as_of = '2024-03-04'`)
     expect(await known(engine)).toEqual(['2020-01-01', '2024-03-02'])
     await engine.run(`SET VARIABLE as_of = '2024-03-06'`)
     expect(await known(engine)).toEqual(allOfIt)
-  })
-})
+  }))
 
-test('TIME 59: a backfilled point is known at its own instant, or by the rule where the session says so', async () => {
-  await withViews(root, async (engine) => {
+test('TIME 59: a backfilled point is known at its own instant, or by the rule where the session says so', () =>
+  withViews(root, async (engine) => {
     await engine.run(`SET VARIABLE as_of = '2021-01-01'`)
     expect(await known(engine)).toEqual([])
     await engine.run(`SET VARIABLE backfill = 'strict'`)
@@ -118,11 +116,10 @@ test('TIME 59: a backfilled point is known at its own instant, or by the rule wh
     await expect(engine.rows('SELECT available_at FROM points')).rejects.toThrow(
       /backfill is neither 'rule' nor 'strict'/,
     )
-  })
-})
+  }))
 
-test('TIME 53: observed_as_of answers what the lake held', async () => {
-  await withViews(root, async (engine) => {
+test('TIME 53: observed_as_of answers what the lake held', () =>
+  withViews(root, async (engine) => {
     await engine.run(`SET VARIABLE observed_as_of = '2024-04-01'`)
     expect(await known(engine)).toEqual([])
     await engine.run(`SET VARIABLE observed_as_of = '2024-04-01T00:00:00.000001Z'`)
@@ -132,27 +129,25 @@ test('TIME 53: observed_as_of answers what the lake held', async () => {
     expect(await known(engine)).toEqual(['2020-01-01', '2024-03-02'])
     await engine.run(`SET VARIABLE observed_as_of = DATE '2024-04-02'`)
     expect(await known(engine)).toEqual(['2020-01-01', '2024-03-02'])
-  })
-})
+  }))
 
 describe('the plan', () => {
   const scanned = 'SELECT v FROM points'
   const unset = /available_at|observed_at|getvariable|CASE|Filter/i
 
-  test('has no filter while nothing is set', async () => {
-    await withViews(root, async (engine) => {
+  test('has no filter while nothing is set', () =>
+    withViews(root, async (engine) => {
       expect(await plan(engine, scanned)).not.toMatch(unset)
       expect(await plan(engine, 'SELECT avg(v) FROM components')).not.toMatch(/available_at|getvariable/)
-    })
-  })
+    }))
 
   test.each([
     ["'2024-03-03 00:10'", 'strict', 'available_at'],
     ["DATE '2024-03-03'", 'strict', 'available_at'],
     ["TIMESTAMPTZ '2024-03-03 00:10:00+00'", 'rule', 't'],
     ["'2024-03-03T02:10:00+02:00'", 'rule', 't'],
-  ])('reaches the Parquet scan for %s, backfill %s', async (value, backfill, column) => {
-    await withViews(root, async (engine) => {
+  ])('reaches the Parquet scan for %s, backfill %s', (value, backfill, column) =>
+    withViews(root, async (engine) => {
       await engine.run(`SET VARIABLE as_of = ${value}; SET VARIABLE backfill = '${backfill}'`)
       await engine.run(`SET VARIABLE observed_as_of = '2024-04-01 12:00'`)
       for (const sql of [
@@ -166,16 +161,16 @@ describe('the plan', () => {
         expect(text).not.toContain('getvariable')
         expect(text.includes('"name":"FILTER"')).toBe(backfill === 'rule')
       }
-    })
-  })
+    }),
+  )
 
   test.each([
     `FROM pit_join('d', 'm/x', '24h')`,
     `FROM pit_long('d', ['m/x'], '24h')`,
     `FROM pit_window('d', 'm/x', '24h', 2)`,
     `FROM resample('m/x', '24h', '1w')`,
-  ])('of %s: both instants reach the one scan', async (sql) => {
-    await withViews(root, async (engine) => {
+  ])('of %s: both instants reach the one scan', (sql) =>
+    withViews(root, async (engine) => {
       await engine.run(`CREATE TEMP TABLE d AS SELECT 'BTC' AS asset, TIMESTAMPTZ '2024-03-04 00:00:00+00' AS ts`)
       expect(await plan(engine, sql)).not.toMatch(/available_at<='|getvariable/)
       await engine.run(`SET VARIABLE as_of = '2024-03-03 00:10'; SET VARIABLE observed_as_of = '2024-04-01 12:00'`)
@@ -184,11 +179,11 @@ describe('the plan', () => {
       expect(text).toContain("observed_at<='2024-04-01 12:00:00+00'::TIMESTAMP WITH TIME ZONE")
       expect(text).not.toContain('getvariable')
       expect(text.match(/"name": "READ_PARQUET"/g)).toHaveLength(1)
-    })
-  })
+    }),
+  )
 
-  test('prunes the files of other metrics, also through components', async () => {
-    await withViews(root, async (engine) => {
+  test('prunes the files of other metrics, also through components', () =>
+    withViews(root, async (engine) => {
       await engine.run(`SET VARIABLE as_of = '2024-03-03'`)
       for (const view of ['points', 'components']) {
         const whole = await plan(engine, `SELECT t FROM ${view}`)
@@ -197,6 +192,5 @@ describe('the plan', () => {
           /EMPTY_RESULT|Scanning Files": "[01]\/2/,
         )
       }
-    })
-  })
+    }))
 })

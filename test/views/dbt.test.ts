@@ -1,13 +1,13 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { parse } from 'yaml'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { expand, seriesId } from '../../src/catalog/series.ts'
 import { dbtSources } from '../../src/views/dbt.ts'
 import { pitlake } from '../helpers/command.ts'
 import { withFullLake } from '../helpers/full-lake.ts'
-import { coverageRow, inFolder, seriesRow } from '../helpers/lakes.ts'
+import { coverageRow, inFolder, seriesRow, test } from '../helpers/lakes.ts'
 import { makeLake, withViews } from '../helpers/views.ts'
 
 /** What of a sources.yml is read here, as dbt reads it. */
@@ -52,8 +52,8 @@ function against(table: string, column: string, said: NonNullable<Column['data_t
   return `SELECT count(*) AS n FROM ${table} WHERE ${name} NOT IN (${values.join(', ')})`
 }
 
-test('sources.yml names every view and column that a lake has, and each of its tests holds', async () => {
-  await withFullLake(1, null, async ({ root, points }) => {
+test('sources.yml names every view and column that a lake has, and each of its tests holds', () =>
+  withFullLake(1, null, async ({ root, points }) => {
     const config = join(root, 'select.yaml')
     const paths = [...new Set(points.map(({ metric }) => metric))]
     writeFileSync(config, `select: [{ assets: [BTC], paths: [${paths.join(', ')}], intervals: ['*'] }]\n`)
@@ -109,8 +109,7 @@ test('sources.yml names every view and column that a lake has, and each of its t
       },
       'attach',
     )
-  })
-})
+  }))
 
 test('a point is late by dbt when it is late by its rule, and gone when it is no longer awaited', async () => {
   const rules = `availability:
@@ -150,44 +149,42 @@ test('a point is late by dbt when it is late by its rule, and gone when it is no
   })
 })
 
-test('the file appears whole, the same each time, in what YAML 1.1 and 1.2 both read alike', async () => {
-  await inFolder(async (folder) => {
-    const data = join(folder, 'data')
-    const before = await exported(folder)
-    expect(before.sources.map(({ name }) => name)).toEqual(['lake', 'lake_history', 'lake_snapshots'])
-    const held = { metric: 'supply/current_pit', asset: 'A', currency: 'usd' }
-    const row = seriesRow(1, held)
-    const series = { ...row, id: seriesId({ ...row, interval: '24h' }) }
-    const draft = { series: [series], coverage: [coverageRow(1, 0, 86_400, { series: series.id })] }
-    await makeLake(data, [{ at: '2024-04-01', draft }])
-    const ask = async (file: string): Promise<string> => {
-      const { code, out } = await pitlake(folder, ['catalog', 'export', '--dbt', '-o', file])
-      expect([code, out]).toEqual([0, ''])
-      return readFileSync(join(folder, file), 'utf8')
-    }
-    const text = await ask('sources.yml')
-    expect(await ask('again.yml')).toBe(text)
-    expect(readdirSync(folder).toSorted()).toEqual(['again.yml', 'data', 'sources.yml'])
-    expect(parse(text, { version: '1.1' })).toEqual(parse(text))
-    const endpoints = (read: Read): string[] => read.sources[3]?.tables.map(({ name }) => name) ?? []
-    expect(endpoints(parse(text) as Read)).toEqual(['supply__current_pit__24h'])
-    writeFileSync(
-      join(folder, 'pitlake.yaml'),
-      'select: [{ assets: [BTC, ETH], paths: [market/btc_dominance_pit, supply/current_pit], intervals: [1h, 24h] }]\n',
-    )
-    const selected = endpoints(await exported(folder))
-    expect(selected).toContain('supply__current_pit__1h')
-    expect(selected).toContain('market__btc_dominance_pit__24h')
-  })
+test('the file appears whole, the same each time, in what YAML 1.1 and 1.2 both read alike', async ({
+  root: folder,
+}) => {
+  const data = join(folder, 'data')
+  const before = await exported(folder)
+  expect(before.sources.map(({ name }) => name)).toEqual(['lake', 'lake_history', 'lake_snapshots'])
+  const held = { metric: 'supply/current_pit', asset: 'A', currency: 'usd' }
+  const row = seriesRow(1, held)
+  const series = { ...row, id: seriesId({ ...row, interval: '24h' }) }
+  const draft = { series: [series], coverage: [coverageRow(1, 0, 86_400, { series: series.id })] }
+  await makeLake(data, [{ at: '2024-04-01', draft }])
+  const ask = async (file: string): Promise<string> => {
+    const { code, out } = await pitlake(folder, ['catalog', 'export', '--dbt', '-o', file])
+    expect([code, out]).toEqual([0, ''])
+    return readFileSync(join(folder, file), 'utf8')
+  }
+  const text = await ask('sources.yml')
+  expect(await ask('again.yml')).toBe(text)
+  expect(readdirSync(folder).toSorted()).toEqual(['again.yml', 'data', 'sources.yml'])
+  expect(parse(text, { version: '1.1' })).toEqual(parse(text))
+  const endpoints = (read: Read): string[] => read.sources[3]?.tables.map(({ name }) => name) ?? []
+  expect(endpoints(parse(text) as Read)).toEqual(['supply__current_pit__24h'])
+  writeFileSync(
+    join(folder, 'pitlake.yaml'),
+    'select: [{ assets: [BTC, ETH], paths: [market/btc_dominance_pit, supply/current_pit], intervals: [1h, 24h] }]\n',
+  )
+  const selected = endpoints(await exported(folder))
+  expect(selected).toContain('supply__current_pit__1h')
+  expect(selected).toContain('market__btc_dominance_pit__24h')
 })
 
-test('what cannot be meant, and what cannot be written, is one line', async () => {
-  await inFolder(async (folder) => {
-    const both = await pitlake(folder, ['catalog', 'export', '--dbt', '--json'])
-    expect([both.code, both.message]).toEqual([2, '--dbt: expected no --json beside it, got both; leave one out'])
-    const nowhere = await pitlake(folder, ['catalog', 'export', '--dbt', '-o', 'none/sources.yml'])
-    expect([nowhere.code, nowhere.message]).toEqual([2, expect.stringContaining('a file in a folder that exists')])
-    const inside = await pitlake(folder, ['catalog', 'export', '--dbt', '-o', 'lake.duckdb', '--data', folder])
-    expect([inside.code, inside.message]).toEqual([2, expect.stringContaining('a file outside the lake')])
-  })
+test('what cannot be meant, and what cannot be written, is one line', async ({ root: folder }) => {
+  const both = await pitlake(folder, ['catalog', 'export', '--dbt', '--json'])
+  expect([both.code, both.message]).toEqual([2, '--dbt: expected no --json beside it, got both; leave one out'])
+  const nowhere = await pitlake(folder, ['catalog', 'export', '--dbt', '-o', 'none/sources.yml'])
+  expect([nowhere.code, nowhere.message]).toEqual([2, expect.stringContaining('a file in a folder that exists')])
+  const inside = await pitlake(folder, ['catalog', 'export', '--dbt', '-o', 'lake.duckdb', '--data', folder])
+  expect([inside.code, inside.message]).toEqual([2, expect.stringContaining('a file outside the lake')])
 })

@@ -53,18 +53,14 @@ async function answers(folder: string): Promise<unknown[]> {
 }
 
 let plain: unknown[] = []
-beforeAll(async () => {
-  plain = await answers('plain/lake')
-})
+beforeAll(async () => (plain = await answers('plain/lake')))
 
 test.each([
   'asset=ETH/metric=foo/lake',
   'interval=1h/currency=x/snapshot_date=2020-01-01/lake',
   'points/metric=m%2FOther x/interval=1h/lake',
   "a [1] b*c/it's [x",
-])('folders above a lake mean nothing: %s', async (folder) => {
-  expect(await answers(folder)).toEqual(plain)
-})
+])('folders above a lake mean nothing: %s', async (folder) => expect(await answers(folder)).toEqual(plain))
 
 test('there is something to compare', () => {
   expect(plain.slice(0, queries.length).map((rows) => (rows as readonly unknown[]).length > 0)).toEqual(

@@ -126,8 +126,8 @@ const always = [
 ]
 const standing = ['A1 10-12 2 failed refused s', 'A1 12-14 2 unsupported withdrawn']
 
-test('before the first commit nothing was held; a request and a run that had begun were', async () => {
-  await withViews(root, async (engine) => {
+test('before the first commit nothing was held; a request and a run that had begun were', () =>
+  withViews(root, async (engine) => {
     expect(await read(engine, `${iso(2)} 23:59:59`)).toEqual({
       coverage: [],
       gaps: [],
@@ -138,11 +138,10 @@ test('before the first commit nothing was held; a request and a run that had beg
       versions: [],
     })
     expect(await read(engine, `${iso(1)} 23:59:59`)).toMatchObject({ requests: [], runs: [] })
-  })
-})
+  }))
 
-test('at the instant of a commit it holds, and what ends later has not ended', async () => {
-  await withViews(root, async (engine) => {
+test('at the instant of a commit it holds, and what ends later has not ended', () =>
+  withViews(root, async (engine) => {
     const [unsupported, ...rest] = always
     const first = {
       coverage: [
@@ -171,11 +170,10 @@ test('at the instant of a commit it holds, and what ends later has not ended', a
     })
     expect((await read(engine, iso(5)))['runs']).toEqual(['run1 05 x 4 {"a":1} {"done":1}', 'run2 - {"a":1}'])
     expect((await read(engine, iso(5)))['requests']).toEqual(['q1', 'q2'])
-  })
-})
+  }))
 
-test('what a commit replaces is gone from its instant on, and an acceptance is known from its own', async () => {
-  await withViews(root, async (engine) => {
+test('what a commit replaces is gone from its instant on, and an acceptance is known from its own', () =>
+  withViews(root, async (engine) => {
     const [unsupported, ...rest] = always
     const second = {
       coverage: [
@@ -199,14 +197,12 @@ test('what a commit replaces is gone from its instant on, and an acceptance is k
       versions: ['1', '2', '3'],
     }
     for (const observed of [iso(9), null]) expect(await read(engine, observed)).toMatchObject(last)
-  })
-})
+  }))
 
-test('at the instant at which a window was asked it was', async () => {
-  await withViews(root, async (engine) => {
+test('at the instant at which a window was asked it was', () =>
+  withViews(root, async (engine) => {
     const window = async (at: string): Promise<string | undefined> =>
       (await read(engine, at))['coverage']?.find((line) => line.includes(' 17-18 '))
     expect(await window(`${iso(7)} 23:59:59.999999`)).toBe('A1 17-18 empty asked - verified -')
     expect(await window(iso(8))).toBe('A1 17-18 empty asked 08 verified -')
-  })
-})
+  }))

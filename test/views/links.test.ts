@@ -107,8 +107,8 @@ beforeAll(async () => {
   await makeViews(root, { catalogue: mapping })
 }, 300_000)
 
-test('by mapping, by contract, else by symbol, each with its period', async () => {
-  await withViews(root, async (engine) => {
+test('by mapping, by contract, else by symbol, each with its period', () =>
+  withViews(root, async (engine) => {
     expect(await links(engine)).toEqual([
       `ONDO p3 symbol ${first} infinity`,
       `byhand p2 mapping ${first} infinity`,
@@ -118,11 +118,10 @@ test('by mapping, by contract, else by symbol, each with its period', async () =
       `usdy p1 symbol? ${first} infinity`,
       `usdy p2 symbol? ${second} ${third}`,
     ])
-  })
-})
+  }))
 
-test('as known at as_of: later matches are unknown, later closings read as open', async () => {
-  await withViews(root, async (engine) => {
+test('as known at as_of: later matches are unknown, later closings read as open', () =>
+  withViews(root, async (engine) => {
     await engine.run(`SET VARIABLE as_of = '2024-02-15'`)
     expect(await links(engine)).toEqual([
       `ONDO p3 symbol ${first} infinity`,
@@ -142,11 +141,10 @@ test('as known at as_of: later matches are unknown, later closings read as open'
     ])
     await engine.run(`SET VARIABLE as_of = '2024-01-09'`)
     expect(await links(engine)).toEqual([])
-  })
-})
+  }))
 
-test('registry_backfill lets the first snapshot stand in, flagged', async () => {
-  await withViews(root, async (engine) => {
+test('registry_backfill lets the first snapshot stand in, flagged', () =>
+  withViews(root, async (engine) => {
     await engine.run(`SET VARIABLE as_of = '2024-01-09'; SET VARIABLE registry_backfill = true`)
     expect(await links(engine)).toEqual([
       'ONDO p3 symbol~ -infinity infinity',
@@ -164,5 +162,4 @@ test('registry_backfill lets the first snapshot stand in, flagged', async () => 
     ])
     await engine.run(`SET VARIABLE observed_as_of = '2024-01-09'`)
     expect(await links(engine)).toEqual([])
-  })
-})
+  }))

@@ -1,9 +1,9 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { realDisk } from '../../src/store/disk.ts'
 import { Engine } from '../../src/store/engine.ts'
-import { commitDeps, inFolder } from '../helpers/lakes.ts'
+import { commitDeps, test } from '../helpers/lakes.ts'
 import { makeLake, makeViews, type Step } from '../helpers/views.ts'
 
 const step = (n: number): Step => ({
@@ -50,22 +50,23 @@ async function built(root: string) {
   }
 }
 
-test('only the tables that changed are written out; where nothing did, nothing is run and nothing written', async () =>
-  await inFolder(async (root) => {
-    await makeLake(root, [step(1)])
-    const first = await built(root)
-    expect(first.tables.length).toBe(first.value.exports)
-    expect(first.tables).toContain('endpoints')
-    await makeLake(root, [step(2)])
-    const little = await built(root)
-    // One commit and nothing else: the catalogue, the links, violations and findings are as they were.
-    expect(little.tables).toEqual(['versions'])
-    expect(little.fresh).toEqual([expect.stringMatching(/^exports\/versions-/)])
-    // That table, the database, the script, the manifest, and what was proved of the files.
-    expect(little.moved).toBe(5)
-    const nothing = await built(root)
-    expect(nothing.value).toMatchObject({ made: false, exports: 0 })
-    // One engine, which looks whether the database can be read.
-    expect(nothing).toMatchObject({ tables: [], fresh: [], moved: 0, engines: 1 })
-    expect(nothing.ran.filter((sql) => !sql.startsWith('SET'))).toEqual([])
-  }))
+test('only the tables that changed are written out; where nothing did, nothing is run and nothing written', async ({
+  root,
+}) => {
+  await makeLake(root, [step(1)])
+  const first = await built(root)
+  expect(first.tables.length).toBe(first.value.exports)
+  expect(first.tables).toContain('endpoints')
+  await makeLake(root, [step(2)])
+  const little = await built(root)
+  // One commit and nothing else: the catalogue, the links, violations and findings are as they were.
+  expect(little.tables).toEqual(['versions'])
+  expect(little.fresh).toEqual([expect.stringMatching(/^exports\/versions-/)])
+  // That table, the database, the script, the manifest, and what was proved of the files.
+  expect(little.moved).toBe(5)
+  const nothing = await built(root)
+  expect(nothing.value).toMatchObject({ made: false, exports: 0 })
+  // One engine, which looks whether the database can be read.
+  expect(nothing).toMatchObject({ tables: [], fresh: [], moved: 0, engines: 1 })
+  expect(nothing.ran.filter((sql) => !sql.startsWith('SET'))).toEqual([])
+})

@@ -3,9 +3,7 @@ import { type Lake, lookahead, type Rows } from '../../src/index.ts'
 import { makeTrustLake, trustMetric } from '../helpers/trust-lake.ts'
 
 let lake: Awaited<ReturnType<typeof makeTrustLake>>
-beforeAll(async () => {
-  lake = await makeTrustLake()
-})
+beforeAll(async () => (lake = await makeTrustLake()))
 afterAll(() => lake.remove())
 
 type Row = { readonly ts: Date; readonly v: number | null }

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { liveFiles } from '../../src/ledger/held.ts'
 import { realDisk } from '../../src/store/disk.ts'
 import { examine } from '../../src/upkeep/doctor.ts'
-import { vacuum, type VacuumSummary } from '../../src/upkeep/vacuum.ts'
+import { vacuum } from '../../src/upkeep/vacuum.ts'
 import { type Manifest, readManifest } from '../../src/views/manifest.ts'
-import { inFolder } from '../helpers/lakes.ts'
+import { inFolder, test } from '../helpers/lakes.ts'
 import { rewriteDeps } from '../helpers/merging.ts'
 import { makeLake, makeViews, type Step, withViews } from '../helpers/views.ts'
 import { reading, writing } from '../helpers/ledgers.ts'
@@ -36,7 +36,7 @@ const digest = (root: string, name: keyof typeof places): string =>
     .digest('hex')
 
 /** What vacuum takes, or would take, of files that no version of today needs, long after. */
-async function freed(root: string, really = true): Promise<VacuumSummary> {
+async function freed(root: string, really = true): ReturnType<typeof vacuum> {
   const deps = rewriteDeps({ nowMicros: () => at * 1_000_000 })
   return await vacuum(
     { root, keepSeconds: 0, really },
@@ -50,44 +50,39 @@ async function grow(root: string): Promise<void> {
   await makeLake(root, [{ ...stepAt(3), draft: { remove: [old?.path ?? ''] } }])
 }
 
-test('it says which object reads which files, and to which script and database it belongs', async () => {
-  await inFolder(async (root) => {
-    await makeLake(root, [stepAt(1), stepAt(2)])
-    await makeViews(root)
-    const manifest = said(root)
-    expect(manifest).toMatchObject({
-      version: 2,
-      folder: root,
-      script: digest(root, 'script'),
-      database: digest(root, 'database'),
-    })
-    expect(await readManifest(root)).toEqual(manifest)
-    const files = await reading(root, (ledger) => liveFiles(ledger).map(({ path }) => path))
-    const all = [...files, ...readdirSync(join(root, 'exports')).map((name) => `exports/${name}`)]
-    expect(all.length).toBeGreaterThan(12)
-    // The script by object: whatever file its text names is one of the tables that it is said to read.
-    const sections = readText(root, 'script')
-      .split(/^-- \d\d_\w+\.sql$/m)
-      .slice(1)
-    expect(sections.length).toBe(Object.keys(manifest.objects).length)
-    for (const text of sections) {
-      const name = (/^CREATE (?:OR REPLACE )?\w+ (?:IF NOT EXISTS )?([\w."]+)/m.exec(text)?.[1] ?? '').replaceAll(
-        '"',
-        '',
-      )
-      const tables = manifest.objects[name] ?? ['none']
-      const named = all.filter((path) => text.includes(`/${basename(path)}`))
-      expect(
-        tables.flatMap((table) => manifest.tables[table] ?? []),
-        name,
-      ).toEqual(expect.arrayContaining(named))
-    }
-    expect(manifest.objects['pit_universe']).toEqual([
-      ...['assets', 'deployments', 'issuers', 'products'].map((name) => `history.${name}`),
-      'snapshots',
-    ])
-    expect(manifest.objects['calendar']).toEqual([])
+test('it says which object reads which files, and to which script and database it belongs', async ({ root }) => {
+  await makeLake(root, [stepAt(1), stepAt(2)])
+  await makeViews(root)
+  const manifest = said(root)
+  expect(manifest).toMatchObject({
+    version: 2,
+    folder: root,
+    script: digest(root, 'script'),
+    database: digest(root, 'database'),
   })
+  expect(await readManifest(root)).toEqual(manifest)
+  const files = await reading(root, (ledger) => liveFiles(ledger).map(({ path }) => path))
+  const all = [...files, ...readdirSync(join(root, 'exports')).map((name) => `exports/${name}`)]
+  expect(all.length).toBeGreaterThan(12)
+  // The script by object: whatever file its text names is one of the tables that it is said to read.
+  const sections = readText(root, 'script')
+    .split(/^-- \d\d_\w+\.sql$/m)
+    .slice(1)
+  expect(sections.length).toBe(Object.keys(manifest.objects).length)
+  for (const text of sections) {
+    const name = (/^CREATE (?:OR REPLACE )?\w+ (?:IF NOT EXISTS )?([\w."]+)/m.exec(text)?.[1] ?? '').replaceAll('"', '')
+    const tables = manifest.objects[name] ?? ['none']
+    const named = all.filter((path) => text.includes(`/${basename(path)}`))
+    expect(
+      tables.flatMap((table) => manifest.tables[table] ?? []),
+      name,
+    ).toEqual(expect.arrayContaining(named))
+  }
+  expect(manifest.objects['pit_universe']).toEqual([
+    ...['assets', 'deployments', 'issuers', 'products'].map((name) => `history.${name}`),
+    'snapshots',
+  ])
+  expect(manifest.objects['calendar']).toEqual([])
 })
 
 test.each([
@@ -99,8 +94,8 @@ test.each([
   ],
   ['of another script', (root: string) => writeFileSync(join(root, places.script), `${readText(root, 'script')}\n`)],
   ['beside no script', (root: string) => rmSync(join(root, places.script))],
-])('a manifest that is %s names nothing and frees nothing; views make it anew', async (_, damage) => {
-  await inFolder(async (root) => {
+])('a manifest that is %s names nothing and frees nothing; views make it anew', (_, damage) =>
+  inFolder(async (root) => {
     await makeLake(root, [stepAt(1), stepAt(2)])
     await makeViews(root)
     const whole = said(root)
@@ -118,67 +113,64 @@ test.each([
     expect(second.data.files).toBe(1)
     expect(second.exports.files).toBeGreaterThan(0)
     expect(second.paths).not.toEqual(expect.arrayContaining([whole.tables['endpoints']?.[0]]))
-  })
-})
-
-test.each([1, 2, 3])(
-  'killed before rename %i of three: what stands is told apart, kept, and made anew',
-  async (nth) => {
-    await inFolder(async (root) => {
-      await makeLake(root, [stepAt(1), stepAt(2)])
-      await makeViews(root)
-      await grow(root)
-      let moves = 0
-      const move: typeof realDisk.move = async (from, to) => {
-        if (!to.includes('/exports/') && ++moves >= nth) throw new Error('killed')
-        await realDisk.move(from, to)
-      }
-      const deps = rewriteDeps({ nowMicros: () => at * 1_000_000 })
-      await expect(makeViews(root, { deps: { ...deps, disk: { ...realDisk, move } } })).rejects.toThrow(/killed/)
-      expect((await readManifest(root))?.version).toBe(nth === 1 ? 2 : undefined)
-      // Whoever opens what stands there now can go on with it, whatever vacuum does behind.
-      await withViews(root, async (open) => {
-        await makeLake(root, [stepAt(4)])
-        const { data, exports } = await freed(root)
-        // Before the first rename nobody can have opened what was made.
-        expect([data.files, nth === 1 ? 0 : exports.files]).toEqual([0, 0])
-        for (const view of ['points', 'coverage', 'endpoints', 'versions', 'products', 'history.products', 'links'])
-          expect((await open.rows(`SELECT count(*) AS n FROM ${view}`)).length, view).toBe(1)
-      })
-      expect(await readManifest(root)).toMatchObject({ version: 4, script: digest(root, 'script') })
-      expect((await freed(root)).data.files).toBe(1)
-    })
-  },
+  }),
 )
 
-test('doctor tells a missing manifest from a moved lake and from a lost export, by the manifest alone', async () => {
-  await inFolder(async (root) => {
-    await makeLake(root, [stepAt(1)])
+test.each([1, 2, 3])('killed before rename %i of three: what stands is told apart, kept, and made anew', (nth) =>
+  inFolder(async (root) => {
+    await makeLake(root, [stepAt(1), stepAt(2)])
     await makeViews(root)
-    const deps = {
-      ...rewriteDeps({ nowMicros: () => at * 1_000_000 }),
-      views: async () => undefined,
-      space: async () => ({ free: 1e12, total: 1e12 }),
+    await grow(root)
+    let moves = 0
+    const move: typeof realDisk.move = async (from, to) => {
+      if (!to.includes('/exports/') && ++moves >= nth) throw new Error('killed')
+      await realDisk.move(from, to)
     }
-    const findings = async (): Promise<string[]> => {
-      const input = { data: root, thorough: true, rebuildLedger: false, repair: false, forgetLost: false, adopt: null }
-      const found = await examine(input, deps)
-      return found.findings
-        .filter(({ kind }) => kind.startsWith('views_'))
-        .map(({ kind, severity, path }) => `${kind} ${severity} ${path}`)
-    }
-    expect(await findings()).toEqual([])
-    copyFileSync(join(root, places.manifest), join(root, 'kept'))
-    rmSync(join(root, places.manifest))
-    expect(await findings()).toEqual(['views_missing notice lake.manifest.json'])
-    writeFileSync(join(root, places.manifest), JSON.stringify({ ...said0(root), folder: '/elsewhere' }))
-    expect(await findings()).toEqual(['views_moved damage lake.duckdb'])
-    copyFileSync(join(root, 'kept'), join(root, places.manifest))
-    const [lost = ''] = said(root).tables['coverage'] ?? []
-    rmSync(join(root, lost))
-    expect(existsSync(join(root, lost))).toBe(false)
-    expect(await findings()).toEqual([`views_missing damage ${lost}`])
-  })
+    const deps = rewriteDeps({ nowMicros: () => at * 1_000_000 })
+    await expect(makeViews(root, { deps: { ...deps, disk: { ...realDisk, move } } })).rejects.toThrow(/killed/)
+    expect((await readManifest(root))?.version).toBe(nth === 1 ? 2 : undefined)
+    // Whoever opens what stands there now can go on with it, whatever vacuum does behind.
+    await withViews(root, async (open) => {
+      await makeLake(root, [stepAt(4)])
+      const { data, exports } = await freed(root)
+      // Before the first rename nobody can have opened what was made.
+      expect([data.files, nth === 1 ? 0 : exports.files]).toEqual([0, 0])
+      for (const view of ['points', 'coverage', 'endpoints', 'versions', 'products', 'history.products', 'links'])
+        expect((await open.rows(`SELECT count(*) AS n FROM ${view}`)).length, view).toBe(1)
+    })
+    expect(await readManifest(root)).toMatchObject({ version: 4, script: digest(root, 'script') })
+    expect((await freed(root)).data.files).toBe(1)
+  }),
+)
+
+test('doctor tells a missing manifest from a moved lake and from a lost export, by the manifest alone', async ({
+  root,
+}) => {
+  await makeLake(root, [stepAt(1)])
+  await makeViews(root)
+  const deps = {
+    ...rewriteDeps({ nowMicros: () => at * 1_000_000 }),
+    views: async () => undefined,
+    space: async () => ({ free: 1e12, total: 1e12 }),
+  }
+  const findings = async (): Promise<string[]> => {
+    const input = { data: root, thorough: true, rebuildLedger: false, repair: false, forgetLost: false, adopt: null }
+    const found = await examine(input, deps)
+    return found.findings
+      .filter(({ kind }) => kind.startsWith('views_'))
+      .map(({ kind, severity, path }) => `${kind} ${severity} ${path}`)
+  }
+  expect(await findings()).toEqual([])
+  copyFileSync(join(root, places.manifest), join(root, 'kept'))
+  rmSync(join(root, places.manifest))
+  expect(await findings()).toEqual(['views_missing notice lake.manifest.json'])
+  writeFileSync(join(root, places.manifest), JSON.stringify({ ...said0(root), folder: '/elsewhere' }))
+  expect(await findings()).toEqual(['views_moved damage lake.duckdb'])
+  copyFileSync(join(root, 'kept'), join(root, places.manifest))
+  const [lost = ''] = said(root).tables['coverage'] ?? []
+  rmSync(join(root, lost))
+  expect(existsSync(join(root, lost))).toBe(false)
+  expect(await findings()).toEqual([`views_missing damage ${lost}`])
 })
 
 const said0 = (root: string): Manifest => JSON.parse(readFileSync(join(root, 'kept'), 'utf8')) as Manifest

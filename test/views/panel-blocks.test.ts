@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -11,17 +10,16 @@ import { Engine } from '../../src/store/engine.ts'
 import { outFile } from '../../src/store/output.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { nested, plain, point, supply, threeDays } from '../helpers/three-days.ts'
+import { scratch } from '../helpers/scratch.ts'
 
-let home = ''
+const home = scratch('blocks')
 let root = ''
 let remove = async (): Promise<void> => undefined
 beforeAll(async () => {
-  home = mkdtempSync(join(tmpdir(), 'pitlake-blocks-'))
   ;({ root, remove } = await threeDays((day) => [point(plain, day, day === 3 ? {} : { v: day })]))
 })
 afterAll(async () => {
   await remove()
-  rmSync(home, { recursive: true, force: true })
 })
 
 /** Decisions without order, some twice, some without an instant or an asset that is known, with a column of their own. */

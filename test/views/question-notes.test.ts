@@ -94,8 +94,8 @@ for (const way of ways)
     )
   })
 
-test('under as_of it tells nothing that was known later', async () => {
-  await withViews(root, async (engine) => {
+test('under as_of it tells nothing that was known later', () =>
+  withViews(root, async (engine) => {
     const told = async (question: object): Promise<unknown[]> =>
       (await engine.rows(`FROM question_notes(${quote(JSON.stringify(question))})`)).map(({ code, there }) => [
         code,
@@ -107,11 +107,10 @@ test('under as_of it tells nothing that was known later', async () => {
     expect(await told({ tables: ['products'], as_of: '2024-01-02T00:00:00Z' })).toEqual([['registry-empty', []]])
     await engine.run(`SET VARIABLE registry_backfill = true; SET VARIABLE as_of = NULL`)
     expect(await told({ tables: ['products'], as_of: '2024-01-02T00:00:00Z' })).toEqual([['registry-assumed', []]])
-  })
-})
+  }))
 
-test('where the views of the ledger stand at as_of, empty ones say so', async () => {
-  await withViews(root, async (engine) => {
+test('where the views of the ledger stand at as_of, empty ones say so', () =>
+  withViews(root, async (engine) => {
     const tables = ['coverage', 'gaps', 'violations', 'clock_findings', 'requests', 'runs', 'versions']
     const told = async (asked: object): Promise<unknown[]> =>
       (await engine.rows(`FROM question_notes(${quote(JSON.stringify(asked))})`)).map(({ code, subject }) => [
@@ -124,8 +123,7 @@ test('where the views of the ledger stand at as_of, empty ones say so', async ()
       tables.map((name) => ['ledger-then', name]),
     )
     expect(await told({ tables })).toEqual([])
-  })
-})
+  }))
 
 const typed = [
   'sopr',

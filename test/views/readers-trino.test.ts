@@ -1,5 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Cell, Engine, quote, quoteList, type Row } from '../../src/store/engine.ts'
@@ -7,18 +6,18 @@ import { deltaFiles, publishTo } from '../helpers/delta.ts'
 import { goldenFacts, goldenStages } from '../helpers/golden-lake.ts'
 import { type OraclePoint, owed, type Question } from '../helpers/pit-oracle.ts'
 import { isoOf, makeLake, micros, multiset } from '../helpers/views.ts'
+import { scratch } from '../helpers/scratch.ts'
 
 /*
  * Trino cannot be had in a test: DuckDB reads its text, with the few functions of Trino that it lacks. What the text
  * shares with the other engines, which is nearly all of it, is thereby tried without any of them.
  */
 
-let home = ''
+const home = scratch('trino')
 let engine: Engine
 let queries: readonly (readonly [name: string, query: string])[] = []
 const facts = goldenFacts(250)
 beforeAll(async () => {
-  home = mkdtempSync(join(tmpdir(), 'pitlake-trino-'))
   await makeLake(join(home, 'lake'), goldenStages.flat())
   await publishTo(join(home, 'lake'), join(home, 'out'))
   engine = await Engine.open(':memory:', { threads: 2 })
@@ -27,7 +26,6 @@ beforeAll(async () => {
 })
 afterAll(() => {
   engine.close()
-  rmSync(home, { recursive: true, force: true })
 })
 
 /** The tables under their names, and functions by Trino's words. */

@@ -6,9 +6,7 @@ import { need } from '../helpers/needs.ts'
 import { scratch } from '../helpers/scratch.ts'
 
 const home = scratch('readers')
-beforeAll(async () => {
-  await publishGolden(home)
-}, 300_000)
+beforeAll(async () => await publishGolden(home), 300_000)
 
 test('every text is there, names the tables where they lie, and has no placeholder left', () => {
   const names = ['duckdb.sql', 'clickhouse.sql', 'spark.sql', 'trino.sql', 'pitlake_pyspark.py', 'pitlake_polars.py']

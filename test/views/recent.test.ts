@@ -1,7 +1,7 @@
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { compact, mergeSmallFiles } from '../../src/upkeep/compact.ts'
 import { redate } from '../../src/upkeep/redate.ts'
 import { replay, stamp } from '../../src/results/stamp.ts'
@@ -12,7 +12,7 @@ import { inLake } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { buildViews } from '../../src/views/build.ts'
 import { codecsOf } from '../helpers/codecs.ts'
-import { inFolder } from '../helpers/lakes.ts'
+import { inFolder, test } from '../helpers/lakes.ts'
 import { withLag } from '../helpers/lags.ts'
 import { day, type Level, metrics, rewriteDeps, start, topUps } from '../helpers/merging.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
@@ -117,19 +117,18 @@ async function twins(work: (both: string, plain: string, deps: Deps) => Promise<
 
 const middle = (start + 402 * day) * 1_000_000
 
-test('views and joins over both levels say what they say over partitions only', async () => {
-  await twins(async (both, plain) => {
+test('views and joins over both levels say what they say over partitions only', () =>
+  twins(async (both, plain) => {
     expect(recentOf(await filesOf(both))).toHaveLength(3)
     expect(recentOf(await filesOf(plain))).toEqual([])
     const answers = made.before
     expect(answers).toEqual(await told(plain, [middle]))
     expect(answers[0]?.length).toBeGreaterThan(20_000)
     expect(answers.filter((answer) => answer === '[]').length).toBeLessThan(answers.length / 3)
-  })
-})
+  }))
 
-test('merging, moving to partitions and dating anew change no answer but the dates', async () => {
-  await twins(async (both, plain, deps) => {
+test('merging, moving to partitions and dating anew change no answer but the dates', () =>
+  twins(async (both, plain, deps) => {
     const { before } = made
     await writing(both, async (ledger) => await mergeSmallFiles(ledger, deps))
     expect(recentOf(await filesOf(both))).toHaveLength(1)
@@ -144,32 +143,29 @@ test('merging, moving to partitions and dating anew change no answer but the dat
     expect(after).not.toEqual(before)
     // As observed before the new rule, everything is as it was.
     expect(after.slice(-each)).toEqual(before.slice(-each))
-  })
+  }))
+
+test('recent files stay sorted and quick to open when they are merged', async ({ root }) => {
+  const deps = rewriteDeps()
+  const ledger = await Ledger.open(root)
+  const portions = [0, 600].map((since) => metrics.map((metric) => ({ metric, since, days: 600 })))
+  for (const portion of portions) await topUps(ledger, deps, portion, 'recent')
+  await mergeSmallFiles(ledger, deps)
+  ledger.close()
+  const [merged, ...others] = await filesOf(root)
+  expect([merged?.rows, merged?.metric, others]).toEqual([4800, null, []])
+  using engine = await Engine.open()
+  const path = inLake(root, merged?.path ?? '')
+  expect(await codecsOf(engine, path)).toEqual(['SNAPPY'])
+  const rows = await engine.rows<{ place: string }>(
+    `SELECT concat_ws(' ', metric, "interval", asset, epoch(t)::BIGINT) AS place FROM read_parquet(${quote(path)}) ORDER BY file_row_number`,
+  )
+  const places = rows.map(({ place }) => place)
+  expect(places).toEqual(places.toSorted())
 })
 
-test('recent files stay sorted and quick to open when they are merged', async () => {
-  await inFolder(async (root) => {
-    const deps = rewriteDeps()
-    const ledger = await Ledger.open(root)
-    const portions = [0, 600].map((since) => metrics.map((metric) => ({ metric, since, days: 600 })))
-    for (const portion of portions) await topUps(ledger, deps, portion, 'recent')
-    await mergeSmallFiles(ledger, deps)
-    ledger.close()
-    const [merged, ...others] = await filesOf(root)
-    expect([merged?.rows, merged?.metric, others]).toEqual([4800, null, []])
-    using engine = await Engine.open()
-    const path = inLake(root, merged?.path ?? '')
-    expect(await codecsOf(engine, path)).toEqual(['SNAPPY'])
-    const rows = await engine.rows<{ place: string }>(
-      `SELECT concat_ws(' ', metric, "interval", asset, epoch(t)::BIGINT) AS place FROM read_parquet(${quote(path)}) ORDER BY file_row_number`,
-    )
-    const places = rows.map(({ place }) => place)
-    expect(places).toEqual(places.toSorted())
-  })
-})
-
-test('compact leaves one file a partition, and says what it exchanged', async () => {
-  await twins(async (both, _, deps) => {
+test('compact leaves one file a partition, and says what it exchanged', () =>
+  twins(async (both, _, deps) => {
     const { before } = made
     const summary = await compact(both, deps)
     const files = await filesOf(both)
@@ -179,11 +175,10 @@ test('compact leaves one file a partition, and says what it exchanged', async ()
     expect(summary).toMatchObject({ partitions: 3, files_added: 3, files_removed: 5, rows, abandoned: [] })
     expect(await told(both, [middle])).toEqual(before)
     expect((await compact(both, deps)).files_added).toBe(0)
-  })
-})
+  }))
 
-test('a stamped result over both levels comes again after compact and vacuum', async () => {
-  await twins(async (both, _, deps) => {
+test('a stamped result over both levels comes again after compact and vacuum', () =>
+  twins(async (both, _, deps) => {
     await inFolder(async (aside) => {
       await makeViews(both)
       const out = join(aside, 'counted.parquet')
@@ -197,14 +192,13 @@ test('a stamped result over both levels comes again after compact and vacuum', a
       expect(readdirSync(join(both, 'points', 'recent'))).toHaveLength(3)
       expect(await replay(both, out, run, deps.program)).toMatchObject({ same: true, notes: [] })
     })
-  })
-})
+  }))
 
 test.each([
   ['one bit changed', (bytes: Buffer) => bytes.with(200, (bytes[200] ?? 0) ^ 1)],
   ['torn', (bytes: Buffer) => bytes.subarray(0, 100)],
-])('a recent file with %s is not merged, nor moved, nor dated anew', async (_name, harm) => {
-  await inFolder(async (root) => {
+])('a recent file with %s is not merged, nor moved, nor dated anew', (_name, harm) =>
+  inFolder(async (root) => {
     const deps = rewriteDeps()
     await grow(root, deps, 'recent')
     const files = await filesOf(root)
@@ -217,28 +211,26 @@ test.each([
     ])
     await expect(redate(root, withLag(metrics[0], 7200), deps)).rejects.toThrow('does not match its checksum')
     expect(await filesOf(root)).toEqual(files)
-  })
-})
+  }),
+)
 
-test('what has become large of a partition moves there, the rest stays together', async () => {
-  await inFolder(async (root) => {
-    const deps = rewriteDeps()
-    using ledger = await Ledger.open(root)
-    for (let n = 0; n < 2; n++) {
-      deps.clock.now += day
-      const [large, small] = metrics
-      const wide = { metric: large, since: n * 50, days: 50, assets: 100 }
-      await topUps(ledger, deps, [wide, { metric: small, since: n * 5, days: 5 }], 'recent')
-    }
-    const before = await told(root, [], digested)
-    expect(before[0]).toMatch(/^\[\{"n":"10020","digest":"\d{9,}/)
-    await mergeSmallFiles(ledger, deps)
-    const held = liveFiles(ledger, { table: 'points' }).map(({ metric, rows, meta }) => [metric, rows, meta['shares']])
-    const lag = metrics[1] === 'market/beta_btc_7d_pit' ? 900_000_000 : 0
-    expect(held).toEqual([
-      [null, 20, { [metrics[1]]: { '24h': [20, lag] } }],
-      [metrics[0], 10_000, undefined],
-    ])
-    expect(await told(root, [], digested)).toEqual(before)
-  })
+test('what has become large of a partition moves there, the rest stays together', async ({ root }) => {
+  const deps = rewriteDeps()
+  using ledger = await Ledger.open(root)
+  for (let n = 0; n < 2; n++) {
+    deps.clock.now += day
+    const [large, small] = metrics
+    const wide = { metric: large, since: n * 50, days: 50, assets: 100 }
+    await topUps(ledger, deps, [wide, { metric: small, since: n * 5, days: 5 }], 'recent')
+  }
+  const before = await told(root, [], digested)
+  expect(before[0]).toMatch(/^\[\{"n":"10020","digest":"\d{9,}/)
+  await mergeSmallFiles(ledger, deps)
+  const held = liveFiles(ledger, { table: 'points' }).map(({ metric, rows, meta }) => [metric, rows, meta['shares']])
+  const lag = metrics[1] === 'market/beta_btc_7d_pit' ? 900_000_000 : 0
+  expect(held).toEqual([
+    [null, 20, { [metrics[1]]: { '24h': [20, lag] } }],
+    [metrics[0], 10_000, undefined],
+  ])
+  expect(await told(root, [], digested)).toEqual(before)
 })

@@ -42,6 +42,9 @@ interface Options {
   readonly pointer?: string | undefined
   readonly skipNulls?: boolean | undefined
   readonly minParts?: number | undefined
+  /** Bounds of the coarse `t`, half-open. */
+  readonly since?: string | undefined
+  readonly until?: string | undefined
 }
 
 /** The part that a stored value is: a number, null where it is null, undefined where the value has no number there. */
@@ -55,9 +58,11 @@ function partOf(point: HeldPoint, pointer: string | undefined): number | null | 
 }
 
 /** By definition: every coarse interval that holds a stored point, with the points that are parts of it. */
-function twin(points: readonly HeldPoint[], to: Interval, { pointer, skipNulls = false, minParts }: Options) {
+function twin(points: readonly HeldPoint[], to: Interval, options: Options) {
+  const { pointer, skipNulls = false, minParts, since = '0', until = '9' } = options
   const groups = Map.groupBy(points, ({ t }) => begin(Date.parse(t) * 1000, to))
-  return [...groups].map(([start, own]) => {
+  const within = [...groups].filter(([start]) => iso(start) >= since && iso(start) < until)
+  return within.map(([start, own]) => {
     const parts = own.map((point) => partOf(point, pointer)).filter((part) => part !== undefined)
     const numbers = parts.filter((part) => part !== null)
     const wanted = countOf(start, later(start, to), points[0]?.interval as Interval)
@@ -85,11 +90,13 @@ async function asked(
   options: Options,
   spelt: 'option' | 'name',
 ) {
-  const { pointer, skipNulls, minParts } = options
+  const { pointer, skipNulls, minParts, since, until } = options
   const given = [
     ...(pointer === undefined || spelt === 'name' ? [] : [`component := '${pointer}'`]),
     ...(skipNulls === undefined ? [] : [`skip_nulls := ${skipNulls}`]),
     ...(minParts === undefined ? [] : [`min_parts := ${minParts}`]),
+    ...(since === undefined ? [] : [`since := '${since}'`]),
+    ...(until === undefined ? [] : [`until := TIMESTAMPTZ '${until}'`]),
   ]
   const metric = pointer !== undefined && spelt === 'name' ? `${name}#${pointer}` : name
   return engine.rows(
@@ -97,7 +104,8 @@ async function asked(
   )
 }
 
-const number = fc.integer({ min: -1000, max: 1000 })
+/** Of two orders in which many of them are added one gives another sum. */
+const number = fc.double({ min: -1e6, max: 1e6, noNaN: true })
 const object = fc.constantFrom('{"a":{"b":2.5},"c":null}', '{"a":{"b":null}}', '{"a":7,"c":3}', '{"c":"text"}', '{}')
 const cell: fc.Arbitrary<Cell> = fc.oneof(
   { weight: 12, arbitrary: number.map((v) => ({ v })) },
@@ -141,6 +149,22 @@ test('resample is its brute-force twin: parts, nulls, components, fewer parts', 
         }
     })
   }
+})
+
+test('since and until bound the coarse points, wherever in them they lie', async () => {
+  const first = Date.UTC(2024, 0, 20) * 1000
+  const [cells = []] = fc.sample(fc.array(cell, { minLength: 90, maxLength: 90 }), { seed: 7, numRuns: 1 })
+  const days = pointsOf(plain, '24h', first, cells)
+  const bounds = ['2024-01-29T00:00:00.000Z', '2024-02-01T00:00:00.000Z', '2024-02-14T12:00:00.000Z', undefined]
+  await withJoins(days, async (engine) => {
+    for (const since of bounds)
+      for (const until of [...bounds, '2024-04-01T00:00:00.000Z', '2024-04-01T00:00:00.001Z'])
+        for (const to of ['1w', '1month'] as const) {
+          const options = { since, until, minParts: 1 }
+          const rows = await asked(engine, plain, '24h', to, options, 'option')
+          expect(rows, `${to} ${since} ${until}`).toEqual(twin(days, to, options))
+        }
+  })
 })
 
 test('a pointer that leads nowhere is never complete; mistakes are errors', async () => {

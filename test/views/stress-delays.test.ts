@@ -16,12 +16,7 @@ afterAll(() => {
   for (const lake of Object.values(lakes)) lake.remove()
 })
 
-async function answered(
-  lake: 'trust' | 'stress',
-  sql: string,
-  delay?: Delay,
-  metrics?: readonly string[],
-): Promise<Row[]> {
+async function answered(lake: 'trust' | 'stress', sql: string, delay?: Delay, metrics?: readonly string[]) {
   const root = lakes[lake]?.root ?? ''
   using session = await (delay === undefined ? openQuery(root) : openAltered(root, delayedPoints(delay, metrics)))
   return await session.rows(sql)

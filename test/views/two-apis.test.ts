@@ -4,9 +4,7 @@ import { makeTrustLake, trustMetric } from '../helpers/trust-lake.ts'
 
 let lake: Awaited<ReturnType<typeof makeTrustLake>>
 
-beforeAll(async () => {
-  lake = await makeTrustLake()
-})
+beforeAll(async () => (lake = await makeTrustLake()))
 
 afterAll(() => lake.remove())
 

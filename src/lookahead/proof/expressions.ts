@@ -1,11 +1,10 @@
 import { isObject } from '../../json.ts'
 import {
   boundText,
-  constantMicros,
+  ceilingOf,
+  constantInstant,
   numberIn,
   directionOf,
-  floorOf,
-  isUnit,
   type Node,
   part,
   parts,
@@ -43,9 +42,12 @@ export function valueIn(reading: Reading, node: Node, scope: Scope): Id {
   const known = values.known.get(key)
   const bound = boundIn(reading, node, inner)
   const text = shown(node, texts)
-  const id = known ?? addValue(values, text, type, bound, { instant: constantInstant(node, type) })
+  const id =
+    known ?? addValue(values, text, type, bound, { instant: isInstant(type) ? constantInstant(node) : undefined })
   values.known.set(key, id)
-  scope.facts.push(...factsOf(reading, node, id, inner, scope), ...ceilingOf(reading, node, id, scope))
+  scope.facts.push(...factsOf(reading, node, id, inner, scope))
+  const below = ceilingOf(node)
+  if (below) scope.facts.push([valueIn(reading, below, scope), id])
   return id
 }
 
@@ -54,14 +56,6 @@ function calledAs({ values }: Reading, id: Id, name: string): Id {
   const value = valueOf(values, id)
   if (name !== '' && /^col(?:umn )?\d+$/.test(value.text)) values.list[id] = { ...value, text: name }
   return id
-}
-
-/** `date_trunc('day', x) + INTERVAL 1 DAY` is never earlier than `x`. */
-function ceilingOf(reading: Reading, node: Node, id: Id, scope: Scope): Fact[] {
-  const [start, distance] = parts(node, 'children')
-  if (word(node, 'name') !== '+' || start === undefined || distance === undefined) return []
-  const floor = floorOf(start)
-  return floor !== undefined && isUnit(distance, floor.unit) ? [[valueIn(reading, floor.of, scope), id]] : []
 }
 
 /** The expressions that an expression is made of. */
@@ -84,11 +78,6 @@ const truths = new Set(['BOUND_COMPARISON', 'BOUND_CONJUNCTION', 'BOUND_BETWEEN'
 function kindOf(node: Node): string {
   if (truths.has(word(node, 'expression_class'))) return 'BOOLEAN'
   return word(node, 'expression_class') === 'BOUND_CONSTANT' ? typeOf(part(node, 'value'), 'type') : typeOf(node)
-}
-
-function constantInstant(node: Node, type: string): number | undefined {
-  const text = isInstant(type) ? boundText(node) : undefined
-  return text === undefined ? undefined : constantMicros(text)
 }
 
 const plain = /^BOUND_(?:CONSTANT|CAST|COMPARISON|CONJUNCTION|BETWEEN|CASE|OPERATOR|FUNCTION|UNNEST)$/
@@ -211,19 +200,9 @@ export function factsIf(reading: Reading, node: Node, scope: Scope): { facts: Fa
 /** What a comparison that is true says of the order of both sides. */
 export function comparedFacts({ values }: Reading, comparison: string, left: Id, right: Id): Fact[] {
   if (![left, right].every((id) => isOrdered(valueOf(values, id).type))) return []
-  switch (comparison) {
-    case 'COMPARE_EQUAL':
-    case 'COMPARE_NOT_DISTINCT_FROM':
-      return equal(left, right)
-    case 'COMPARE_LESSTHAN':
-    case 'COMPARE_LESSTHANOREQUALTO':
-      return [[left, right]]
-    case 'COMPARE_GREATERTHAN':
-    case 'COMPARE_GREATERTHANOREQUALTO':
-      return [[right, left]]
-    default:
-      return []
-  }
+  if (/^COMPARE_(?:EQUAL|NOT_DISTINCT_FROM)$/.test(comparison)) return equal(left, right)
+  if (/^COMPARE_LESSTHAN(?:OREQUALTO)?$/.test(comparison)) return [[left, right]]
+  return /^COMPARE_GREATERTHAN(?:OREQUALTO)?$/.test(comparison) ? [[right, left]] : []
 }
 
 const signs: Readonly<Record<string, string>> = {

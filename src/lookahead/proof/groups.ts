@@ -82,12 +82,6 @@ export function windowed(reading: Reading, node: Node, child: Relation): Relatio
   return { ...child, columns: [...child.columns, ...made], facts: scope.facts, order: undefined, guard: undefined }
 }
 
-interface Parts {
-  readonly partition: readonly Id[]
-  readonly order: readonly Id[]
-  readonly all: readonly Id[]
-}
-
 function boundOfWindow(reading: Reading, node: Node, child: Relation, scope: Scope): { text: string; bound: Bound } {
   const value = (one: Node): Id => valueIn(reading, one, scope)
   const expressions = (name: string): Id[] => parts(node, name).map(value)
@@ -101,26 +95,14 @@ function boundOfWindow(reading: Reading, node: Node, child: Relation, scope: Sco
   const inner = parts(node, 'arg_orders').map((one) => value(part(one, 'expression')))
   const name = word(node, 'name') || word(node, 'type').replace('WINDOW_', '').toLowerCase()
   const text = `${name}(${given.map((id) => nameOf(reading, id)).join(', ')}) OVER (${frameWords(reading, node, partition, order)})`
-  const all = [...partition, ...order, ...given, ...single, ...inner]
-  return { text, bound: frameBound(reading, node, text, child, scope, { partition, order, all }) }
-}
-
-function frameBound(
-  reading: Reading,
-  node: Node,
-  text: string,
-  child: Relation,
-  scope: Scope,
-  { partition, order, all }: Parts,
-): Bound {
-  const name = word(node, 'name')
   if (word(node, 'type') === 'WINDOW_AGGREGATE' && !pureAggregates.has(name))
-    return { what: text, why: `${name}() is not known to follow from its rows alone` }
+    return { text, bound: { what: text, why: `${name}() is not known to follow from its rows alone` } }
+  const all = [...partition, ...order, ...given, ...single, ...inner]
   const needed = allOf(child.rows, boundOf(reading, all))
-  if (isObstacle(needed)) return needed
+  if (isObstacle(needed)) return { text, bound: needed }
   // Rows that share their place are numbered as the engine meets them.
   if (word(node, 'type') === 'WINDOW_ROW_NUMBER') reading.choices.add(text)
-  if (needed.size === 0) return needed
+  if (needed.size === 0) return { text, bound: needed }
   const [first] = order
   const back = first !== undefined && isForward(node, child, first) && looksBack(reading, node, scope, first)
   const candidates = [...partition, ...(back ? [first] : [])]
@@ -132,7 +114,7 @@ function frameBound(
   }))
   if (!isObstacle(found))
     reading.reasons.add(`${text}: no row of its frame is known later than ${named(reading, found)}`)
-  return found
+  return { text, bound: found }
 }
 
 /** Whether an order puts later rows behind earlier ones, and those without an instant last. */
@@ -142,27 +124,18 @@ export function isForward(node: Node, { present }: Pick<Scope, 'present'>, first
   return word(order, 'null_order') === 'NULLS LAST' || present.has(first)
 }
 
-const toRow = new Set(['UNBOUNDED_PRECEDING', 'CURRENT_ROW_RANGE', 'CURRENT_ROW_ROWS', 'CURRENT_ROW_GROUPS'])
+const counting = /^WINDOW_(?:ROW_NUMBER|RANK|RANK_DENSE)$/
+const framed = /^WINDOW_(?:AGGREGATE|(?:FIRST|LAST|NTH)_VALUE)$/
 
 /** Whether a function looks at no row behind its own and those that share its place in the order. */
 function looksBack(reading: Reading, node: Node, scope: Scope, first: Id): boolean {
-  switch (word(node, 'type')) {
-    case 'WINDOW_ROW_NUMBER':
-    case 'WINDOW_RANK':
-    case 'WINDOW_RANK_DENSE':
-      return !says(node, 'arg_orders')
-    case 'WINDOW_LAG':
-      return !says(node, 'arg_orders') && (!says(node, 'offset_expr') || numberOf(part(node, 'offset_expr')) >= 0)
-    case 'WINDOW_AGGREGATE':
-    case 'WINDOW_FIRST_VALUE':
-    case 'WINDOW_LAST_VALUE':
-    case 'WINDOW_NTH_VALUE':
-      break
-    default:
-      return false
-  }
+  const type = word(node, 'type')
+  if (counting.test(type)) return !says(node, 'arg_orders')
+  if (type === 'WINDOW_LAG')
+    return !says(node, 'arg_orders') && (!says(node, 'offset_expr') || numberOf(part(node, 'offset_expr')) >= 0)
+  if (!framed.test(type)) return false
   const end = word(node, 'end')
-  if (toRow.has(end)) return true
+  if (/^(?:UNBOUNDED_PRECEDING|CURRENT_ROW_(?:RANGE|ROWS|GROUPS))$/.test(end)) return true
   if (end === 'EXPR_PRECEDING_ROWS' || end === 'EXPR_PRECEDING_GROUPS') return numberOf(part(node, 'end_expr')) >= 0
   if (end !== 'EXPR_PRECEDING_RANGE') return false
   return isNotLater(reading.values, scope.facts, valueIn(reading, part(node, 'end_expr'), scope), first)

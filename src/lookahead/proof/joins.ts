@@ -182,15 +182,11 @@ function marked(reading: Reading, on: Condition, left: Relation, right: Relation
 function outer(kind: string, on: Condition, left: Relation, right: Relation): Relation {
   const all = allOf(left.rows, right.rows, on.bound)
   const columns = [...left.columns, ...right.columns]
+  const what = `${kind} JOIN`
+  if (kind !== 'FULL' && kind !== 'OUTER') return lost({ what, why: 'no rule is known for it' }, columns)
+  if (isObstacle(all)) return lost(all, columns)
   const why = 'rows of both sides without a match are proved only where both are always known'
-  if (kind === 'FULL' || kind === 'OUTER') {
-    if (isObstacle(all)) return lost(all, columns)
-    if (all.size === 0) return steady(columns)
-  }
-  return lost(
-    { what: `${kind} JOIN`, why: kind === 'FULL' || kind === 'OUTER' ? why : 'no rule is known for it' },
-    columns,
-  )
+  return all.size === 0 ? steady(columns) : lost({ what, why }, columns)
 }
 
 /** Each row of the one with each of the other. */

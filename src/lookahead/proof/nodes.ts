@@ -40,7 +40,7 @@ export function typeOf(node: Node, name = 'return_type'): string {
 }
 
 /** Microseconds of a text that names an instant, UTC where it says no zone; NaN where it is not read. */
-export function constantMicros(text: string): number {
+function constantMicros(text: string): number {
   const form = /^(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d)(:\d\d(?:\.\d{1,6})?)?)?(?:Z|\+00(?::?00)?)?$/
   const [, day, minute = '00:00', second = ':00'] = form.exec(text.trim()) ?? []
   return day === undefined ? Number.NaN : (parseMicros(`${day}T${minute}${second}Z`) ?? Number.NaN)
@@ -103,7 +103,7 @@ export function isSaid(node: Node): boolean {
 }
 
 /** The instant that an expression rounds down, and to what. */
-export function floorOf(node: Node): { readonly of: Node; readonly unit: string } | undefined {
+function floorOf(node: Node): { readonly of: Node; readonly unit: string } | undefined {
   if (word(node, 'expression_class') === 'BOUND_CAST' && typeOf(node) === 'DATE')
     return node['try_cast'] === true ? undefined : { of: part(node, 'child'), unit: 'day' }
   const [unit, of] = parts(node, 'children')
@@ -113,10 +113,23 @@ export function floorOf(node: Node): { readonly of: Node; readonly unit: string 
 }
 
 /** Whether a distance is one or more of these units: what was rounded down to the unit and moved by it is not earlier. */
-export function isUnit(node: Node, unit: string): boolean {
+function isUnit(node: Node, unit: string): boolean {
   const text = boundText(node)
   if (text !== undefined) return new RegExp(`^[1-9]\\d* ${unit}s?$`, 'i').test(text.trim())
   if (typeOf(part(node, 'value'), 'type') === 'INTEGER') return unit === 'day' && numberOf(node) >= 1
   const [first] = parts(node, 'children')
   return first !== undefined && word(node, 'name') === `to_${unit}s` && numberOf(first) >= 1
+}
+
+/** `date_trunc('day', x) + INTERVAL 1 DAY` is never earlier than `x`, which is given. */
+export function ceilingOf(node: Node): Node | undefined {
+  const [start, distance] = parts(node, 'children')
+  const floor = word(node, 'name') === '+' && start !== undefined ? floorOf(start) : undefined
+  return floor && distance !== undefined && isUnit(distance, floor.unit) ? floor.of : undefined
+}
+
+/** Microseconds of a constant instant, NaN where its text is not read; undefined for anything else. */
+export function constantInstant(node: Node): number | undefined {
+  const text = boundText(node)
+  return text === undefined ? undefined : constantMicros(text)
 }

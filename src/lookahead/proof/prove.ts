@@ -75,11 +75,7 @@ function stopped(unproved: Obstacle): Argument {
 }
 
 /** Whether the rows of a plan, and all of their columns but the labels, are known at their instant. */
-export function argue(
-  plan: Node,
-  names: readonly string[],
-  { ts, labels, settings = new Set() }: Omit<Claim, 'sql'>,
-): Argument {
+export function argue(plan: Node, names: readonly string[], { ts, labels, settings = new Set() }: Omit<Claim, 'sql'>) {
   const reading: Reading = {
     settings,
     values: noValues(),

@@ -69,24 +69,6 @@ export function scanned(reading: Reading, node: Node): Relation {
   if (/^(?:range|generate_series)$/.test(word(node, 'name'))) return steady(made())
   const label = word(node, 'name') === 'seq_scan' ? labelOf(word(about, 'schema'), table) : undefined
   if (label === undefined) return lost(undated(word(about, 'schema'), table || `${word(node, 'name')}()`), made())
-  return dated(reading, table, label, names, types, places)
-}
-
-const rowid: Obstacle = { what: 'rowid', why: 'the place of a row depends on what came later' }
-
-function undated(schema: string, table: string): Obstacle {
-  const name = schema === 'main' || schema === '' ? table : `${schema}.${table}`
-  return { what: name, why: 'it shows a state as it is now, whose rows are not dated one by one' }
-}
-
-function dated(
-  reading: Reading,
-  table: string,
-  label: TableLabel,
-  names: readonly string[],
-  types: readonly string[],
-  places: readonly number[],
-): Relation {
   const { clock, until = [], later = [], present = [], guard } = label
   const ids = new Map(
     names.map((name, at) => {
@@ -100,16 +82,21 @@ function dated(
   const rows: Bound = clock === null ? always : new Set([idOf(clock)])
   const columns = places.map((at) => idOf(names[at]))
   const known = { ...steady(columns), present: new Set(present.flatMap((name) => ids.get(name) ?? [])) }
+  const where = guard === undefined ? '' : ` where ${guard}`
   if (clock !== null)
     reading.reasons.add(
-      `${shownAs(table)}: a row is known at its ${shownClock(clock)}${guard === undefined ? '' : ` where ${guard}`}${standIn(reading, table, clock)}`,
+      `${shownAs(table)}: a row is known at its ${shownClock(clock)}${where}${standIn(reading, table, clock)}`,
     )
   if (guard === undefined) return { ...known, rows }
-  const open: Obstacle = {
-    what: shownAs(table),
-    why: `a row that lacks parts changes when they come; keep those that are ${guard}`,
-  }
-  return { ...known, rows: open, guard: { id: idOf(guard), rows } }
+  const why = `a row that lacks parts changes when they come; keep those that are ${guard}`
+  return { ...known, rows: { what: shownAs(table), why }, guard: { id: idOf(guard), rows } }
+}
+
+const rowid: Obstacle = { what: 'rowid', why: 'the place of a row depends on what came later' }
+
+function undated(schema: string, table: string): Obstacle {
+  const name = schema === 'main' || schema === '' ? table : `${schema}.${table}`
+  return { what: name, why: 'it shows a state as it is now, whose rows are not dated one by one' }
 }
 
 /** A state of a product is known as soon as the version that made it. */
@@ -185,10 +172,10 @@ const macrosUnder = (settings: ReadonlySet<Assumption>): readonly string[] => [
   `CREATE MACRO pit_universe(decisions) AS TABLE (${membersOf('proof_versions', settings)}),
     (decisions, members) AS TABLE (${membersOf('(FROM proof_versions WHERE members)', settings)})`,
   `CREATE MACRO resample(metric, from_interval, to_interval, agg := 'mean', currency := NULL, exchange := NULL, network := NULL,
-    component := NULL, skip_nulls := false, min_parts := NULL) AS TABLE
+    component := NULL, skip_nulls := false, min_parts := NULL, since := NULL, until := NULL) AS TABLE
     SELECT p.metric, p.asset, p."interval", p.currency, p.exchange, p.network, p.t, p.available_at, p.parts, p.complete, p.v
     FROM proof_coarse AS p WHERE p.metric = CAST(metric AS VARCHAR) AND p.asked = concat(from_interval, to_interval, agg,
-      currency, exchange, network, component, CAST(skip_nulls AS VARCHAR), CAST(min_parts AS VARCHAR))`,
+      currency, exchange, network, component, CAST(skip_nulls AS VARCHAR), CAST(min_parts AS VARCHAR), since, until)`,
   `CREATE MACRO lake_version() AS (SELECT version FROM lake_info)`,
   `CREATE MACRO lake_digest() AS (SELECT CAST(version AS VARCHAR) FROM lake_info)`,
 ]

@@ -91,11 +91,11 @@ function notBefore(values: Values, facts: readonly Fact[], from: Id): ReadonlySe
   if (values.list[from] === undefined) return new Set()
   const found = new Set([from])
   const waiting = [from]
-  const constants = values.list.flatMap(({ instant }, id) => (instant === undefined ? [] : [{ id, instant }]))
+  const constants = constantsOf(values)
   for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
     const { instant = Number.NaN } = valueOf(values, at)
     const next = facts.flatMap(([earlier, later]) => (earlier === at ? [later] : []))
-    next.push(...constants.filter((other) => other.instant >= instant).map(({ id }) => id))
+    next.push(...constants.filter((other) => (valueOf(values, other).instant ?? Number.NaN) >= instant))
     for (const id of next)
       if (!found.has(id)) {
         found.add(id)
@@ -119,12 +119,7 @@ function constantsOf(values: Values): readonly Id[] {
  * Instants among the candidates, or constants, of which each instant of a bound is never later than one. Where there are
  * several the earliest is taken. An instant that none covers is what the answer names instead.
  */
-export function coveredBy(
-  values: Values,
-  facts: readonly Fact[],
-  bound: ReadonlySet<Id>,
-  candidates: readonly Id[],
-): { readonly by: ReadonlySet<Id> } | { readonly uncovered: Id } {
+export function coveredBy(values: Values, facts: readonly Fact[], bound: ReadonlySet<Id>, candidates: readonly Id[]) {
   const by = new Set<Id>()
   for (const id of bound) {
     const later = notBefore(values, facts, id)

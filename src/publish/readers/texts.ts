@@ -154,13 +154,9 @@ function own(name: string): string {
 }
 
 /** Names that are words of the language as the dialect quotes them. */
-function named(sql: string, { quote }: Dialect): string {
-  return sql.replaceAll(/"(\w+)"/g, `${quote}$1${quote}`)
-}
+const named = (sql: string, { quote }: Dialect): string => sql.replaceAll(/"(\w+)"/g, `${quote}$1${quote}`)
 
-function indented(sql: string): string {
-  return sql.replaceAll(/^/gm, '    ')
-}
+const indented = (sql: string): string => sql.replaceAll(/^/gm, '    ')
 
 /** An SQL expression. */
 type Sql = string
@@ -287,11 +283,7 @@ function trino(): Dialect {
 }
 
 /** A text as SQL says it. */
-function literal(text: string): Sql {
-  return `'${text.replaceAll("'", "''")}'`
-}
+const literal = (text: string): Sql => `'${text.replaceAll("'", "''")}'`
 
 /** The one option that is a word of the language. */
-function optionName(option: string): Sql {
-  return option === 'interval' ? '"interval"' : option
-}
+const optionName = (option: string): Sql => (option === 'interval' ? '"interval"' : option)

@@ -1,6 +1,8 @@
-import type { EndpointFacts, Lag, StatusPage } from '../status-page.ts'
-import { type Html, html, inlineJson } from './html.ts'
+import type { Lag, StatusPage } from '../status-page.ts'
+import { html, type Html, inlineJson } from './html.ts'
 import { instant, monthName, percent, several, span, whole } from '../../words/figures.ts'
+
+type EndpointFacts = StatusPage['endpoints'][number]
 
 /** Shares from which on a month takes a tone, darkest first; below the last one nothing of what is due is there. */
 const tones = [1, 0.97, 0.9, 0.5, Number.MIN_VALUE] as const

@@ -10,9 +10,6 @@ export function html(strings: TemplateStringsArray, ...parts: readonly Part[]): 
   return { markup: strings.map((text, index) => text + (index < parts.length ? flat(parts[index]) : '')).join('') }
 }
 
-/** Text of this program's own that is markup already: styles, scripts. Never for anything that was read. */
-export const trusted = (markup: string): Html => ({ markup })
-
 function flat(part: Part): string {
   if (part === null || part === undefined || part === false) return ''
   if (typeof part === 'number') return String(part)

@@ -1,7 +1,7 @@
 import type { StatusPage } from '../status-page.ts'
-import type { UniverseStep } from '../../registry/held.ts'
+import type { UniverseStep } from '../../registry/status.ts'
 import { day } from '../../time.ts'
-import { type Html, html } from './html.ts'
+import { html, type Html } from './html.ts'
 import { instant, moment, several, whole } from '../../words/figures.ts'
 
 const width = 720

@@ -1,46 +1,36 @@
 import { day, formatDate, formatInstant } from '../../time.ts'
 import {
-  type Chance,
   address,
   assetClass,
   assetName,
   assetRow,
-  disclosure,
-  isin,
-  provenance,
-  publishedDocument,
-  slug,
-  wordPair,
-} from './entities.ts'
-import {
-  type EntityType,
-  type Ref,
-  type EntityRow,
-  type Store,
-  createdSeq,
-  rowNow,
-  write,
-  type RowChange,
-} from './store.ts'
-import {
-  type Chain,
   chains,
+  type chance,
+  disclosure,
+  disclosures,
+  isin,
   issuerForms,
   jurisdictions,
-  venueTypes,
-  disclosures,
   laterAssetClass,
   laterDeploymentStatus,
   laterProductStatus,
   laterVenueType,
-} from './vocabulary.ts'
+  provenance,
+  publishedDocument,
+  slug,
+  venueTypes,
+  wordPair,
+} from './entities.ts'
+import { createdSeq, type EntityRow, type EntityType, rowNow, type Store, write } from './store.ts'
 import { dateAt } from '../world/assets.ts'
+
+type Chain = (typeof chains)[number]
 
 /** The registry while it is being written: the log, the ids to choose from, the choices and the instant of writing. */
 export interface RegistryDraft {
   readonly store: Store
   readonly pools: ReadonlyMap<EntityType, string[]>
-  source: Chance
+  source: ReturnType<typeof chance>
   at: number
 }
 
@@ -52,7 +42,12 @@ export function freshId(draft: RegistryDraft, type: EntityType, wanted: string):
 }
 
 /** Writes a new entity and makes it one to choose from. */
-export function create(draft: RegistryDraft, type: EntityType, row: EntityRow, also: readonly Ref[] = []): string {
+export function create(
+  draft: RegistryDraft,
+  type: EntityType,
+  row: EntityRow,
+  also: NonNullable<Parameters<typeof write>[3]> = [],
+): string {
   const id = row['id'] as string
   write(draft.store, draft.at, [{ type, id, row }], also)
   draft.pools.get(type)?.push(id)
@@ -165,11 +160,7 @@ export function newProduct(draft: RegistryDraft, wish: ProductWish = {}): string
 }
 
 /** A new deployment of the product, on the chain and at the address when they are given; its id. */
-export function newDeployment(
-  draft: RegistryDraft,
-  product: string,
-  fixed: { chain?: string; address?: string } = {},
-): string {
+export function newDeployment(draft: RegistryDraft, product: string, fixed: { chain?: string; address?: string } = {}) {
   const { source } = draft
   const chain = chainOf(fixed.chain) ?? chainByUse(source)
   const id = freshId(draft, 'deployment', `${product}-${chain.name}`)
@@ -188,7 +179,7 @@ export function newDeployment(
   })
 }
 
-function chainByUse(source: Chance): Chain {
+function chainByUse(source: ReturnType<typeof chance>): Chain {
   return chains[Math.floor(source.next() ** 1.7 * chains.length)] as Chain
 }
 
@@ -211,7 +202,7 @@ function initials(name: string): string {
 }
 
 /** Something that the ingestion may find on a morning. */
-export type Happening = (draft: RegistryDraft) => void
+type Happening = (draft: RegistryDraft) => void
 
 const any = (): boolean => true
 
@@ -262,9 +253,11 @@ const readSources = on('deployment', isActive, (draft, row) => {
 /** A duplicate is removed: the product and each of its deployments, in one entry of the log. */
 const removeProduct = on('product', any, (draft, product) => {
   const id = product['id'] as string
-  const gone = liveDeployments(draft, id).map(
-    (row): RowChange => ({ type: 'deployment', id: row['id'] as string, row: null }),
-  )
+  const gone = liveDeployments(draft, id).map((row): Parameters<typeof write>[2][number] => ({
+    type: 'deployment',
+    id: row['id'] as string,
+    row: null,
+  }))
   write(draft.store, draft.at, [...gone, { type: 'product', id, row: null }])
 })
 

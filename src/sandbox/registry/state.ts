@@ -1,37 +1,38 @@
 import { hashText } from '../world/noise.ts'
 import {
-  type RegistryDraft,
-  type Happening,
-  listIssuer,
-  noteUnseen,
-  noteSweep,
-  rates,
   create,
   freshId,
+  listIssuer,
   newAsset,
-  newDerivative,
   newDeployment,
+  newDerivative,
   newIssuer,
   newProduct,
   newVenue,
+  noteSweep,
+  noteUnseen,
+  rates,
+  type RegistryDraft,
 } from './growth.ts'
 import {
-  type EntityType,
-  type EntityRow,
-  type Store,
   createStore,
+  type EntityRow,
+  type EntityType,
   entityTypes,
   idsOf,
   rowAt,
-  seqAt,
   rowNow,
+  seqAt,
+  type Store,
 } from './store.ts'
 import { day, floor, hour } from '../../time.ts'
 import { dateAt, type WorldAsset, worldAssets } from '../world/assets.ts'
-import { chance, assetRow, slug } from './entities.ts'
+import { assetRow, chance, slug } from './entities.ts'
+
+type Happening = (typeof rates)[number][1]
 
 /** The registry as a reader sees it: the log up to an entry, at an instant. */
-export interface RegistryView {
+interface RegistryView {
   readonly store: Store
   /** The last visible entry of the log. */
   readonly seq: number
@@ -49,8 +50,6 @@ export const tables = {
   venues: 'venue',
   derivatives: 'derivative',
 } as const satisfies Readonly<Record<string, EntityType>>
-export type EntityTable = keyof typeof tables
-
 interface World {
   readonly draft: RegistryDraft
   nextMidnight: number
@@ -129,7 +128,7 @@ function lei(id: string): string | null {
 }
 
 /** How large the registry is: about 400 products in late 2026, or 5,800. */
-export type RegistryScale = 'demo' | 'full'
+type RegistryScale = 'demo' | 'full'
 
 /** The instant of the first population, a Monday. */
 const registryStart = dateAt('2024-01-01')
@@ -212,10 +211,7 @@ function linkProducts(draft: RegistryDraft, asset: WorldAsset): void {
   if (way === 2) newProduct(draft, { asset: row, symbol, notIssuer: issuer })
 }
 
-function contract(
-  draft: RegistryDraft,
-  { chain_id = 'eip155:1', address = '' }: WorldAsset,
-): { chain: string; address: string } {
+function contract(draft: RegistryDraft, { chain_id = 'eip155:1', address = '' }: WorldAsset) {
   const upper = (digit: string): string => (draft.source.yes(0.5) ? digit : digit.toUpperCase())
   const mixed = address.startsWith('0x') && draft.source.yes(0.5)
   return {

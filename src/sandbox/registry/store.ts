@@ -6,10 +6,10 @@ export type EntityType = (typeof entityTypes)[number]
 export type EntityRow = Readonly<Record<string, unknown>>
 
 /** Names one entity: its type and its id. */
-export type Ref = readonly [type: EntityType, id: string]
+type Ref = readonly [type: EntityType, id: string]
 
 /** One change of an audit row: the new row, or null for a removal. */
-export interface RowChange {
+interface RowChange {
   readonly type: EntityType
   readonly id: string
   readonly row: EntityRow | null
@@ -21,7 +21,7 @@ interface Version {
 }
 
 /** One entry of the audit log: when, and which entities a reader must be told of (none: an internal entry). */
-export interface LogEntry {
+interface LogEntry {
   readonly seq: number
   readonly at: number
   readonly touched: readonly Ref[]

@@ -121,6 +121,4 @@ export const worldAssets: readonly WorldAsset[] = rows.map(([id, name, family, b
 })
 
 /** The first second of a day, `YYYY-MM-DD`. */
-export function dateAt(text: string): number {
-  return Date.parse(text) / 1000
-}
+export const dateAt = (text: string): number => Date.parse(text) / 1000

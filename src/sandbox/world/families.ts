@@ -13,7 +13,7 @@ type Kind =
   | ('goldilocks' | 'difference' | 'heatmap' | 'quantiles')
 
 /** How one family of metrics looks. */
-export interface Family {
+interface Family {
   readonly kind: Kind
   /** At the size of BTC around 2024; the lower end of a band. */
   readonly level: number
@@ -209,6 +209,4 @@ const families = [
 ]
 
 /** The family of a metric's path. */
-export function familyOf(path: string): Family {
-  return families.find(([pattern]) => pattern.test(path))?.[1] as Family
-}
+export const familyOf = (path: string): Family => families.find(([pattern]) => pattern.test(path))?.[1] as Family

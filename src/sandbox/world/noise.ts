@@ -22,9 +22,7 @@ export function hashAt(seed: number, at: number): number {
 }
 
 /** The hash as a number in [0, 1). */
-export function unit(hash: number): number {
-  return hash / 0x1_0000_0000
-}
+export const unit = (hash: number): number => hash / 0x1_0000_0000
 
 /** One octave of value noise: hashed knots every `period` seconds, smoothstep between; the last two knots are kept. */
 export function octave(seed: number, period: number): Curve {

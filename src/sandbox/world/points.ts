@@ -1,7 +1,7 @@
 import type { Endpoint } from '../../catalog/catalogue.ts'
-import { ceil, day, end, floor, type Interval, hour, minute } from '../../time.ts'
+import { ceil, day, end, floor, hour, type Interval, minute } from '../../time.ts'
 import { dateAt, type WorldAsset } from './assets.ts'
-import { type Bodies, type PointBody, bodiesOf, nullBody } from './bodies.ts'
+import { bodiesOf, nullBody } from './values.ts'
 import { familyOf } from './families.ts'
 import { type AssetMarket, marketOf } from './market.ts'
 import { type Curve, hashAt, hashText, mix, octave, unit } from './noise.ts'
@@ -18,9 +18,9 @@ export interface WorldSeries {
 }
 
 /** One point of the truth: `body` are the keys beside `t`, in order; instants are whole Unix seconds. */
-export interface WorldPoint {
+interface WorldPoint {
   readonly t: number
-  readonly body: PointBody
+  readonly body: ReturnType<typeof nullBody>
   readonly computedAt: number
   /** From when the API shows it. */
   readonly visibleAt: number
@@ -30,7 +30,7 @@ interface Source {
   readonly interval: Interval
   /** The first interval start of its history. */
   readonly start: number
-  readonly bodies: Bodies
+  readonly bodies: ReturnType<typeof bodiesOf>
   readonly publication: Publication
   readonly points: number
 }
@@ -62,9 +62,7 @@ export function* worldPoints(series: WorldSeries, since: number, until: number, 
 }
 
 /** The first interval start of the series; undefined where the asset has no such metric. */
-export function worldStart(series: WorldSeries): number | undefined {
-  return sourceOf(series)?.start
-}
+export const worldStart = (series: WorldSeries): number | undefined => sourceOf(series)?.start
 
 /** Whether the endpoint knows the asset at all. */
 export function assetHas(path: string, asset: WorldAsset): boolean {

@@ -3,8 +3,10 @@
 -- law: L1. A coarse point is known when the latest of its parts is. v is NULL if a part is missing or null: never the
 --   sum of what happens to be there, unless min_parts or skip_nulls say so. What is no number at the pointer is no part.
 --   complete says that every part is there, null ones too, whatever parts counts. The parts are taken in the order of t, so that sums repeat bit for bit.
+--   since and until bound t, half-open, and reach the scan of the parts, which a condition on the coarse t does not: a
+--   part lies in its point, so none begins before `since`, nor 31 days behind `until`.
 CREATE OR REPLACE MACRO resample(metric, from_interval, to_interval, agg := 'mean', currency := NULL, exchange := NULL, network := NULL,
-  component := NULL, skip_nulls := false, min_parts := NULL) AS TABLE
+  component := NULL, skip_nulls := false, min_parts := NULL, since := NULL, until := NULL) AS TABLE
 WITH _pit_parts AS (
   SELECT known.metric, known.asset, known.currency, known.exchange, known.network, known.t, known.available_at,
     {{start known.t to_interval}} AS start, {{leaf v known.pointer}} AS v,
@@ -13,11 +15,15 @@ WITH _pit_parts AS (
   WHERE (CAST(currency AS VARCHAR) IS NULL OR known.currency IS NULL OR known.currency = CAST(currency AS VARCHAR))
     AND (CAST(exchange AS VARCHAR) IS NULL OR known.exchange IS NULL OR known.exchange = CAST(exchange AS VARCHAR))
     AND (CAST(network AS VARCHAR) IS NULL OR known.network IS NULL OR known.network = CAST(network AS VARCHAR))
+    AND (since IS NULL OR known.t >= {{utc since}})
+    AND (until IS NULL OR known.t < make_timestamptz(epoch_us({{utc until}}) + 31 * 86400000000))
 ),
 _pit_groups AS (
   SELECT p.metric, p.asset, p.currency, p.exchange, p.network, p.start, max(p.available_at) AS available_at,
-    count(*) FILTER (p.v IS NOT NULL OR p.empty) AS there, count(p.v) AS filled, list(p.v ORDER BY p.t) FILTER (p.v IS NOT NULL) AS parts_v
+    count(*) FILTER (p.v IS NOT NULL OR p.empty) AS there, count(p.v) AS filled,
+    list_transform(list_sort(list({'t': p.t, 'v': p.v}) FILTER (p.v IS NOT NULL)), lambda part: part.v) AS parts_v
   FROM _pit_parts AS p
+  WHERE (since IS NULL OR p.start >= {{utc since}}) AND (until IS NULL OR p.start < {{utc until}})
   GROUP BY p.metric, p.asset, p.currency, p.exchange, p.network, p.start
 ),
 _pit_counted AS (
@@ -47,4 +53,4 @@ SELECT c.metric, c.asset, CAST(to_interval AS VARCHAR) AS "interval", c.currency
     WHEN 'last' THEN c.parts_v[-1]
     ELSE CAST(error('agg is sum, mean, median, min, max, first or last, not ' || coalesce(CAST(agg AS VARCHAR), 'NULL')) AS DOUBLE) END END AS v
 FROM _pit_told AS c;
-COMMENT ON MACRO TABLE resample IS 'resample(metric, from_interval, to_interval, agg): coarser points of a metric; available_at is that of the latest part, v is NULL if a part is missing or null. agg: sum, mean, median, min, max, first, last. Options: currency, exchange, network, component (or metric#/pointer), skip_nulls, min_parts.';
+COMMENT ON MACRO TABLE resample IS 'resample(metric, from_interval, to_interval, agg): coarser points of a metric; available_at is that of the latest part, v is NULL if a part is missing or null. agg: sum, mean, median, min, max, first, last. Options: currency, exchange, network, component (or metric#/pointer), skip_nulls, min_parts, since and until of t (faster than a condition).';
