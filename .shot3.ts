@@ -1,0 +1,17 @@
+import { chromium } from 'playwright-core'
+import { mkdtempSync } from 'node:fs'
+const [url, out, width = '1280', height = '900', scheme = 'light', script = ''] = process.argv.slice(2)
+const c = await chromium.launchPersistentContext(mkdtempSync('/tmp/pg/prof-'), { executablePath: '/usr/bin/chromium', headless: true, args: ['--no-sandbox','--disable-gpu','--disable-quic','--no-first-run','--disable-background-networking','--disable-component-update','--disable-sync'], viewport: { width: Number(width), height: Number(height) }, colorScheme: scheme as 'light' })
+const t = await c.newPage()
+t.on('console', (m) => console.log('console', m.text()))
+t.on('pageerror', (e) => console.log('error', e.message, e.stack))
+t.on('request', (r) => { if (process.env.REQ) console.log(r.method(), r.url()) })
+const b = Date.now()
+await t.goto(url)
+await t.waitForSelector('body', { timeout: 20000 }).catch(() => console.log('not drawn'))
+console.log('drawn after', Date.now() - b)
+if (script) console.log(JSON.stringify(await t.evaluate(script)))
+await t.waitForTimeout(Number(process.env.WAIT ?? 300))
+console.log('overflow', await t.evaluate('document.documentElement.scrollWidth - innerWidth'))
+await t.screenshot({ path: out, fullPage: process.env.FULL === '1' })
+await c.close()
