@@ -59,3 +59,30 @@ export function expectLine(path: string | undefined, raw: readonly Raw[], asset:
   const off = found.flatMap(([px, py], n) => [Math.abs(px - wanted[n]![0]), Math.abs(py - wanted[n]![1])])
   expect(Math.max(0, ...off)).toBeLessThan(0.011)
 }
+
+/** A state to look at, with what of it the address tells. */
+export function stateOf(draw: (n: number) => number): Record<string, string> {
+  const metric = draw(2) === 0 ? 'supply/current_pit' : 'indicators/one'
+  const instant = (): string => new Date(Date.UTC(2024, 0, 1) + draw(2600) * 36e5 + draw(60) * 6e4).toISOString()
+  const [since, until] = [instant(), instant()].toSorted()
+  const range: Record<string, string> = draw(3) === 0 && since && until && since !== until ? { since, until } : {}
+  return {
+    metric,
+    assets: ['BTC', 'ETH', 'BTC,ETH'][draw(3)]!,
+    ...(draw(5) > 0 && { as_of: instant() }),
+    ...(draw(4) === 0 && { second: instant() }),
+    ...range,
+  }
+}
+
+/** Every instant that an answer of the server holds under a name of its own. */
+export function instantsIn(text: string): readonly number[] {
+  const found: number[] = []
+  JSON.parse(text, (name: string, value: unknown) => {
+    if (['t', 'available_at', 'committed_at', 'valid_from', 'offered_at', 'at', 't0', 't1', 'a0', 'a1'].includes(name))
+      if (typeof value === 'number') found.push(value)
+      else if (typeof value === 'string' && /^\d{4}-/.test(value)) found.push(Date.parse(value))
+    return value
+  })
+  return found
+}

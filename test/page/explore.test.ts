@@ -7,7 +7,7 @@ import { pitlake } from '../helpers/command.ts'
 import { need } from '../helpers/needs.ts'
 import { mutantEnv } from '../helpers/program.ts'
 import { makeQueryLake } from '../helpers/query-lake.ts'
-import { type Drawn, expectLine, type Raw, reading } from './drawing.ts'
+import { type Drawn, expectLine, instantsIn, type Raw, reading, stateOf } from './drawing.ts'
 import { random } from './random.ts'
 import { bareLake, browsing, drawn, serving, shownFolder, sleep } from './serving.ts'
 
@@ -55,21 +55,6 @@ async function pointsAt(metric: string, asOf: string | null): Promise<readonly R
   return found.map(({ asset, t, v }) => ({ asset, t: Number(t), v }))
 }
 
-/** A state to look at, with what of it the address tells. */
-function stateOf(draw: (n: number) => number): Record<string, string> {
-  const metric = draw(2) === 0 ? 'supply/current_pit' : 'indicators/one'
-  const instant = (): string => new Date(Date.UTC(2024, 0, 1) + draw(2600) * 36e5 + draw(60) * 6e4).toISOString()
-  const [since, until] = [instant(), instant()].toSorted()
-  const range: Record<string, string> = draw(3) === 0 && since && until && since !== until ? { since, until } : {}
-  return {
-    metric,
-    assets: ['BTC', 'ETH', 'BTC,ETH'][draw(3)]!,
-    ...(draw(5) > 0 && { as_of: instant() }),
-    ...(draw(4) === 0 && { second: instant() }),
-    ...range,
-  }
-}
-
 describe('the chart', () => {
   test(`draws what SQL says, in ${states} states`, async () => {
     const draw = random(Number(process.env['PITLAKE_PAGE_SEED'] ?? 1))
@@ -96,17 +81,43 @@ describe('the chart', () => {
   })
 })
 
-/** Every instant that an answer of the server holds under a name of its own. */
-function instantsIn(text: string): readonly number[] {
-  const found: number[] = []
-  JSON.parse(text, (name: string, value: unknown) => {
-    if (['t', 'available_at', 'committed_at', 'valid_from', 'offered_at', 'at', 't0', 't1', 'a0', 'a1'].includes(name))
-      if (typeof value === 'number') found.push(value)
-      else if (typeof value === 'string' && /^\d{4}-/.test(value)) found.push(Date.parse(value))
-    return value
+describe('a point', () => {
+  test('tells all of itself to pointer and keys; what was told otherwise stands beside it', async () => {
+    const other = { asset: 'BTC', t: '2024-01-11T00:00:00Z', at: Date.UTC(2024, 0, 11), kind: 'changed' }
+    const dispute = { ...other, stored: '2010', offered: '2040', offered_at: '2024-02-20T00:00:00Z' }
+    await tab.route('**/query*', async (route) => {
+      const isAsked = (route.request().postData() ?? '').includes('FROM violations')
+      await (isAsked ? route.fulfill({ json: [dispute] }) : route.continue())
+    })
+    const state = { metric: 'indicators/one', assets: 'BTC' }
+    await drawn(tab, door('free'), { ...state, as_of: '2024-02-10T12:00:00Z' })
+    expect(await tab.locator('.dispute.late').count()).toBe(1)
+    await drawn(tab, door('free'), { ...state, as_of: '2024-03-01T12:00:00Z' })
+    const picture: Drawn = await tab.evaluate(reading)
+    expect([await tab.locator('.dispute').count(), await tab.locator('.dispute.late').count()]).toEqual([1, 0])
+    const y = Number(await tab.locator('.dispute line').getAttribute('y2'))
+    expect(y).toBeCloseTo(
+      picture.height - 30 + ((2040 - picture.y[0]) / (picture.y[1] - picture.y[0])) * (42 - picture.height),
+      1,
+    )
+    await tab.unroute('**/query*')
+    await tab.locator('.chart').focus()
+    for (let n = 0; n < 3; n++) await tab.keyboard.press('ArrowLeft')
+    const told = await tab.locator('.tip dd').allTextContents()
+    await bare.run(`SET VARIABLE as_of = '2024-03-01T12:00:00Z'`)
+    const [row] = await bare.rows<{ t: string; v: number; a: string; o: string; basis: string }>(
+      `SELECT strftime(t, '%Y-%m-%d') AS t, v, strftime(available_at, '%Y-%m-%d %H:%MZ') AS a, strftime(observed_at, '%Y-%m-%d %H:%M') AS o, basis
+       FROM points WHERE metric = 'indicators/one' AND asset = 'BTC' ORDER BY t DESC LIMIT 1 OFFSET 2`,
+    )
+    expect(told).toEqual([
+      row?.t,
+      row?.v.toLocaleString('en'),
+      row?.a,
+      expect.stringContaining(row?.o ?? '?'),
+      row?.basis,
+    ])
   })
-  return found
-}
+})
 
 describe('behind a wall', () => {
   test('nothing is drawn, and nothing is fetched, that was known later', async () => {

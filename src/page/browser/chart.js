@@ -1,7 +1,7 @@
 /** A metric of some assets as it was known at an instant, and in grey what came later. */
 
 import { scale } from './axes.js'
-import { beside, knownAt, recorded, rows, wall } from './ask.js'
+import { beside, knownAt, recorded, rows, utc, wall } from './ask.js'
 import { button, cellOf, field, figure, html, input, moment, select, span, svg, table } from './dom.js'
 import { axes, lines, nearest, place } from './picture.js'
 import * as sql from './questions.js'
@@ -43,8 +43,8 @@ export async function draw(main) {
     const [leaf] = await rows(sql.componentSql(picked), '')
     if (leaf?.name) return change({ component: leaf.name }, true)
   }
-  const ends = [state.since === '' ? found.t0 : Date.parse(state.since), Date.parse(state.until)]
-  const range = [ends[0], state.until === '' ? sql.endOf(found.t1, picked.interval) : ends[1]]
+  const typed = (name, usual) => (state[name] === '' ? usual : Date.parse(utc(state[name])))
+  const range = [typed('since', found.t0), typed('until', sql.endOf(found.t1, picked.interval))]
   const label = `${picked.metric.metric} of ${picked.assets.join(', ')}; arrow keys walk over its points`
   const frame = html`<div class="chart" tabindex="0" role="img" aria-label=${label}></div>`
   const tip = html`<div class="tip" role="status" hidden></div>`

@@ -6,7 +6,8 @@ export const html = (parts, ...holes) => filled(parts, holes, (text) => text, 0)
 export const svg = (parts, ...holes) => filled(parts, holes, (text) => `<svg>${text}</svg>`, 1)
 
 const hole = '\u0001'
-const escaped = (text) => String(text).replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;')
+const signs = { '&': '&amp;', '"': '&quot;', '<': '&lt;', '>': '&gt;' }
+const escaped = (text) => String(text).replaceAll(/[&"<>]/g, (sign) => signs[sign])
 
 function filled(parts, holes, wrapped, depth) {
   let text = ''
@@ -92,7 +93,8 @@ export function plainCell(value) {
 
 /** Rows as a table that can be scrolled by keyboard, too. */
 export function table(rows, label, { columns = Object.keys(rows[0] ?? {}), cell = plainCell, row = () => ({}) } = {}) {
-  const head = columns.map((name) => cellOf('th', name.replaceAll('_', ' ')))
+  const kind = (name) => (typeof rows[0]?.[name] === 'number' ? 'number' : '')
+  const head = columns.map((name) => cellOf('th', name.replaceAll('_', ' '), kind(name)))
   const lines = rows.map((one) => {
     const line = document.createElement('tr')
     line.append(...columns.map((name) => cell(one[name], name, one)))
