@@ -108,7 +108,7 @@ function freshness({ fresh, overdue, newest }: EndpointFacts): Html {
   const parts = [
     fresh.behind > 0 && `${fresh.behind} behind ${overdue > 0 ? span(overdue) : ''}`.trim(),
     fresh.stopped > 0 && `${fresh.stopped} stopped`,
-    fresh.awaited > 0 && `${fresh.awaited} awaited`,
+    fresh.awaited > 0 && fresh.behind + fresh.stopped === 0 && `${fresh.awaited} awaited`,
   ].filter((part) => part !== false)
   const worst = fresh.stopped > 0 ? 'stopped' : fresh.behind > 0 ? 'behind' : fresh.awaited > 0 ? 'awaited' : 'fresh'
   const text = parts.length === 0 ? 'fresh' : parts.join(', ')
