@@ -67,9 +67,11 @@ async function draw(whole) {
   document.body.removeAttribute('aria-busy')
 }
 
-/** Where the slider ends: never beyond the wall. */
+let ends = null
+/** Where the slider ends, in a view without an end of its own where it ended before: never beyond the wall. */
 function scaleOf() {
-  const [from, to] = shown().domain?.() ?? [latest() - 864e5, latest()]
+  ends = shown().domain?.() ?? ends
+  const [from, to] = ends ?? [latest() - 5 * 365 * 864e5, latest()]
   return [from, Math.min(Math.max(to, from), latest())]
 }
 

@@ -85,10 +85,11 @@ const asked = (sql, asOf) => ({ sql, ...(asOf !== '' && { as_of: utc(asOf) }) })
 export async function rows(sql, asOf = state.as_of) {
   const key = `${asOf}\n${sql}`
   const held = kept.get(key)
-  if (held !== undefined) return held
+  // What is known now may be more in a while; what was known then stays.
+  if (held !== undefined && (asOf !== '' || Date.now() - held.at < 10_000)) return held.told
   const told = await (await answerOf(sql, asOf)).json()
   if (kept.size > 300) kept.delete(kept.keys().next().value)
-  kept.set(key, told)
+  kept.set(key, { told, at: Date.now() })
   return told
 }
 
