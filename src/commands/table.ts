@@ -41,6 +41,12 @@ const tasks: Readonly<Record<string, readonly Row[]>> = {
     ['sql', 'Run SQL on the lake: one query, a script, or a session at a prompt.', '456', () => import('./sql.ts')],
     ['panel', 'Decisions × metrics: the latest value knowable at each decision.', '456', () => import('./sql.ts')],
     ['serve', 'Answer queries and panels over HTTP; read-only, until stopped.', '4', () => import('./serve.ts')],
+    [
+      'page',
+      'Write charts, universe and coverage as a folder that any static server shows.',
+      '46',
+      () => import('./page.ts'),
+    ],
     ['mcp', 'Answer an agent: the Model Context Protocol over standard input and output.', '4', mcp],
     ['catalog list', 'List endpoints; by path, interval or dimension.', '', catalog],
     ['catalog show', 'Everything about one endpoint or resource.', '', catalog],

@@ -41,6 +41,7 @@ export const ranks: Readonly<Record<string, number>> = {
   'src/report/': 13,
   'src/watch/': 14,
   'src/door/': 15,
+  'src/page/': 15,
   'src/index.ts': 17,
   'src/sandbox/': 3,
   'src/commands/': 16,
