@@ -55,8 +55,10 @@ kept. docs/proof.md tells what it proves and what it does not.`,
     if (options.attach === undefined) return await headMade(call, await keyGiven(call, options.key))
     const document = await attach(settings.data, resolve(cwd, options.attach))
     const { path, signatures, check } = document
-    const kept = check === null ? `bears ${signatures.join(', ')}` : `is kept; to check it:\n${check}`
-    return { document, words: () => `${path} ${kept}\n` }
+    return {
+      document,
+      words: () => `${path} ${check === null ? `bears ${signatures.join(', ')}` : `is kept:\n${check}`}\n`,
+    }
   },
 })
 

@@ -71,7 +71,7 @@ async function twin(root: string): Promise<Map<string, string>> {
 const held = (ledger: Ledger): Map<string, string> =>
   new Map(
     [...heldSeries(ledger).keys()].flatMap((id) =>
-      heldChains(ledger, id).map(([month, told]) => [`${id} ${month}`, told]),
+      (heldChains(ledger, [id]).get(id) ?? []).map(([month, told]) => [`${id} ${month}`, told]),
     ),
   )
 
