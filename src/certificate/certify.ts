@@ -1,7 +1,8 @@
 import { usage } from '../errors.ts'
+import { completeState } from '../heads/complete.ts'
 import { headNote, headOf, type KeptHead, storedHeads, storeHead } from '../heads/head.ts'
 import { heldTries } from '../heads/tries.ts'
-import { sha256File } from '../ledger/commit.ts'
+import { type CommitDeps, sha256File } from '../ledger/commit.ts'
 import { canonical, type Json, sha256 } from '../ledger/entry.ts'
 import { heldRules, heldSeries, heldState, liveFiles, storedInterval } from '../ledger/held.ts'
 import { Ledger } from '../ledger/ledger.ts'
@@ -31,7 +32,7 @@ interface CertifyInput {
   readonly months: boolean
   /** Heads that were kept elsewhere: the certificate leads from them to its own. */
   readonly since: readonly KeptHead[]
-  readonly program: string
+  readonly deps: CommitDeps
   /** Runs the query again without parts of the future; undefined: only its plan is read. */
   readonly trials?: ((note: StampNote) => Promise<LookaheadProof>) | undefined
 }
@@ -40,8 +41,9 @@ interface CertifyInput {
 export type Certificate = Awaited<ReturnType<typeof certify>>
 
 /** Gathers what a stamped result rests on, with the proofs that lead from each of it to the head of the log. */
-export async function certify({ root, result, key, program, figure, months, since, trials }: CertifyInput) {
+export async function certify({ root, result, key, deps, figure, months, since, trials }: CertifyInput) {
   using ledger = await Ledger.open(root)
+  await completeState(ledger, deps)
   const { note, source } = await provedStamp(ledger, result)
   refuseForgotten(ledger, note, result)
   const { query, variables, version } = note
@@ -60,7 +62,7 @@ export async function certify({ root, result, key, program, figure, months, sinc
     pitlake_certificate: 1,
     algorithms: 'sha256 ed25519',
     public: publicText(key),
-    made_by: { program, engine: note.engine, stamped_by: note.program },
+    made_by: { program: deps.program, engine: note.engine, stamped_by: note.program },
     query: { text: query, sha256: sha256(query), variables },
     knowledge: { version, as_of: variables['as_of'] ?? null, stamped_at: at },
     views: { script: note.script, catalogue: note.catalogue },
