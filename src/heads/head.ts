@@ -5,8 +5,17 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { proven } from '../ledger/row.ts'
 import { shape, text, whole } from '../ledger/shape.ts'
 import { heldLeaves } from '../ledger/state-tree.ts'
-import { type Checkpoint, checkpointOf, checkpointText, type NoteKey, readKey } from '../merkle/note.ts'
-import { readSigned, type SignedNote, signedNote, signedText } from '../merkle/note.ts'
+import {
+  type Checkpoint,
+  checkpointOf,
+  checkpointText,
+  type NoteKey,
+  readKey,
+  readSigned,
+  type SignedNote,
+  signedNote,
+  signedText,
+} from '../merkle/note.ts'
 import { treeRoot } from '../merkle/tree.ts'
 import { makeFolder, namesIn, realDisk } from '../store/disk.ts'
 import { readBytes, textOf } from '../store/files.ts'

@@ -253,7 +253,7 @@ async function learntOf(
     const digests = asDigests(months.get(series) ?? new Map<string, never>())
     return [{ series, points, first_t: Math.min(...ts), last_t: Math.max(...ts), ...digests }]
   })
-  return { value_types, progress: await goneOn(ledger, await engine(), progress, { months, add: files, at }) }
+  return { value_types, progress: await goneOn(ledger, await engine(), progress, months, { add: files, at }) }
 }
 
 function withPoints({ body }: Answered, request: RequestRow, bodies: readonly BodyResult[]): RequestRow {
