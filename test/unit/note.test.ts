@@ -49,12 +49,13 @@ test('the Ed25519 of the checker in Python is that of RFC 8032', () => {
     ],
   ]
   const order = 2n ** 252n + 27742317777372353535851937790883648493n
-  const little = (hex: string): bigint => BigInt(`0x${Buffer.from(hex, 'hex').reverse().toString('hex')}`)
+  const little = (hex: string): bigint =>
+    BigInt(`0x${Buffer.from(Buffer.from(hex, 'hex').toReversed()).toString('hex')}`)
   const flipped = (hex: string): string => hex.replace(/^./, (sign) => (sign === '0' ? '1' : '0'))
   // The same signature with another s, which a sloppy checker takes.
   const loose = ([open = '', message = '', signed = '']: string[]): string[] => {
     const s = (little(signed.slice(64)) + order).toString(16).padStart(64, '0')
-    return [open, message, signed.slice(0, 64) + Buffer.from(s, 'hex').reverse().toString('hex')]
+    return [open, message, signed.slice(0, 64) + Buffer.from(Buffer.from(s, 'hex').toReversed()).toString('hex')]
   }
   const [first = [], second = []] = vectors
   const bad = [
