@@ -26,6 +26,12 @@ const tasks: Readonly<Record<string, readonly Row[]>> = {
   'To bring data': [
     ['plan', 'What a fetch would ask, and what it would cost.', '467', () => import('./plan.ts')],
     ['fetch', 'Bring the metrics up to date; resumable at any instant.', '34567', () => import('./fetch.ts')],
+    [
+      'import',
+      'Take data of your own into the lake: files as the series own/NAME.',
+      '467',
+      () => import('./import.ts'),
+    ],
     ['registry snapshot', 'Take a dated snapshot of the whole registry.', '34567', registry],
     ['registry sync', 'Follow the change feed of the registry to its tail.', '34567', registry],
     ['daily', daily, '34567', () => import('./daily.ts')],
@@ -35,6 +41,12 @@ const tasks: Readonly<Record<string, readonly Row[]>> = {
     ['sql', 'Run SQL on the lake: one query, a script, or a session at a prompt.', '456', () => import('./sql.ts')],
     ['panel', 'Decisions × metrics: the latest value knowable at each decision.', '456', () => import('./sql.ts')],
     ['serve', 'Answer queries and panels over HTTP; read-only, until stopped.', '4', () => import('./serve.ts')],
+    [
+      'page',
+      'Write charts, universe and coverage as a folder that any static server shows.',
+      '46',
+      () => import('./page.ts'),
+    ],
     ['mcp', 'Answer an agent: the Model Context Protocol over standard input and output.', '4', mcp],
     ['catalog list', 'List endpoints; by path, interval or dimension.', '', catalog],
     ['catalog show', 'Everything about one endpoint or resource.', '', catalog],

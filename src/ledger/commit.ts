@@ -94,7 +94,7 @@ function isoOf(at: Micros): string {
 }
 
 function nothingNew(head: Head): Version {
-  const none = { points_added: 0, files_added: 0, violations_added: 0 }
+  const none = { points_added: 0, vintages_added: 0, files_added: 0, violations_added: 0 }
   return { made: false, version: head.version, committed_at: head.committed_at, ...none }
 }
 
@@ -212,6 +212,7 @@ function resultOf(entry: Entry): Version {
     version: entry.version,
     committed_at: entry.committed_at,
     points_added: pointsOf(entry),
+    vintages_added: entry.progress.reduce((sum, { vintages = 0 }) => sum + vintages, 0),
     files_added: entry.files.add.length,
     violations_added: entry.violations.length,
   }

@@ -11,6 +11,7 @@ import {
   type Json,
   type Provider,
   type SeriesRow,
+  vintagesSchema,
   type Violation,
 } from './entry.ts'
 import type { During } from '../stopwatch.ts'
@@ -51,6 +52,14 @@ export interface Ticket {
   readonly version: number
   /** The `observed_at` of everything that it brings. */
   readonly committed_at: Micros
+}
+
+/** The piece of state that names the metrics whose points may have several vintages. */
+export const revisableKey = 'revisable'
+
+/** The schema of an entry with this state, in a lake whose entries were of that one before. */
+export function schemaOf(state: Draft['state'], before = journalSchema): number {
+  return revisableKey in (state ?? {}) ? vintagesSchema : Math.max(journalSchema, before)
 }
 
 /** What the footers of its files say. */
@@ -114,6 +123,8 @@ export interface Version {
   readonly version: number
   readonly committed_at: Micros
   readonly points_added: number
+  /** Of them those that are further vintages of points that had a value. */
+  readonly vintages_added: number
   readonly files_added: number
   readonly violations_added: number
 }
@@ -127,7 +138,7 @@ export function newsOf(ledger: Ledger, head: Head, ticket: Ticket, draft: Draft,
   )
   return {
     ...draft.further,
-    schema_version: journalSchema,
+    schema_version: schemaOf(Object.fromEntries(state), head.schema),
     lake: ticket.lake,
     version: ticket.version,
     previous: head.digest,

@@ -14,6 +14,7 @@ import { heldCoverage, heldSeries, type HeldSeries } from '../ledger/held.ts'
 import { asDigests } from '../ledger/month-digests.ts'
 import { goneOn } from '../points/chains.ts'
 import { monthsIn, seriesKey } from '../points/month-sums.ts'
+import { revisableState } from '../points/revisable.ts'
 import { freshValueTypes } from '../points/value-types.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { rulesOf } from '../ledger/datings.ts'
@@ -38,7 +39,7 @@ interface Judging {
 }
 
 /** What is put on record of it: single findings, or, where there are many at once, an incident of the day. */
-function judge(
+export function judge(
   ledger: Ledger,
   { fresh, noted, heard }: Awaited<ReturnType<typeof compareAll>>['differing'],
   { recorded, at, intervalOf }: Judging,
@@ -137,7 +138,7 @@ export async function commitBatch(context: BatchContext, answers: readonly Answe
       const intervalOf = (request: string | null): Interval => intervals.get(request) ?? unshownInterval
       const { recorded } = tally.differing
       const judged = judge(ledger, differing, { recorded, at: ticket.committed_at, intervalOf })
-      const learnt = await during('proving', async () => await learntOf(context, batch, made, ticket))
+      const learnt = await during('proving', async () => await learntFrom(context, batch, made, ticket))
       const settled = await settleBatch(context, batch, made.bodies, known)
       // A fetch settles all that it asked; a verify only what was missing, and says what came of each window.
       const verifying = purpose.name === 'verify'
@@ -163,6 +164,7 @@ export async function commitBatch(context: BatchContext, answers: readonly Answe
         ...learnt,
         requests: batch.flatMap((one) => (one.request === null ? [] : [withPoints(one, one.request, made.bodies)])),
         rules: rulesOf(input.catalogue),
+        ...(made.files.length > 0 && { state: revisableState(ledger, revisableIn(batch)) }),
         verified,
       }
     },
@@ -172,6 +174,10 @@ export async function commitBatch(context: BatchContext, answers: readonly Answe
   const { made, ...told } = done
   tellBeyond(context, made)
   return { version, ...told }
+}
+
+function revisableIn(batch: readonly Answered[]): string[] {
+  return batch.flatMap(({ ask }) => (ask.endpoint.revisable ? [ask.series.metric] : []))
 }
 
 function tellBeyond({ tell }: BatchContext, { bodies: all }: Made): void {
@@ -233,11 +239,11 @@ function seriesRows(batch: readonly Answered[], bodies: readonly BodyResult[], s
 }
 
 /** What the batch shows of the types of values, and what it brought to each series, and of each month. */
-async function learntOf(
-  { engine, ledger }: BatchContext,
-  batch: readonly Answered[],
-  { bodies, files }: Made,
-  { committed_at: at }: Ticket,
+export async function learntFrom(
+  { engine, ledger }: Pick<BatchContext, 'engine' | 'ledger'>,
+  batch: readonly { readonly ask: Pick<Ask, 'series' | 'interval'> }[],
+  { bodies, files }: Pick<Made, 'bodies' | 'files'>,
+  { committed_at: at }: Pick<Ticket, 'committed_at'>,
 ) {
   const value_types = await freshValueTypes(ledger, await engine(), files)
   const named = new Map(
@@ -251,7 +257,9 @@ async function learntOf(
     const points = own.reduce((sum, { added }) => sum + added, 0)
     if (points === 0 || ts.length === 0) return []
     const digests = asDigests(months.get(series) ?? new Map<string, never>())
-    return [{ series, points, first_t: Math.min(...ts), last_t: Math.max(...ts), ...digests }]
+    const vintages = own.reduce((sum, body) => sum + (body.vintages ?? 0), 0)
+    const bounds = { first_t: Math.min(...ts), last_t: Math.max(...ts) }
+    return [{ series, points, ...bounds, ...digests, ...(vintages > 0 && { vintages }) }]
   })
   return { value_types, progress: await goneOn(ledger, await engine(), progress, months, { add: files, at }) }
 }

@@ -20,6 +20,8 @@ import { withoutPoints } from '../ledger/draft.ts'
 export interface LostFolder {
   readonly engine: Engine
   readonly root: string
+  /** Metrics whose points may have several vintages. */
+  readonly revisable?: ReadonlySet<string>
 }
 
 /** What the path of a data file says. */

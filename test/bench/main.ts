@@ -47,6 +47,7 @@ const topics: Readonly<Record<string, () => Promise<void>>> = {
   publish: async () => tell(await (await import('./publish.ts')).benchPublish()),
   heads: async () => tell(await (await import('./heads.ts')).benchHeads()),
   serve: async () => tell(await (await import('./serve.ts')).benchServe()),
+  page: async () => tell(await (await import('./page.ts')).benchPage()),
   lived: async () => tell(await (await import('./lived.ts')).benchLived()),
   registry: async () => await (await import('./registry.ts')).benchRegistry(tell),
   'registry-year': async () => tell(await (await import('./registry.ts')).benchRegistryYear()),

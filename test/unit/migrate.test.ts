@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { commit, migration } from '../../src/ledger/commit.ts'
 import { writeCheckpoint } from '../../src/ledger/checkpoint.ts'
-import { encodeEntry, journalSchema, sha256 } from '../../src/ledger/entry.ts'
+import { encodeEntry, journalSchema, sha256, vintagesSchema } from '../../src/ledger/entry.ts'
 import { heldState, heldVersions } from '../../src/ledger/held.ts'
 import { readEntry } from '../../src/ledger/journal.ts'
 import { realDisk } from '../../src/store/disk.ts'
@@ -93,7 +93,7 @@ test('a lake of a later layout is refused by every command that opens its ledger
     await run(root, 'views')
     const { version } = frozen('1/plain')
     const { entry, digest } = await readEntry(root, version)
-    const later = { ...entry, schema_version: journalSchema + 1, version: version + 1, previous: digest, later: ['?'] }
+    const later = { ...entry, schema_version: vintagesSchema + 1, version: version + 1, previous: digest, later: ['?'] }
     writeFileSync(inLake(root, entryFile(version + 1)), encodeEntry(later).text)
     writeFileSync(join(root, 'q.sql'), 'SELECT 1 AS one')
     const commands = [
