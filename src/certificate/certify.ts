@@ -132,18 +132,20 @@ function proven<More extends object>(all: readonly Named[], more: (name: string)
     const own = more(name)
     return own === undefined ? [] : [{ index, name, value, ...own }]
   })
-  const indices = members.map(({ index }) => index)
-  return { members, proof: rangeProof(namedLeaves(all), indices) }
+  return {
+    members,
+    proof: rangeProof(
+      namedLeaves(all),
+      members.map((one) => one.index),
+    ),
+  }
 }
 
 /** Proofs of every series, table and rule that the plan reads, and of the tries. */
 function stateOf(ledger: Ledger, { told, points, tables }: Reads, months: boolean) {
-  const series = new Map(
-    [...heldSeries(ledger)].filter(
-      ([, { metric, asset }]) =>
-        !told || points.some(({ metrics, assets }) => metrics.has(metric) && (assets === null || assets.has(asset))),
-    ),
-  )
+  const isRead = ({ metric, asset }: { readonly metric: string; readonly asset: string }): boolean =>
+    !told || points.some(({ metrics, assets }) => metrics.has(metric) && (assets === null || assets.has(asset)))
+  const series = new Map([...heldSeries(ledger)].filter(([, one]) => isRead(one)))
   const chains = months ? heldChains(ledger, [...series.keys()]) : undefined
   const metrics = new Set([...series.values()].map(({ metric }) => metric))
   const rules = (heldRules(ledger)?.rules ?? {}) as Readonly<Record<string, Json>>

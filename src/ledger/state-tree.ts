@@ -32,11 +32,9 @@ export function heldChains(index: Index, ids: readonly string[]): Map<string, Na
     `SELECT s.id, group_concat(month || ' ' || d.points || ' ' || coalesce(chain, '-'), char(10) ORDER BY month) AS months
      FROM json_each(?) AS e JOIN series AS s ON s.id = e.value JOIN digests AS d ON d.series = s.n GROUP BY s.n`,
   )
-  const months = (told: unknown): Named[] =>
-    String(told)
-      .split('\n')
-      .map((one) => [one.slice(0, 7), one.slice(8)])
-  return new Map(rows.all(JSON.stringify(ids)).map((row) => [String(row['id']), months(row['months'])]))
+  const named = (one: string): Named => [one.slice(0, 7), one.slice(8)]
+  const all = rows.all(JSON.stringify(ids))
+  return new Map(all.map(({ id, months }) => [String(id), String(months).split('\n').map(named)]))
 }
 
 function putSeries(index: Index, ids: readonly string[]): string[] {
