@@ -3,9 +3,8 @@ import { rowInstantSql, ruleRows } from '../catalog/availability-sql.ts'
 import { endSql } from '../intervals-sql.ts'
 import type { Regained } from '../ledger/entry.ts'
 import type { Instant } from '../time.ts'
-import { bodyAt, type Existing, type Heard, identityOf, type Ordered, type Tally } from './conversion.ts'
+import { bodyAt, type Existing, type Heard, identityOf, type Loaded, type Ordered, type Tally } from './conversion.ts'
 import { unload } from './load.ts'
-import type { Loaded } from './stage.ts'
 
 import { firstOf, intervalSql, numbered, rowsSql, statement } from './sql.ts'
 import type { Engine } from '../store/engine.ts'
@@ -28,13 +27,16 @@ export interface Comparison {
   readonly heard: readonly Heard[]
   /** What came again of months that had lost points with a file. */
   readonly regained: readonly Regained[]
+  readonly lacking: number
+  /** Whether what is new is what was read, in its order. */
+  readonly asRead: boolean
 }
 
 /** Of a batch with series whose values may be revised, also: how vintages are dated, and whether a difference is one. */
 const revisableColumns = ', revisable VARCHAR, revises BOOLEAN'
 /** The answers of a batch, by their numbers in the order of writing and in that of asking; `compared`: differences are violations. */
 const bodyColumns =
-  'body INTEGER, part INTEGER, ord INTEGER, rank INTEGER, since BIGINT, until BIGINT, asked_at BIGINT, horizon BIGINT, compared BOOLEAN, interval VARCHAR, backfill BIGINT, own_asset VARCHAR, own_metric VARCHAR'
+  'body INTEGER, part INTEGER, ord INTEGER, rank INTEGER, since BIGINT, until BIGINT, asked_at BIGINT, horizon BIGINT, compared BOOLEAN, interval VARCHAR, backfill BIGINT, own_asset VARCHAR, own_metric VARCHAR, clocked BOOLEAN'
 /** Their series, to find points in the files that are there: dimensions match exactly, NULL only with NULL. */
 const seriesColumns =
   'rank INTEGER, part INTEGER, metric VARCHAR, interval VARCHAR, asset VARCHAR, currency VARCHAR, exchange VARCHAR, network VARCHAR, params VARCHAR'
@@ -80,7 +82,8 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
       distinct: doubled ? `DISTINCT ON (body, t${revised ? ', computed' : ''})` : '',
     }),
   )
-  if (!asRead) await unload(session)
+  const reader = ordered[0]?.part.reader
+  if (!asRead) await (reader?.unload ?? unload)(session)
   const first = { distinct: 'DISTINCT ON (rank, t)', order: 'ORDER BY rank, t, ord' }
   await session.run(
     statement('fresh', {
@@ -96,9 +99,10 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
   const alone = !shared || (apart && good.every((one) => isInside(one, loaded)))
   const uncompared = (bare && alone) || good.every(({ part }) => part.overlap === 'off')
   const contradictions = [
-    ...(uncompared ? [] : await contradict(session)),
+    ...(uncompared ? [] : await contradict(session, reader === undefined)),
     ...(revised ? await numbered<Contradiction>(session, statement('vintages_rewritten')) : []),
   ]
+  const lacking = uncompared || reader === undefined ? 0 : await countLacking(session)
   const heard = uncompared ? [] : await hear(session, ordered, contradictions)
   const priors = good.flatMap((one) => priorRows(one, good))
   const late = priors.length > 0 || lost || revised
@@ -115,7 +119,7 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
     tallies.set(body, { ...rest, addedFirst, addedLast })
   }
   const gone = revised ? await numbered<Gone>(session, statement('vintages_gone')) : []
-  return { late, minusZero: lost || minusZero(loaded), tallies, contradictions, gone, heard, regained }
+  return { late, minusZero: lost || minusZero(loaded), tallies, contradictions, gone, heard, regained, lacking, asRead }
 }
 
 function minusZero(loaded: Loaded): boolean {
@@ -145,7 +149,8 @@ function bodyRow({ body, part, p, ord, rank }: Ordered, i: number): object {
   const [compared, revises] = [told && revisable === null, told && revisable !== null]
   const { since, until, askedAt, horizon } = body
   const named = { own_asset: body.series.asset, own_metric: [part.metric, part.wireName ?? ''].join(' ') }
-  const own = { interval: part.interval, backfill: backfillAfter(part.interval), ...named }
+  const clocked = part.reader?.clocked ?? true
+  const own = { interval: part.interval, backfill: backfillAfter(part.interval), clocked, ...named }
   const judged = revisable === null ? { compared } : { compared, revisable, revises }
   return { body: i, part: p, ord, rank, since, until, asked_at: askedAt, horizon, ...judged, ...own }
 }
@@ -202,7 +207,7 @@ function rangeOf(bodies: readonly Good[], { staged }: Loaded): Range {
   return { from: Math.min(...first), to: Math.max(...last) }
 }
 
-async function contradict(session: Engine): Promise<Contradiction[]> {
+async function contradict(session: Engine, whole: boolean): Promise<Contradiction[]> {
   const seconds = (column: string): string => `CAST(CAST(${column} AS DOUBLE) / 1e6 AS VARCHAR)`
   const differences = statement('differences', {
     stored_computed: seconds('kc'),
@@ -210,8 +215,15 @@ async function contradict(session: Engine): Promise<Contradiction[]> {
   })
   return [
     ...(await numbered<Contradiction>(session, differences)),
-    ...(await numbered<Contradiction>(session, statement('vanished'))),
+    ...(whole ? await numbered<Contradiction>(session, statement('vanished')) : []),
   ]
+}
+
+/** What is not in files of the user's is no less held for that. */
+async function countLacking(session: Engine): Promise<number> {
+  const sql = `SELECT count(DISTINCT (body, t)) AS lacking FROM (${statement('vanished')})`
+  const [row] = await numbered<{ lacking: number }>(session, sql)
+  return row?.lacking ?? 0
 }
 
 const always = 1_000_000_000_000

@@ -2,10 +2,10 @@ import { pipeline } from 'node:stream/promises'
 import { realDisk } from '../store/disk.ts'
 import { type Engine, quoteList } from '../store/engine.ts'
 import { readStream, writeStream } from '../store/files.ts'
-import { fileOf } from './conversion.ts'
+import { fileOf, type Loaded } from './conversion.ts'
 import { isNested, isNumbers, kindBits, lexBody, type Lexed } from './lexer.ts'
 import { statement } from './sql.ts'
-import { beyondDouble, bodySql, forget, gridOf, type Loaded, type Loading, statsOf } from './stage.ts'
+import { beyondDouble, bodySql, forget, gridOf, type Loading, statsOf } from './stage.ts'
 
 /**
  * Reads the spool files of the table `bodies` into the session as the view `staged` (body, t, v, o, extra, computed), each body by its

@@ -1,26 +1,11 @@
 import { onGridSql, stepSql } from '../intervals-sql.ts'
-import type { Circumstances } from './conversion.ts'
+import type { Circumstances, Staged } from './conversion.ts'
 import type { Lexed } from './lexer.ts'
 import { numbered, statement } from './sql.ts'
 import type { Engine } from '../store/engine.ts'
 
 /** From here on a double does not hold every integer: whether it held the one that was sent, only its text tells. */
 export const beyondDouble = 2 ** 53
-
-/** What one body holds once it is staged. */
-interface Staged {
-  readonly points: number
-  /** How many have a computed_at. */
-  readonly told: number
-  /** Whether all values and instants are what they should be. */
-  readonly sound: boolean
-  /** Whether any value is -0.0. */
-  readonly minusZero: boolean
-  /** Whether some t may stand twice. */
-  readonly doubled: boolean
-  readonly first: number
-  readonly last: number
-}
 
 /** How the `computed_at` of a body lies to the end of the interval. */
 export interface Clocks {
@@ -32,12 +17,6 @@ export interface Clocks {
   readonly high: number
   /** The first `t`. */
   readonly first: number
-}
-
-/** The outcome of staging, by position of the body in the list. */
-export interface Loaded {
-  readonly staged: ReadonlyMap<number, Staged>
-  readonly poison: ReadonlyMap<number, string>
 }
 
 /** The staging of one batch: what is known so far, shared by the ways of reading. */

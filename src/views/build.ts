@@ -13,6 +13,7 @@ import { type Lock, waitForLock } from '../store/lock.ts'
 import { atOneInstant } from '../ledger/row.ts'
 import { heldRevisable } from '../points/revisable.ts'
 import { earlierDatings } from '../ledger/datings.ts'
+import { withOwn } from '../points/own-rows.ts'
 import { compile, type Compiled, type Statements } from './compile.ts'
 import { type ExportDeps, exportedTables, exportsFolder, exportTable, isExport } from './ledger-tables.ts'
 import { type Manifest, manifestOf, namedByViews, readManifest, noteProved, readByViews } from './manifest.ts'
@@ -124,8 +125,9 @@ function openedOnce(): OpenEngine {
 }
 
 /** The objects over what is committed by now, all of one version; their exports are there, and what killed builders left is gone. */
-async function compiled(ledger: Ledger, { catalogue, deps }: Making, engine: OpenEngine) {
+async function compiled(ledger: Ledger, { catalogue: given, deps }: Making, engine: OpenEngine) {
   await ledger.catchUp()
+  const catalogue = withOwn(given, ledger)
   await removeLeftovers(ledger.root, deps)
   return await atOneInstant(ledger, async () => {
     const mark = `${deps.holder.pid}-${Math.floor(deps.random() * 1e9).toString(36)}`

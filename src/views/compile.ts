@@ -9,6 +9,7 @@ import { computedSql, ruledSql, sharesOf } from '../points/files.ts'
 import type { EarlierDating } from '../ledger/datings.ts'
 import { type RegistryColumn, recordTables } from '../registry/columns.ts'
 import { askedWords } from './asked.ts'
+import { clockedPoints, clockedToo, type EarlyPart, earlyParts } from './clocks.ts'
 import { tableOf, datedPoints, emptySql, filesSql, ledgerSql, readPoints } from './relations.ts'
 import { literalPath } from './read-points.ts'
 import { vintageNotes, withVintages } from './points-vintages.ts'
@@ -143,6 +144,7 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
   const { root, catalogue, files, earlier, weekStart, revisable = [] } = sources
   const tables = Map.groupBy(files, (file) => file.table)
   const points = tables.get('points') ?? []
+  const parts = earlyParts(catalogue)
   const fill: Fill = (word, argument) => (Object.hasOwn(words, word) ? words[word]?.(argument) : undefined)
   const body = (name: string, own = fill, all = false): string => {
     const object = texts.find((text) => text.kind === 'view' && text.name === name)
@@ -158,6 +160,7 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
     }
     return body('points', own, all)
   }
+  const own = pointWords(sources, points, pointsIn)
   const words: Readonly<Record<string, (argument: string) => string>> = {
     ...joinWords({
       root,
@@ -168,11 +171,14 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
       price: () => body('price_usd'),
       coverage: () => body('coverage'),
       uncovered: () => fill('ledger', 'uncovered') ?? '',
+      parts,
+      part: own.part,
       revisable,
       last: () => `\n${fillIn('last_vintage', partOf('last_vintage'), fill)}`,
     }),
     ...clockWords,
-    ...pointWords(sources, points, pointsIn),
+    points: own.points,
+    revisable_points: own.revisable_points,
     ...vintageNotes(revisable, () => body('vintages')),
     files: (table) => {
       onRead(table)
@@ -187,7 +193,9 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
     columns: (name) => columnList(found(exportedTables(catalogue)[name], name).columns).slice(0, -1),
     view: (name) => body(name),
     part: (name) => fillIn(name, partOf(name), fill),
-    leaves: (relation) => body('components', (word, argument) => (word === 'points' ? relation : fill(word, argument))),
+    clocked: () => clockedPoints(parts, own.points(''), own.part),
+    clocked_too: () => clockedToo(parts, componentPointer),
+    leaves: (relation) => body('components', (word, argument) => leavesWord(relation, word) ?? fill(word, argument)),
     registry_names: () => `[${registryNames(texts).map(quote).join(', ')}]`,
     ledger_names: () => `[${ledgerNames(texts).map(quote).join(', ')}]`,
     fields: (table) => columnList(fieldsOf(catalogue, table)),
@@ -195,6 +203,15 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
     ...factWords(sources),
   }
   return fill
+}
+
+/** The pointer of a component, as the view of components makes it. */
+const componentPointer = `(coalesce('/' || replace(replace(part.key, '~', '~0'), '/', '~1'), '') || leaf.pointer)`
+
+/** The leaves of a relation have its clock alone. */
+function leavesWord(relation: string, word: string): string | undefined {
+  if (word === 'clocked') return relation
+  return word === 'clocked_too' ? '' : undefined
 }
 
 /** The view `points` of a metric, of which only its own files are named, and every vintage of revisable series. */
@@ -212,6 +229,11 @@ function pointWords(
       metric === ''
         ? pointsIn(datedPoints(root, readPoints(root, points), earlier))
         : over((one) => one.metric === metric, !revisable.includes(metric)),
+    part: ({ metric, dated }: EarlyPart) => {
+      const files = points.filter((file) => sharesOf(file).some((share) => share.metric === metric))
+      const before = earlier.filter((dating) => dating.metric === metric)
+      return pointsIn(dated(datedPoints(root, readPoints(root, files), before)), !revisable.includes(metric))
+    },
     revisable_points: () => {
       const those = revisable.length === 0 ? 'false' : `stored.metric IN (${revisable.map(quote).join(', ')})`
       return `${over(({ metric }) => revisable.includes(metric), true)}\n  AND ${those}`

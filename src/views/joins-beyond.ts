@@ -1,3 +1,4 @@
+import type { Rule } from '../catalog/availability.ts'
 import { ruleRows } from '../catalog/availability-sql.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { ruleKinds } from '../catalog/rule-kinds.ts'
@@ -14,7 +15,11 @@ export const beyondMistake = `WHEN coalesce(CAST(beyond AS VARCHAR), '') NOT IN 
 
 /** The availability rules of a metric, a line each, for `unsettledText`: name, metric, begins, ends, kind, seconds. */
 export function ruleLines(catalogue: Catalogue, metric: string, interval: Interval, name: string): string {
-  const rules = catalogue.endpoints.get(metric)?.rules[interval]
+  return ruleText(catalogue.endpoints.get(metric)?.rules[interval], metric, name)
+}
+
+/** The same of rules that are at hand. */
+export function ruleText(rules: readonly Rule[] | undefined, metric: string, name: string): string {
   const open = { begins: -1e12, ends: 1e12, kind: 'lag', seconds: 0 } as const
   return (rules === undefined ? [open] : ruleRows(rules))
     .map(({ begins, ends, kind, seconds }) => [name, metric, begins, ends, kind, seconds].join(','))

@@ -7,10 +7,12 @@ import {
   lookUp,
   metricName,
   pathOf,
+  pointerSql,
   joinPointsSql,
   seriesOf,
   wantedOf,
 } from './joins-points.ts'
+import { partPath } from './clocks.ts'
 import { beyondAsked } from './joins-beyond.ts'
 import { type VintageWords, vintageWords } from './joins-vintages.ts'
 import { backfillSql, unsetSql, utcSql } from './template.ts'
@@ -29,6 +31,7 @@ import type { Weekday } from '../time.ts'
  *   {{lag NAME}}                 no point is known earlier than this after the end of its interval, microseconds
  *   {{lag_class NAME}} {{chunks}}   see joins-grid; how many sixties of names `metrics` holds
  *   {{leaf COLUMN POINTER}}      v or o of a point, or of the part of its value that a column's pointer tells
+ *   {{path NAME}}                the path of a name; the name itself where it tells a part that is known before the whole
  *   {{pointer NAME}}             the JSON pointer of a name (`metric` is the macro's own), else `component`; NULL where there is none
  *   {{utc X}} {{micros X}}       an instant, zone-less meaning UTC; a duration in microseconds
  *   {{span X}}                   a duration as an interval
@@ -54,10 +57,11 @@ export function joinWords(sources: JoinSources): Readonly<Record<string, (argume
     wanted: (dimension = '', line = '') => wantedOf(dimension as JoinDimension, line),
     line: (name = '') => lookUp(facts.metrics, name),
     series: () => seriesOf(sources, facts, pointerSql(metricName), leafSql),
-    lag: (name = '') => lagSql(facts, pathOf(name)),
-    lag_class: (name = '') => lagClassSql(lagSql(facts, pathOf(name))),
+    lag: (name = '') => lagSql(facts, pathOf(sources, name)),
+    lag_class: (name = '') => lagClassSql(lagSql(facts, pathOf(sources, name))),
     chunks: () => `((len(list_distinct(CAST(metrics AS VARCHAR[]))) + 59) // 60)`,
     leaf: (column = '', pointer = '') => leafSql(column, pointer),
+    path: (name = '') => partPath(sources.parts, `split_part(${name}, '#', 1)`, pointerSql(name)),
     pointer: (name = '') => pointerSql(name === 'metric' ? metricName : name),
     utc: (x = '') => utcSql(x),
     told: (x = '') => `strftime(timezone('UTC', ${x}), '%Y-%m-%dT%H:%M:%SZ')`,
@@ -83,7 +87,7 @@ export function joinWords(sources: JoinSources): Readonly<Record<string, (argume
     seen: () => own.observed.replace('known', 'p'),
     among: (row = '', at = '') =>
       own.observed === '' ? '' : ` AND ${row}.available_at <= ${at}${own.current(row, at)}`,
-    revised: (name = '') => own.isRevised(pathOf(name)) ?? 'false',
+    revised: (name = '') => own.isRevised(pathOf(sources, name)) ?? 'false',
     flagged: () => (own.observed === '' ? '' : `${own.observed}, ${own.isRevised('known.metric')} AS revised`),
     vintages: (keys = '', ...revised) => own.vintages(keys.replaceAll(/\w+/g, 'w.$&'), revised.join(' ')),
   }
@@ -96,12 +100,6 @@ export function joinWords(sources: JoinSources): Readonly<Record<string, (argume
 function lagSql(facts: JoinFacts, metric: Sql): Sql {
   const own = lookUp(facts.lags, `${metric}, '|', CAST("interval" AS VARCHAR)`)
   return `least(coalesce(CAST(${own} AS BIGINT), 0), CASE WHEN ${backfillSql} OR NOT ${unsetSql('observed_as_of')} OR ${beyondAsked} THEN 0 END)`
-}
-
-/** A pointer that does not begin with a slash is found out while the files are chosen. */
-function pointerSql(name: Sql): Sql {
-  return `CASE WHEN instr(${name}, '#') = length(${name}) THEN NULL WHEN contains(${name}, '#') THEN substr(${name}, instr(${name}, '#') + 1)
-    WHEN CAST(component AS VARCHAR) <> '' THEN CAST(component AS VARCHAR) END`
 }
 
 /** Not by `IN (…)`: that would become a join of all points with a list of types. */

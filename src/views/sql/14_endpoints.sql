@@ -28,3 +28,4 @@ COMMENT ON COLUMN endpoints.revisable IS 'whether another value than the stored 
 COMMENT ON COLUMN endpoints.params IS 'further fixed query parameters, JSON';
 COMMENT ON COLUMN endpoints.placeholders IS 'words of the path that stand for a real name';
 COMMENT ON COLUMN endpoints.rules IS 'every rule of every interval, those with dates included, JSON';
+COMMENT ON COLUMN endpoints.source IS 'imported, of own data; else catalogue';

@@ -12,7 +12,7 @@ WITH _pit_names AS MATERIALIZED (
   FROM (
     SELECT names.name, names.path, {{line names.path}} AS line, {{pointer names.name}} AS pointer, row_number() OVER () - 1 AS mi
     FROM (
-      SELECT own.name, split_part(own.name, '#', 1) AS path
+      SELECT own.name, {{path own.name}} AS path
       FROM (SELECT unnest(list_distinct(CAST(metrics AS VARCHAR[]))) AS name) AS own
     ) AS names
   ) AS one
