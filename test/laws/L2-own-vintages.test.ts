@@ -64,3 +64,37 @@ test('values without dates of their own are vintages from when they were importe
     )
   })
 })
+
+test('a triangle with a column a vintage date, and exports of a day each, come as the vintages that they are', async () => {
+  await withDesk(async ({ put, take, rows }) => {
+    const told = (metric: string): string =>
+      `SELECT strftime(t, '%m') || ' ' || ordinal || ' ' || v || ' ' || strftime(available_at, '%Y-%m-%d') AS x
+       FROM vintages WHERE metric = '${metric}' ORDER BY t, ordinal`
+    const said = async (metric: string): Promise<unknown[]> =>
+      (await rows(told(metric))).map((row) => Object.values(row)[0])
+    const file = put('triangle.csv', 't,2024-02-05,2024-03-05,2024-04-05\n2024-01-01,3.8,3.8,3.7\n2024-02-01,,3.9,4\n')
+    const long = `SELECT 'US' AS asset, * FROM (UNPIVOT (FROM read_csv('${file}', all_varchar = true)) ON COLUMNS(* EXCLUDE (t)) INTO NAME told VALUE value)`
+    const triangle = await take([long, '--as', 'wide', '--interval', '1month', '--vintage', 'told'])
+    expect([triangle.code, triangle.message]).toEqual([0, ''])
+    expect(await said('own/wide')).toEqual([
+      '01 1 3.8 2024-02-06',
+      '01 2 3.7 2024-04-06',
+      '02 1 3.9 2024-03-06',
+      '02 2 4.0 2024-04-06',
+    ])
+    const day = (name: string, v: number): string => put(name, `asset,t,value\nUS,2024-01-01,3.8\nUS,2024-02-01,${v}\n`)
+    const exports = [day('rate-2024-03-03.csv', 3.9), day('rate-2024-04-03.csv', 4.1)]
+    const daily = await take([
+      ...exports,
+      '--as',
+      'daily',
+      '--interval',
+      '1month',
+      '--available',
+      'export',
+      '--revisable',
+    ])
+    expect([daily.code, daily.message]).toEqual([0, ''])
+    expect(await said('own/daily')).toEqual(['01 1 3.8 2024-03-04', '02 1 3.9 2024-03-04', '02 2 4.1 2024-04-04'])
+  })
+})
