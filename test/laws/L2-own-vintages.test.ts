@@ -65,7 +65,7 @@ test('values without dates of their own are vintages from when they were importe
   })
 })
 
-test('a triangle with a column a vintage date, and exports of a day each, come as the vintages that they are', async () => {
+test('TIME 65: a triangle with a column a vintage date, and exports of a day each, come as the vintages that they are', async () => {
   await withDesk(async ({ put, take, rows }) => {
     const told = (metric: string): string =>
       `SELECT strftime(t, '%m') || ' ' || ordinal || ' ' || v || ' ' || strftime(available_at, '%Y-%m-%d') AS x
