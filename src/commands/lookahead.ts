@@ -77,6 +77,18 @@ async function proveQuery({ text, set }: Given, trial: TrialInput, run: RunDeps)
   return await proveNoLookahead(open, { ...trial, sql }, run)
 }
 
+/** The same of a stamped result, for a certificate. */
+export async function proveStamped(
+  folder: string,
+  { query, variables }: StampNote,
+  cutoffs: number,
+  within: Pick<Deps, 'signal' | 'sleep'>,
+): Promise<LookaheadProof> {
+  const set = Object.fromEntries(Object.entries(variables).filter(([name]) => name.toLowerCase() !== 'as_of'))
+  const trial = { ts: 'ts', labels: [], cutoffs, tolerance: 0 }
+  return await proveQuery({ text: query, set }, trial, { folder, ...within })
+}
+
 const outcome = {
   good: 'clean',
   command: 'lookahead',

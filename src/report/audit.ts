@@ -1,3 +1,4 @@
+import { heldRevisable } from '../points/revisable.ts'
 import { availableAt, backfillAfter, type Rule } from '../catalog/availability.ts'
 import { availableSql } from '../catalog/availability-sql.ts'
 import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
@@ -18,7 +19,6 @@ import { Engine, quote, quoteList } from '../store/engine.ts'
 import { heldWeekStart, liveFiles } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { computedSql, partitionsOf } from '../points/files.ts'
-import type { SeenLags } from '../results/stress-delays.ts'
 import { readPoints } from '../views/relations.ts'
 import { rowsAs } from '../ledger/row.ts'
 import { count, listOf, orNull, real, shape, type Shaped, text } from '../ledger/shape.ts'
@@ -73,12 +73,12 @@ const soonSeconds = 300
 /** Above any lag: stands for points that were late by an unknown time. */
 const unknownLag = 4_000_000_000_000_000_000n
 
+/** Of revised points the first value arrived; the others tell nothing of lags. */
+const firstVintage = `row_number() OVER (PARTITION BY metric, asset, currency, exchange, network, params, t
+  ORDER BY available_at, observed_at) = 1`
+
 /** The arrivals of everything that is held of the wanted endpoints of the catalogue. */
-export async function heldArrivals(
-  ledger: Ledger,
-  catalogue: Catalogue,
-  wanted: (path: string) => boolean,
-): Promise<readonly HeldArrivals[]> {
+export async function heldArrivals(ledger: Ledger, catalogue: Catalogue, wanted: (path: string) => boolean) {
   const parts = [...partitionsOf(liveFiles(ledger, { table: 'points' })).values()].flatMap((part) => {
     const endpoint = catalogue.endpoints.get(part.metric)
     return endpoint && wanted(endpoint.path) ? [{ ...part, endpoint, rules: endpoint.rules[part.interval] }] : []
@@ -91,7 +91,10 @@ export async function heldArrivals(
       const [{ interval, rules } = { interval: unshownInterval, rules: [] }] = alike
       const metrics = quoteList(alike.map(({ metric }) => metric))
       const files = [...new Set(alike.flatMap(({ own, recent }) => [...own, ...recent]))]
-      const points = `(FROM ${readPoints(ledger.root, files)} WHERE "interval" = ${quote(interval)} AND list_contains(${metrics}, metric))`
+      const firsts = alike.some(({ metric }) => heldRevisable(ledger).includes(metric))
+        ? ` QUALIFY ${firstVintage}`
+        : ''
+      const points = `(FROM ${readPoints(ledger.root, files)} WHERE "interval" = ${quote(interval)} AND list_contains(${metrics}, metric)${firsts})`
       const own = await arrivalsOf(engine, points, interval, rules)
       found.set(interval, new Map([...(found.get(interval) ?? []), ...own]))
     }
@@ -110,12 +113,7 @@ export async function heldArrivals(
  * point of its series arrived (the provider, or the lake, did not look yet), and what was computed together with these.
  * A top-up more than an interval after the rule's instant shows that a point was late, not how late.
  */
-export async function arrivalsOf(
-  engine: Engine,
-  points: string,
-  interval: Interval,
-  rules: readonly Rule[],
-): Promise<Map<string, Arrivals>> {
+export async function arrivalsOf(engine: Engine, points: string, interval: Interval, rules: readonly Rule[]) {
   const rows = await rowsAs(
     engine,
     { metric: text, ...arrivalsFields },
@@ -174,11 +172,7 @@ function countedSql(points: string, interval: Interval, rules: readonly Rule[]):
 }
 
 /** How late the points of these metrics were seen to come, by the quantiles of the audit; of all metrics where none is named. */
-export async function seenLags(
-  ledger: Ledger,
-  catalogue: Catalogue,
-  metrics: readonly string[],
-): Promise<readonly SeenLags[]> {
+export async function seenLags(ledger: Ledger, catalogue: Catalogue, metrics: readonly string[]) {
   const held = await heldArrivals(ledger, catalogue, (path) => metrics.length === 0 || metrics.includes(path))
   return held.map(({ endpoint, interval, arrivals: { p50, p95, p99, max } }) => {
     return { metric: endpoint.path, interval, p50, p95, p99, max }
