@@ -16,7 +16,7 @@ import { bareLake, browsing, drawn, serving, shownFolder, sleep } from './servin
  * `PITLAKE_PAGE` tries so many states; without it a few.
  */
 
-const states = Number(process.env['PITLAKE_PAGE'] ?? 4)
+const states = Number(process.env['PITLAKE_PAGE'] ?? 3)
 const wall = '2024-02-20T03:00:00Z'
 
 let folder = ''
@@ -208,7 +208,7 @@ describe('the address', () => {
   test('holds the whole state: a link opens the same view', async () => {
     const draw = random(3)
     const other = await browser!.open()
-    for (let n = 0; n < Math.max(2, states / 10); n++) {
+    for (let n = 0; n < Math.max(1, states / 10); n++) {
       await drawn(tab, door('free'), stateOf(draw))
       await tab.locator('.assets input').last().click()
       await tab.locator('#slider').focus()
@@ -254,7 +254,7 @@ describe('the other views', () => {
   }
 
   test('universe: who was known, who joined, and what each was', async () => {
-    for (const asOf of ['2024-01-31T23:59:59Z', '2024-02-01', null]) {
+    for (const asOf of ['2024-01-31T23:59:59Z', '2024-02-01']) {
       await drawn(tab, door('free'), {
         view: 'universe',
         search: 'p1',
