@@ -19,7 +19,7 @@ import { formatInstant, formatMillis } from '../time.ts'
 const verifyResults = ['changed', 'vanished', 'null filled', 'computed_at changed', 'appended', 'identical'] as const
 
 /** What came of a window that was asked again. */
-export type VerifyResult = (typeof verifyResults)[number]
+type VerifyResult = (typeof verifyResults)[number]
 
 /** How the kind of a violation is told as a result. */
 function resultOfKind(kind: string): VerifyResult {
