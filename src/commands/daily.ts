@@ -10,15 +10,7 @@ import { refuseMirror } from '../store/marker.ts'
 import { givenKeys } from '../config/settings.ts'
 import { readContext } from './context.ts'
 import { fetchCommand } from './fetch.ts'
-import {
-  type AnsweringSpec,
-  type Call,
-  type CommandAnswer,
-  type Deps,
-  documentText,
-  type OptionTable,
-  talking,
-} from './spec.ts'
+import { type AnsweringSpec, type Call, type CommandAnswer, documentText, type OptionTable, talking } from './spec.ts'
 import { answerPlan, planCommand } from './plan.ts'
 import { bytes, whole } from '../words/figures.ts'
 import { parseCommand } from './parse.ts'
@@ -137,15 +129,12 @@ function typedAs<Table extends OptionTable, Said extends CommandAnswer>(
   line: (report: Said['document']) => string,
 ): () => Promise<StepEnd> {
   const { config, data, verbose } = call.options
-  const stderr: Deps['stderr'] = (part) => void ((verbose || part.startsWith('note: ')) && call.stderr(part))
+  const stderr = (part: string): void => void ((verbose || part.startsWith('note: ')) && call.stderr(part))
   const same = Object.entries({ config, data }).flatMap(([name, value]) => (value ? [`--${name}=${value}`] : []))
   return async () => {
     const typed = parseCommand({ ...spec, name: 'daily' }, [...same, ...(verbose ? ['--verbose'] : []), ...flags])
-    const {
-      document,
-      error = null,
-      code = 0,
-    } = await spec.answer({ ...call, ...typed, stderr, live: () => undefined, isTerminal: false })
+    const own = { ...call, ...typed, stderr, live: () => undefined, isTerminal: false }
+    const { document, error = null, code = 0 } = await spec.answer(own)
     // Also a run that ends with a complaint has its document by then.
     return error === null ? { code, line: line(document), report: document } : await failed(call, error, document)
   }

@@ -104,11 +104,8 @@ async function tellNews(call: Call, before: readonly UpstreamDifference[], fire:
 }
 
 /** A lake that is not there or cannot be read alarms nobody: the job itself says so. */
-async function alarmsNow({
-  settings: { check, data },
-  catalogue,
-  now,
-}: Call): Promise<Awaited<ReturnType<typeof alarmsOf>> | null> {
+async function alarmsNow({ settings, catalogue, now }: Call) {
+  const { check, data } = settings
   try {
     using ledger = await Ledger.openToRead(data)
     return await alarmsOf(ledger, { catalogue, check, now: instantNow({ now }) })

@@ -14,7 +14,7 @@ interface ListenAt {
 }
 
 /** A file that is sent as an answer, and let go of afterwards. */
-export interface SentFile extends AsyncDisposable {
+interface SentFile extends AsyncDisposable {
   readonly path: string
   readonly bytes: number
 }
