@@ -27,7 +27,7 @@ const files: Files = new Map(paths.map((path) => [path, readFileSync(join(root, 
 const of = (texts: Readonly<Record<string, string>>): Files => new Map(Object.entries(texts))
 
 /** What only the types of the package's entry name: the compiler wants them exported where it writes declarations. */
-const declarations = ['Abandoned', 'Acceptance', 'BeginsLater', 'Described', 'Hooks', 'SchemaChange', 'TalkingSpec']
+const declarations = ['Attached', 'TalkingSpec', 'Unproved']
 
 test('almost no exported name means two things', () => {
   expect(sharedNames(files).length).toBeLessThanOrEqual(10)
@@ -48,7 +48,8 @@ test('nothing is exported that nobody imports', () => {
 
 test('the house does not grow unseen: whoever needs more says so here', () => {
   const src = sizeOf(files, 'src/')
-  expect(src.lines).toBeLessThanOrEqual(66_500)
+  expect(src.lines).toBeLessThanOrEqual(64_500)
   expect(src.files).toBeLessThanOrEqual(450)
-  expect(exportedNames(files)).toBeLessThanOrEqual(2_600)
+  expect(sizeOf(files, 'test/').lines).toBeLessThanOrEqual(74_000)
+  expect(exportedNames(files)).toBeLessThanOrEqual(2_400)
 })

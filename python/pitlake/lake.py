@@ -335,7 +335,8 @@ class Lake:
         options = ["--out", str(Path(out).resolve())]
         for name, value in seat.variables.items():
             if value is not None:
-                options += [flags[name], str(value)] if name in flags else ["--set", f"{name}={_word(value)}"]
+                word = str(value).lower() if isinstance(value, bool) else str(value)
+                options += [flags[name], word] if name in flags else ["--set", f"{name}={word}"]
         said = program.asked_about(query, seat.folder, "stamp", options)
         if said.get("version") != seat.version:
             warn([f"stamped at version {said.get('version')}, this lake stands at {seat.version}: refresh() moves on"])
@@ -557,7 +558,3 @@ def _literal(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value) if isinstance(value, int) else f"CAST({quote(value)} AS DOUBLE)" if isinstance(value, float) else quote(value)
-
-
-def _word(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

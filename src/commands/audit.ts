@@ -38,9 +38,13 @@ function inWords(report: AuditReport, all: boolean): string {
     return t === undefined ? [] : [`${named(row)}: ${asset} ${t} arrived ${arrived_at}, rule ${rule_at}`]
   })
   const silent = rows.filter((row) => isBroken(row) && row.proposed_lag === null).map(named)
+  const cells = listed.map(({ verdict, metric, interval, observations, late, p50, p95, p99, max, rule }) => {
+    const lags = [p50, p95, p99, max].map((lag) => (lag === null ? null : span(lag)))
+    return [verdict, metric, interval, observations, late, ...lags, rule]
+  })
   return [
     `${rows.length} rules: ${disproved} disproved, ${imprecise} imprecise, ${unproven} unproven\n`,
-    listed.length === 0 ? '' : `\n${table(header, listed.map(cells))}`,
+    listed.length === 0 ? '' : `\n${table(header, cells)}`,
     section('the latest arrivals:', latest),
     section('late, but the arrivals do not say by how much; nothing is proposed:', silent),
     proposal === null ? '' : `\nproposed for pitlake.yaml:\n\n${proposal}`,
@@ -54,14 +58,8 @@ function section(head: string, lines: readonly string[]): string {
   return lines.length === 0 ? '' : `\n${head}\n${lines.map((line) => `  ${line}\n`).join('')}`
 }
 
-function effect({
-  metric,
-  interval,
-  lag,
-  redated,
-  newest_before: before,
-  newest_after: after,
-}: AuditReport['changes'][number]): string {
+function effect(change: AuditReport['changes'][number]): string {
+  const { metric, interval, lag, redated, newest_before: before, newest_after: after } = change
   const points = redated === 0 ? 'no stored point moves' : `${redated} stored points count as known later`
   const due =
     before === after ? `the newest point due stays ${after}` : `the newest point due goes from ${before} to ${after}`
@@ -69,9 +67,3 @@ function effect({
 }
 
 const header = ['verdict', 'metric', 'interval', 'known', 'late', 'p50', 'p95', 'p99', 'max', 'rule']
-
-function cells(row: AuditedRule): (string | number | null)[] {
-  const { verdict, metric, interval, observations, late, rule } = row
-  const lags = [row.p50, row.p95, row.p99, row.max].map((lag) => (lag === null ? null : span(lag)))
-  return [verdict, metric, interval, observations, late, ...lags, rule]
-}

@@ -12,8 +12,6 @@ import { kinds } from '../kinds.ts'
 import { backup, pull } from '../publish/lake.ts'
 import type { CopyDeps } from '../publish/lake-copy.ts'
 
-type Pulled = Awaited<ReturnType<typeof pull>>
-
 export const publishCommand = answering({
   recorded: true,
   args: { '<dest>': 'a folder, or s3://bucket/prefix' },
@@ -37,7 +35,9 @@ export const publishCommand = answering({
       return { document: summary, words: () => publishedInWords(summary) }
     }
     const freed = await vacuumPublished({ ...what, keepSeconds, really }, world)
-    return { document: freed, words: () => freedInWords(freed, keepSeconds) }
+    const verb = freed.dry_run ? 'would be freed; run it with --yes' : 'freed'
+    const kept = `kept: what was in use within ${formatDuration(keepSeconds)}`
+    return { document: freed, words: () => `${filesInWords(freed)} ${verb}; ${kept}\n` }
   },
 })
 
@@ -49,13 +49,8 @@ export function destinationNamed(name = '', deps: Deps): Destination {
   return destinationOf(name, { disk: realDisk, mark: randomUUID().slice(0, 13), cwd: deps.cwd, web: webOf(deps) })
 }
 
-function publishedInWords({
-  lake_copy: copy,
-  lost,
-  destination,
-  version,
-  tables,
-}: Awaited<ReturnType<typeof publish>>): string {
+function publishedInWords(published: Awaited<ReturnType<typeof publish>>): string {
+  const { lake_copy: copy, lost, destination, version, tables } = published
   const { missing, changed } = lost
   const found = [
     ...(missing > 0 ? [`${several(missing, 'file')} missing or cut`] : []),
@@ -69,11 +64,6 @@ function publishedInWords({
   const told = `version ${version} of the lake is at ${destination}\n${table(header, rows)}`
   const here = rows.length > 0 ? told : `${destination} tells of version ${version} already\n`
   return `${again}${here}${copy ? `version ${copy.version} is in lake/: ${filesInWords(copy)} came\n` : ''}`
-}
-
-function freedInWords(freed: Awaited<ReturnType<typeof vacuumPublished>>, keepSeconds: number): string {
-  const verb = freed.dry_run ? 'would be freed; run it with --yes' : 'freed'
-  return `${filesInWords(freed)} ${verb}; kept: what was in use within ${formatDuration(keepSeconds)}\n`
 }
 
 export const pullCommand = answering({
@@ -100,21 +90,17 @@ async function brought(call: Call, how: { readonly own: boolean; readonly thorou
   const [source = ''] = call.args
   const deps = { ...lakeWorld(call, how.own ? 'restore' : 'pull'), web: webOf(call), onFile: fileProgress(call) }
   const pulled = await pull({ root: data, source, cwd, catalogue, ...how }, deps)
-  return { document: pulled, words: () => `${data} ${how.own ? restored(pulled) : mirrored(pulled)}\n` }
+  return { document: pulled, words: () => `${data} ${pulledInWords(pulled, how.own)}\n` }
 }
 
 function fileProgress(deps: Deps): CopyDeps['onFile'] & object {
   return (done, of) => showLive(deps, done === of ? '' : `${done} of ${of} files`)
 }
 
-function restored(pulled: Pulled): string {
-  const { source, version } = pulled
-  return `is version ${version} of ${source}: ${filesInWords(pulled)} came, every file is as its journal says`
-}
-
-function mirrored(pulled: Pulled): string {
+function pulledInWords(pulled: Awaited<ReturnType<typeof pull>>, own: boolean): string {
   const { source, version, before, files, stamps, rewritten } = pulled
-  const of = `mirrors version ${version} of ${source}`
+  const of = `${own ? 'is' : 'mirrors'} version ${version} of ${source}`
+  if (own) return `${of}: ${filesInWords(pulled)} came, every file is as its journal says`
   if (version === before && files + stamps === 0 && !rewritten) return `${of} already`
   const anew = rewritten ? `; version ${before} was written anew there, and so it was here` : ''
   return `${of}: ${filesInWords(pulled)} came${anew}`

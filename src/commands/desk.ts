@@ -6,7 +6,7 @@ import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Answerer, type Said, type Start } from '../door/answerer.ts'
 import type { DeskMeans } from '../door/desk.ts'
-import type { SentFile, Shown } from '../door/listen.ts'
+import type { Shown } from '../door/listen.ts'
 import { toldRefusal } from '../door/refusal.ts'
 import type { Tool } from '../door/tools.ts'
 import { kinds, mega } from '../kinds.ts'
@@ -41,11 +41,12 @@ const leastOfBoth = 512 * mega
  * Has a process of its own answer from the lake; whether that can be opened is known once it is ready. `scratch` is where
  * answers on their way lie.
  */
-export function openAnswers(call: Call<ReturnType<typeof deskOptions>>, scratch: string): Answers {
+export function openAnswers(call: Call<ReturnType<typeof deskOptions>>, scratch: string, wall?: string): Answers {
   const { settings, options, env, sleep, stderr } = call
   const { timeout: seconds, spill, threads, ledger } = options
   requireMemory(leastOfBoth, keptMemory(), 'the memory of whoever answers')
-  const means = { folder: settings.data, memory: keptMemory() - asker, spill, threads, ledgerNow: ledger === 'now' }
+  const ledgerNow = ledger === 'now'
+  const means = { folder: settings.data, memory: keptMemory() - asker, spill, threads, ledgerNow, wall }
   const start = startingAnswers(means, scratch, keylessOf(env, settings.secrets))
   const note = (words: string): void => stderr(`note: ${words}\n`)
   return new Answerer({ seconds, told: formatDuration(seconds) }, { start, sleep, note })
@@ -107,21 +108,17 @@ function broughtUp(said: Said<MadeAnswer>, scratch: string): Said<DoorAnswer> {
   if (typeof answer === 'string') return { id, answer }
   const { body } = answer
   try {
-    const shown = typeof body === 'string' ? body : body.bytes > small ? sentFile(body, scratch) : smallFile(body.path)
-    return { id, answer: { ...answer, body: shown } }
+    if (typeof body === 'string') return { id, answer: { ...answer, body } }
+    if (body.bytes <= small) {
+      const bytes = readFileSync(body.path)
+      rmSync(body.path)
+      return { id, answer: { ...answer, body: bytes } }
+    }
+    const path = join(scratch, basename(body.path))
+    renameSync(body.path, path)
+    const sent = { path, bytes: body.bytes, [Symbol.asyncDispose]: async () => await realDisk.remove(path) }
+    return { id, answer: { ...answer, body: sent } }
   } catch (error) {
     return { id, refused: toldRefusal(error) }
   }
-}
-
-function smallFile(path: string): Buffer {
-  const bytes = readFileSync(path)
-  rmSync(path)
-  return bytes
-}
-
-function sentFile(made: Pick<SentFile, 'path' | 'bytes'>, scratch: string): SentFile {
-  const path = join(scratch, basename(made.path))
-  renameSync(made.path, path)
-  return { path, bytes: made.bytes, [Symbol.asyncDispose]: async () => await realDisk.remove(path) }
 }

@@ -74,6 +74,18 @@ export async function openHooks(call: Call, job: string, say: (words: string) =>
   }
 }
 
+/** Says that a head was written; the job waits for it. */
+export async function tellHead(call: Call, facts: object): Promise<void> {
+  const { data, hooks } = call.settings
+  const command = hooks.commands.on_head
+  if (command === undefined) return
+  const keys = givenKeys(call.env)
+  const env = { ...keylessOf(call.env, keys), PITLAKE_DATA: data }
+  const text = JSON.stringify({ hook: 'on_head', at: formatInstant(instantNow(call)), data, ...facts })
+  const words = await runHook({ command, ...hooks, env, signal: call.signal }, `${redact(text, keys)}\n`)
+  if (words !== null) call.stderr(`note: hook on_head: ${redact(words, keys)}\n`)
+}
+
 type Fire = (name: HookName, facts: object, at?: string) => Promise<void>
 
 /** So long one job waits for another that looks what is new, in seconds. */
@@ -104,11 +116,8 @@ async function tellNews(call: Call, before: readonly UpstreamDifference[], fire:
 }
 
 /** A lake that is not there or cannot be read alarms nobody: the job itself says so. */
-async function alarmsNow({
-  settings: { check, data },
-  catalogue,
-  now,
-}: Call): Promise<Awaited<ReturnType<typeof alarmsOf>> | null> {
+async function alarmsNow({ settings, catalogue, now }: Call) {
+  const { check, data } = settings
   try {
     using ledger = await Ledger.openToRead(data)
     return await alarmsOf(ledger, { catalogue, check, now: instantNow({ now }) })

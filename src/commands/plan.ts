@@ -59,7 +59,10 @@ export async function answerPlan(call: Call<typeof planOptions>): Promise<Comman
   const document = { ...plan.totals, ...beside, ...(requests && { asks }) }
   const { paths, asked } = metadata
   const words = (): string => {
-    for (const note of notesOn(plan, most)) stderr(`note: ${note}\n`)
+    const { totals, blocked, notes } = plan
+    const cut = most !== undefined && most < totals.requests
+    const early = cut ? [`--max-requests ${most} stops after ${most} of ${totals.requests} requests`] : []
+    for (const note of [...new Set(blocked.map(({ reason }) => reason)), ...early, ...notes]) stderr(`note: ${note}\n`)
     const list = requests ? `${requestTable(plan)}\n` : ''
     return `${list}${inWords(plan, `of ${paths} paths, ${asked} asked for now`)}`
   }
@@ -86,12 +89,6 @@ function inWords({ totals, blocked }: Plan, metadata: string): string {
     ['metadata', metadata],
   ]
   return labelled(rows, 11)
-}
-
-function notesOn({ totals, blocked, notes }: Plan, most: number | undefined): string[] {
-  const cut = most !== undefined && most < totals.requests
-  const early = cut ? [`--max-requests ${most} stops after ${most} of ${totals.requests} requests`] : []
-  return [...new Set(blocked.map(({ reason }) => reason)), ...early, ...notes]
 }
 
 /** `plan --due`: the next point of each series, by its rule or by the lag learnt so far; asks nobody. */

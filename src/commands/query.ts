@@ -7,16 +7,7 @@ import { LakeError, usage } from '../errors.ts'
 import { type OutFile, outFile } from '../store/output.ts'
 import { openQuery, type SessionOptions, type VariableValue } from '../query/lake.ts'
 import type { RunDeps } from '../query/run.ts'
-import {
-  endings,
-  formatFacts,
-  formatOf,
-  formats,
-  sendFile,
-  writeFile,
-  type WriteOptions,
-  writeTo,
-} from '../query/write.ts'
+import { endings, formatFacts, formatOf, formats, sendFile, writeFile, writeTo } from '../query/write.ts'
 import { formatDuration } from '../time.ts'
 import { visibleLines } from '../visible.ts'
 import { type Kind, kinds } from '../kinds.ts'
@@ -111,10 +102,8 @@ function settingOf(text: string): VariableValue {
   return /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/.test(text) && String(number) === text ? number : text
 }
 
-type Output = WriteOptions & { readonly out: string | undefined }
-
 /** Reads and checks the options of the output. */
-function outputOf({ options, cwd }: Querying): Output {
+function outputOf({ options, cwd }: Querying) {
   const { out, format, compat, safeCsv: safe } = options
   if (out !== undefined && format === undefined && !compat && !safe) checkEnding(out)
   const chosen =
@@ -137,7 +126,7 @@ export function checkEnding(out: string, wanted: readonly string[] = endings): v
 }
 
 /** Opens the file for the result: `--out`, or for Parquet to standard output one in the scratch folder. */
-function targetOf(output: Output, folder: string, scratch: string): OutFile | undefined {
+function targetOf(output: ReturnType<typeof outputOf>, folder: string, scratch: string): OutFile | undefined {
   if (output.out !== undefined) return outFile(output.out, folder)
   if (output.format !== 'parquet') return undefined
   return { path: join(scratch, 'result.parquet'), finish: async () => undefined, discard: () => undefined }

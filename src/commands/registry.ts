@@ -7,7 +7,7 @@ import { isBegun } from '../store/begin.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { isVerbose } from './context.ts'
 import { counted, cut, labelled, span, table, whole } from '../words/figures.ts'
-import { answering, type Call, type CommandAnswer, type Typed } from './spec.ts'
+import { answering, type Call, type Typed } from './spec.ts'
 import { askingWorld, besideWorld, spareHeap } from './world.ts'
 import { kinds } from '../kinds.ts'
 import type { Resource } from '../catalog/catalogue.ts'
@@ -61,11 +61,7 @@ export const registryStatusCommand = answering({
 /** What only a job is told. */
 const noJob = { acceptShrink: false, maxRequests: null, providerMoved: false } as const
 
-async function asked(
-  call: Call<typeof jobOptions>,
-  job: string,
-  run: typeof registrySync,
-): Promise<CommandAnswer<RegistrySummary>> {
+async function asked(call: Call<typeof jobOptions>, job: string, run: typeof registrySync) {
   const { options, settings, catalogue } = call
   const { acceptShrink, maxRequests = null, providerMoved } = options
   const own = { settings, catalogue, acceptShrink, maxRequests, providerMoved }

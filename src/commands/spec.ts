@@ -114,7 +114,7 @@ export interface AnsweringSpec<Table = OptionTable, Said extends CommandAnswer =
 }
 
 /** One that says what it has to say itself; an exit code where one is said without an error. */
-interface TalkingSpec<Table = OptionTable> extends CommandHead<Table> {
+export interface TalkingSpec<Table = OptionTable> extends CommandHead<Table> {
   run(call: Typed<Table>, tell: (document: unknown) => void): Promise<number | void>
 }
 

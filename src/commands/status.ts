@@ -56,7 +56,10 @@ export const statusCommand = answering({
     const judged = await readStanding(ledger, full)
     if (file !== undefined) {
       const path = resolve(cwd, file)
-      const page = await readStatusPage(ledger, full, judged, programName(), stampsFrom(path, data))
+      const stamps = relative(dirname(path), inLake(resolve(data), places.stamps))
+        .split(sep)
+        .map(encodeURIComponent)
+      const page = await readStatusPage(ledger, full, judged, programName(), stamps.join('/'))
       await putOut(path, statusPage(page), data, '--html')
     }
     if (metrics !== undefined) await putOut(resolve(cwd, metrics), metricsText(judged, asked.now), data, '--metrics')
@@ -82,12 +85,6 @@ function checkOf(late: number | undefined, limits: object, check: Check): Check 
   const given = Object.entries(limits).filter(([name, value]) => Object.hasOwn(check, name) && value !== undefined)
   const maxLate = late === undefined ? check.maxLate : [{ pattern: '*', seconds: late }]
   return { ...check, maxLate, ...Object.fromEntries(given) }
-}
-
-/** The address of the notes of stamped results, as a page in that file names it. */
-function stampsFrom(page: string, data: string): string {
-  const folder = relative(dirname(page), inLake(resolve(data), places.stamps))
-  return folder.split(sep).map(encodeURIComponent).join('/')
 }
 
 const verdicts = { look: 'look first', no: 'NO' } as const
@@ -200,7 +197,8 @@ export function showsOf(
     '/': shared(least.page, async (ledger, input) => {
       const asked = { ...input, arrivals: true }
       const page = await readStatusPage(ledger, asked, await readStanding(ledger, asked), programName())
-      return { status: 200, type: 'text/html', body: statusPage(page) }
+      // A page that stays open shows how the lake is.
+      return { status: 200, type: 'text/html', body: statusPage(page), headers: { refresh: '60' } }
     }),
     '/metrics': shared(least.metrics, async (ledger, input) => {
       const body = metricsText(await readStanding(ledger, input), input.now, creditsPerDay)

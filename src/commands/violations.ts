@@ -65,12 +65,10 @@ export const violationsAcceptCommand = answering({
     const ids = chosen?.map(({ id }) => id) ?? args
     const deps = lakeWorld(call, 'violations accept')
     const findings = await listFindings(ledger, null)
-    const stateOf = ({ id, accepted_at }: (typeof findings)[number]) => ({
-      state: `${acceptedPrefix}${id}`,
-      accepted_at,
-    })
-    const states = new Map(findings.map((one) => [one.id, stateOf(one)]))
-    const done = await acceptViolations(ledger, { ids, why }, deps, states)
+    const accepted = findings.map(
+      ({ id, accepted_at }) => [id, { state: `${acceptedPrefix}${id}`, accepted_at }] as const,
+    )
+    const done = await acceptViolations(ledger, { ids, why }, deps, new Map(accepted))
     if (done.made) await buildViews(ledger, { catalogue, deps })
     const before = done.known.length === 0 ? '' : `, ${done.known.length} had been before`
     return { document: done, words: () => `${done.accepted.length} accepted (version ${done.version})${before}\n` }

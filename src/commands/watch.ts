@@ -1,5 +1,5 @@
 import { hostname } from 'node:os'
-import { givenKeys, type Settings } from '../config/settings.ts'
+import { givenKeys } from '../config/settings.ts'
 import { listen, listenAt } from '../door/listen.ts'
 import { usage } from '../errors.ts'
 import { priceOf } from '../metrics/plan.ts'
@@ -43,7 +43,8 @@ spread over the day. docs/watch.md has the rest.`,
     await refuseMirror(settings.data)
     const creditsPerDay = budgetOf(options)
     const at = options.listen === undefined ? null : listenAt(options.listen, settings)
-    const watches = watched(settings)
+    const watches = { metrics: settings.metrics.url !== null, registry: settings.registry.url !== null }
+    if (!watches.metrics && !watches.registry) throw noProvider('pitlake watch')
     const selections = watches.metrics ? await selectionsOf(call) : []
     const own = { settings, catalogue, selections, watches, publish: publisher(call, options.publish) }
     const version = await openedLake(call)
@@ -98,13 +99,6 @@ function budgetOf({ creditsPerDay: credits, reserve = 0 }: Budgeting): number | 
   }
   if (reserve < credits) return credits - reserve
   throw usage('--reserve', { expected: `less than the ${credits} credits of a day`, got: String(reserve) })
-}
-
-/** The APIs that are set up; without any there is nothing to watch. */
-function watched({ metrics, registry }: Settings): JobsInput['watches'] {
-  const watches = { metrics: metrics.url !== null, registry: registry.url !== null }
-  if (watches.metrics || watches.registry) return watches
-  throw noProvider('pitlake watch')
 }
 
 /** Publishes to the named destination, at most hourly; null where none is named. */

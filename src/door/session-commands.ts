@@ -35,10 +35,15 @@ type Run = (state: SessionState, argument: string) => string | void | Promise<st
 type DotCommand = readonly [name: string, takes: string, about: string, run: Run, offers?: Offers]
 type Offers = (words: Vocabulary) => readonly string[]
 
+/** Of all names those that fit. */
 const names =
   (offers: Offers): Run =>
-  ({ words }, glob) =>
-    listed(offers(words), glob)
+  ({ words }, glob) => {
+    const plain = (glob || '*').replaceAll(/[.+^${}()|[\]\\]/g, String.raw`\$&`)
+    const pattern = new RegExp(`^${plain.replaceAll('*', '.*').replaceAll('?', '.')}$`, 'i')
+    const found = offers(words).filter((name) => pattern.test(name.replace(/\(…\)$/, '')))
+    return found.length === 0 ? 'nothing of that name\n' : found.map((name) => `${name}\n`).join('')
+  }
 const metrics: Offers = (words) => words.metrics
 const assets: Offers = (words) => words.assets
 const called: Offers = ({ tables, functions }) => [...tables, ...functions.map((name) => `${name}(…)`)]
@@ -107,13 +112,6 @@ export async function heldMoment(engine: Engine, name: 'as_of' | 'observed_as_of
   return row?.held ?? null
 }
 
-function listed(all: readonly string[], glob: string): string {
-  const plain = (glob || '*').replaceAll(/[.+^${}()|[\]\\]/g, String.raw`\$&`)
-  const pattern = new RegExp(`^${plain.replaceAll('*', '.*').replaceAll('?', '.')}$`, 'i')
-  const found = all.filter((name) => pattern.test(name.replace(/\(…\)$/, '')))
-  return found.length === 0 ? 'nothing of that name\n' : found.map((name) => `${name}\n`).join('')
-}
-
 async function columnsOf(state: SessionState, name: string): Promise<string> {
   const [table, schema] = name.split('.').toReversed()
   const rows = await state.engine.rows(
@@ -172,8 +170,9 @@ export async function readVocabulary(engine: Engine): Promise<Vocabulary> {
 /** What the word before the cursor may become, and that word; in the manner of `node:readline`. */
 export function complete(line: string, words: Vocabulary): [string[], string] {
   if (/^\s*\./.test(line)) return completeDot(line.trimStart(), words)
-  const quoted = openText(line)
-  if (quoted !== undefined) return matching(quoted, [...words.metrics, ...words.assets])
+  // What stands behind an opened quote that is not closed.
+  const parts = line.split("'")
+  if (parts.length % 2 === 0) return matching(parts.at(-1) ?? '', [...words.metrics, ...words.assets])
   const fragment = /[\w.]*$/.exec(line)?.[0] ?? ''
   const bare = [...words.tables, ...words.functions.map((name) => `${name}(`), ...words.columns]
   const small = fragment !== '' && fragment === fragment.toLowerCase()
@@ -185,12 +184,6 @@ function completeDot(line: string, words: Vocabulary): [string[], string] {
   if (command === '') return matching(line, dotNames)
   const [, , , , offers] = commands.find(([name]) => name === command) ?? []
   return matching(argument, offers?.(words) ?? [])
-}
-
-/** What stands behind an opened quote that is not closed. */
-function openText(line: string): string | undefined {
-  const parts = line.split("'")
-  return parts.length % 2 === 0 ? parts.at(-1) : undefined
 }
 
 function matching(fragment: string, words: readonly string[]): [string[], string] {

@@ -35,7 +35,9 @@ export async function runSession(engine: Engine, folder: string, deps: SessionDe
   const words = await readVocabulary(engine)
   const usual = { format: 'table', rows: 0, timer: true, out: undefined, quit: false } as const
   const state: SessionState = { engine, folder, words, ...usual }
-  await using desk = new Desk(deps, words, await readHistory(deps.historyFile))
+  const history = deps.historyFile === undefined ? undefined : await textOf(deps.historyFile)
+  const lines = (history ?? '').split('\n').filter((line) => line !== '')
+  await using desk = new Desk(deps, words, lines.toReversed().slice(0, historySize))
   desk.say('SQL ends with `;`. .help lists commands, Tab completes, Ctrl-C cancels.\n')
   await converse(state, desk, deps)
 }
@@ -43,7 +45,9 @@ export async function runSession(engine: Engine, folder: string, deps: SessionDe
 async function converse(state: SessionState, desk: Desk, deps: SessionDeps): Promise<void> {
   let pending = ''
   while (!state.quit) {
-    const line = await desk.ask(await promptOf(state, pending))
+    const held = pending === '' ? await heldMoment(state.engine, 'as_of') : null
+    // The prompt tells the `as_of` in force, however it was set.
+    const line = await desk.ask(pending !== '' ? '   ...> ' : held === null ? 'lake> ' : `lake @ ${held}> `)
     if (line === undefined) break
     if (line === cancelledLine) {
       pending = ''
@@ -74,13 +78,6 @@ async function converse(state: SessionState, desk: Desk, deps: SessionDeps): Pro
 function isDot(line: string, pending: string): boolean {
   const [word = ''] = line.trim().split(/[\s;]/, 1)
   return word.startsWith('.') && (pending.trim() === '' || dotNames.includes(word))
-}
-
-/** The prompt tells the `as_of` in force, however it was set. */
-async function promptOf({ engine }: SessionState, pending: string): Promise<string> {
-  if (pending !== '') return '   ...> '
-  const held = await heldMoment(engine, 'as_of')
-  return held === null ? 'lake> ' : `lake @ ${held}> `
 }
 
 async function shielded(desk: Desk, work: () => Promise<void>): Promise<boolean> {
@@ -283,12 +280,6 @@ class Desk {
     const { history } = this.#readline
     if (history !== undefined && /^\s*q?\s*$/i.test(history[0] ?? 'x')) history.shift()
   }
-}
-
-async function readHistory(file: string | undefined): Promise<string[]> {
-  const text = file === undefined ? undefined : await textOf(file)
-  const lines = (text ?? '').split('\n').filter((line) => line !== '')
-  return lines.toReversed().slice(0, historySize)
 }
 
 /** Rows that are laid out together: their widths agree, and more are fetched only when they are wanted. */

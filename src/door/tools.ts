@@ -21,14 +21,6 @@ export interface Tool {
   readonly call: (args: unknown, gone: AbortSignal) => Promise<string>
 }
 
-/** What tools answer from. */
-interface ToolsInput {
-  readonly desk: Desk
-  readonly pages: Pages
-  /** The standing of the lake now, as `status --json` tells it. */
-  readonly standing: () => Promise<object>
-}
-
 /** Rows of a page: as many as are told where nothing is said, and at most. */
 const pageRows = { usual: 200, most: 2000 }
 /** Bytes of a page that its notes may take, and those that what stands before its rows may take without them. */
@@ -51,13 +43,19 @@ const sqlOption = { sql: { kind: 'text', about: 'one SELECT', required: true } }
 type AskPage = (question: Question, paged: Paged, gone: AbortSignal, beside?: object) => Promise<string>
 type Paged = ReadOptions<typeof paging>
 
+/** `standing` tells how the lake stands now, as `status --json` does. */
+type ToolsFrom = { readonly desk: Desk; readonly pages: Pages; readonly standing: () => Promise<object> }
+
 /** The tools of a lake. Where rows are told an instant is mandatory: `as_of`, or `ts` in the decisions. */
-export function toolsOf({ desk, pages, standing }: ToolsInput): readonly Tool[] {
+export function toolsOf({ desk, pages, standing }: ToolsFrom): readonly Tool[] {
   const page: AskPage = async (question, { rows = pageRows.usual, cursor, showSql = false }, gone, beside) => {
     const head = (page: AnswerPage): string => headOf(question, page, { ...beside, ...(showSql && { sql: page.sql }) })
     const limits = { rows, room: (page: AnswerPage): number => roomBeside(head(page)) }
     const told = cursor === undefined ? pages.first(question, limits, gone) : pages.next(question, cursor, limits, gone)
-    return documentOf(head(await told), await told)
+    const { rows: lines, cursor: next, notes } = await told
+    const tail = jsonText({ ...notesIn(notes), row_count: lines.length, cursor: next }).slice(1, -1)
+    // Its rows stand at the end, a line each.
+    return `${head(await told)},${tail},"rows":[${lines.map((row) => `\n${row}`).join(',')}]}`
   }
   return [
     tool(
@@ -84,15 +82,13 @@ export function toolsOf({ desk, pages, standing }: ToolsInput): readonly Tool[] 
         condition: { kind: 'text', about: "on its columns: status = 'active'" },
         ...paging,
       },
-      async ({ ts, condition, ...paged }, gone) =>
-        await page({ knowledge: { asOf: ts }, sql: universeSql(condition) }, paged, gone),
+      async ({ ts, condition, ...paged }, gone) => {
+        const where = condition === undefined ? '' : `\nWHERE (\n${condition}\n)`
+        const sql = `SELECT * FROM universe${where}\nORDER BY product_id`
+        return await page({ knowledge: { asOf: ts }, sql }, paged, gone)
+      },
     ),
-    tool(
-      'lookahead',
-      'Proves or disproves that a query looks ahead: it runs on the whole lake and again without the future. Its rows need an instant of their own.',
-      lookaheadOptions,
-      async (asked, gone) => await lookahead(desk, asked, gone),
-    ),
+    lookaheadTool(desk),
     tool('status', 'Whether the lake can be trusted today: coverage, freshness, gaps, violations.', {}, async () => {
       using seat = await desk.sit({})
       return fitted({ lake: seat.facts, ...(await standing()) })
@@ -138,7 +134,8 @@ function panelTool(page: AskPage): Tool {
   }
 }
 
-const lookaheadOptions = {
+/** What lookahead is asked. */
+export const lookaheadOptions = {
   ...sqlOption,
   ts: { kind: 'text', about: 'the column with the instant of each row (ts)' },
   labels: { kind: 'list', about: 'columns that may look ahead: what a model is to learn' },
@@ -174,12 +171,6 @@ function roomBeside(head: string): number {
   if (bytes <= headBytes) return pageBytes - noteBytes - bytes
   const next = 'name fewer columns, a calendar instead of decisions, or leave out show_sql'
   throw usage('the answer', { expected: `names of columns, and SQL, of ${headBytes} bytes`, got: `${bytes}`, next })
-}
-
-/** A page as one JSON document; its rows stand at the end, a line each. */
-function documentOf(head: string, { rows, cursor, notes }: AnswerPage): string {
-  const tail = jsonText({ ...notesIn(notes), row_count: rows.length, cursor }).slice(1, -1)
-  return `${head},${tail},"rows":[${rows.map((row) => `\n${row}`).join(',')}]}`
 }
 
 /** As many notes as there is room for, as words and as data. */
@@ -227,11 +218,6 @@ const objectsSql = `SELECT DISTINCT CASE schema_name WHEN 'main' THEN '' ELSE sc
 FROM duckdb_views() WHERE NOT internal
 UNION SELECT function_name FROM duckdb_functions() WHERE NOT internal`
 
-function universeSql(condition: string | undefined): string {
-  const where = condition === undefined ? '' : `\nWHERE (\n${condition}\n)`
-  return `SELECT * FROM universe${where}\nORDER BY product_id`
-}
-
 async function unknown(desk: Desk, name: string) {
   using seat = await desk.sit({})
   const objects = await seat.engine.rows<{ name: string }>(objectsSql)
@@ -240,9 +226,19 @@ async function unknown(desk: Desk, name: string) {
   return usage(name, { expected: 'a metric, a view or a macro', got: 'an unknown name', next })
 }
 
-type LookaheadAsked = ReadOptions<typeof lookaheadOptions>
+/** Tells whether a query looks ahead; that needs the whole lake, which nobody has who stands behind a wall. */
+export const lookaheadTool = (desk: Desk): Tool =>
+  tool(
+    'lookahead',
+    'Proves or disproves that a query looks ahead: it runs on the whole lake and again without the future. Its rows need an instant of their own.',
+    lookaheadOptions,
+    async (asked, gone) => await lookahead(desk, asked, gone),
+  )
 
-async function lookahead(desk: Desk, asked: LookaheadAsked, gone: AbortSignal): Promise<string> {
+async function lookahead(desk: Desk, asked: ReadOptions<typeof lookaheadOptions>, gone: AbortSignal) {
+  const { wall } = desk.means
+  if (wall !== undefined)
+    throw usage('lookahead', { expected: 'the whole lake', got: `what was known at ${wall} (serve --as-of)` })
   return await desk.turn(gone, async (run) => {
     using seat = await desk.sit({})
     const { ts = 'ts', labels = [], cutoffs = 20 } = asked

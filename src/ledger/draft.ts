@@ -85,7 +85,16 @@ export function listedAs(
 export const withoutPoints = { metric: null, interval: null, min_t: null, max_t: null, digest: null } as const
 
 /** What the commit itself writes into an entry. */
-type Framed = 'schema_version' | 'lake' | 'version' | 'previous' | 'replaces' | 'committed_at' | 'program' | 'files'
+type Framed =
+  | 'schema_version'
+  | 'lake'
+  | 'version'
+  | 'previous'
+  | 'replaces'
+  | 'committed_at'
+  | 'program'
+  | 'files'
+  | 'root'
 
 /**
  * Everything that one commit brings; what is left out is empty. Of the series, which the other parts name, known ones are
@@ -142,6 +151,7 @@ export function newsOf(ledger: Ledger, head: Head, ticket: Ticket, draft: Draft,
     series: newSeries(ledger, draft.series ?? []),
     progress: (draft.progress ?? []).filter((step) => step.points !== 0 || step.digests !== undefined),
     ...filled(draft, ['forgotten', 'regained', 'uncovered', 'passed', 'accepted', 'value_types', 'retyped']),
+    ...(draft.tables && { tables: draft.tables }),
     coverage: draft.uncovered === undefined ? newCoverage(ledger, draft.coverage ?? []) : (draft.coverage ?? []),
     ...packed(newViolations(ledger, draft.violations ?? [])),
     findings: newFindings(ledger, draft.findings ?? []),

@@ -21,9 +21,9 @@ import type { Json, Shaped } from './shape.ts'
 export type { Json }
 
 /** The version of the journal's format that this program writes. */
-export const journalSchema = 3
+export const journalSchema = 4
 /** That of lakes in which points have vintages, the newest that it reads: who knows of none would take each for a point. */
-export const vintagesSchema = 4
+export const vintagesSchema = 5
 
 /** The schema that written footers name. */
 export const footerSchema = String(journalSchema)
@@ -80,6 +80,8 @@ const progressFields = {
   first_t: real,
   last_t: real,
   digests: maybe(mapOf(monthSum)),
+  /** The chain of a month after it (src/points/chains.ts): of one that `digests` names and this does not nobody knows it. */
+  chains: maybe(mapOf(text)),
   vintages: maybe(count),
 }
 
@@ -255,6 +257,10 @@ const entryFields = {
   /** Of older lakes: a stamp is a note beside the journal now. */
   stamps: listOf(shape(stampFields)),
   rules: orNull(shape(ruleFields)),
+  /** What came to tables of the registry: SHA-256 of the rows. Left out where nothing came. */
+  tables: maybe(mapOf(text)),
+  /** The value of the state after it (src/merkle/state.ts); left out by entries before schema 4. */
+  root: maybe(text),
   /** Named pieces of state (cursor, epoch, week start …); each named one replaces its predecessor. */
   state: mapOf(json),
 }

@@ -21,7 +21,7 @@ const day = 86_400_000
 
 /** The likely cause of a look-ahead, from what the query says and from how its rows differ; `tables` are the registry's. */
 export function likelyCause(sql: string, ts: string, stories: readonly CutStory[], tables: readonly string[]): string {
-  const text = withoutComments(sql)
+  const text = sql.replaceAll(/--[^\n]*|\/\*[\s\S]*?\*\//g, ' ')
   const changed = stories.reduce((sum, story) => sum + story.differing - story.missing - story.extra, 0)
   const registryNow = new RegExp(`\\b(${[...tables, 'universe'].join('|')})\\b`, 'i')
   if (registryNow.test(text) && !registryThen.test(text))
@@ -36,7 +36,8 @@ export function likelyCause(sql: string, ts: string, stories: readonly CutStory[
     return 'survivors only: assets chosen by what became of them later, applied to earlier dates (choose them as of each decision)'
   if (
     ofWholeSample(text, ts) ||
-    (stories.every((story) => spread(story) > 0.8) && stories.some((story) => story.cutoff - story.first > 60 * day))
+    (stories.every(({ cutoff, earliest, first }) => cutoff > first && (cutoff - earliest) / (cutoff - first) > 0.8) &&
+      stories.some(({ cutoff, first }) => cutoff - first > 60 * day))
   )
     return 'a statistic of the whole sample, given to every row (use a window that ends at the row, such as pit_window)'
   if (/\bts\s*[-+]\s*(?:interval\b|to_(?:hours|minutes|days|seconds)\s*\()/i.test(text) && /\bpit_/i.test(text))
@@ -55,14 +56,4 @@ function ofWholeSample(text: string, ts: string): boolean {
       (/^over/i.test(whole) || /\b(?:partition|order)\s+by\b/i.test(spec)) &&
       !new RegExp(`\\b(?:${ts.replaceAll(/\W/g, '.')}|t)\\b`, 'i').test(spec),
   )
-}
-
-/** Which part of the time up to the cut-off has rows that differ. */
-function spread(story: CutStory): number {
-  const all = story.cutoff - story.first
-  return all <= 0 ? 0 : (story.cutoff - story.earliest) / all
-}
-
-function withoutComments(sql: string): string {
-  return sql.replaceAll(/--[^\n]*|\/\*[\s\S]*?\*\//g, ' ')
 }

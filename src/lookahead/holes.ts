@@ -164,7 +164,9 @@ export async function otherRuns(probe: Probe, runs: readonly Run[], onRun: () =>
   const { subject } = probe
   if (subject.kind === 'function') for (const _ of runs) onRun()
   if (subject.kind === 'function' || runs.length === 0) return runs
-  const expected = await wholeDigests(probe, runs)
+  const each = runs.map(({ cutoff }, n) => `SELECT ${n} AS n, told FROM (${digestUpTo(probe, 'proof_full', cutoff)})`)
+  const whole = await subject.session.rows<{ n: number; told: string }>(each.join(' UNION ALL '))
+  const expected = new Map(whole.map(({ n, told }) => [n, told]))
   const other = new Set<number>()
   let next = 0
   const takeRuns = async (session: Engine): Promise<void> => {
@@ -176,12 +178,6 @@ export async function otherRuns(probe: Probe, runs: readonly Run[], onRun: () =>
   const { session, hands } = subject
   await Promise.all((hands.length === 0 ? [session] : hands).map(takeRuns))
   return runs.filter((_, n) => other.has(n))
-}
-
-async function wholeDigests(probe: Probe, runs: readonly Run[]): Promise<ReadonlyMap<number, string>> {
-  const each = runs.map(({ cutoff }, n) => `SELECT ${n} AS n, told FROM (${digestUpTo(probe, 'proof_full', cutoff)})`)
-  const rows = await probe.subject.session.rows<{ n: number; told: string }>(each.join(' UNION ALL '))
-  return new Map(rows.map(({ n, told }) => [n, told]))
 }
 
 /** Undefined where the query fails: whoever looks at the run is told why. */

@@ -58,11 +58,12 @@ export async function chooseStates(
   order: 'even' | 'days',
 ): Promise<number[]> {
   if (all <= count) return upTo(all)
-  // Where it is good to look for a leak: SQL of the instants, and how large a part of all cut-offs they get.
+  // Where it is good to look for a leak: SQL of the instants, and how large a part of all cut-offs they get. Where points
+  // without a value arrive; late ones; the middle of weeks and of months, and their last days; the registry's polls.
   const sources = [
-    [emptyArrivals(known), 0.1],
+    [`SELECT available_at AS moment ${known} AND v IS NULL AND o IS NULL`, 0.1],
     [lateArrivals(known), 0.06],
-    [insidePeriods(), 0.06],
+    [`SELECT instant AS moment FROM ${states} WHERE isodow(instant) = 4 OR dayofmonth(instant) IN (15, 28)`, 0.06],
     [polls ?? '', 0.2],
   ] as const
   const chosen = new Set<number>([all - 1])
@@ -109,11 +110,6 @@ async function byDay(session: Engine): Promise<number[]> {
        ORDER BY hash(last)), hash(last)`,
   )
   return rows.map((row) => Number(row.n))
-}
-
-/** The middle of weeks and of months, and their last days. */
-function insidePeriods(): string {
-  return `SELECT instant AS moment FROM ${states} WHERE isodow(instant) = 4 OR dayofmonth(instant) IN (15, 28)`
 }
 
 function upTo(count: number): number[] {
@@ -216,9 +212,4 @@ function lateArrivals(known: string): string {
     SELECT available_at, t < max(t) OVER (PARTITION BY metric, asset, interval, currency, exchange, network
       ORDER BY available_at, t ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS late ${known})
     WHERE late`
-}
-
-/** The instants at which points without a value arrive. */
-function emptyArrivals(known: string): string {
-  return `SELECT available_at AS moment ${known} AND v IS NULL AND o IS NULL`
 }

@@ -58,9 +58,9 @@ export async function tryFutures(
   const [size] = await session.rows(`SELECT count(${quoteName(input.ts)}) AS n FROM proof_full`)
   const rows = Number(size?.['n'])
   if (rows < 2) return undecided(`too few rows: ${rows} with an instant`, rows, notes)
-  const again = await sameAgain(subject, input, columns)
-  if (again === 'rounding' && alone) return undecided(roundingReason, rows, notes)
-  if (again !== 'same') return 'unsteady'
+  await subject.fill('proof_cut', wholeLake)
+  const again = matchRows(columns, await bagDifference(session, columns, 'true', fetched), input.tolerance)
+  if (again.length > 0) return alone && again.every(isRounding) ? undecided(roundingReason, rows, notes) : 'unsteady'
   const proved = await isProved()
   const cutoffs = Math.min(input.cutoffs, proved ? (input.control ?? input.cutoffs) : input.cutoffs)
   const trial: Trial = {
@@ -77,11 +77,13 @@ export async function tryFutures(
     rowless: { tried: 0, all: 0 },
   }
   const states = await numberStates(subject, trial.at)
-  const safe = cutoffs < input.cutoffs ? await cutEvenly(trial, states) : await tryCuts(trial, states)
+  const isControl = cutoffs < input.cutoffs
+  // Where nothing can differ any state will do: the last, and the others evenly over time.
+  if (isControl) await cutAt(trial, spread([...Array(states.count).keys()], cutoffs))
+  const safe = isControl ? undefined : await tryCuts(trial, states)
   if (trial.stories.length === 0 && !proved) await tryChanges(trial, states)
-  const chance =
-    cutoffs < input.cutoffs ? [] : [odds(trial.tried.union(safe).size, states.count, trial.rowless, safe.size > 0)]
-  return await judge(trial, rows, notes, chance)
+  const chance = safe && odds(trial.tried.union(safe).size, states.count, trial.rowless, safe.size > 0)
+  return await judge(trial, rows, notes, chance === undefined ? [] : [chance])
 }
 
 async function describe(session: Engine, input: TrialInput): Promise<ColumnSpec[]> {
@@ -109,14 +111,6 @@ function instant(columns: readonly ColumnSpec[], ts: string): string {
   const name = quoteName(ts)
   const type = columns.find((column) => column.name === ts)?.type ?? ''
   return type.startsWith('TIMESTAMP WITH') ? name : `timezone('UTC', ${name}::TIMESTAMP)`
-}
-
-/** Whether it gives the same again, but for differences that count as none. */
-async function sameAgain(subject: Subject, input: TrialInput, columns: readonly ColumnSpec[]) {
-  await subject.fill('proof_cut', wholeLake)
-  const found = matchRows(columns, await bagDifference(subject.session, columns, 'true', fetched), input.tolerance)
-  if (found.length === 0) return 'same'
-  return found.every(isRounding) ? 'rounding' : 'other'
 }
 
 /** A part of the runs is kept for what the others make suspicious. */
@@ -171,13 +165,6 @@ async function judge(trial: Trial, rows: number, notes: readonly string[], chanc
 function countRun(trial: Trial): void {
   trial.runs++
   trial.input.onCutoff?.(trial.runs, trial.input.cutoffs)
-}
-
-/** Where nothing can differ any state will do: the last, and the others evenly over time. */
-async function cutEvenly(trial: Trial, { count }: States): Promise<ReadonlySet<number>> {
-  const all = Array.from({ length: count }, (_, n) => n)
-  await cutAt(trial, spread(all, trial.input.cutoffs))
-  return new Set()
 }
 
 /** Runs as of the last instants of these states and notes what differs up to them. */

@@ -1,4 +1,4 @@
-import { commit } from '../ledger/commit.ts'
+import { commit, type Ticket } from '../ledger/commit.ts'
 import { type BodyResult, type Heard, identityOf } from '../points/conversion.ts'
 import {
   type CoverageRow,
@@ -12,6 +12,7 @@ import {
 import { isAnswer } from '../ledger/coverage.ts'
 import { heldCoverage, heldSeries, type HeldSeries } from '../ledger/held.ts'
 import { asDigests } from '../ledger/month-digests.ts'
+import { goneOn } from '../points/chains.ts'
 import { monthsIn, seriesKey } from '../points/month-sums.ts'
 import { revisableState } from '../points/revisable.ts'
 import { freshValueTypes } from '../points/value-types.ts'
@@ -137,7 +138,7 @@ export async function commitBatch(context: BatchContext, answers: readonly Answe
       const intervalOf = (request: string | null): Interval => intervals.get(request) ?? unshownInterval
       const { recorded } = tally.differing
       const judged = judge(ledger, differing, { recorded, at: ticket.committed_at, intervalOf })
-      const learnt = await during('proving', async () => await learntFrom(context, batch, made))
+      const learnt = await during('proving', async () => await learntFrom(context, batch, made, ticket))
       const settled = await settleBatch(context, batch, made.bodies, known)
       // A fetch settles all that it asked; a verify only what was missing, and says what came of each window.
       const verifying = purpose.name === 'verify'
@@ -242,12 +243,14 @@ export async function learntFrom(
   { engine, ledger }: Pick<BatchContext, 'engine' | 'ledger'>,
   batch: readonly { readonly ask: Pick<Ask, 'series' | 'interval'> }[],
   { bodies, files }: Pick<Made, 'bodies' | 'files'>,
+  { committed_at: at }: Pick<Ticket, 'committed_at'>,
 ) {
   const value_types = await freshValueTypes(ledger, await engine(), files)
   const named = new Map(
     batch.map(({ ask }) => [seriesKey(ask.series.metric, ask.interval, identityOf(ask.series)), ask.series.id]),
   )
-  const months = await monthsIn(await engine(), ledger.root, files, (key) => named.get(key))
+  const find = (key: string): string | undefined => named.get(key)
+  const months = await monthsIn(await engine(), ledger.root, files, find)
   const brought = Map.groupBy(bodies, ({ series }) => series)
   const progress = [...brought].flatMap(([series, own]): Progress[] => {
     const ts = own.flatMap(({ addedFirst, addedLast }) => [addedFirst, addedLast]).filter((t) => t !== null)
@@ -258,7 +261,7 @@ export async function learntFrom(
     const bounds = { first_t: Math.min(...ts), last_t: Math.max(...ts) }
     return [{ series, points, ...bounds, ...digests, ...(vintages > 0 && { vintages }) }]
   })
-  return { value_types, progress }
+  return { value_types, progress: await goneOn(ledger, await engine(), progress, { months, add: files, at }) }
 }
 
 function withPoints({ body }: Answered, request: RequestRow, bodies: readonly BodyResult[]): RequestRow {

@@ -95,7 +95,7 @@ export async function drafted(
   const differing = differingIn(ledger, standing, made)
   const judged = judge(ledger, differing, { recorded: 0, at: ticket.committed_at, intervalOf: () => interval })
   const asks = bodies.map(({ series }) => ({ ask: { series, interval } }))
-  const learnt = await learntFrom({ engine: async () => engine, ledger }, asks, made)
+  const learnt = await learntFrom({ engine: async () => engine, ledger }, asks, made, ticket)
   const fresh = made.files.length > 0 || ownRows(ledger).get(path) === undefined
   const catalogue = withOwn(given, ledger)
   const draft: Draft = {

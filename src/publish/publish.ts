@@ -1,3 +1,5 @@
+import { storedHeads } from '../heads/head.ts'
+import { signedText } from '../merkle/note.ts'
 import { usage } from '../errors.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import type { CommitDeps } from '../ledger/commit.ts'
@@ -104,6 +106,8 @@ async function published(
   const versionsChanged = await publishVersions(writing, states, at, lost)
   if (versionsChanged) done[versionsTable] = publishedChange(versionsChanged.state, versionsChanged.change)
   await publishTexts(to, heldRevisable(ledger))
+  const [newest] = (await storedHeads(root)).slice(-1)
+  if (newest) await to.replace('head.txt', signedText(newest.note))
   return { destination: to.uri, lake, version, tables: done, lost: count }
 }
 

@@ -183,20 +183,15 @@ function texts(runs: readonly Run[], typeId: DuckDBType['typeId']) {
     for (let i = from; i < from + count; i++) {
       if (read && isThere(i)) {
         const part = read(i)
-        if (end + part.length > data.length) data = grown(data, end + part.length)
+        const least = end + part.length
+        if (least > data.length) data = new Uint8Array(data.buffer.transfer(Math.max(2 * data.length, least)))
         data.set(part, end)
-        end = ended(end + part.length)
+        end = ended(least)
       }
       valueOffsets[++at] = end
     }
   }
   return { valueOffsets, data: data.subarray(0, end) }
-}
-
-function grown(data: Uint8Array<ArrayBuffer>, least: number): Uint8Array<ArrayBuffer> {
-  const larger = new Uint8Array(Math.max(2 * data.length, least))
-  larger.set(data)
-  return larger
 }
 
 /** Arrow counts up to here. */

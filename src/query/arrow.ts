@@ -60,12 +60,7 @@ export async function arrowTable(engine: Engine, sql: string, filled: Filled, pa
 }
 
 /** Runs a statement and gives its result as the bytes of an Arrow IPC file or stream; one batch is in memory at a time. */
-export async function* arrowBytes(
-  engine: Engine,
-  sql: string,
-  form: 'file' | 'stream',
-  filled?: Filled,
-): AsyncGenerator<Uint8Array> {
+export async function* arrowBytes(engine: Engine, sql: string, form: 'file' | 'stream', filled?: Filled) {
   const { schema, batches } = await arrowStream(engine, sql, filled)
   const writer = form === 'file' ? new RecordBatchFileWriter() : new RecordBatchStreamWriter()
   const parts = new Parts()

@@ -8,7 +8,7 @@ import { withAsOf } from './lake.ts'
 import type { Parameters } from '../store/sql.ts'
 import { admit } from './gate.ts'
 import { words } from './gate-lists.ts'
-import { type PanelSpec, usualInterval } from './panel.ts'
+import type { PanelSpec } from './panel.ts'
 import type { PointsFilter, Standard } from './points.ts'
 import { readsRegistry, Remembered, treeOf } from './tree.ts'
 import { statementsOf } from './statements.ts'
@@ -77,7 +77,7 @@ export function isDoubtful(rows: number, empty: readonly Empty[], counts: boolea
 export async function notesOf(engine: Engine, asked: AskedNotes, cut: boolean): Promise<readonly Note[]> {
   if (!Object.values(asked).some((one) => one === true || (Array.isArray(one) && one.length > 0))) return []
   try {
-    const asOf = await asOfText(engine)
+    const asOf = await asOfIn(engine)
     const question = quote(JSON.stringify({ ...asked, as_of: asOf }))
     const ask = async (): Promise<Note[]> =>
       (await engine.rows<NoteRow>(`FROM question_notes(${question})`)).map(noteOf)
@@ -91,7 +91,7 @@ export async function notesOf(engine: Engine, asked: AskedNotes, cut: boolean): 
 }
 
 /** The instant at which a session stands; null where it stands at none. */
-export async function asOfText(engine: Engine): Promise<string | null> {
+export async function asOfIn(engine: Engine): Promise<string | null> {
   const [row] = await engine.rows<{ at: string | null }>(`SELECT CAST(${instantSql('as_of')} AS VARCHAR) AS at`)
   return row?.at ?? null
 }
@@ -200,7 +200,7 @@ export async function noticingSql(engine: Engine, sql: string, columns: number, 
   return await guarded(engine, sql, run, async () => {
     const isJoin = joins.test(sql)
     const isEarly =
-      (await asOfText(engine)) !== null &&
+      (await asOfIn(engine)) !== null &&
       (await readsRegistry(engine, await treeOf(engine, statementsOf(sql).at(-1)?.text ?? '')))
     let asked = isJoin || isEarly ? await askedInSql(engine, sql, parameters) : undefined
     const decided = await decidedBy(engine, asked?.joins.filter(({ beyond }) => beyond !== null) ?? [], run.mark)
@@ -212,24 +212,20 @@ export async function noticingSql(engine: Engine, sql: string, columns: number, 
       if (columns === 0 || (rows > 0 && empty.length === 0)) return {}
       asked ??= await askedInSql(engine, sql, parameters)
       if (!isDoubtful(rows, empty, asked.counts)) return {}
+      const { tables, texts, grids = [], joins: all, metrics: compared } = asked
+      const metrics = [...(await decidedBy(engine, all, run.mark)).flatMap((one) => one.metrics), ...compared]
+      const assets = new Set(metrics.flatMap(({ asset }) => asset))
       const isNothing = rows === 0 || (rows === 1 && empty.length === columns)
-      return { ...doubtsOfSql(asked, await decidedBy(engine, asked.joins, run.mark)), empty: isNothing }
+      return { metrics, texts: texts.filter((text) => !assets.has(text)), tables, grids, empty: isNothing }
     }
     return { notes, doubts }
   })
 }
 
-/** What the lake is asked about a query that told nothing. */
-function doubtsOfSql({ tables, texts, grids = [], metrics: compared }: AskedSql, decided: readonly Decided[]) {
-  const metrics = [...decided.flatMap((one) => one.metrics), ...compared]
-  const assets = new Set(metrics.flatMap(({ asset }) => asset))
-  return { metrics, texts: texts.filter((text) => !assets.has(text)), tables, grids }
-}
-
 /** What a panel, or a join with one column `found`, asked of the metrics that told nothing of some assets. */
 export function doubtsOfPanel(spec: PanelSpec, empty: readonly Empty[], last: string | null, found?: string) {
   const field = ['v', 't', 'available_at', 'age'].find((one) => (spec.fields ?? ['v']).some((name) => name === one))
-  const { interval = usualInterval, component = null } = spec
+  const { interval, component = null } = spec
   const metrics = spec.metrics.flatMap(({ name, metric }) => {
     const own = found ?? (field === 'v' ? name : field && `${name}.${field}`)
     const lost = empty.find(({ column }) => column === own)

@@ -13,6 +13,9 @@ export interface Empty {
   readonly zero?: true
 }
 
+/** As a number, or as its text. */
+const zeros: ReadonlySet<unknown> = new Set([0, 0n, '0'])
+
 /** Watches a result go by and tells in which columns it held nothing. */
 export class Filled {
   rows = 0
@@ -39,7 +42,7 @@ export class Filled {
     key: (row: number) => unknown,
     first: (column: number) => unknown,
   ): void {
-    if (this.rows === 0 && rows === 1) this.#zeros = this.#names.map((_, k) => isZero(first(k)))
+    if (this.rows === 0 && rows === 1) this.#zeros = this.#names.map((_, k) => zeros.has(first(k)))
     this.rows += rows
     const places = this.by < 0 ? [] : Array.from({ length: rows }, (_, row) => this.#placeOf(key(row)))
     for (const [k, seen] of this.#seen.entries())
@@ -95,9 +98,4 @@ export class Filled {
     this.#places.set(asset, place)
     return place
   }
-}
-
-/** Of a number, or of its text. */
-function isZero(value: unknown): boolean {
-  return value === 0 || value === 0n || value === '0'
 }

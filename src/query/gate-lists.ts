@@ -58,14 +58,12 @@ export const hiddenColumns: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** The steps of a bound plan that compute. */
-export const boundSteps: ReadonlySet<string> = new Set(
-  [
-    ...words(`
+export const boundSteps: ReadonlySet<string> = words(
+  `
   projection filter aggregate_and_group_by window unnest limit order_by top_n distinct sample pivot get chunk_get
   delim_get expression_get dummy_scan empty_result cte_ref join delim_join comparison_join any_join cross_product
   positional_join asof_join dependent_join union except intersect recursive_cte materialized_cte
-`),
-  ].map((name) => `LOGICAL_${name.toUpperCase()}`),
+`.replaceAll(/\w+/g, (name) => `LOGICAL_${name.toUpperCase()}`),
 )
 
 /** The words of a list that is written as one text. */

@@ -7,16 +7,7 @@ import { computingSteps, readingFunctions, refusedFunctions, refusedScalars, tol
 import { joinOptions } from './options.ts'
 import { settingsFixed, temporaryOnly } from './refusal.ts'
 import { judgeScans, preparedBy } from './gate-plan.ts'
-import {
-  callsIn,
-  comparedOptions,
-  computedArgument,
-  constantText,
-  fileRead,
-  filesNamed,
-  nodesOf,
-  parsedSql,
-} from './tree.ts'
+import { callsIn, comparedOptions, computedIn, constantText, fileRead, filesNamed, nodesOf, parsedSql } from './tree.ts'
 
 /** A statement that was read and may run, with the columns that it gives. */
 export interface Ready extends Prepared {
@@ -74,7 +65,10 @@ async function judgeWords(engine: Engine, statement: string, probe: string, macr
   }
   if (tree.statements.length !== 1) throw refused('several statements in one')
   for (const call of callsIn(tree.statements)) {
-    if (call.name === 'current_setting') judgeSetting(call.arguments)
+    if (call.name === 'current_setting') {
+      const setting = constantText(call.arguments[0]) ?? 'a value'
+      if (!toldSettings.has(setting.toLowerCase())) throw refused(`current_setting of ${setting}`)
+    }
     // With `=` an option is a comparison, which stands in the place of the next one: what comes then says nothing of that.
     const [name] = timeMacros.has(call.name) ? comparedOptions(call, macroOptions) : []
     if (name !== undefined) {
@@ -85,7 +79,7 @@ async function judgeWords(engine: Engine, statement: string, probe: string, macr
   }
   const past = mark === undefined ? undefined : await fileRead(engine, tree.statements)
   if (past !== undefined) throw refused(past, pastViews)
-  const made = mark === undefined ? undefined : computedArgument(tree.statements)
+  const made = mark === undefined ? undefined : computedIn(tree.statements)
   if (made !== undefined) throw refused(`a computed argument of ${made}`, 'write it as it is')
   const { names, computed } = filesNamed(tree.statements, macro)
   if (computed) throw refused('a computed name of a file')
@@ -104,12 +98,6 @@ const macroOptions: ReadonlySet<string> = new Set([
   'step',
   'until',
 ])
-
-function judgeSetting([name]: readonly unknown[]): void {
-  const text = constantText(name)
-  if (text === undefined || !toldSettings.has(text.toLowerCase()))
-    throw refused(`current_setting of ${text ?? 'a value'}`)
-}
 
 /** The plan, in which views and macros are resolved: steps that compute, and functions that read. */
 async function judgePlan(engine: Engine, statement: string, parameters?: Parameters): Promise<void> {

@@ -1,17 +1,7 @@
 import { usage } from '../errors.ts'
 import { quote, quoteList, quoteName } from '../store/engine.ts'
 import type { GivenOptions, joinOptions } from './options.ts'
-import {
-  key,
-  optionsSql,
-  type Panel,
-  type PanelSpec,
-  type PanelSql,
-  refuseAdded,
-  specOf,
-  tableSql,
-  usualInterval,
-} from './panel.ts'
+import { key, optionsSql, type Panel, type PanelSpec, refuseAdded, specOf, tableSql } from './panel.ts'
 import { gridSql } from './panel-calendar.ts'
 
 /** One metric beside each decision, with the instants behind it. */
@@ -42,8 +32,8 @@ export function joinSpec({ metric, ...rest }: Join): PanelSpec {
 }
 
 /** The SQL of `pit_join`, or of `pit_window` where it is said how many points, over a table of that name. */
-export function joinSql(spec: PanelSpec, n: number | undefined, table: string): PanelSql {
-  const { metrics, interval = usualInterval, decisions } = spec
+export function joinSql(spec: PanelSpec, n: number | undefined, table: string) {
+  const { metrics, interval, decisions } = spec
   if (n !== undefined && (!Number.isInteger(n) || n < 1))
     throw usage('window: n', { expected: 'how many points, 1 or more', got: String(n) })
   const added = n === undefined ? joinedColumns : [...joinedColumns, 'place']

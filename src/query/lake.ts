@@ -106,17 +106,12 @@ async function openLocked(folder: string, seen: ReadonlySet<string>, options: Se
     const commented = options.commented === true || /comment/i.test(options.query ?? '')
     const { script, mark } = options
     if (script !== undefined) await runViews(engine, mark === undefined ? script : markedViews(script, mark), commented)
-    if (mark !== undefined) await refuseShown(engine, folder, mark)
+    if (mark === undefined) return engine
+    // A view that shows its file column would tell the mark.
+    const shown = await engine.rows(`FROM system.main.duckdb_columns() WHERE column_name = ${quote(mark)}`)
+    if (shown.length > 0) throw strangeViews(folder, 'views of this program', 'older ones')
     return engine
   })
-}
-
-/** A view that shows its file column would tell the mark. */
-async function refuseShown(engine: Engine, folder: string, mark: string): Promise<void> {
-  const shown = await engine.rows(
-    `SELECT 1 AS found FROM system.main.duckdb_columns() AS c WHERE c.column_name = ${quote(mark)}`,
-  )
-  if (shown.length > 0) throw strangeViews(folder, 'views of this program', 'older ones')
 }
 
 /** A lake whose views are not such as this program makes; made anew they are. */

@@ -45,11 +45,11 @@ export function optionAt(door: Door, name: string, value?: string): string {
 
 /** A note in words, for whoever asks at a door. */
 export function noteText(note: Note, door: Door): string {
-  const { code, subject, figures = {} } = note
+  const { code, subject, figures = {}, there = [] } = note
   return noteWords[code].replaceAll(/\{(?:option (\w+)(?:=(\w+))?|(\w+))\}/g, (_, option, value, name: string) => {
     if (typeof option === 'string') return optionAt(door, option, value as string | undefined)
     if (name === 'near') return nearText(note)
-    if (name === 'such') return suchText(note)
+    if (name === 'such') return there.length === 0 ? '' : `, such as ${quoted(there).slice(0, 2).join(' or ')}`
     return String(name === 'subject' ? subject : (figures[name] ?? ''))
   })
 }
@@ -69,10 +69,6 @@ function nearText({ near = [], there = [] }: Note): string {
   return there.length === 0
     ? ''
     : `; there ${there.length === 1 ? 'is' : 'are'} ${quoted(there).slice(0, 6).join(', ')}`
-}
-
-function suchText({ there = [] }: Note): string {
-  return there.length === 0 ? '' : `, such as ${quoted(there).slice(0, 2).join(' or ')}`
 }
 
 function quoted(names: readonly string[]): readonly string[] {

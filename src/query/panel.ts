@@ -38,10 +38,7 @@ export type Panel = GivenOptions<typeof gridOptions & typeof panelOptions> & {
 }
 
 /** A panel as it is asked, whoever asks. */
-export type PanelSpec = ReadOptions<typeof panelOptions> & { readonly decisions: Decisions }
-
-/** The interval of metrics where none is named. */
-export const usualInterval = '24h'
+export type PanelSpec = ReadOptions<typeof panelOptions> & { readonly decisions: Decisions; readonly interval: string }
 
 /** The statements behind a panel: the first makes the table of decisions, the second is the query. */
 export interface PanelSql {
@@ -76,7 +73,7 @@ export function partSql(spec: PanelSpec, table: string, first: number, last: num
 /** The CTE `wide` of a panel, and what it needs. */
 function askedSql(spec: PanelSpec, table: string, where = ''): string {
   const metrics = [...new Set(spec.metrics.map(({ metric }) => metric))]
-  const given = ['asked', quoteList(metrics), quote(spec.interval ?? usualInterval), ...optionsSql(spec)].join(', ')
+  const given = ['asked', quoteList(metrics), quote(spec.interval), ...optionsSql(spec)].join(', ')
   return [
     `WITH asked AS MATERIALIZED (SELECT ${key}, asset, ts FROM ${quoteName(table)}${where}),`,
     wideSql(cellsOf(spec), metrics, `pit_long(${given})`, key),
@@ -167,7 +164,8 @@ export const panelTable = { ...gridOptions, ...decisionOptions, ...panelOptions 
  * `source`: what a program or a command line names in its own way.
  */
 export function panelSpec(given: Readonly<Record<string, unknown>>, door: Door, source?: Decisions): PanelSpec {
-  const { calendar, assets, decisions, ...rest } = readOptions(panelTable, given, door)
+  const { calendar, assets, decisions, interval = '24h', ...named } = readOptions(panelTable, given, door)
+  const rest = { ...named, interval }
   const found = [source, calendar, decisions].filter((one) => one !== undefined)
   if (found.length !== 1)
     throw usage('panel', { expected: 'calendar or decisions', got: found.length === 0 ? 'neither' : 'both' })

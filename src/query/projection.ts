@@ -21,7 +21,11 @@ const forms: Readonly<Record<Target, (place: string, type: DuckDBType) => string
     const kept = keptType(type)
     return kept === undefined ? place : `CAST(${place} AS ${kept})`
   },
-  compat: (place, type) => compatForm(place, type),
+  compat: (place, type) => {
+    if (asMicros.has(type.typeId)) return `CAST(${place} AS TIMESTAMP)`
+    if (nestedTypes.has(type.typeId)) return `CAST(to_json(${place}) AS VARCHAR)`
+    return plainTypes.has(type.typeId) && type.alias === undefined ? place : `CAST(${place} AS VARCHAR)`
+  },
   csv: (place, type) => (type.typeId === typeIds.TIMESTAMP_TZ ? instantText(place) : place),
   'safe csv': (place, type) =>
     type.typeId === typeIds.TIMESTAMP_TZ
@@ -95,12 +99,6 @@ const nestedTypes = typesOf('LIST ARRAY STRUCT MAP')
 /** DuckDB's numbers of these types, which stand between white space. */
 export function typesOf(names: string): ReadonlySet<number> {
   return new Set(names.split(/\s+/).map((name) => typeIds[name as keyof typeof typeIds]))
-}
-
-function compatForm(place: string, type: DuckDBType): string {
-  if (asMicros.has(type.typeId)) return `CAST(${place} AS TIMESTAMP)`
-  if (nestedTypes.has(type.typeId)) return `CAST(to_json(${place}) AS VARCHAR)`
-  return plainTypes.has(type.typeId) && type.alias === undefined ? place : `CAST(${place} AS VARCHAR)`
 }
 
 /**

@@ -1,15 +1,7 @@
 import { usage } from '../errors.ts'
 import { type Engine, quoteName } from '../store/engine.ts'
 import type { Parameters } from '../store/sql.ts'
-import {
-  type AskedNotes,
-  asOfText,
-  doubtsOfFilter,
-  doubtsOfPanel,
-  type Extent,
-  notesOf,
-  noticingSql,
-} from './doubts.ts'
+import { type AskedNotes, asOfIn, doubtsOfFilter, doubtsOfPanel, type Extent, notesOf, noticingSql } from './doubts.ts'
 import { Filled } from './filled.ts'
 import type { Ready } from './gate.ts'
 import { joinSql } from './joined.ts'
@@ -73,7 +65,10 @@ export async function judgeQuestion(
     return await noticing({ sql, ready, parameters: undefined, by: undefined }, notices, { notes: {}, doubts })
   }
   const { sql, parameters, generated = false } = asked
-  if (run.mark !== undefined) await refuseScript(engine, sql)
+  const tree = run.mark === undefined ? undefined : await parsedSql(engine, sql)
+  // Whoever may name nothing but views asks one SELECT.
+  if (tree && 'error' in tree && tree.error !== 'parser')
+    throw usage('SQL', { expected: 'one SELECT', got: openingWords(sql, 1)[0] ?? 'nothing' })
   const ready = await runScript(engine, sql, { ...run, generated }, parameters)
   const what = { sql: ready.text, ready, parameters, by: undefined }
   return await noticing(
@@ -123,7 +118,7 @@ async function judgeDecided(
     const whole = await runScript(engine, query, { ...run, generated: true })
     const ready = ('panel' in asked && (await inBlocks({ engine, spec, table, made }, run))) || whole
     const said = await noticingSql(engine, query, 0, run)
-    const tables = spec.universe !== undefined && (await asOfText(engine)) !== null ? ['pit_universe'] : []
+    const tables = spec.universe !== undefined && (await asOfIn(engine)) !== null ? ['pit_universe'] : []
     const last = `SELECT CAST(max(ts) AS VARCHAR) AS at FROM ${quoteName(table)}`
     const doubts = async ({ rows, empty }: Extent): Promise<AskedNotes> =>
       rows > 0 && empty.length > 0
@@ -152,13 +147,6 @@ async function noticing(
     distinctNotes([...notes, ...(await ask(await doubts(told)))]).slice(notes.length)
   const drop = async (): Promise<void> => undefined
   return { ...what, notes, doubts: async (told) => await guarded(engine, what.sql, run, async () => late(told)), drop }
-}
-
-/** Whoever may name nothing but views asks one SELECT. */
-async function refuseScript(engine: Engine, sql: string): Promise<void> {
-  const tree = await parsedSql(engine, sql)
-  if ('error' in tree && tree.error !== 'parser')
-    throw usage('SQL', { expected: 'one SELECT', got: openingWords(sql, 1)[0] ?? 'nothing' })
 }
 
 /** A name that no table and no view of the session bears. */

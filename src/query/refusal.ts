@@ -154,15 +154,14 @@ function unknownMetric({ metrics = [] }: Failure, subject: string, cause: Error)
 function otherwise(text: string, subject: string, cause: Error): LakeError | undefined {
   const interval = /'no interval ([^']*)' to (?:INT64|BOOL)/.exec(text)?.[1]
   // Found while it runs: where in the text depends on how it is asked.
-  if (interval !== undefined) return noInterval(interval, cause)
+  if (interval !== undefined) {
+    const expected = `an interval (${intervals.join(', ')})`
+    return usage('SQL', { expected, got: interval, next: hint(interval, intervals), cause })
+  }
   const [, lack = '', got = '', there = ''] = /^(\S+ has no \w+) (.*), but (.*)$/.exec(text) ?? []
   if (lack === '') return undefined
   const known = there.split(',')
   return usage(`${subject}: ${lack} ${got}`, { expected: known.join(', '), next: hint(got, known), cause })
-}
-
-function noInterval(got: string, cause: Error): LakeError {
-  return usage('SQL', { expected: `an interval (${intervals.join(', ')})`, got, next: hint(got, intervals), cause })
 }
 
 /** The text that the engine could read no instant from. */

@@ -1,4 +1,4 @@
-import { DataType, type Field, type Struct, type Table, type Vector } from 'apache-arrow'
+import { DataType, type Field, type Table, type Vector } from 'apache-arrow'
 
 /**
  * The rows of an answer as plain objects of the type that the caller says they have: instants and days are `Date` (an open
@@ -29,7 +29,11 @@ function plain(type: DataType, value: unknown): unknown {
     const [item] = type.children as readonly Field<DataType>[]
     return item && [...(value as Vector)].map((one) => plain(item.type, one))
   }
-  if (DataType.isStruct(type)) return members(type, value as Iterable<readonly [string, unknown]>)
+  if (DataType.isStruct(type)) {
+    const types = new Map(type.children.map((one) => [one.name, one.type]))
+    const members = [...(value as Iterable<readonly [string, unknown]>)]
+    return Object.fromEntries(members.map(([name, one]) => [name, plain(types.get(name) as DataType, one)]))
+  }
   if (DataType.isMap(type)) {
     const held = type.children[0]?.type.children[1] as Field<DataType>
     return Object.fromEntries(
@@ -37,11 +41,6 @@ function plain(type: DataType, value: unknown): unknown {
     )
   }
   return value
-}
-
-function members({ children }: Struct, value: Iterable<readonly [string, unknown]>): object {
-  const types = new Map(children.map(({ name, type }) => [name, type]))
-  return Object.fromEntries([...value].map(([name, one]) => [name, plain(types.get(name) as DataType, one)]))
 }
 
 /** DuckDB's infinity lies beyond the calendar. */

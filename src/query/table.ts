@@ -3,56 +3,36 @@ import { visible } from '../visible.ts'
 import { jsonForm } from './projection.ts'
 import { cut, layColumns } from '../words/figures.ts'
 
-/** How wide a table may be, and what stands for NULL. */
-interface TableOptions {
-  readonly width: number
-  /** Texts longer than this are cut with `…`; the other formats never cut. */
-  readonly longest?: number
-}
-
 /**
  * Rows for people: numbers to the right, NULL visible, instants as short as all of them allow. A table wider than
- * `width` is given in several blocks of columns, one under the other.
+ * `width` is given in several blocks of columns, one under the other. Texts longer than `longest` are cut with `…`; the
+ * other formats never cut.
  */
 export function layTable(
   names: readonly string[],
   types: readonly string[],
   columns: readonly (readonly Cell[])[],
-  { width, longest = Math.max(12, Math.floor(width / 2)) }: TableOptions,
+  { width, longest = Math.max(12, Math.floor(width / 2)) }: { readonly width: number; readonly longest?: number },
 ): string {
-  const laid = names.map((name, i) => ({
-    name: cut(visible(name), Math.max(longest, 24)),
-    cells: textsOf(types[i] ?? '', columns[i] ?? [], longest),
-    right: isNumeric(types[i] ?? ''),
-  }))
+  const laid = names.map((name, i) => {
+    const [type = '', cells = []] = [types[i], columns[i]]
+    return {
+      name: cut(visible(name), Math.max(longest, 24)),
+      cells: instants.test(type) ? shortened(cells) : cells.map((cell) => shown(cell, longest)),
+      right: numbers.test(type),
+    }
+  })
   return layColumns(laid, width)
 }
 
-function textsOf(type: string, cells: readonly Cell[], longest: number): readonly string[] {
-  return isInstant(type) ? shortened(cells) : cells.map((cell) => shown(cell, longest))
-}
-
-function isNumeric(type: string): boolean {
-  return /^(?:U?(?:TINY|SMALL|BIG|HUGE)?INT(?:EGER)?|UINTEGER|BIGNUM|FLOAT|DOUBLE|DECIMAL\b.*)$/.test(type)
-}
-
-function isInstant(type: string): boolean {
-  return type === 'TIMESTAMP WITH TIME ZONE' || type === 'TIMESTAMP'
-}
+const instants = /^TIMESTAMP(?: WITH TIME ZONE)?$/
+const numbers = /^(?:U?(?:TINY|SMALL|BIG|HUGE)?INT(?:EGER)?|UINTEGER|BIGNUM|FLOAT|DOUBLE|DECIMAL\b.*)$/
 
 function shown(cell: Cell, longest: number): string {
   if (cell === null) return 'NULL'
   if (cell instanceof Uint8Array) return cut(`\\x${Buffer.from(cell).toString('hex')}`, longest)
-  const text = typeof cell === 'string' ? cell : typeof cell === 'number' ? numeral(cell) : spelt(cell)
+  const text = Object.is(cell, -0) ? '-0' : typeof cell === 'object' ? jsonForm(cell) : String(cell)
   return cut(visible(text), longest)
-}
-
-function spelt(cell: Exclude<Cell, string | number | null | Uint8Array>): string {
-  return typeof cell === 'bigint' || typeof cell === 'boolean' ? String(cell) : jsonForm(cell)
-}
-
-function numeral(value: number): string {
-  return Object.is(value, -0) ? '-0' : String(value)
 }
 
 /** Instants without the parts that are zero in all of them. */

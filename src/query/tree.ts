@@ -163,7 +163,7 @@ function relationOf({ arguments: given }: Call): unknown {
 }
 
 /** A macro of the lake with an argument that is computed, where its text would be taken up; a condition asks nothing else. */
-export function computedArgument(root: unknown): string | undefined {
+export function computedIn(root: unknown): string | undefined {
   const asks = (node: unknown): boolean => [...nodesOf(node)].some(({ type }) => type === 'SUBQUERY')
   const isCondition = (name: string, node: unknown, at: number): boolean =>
     name === 'pit_universe' && (aliasOf(node) === 'members' || (at === 1 && aliasOf(node) === ''))
@@ -241,14 +241,9 @@ function aliasOf(node: unknown): string {
 export function comparedOptions({ arguments: given }: Call, options: ReadonlySet<string>): readonly string[] {
   return given.flatMap((node) => {
     const { type, left } = (node ?? {}) as Node
-    const name = type === 'COMPARE_EQUAL' ? lastName(left) : undefined
+    const name = type === 'COMPARE_EQUAL' ? columnName(left)?.split('.').at(-1)?.toLowerCase() : undefined
     return name !== undefined && options.has(name) ? [name] : []
   })
-}
-
-function lastName(node: unknown): string | undefined {
-  const names = (node as Node | undefined)?.['column_names']
-  return Array.isArray(names) ? String(names.at(-1)).toLowerCase() : undefined
 }
 
 /** So many answers are remembered of each database. */

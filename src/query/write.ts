@@ -281,16 +281,13 @@ export function layResult(
   columns: readonly (readonly Cell[])[],
   width: number,
 ): string {
-  if (isPlan(names)) return (columns.at(-1) ?? []).map((cell) => `${typeof cell === 'string' ? cell : ''}\n`).join('')
+  // EXPLAIN gives a drawing, not a table.
+  if (names.join(' ') === 'explain_key explain_value')
+    return (columns.at(-1) ?? []).map((cell) => `${typeof cell === 'string' ? cell : ''}\n`).join('')
   return givesRows(ready) ? layTable(names, types, columns, { width }) : ''
 }
 
 /** SET, CREATE and the like answer with a word that tells nothing. */
 export function givesRows(ready: Ready): boolean {
   return ready.kind === 'SELECT' || ready.kind === 'EXPLAIN' || ready.kind === 'PRAGMA'
-}
-
-/** EXPLAIN gives a drawing, not a table. */
-function isPlan(names: readonly string[]): boolean {
-  return names.length === 2 && names[0] === 'explain_key' && names[1] === 'explain_value'
 }

@@ -11,7 +11,7 @@ import { type Ended, endedBy } from '../ledger/requests.ts'
 import { contradicted, type Counts, noneOf, roundOf, unanswered } from '../ledger/verifying.ts'
 import { connectRegistry, type RegistryDeps, type RegistryInput, type RegistryRun, verdictOf } from './run.ts'
 import type { Resource } from '../catalog/catalogue.ts'
-import { commit, type StagedFile, type Ticket } from '../ledger/commit.ts'
+import { commit, type Ticket } from '../ledger/commit.ts'
 import { providerOf } from '../ledger/provider.ts'
 import { proven } from '../ledger/row.ts'
 import { versioned } from '../store/layout.ts'
@@ -185,11 +185,7 @@ type Course = ReturnType<typeof newCourse>
 const seenKey = 'registry.seen.'
 const seenShape = shape({ etag: orNull(text), digest: text })
 
-async function comparingOf(
-  run: RegistryRun,
-  input: RegistryVerifyInput,
-  isSpent: Comparing['isSpent'],
-): Promise<Comparing> {
+async function comparingOf(run: RegistryRun, input: RegistryVerifyInput, isSpent: Comparing['isSpent']) {
   const { ledger, withEngine, asking } = run
   const chosen = ({ name }: Resource): boolean => input.names?.includes(name) ?? true
   const resources = [...input.catalogue.resources.values()].filter(chosen)
@@ -302,10 +298,7 @@ async function judge(verifying: Verifying, suspects: readonly Suspect[]): Promis
   return { kind: 'judged', found: rest, sound, checks: ended }
 }
 
-async function withoutNews(
-  { run: { asking, input }, course: { feed } }: Verifying,
-  suspects: readonly Suspect[],
-): Promise<readonly Suspect[] | Stopped> {
+async function withoutNews({ run: { asking, input }, course: { feed } }: Verifying, suspects: readonly Suspect[]) {
   if (suspects.length === 0) return suspects
   const { pageLimit } = input.settings.registry
   const read = await readFeed(asking, input.catalogue.resources, feed.cursor, pageLimit, ({ resource, id }) => {
@@ -362,11 +355,7 @@ async function unmoved({ ledger, withEngine }: RegistryRun, found: readonly Susp
   return found.filter(({ resource, id, state }) => stateOf(held.get(resource)?.get(id)) === state)
 }
 
-async function stageFindings(
-  { connection, withEngine, id }: RegistryRun,
-  ticket: Ticket,
-  found: readonly Suspect[],
-): Promise<StagedFile | null> {
+async function stageFindings({ connection, withEngine, id }: RegistryRun, ticket: Ticket, found: readonly Suspect[]) {
   const { spool } = connection
   const table = 'registry_findings'
   using lines = new Lines(spool)

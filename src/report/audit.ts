@@ -19,7 +19,6 @@ import { Engine, quote, quoteList } from '../store/engine.ts'
 import { heldWeekStart, liveFiles } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { computedSql, partitionsOf } from '../points/files.ts'
-import type { SeenLags } from '../results/stress-delays.ts'
 import { readPoints } from '../views/relations.ts'
 import { rowsAs } from '../ledger/row.ts'
 import { count, listOf, orNull, real, shape, type Shaped, text } from '../ledger/shape.ts'
@@ -79,11 +78,7 @@ const firstVintage = `row_number() OVER (PARTITION BY metric, asset, currency, e
   ORDER BY available_at, observed_at) = 1`
 
 /** The arrivals of everything that is held of the wanted endpoints of the catalogue. */
-export async function heldArrivals(
-  ledger: Ledger,
-  catalogue: Catalogue,
-  wanted: (path: string) => boolean,
-): Promise<readonly HeldArrivals[]> {
+export async function heldArrivals(ledger: Ledger, catalogue: Catalogue, wanted: (path: string) => boolean) {
   const parts = [...partitionsOf(liveFiles(ledger, { table: 'points' })).values()].flatMap((part) => {
     const endpoint = catalogue.endpoints.get(part.metric)
     return endpoint && wanted(endpoint.path) ? [{ ...part, endpoint, rules: endpoint.rules[part.interval] }] : []
@@ -118,12 +113,7 @@ export async function heldArrivals(
  * point of its series arrived (the provider, or the lake, did not look yet), and what was computed together with these.
  * A top-up more than an interval after the rule's instant shows that a point was late, not how late.
  */
-export async function arrivalsOf(
-  engine: Engine,
-  points: string,
-  interval: Interval,
-  rules: readonly Rule[],
-): Promise<Map<string, Arrivals>> {
+export async function arrivalsOf(engine: Engine, points: string, interval: Interval, rules: readonly Rule[]) {
   const rows = await rowsAs(
     engine,
     { metric: text, ...arrivalsFields },
@@ -182,11 +172,7 @@ function countedSql(points: string, interval: Interval, rules: readonly Rule[]):
 }
 
 /** How late the points of these metrics were seen to come, by the quantiles of the audit; of all metrics where none is named. */
-export async function seenLags(
-  ledger: Ledger,
-  catalogue: Catalogue,
-  metrics: readonly string[],
-): Promise<readonly SeenLags[]> {
+export async function seenLags(ledger: Ledger, catalogue: Catalogue, metrics: readonly string[]) {
   const held = await heldArrivals(ledger, catalogue, (path) => metrics.length === 0 || metrics.includes(path))
   return held.map(({ endpoint, interval, arrivals: { p50, p95, p99, max } }) => {
     return { metric: endpoint.path, interval, p50, p95, p99, max }

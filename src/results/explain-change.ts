@@ -227,7 +227,9 @@ async function differingText(search: Search, start: KeptRun) {
     using own = await openStandpoint({ root: input.root, script: from.script, query, variables }, run)
     using again = await own.at(at)
     count(search, `version ${from.version} by its own views`)
-    if (again.result !== from.note.result && !(await isStamped(again, from))) {
+    const differs = again.result !== from.note.result
+    if (differs && from.file !== null) await carryFile(resolve(from.file), again.session, keptRows.brought)
+    if (differs && (from.file === null || !(await sameRows(again.session)))) {
       return {
         text: null,
         lost: `${from.file ?? 'the result'} does not come again from its own version: run pitlake replay`,
@@ -240,12 +242,6 @@ async function differingText(search: Search, start: KeptRun) {
     if (!(error instanceof LakeError) || error.kind === 'stopped') throw error
     return { text: null, lost: `version ${from.version} is not whole any more: ${error.message}` }
   }
-}
-
-async function isStamped({ session }: KeptRun, { file }: Result): Promise<boolean> {
-  if (file === null) return false
-  await carryFile(resolve(file), session, keptRows.brought)
-  return await sameRows(session)
 }
 
 /** Two neighbours among versions: before the one the query gives the rows of the start, after it it does not. */

@@ -301,12 +301,9 @@ async function recordOf(engine: Engine, table: Table, n: number): Promise<Change
   const before = await steps(
     `${read} AS real WHERE id = ${quote(own.id)} AND ${instantText(at)} < ${quote(own.at)} ORDER BY ${at} DESC`,
   )
-  const fields = fieldsBetween(before?.record ?? null, own.record)
+  const texts = [before?.record, own.record].flatMap((text) => text ?? [])
+  const [was, is] = texts.map((text) => JSON.parse(text) as Record<string, unknown>)
+  // Of one that comes or goes none are told.
+  const fields = was && is ? changedFields(was, is) : []
   return { table: name, id: own.id, what: now === undefined ? 'gone' : own.what, at: own.at, fields }
-}
-
-/** The fields of two records that differ; of one that comes or goes none are told. */
-function fieldsBetween(before: string | null, after: string | null): ChangedRecord['fields'] {
-  if (before === null || after === null) return []
-  return changedFields(JSON.parse(before) as Record<string, unknown>, JSON.parse(after) as Record<string, unknown>)
 }

@@ -89,7 +89,9 @@ export async function smallestPart<T>(all: readonly T[], does: (part: readonly T
   let part = all
   let tries = 0
   for (let shares = 2; part.length > 1; ) {
-    const cut = sharesOf(part, shares)
+    // In their order, of sizes that differ by one at most.
+    const ends = Array.from({ length: shares + 1 }, (_, n) => Math.floor((n * part.length) / shares))
+    const cut: (readonly T[])[] = ends.slice(1).map((end, n) => part.slice(ends[n], end))
     const rests = shares > 2 ? cut.map((share) => without(part, new Set(share))) : []
     let found: readonly T[] | undefined
     for (const one of [...cut, ...rests]) {
@@ -103,12 +105,6 @@ export async function smallestPart<T>(all: readonly T[], does: (part: readonly T
     part = found ?? part
   }
   return { part, minimal: true }
-}
-
-/** So many shares of a list, in its order, of sizes that differ by one at most. */
-function sharesOf<T>(list: readonly T[], count: number): (readonly T[])[] {
-  const at = (n: number): number => Math.floor((n * list.length) / count)
-  return Array.from({ length: count }, (_, n) => list.slice(at(n), at(n + 1)))
 }
 
 function without<T>(list: readonly T[], gone: ReadonlySet<T>): readonly T[] {

@@ -37,7 +37,6 @@ import {
 } from './stamped.ts'
 import type { Stressed } from './stress.ts'
 import { type StressAsked, tryFigure, tryFigureAgain } from './stress-stamp.ts'
-import type { Engine } from '../store/engine.ts'
 import { refuseOthers } from '../query/changed.ts'
 
 /** What is to be stamped. */
@@ -115,9 +114,11 @@ export async function stamp(input: StampInput, run: Omit<RunDeps, 'folder'>, dep
       ...(assumes.length > 0 && { assumes }),
       ...(noted.length > 0 && { noted }),
     }
+    // A script that amounts to one SELECT has a plan to ask; its rows are decided at `ts`.
+    const argument = single && !tried ? await argueFromPlan(session, { sql: single, ts: 'ts', labels: [] }) : undefined
     const verdict: StampVerdict = tried
       ? { kind: 'stress', verdict: tried.outcome.verdict }
-      : { kind: 'lookahead', verdict: (await isProved(session, single)) ? 'proved' : 'not proved' }
+      : { kind: 'lookahead', verdict: argument?.proved === true ? 'proved' : 'not proved' }
     const said = { verdict, assumes, outcome: tried?.outcome ?? null }
     await writeStamped(session, temporary, note)
     await disk.sync(temporary)
@@ -135,11 +136,6 @@ export async function stamp(input: StampInput, run: Omit<RunDeps, 'folder'>, dep
     await spool.close()
     ledger.close()
   }
-}
-
-/** A script that amounts to one SELECT has a plan to ask; its rows are decided at `ts`. */
-async function isProved(session: Engine, sql: string | undefined): Promise<boolean> {
-  return sql !== undefined && (await argueFromPlan(session, { sql, ts: 'ts', labels: [] })).proved
 }
 
 interface Pinned {

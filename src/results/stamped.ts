@@ -51,18 +51,13 @@ export async function runStamped(session: Engine, query: string, run: RunDeps) {
   const ready = await runScript(session, query, run)
   return await guarded(session, ready.text, run, async () => {
     const keys = ready.columns.map(({ name }) => bitsText(quoteName(name))).join(', ')
-    const ordered = await hasOrder(session, ready.text)
+    const [select] = await treeOf(session, ready.text)
+    const { modifiers = [] } = (select?.['node'] ?? {}) as { modifiers?: readonly { type?: string }[] }
+    const ordered = modifiers.some(({ type }) => type === 'ORDER_MODIFIER')
     const rows = ordered ? ready.text : `SELECT * FROM (${ready.text}\n) ORDER BY ${keys}`
     await session.run(`CREATE TEMP TABLE ${keptRows.own} AS ${rows}`)
     return await digestOf(session, keptRows.own)
   })
-}
-
-/** Whether the query itself asks for an order of its rows. */
-async function hasOrder(session: Engine, sql: string): Promise<boolean> {
-  const [select] = await treeOf(session, sql)
-  const { modifiers = [] } = (select?.['node'] ?? {}) as { modifiers?: readonly { type?: string }[] }
-  return modifiers.some(({ type }) => type === 'ORDER_MODIFIER')
 }
 
 /** Whether the kept rows and those of the file brought along are the same, each as often, whatever their order. */

@@ -181,7 +181,10 @@ async function runUnder(trial: Trial, { delay, metrics, asOf, observedAsOf }: Co
 async function heldAgainst(trial: Trial, base: Engine, conditions: Conditions) {
   using ran = await runUnder(trial, conditions)
   const { figure, rows } = ran
-  return { figure, rows, changed: await rowsApart(base, ran.session) }
+  await carry(base, `FROM ${own}`, ran.session, other)
+  // How many rows of either run the other does not have, whichever are more.
+  const beside = (await rowsBeside(ran.session, own, other)) ?? [Infinity]
+  return { figure, rows, changed: Math.max(...beside) }
 }
 
 /** The same as it is told. */
@@ -270,11 +273,4 @@ async function figureOf(session: Engine, figure: string, run: RunDeps): Promise<
     throw usage('--figure', { expected: 'SQL of one number', got: rows.length === 0 ? 'no row' : 'several rows' })
   const value = rows[0]?.figure ?? null
   return typeof value === 'number' && Number.isFinite(value) ? value : null
-}
-
-/** How many rows of either run the other does not have, whichever are more. */
-async function rowsApart(before: Engine, session: Engine): Promise<number> {
-  await carry(before, `FROM ${own}`, session, other)
-  const beside = await rowsBeside(session, own, other)
-  return beside === undefined ? Infinity : Math.max(...beside)
 }

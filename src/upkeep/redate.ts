@@ -16,7 +16,7 @@ import { listedAs } from '../ledger/draft.ts'
 import { backfillAfter } from '../catalog/availability.ts'
 import { availableSql, basisSql, floorSql, trustedSql } from '../catalog/availability-sql.ts'
 import { orderOf, rewriteFiles, rowsOf, writeChanged } from './merge.ts'
-import { digestShift } from '../points/month-sums.ts'
+import { chainedShift } from '../points/chains.ts'
 
 /** A partition that got other dates. */
 type RedatedPart = {
@@ -119,7 +119,7 @@ async function draftOf(
     run,
     provider: providerOf(ledger),
     ...(await valueTypesAnew(ledger, engine, { add, remove })),
-    progress: await digestShift(ledger, engine, { add, remove }),
+    progress: await chainedShift(ledger, engine, { add, remove }),
     add: [...add, ...kept],
     remove,
     rules: rulesOf(catalogue),

@@ -1,5 +1,5 @@
 import { posix } from 'node:path'
-import type { CommitDeps, RewriteDeps, StagedFile } from '../ledger/commit.ts'
+import type { CommitDeps, RewriteDeps } from '../ledger/commit.ts'
 import { Engine, quote } from '../store/engine.ts'
 import { footerOf } from '../ledger/draft.ts'
 import type { FileEntry } from '../ledger/entry.ts'
@@ -51,12 +51,7 @@ export function mergedFooter(ledger: Ledger, files: readonly HeldFile[]): Record
 }
 
 /** A file of the spool that is to take its place beside the first of those that it replaces. */
-export function replacement(
-  { name, spool }: Rewriting,
-  n: number,
-  files: readonly HeldFile[],
-  merged: MergedFile,
-): StagedFile {
+export function replacement({ name, spool }: Rewriting, n: number, files: readonly HeldFile[], merged: MergedFile) {
   const [first] = files
   if (!first) throw new RangeError('a file takes the place of at least one')
   const { table, label, metric, interval } = first

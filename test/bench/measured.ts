@@ -13,9 +13,7 @@ export function judged(line: string, value: number, bound: number, unit = ''): M
 }
 
 /** A figure without a bound. */
-export function told(line: string): Measured {
-  return { line, within: true }
-}
+export const told = (line: string): Measured => ({ line, within: true })
 
 /** What several ways to the same result took in seconds, one a round; `pitlake` is ours. */
 export interface Figure {
@@ -35,9 +33,7 @@ export function figure(name: string, times: Figure['times']): void {
 export const share = Number(process.env['PITLAKE_BENCH_SHARE'] ?? 1)
 
 /** A size or a number of rounds, or the share of it. */
-export function scaled(whole: number): number {
-  return Math.max(1, Math.round(whole * share))
-}
+export const scaled = (whole: number): number => Math.max(1, Math.round(whole * share))
 
 /** The middle one. */
 export function median(values: readonly number[]): number {

@@ -66,9 +66,7 @@ function ask(interpreter: string, root: string, name: string, spec: object): Mea
 }
 
 /** A Python with DuckDB and polars, made below .cache when it is not there. */
-function environment(): string {
-  return run(join(project, 'scripts/peers.sh'), []).trim()
-}
+const environment = (): string => run(join(project, 'scripts/peers.sh'), []).trim()
 
 function run(command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): string {
   const done = spawnSync(command, args, { encoding: 'utf8', env: { ...process.env, ...env }, timeout: 900_000 })

@@ -60,9 +60,7 @@ export function rangeOf(points: number): { readonly since: number; readonly unti
 }
 
 /** How many points such a lake really holds. */
-export function heldOf(points: number): number {
-  return Math.round(points / anHour(all)) * anHour(groups)
-}
+export const heldOf = (points: number): number => Math.round(points / anHour(all)) * anHour(groups)
 
 /** What building came to, kept beside the lake. */
 interface Built {
@@ -176,9 +174,7 @@ interface Timed {
   readonly cpu: NodeJS.CpuUsage
 }
 
-function timed(): Timed {
-  return { wall: performance.now(), cpu: process.cpuUsage() }
-}
+const timed = (): Timed => ({ wall: performance.now(), cpu: process.cpuUsage() })
 
 function note(root: string, done: { points: number; since: Timed; converting: Timed }): void {
   const before = builtAt(root)

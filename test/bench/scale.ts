@@ -80,9 +80,7 @@ async function main(): Promise<void> {
   await writePage(lakes)
 }
 
-function scriptOf(script: string): string {
-  return join(project, 'test/bench', `${script}.ts`)
-}
+const scriptOf = (script: string): string => join(project, 'test/bench', `${script}.ts`)
 
 /** The registry of the sandbox, once. */
 async function bringRegistry(): Promise<void> {

@@ -78,9 +78,7 @@ async function fewSeries(place: Place): Promise<Measured[]> {
   ]
 }
 
-function wallOf(runs: readonly Took[]): number {
-  return median(runs.map(({ wall }) => wall))
-}
+const wallOf = (runs: readonly Took[]): number => median(runs.map(({ wall }) => wall))
 
 /** Whole runs in words: on the clock, and of the processors, which is the same on a busy machine. */
 function timeOf(runs: readonly Took[]): string {

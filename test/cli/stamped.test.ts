@@ -4,7 +4,7 @@ import { expect } from 'vitest'
 import { Engine, quote } from '../../src/store/engine.ts'
 import { pitlake } from '../helpers/command.ts'
 import { fetchKey, withRig } from '../helpers/fetching.ts'
-import { test } from '../helpers/lakes.ts'
+import { test } from '../helpers/lake-test.ts'
 import { makeQueryLake } from '../helpers/query-lake.ts'
 import { makeLake } from '../helpers/views.ts'
 

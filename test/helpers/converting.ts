@@ -26,9 +26,7 @@ export function at(text: string): number {
 }
 
 /** The instant, microseconds. */
-export function micros(text: string): number {
-  return at(text) * 1_000_000
-}
+export const micros = (text: string): number => at(text) * 1_000_000
 
 /** The day whose point most tests use. */
 export const t1 = at('2024-03-01')

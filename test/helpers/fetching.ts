@@ -139,9 +139,7 @@ export function settingsAt({ root, url }: Place, changes: Changes = {}): Setting
 }
 
 /** The world of a job there, by the clock of the place. */
-export function depsAt({ now }: Place): IngestDeps {
-  return askingBy(leaping(now), 'pitlake fetch')
-}
+export const depsAt = ({ now }: Place): IngestDeps => askingBy(leaping(now), 'pitlake fetch')
 
 async function failedWindows(root: string): Promise<string[]> {
   const failed = await reading(root, (ledger) =>

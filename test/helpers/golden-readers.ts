@@ -16,9 +16,7 @@ export interface Told {
 }
 
 /** Where the tables of the golden lake are published below a folder. */
-export function tablesIn(home: string): string {
-  return join(home, 'out')
-}
+export const tablesIn = (home: string): string => join(home, 'out')
 
 /** Makes the golden lake in a folder and publishes it after each of its stages. */
 export async function publishGolden(home: string): Promise<void> {

@@ -38,9 +38,7 @@ export function keptLakes(): string[] {
 }
 
 /** What was written down of a kept lake when it was made. */
-export function frozen(kept: string): Frozen {
-  return JSON.parse(readFileSync(join(folder, `${kept}.json`), 'utf8')) as Frozen
-}
+export const frozen = (kept: string): Frozen => JSON.parse(readFileSync(join(folder, `${kept}.json`), 'utf8')) as Frozen
 
 /** A copy of a kept lake in a folder of its own: `<home>/lake`, results beside it. */
 export async function withKept(kept: string, work: (root: string, home: string) => Promise<void>): Promise<void> {

@@ -1,4 +1,3 @@
-import { test as base } from 'vitest'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -6,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { CommitDeps, Draft, StagedFile } from '../../src/ledger/commit.ts'
 import type { CoverageRow, RequestRow, SeriesRow, Violation } from '../../src/ledger/entry.ts'
 import { inLake, pointsFile } from '../../src/store/layout.ts'
-import { Ledger } from '../../src/ledger/ledger.ts'
+import type { Ledger } from '../../src/ledger/ledger.ts'
 
 /** A folder of its own that is removed afterwards. */
 export async function inFolder(work: (root: string) => Promise<void>): Promise<void> {
@@ -85,13 +84,3 @@ export function dump(ledger: Ledger): Record<string, unknown[]> {
     ledger.tables().map((table) => [table, [...ledger.rowsOf(table)].map((row) => ({ ...row }))]),
   )
 }
-
-/** A test that may have a lake's folder of its own as `root`, and the lake in it open as `ledger`. */
-export const test = base.extend<{ root: string; ledger: Ledger }>({
-  // oxlint-disable-next-line no-empty-pattern -- what a fixture needs of others is read from here
-  root: async ({}, use) => await inFolder(use),
-  ledger: async ({ root }, use) => {
-    using ledger = await Ledger.open(root)
-    await use(ledger)
-  },
-})

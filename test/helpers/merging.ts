@@ -66,9 +66,7 @@ async function topUpDraft(engine: Engine, ledger: Ledger, ticket: Ticket, whats:
 }
 
 /** As the program names files. */
-function nameOf({ version }: Ticket): string {
-  return `${String(version).padStart(10, '0')}-t`
-}
+const nameOf = ({ version }: Ticket): string => `${String(version).padStart(10, '0')}-t`
 
 async function topUpFile(engine: Engine, ledger: Ledger, ticket: Ticket, what: TopUp, n: number): Promise<StagedFile> {
   const { metric, since, days, assets = 2, skip = [], late = [], clocks = false } = what
@@ -168,9 +166,7 @@ function seriesOf(metric: string, assets: number): SeriesRow[] {
 }
 
 /** The id of the series of an asset. */
-export function seriesId(metric: string, asset: number): string {
-  return `${metric}|A${asset}|24h|native`
-}
+export const seriesId = (metric: string, asset: number): string => `${metric}|A${asset}|24h|native`
 
 /** The points as a reader with this instant (microseconds) sees them, as the views read them; a relation for FROM. */
 export function pointsAt(ledger: Ledger, observedAsOf: number | null): string {

@@ -160,9 +160,7 @@ class Scan {
   }
 }
 
-function changeOf(path: string, to: Change['to']): Change {
-  return { folder: dirname(path), name: basename(path), to }
-}
+const changeOf = (path: string, to: Change['to']): Change => ({ folder: dirname(path), name: basename(path), to })
 
 function contentOf(path: string): Buffer | null {
   try {

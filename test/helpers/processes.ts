@@ -22,9 +22,7 @@ function standing(pid: number): { readonly state: string; readonly pending: bool
 }
 
 /** Whether a process of a Linux machine is there and has not ended. */
-export function alive(pid: number): boolean {
-  return standing(pid) !== undefined
-}
+export const alive = (pid: number): boolean => standing(pid) !== undefined
 
 /** Waits until a process has taken every signal, done what it had to do and sleeps, or has ended. */
 export async function heeded(pid: number): Promise<void> {

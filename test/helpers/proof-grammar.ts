@@ -246,6 +246,4 @@ class Drawing {
 }
 
 /** Draws one query; the same numbers give the same query. */
-export function randomQuery(random: () => number): string {
-  return new Drawing(random).query()
-}
+export const randomQuery = (random: () => number): string => new Drawing(random).query()

@@ -77,9 +77,7 @@ export class SmallWorld {
   }
 }
 
-function textOf(value: Value | undefined): string {
-  return typeof value === 'string' ? value : ''
-}
+const textOf = (value: Value | undefined): string => (typeof value === 'string' ? value : '')
 
 /** What a poll comes to, its steps in their order. */
 export interface Outcome extends Folded {

@@ -17,9 +17,7 @@ export function someOf<T>(all: readonly T[], many: number): readonly T[] {
 }
 
 /** All of them in `make test-long`, else so many, spread evenly, the first and the last among them. */
-export function shareOf<T>(all: readonly T[], few: number): readonly T[] {
-  return long ? all : spread(all, few)
-}
+export const shareOf = <T>(all: readonly T[], few: number): readonly T[] => (long ? all : spread(all, few))
 
 function spread<T>(all: readonly T[], few: number): readonly T[] {
   if (all.length <= few) return all

@@ -19,9 +19,7 @@ function valueOf(asset: number, day: number): number {
   return 1000 * (asset + 1) + 200 * Math.sin(day / 20) + ((day * 7919 + asset * 104_729) % 97)
 }
 
-function iso(ms: number): string {
-  return new Date(ms).toISOString()
-}
+const iso = (ms: number): string => new Date(ms).toISOString()
 
 function points(from: number, until: number): PointRow[] {
   return ['BTC', 'ETH'].flatMap((asset, n) =>

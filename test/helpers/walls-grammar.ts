@@ -391,10 +391,6 @@ export class Grammar {
   }
 }
 
-function text(sql: string): string {
-  return `'${sql.replaceAll("'", "''")}'`
-}
+const text = (sql: string): string => `'${sql.replaceAll("'", "''")}'`
 
-function quoted(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`
-}
+const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`

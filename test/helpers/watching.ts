@@ -107,9 +107,7 @@ export interface Sighted {
 }
 
 /** The series of a point as `pointRequests` names it. */
-export function lineOf({ metric, asset, interval }: Sighted): string {
-  return `${metric} ${asset} ${interval}`
-}
+export const lineOf = ({ metric, asset, interval }: Sighted): string => `${metric} ${asset} ${interval}`
 
 /** Every stored point from an instant of `t` on. */
 export async function sightings(root: string, since: number): Promise<Sighted[]> {

@@ -10,7 +10,7 @@ const files = [
   'src/net/',
   'src/catalog/load.ts',
   'src/config/settings.ts',
-  ...['catalog', 'context', 'desk', 'init', 'process', 'query', 'sandbox', 'sql'].map(
+  ...['catalog', 'context', 'desk', 'init', 'page', 'process', 'query', 'sandbox', 'sql'].map(
     (name) => `src/commands/${name}.ts`,
   ),
 ]

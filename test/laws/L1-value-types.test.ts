@@ -19,9 +19,7 @@ interface Known {
 
 type Held = { readonly [key: string]: unknown }
 
-function typeOf(value: unknown): string {
-  return value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
-}
+const typeOf = (value: unknown): string => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value)
 
 /** Every place of a value with its type and the type of what it stands in. */
 function placesOf(

@@ -13,7 +13,8 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import { findOrphans, openSpool, sweep } from '../../src/ledger/sweep.ts'
 import { withRig } from '../helpers/fetching.ts'
 import { frozen, withKept } from '../helpers/kept-lakes.ts'
-import { commitDeps, draftOf, test } from '../helpers/lakes.ts'
+import { commitDeps, draftOf } from '../helpers/lakes.ts'
+import { test } from '../helpers/lake-test.ts'
 
 const selection = { assets: ['BTC'], paths: ['supply/current_pit'], intervals: ['24h' as const], since: 1_709_000_000 }
 const now = 1_709_300_000

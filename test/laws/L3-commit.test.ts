@@ -7,7 +7,8 @@ import { heldCoverage, heldSeries, liveFiles } from '../../src/ledger/held.ts'
 import { inLake } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { findOrphans, sweep } from '../../src/ledger/sweep.ts'
-import { commitDeps, coverageRow, dump, seriesRow, test as it } from '../helpers/lakes.ts'
+import { commitDeps, coverageRow, dump, seriesRow } from '../helpers/lakes.ts'
+import { test as it } from '../helpers/lake-test.ts'
 
 const fixture = fileURLToPath(new URL('../helpers/committer.ts', import.meta.url))
 const mortal = fileURLToPath(new URL('../helpers/mortal.ts', import.meta.url))
@@ -51,9 +52,7 @@ function expected(count: number): { points: number; coverage: unknown } {
   return { points: count, coverage }
 }
 
-function chance(below: number): number {
-  return Math.floor(Math.random() * below)
-}
+const chance = (below: number): number => Math.floor(Math.random() * below)
 
 async function check(root: string): Promise<number> {
   using ledger = await Ledger.open(root)

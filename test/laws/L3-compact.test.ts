@@ -8,7 +8,8 @@ import { filesOnDisk, liveFiles } from '../../src/ledger/held.ts'
 import { inLake } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { findOrphans, sweep } from '../../src/ledger/sweep.ts'
-import { dump, test as it } from '../helpers/lakes.ts'
+import { dump } from '../helpers/lakes.ts'
+import { test as it } from '../helpers/lake-test.ts'
 import { answers, metrics, rewriteDeps, topUp, topUps } from '../helpers/merging.ts'
 
 const fixture = fileURLToPath(new URL('../helpers/compactor.ts', import.meta.url))

@@ -11,7 +11,8 @@ import { readEntry } from '../../src/ledger/journal.ts'
 import { entryFile, inLake } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { withProvider } from '../helpers/provider.ts'
-import { commitDeps, coverageRow, draftOf, dump, inFolder, seriesRow, test } from '../helpers/lakes.ts'
+import { commitDeps, coverageRow, draftOf, dump, inFolder, seriesRow } from '../helpers/lakes.ts'
+import { test } from '../helpers/lake-test.ts'
 import { writing } from '../helpers/ledgers.ts'
 
 type DoctorInput = Parameters<typeof examine>[0]

@@ -12,7 +12,8 @@ import { realDisk } from '../../src/store/disk.ts'
 import { inLake } from '../../src/store/layout.ts'
 import { writeStamp } from '../../src/ledger/stamps.ts'
 import { readPoints } from '../../src/views/relations.ts'
-import { inFolder, test as it } from '../helpers/lakes.ts'
+import { inFolder } from '../helpers/lakes.ts'
+import { test as it } from '../helpers/lake-test.ts'
 import { withLag } from '../helpers/lags.ts'
 import {
   answers,

@@ -13,7 +13,8 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import { appendFacts } from '../../src/ledger/run-facts.ts'
 import { buildViews } from '../../src/views/build.ts'
 import { openQuery } from '../../src/query/lake.ts'
-import { dump, inFolder, test } from '../helpers/lakes.ts'
+import { dump, inFolder } from '../helpers/lakes.ts'
+import { test } from '../helpers/lake-test.ts'
 import { day, metrics, rewriteDeps, seriesId, start, topUps } from '../helpers/merging.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 
@@ -90,9 +91,7 @@ async function poll({ root, ledger, deps }: World, n: number): Promise<void> {
   appendFileSync(join(root, 'runs', `${run}.log`), `${JSON.stringify({ at, event: 'planned', requests: 1 })}\n`)
 }
 
-function stamp(now: number): string {
-  return new Date(now * 1000).toISOString().replaceAll(/[-:.]/g, '').toLowerCase()
-}
+const stamp = (now: number): string => new Date(now * 1000).toISOString().replaceAll(/[-:.]/g, '').toLowerCase()
 
 /** The run at midnight: a point and a request of each series. */
 async function bring({ ledger, deps }: World, assets: number, days: number, every = 1): Promise<void> {

@@ -58,9 +58,7 @@ async function damage(root: string, now: number, more: { rebuildLedger?: boolean
 const makeViewsOf = async (ledger: Ledger): Promise<unknown> => await makeViews(ledger.root)
 
 /** Results that were stamped, beside the lake. */
-function results(home: string): string[] {
-  return readdirSync(home).filter((name) => name.endsWith('.parquet'))
-}
+const results = (home: string): string[] => readdirSync(home).filter((name) => name.endsWith('.parquet'))
 
 async function replayed(root: string, home: string): Promise<boolean[]> {
   const run = { sleep: async () => await Promise.resolve() }

@@ -174,9 +174,7 @@ async function proveCoverage(own: OwnProvider, points: readonly Point[]): Promis
 
 const selection = { assets: ['BTC'], paths, since: start }
 
-function offOf({ fault }: World): number {
-  return fault.kind === 'clock' || fault.kind === 'ahead' ? fault.off : 0
-}
+const offOf = ({ fault }: World): number => (fault.kind === 'clock' || fault.kind === 'ahead' ? fault.off : 0)
 
 /** What becomes of the registry: changes that the feed tells, and once an epoch in whose blind window more changed. */
 function tellRegistry({ registry }: World, n: number, random: () => number): void {

@@ -12,7 +12,7 @@ import { commitLock, isFree } from '../../src/store/lock.ts'
 import { adoptLost, endAdoption } from '../../src/upkeep/adopt.ts'
 import { readFound, writtenBy } from '../../src/upkeep/adopt-files.ts'
 import { lose } from '../helpers/adopting.ts'
-import { test } from '../helpers/lakes.ts'
+import { test } from '../helpers/lake-test.ts'
 import { metrics, rewriteDeps, topUp } from '../helpers/merging.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 

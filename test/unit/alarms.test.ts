@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { type alarmsOf, newAlarms } from '../../src/report/freshness.ts'
-import { test } from '../helpers/lakes.ts'
+import { test } from '../helpers/lake-test.ts'
 
 type Stale = Awaited<ReturnType<typeof alarmsOf>>['stale'][number]
 

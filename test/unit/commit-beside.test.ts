@@ -22,7 +22,8 @@ import { checkFiles, checkLocks, checkOrphans, checkViews } from '../../src/upke
 import { checkJournal, checkRuns } from '../../src/upkeep/damage-journal.ts'
 import { examine } from '../../src/upkeep/doctor.ts'
 import { isLakeLost } from '../../src/upkeep/judgement.ts'
-import { commitDeps, draftOf, dump, inFolder, test } from '../helpers/lakes.ts'
+import { commitDeps, draftOf, dump, inFolder } from '../helpers/lakes.ts'
+import { test } from '../helpers/lake-test.ts'
 
 // Another job acts exactly between two looks of this one.
 

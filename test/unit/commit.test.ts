@@ -11,17 +11,8 @@ import { inLake } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { agreeProvider } from '../../src/ledger/provider.ts'
 import { openSpool, sweep } from '../../src/ledger/sweep.ts'
-import {
-  commitDeps,
-  coverageRow,
-  draftOf,
-  dump,
-  inFolder,
-  seriesRow,
-  stage,
-  violationRow,
-  test as it,
-} from '../helpers/lakes.ts'
+import { commitDeps, coverageRow, draftOf, dump, inFolder, seriesRow, stage, violationRow } from '../helpers/lakes.ts'
+import { test as it } from '../helpers/lake-test.ts'
 
 const deps = commitDeps()
 const synthetic = { metrics: 'sandbox:1', synthetic: true }

@@ -36,9 +36,7 @@ interface Over {
   readonly recents?: readonly string[]
 }
 
-async function rowsOf({ out }: ConvertPart): Promise<Row[]> {
-  return await made.stored(out)
-}
+const rowsOf = async ({ out }: ConvertPart): Promise<Row[]> => await made.stored(out)
 
 test('partitions of one batch keep their own rules, intervals, values and clocks', async () => {
   const starts: readonly [Interval, number][] = [

@@ -25,16 +25,8 @@ import { count, listOf, orNull, real, shape, text } from '../../src/ledger/shape
 import { Engine } from '../../src/store/engine.ts'
 import { quarantineFile, runLog } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import {
-  commitDeps,
-  coverageRow,
-  inFolder,
-  requestRow,
-  seriesRow,
-  stage,
-  violationRow,
-  test,
-} from '../helpers/lakes.ts'
+import { commitDeps, coverageRow, inFolder, requestRow, seriesRow, stage, violationRow } from '../helpers/lakes.ts'
+import { test } from '../helpers/lake-test.ts'
 
 test('violations, stamps and passing facts come back as they were committed', async ({ root }) => {
   using ledger = await Ledger.open(root)

@@ -11,7 +11,8 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import { listViolations } from '../../src/ledger/violations.ts'
 import { inLake, places } from '../../src/store/layout.ts'
 import { tryLock } from '../../src/store/lock.ts'
-import { commitDeps, draftOf, violationRow, test } from '../helpers/lakes.ts'
+import { commitDeps, draftOf, violationRow } from '../helpers/lakes.ts'
+import { test } from '../helpers/lake-test.ts'
 
 const violation = violationRow(0, 0)
 

@@ -5,7 +5,7 @@ import { expect } from 'vitest'
 import { withHooks } from '../../src/commands/frame.ts'
 import type { Deps, Input } from '../../src/commands/spec.ts'
 import { LakeError, usage } from '../../src/errors.ts'
-import { test } from '../helpers/lakes.ts'
+import { test } from '../helpers/lake-test.ts'
 
 test('the end of a job is told with its exit code; a call that was refused before it began has none', async ({
   root: home,

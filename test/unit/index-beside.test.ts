@@ -13,16 +13,15 @@ import { examine } from '../../src/upkeep/doctor.ts'
 import { vacuum } from '../../src/upkeep/vacuum.ts'
 import { buildViews, tellViews } from '../../src/views/build.ts'
 import { pulled } from '../helpers/mirrors.ts'
-import { commitDeps, draftOf, dump, requestRow, test } from '../helpers/lakes.ts'
+import { commitDeps, draftOf, dump, requestRow } from '../helpers/lakes.ts'
+import { test } from '../helpers/lake-test.ts'
 
 // The index is one file for all processes: whoever opens the lake brings it up to what another job has just committed.
 
 const catalogue = loadCatalogue()
 
 /** A version without a file. */
-function news(root: string, n: number): Draft {
-  return { ...draftOf(root, n, `r${n}`), add: [], progress: [] }
-}
+const news = (root: string, n: number): Draft => ({ ...draftOf(root, n, `r${n}`), add: [], progress: [] })
 
 /** Does the work once, at the first step of the disk that bears the name. */
 function atFirst(step: 'syncFolder' | 'write', work: () => Promise<unknown>): { disk: Disk; done: () => boolean } {

@@ -1,7 +1,8 @@
 import { expect } from 'vitest'
 import { commit } from '../../src/ledger/commit.ts'
 import { heldLost } from '../../src/ledger/lost.ts'
-import { commitDeps, coverageRow, seriesRow, violationRow, test } from '../helpers/lakes.ts'
+import { commitDeps, coverageRow, seriesRow, violationRow } from '../helpers/lakes.ts'
+import { test } from '../helpers/lake-test.ts'
 
 const day = 86_400
 const { id } = seriesRow(0)

@@ -5,7 +5,7 @@ import { type FileEntry, journalSchema } from '../../src/ledger/entry.ts'
 import { Engine, quote } from '../../src/store/engine.ts'
 import { encodingLike, markOf, type MergedFile } from '../../src/upkeep/rewrite.ts'
 import { inSession, mergedFile, readBack, refuseNewerFiles } from '../../src/upkeep/merge.ts'
-import { test } from '../helpers/lakes.ts'
+import { test } from '../helpers/lake-test.ts'
 import { day, start } from '../helpers/merging.ts'
 
 test('files that take the place of others carry their facts, and bounds that are read back where there are any', async ({

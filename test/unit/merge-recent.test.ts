@@ -3,7 +3,7 @@ import { liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { mergeRecentFiles } from '../../src/upkeep/merge-recent.ts'
 import { withRewriting } from '../../src/upkeep/rewrite.ts'
-import { test } from '../helpers/lakes.ts'
+import { test } from '../helpers/lake-test.ts'
 import { metrics, rewriteDeps, topUps } from '../helpers/merging.ts'
 
 test('a partition of a whole portion gets a file of its own, one that has a row less stays among the recent', async ({

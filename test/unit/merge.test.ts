@@ -12,7 +12,8 @@ import { usualEncoding, writeEncoded, writeForGood } from '../../src/upkeep/rewr
 import { unproved, withSuperseded } from '../../src/upkeep/merge.ts'
 import { findOrphans, openSpool } from '../../src/ledger/sweep.ts'
 import { versionChanges } from '../../src/ledger/held-runs.ts'
-import { inFolder, test as it } from '../helpers/lakes.ts'
+import { inFolder } from '../helpers/lakes.ts'
+import { test as it } from '../helpers/lake-test.ts'
 import { answers, day, metrics, provider, rewriteDeps, start, topUp, topUps } from '../helpers/merging.ts'
 
 /** A lake of a few files a partition, with the job done to it. */

@@ -31,9 +31,7 @@ const notebookSchema = z.object({
   ),
 })
 
-function read(name: string) {
-  return notebookSchema.parse(JSON.parse(readFileSync(join(folder, name), 'utf8')))
-}
+const read = (name: string) => notebookSchema.parse(JSON.parse(readFileSync(join(folder, name), 'utf8')))
 
 describe('notebooks', () => {
   it('are eight, in the order in which they are read', () => {

@@ -7,7 +7,7 @@ import { inLake, pointsFile, recentFile } from '../../src/store/layout.ts'
 import { isRecent, partitionSql, partitionsOf, sharesMeta, sharesOf } from '../../src/points/files.ts'
 import { bodyAt } from '../../src/points/conversion.ts'
 import type { Interval } from '../../src/time.ts'
-import { test } from '../helpers/lakes.ts'
+import { test } from '../helpers/lake-test.ts'
 
 const columns = `NULL::VARCHAR AS currency, NULL::VARCHAR AS exchange, NULL::VARCHAR AS network, now() AS t, now() AS available_at,
   now() AS observed_at, NULL::VARCHAR AS o, 'assumed' AS basis, NULL::VARCHAR AS extra, NULL::TIMESTAMPTZ AS computed_at,

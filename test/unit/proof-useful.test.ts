@@ -38,9 +38,7 @@ function cellsOf(notebook: string): string {
   return cells.map(({ source }) => source.join('')).join('\n')
 }
 
-function said(cells: string, pattern: RegExp): string {
-  return pattern.exec(cells)?.[1] ?? ''
-}
+const said = (cells: string, pattern: RegExp): string => pattern.exec(cells)?.[1] ?? ''
 
 /** The queries of the notebooks whose rows are decisions; where Python puts parts together they are put together here. */
 function ofNotebooks(): [name: string, sql: string][] {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'vitest'
 import { realDisk } from '../../src/store/disk.ts'
 import { firstChanged, noteProved } from '../../src/views/manifest.ts'
-import { test } from '../helpers/lakes.ts'
+import { test } from '../helpers/lake-test.ts'
 
 const checksum = (text: string): string => createHash('sha256').update(text).digest('hex')
 const known = (path: string, text: string) => ({ path, bytes: text.length, checksum: checksum(text) })

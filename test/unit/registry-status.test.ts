@@ -2,7 +2,8 @@ import { expect } from 'vitest'
 import { commit } from '../../src/ledger/commit.ts'
 import { passingDraft } from '../../src/registry/staging.ts'
 import { registryStatus } from '../../src/registry/status.ts'
-import { commitDeps, draftOf, test } from '../helpers/lakes.ts'
+import { commitDeps, draftOf } from '../helpers/lakes.ts'
+import { test } from '../helpers/lake-test.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 
 const polled = Date.UTC(2026, 0, 20, 12)

@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import { gatherLogs, readLogs } from '../../src/ledger/run-facts.ts'
 import { realDisk } from '../../src/store/disk.ts'
 import { inLake, places } from '../../src/store/layout.ts'
-import { test } from '../helpers/lakes.ts'
+import { test } from '../helpers/lake-test.ts'
 
 const before = Date.UTC(2026, 0, 20, 12) * 1000
 

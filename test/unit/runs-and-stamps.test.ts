@@ -10,7 +10,8 @@ import { withLake } from '../../src/ledger/job.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { lostStamps, stampSchema, writeStamp } from '../../src/ledger/stamps.ts'
 import { realDisk } from '../../src/store/disk.ts'
-import { commitDeps, inFolder, test } from '../helpers/lakes.ts'
+import { commitDeps, inFolder } from '../helpers/lakes.ts'
+import { test } from '../helpers/lake-test.ts'
 
 test('a note tells of its stamp itself: the index learns of it, a checkpoint does not, and one that is gone is missed', async ({
   root,

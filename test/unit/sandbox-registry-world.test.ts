@@ -13,13 +13,9 @@ function at(text: string): number {
   return parseInstant(text) ?? Number.NaN
 }
 
-function rows(state: State, table: string): Record<string, unknown>[] {
-  return [...(state.get(table)?.values() ?? [])]
-}
+const rows = (state: State, table: string): Record<string, unknown>[] => [...(state.get(table)?.values() ?? [])]
 
-function count(state: State, table: string): number {
-  return state.get(table)?.size ?? 0
-}
+const count = (state: State, table: string): number => state.get(table)?.size ?? 0
 
 /** Pushes every kept world out, so that the next call writes it from the start. */
 function forget(): void {

@@ -4,7 +4,8 @@ import { commit } from '../../src/ledger/commit.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { sweep } from '../../src/ledger/sweep.ts'
 import { inLake, instantName, places } from '../../src/store/layout.ts'
-import { commitDeps, draftOf, test } from '../helpers/lakes.ts'
+import { commitDeps, draftOf } from '../helpers/lakes.ts'
+import { test } from '../helpers/lake-test.ts'
 
 test('what was swept away can be put back for a week, and no folder of another name ever goes', async ({ root }) => {
   const now = Date.UTC(2026, 0, 20, 12) * 1000

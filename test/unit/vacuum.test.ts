@@ -3,7 +3,8 @@ import { commit } from '../../src/ledger/commit.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { archiveFile } from '../../src/store/layout.ts'
 import { vacuum } from '../../src/upkeep/vacuum.ts'
-import { commitDeps, draftOf, stage, test } from '../helpers/lakes.ts'
+import { commitDeps, draftOf, stage } from '../helpers/lakes.ts'
+import { test } from '../helpers/lake-test.ts'
 
 const last = Date.UTC(2026, 0, 31, 23, 59, 59) / 1000
 

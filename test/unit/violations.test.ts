@@ -3,7 +3,8 @@ import { commit } from '../../src/ledger/commit.ts'
 import { heldCoverage } from '../../src/ledger/held.ts'
 import { alarmReason, refusalWords } from '../../src/ledger/refusals.ts'
 import { acceptViolations, listViolations } from '../../src/ledger/violations.ts'
-import { commitDeps, coverageRow, seriesRow, test } from '../helpers/lakes.ts'
+import { commitDeps, coverageRow, seriesRow } from '../helpers/lakes.ts'
+import { test } from '../helpers/lake-test.ts'
 import { rewriteDeps } from '../helpers/merging.ts'
 
 const day = 86_400

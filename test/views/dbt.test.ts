@@ -7,7 +7,8 @@ import { expand, seriesId } from '../../src/catalog/series.ts'
 import { dbtSources } from '../../src/views/dbt.ts'
 import { pitlake } from '../helpers/command.ts'
 import { withFullLake } from '../helpers/full-lake.ts'
-import { coverageRow, inFolder, seriesRow, test } from '../helpers/lakes.ts'
+import { coverageRow, inFolder, seriesRow } from '../helpers/lakes.ts'
+import { test } from '../helpers/lake-test.ts'
 import { makeLake, withViews } from '../helpers/views.ts'
 
 /** What of a sources.yml is read here, as dbt reads it. */

@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { expect } from 'vitest'
 import { realDisk } from '../../src/store/disk.ts'
 import { Engine } from '../../src/store/engine.ts'
-import { commitDeps, test } from '../helpers/lakes.ts'
+import { commitDeps } from '../helpers/lakes.ts'
+import { test } from '../helpers/lake-test.ts'
 import { makeLake, makeViews, type Step } from '../helpers/views.ts'
 
 const step = (n: number): Step => ({

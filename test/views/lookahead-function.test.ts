@@ -101,6 +101,4 @@ describe('a function', () => {
   })
 })
 
-function mean(rows: readonly Row[]): number {
-  return rows.reduce((sum, { v }) => sum + (v ?? 0), 0) / rows.length
-}
+const mean = (rows: readonly Row[]): number => rows.reduce((sum, { v }) => sum + (v ?? 0), 0) / rows.length

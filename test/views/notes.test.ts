@@ -199,9 +199,7 @@ test('a Date is a parameter like others', async () => {
   expect(named.get(0)?.n).toBe(0n)
 })
 
-async function noted(...argv: readonly string[]): Promise<Ended> {
-  return await pitlake(root, [...argv, '--data', root])
-}
+const noted = async (...argv: readonly string[]): Promise<Ended> => await pitlake(root, [...argv, '--data', root])
 
 const outs = ['n.csv', 'n.jsonl', 'n.json', 'n.arrow', 'n.parquet']
 test.each(outs)('the command line says it on stderr, whatever the format: %s', async (name) => {

@@ -1,17 +1,5 @@
 import { isObject } from '../../json.ts'
-import {
-  boundText,
-  ceilingOf,
-  constantInstant,
-  numberIn,
-  directionOf,
-  type Node,
-  part,
-  parts,
-  says,
-  typeOf,
-  word,
-} from './nodes.ts'
+import { boundText, ceilingOf, instantIn, directionOf, type Node, part, parts, says, typeOf, word } from './nodes.ts'
 import { pureAggregates, pureFunctions } from './functions.ts'
 import { boundOf, type Reading, type Relation } from './relations.ts'
 import { addValue, allOf, type Bound, type Fact, type Id, isInstant, isOrdered, valueOf } from './values.ts'
@@ -31,19 +19,31 @@ export function scopeOf({ columns, present, facts }: Relation): Scope {
 /** The value of an expression over the columns of a row. */
 export function valueIn(reading: Reading, node: Node, scope: Scope): Id {
   if (word(node, 'expression_class') === 'BOUND_REF') {
-    const column = scope.columns[numberIn(node, 'index')]
+    const column = scope.columns[Number(node['index'])]
     if (column !== undefined) return calledAs(reading, column, word(node, 'alias'))
   }
   const { values } = reading
   const inner = partsOf(node).map((one) => valueIn(reading, one, scope))
   const texts = inner.map((id) => valueOf(values, id).text)
-  const key = JSON.stringify([word(node, 'expression_class'), ownOf(node), inner])
+  // What it says beside its parts.
+  const {
+    type: step,
+    name,
+    return_type,
+    value,
+    function_data,
+    try_cast,
+    lower_inclusive,
+    upper_inclusive,
+    index,
+  } = node
+  const own = [step, name, return_type, value, function_data, try_cast, lower_inclusive, upper_inclusive, index]
+  const key = JSON.stringify([word(node, 'expression_class'), own, inner])
   const type = kindOf(node)
   const known = values.known.get(key)
   const bound = boundIn(reading, node, inner)
   const text = shown(node, texts)
-  const id =
-    known ?? addValue(values, text, type, bound, { instant: isInstant(type) ? constantInstant(node) : undefined })
+  const id = known ?? addValue(values, text, type, bound, { instant: isInstant(type) ? instantIn(node) : undefined })
   values.known.set(key, id)
   scope.facts.push(...factsOf(reading, node, id, inner, scope))
   const below = ceilingOf(node)
@@ -65,12 +65,6 @@ function partsOf(node: Node): readonly Node[] {
   )
   const cases = parts(node, 'case_checks').flatMap((one) => [part(one, 'when_expr'), part(one, 'then_expr')])
   return [...cases, ...single, ...parts(node, 'children')]
-}
-
-/** What an expression says beside its parts. */
-function ownOf(node: Node): unknown {
-  const { type, name, return_type, value, function_data, try_cast, lower_inclusive, upper_inclusive, index } = node
-  return [type, name, return_type, value, function_data, try_cast, lower_inclusive, upper_inclusive, index]
 }
 
 const truths = new Set(['BOUND_COMPARISON', 'BOUND_CONJUNCTION', 'BOUND_BETWEEN'])
@@ -111,12 +105,9 @@ function* namesIn(node: Node, own = false): Generator<string> {
   for (const [name, held] of Object.entries(node)) {
     if (own && name === 'children') continue
     const all: readonly unknown[] = [held].flat(9)
-    for (const one of all) if (isObject(one) && !(own && isExpression(one))) yield* namesIn(one)
+    for (const one of all)
+      if (isObject(one) && !(own && ('expression_class' in one || 'when_expr' in one))) yield* namesIn(one)
   }
-}
-
-function isExpression(one: Node): boolean {
-  return 'expression_class' in one || 'when_expr' in one
 }
 
 /** `list_sum(l)` and the like: an aggregate of the list alone, named as a text. */

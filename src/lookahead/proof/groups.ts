@@ -1,8 +1,7 @@
 import { type Scope, scopeOf, valueIn } from './expressions.ts'
 import { pureAggregates } from './functions.ts'
-import { lost } from './joins.ts'
 import { type Node, numberOf, part, parts, says, typeOf, word } from './nodes.ts'
-import { boundOf, named, nameOf, type Reading, type Relation, steady, toldBy } from './relations.ts'
+import { boundOf, named, nameOf, type Reading, type Relation, steady, toldBy, lost } from './relations.ts'
 import { addValue, allOf, type Bound, type Id, isNotLater, isObstacle, type Obstacle } from './values.ts'
 
 /** Which of the rows of a group the engine meets first is its own affair. */
@@ -16,7 +15,8 @@ export function grouped(reading: Reading, node: Node, child: Relation): Relation
   const sets = node['grouping_sets']
   const made = parts(node, 'expressions').map((one) => aggregate(reading, one, child, scope, keys))
   const columns = [...keys, ...made]
-  const whole = Array.isArray(sets) && (sets.length === 0 || (sets.length === 1 && isWhole(sets[0], keys)))
+  const [set = keys, ...others]: readonly unknown[] = Array.isArray(sets) ? sets : [null]
+  const whole = Array.isArray(set) && set.length === keys.length && others.length === 0
   if (!whole) return lost({ what: 'GROUPING SETS', why: 'no rule is known for several at once' }, columns)
   if (says(node, 'grouping_functions')) return lost({ what: 'GROUPING()', why: 'no rule is known for it' }, columns)
   const what = keys.length === 0 ? 'an aggregate without GROUP BY' : `GROUP BY ${names(reading, keys)}`
@@ -26,10 +26,6 @@ export function grouped(reading: Reading, node: Node, child: Relation): Relation
   // Without a key there is a row even where there was none: what is true of the rows is not true of it.
   if (keys.length === 0) return { ...steady(columns), rows }
   return { ...steady(columns), rows, facts: scope.facts, present: child.present }
-}
-
-function isWhole(set: unknown, keys: readonly Id[]): boolean {
-  return Array.isArray(set) && set.length === keys.length
 }
 
 function names(reading: Reading, ids: readonly Id[]): string {

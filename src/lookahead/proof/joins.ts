@@ -1,18 +1,7 @@
 import { comparedBound, comparedFacts, factsIf, type Scope, valueIn } from './expressions.ts'
 import { type Node, part, parts, says, word } from './nodes.ts'
-import { boundOf, named, nameOf, type Reading, type Relation, steady, toldBy } from './relations.ts'
-import {
-  addValue,
-  allOf,
-  always,
-  type Bound,
-  type Fact,
-  type Id,
-  isNotLater,
-  isObstacle,
-  type Obstacle,
-  valueOf,
-} from './values.ts'
+import { boundOf, lost, named, nameOf, type Reading, type Relation, steady, toldBy } from './relations.ts'
+import { addValue, allOf, always, type Bound, type Fact, type Id, isNotLater, isObstacle, valueOf } from './values.ts'
 
 /** The rows of a join of two relations. */
 export function joined(reading: Reading, node: Node, left: Relation, right: Relation): Relation {
@@ -31,7 +20,8 @@ export function joined(reading: Reading, node: Node, left: Relation, right: Rela
     case 'SINGLE':
       return chosen(reading, on, left, right, true)
     case 'RIGHT': {
-      const both = chosen(reading, turned(on), right, left, true)
+      const pairs = on.pairs.map((pair) => ({ ...pair, left: pair.right, right: pair.left }))
+      const both = chosen(reading, { ...on, pairs }, right, left, true)
       const [own, other] = [both.columns.slice(0, right.columns.length), both.columns.slice(right.columns.length)]
       return { ...both, columns: [...other, ...own] }
     }
@@ -81,15 +71,6 @@ function conditionOf(reading: Reading, node: Node, left: Relation, right: Relati
   const text = pairs.map((one) => `${nameOf(reading, one.left)}, ${nameOf(reading, one.right)}`).join('; ')
   const bound = allOf(...compared, boundOf(reading, more))
   return { pairs, bound, facts, present: [...present, ...sure.flatMap((one) => one.present)], text }
-}
-
-function turned(on: Condition): Condition {
-  return { ...on, pairs: on.pairs.map(({ left, right, comparison }) => ({ left: right, right: left, comparison })) }
-}
-
-/** Rows that are not known at all, and their columns neither. */
-export function lost(obstacle: Obstacle, columns: readonly Id[]): Relation {
-  return { ...steady(columns), rows: obstacle }
 }
 
 /** Each row of the one with each of the other that matches: known when both are. */

@@ -129,7 +129,7 @@ export function ceilingOf(node: Node): Node | undefined {
 }
 
 /** Microseconds of a constant instant, NaN where its text is not read; undefined for anything else. */
-export function constantInstant(node: Node): number | undefined {
+export function instantIn(node: Node): number | undefined {
   const text = boundText(node)
   return text === undefined ? undefined : constantMicros(text)
 }

@@ -1,8 +1,8 @@
 import { numberIn, isSaid, type Node, part, parts, says, typeOf, word } from './nodes.ts'
 import { factsIf, scopeOf, valueIn } from './expressions.ts'
 import { distinct, grouped, isForward, windowed } from './groups.ts'
-import { compared, joined, lost, product, united } from './joins.ts'
-import { boundOf, nameOf, type Reading, type Relation, steady, toldBy } from './relations.ts'
+import { compared, joined, product, united } from './joins.ts'
+import { boundOf, nameOf, type Reading, type Relation, steady, toldBy, lost } from './relations.ts'
 import { addValue, allOf, always, type Id, isObstacle, type Obstacle } from './values.ts'
 import { scanned } from './tables.ts'
 

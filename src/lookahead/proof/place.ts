@@ -1,4 +1,4 @@
-import { tokens } from '../../query/statements.ts'
+import { cutAtCommas, tokens } from '../../query/statements.ts'
 import { nodesOf } from '../../query/tree.ts'
 import { pureAggregates } from './functions.ts'
 import { type Node, parts, says, word } from './nodes.ts'
@@ -58,7 +58,7 @@ function called(all: readonly Node[], name: string, what: string): readonly Node
   // A function that follows from more than its arguments is in the way wherever it stands: the first is told.
   if (what === `${name}()`) return calls.slice(0, 1)
   const over = calls.filter((node) => frameOf(node) === (/\) OVER \((.*)\)$/.exec(what)?.[1]?.replace(...bare) ?? null))
-  const given = what.slice(name.length + 1, closing(what, name.length))
+  const given = cutAtCommas(what.slice(name.length))?.parts.join(',') ?? ''
   const same = over.filter((node) => parts(node, 'children').map(lastName).join(', ') === given)
   const renamed = aliasesIn(all)
   const told = over.every((node) =>
@@ -88,16 +88,6 @@ function aliasesIn(all: readonly Node[]): ReadonlySet<string> {
     return Array.isArray(held) ? held.map(String) : []
   })
   return new Set([...all.map((node) => word(node, 'alias')), ...lists])
-}
-
-/** Where the bracket that opens at `from` closes. */
-function closing(text: string, from: number): number {
-  let depth = 0
-  for (let at = from; at < text.length; at++) {
-    if (text[at] === '(') depth++
-    if (text[at] === ')' && --depth === 0) return at
-  }
-  return text.length
 }
 
 /** The column of the result that holds the instants. */

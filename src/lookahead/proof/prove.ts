@@ -5,7 +5,7 @@ import { isPure } from './functions.ts'
 import type { Node } from './nodes.ts'
 import { relationOf } from './operators.ts'
 import { placeOf, wholeRow } from './place.ts'
-import { boundOf, named, nameOf, type Reading } from './relations.ts'
+import { boundOf, named, nameOf, type Reading, type Relation } from './relations.ts'
 import { allOf, coveredBy, type Id, isInstant, isObstacle, noValues, type Obstacle, valueOf } from './values.ts'
 import { mayBeRevised, openShadow } from './tables.ts'
 
@@ -110,13 +110,7 @@ export function argue(
   return { proved: true, chain: [...reading.reasons, last, ...assumed], unproved: null }
 }
 
-function lateness(
-  reading: Reading,
-  facts: Parameters<typeof coveredBy>[1],
-  bound: ReturnType<typeof boundOf>,
-  at: Id,
-  what: string,
-): Obstacle | undefined {
+function lateness(reading: Reading, facts: Relation['facts'], bound: Relation['rows'], at: Id, what: string) {
   if (isObstacle(bound)) return bound
   for (const one of bound) {
     const found = coveredBy(reading.values, facts, new Set([one]), [at])
@@ -124,12 +118,7 @@ function lateness(
     const own = nameOf(reading, at)
     const other = nameOf(reading, one) === own ? `another ${own} of its row` : nameOf(reading, one)
     if ('uncovered' in found || !found.by.has(at))
-      return (
-        late ?? {
-          what,
-          why: `it is known at ${other}, which nothing holds to be at or before ${own}`,
-        }
-      )
+      return late ?? { what, why: `it is known at ${other}, which nothing holds to be at or before ${own}` }
   }
   return undefined
 }

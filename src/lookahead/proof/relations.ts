@@ -40,6 +40,11 @@ export function steady(columns: readonly Id[]): Relation {
   return { rows: always, columns, facts: [], present: new Set(), order: undefined, guard: undefined }
 }
 
+/** Rows that are not known at all, and their columns neither. */
+export function lost(obstacle: Obstacle, columns: readonly Id[]): Relation {
+  return { ...steady(columns), rows: obstacle }
+}
+
 /** What a proof reads and writes down while it goes through a plan. */
 export interface Reading {
   /** What the views and macros are told to assume. */

@@ -1,6 +1,5 @@
-import { lost } from './joins.ts'
 import { type Node, part, parts, says, word } from './nodes.ts'
-import { type Reading, type Relation, steady } from './relations.ts'
+import { type Reading, type Relation, steady, lost } from './relations.ts'
 import { addValue, always, type Bound, type Obstacle } from './values.ts'
 import { Engine, quoteName } from '../../store/engine.ts'
 import type { Assumption } from '../assumed.ts'
