@@ -77,7 +77,7 @@ async function proveQuery(
   { text, set }: Given,
   trial: TrialInput,
   run: RunDeps,
-  files: readonly OwnFile[],
+  files: readonly OwnFile[] = [],
 ): Promise<LookaheadProof> {
   using first = await openWorlds(run.folder, { set })
   await bringOwn(first, files)
