@@ -110,13 +110,20 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
     if (revised) await session.run(statement('vintages_late'))
   }
   const regained = lost ? await regain(session, ordered, good[0]?.part.observedAt ?? 0n, revised) : []
-  const tallies = new Map<number, Tally>()
-  for (const row of await numbered<TallyRow>(session, talliesSql(bare && apart, revised))) {
-    const { body, added_first: addedFirst, added_last: addedLast, ...rest } = row
-    tallies.set(body, { ...rest, addedFirst, addedLast })
-  }
+  const tallies = await tally(session, talliesSql(bare && apart, revised))
   const gone = revised ? await numbered<Gone>(session, statement('vintages_gone')) : []
   return { late, minusZero: lost || minusZero(loaded), tallies, contradictions, gone, heard, regained, lacking, asRead }
+}
+
+/** What each body brought. */
+async function tally(session: Engine, sql: string): Promise<Map<number, Tally>> {
+  const rows = await numbered<TallyRow>(session, sql)
+  return new Map(
+    rows.map(({ body, added_first: addedFirst, added_last: addedLast, ...rest }) => [
+      body,
+      { ...rest, addedFirst, addedLast },
+    ]),
+  )
 }
 
 function minusZero(loaded: Loaded): boolean {
