@@ -31,7 +31,7 @@ const whole = [
   'test/laws/{L3-backup,L3-compact,L3-copy,L3-full,L3-index,L3-power,L3-publish,L3-rsync,L4-registry}.test.ts',
   'test/laws/{L5-metadata,L5-stopped,L6-explain,L6-layouts,L6-publish,L6-published-vacuum,L6-pull}.test.ts',
   'test/views/{altered,changed,dbt,links-oracle,lookahead-function,lookahead-python,manifest,notes,noticed,recent,registry-merged,stress-delays}.test.ts',
-  'test/cli/stress.test.ts',
+  'test/{cli/stress,page/explain}.test.ts',
 ]
 
 /** What only targets of their own run: `make test-watch`, `make test-years`. */

@@ -43,7 +43,7 @@ const tasks: Readonly<Record<string, readonly Row[]>> = {
     ['serve', 'Answer queries and panels over HTTP; read-only, until stopped.', '4', () => import('./serve.ts')],
     [
       'page',
-      'Write charts, universe and coverage as a folder that any static server shows.',
+      'Write the page of serve as files: charts, universe, coverage, for any static server.',
       '46',
       () => import('./page.ts'),
     ],

@@ -110,10 +110,10 @@ async function explained({ desk, scratch, draw }: PathsInput, result: string, go
     })
     return jsonText({ ...told, from: { version: from.version }, to: { version: to.version } })
   } catch (error) {
-    // How the file is called here tells nobody anything.
+    // Where things lie here is nobody's, and what is wrong with the file is whose it is to mend.
     const { kind, complaints } = refusalIn(error)
-    const named = complaints.map((one) => ({ ...one, subject: one.subject.replaceAll(path, 'the result') }))
-    throw thrownBy({ kind, complaints: named })
+    const told = jsonText(complaints).replaceAll(path, 'the result').replaceAll(folder, 'the lake')
+    throw thrownBy({ kind: kind === 'integrity' ? 'usage' : kind, complaints: jsonOf(told) as typeof complaints })
   } finally {
     await realDisk.remove(path)
   }
