@@ -7,6 +7,7 @@ import json
 import os
 import re
 import sys
+import tempfile
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -339,6 +340,27 @@ class Lake:
         said = program.asked_about(query, seat.folder, "stamp", options)
         if said.get("version") != seat.version:
             warn([f"stamped at version {said.get('version')}, this lake stands at {seat.version}: refresh() moves on"])
+        return said
+
+    def import_frame(self, frame: Any, name: str, **mapping: str | bool | Sequence[str]) -> dict[str, Any]:
+        """Takes a frame of pandas, polars or pyarrow into the lake as the series `own/NAME`, by the command line, and moves on to it.
+
+        `mapping` says which column is what, by the names of the flags of `pitlake import`: `asset="ticker"`, `t="date"`,
+        `components=["open", "close"]`, `available="open=start,close=end"`, `available_at="known"`, `revisable=True`.
+        A value that differs from the stored one is a violation: it is counted, and the stored one stays.
+        """
+        options = ["--as", name]
+        for key, value in mapping.items():
+            flag = f"--{key.replace('_', '-')}"
+            options += [flag] if value is True else [] if value is False else [flag, value if isinstance(value, str) else ",".join(value)]
+        with tempfile.TemporaryDirectory() as scratch:
+            file = str(Path(scratch) / f"{name.rpartition('/')[2]}.parquet")
+            with duckdb.connect() as own:
+                own.execute("SET TimeZone = 'UTC'")
+                own.register("frame", frame.reset_index() if hasattr(frame, "reset_index") and any(frame.index.names) else frame)
+                own.execute(f"COPY (FROM frame) TO {_literal(file)} (FORMAT parquet)")
+            said = program.asked(self._open().folder, ["import", file, *options], (0, 4))
+        self.refresh()
         return said
 
     def replay(self, file: str | Path) -> dict[str, Any]:

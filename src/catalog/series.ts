@@ -1,6 +1,6 @@
 import { type LakeError, usage } from '../errors.ts'
 import { formatInstant, type Instant, isInterval } from '../time.ts'
-import { type Catalogue, type Defaults, type Dimension, dimensions, type Endpoint } from './catalogue.ts'
+import { type Catalogue, type Defaults, type Dimension, dimensions, type Endpoint, isOwn } from './catalogue.ts'
 import { didYouMean, hint, nearPaths } from '../suggestion.ts'
 import { globTest } from './globs.ts'
 
@@ -96,7 +96,7 @@ export function expand(catalogue: Catalogue, selections: readonly Selection[]): 
   for (const selection of selections) {
     checkValues(catalogue, selection)
     let some = false
-    for (const endpoint of matchPaths(catalogue, selection.paths ?? ['*'])) {
+    for (const endpoint of askedPaths(catalogue, selection.paths ?? ['*'])) {
       for (const series of seriesOf(endpoint, selection)) {
         some = true
         const before = found.get(series.id)
@@ -137,6 +137,20 @@ export function matchPaths(catalogue: Catalogue, globs: readonly string[]): Endp
     }
   }
   return [...catalogue.endpoints.values()].filter((endpoint) => tests.some((test) => test(endpoint.path)))
+}
+
+/** Those of them that a provider is asked for: nobody is asked for own data. */
+export function askedPaths(catalogue: Catalogue, globs: readonly string[]): Endpoint[] {
+  const found = matchPaths(catalogue, globs)
+  const [own] = found
+  const asked = found.filter((endpoint) => !isOwn(endpoint))
+  if (own === undefined || asked.length > 0) return asked
+  const next = `pitlake import FILE --as ${own.path.slice(own.path.indexOf('/') + 1)}`
+  throw usage(`paths: ${own.path}`, {
+    expected: 'a path that a provider has',
+    got: 'own data, which is imported',
+    next,
+  })
 }
 
 function seriesOf({ path: metric, params, ...endpoint }: Endpoint, selection: Selection): Series[] {

@@ -1,10 +1,11 @@
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { z } from 'zod'
 import { LakeError, usage } from '../errors.ts'
 import { jsonOf, jsonText } from '../json.ts'
 import { givenThat } from '../lookahead/assumed.ts'
 import { folded } from '../results/folded.ts'
+import { bringOwn, type OwnFile } from '../lookahead/own-files.ts'
 import type { TrialInput } from '../lookahead/runs.ts'
 import { changedPoints, openWorlds } from '../lookahead/world.ts'
 import { kinds } from '../kinds.ts'
@@ -34,6 +35,12 @@ export const lookaheadCommand = answering({
     '--tolerance X': ['relative difference of doubles that counts as none', tolerated, '0'],
     '--explain': 'tell every reason of a proof from the plan, however many',
     '--function': 'FILE is the name of a function, whose program is on standard input and output',
+    '--own NAME=FILE': {
+      kind: kinds.pair('a name and its file, such as signal=signal.csv', /^[a-z]\w*$/i),
+      about:
+        'a file of your own that the query names: rows with available_at are known from then on, all others are given',
+      repeatable: true,
+    },
     ...setOption,
     '--timeout SECONDS': ['give up after so long', '600'],
   },
@@ -52,7 +59,8 @@ and lookahead in TypeScript do.`,
   answer: async (call) => {
     const { options, settings } = call
     const [file = ''] = call.args
-    const { ts, labels = [], cutoffs, tolerance, explain } = options
+    const { ts, labels = [], cutoffs, tolerance, explain, own } = options
+    const files = own.map(([name, path]): OwnFile => [name, resolve(call.cwd, path)])
     const within = withinTime(call)
     const onCutoff = (done: number, all: number) => showLive(call, done === all ? '' : `${done} of ${all} cut-offs`)
     // Unless somebody says how often, what is proved runs a few times only.
@@ -60,17 +68,24 @@ and lookahead in TypeScript do.`,
     const trial: TrialInput = { ts, labels, ...often, tolerance, onCutoff }
     const proof = options.function
       ? await proveTold(settings.data, trial, { ...call, ...within })
-      : await proveQuery(await givenQuery(call, file), trial, { folder: settings.data, ...within })
+      : await proveQuery(await givenQuery(call, file), trial, { folder: settings.data, ...within }, files)
     return { document: proof, words: () => inWords(proof, file, explain), error: judged(file, proof, outcome) }
   },
 })
 
-async function proveQuery({ text, set }: Given, trial: TrialInput, run: RunDeps): Promise<LookaheadProof> {
+async function proveQuery(
+  { text, set }: Given,
+  trial: TrialInput,
+  run: RunDeps,
+  files: readonly OwnFile[] = [],
+): Promise<LookaheadProof> {
   using first = await openWorlds(run.folder, { set })
+  await bringOwn(first, files)
   const { sql, sets } = await singleQuery(first, text, run)
   const open = async (threads: number | undefined): Promise<Engine> => {
     if (threads === undefined) return first
     const session = await openWorlds(run.folder, { threads, set })
+    await bringOwn(session, files)
     for (const one of sets) await session.run(one)
     return session
   }

@@ -2,7 +2,7 @@ import { readText, sizeOf } from '../store/files.ts'
 import pLimit from 'p-limit'
 import { type Endpoint, isNameless } from '../catalog/catalogue.ts'
 import type { Wire } from '../catalog/wire.ts'
-import { matchPaths, type Selection } from '../catalog/series.ts'
+import { askedPaths, type Selection } from '../catalog/series.ts'
 import type { AskOne } from '../ledger/requests.ts'
 import { type DatedMetadata, readMetadata } from './metadata-said.ts'
 import { metadataUrl, type MetricsProvider } from './api.ts'
@@ -82,7 +82,7 @@ export function metadataDue(
   }
   const due = (unmapped: boolean): string[] => {
     if (catalogue.wire.metadata === null || !isOld(absent)) return []
-    const wanted = selections.flatMap(({ paths }) => matchPaths(catalogue, paths ?? ['*']))
+    const wanted = selections.flatMap(({ paths }) => askedPaths(catalogue, paths ?? ['*']))
     const names = wanted.filter((endpoint) => isNameless(endpoint, settings.metrics.paths) === unmapped)
     return [...new Set(names.map((endpoint) => wirePathOf(settings.metrics, endpoint)))].filter((path) =>
       isOld(`${prefix}${path}`),

@@ -1,5 +1,5 @@
-import { type Catalogue, type Dimension, dimensions, type Endpoint, isNameless } from '../catalog/catalogue.ts'
-import { checkSelections, expand, matchPaths, type Selection, type Series } from '../catalog/series.ts'
+import { type Catalogue, type Dimension, dimensions, type Endpoint, isNameless, isOwn } from '../catalog/catalogue.ts'
+import { checkSelections, expand, askedPaths, type Selection, type Series } from '../catalog/series.ts'
 import type { CommitDeps } from '../ledger/commit.ts'
 import { runName } from '../ledger/job.ts'
 import type { CoverageRow, Provider } from '../ledger/entry.ts'
@@ -57,7 +57,7 @@ export async function preparePlan(input: PlanInput, asking: (BesideDeps & Commit
   const answers = asking === null ? [] : await askedNow(input, ledger, asking)
   const none = ledger === null || isWithout(ledger, answers, asking?.nowMicros() ?? 0)
   const metadata = mergeMetadata(none ? new Map() : standingMetadata(ledger), answers, input.now)
-  const paths = new Set(selections.flatMap((one) => matchPaths(catalogue, one.paths ?? ['*'])))
+  const paths = new Set(selections.flatMap((one) => askedPaths(catalogue, one.paths ?? ['*'])))
   const known = [...paths].filter((endpoint) => metadata.has(wirePathOf(settings.metrics, endpoint)))
   const plan = await planOn(input, ledger, metadata)
   return { plan, metadata: { paths: known.length, asked: answers.length } }
@@ -162,7 +162,7 @@ function heldSelectionsOf(ledger: Ledger, catalogue: Catalogue): Selection[] {
 
 /** Whether the endpoint has every value of the series' dimensions. */
 function takes(endpoint: Endpoint | undefined, series: Pick<Series, Dimension['one']>): boolean {
-  if (endpoint === undefined) return false
+  if (endpoint === undefined || isOwn(endpoint)) return false
   return dimensions.every(({ one, many }) => {
     const allowed: readonly string[] = endpoint[many]
     return series[one] === null || allowed.includes(series[one])

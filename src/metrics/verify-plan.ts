@@ -1,4 +1,4 @@
-import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
+import { type Catalogue, type Endpoint, isOwn } from '../catalog/catalogue.ts'
 import { globTest } from '../catalog/globs.ts'
 import { matchPaths } from '../catalog/series.ts'
 import { usage } from '../errors.ts'
@@ -16,7 +16,7 @@ import { blockedFor } from './prepare.ts'
 import { whole } from '../words/figures.ts'
 
 /** Which part of what the lake holds is to be asked again. */
-export interface VerifyScope {
+interface VerifyScope {
   readonly paths: readonly string[] | null
   readonly assets: readonly string[] | null
   readonly since: Instant | null
@@ -88,6 +88,9 @@ function candidatesOf(ledger: Ledger, choice: Choice): Candidates {
   let some = false
   for (const series of heldSeries(ledger).values()) {
     if (paths?.includes(series.metric) === false || assets?.some((test) => test(series.asset)) === false) continue
+    const own = catalogue.endpoints.get(series.metric)
+    // Nobody is asked for own data: their files are compared by an import.
+    if (own && isOwn(own)) continue
     const windows = windowsOf(ledger, series, coverage.get(series.id) ?? [], choice)
     if (windows.length === 0) continue
     some = true

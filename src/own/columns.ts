@@ -25,7 +25,10 @@ export interface Source {
 /** How many of a unit are a second. */
 const perSecond = { s: 1n, ms: 1000n, us: 1_000_000n, ns: 1_000_000_000n } as const
 
-type Clock = Pick<SourceMapping, 'zone' | 'unit'>
+type Clock = Pick<SourceMapping, 'zone' | 'unit'> & {
+  /** Whether a bare date names a day of the calendar, in whatever zone it lies. */
+  readonly label?: boolean
+}
 
 const integers = /^(?:U?(?:TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT))$/
 const numbers = /^(?:DOUBLE|FLOAT|DECIMAL)/
@@ -46,11 +49,14 @@ const textKind = (text: Sql): Sql =>
   `CASE WHEN length(${text}) = 10 THEN CASE WHEN contains(${text}, '-') OR contains(${text}, '/') THEN 0 ELSE 2 END WHEN ${zoned(text)} THEN 1 WHEN contains(${text}, '-') OR contains(${text}, '/') THEN 0 ELSE 2 END`
 
 /** An instant in microseconds, NULL for what is none; `last`: a bare date counts from its end. */
-function instantOf(source: Source, { zone = 'UTC', unit }: Clock, last: boolean): Sql {
+function instantOf(source: Source, { zone = 'UTC', unit, label = false }: Clock, last: boolean): Sql {
   const raw = rawOf(source)
   const local = (stamp: Sql): Sql =>
     zone === 'UTC' ? `epoch_us(${stamp})` : `epoch_us(timezone(${quote(zone)}, ${stamp}))`
-  const dated = (date: Sql): Sql => local(`CAST(${date}${last ? ' + 1' : ''} AS TIMESTAMP)`)
+  const dated = (date: Sql): Sql => {
+    const stamp = `CAST(${date}${last ? ' + 1' : ''} AS TIMESTAMP)`
+    return label ? `epoch_us(${stamp})` : local(stamp)
+  }
   const counted = (x: Sql): Sql => (unit === undefined ? 'CAST(NULL AS BIGINT)' : countedSql(x, unit))
   const read = (text: Sql): Sql => `CASE
       WHEN length(${text}) = 10 AND (contains(${text}, '-') OR contains(${text}, '/')) THEN ${dated(`TRY_CAST(${text} AS DATE)`)}

@@ -266,7 +266,7 @@ async function countDoubled(
     session,
     statement('conflicts', { bodies: these, once }),
   )
-  if (conflict) await refuseConflict(session, rows, bodyAt(ordered, conflict.body).body.series, conflict.t)
+  if (conflict) await refuseConflict(session, rows, bodyAt(ordered, conflict.body).body.series, conflict)
   const [counted] = await numbered<{ doubled: number }>(
     session,
     `SELECT sum(n - 1) AS doubled FROM (SELECT count(*) AS n FROM staged WHERE body IN (${these}) GROUP BY body, ${once})`,
@@ -275,10 +275,21 @@ async function countDoubled(
 }
 
 /** Names the second row that tells a point. */
-async function refuseConflict(session: Engine, rows: TakenRows, series: Series, t: Instant): Promise<never> {
+async function refuseConflict(
+  session: Engine,
+  rows: TakenRows,
+  series: Series,
+  { body, t }: { readonly body: number; readonly t: Instant },
+): Promise<never> {
   const own = rows.keys.flatMap((key) => (key === 'day' ? [] : [`own_${key} = ${quote(series[key] ?? '')}`]))
   const mark = rows.mapping.timestamp === 'interval_end' ? end(t, rows.interval) : t
   const wanted = `one value for ${series.asset} at ${formatInstant(mark)}, which another row tells otherwise`
-  const where = (column: string): string => [...own, `${column} = ${mark}`].join(' AND ')
+  const [twice] = await numbered<{ computed: number | null }>(
+    session,
+    `SELECT computed FROM staged WHERE body = ${body} AND t = ${t} GROUP BY computed
+     HAVING count(DISTINCT coalesce(o, CAST(v AS VARCHAR), '')) > 1 LIMIT 1`,
+  )
+  const told = rows.columns.has('computed') && twice ? [`own_computed = ${twice.computed}`] : []
+  const where = (column: string): string => [...own, ...told, `${column} = ${mark}`].join(' AND ')
   return await refuseRow(session, rows, where, { flag: rows.mapping.components?.[0] ?? 'value', wanted }, 2)
 }

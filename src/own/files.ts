@@ -1,7 +1,10 @@
 import { isAbsolute, join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { createGunzip, createZstdDecompress } from 'node:zlib'
 import { LakeError, usage } from '../errors.ts'
 import { sizeText } from '../kinds.ts'
 import { statOf } from '../store/disk.ts'
+import { readStream } from '../store/files.ts'
 import { type Engine, quote, quoteList } from '../store/engine.ts'
 import { columnsOf, type Columns } from '../store/parquet.ts'
 import { parseInstant } from '../time.ts'
@@ -60,6 +63,7 @@ export async function givenBy(engine: Engine, names: readonly string[], reach: R
     return { format: 'query', relation, files: [], columns: await described(engine, first, relation) }
   }
   const files = await filesOf(engine, names, reach)
+  await refuseCut(files)
   const formats = new Map(files.map(({ path }) => [formatOf(path), path]))
   const [[format, path] = ['csv', ''], other] = [...formats]
   if (other) throw usage(other[1], { expected: `${format}, as ${path}`, got: other[0] })
@@ -113,6 +117,20 @@ async function standingOf(path: string): Promise<Standing> {
   const stat = await statOf(path)
   if (!stat?.isFile()) throw usage(path, { expected: 'a file', got: stat ? 'something else' : 'no such file' })
   return { path, bytes: stat.size, changed: stat.mtimeMs }
+}
+
+/** Refuses compressed files that end too soon: the engine reads what there is of them. */
+async function refuseCut(files: readonly Standing[]): Promise<void> {
+  for (const { path } of files) {
+    const [, ending] = /\.(gz|zst)$/i.exec(path) ?? []
+    if (ending === undefined) continue
+    const unpacked = ending.toLowerCase() === 'gz' ? createGunzip() : createZstdDecompress()
+    await pipeline(readStream(path), unpacked, async (chunks: AsyncIterable<unknown>) => {
+      for await (const _ of chunks);
+    }).catch((error: unknown) => {
+      throw unreadableFile(path, error)
+    })
+  }
 }
 
 /** Refuses files that changed while they were read. */

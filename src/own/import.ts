@@ -153,8 +153,7 @@ async function portionsOf({ engine, rows }: Importing): Promise<Portion[]> {
   for (const name of ['asset', 'currency', 'exchange', 'network'] as const) {
     const strange = found.map((one) => one[name]).find((text) => text !== null && /\p{Cc}|^\s|\s$/u.test(text))
     if (strange === undefined || strange === null) continue
-    const text = strange.replaceAll("'", "''")
-    await refuseRow(engine, rows, () => `own_${name} = '${text}'`, {
+    await refuseRow(engine, rows, () => `regexp_matches(own_${name}, '[[:cntrl:]]|^[[:space:]]|[[:space:]]$')`, {
       flag: name,
       wanted: 'a name without control signs, or spaces around it',
     })

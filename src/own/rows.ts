@@ -102,9 +102,11 @@ function readingsOf(given: OwnFiles, mapping: SourceMapping) {
   }
   const t = column('t', mapping.t ?? 't')
   const spelt = spellingSql(t)
-  readings.push(readInstant('mark', 't', t, mapping))
-  if (spelt !== null) readings.push({ name: 'spelt', flag: 't', sql: spelt, bad: 'false', raw: 'NULL', wanted: '' })
   const told = mapping.available_at ?? mapping.vintage
+  // Where it is told when a value was known, a day needs not begin where the lake's does.
+  const label = told !== undefined || mapping.available === exportRule
+  readings.push(readInstant('mark', 't', t, { ...mapping, label }))
+  if (spelt !== null) readings.push({ name: 'spelt', flag: 't', sql: spelt, bad: 'false', raw: 'NULL', wanted: '' })
   if (told !== undefined)
     readings.push(
       readInstant(
@@ -179,7 +181,7 @@ async function faultOf(
     .filter(({ bad }) => bad !== 'false')
     .map(
       ({ flag, wanted, raw, bad }) =>
-        `WHEN ${bad} THEN {'flag': ${quote(flag)}, 'wanted': ${quote(wanted)}, 'raw': CAST(${raw} AS VARCHAR)}`,
+        `WHEN ${bad} THEN {'flag': ${quote(flag)}, 'wanted': ${quote(wanted)}, 'raw': ${shownSql(given, raw)}}`,
     )
   return await rowError(
     engine,
@@ -187,6 +189,10 @@ async function faultOf(
     statement('fault', { file: fileOf(given), branches: branches.join('\n    '), source: given.relation, nth: 1 }),
   )
 }
+
+/** What stands in a file, as text. */
+const shownSql = ({ format }: OwnFiles, raw: string): string =>
+  format === 'json' && raw !== 'NULL' ? `(${raw} ->> '$')` : `CAST(${raw} AS VARCHAR)`
 
 const fileOf = ({ files }: OwnFiles): string => (files.length === 0 ? "''" : fileColumn)
 
@@ -228,7 +234,7 @@ export async function refuseRow(
   const all = readings.filter(({ name }) => name !== '' && name !== 'o' && name !== 'extra')
   const source = `(SELECT *, ${all.map(({ name, sql }) => `${sql} AS own_${name}`).join(', ')} FROM ${given.relation})`
   const raw = readings.find(({ flag }) => flag === told.flag)?.raw ?? 'NULL'
-  const branches = `WHEN ${where('own_mark')} THEN {'flag': ${quote(told.flag)}, 'wanted': ${quote(told.wanted)}, 'raw': CAST(${raw} AS VARCHAR)}`
+  const branches = `WHEN ${where('own_mark')} THEN {'flag': ${quote(told.flag)}, 'wanted': ${quote(told.wanted)}, 'raw': ${shownSql(given, raw)}}`
   const error = await rowError(engine, given, statement('fault', { file: fileOf(given), branches, source, nth }))
   throw error ?? usage(given.files[0]?.path ?? 'the SELECT', { expected: told.wanted, got: 'something else' })
 }

@@ -5,13 +5,12 @@ import type { Regained } from '../ledger/entry.ts'
 import type { Instant } from '../time.ts'
 import { bodyAt, type Existing, type Heard, identityOf, type Loaded, type Ordered, type Tally } from './conversion.ts'
 import { unload } from './load.ts'
-
 import { firstOf, intervalSql, numbered, rowsSql, statement } from './sql.ts'
 import type { Engine } from '../store/engine.ts'
 import { computedSql, namedSql } from './files.ts'
-import type { Recorded } from '../ledger/lost.ts'
 import { hashSql } from './month-sums.ts'
 import type { Standing } from '../ledger/differences.ts'
+import type { Lost } from '../ledger/lost.ts'
 
 /** What is new (then in `fresh`) and what contradicts. */
 export interface Comparison {
@@ -111,13 +110,20 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
     if (revised) await session.run(statement('vintages_late'))
   }
   const regained = lost ? await regain(session, ordered, good[0]?.part.observedAt ?? 0n, revised) : []
-  const tallies = new Map<number, Tally>()
-  for (const row of await numbered<TallyRow>(session, talliesSql(bare && apart, revised))) {
-    const { body, added_first: addedFirst, added_last: addedLast, ...rest } = row
-    tallies.set(body, { ...rest, addedFirst, addedLast })
-  }
+  const tallies = await tally(session, talliesSql(bare && apart, revised))
   const gone = revised ? await numbered<Gone>(session, statement('vintages_gone')) : []
   return { late, minusZero: lost || minusZero(loaded), tallies, contradictions, gone, heard, regained, lacking, asRead }
+}
+
+/** What each body brought. */
+async function tally(session: Engine, sql: string): Promise<Map<number, Tally>> {
+  const rows = await numbered<TallyRow>(session, sql)
+  return new Map(
+    rows.map(({ body, added_first: addedFirst, added_last: addedLast, ...rest }) => [
+      body,
+      { ...rest, addedFirst, addedLast },
+    ]),
+  )
 }
 
 function minusZero(loaded: Loaded): boolean {
@@ -274,7 +280,7 @@ async function tellLost(session: Engine, good: readonly Good[]): Promise<void> {
   await session.run(statement('restored'))
 }
 
-function recordRow({ t, value, computed, stored_at }: Recorded): object {
+function recordRow({ t, value, computed, stored_at }: Lost['recorded'][number]): object {
   const nested = value !== null && /^[{[]/.test(value)
   const number = value === null || nested || value === 'null' ? null : value
   return {

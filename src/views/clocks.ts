@@ -42,19 +42,29 @@ export function partPath(parts: readonly EarlyPart[], path: Sql, pointer: Sql): 
   return `CASE WHEN ${pointer} IS NOT NULL AND contains(${names}, concat(chr(9), ${whole}, chr(9))) THEN ${whole} ELSE ${path} END`
 }
 
-/** The points of the view of components: those of the whole, and once more for each part with a clock of its own. */
-export function clockedPoints(parts: readonly EarlyPart[], points: Sql, own: (part: EarlyPart) => Sql): Sql {
-  if (parts.length === 0) return points
-  const each = parts.map((part) => `SELECT *, ${quote(part.pointer)} AS early_part FROM (${own(part)}) AS early_points`)
-  return [`SELECT *, CAST(NULL AS VARCHAR) AS early_part FROM (${points}) AS whole_points`, ...each].join(
-    '\nUNION ALL ',
-  )
-}
+/** The pointer of a component, as the view of components makes it. */
+const made = `(coalesce('/' || replace(replace(part.key, '~', '~0'), '/', '~1'), '') || leaf.pointer)`
 
-/** Which components of those are told, behind a condition: each by one clock. */
-export function clockedToo(parts: readonly EarlyPart[], pointer: Sql): Sql {
-  if (parts.length === 0) return ''
-  const own = (at: Sql): Sql => `(${pointer} = ${at} OR starts_with(${pointer}, ${at} || '/'))`
-  const early = parts.map((part) => `(metric = ${quote(part.metric)} AND ${own(quote(part.pointer))})`)
-  return ` AND CASE WHEN early_part IS NULL THEN NOT (${early.join(' OR ')}) ELSE ${own('early_part')} END`
+/**
+ * What the view of components is made from: the points of the whole, and once more those of each part with a clock of its
+ * own; and which of their components are told, behind a condition: each by one clock.
+ */
+export function clockedPoints(
+  parts: readonly EarlyPart[],
+  points: () => Sql,
+  own: (part: EarlyPart) => Sql,
+): Readonly<Record<string, () => Sql>> {
+  if (parts.length === 0) return { clocked: points, clocked_too: () => '' }
+  const isPart = (at: Sql): Sql => `(${made} = ${at} OR starts_with(${made}, ${at} || '/'))`
+  const early = parts.map(({ metric, pointer }) => `(metric = ${quote(metric)} AND ${isPart(quote(pointer))})`)
+  const each = (part: EarlyPart): Sql =>
+    `UNION ALL SELECT *, ${quote(part.pointer)} AS early_part FROM (${own(part)}) AS early_points`
+  return {
+    clocked: () =>
+      [`SELECT *, CAST(NULL AS VARCHAR) AS early_part FROM (${points()}) AS whole_points`, ...parts.map(each)].join(
+        '\n',
+      ),
+    clocked_too: () =>
+      ` AND CASE WHEN early_part IS NULL THEN NOT (${early.join(' OR ')}) ELSE ${isPart('early_part')} END`,
+  }
 }

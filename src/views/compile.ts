@@ -9,7 +9,7 @@ import { computedSql, ruledSql, sharesOf } from '../points/files.ts'
 import type { EarlierDating } from '../ledger/datings.ts'
 import { type RegistryColumn, recordTables } from '../registry/columns.ts'
 import { askedWords } from './asked.ts'
-import { clockedPoints, clockedToo, type EarlyPart, earlyParts } from './clocks.ts'
+import { clockedPoints, type EarlyPart, earlyParts } from './clocks.ts'
 import { tableOf, datedPoints, emptySql, filesSql, ledgerSql, readPoints } from './relations.ts'
 import { literalPath } from './read-points.ts'
 import { vintageNotes, withVintages } from './points-vintages.ts'
@@ -141,7 +141,7 @@ function factWords({ root, head }: Sources): Readonly<Record<string, (argument: 
 
 /** What each placeholder stands for; `onRead` is told the tables whose files a text names. */
 function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table: string) => void): Fill {
-  const { root, catalogue, files, earlier, weekStart, revisable = [] } = sources
+  const { root, catalogue, files, earlier, revisable = [] } = sources
   const tables = Map.groupBy(files, (file) => file.table)
   const points = tables.get('points') ?? []
   const parts = earlyParts(catalogue)
@@ -163,9 +163,7 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
   const own = pointWords(sources, points, pointsIn)
   const words: Readonly<Record<string, (argument: string) => string>> = {
     ...joinWords({
-      root,
-      catalogue,
-      weekStart,
+      ...sources,
       files: points,
       points: (newest) => pointsIn(datedPoints(root, newest ?? readPoints(root, []), earlier), true),
       price: () => body('price_usd'),
@@ -177,8 +175,7 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
       last: () => `\n${fillIn('last_vintage', partOf('last_vintage'), fill)}`,
     }),
     ...clockWords,
-    points: own.points,
-    revisable_points: own.revisable_points,
+    ...own.words,
     ...vintageNotes(revisable, () => body('vintages')),
     files: (table) => {
       onRead(table)
@@ -193,9 +190,11 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
     columns: (name) => columnList(found(exportedTables(catalogue)[name], name).columns).slice(0, -1),
     view: (name) => body(name),
     part: (name) => fillIn(name, partOf(name), fill),
-    clocked: () => clockedPoints(parts, own.points(''), own.part),
-    clocked_too: () => clockedToo(parts, componentPointer),
-    leaves: (relation) => body('components', (word, argument) => leavesWord(relation, word) ?? fill(word, argument)),
+    ...clockedPoints(parts, () => own.words.points(''), own.part),
+    leaves: (relation) => {
+      const alone = clockedPoints([], () => relation, own.part)
+      return body('components', (word, argument) => alone[word]?.() ?? fill(word, argument))
+    },
     ...nameWords(texts, catalogue),
     ...factWords(sources),
   }
@@ -212,15 +211,6 @@ function nameWords(texts: readonly ObjectText[], catalogue: Catalogue) {
   }
 }
 
-/** The pointer of a component, as the view of components makes it. */
-const componentPointer = `(coalesce('/' || replace(replace(part.key, '~', '~0'), '/', '~1'), '') || leaf.pointer)`
-
-/** The leaves of a relation have its clock alone. */
-function leavesWord(relation: string, word: string): string | undefined {
-  if (word === 'clocked') return relation
-  return word === 'clocked_too' ? '' : undefined
-}
-
 /** The view `points` of a metric, of which only its own files are named, and every vintage of revisable series. */
 function pointWords(
   { root, earlier, revisable = [] }: Sources,
@@ -231,21 +221,22 @@ function pointWords(
     const files = points.filter((file) => sharesOf(file).some(own))
     return pointsIn(datedPoints(root, readPoints(root, files), earlier.filter(own)), all)
   }
-  return {
+  const words = {
     points: (metric: string) =>
       metric === ''
         ? pointsIn(datedPoints(root, readPoints(root, points), earlier))
         : over((one) => one.metric === metric, !revisable.includes(metric)),
-    part: ({ metric, dated }: EarlyPart) => {
-      const files = points.filter((file) => sharesOf(file).some((share) => share.metric === metric))
-      const before = earlier.filter((dating) => dating.metric === metric)
-      return pointsIn(dated(datedPoints(root, readPoints(root, files), before)), !revisable.includes(metric))
-    },
     revisable_points: () => {
       const those = revisable.length === 0 ? 'false' : `stored.metric IN (${revisable.map(quote).join(', ')})`
       return `${over(({ metric }) => revisable.includes(metric), true)}\n  AND ${those}`
     },
   }
+  const part = ({ metric, dated }: EarlyPart): string => {
+    const files = points.filter((file) => sharesOf(file).some((share) => share.metric === metric))
+    const before = earlier.filter((dating) => dating.metric === metric)
+    return pointsIn(dated(datedPoints(root, readPoints(root, files), before)), !revisable.includes(metric))
+  }
+  return { words, part }
 }
 
 /** What knows nothing before the first snapshot of the registry; the listing of assets begins with itself. */

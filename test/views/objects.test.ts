@@ -32,7 +32,7 @@ const columns: Readonly<Record<string, readonly string[]>> = {
   endpoints: [
     ...words('metric about intervals currencies exchanges networks since until format timestamp_format rule'),
     ...words('lag_seconds basis quote reason default_interval default_currency default_exchange'),
-    ...words('default_network tolerance_seconds overlap params placeholders rules revisable'),
+    ...words('default_network tolerance_seconds overlap params placeholders rules revisable source'),
   ],
   links: words('metric_asset product_id basis ambiguous valid_from valid_to symbol chain_id address assumed'),
   metric_assets: ['id', 'symbol', 'addresses', 'record', 'first_seen', 'changed_at', 'assumed'],

@@ -1,0 +1,227 @@
+import { existsSync, readdirSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gzipSync, zstdCompressSync } from 'node:zlib'
+import { expect, test } from 'vitest'
+import { Engine } from '../../src/store/engine.ts'
+import { type Desk, withDesk } from '../helpers/importing.ts'
+
+/** A row as each format spells it: texts stay texts in JSON, what has no quotes is a number there. */
+type Cells = readonly [asset: string, t: string, value: string]
+const good: Cells[] = [
+  ['BTC', '"2024-03-01"', '1'],
+  ['BTC', '"2024-03-02"', '2'],
+]
+
+/** What is wrong with a third row, and what is said of it. */
+const wrong: Readonly<Record<string, readonly [row: Cells, said: RegExp]>> = {
+  'months as text': [['BTC', '"Mar 2024"', '3'], /row 3: t: expected a date such as 2024-03-01.*got "Mar 2024"/],
+  'half a date': [['BTC', '"2024-03"', '3'], /row 3: t: .*got "2024-03"/],
+  'no such day': [['BTC', '"2024-02-30"', '3'], /row 3: t: .*got "2024-02-30"/],
+  'mixed zones': [
+    ['BTC', '"2024-03-03T00:00:00Z"', '3'],
+    /row 3: t: expected a time without a zone, as in the first row/,
+  ],
+  'off the grid': [['BTC', '"2024-03-03 07:00:00"', '3'], /row 3: t: expected the start of an interval of 24h/],
+  'a fraction of a second': [['BTC', '"2024-03-03 00:00:00.5"', '3'], /row 3: t: expected .* whole seconds/],
+  'thousands separators': [
+    ['BTC', '"2024-03-03"', '"1,234.5"'],
+    /row 3: value: expected a finite number, got .*1,234\.5/,
+  ],
+  'an empty asset': [['', '"2024-03-03"', '3'], /row 3: asset: expected a name/],
+  'a sign that is no letter': [
+    ['B\u0000C', '"2024-03-03"', '3'],
+    /row 3: asset: expected a name without control signs/,
+  ],
+  'two values': [['BTC', '"2024-03-02"', '2.5'], /row 3: value: expected one value for BTC at 2024-03-02/],
+  infinity: [['BTC', '"2024-03-03"', '"inf"'], /row 3: value: expected a finite number/],
+  'no number': [['BTC', '"2024-03-03"', '"abc"'], /row 3: value: expected a finite number, got .*abc/],
+}
+
+const plain = (cell: string): string => cell.replaceAll('"', '')
+
+/** Writes the rows in a format and gives the name of the file. */
+async function written(desk: Desk, format: string, rows: readonly Cells[]): Promise<string> {
+  if (format === 'csv') {
+    const lines = rows.map(([asset, t, value]) => [asset, plain(t), value].join(','))
+    return desk.put('p.csv', `\uFEFFasset,t,value\n${lines.join('\n')}\n`)
+  }
+  const lines = rows.map(([asset, t, value]) => `{"asset":${JSON.stringify(asset)},"t":${t},"value":${value}}`)
+  if (format === 'jsonl') return desk.put('p.jsonl', `${lines.join('\n')}\n`)
+  using engine = await Engine.open()
+  const file = join(desk.folder, 'p.parquet')
+  const values = rows.map(
+    ([asset, t, value]) => `('${asset.replace('\0', "' || chr(0) || '")}', '${plain(t)}', '${plain(value)}')`,
+  )
+  await engine.run(`COPY (FROM (VALUES ${values.join(', ')}) AS x (asset, t, value)) TO '${file}' (FORMAT parquet)`)
+  return file
+}
+
+for (const format of ['csv', 'jsonl', 'parquet'])
+  test(`what cannot be used is told in one line, and nothing is taken: ${format}`, async () => {
+    await withDesk(async (desk) => {
+      for (const [name, [row, said]] of Object.entries(wrong)) {
+        const file = await written(desk, format, [...good, row])
+        const { code, message } = await desk.take([file, '--as', 'p', '--interval', '24h'])
+        expect([code, message.split('\n').length], `${name}: ${message}`).toEqual([2, 1])
+        expect(message, name).toMatch(said)
+        expect(message).toContain(file)
+      }
+      expect(existsSync(join(desk.folder, 'lake', 'points'))).toBe(false)
+      const file = await written(desk, format, [...good.toReversed(), ...good])
+      const ended = await desk.take([file, '--as', 'p'])
+      expect([ended.code, ended.message]).toEqual([0, ''])
+      expect(ended.told).toMatchObject({ rows: 4, points_added: 2, left: 2, left_because: { doubled: 2, held: 0 } })
+    })
+  })
+
+test('files that are torn, of several kinds or too large are refused', async () => {
+  await withDesk(async (desk) => {
+    const parquet = await written(desk, 'parquet', good)
+    truncateSync(parquet, 200)
+    const refused = async (argv: readonly string[]): Promise<string> => {
+      const { code, message } = await desk.take([...argv, '--as', 'p'])
+      expect([code, message.split('\n').length], message).toEqual([2, 1])
+      return message
+    }
+    expect(await refused([parquet])).toMatch(/p\.parquet: expected a file that is whole/)
+    const torn = desk.put('torn.csv', 'asset,t,value\nBTC,2024-03-01,1\nBTC,2024-03-02\n')
+    expect(await refused([torn])).toMatch(/torn\.csv: line 3/)
+    const half = desk.put('half.jsonl', '{"asset":"BTC","t":"2024-03-01","value":1}\n{"asset":"BT')
+    expect(await refused([half])).toMatch(/half\.jsonl/)
+    const bytes = desk.put('half.csv.gz', gzipSync('asset,t,value\nBTC,2024-03-01,1\n').subarray(0, 20))
+    expect(await refused([bytes])).toMatch(/half\.csv\.gz/)
+    const csv = await written(desk, 'csv', good)
+    expect(await refused([csv, half])).toMatch(/expected csv, as .*p\.csv, got json/)
+    expect(await refused([csv, '--max-bytes', '0.00001kb'])).toMatch(/at most 10000 files/)
+    expect(await refused([join(desk.folder, 'none*.csv')])).toMatch(/no such file/)
+    expect(await refused([csv, '--t', 'when'])).toMatch(
+      /--t: expected a column of the file \(asset, t, value\), got when/,
+    )
+    expect(await refused([csv, '--available', 'soon'])).toMatch(/--available: expected a rule such as/)
+    expect(await refused([desk.put('e.csv', '')])).toMatch(/an empty file/)
+    const clash = desk.put(
+      'c.yaml',
+      'endpoints: [{ path: own/p, intervals: [24h] }]\navailability: [{ paths: [own/p], lag: 1h, basis: assumed, reason: r }]\n',
+    )
+    const config = desk.put('pitlake.yaml', `catalogs: [${clash}]\n`)
+    expect(await refused([csv, '--config', config])).toMatch(/own\/p, which stands at .*c\.yaml:1/)
+  })
+})
+
+test('every format, compressed, a folder, a glob, a SELECT and numbers as instants', async () => {
+  await withDesk(async (desk) => {
+    const csv = 'asset,t,value\nBTC,1709251200000,1\nBTC,1709337600000,2\n'
+    desk.put('a.csv', csv)
+    desk.put('b.csv.gz', gzipSync(csv))
+    desk.put('c.csv.zst', zstdCompressSync(csv))
+    for (const [name, given] of Object.entries({ a: 'a.csv', b: 'b.csv.gz', c: 'c.csv.zst', d: '[ab].csv*' })) {
+      const { code, message, told } = await desk.take([join(desk.folder, given), '--as', name, '--unit', 'ms'])
+      expect([code, message, told['points_added']], given).toEqual([0, '', 2])
+    }
+    expect((await desk.take([join(desk.folder, 'a.csv'), '--as', 'e'])).message).toMatch(
+      /the unit of its numbers|a date such as/,
+    )
+    using engine = await Engine.open()
+    await engine.run(
+      `COPY (SELECT 'BTC' AS asset, unnest(range(TIMESTAMP '2024-03-01', TIMESTAMP '2024-03-02', INTERVAL 1 MINUTE)) AS time, 3.0 AS price, 2.0 AS size) TO '${desk.folder}/trades.parquet'`,
+    )
+    const bars = `SELECT asset, time_bucket(INTERVAL 1 HOUR, time) AS t, first(price ORDER BY time) AS open, max(price) AS high, min(price) AS low, last(price ORDER BY time) AS close, sum(size) AS volume FROM '${desk.folder}/trades.parquet' GROUP BY ALL`
+    const taken = await desk.take([
+      bars,
+      '--as',
+      'bars',
+      '--components',
+      'open,high,low,close,volume',
+      '--available',
+      'open=start',
+    ])
+    expect([taken.message, taken.told['points_added']]).toEqual(['', 24])
+    const endpoints = await desk.rows(
+      `SELECT metric, source, intervals FROM endpoints WHERE metric IN ('own/a', 'own/bars') ORDER BY 1`,
+    )
+    expect(endpoints).toEqual([
+      { metric: 'own/a', source: 'imported', intervals: ['24h'] },
+      { metric: 'own/bars', source: 'imported', intervals: ['1h'] },
+    ])
+    const listed = await desk.run(['catalog', 'list', 'own/*', '--json'])
+    expect(JSON.parse(listed.out)).toHaveLength(5)
+    expect((await desk.run(['plan', '--paths', 'own/a', '--assets', 'BTC'])).message).toMatch(
+      /own data, which is imported/,
+    )
+  })
+})
+
+test('dated exports are known from the end of their day, in the zone that is said', async () => {
+  await withDesk(async (desk) => {
+    desk.put('prices-2024-03-01.csv', 'asset,t,value\nBTC,2024-02-28,1\nBTC,2024-02-29,2\n')
+    desk.put('prices-2024-03-02.csv', 'asset,t,value\nBTC,2024-02-28,1\nBTC,2024-02-29,2.5\nBTC,2024-03-01,3\n')
+    const { code, told, notes, message } = await desk.take([
+      join(desk.folder, 'prices-*.csv'),
+      '--as',
+      'p',
+      '--zone',
+      'America/New_York',
+    ])
+    expect(message).toContain('1 stored values differ')
+    expect(notes).toContain('dated exports')
+    expect([code, told]).toMatchObject([4, { rows: 5, points_added: 3, violations: 1 }])
+    const known = await desk.rows(
+      `SELECT CAST(CAST(t AS DATE) AS VARCHAR) AS t, v, CAST(epoch_ms(available_at) AS DOUBLE) AS at FROM points ORDER BY t`,
+    )
+    const [first, second] = ['2024-03-02T05:00:00Z', '2024-03-03T05:00:00Z'].map((at) => Date.parse(at))
+    expect(known).toEqual([
+      { t: '2024-02-28', v: 1, at: first },
+      { t: '2024-02-29', v: 2, at: first },
+      { t: '2024-03-01', v: 3, at: second },
+    ])
+  })
+})
+
+test('sources of a catalogue are imported by name, and what a file means is asked', async () => {
+  await withDesk(async (desk) => {
+    desk.put(
+      'p.csv',
+      'ticker,date,close,published_at\nBTC,2024-03-01,1,2024-03-02T08:00:00Z\nBTC,2024-03-02,2,2024-03-03T09:30:00Z\n',
+    )
+    const guess = await desk.run(['import', '--guess', join(desk.folder, 'p.csv'), '--as', 'signal'])
+    expect(guess.out).toMatch(
+      /sources:\n {2}signal:\n {4}files: .*\n {4}asset: ticker\n {4}t: date\n {4}value: close\n {4}available_at: published_at\n/,
+    )
+    expect(guess.out).toContain('is `date` the start or the end of the interval?')
+    writeFileSync(join(desk.folder, 'own.yaml'), guess.out)
+    const config = desk.put('pitlake.yaml', `catalogs: [${join(desk.folder, 'own.yaml')}]\n`)
+    const taken = await desk.take(['--config', config])
+    expect([taken.message, taken.told]).toMatchObject(['', { imports: [{ points_added: 2 }] }])
+    const rows = await desk.rows(`SELECT basis, CAST(epoch_ms(available_at) AS DOUBLE) AS at FROM points ORDER BY t`)
+    expect(rows).toEqual(
+      ['2024-03-02T08:00:00Z', '2024-03-03T09:30:00Z'].map((at) => ({ basis: 'provider', at: Date.parse(at) })),
+    )
+    writeFileSync(join(desk.folder, 'own.yaml'), guess.out.replace('    t: date', '    tt: date'))
+    expect((await desk.take(['--config', config])).message).toMatch(/own\.yaml:5: sources\.signal\.tt: expected one of/)
+    expect(readdirSync(desk.folder)).toContain('lake')
+  })
+})
+
+test('a query over a file of one’s own is proved with it: what it tells too early is a leak', async () => {
+  await withDesk(async (desk) => {
+    const days = Array.from({ length: 30 }, (_, n) => new Date(Date.UTC(2024, 0, 1 + n)).toISOString().slice(0, 10))
+    const file = desk.put('p.csv', `asset,t,value\n${days.map((t, n) => `BTC,${t},${n}`).join('\n')}\n`)
+    await desk.take([file, '--as', 'p', '--interval', '24h'])
+    const decisions = desk.put('d.csv', `asset,ts\n${days.map((t) => `BTC,${t}T07:00:00Z`).join('\n')}\n`)
+    const scores = days.map((t, n) => `BTC,${t},${t}T06:00:00Z,${n % 7}`)
+    const signal = desk.put('s.csv', `asset,day,available_at,score\n${scores.join('\n')}\n`)
+    const prove = async (query: string) => {
+      const sql = desk.put('q.sql', query)
+      const argv = ['lookahead', sql, '--own', `d=${decisions}`, '--own', `s=${signal}`, '--cutoffs', '8', '--json']
+      const { code, out, message } = await desk.run(argv)
+      expect(out, message).not.toBe('')
+      return [code, (JSON.parse(out) as { verdict: string }).verdict]
+    }
+    const known = 'FROM d ASOF JOIN s ON s.asset = d.asset AND s.available_at <= d.ts'
+    expect(
+      await prove(`SELECT d.asset, d.ts, s.score, j.v ${known} JOIN pit_join('d', 'own/p', '24h') AS j ON j.ts = d.ts`),
+    ).toEqual([0, 'clean'])
+    const early = `FROM d JOIN s ON s.asset = d.asset AND s.day = CAST(d.ts AS DATE) + 1`
+    expect(await prove(`SELECT d.asset, d.ts, s.score ${early}`)).toEqual([4, 'leak'])
+  })
+})

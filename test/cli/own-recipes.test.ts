@@ -1,0 +1,33 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { pitlake } from '../helpers/command.ts'
+import { withDesk } from '../helpers/importing.ts'
+
+/** The words of a command line, as a shell takes them apart. */
+const words = (line: string): string[] =>
+  [...line.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, double, single, bare]) => double ?? single ?? bare ?? '')
+
+test('the recipes of the page on own data do what they say', async () => {
+  const page = readFileSync(new URL('../../docs/own-data.md', import.meta.url), 'utf8')
+  const blocks = [...page.matchAll(/```(\w+) ?(\S*)\n([\s\S]*?)```/g)]
+  await withDesk(async (desk) => {
+    const said: string[] = []
+    for (const [, kind = '', name = '', text = ''] of blocks) {
+      if (name !== '') desk.put(name, text)
+      for (const line of kind === 'sh' ? text.trim().split('\n') : []) {
+        // The engine looks for files where the process stands.
+        const argv = words(line.replace(/FROM '/, `FROM '${desk.folder}/`)).slice(1)
+        const table = /^(?:sql|panel)$/.test(argv[0] ?? '') ? ['--format', 'csv', '--out', 'said.csv'] : []
+        const ended = await pitlake(desk.folder, [...argv, ...table, '--data', 'lake'])
+        expect([ended.code, ended.message], line).toEqual([0, ''])
+        said.push(table.length > 0 ? readFileSync(join(desk.folder, 'said.csv'), 'utf8') : ended.out)
+      }
+    }
+    expect(said).toHaveLength(8)
+    expect(said[1]).toMatch(/BTC,2024-03-01T00:00:00.*,100(?:\.0)?,\n/)
+    expect(said[1]).toMatch(/BTC,2024-03-02T00:00:00.*,110(?:\.0)?,110(?:\.0)?\n/)
+    for (const metric of ['bars', 'label', 'momentum', 'ohlcv', 'signal']) expect(said[6]).toContain(`own/${metric},2`)
+    expect(said[7]).toContain('clean')
+  })
+})
