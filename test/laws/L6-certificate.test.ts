@@ -143,7 +143,7 @@ const forgeries: readonly (readonly [about: string, change: (body: string) => st
     (body) => body.replace(/"index":(\d+),"name":"supply/, '"index":1$1,"name":"supply'),
     /./,
   ],
-  ['another size of a group', (body) => body.replace(/"value":"(\d+) /, '"value":"1$1 '), /root|short/],
+  ['another size of a group', (body) => body.replace(/"value":"(\d+) /, '"value":"1$1 '), /short|root/],
   ['rules that were not in force', (body) => body.replace('\\"assumed\\"', '\\"stated\\"'), /not in force/],
   ['another query', (body) => body.replace('ORDER BY ALL', 'ORDER BY ts'), /query/],
   ['fewer tries', (body) => body.replace('{"count":1', '{"count":0'), /tries/],
