@@ -10,9 +10,9 @@ import { readStamp } from '../ledger/stamps.ts'
 import { heldChains, heldLeaves, heldMembers, heldRoot } from '../ledger/state-tree.ts'
 import type { LookaheadProof } from '../lookahead/lookahead.ts'
 import { argueFromPlan } from '../lookahead/proof/prove.ts'
-import { type NoteKey, publicText, signedText } from '../merkle/note.ts'
+import { type Checkpoint, type NoteKey, publicText, signedText } from '../merkle/note.ts'
 import { type Named, namedLeaves } from '../merkle/state.ts'
-import { consistencyProof, inclusionProof, rangeProof } from '../merkle/tree.ts'
+import { consistencyProof, inclusionProof, rangeProof, treeRoot } from '../merkle/tree.ts'
 import { openQuery } from '../query/lake.ts'
 import { folded } from '../results/folded.ts'
 import { provedStamp, refuseForgotten } from '../results/stamp.ts'
@@ -58,6 +58,13 @@ export async function certify({ root, result, key, deps, figure, months, since, 
   const leaves = heldLeaves(ledger)
   const head = headNote(headOf(ledger), key)
   const tries = heldTries(state)
+  const { version: newest, digest: sum, committed_at } = state.head()
+  const entry = { index: heldLeaves(state).length - 1, version: newest, committed_at, sha256: sum }
+  const kept = new Map([...(await storedHeads(root)).slice(-16), ...since].map((one) => [one.head.size, one.head]))
+  const holds = ({ size, root: was }: Checkpoint): boolean => treeRoot(leaves.slice(0, size)) === was
+  const older = [...kept.values()].filter((one) => one.size > 0 && one.size < leaves.length && holds(one))
+  if (!since.every((one) => holds(one.head)))
+    throw usage('--since', { expected: 'a head of this history', got: 'another', next: 'run pitlake verify --head' })
   const told = {
     pitlake_certificate: 1,
     algorithms: 'sha256 ed25519',
@@ -76,19 +83,12 @@ export async function certify({ root, result, key, deps, figure, months, since, 
     },
     reads: { complete: reads.told, own_tables: [...reads.own].toSorted() },
     head: signedText(head),
-    consistency: consistencies([...(await storedHeads(root)).slice(-16), ...since], leaves),
-    entry: entryOf(state, leaves),
+    consistency: older.map((one) => ({ size: one.size, root: one.root, proof: consistencyProof(leaves, one.size) })),
+    entry: { ...entry, state: heldRoot(state), inclusion: inclusionProof(leaves, entry.index) },
     state: stateOf(state, reads, months),
   }
   await storeHead(root, head)
   return told
-}
-
-/** The entry after which the state is told, as its leaf has it. */
-function entryOf(ledger: Ledger, leaves: readonly string[]) {
-  const { version, digest: sha256, committed_at } = ledger.head()
-  const index = heldLeaves(ledger).length - 1
-  return { index, version, committed_at, sha256, state: heldRoot(ledger), inclusion: inclusionProof(leaves, index) }
 }
 
 /** What is known of its look-ahead: by running it again (`tried`), or by its plan alone. */
@@ -117,13 +117,6 @@ async function resultOf(path: string, digests: object, sql: string | undefined) 
   const [values, ...more] = await engine.rows(`SELECT CAST(COLUMNS(*) AS VARCHAR) FROM (${sql}\n)`)
   if (values !== undefined && more.length === 0) return { result, figure: { sql, values } }
   throw usage('--figure', { expected: 'a query with one row over the table result', got: `${more.length} rows` })
-}
-
-/** What leads from older heads to the one over all leaves. */
-function consistencies(kept: readonly KeptHead[], leaves: readonly string[]) {
-  const heads = new Map(kept.map(({ head }) => [head.size, head]))
-  const older = [...heads.values()].filter(({ size }) => size > 0 && size < leaves.length)
-  return older.map(({ size, root }) => ({ size, root, proof: consistencyProof(leaves, size) }))
 }
 
 /** Some members of a tree, each with its place and what else is told of it, and what leads from them to the root. */

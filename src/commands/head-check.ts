@@ -41,7 +41,7 @@ export async function headVerified(call: Call<typeof headFlags>) {
   const found = await checkHead(ledger, kept, await keyGiven(call, key))
   const begins = adopt && (found.verdict === 'fork' || found.verdict === 'behind')
   const log = begins ? await adoptLog(ledger, kept, lakeWorld(call, 'verify')) : null
-  const anew = log && { verdict: 'adopted' as const, reason: `${found.reason}; a new log begins: ${log.origin}` }
+  const anew = log && { verdict: 'adopted', reason: `${found.reason}; a new log begins: ${log.origin}` }
   const document: HeadVerdict = { ...found, ...anew }
   const { verdict, reason, signed } = document
   const note = signed === null ? 'note: nobody looked at its signature; name the public key with --key\n' : ''

@@ -45,10 +45,9 @@ export const headCommand = answering({
     ...keyOption,
     '--attach FILE': 'keep what others say of a kept head: a note with more signatures, or a time stamp (RFC 3161)',
   },
-  details: `A signed checkpoint over every version that the lake ever had (C2SP signed-note and tlog-checkpoint, Ed25519), some 200
-bytes. Put it where you cannot change it later: a tag, a mail, a witness. The lake keeps it under heads/, too, and publish
-puts it beside the tables. pitlake verify --head compares a lake with it. Without a key it is printed unsigned and not
-kept. docs/proof.md tells what it proves and what it does not.`,
+  details: `Some 200 bytes over every version that the lake ever had (C2SP signed-note and tlog-checkpoint, Ed25519). Put them where
+you cannot change them later: a tag, a mail, a witness; pitlake verify --head compares the lake with them. Without a key they
+are printed unsigned and not kept under heads/. docs/proof.md tells what a head proves and what it does not.`,
   answer: async (call) => {
     await openedLake(call)
     const { options, settings, cwd } = call

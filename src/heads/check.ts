@@ -9,10 +9,7 @@ import { entryLeaf } from '../merkle/state.ts'
 import { treeRoot } from '../merkle/tree.ts'
 import { headOf, heldLog, type KeptHead, originOf, storedHeads } from './head.ts'
 
-/** What a lake is to a head that was kept elsewhere; docs/proof.md tells each. */
-type Verdict = 'extends' | 'behind' | 'fork' | 'damaged' | 'unsigned' | 'adopted'
-
-/** What came of comparing them: `first` tells between which versions the first one lies that is not as the head knew it. */
+/** What came of it (docs/proof.md): `first` is between which versions the first lies that is not as the head knew it. */
 export type HeadVerdict = Awaited<ReturnType<typeof checkHead>>
 
 /** Compares a lake with a head that was kept elsewhere: log, journal, state and the bytes of its files. */
@@ -26,8 +23,7 @@ export async function checkHead(ledger: Ledger, { head, note }: KeptHead, key: N
   const size = leaves.length
   const behind = Math.max(0, head.size - size)
   const signed = key === undefined ? null : isSigned(note, key)
-  type First = { readonly from: number; readonly to: number } | null
-  const is = (verdict: Verdict, reason: string, first: First = null) => {
+  const is = (verdict: string, reason: string, first: { readonly from: number; readonly to: number } | null = null) => {
     return { verdict, head, size, behind, first, signed, reason }
   }
   if (signed === false) return is('unsigned', 'the head bears no sound signature of the key')

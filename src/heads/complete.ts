@@ -16,10 +16,7 @@ function unchained(ledger: Ledger): string[] {
   return rows.map(({ id }) => String(id))
 }
 
-/**
- * Reads the points of a lake of an earlier layout once, so that the state tells them all: a version of its own, after the
- * one that brought the lake forward. No data file is touched. Elsewhere it does nothing.
- */
+/** Reads the points of a lake of an earlier layout once, so that the state tells all: a version, but no data file. */
 export async function completeState(ledger: Ledger, deps: CommitDeps): Promise<void> {
   const { provider } = ledger.head()
   if (provider === null || unchained(ledger).length === 0) return

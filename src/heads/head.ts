@@ -50,13 +50,10 @@ export function headNote(head: Checkpoint, key: NoteKey | undefined): SignedNote
 }
 
 /** A head that was kept, and what it says. */
-export interface KeptHead {
-  readonly note: SignedNote
-  readonly head: Checkpoint
-}
+export type KeptHead = NonNullable<ReturnType<typeof keptHead>>
 
 /** Takes a kept head apart; undefined where it is none. */
-export function keptHead(file: string): KeptHead | undefined {
+export function keptHead(file: string) {
   const note = readSigned(file)
   const head = note && checkpointOf(note.text)
   return note && head && { note, head }

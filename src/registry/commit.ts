@@ -142,12 +142,10 @@ async function draftPoll(
 
 /** What came to each table, by its name: SHA-256 over its rows, in whatever order they stand. */
 async function digestsOf({ files, spool }: Drafting, engine: Engine): Promise<Record<string, string>> {
-  const fresh = files.flatMap(({ temporary, table }) =>
-    temporary === null || table === 'raw' ? [] : [{ temporary, table }],
-  )
+  const fresh = files.filter(({ temporary, table }) => temporary !== null && table !== 'raw')
   const told: Record<string, string> = {}
   for (const [table, own] of Map.groupBy(fresh, (file) => file.table)) {
-    const paths = own.map(({ temporary }) => spool.file(basename(temporary)))
+    const paths = own.map(({ temporary }) => spool.file(basename(temporary ?? '')))
     const [row] = await engine.rows<{ digest: string }>(
       `SELECT sha256(string_agg(line, '' ORDER BY line)) AS digest
        FROM (SELECT sha256(CAST(one AS VARCHAR)) AS line FROM ${parquet(paths)} AS one)`,

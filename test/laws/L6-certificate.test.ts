@@ -127,3 +127,54 @@ test('L6: both checkers say the same of changed certificates, and valid of none 
     expect(valid).toBeGreaterThan(cases / 50)
   })
 })
+
+/** What its owner may try, signed anew: how it is done, and what both checkers say. */
+const forgeries: readonly (readonly [about: string, change: (body: string) => string, reason: RegExp])[] = [
+  ['a key that stands twice', (body) => `${body},\n"query": {"text":"","sha256":"","variables":{}}`, /twice/],
+  ['a key that stands twice inside', (body) => body.replace('{"count":', '{"count":7,"count":'), /twice/],
+  ['the same key spelt otherwise', (body) => body.replace('{"count":', '{"\\u0063ount":7,"count":'), /twice/],
+  ['another algorithm', (body) => body.replace('sha256 ed25519', 'sha1 ed25519'), /algorithms not known/],
+  ['another form', (body) => body.replace('"pitlake_certificate": 1', '"pitlake_certificate": 0'), /form/],
+  ['another index of the entry', (body) => body.replace(/"entry": \{"index":\d+/, '"entry": {"index":0'), /entry/],
+  ['another instant', (body) => body.replace(/"committed_at":1/, '"committed_at":2'), /does not lead to the head/],
+  ['another state', (body) => body.replace(/"state":"\d+ /, '"state":"9 '), /does not lead|too short/],
+  [
+    'another index of a member',
+    (body) => body.replace(/"index":(\d+),"name":"supply/, '"index":1$1,"name":"supply'),
+    /./,
+  ],
+  ['another size of a group', (body) => body.replace(/"value":"(\d+) /, '"value":"1$1 '), /short|root/],
+  ['rules that were not in force', (body) => body.replace('\\"assumed\\"', '\\"stated\\"'), /not in force/],
+  ['another query', (body) => body.replace('ORDER BY ALL', 'ORDER BY ts'), /query/],
+  ['fewer tries', (body) => body.replace('{"count":1', '{"count":0'), /tries/],
+  ['a try that was not', (body) => body.replace(/"named_in":\d+/, '"named_in":2'), /not named/],
+  ['more points in a month', (body) => body.replace(/(\["\d{4}-\d\d","\d+) /, '$17 '), /months/],
+  ['another older head', (body) => body.replace(/"consistency": \[\{"size":\d+/, '"consistency": [{"size":2'), /./],
+  ['a proof that is too long', (body) => body.replace(/"inclusion":\[/, `"inclusion":["${'0'.repeat(64)}",`), /long/],
+  ['a root that is no leaf', (body) => body.replace(/"inclusion":\[[^\]]*\]/, '"inclusion":[]'), /short/],
+]
+
+test('L6: what its owner may try is refused by both, each for its reason', async () => {
+  await withCertified(async ({ home, certificate, sealed }) => {
+    const body = certificate.slice(0, certificate.lastIndexOf(',\n"signature": '))
+    const names = forgeries.map(([about, change], n) => {
+      const changed = change(body)
+      expect(changed, about).not.toBe(body)
+      writeFileSync(join(home, `forged-${n}.json`), sealed(changed))
+      return `forged-${n}.json`
+    })
+    writeFileSync(
+      join(home, 'spelt.json'),
+      certificate.replace(/([A-Za-z0-9+/])=\\n"\n/, (_, one: string) => `${one === 'A' ? 'B' : 'A'}=\\n"\n`),
+    )
+    for (const checker of checkers) {
+      const { lines, status } = checked(checker, home, names)
+      expect(status).toBe(4)
+      for (const [n, [about, , reason]] of forgeries.entries()) {
+        expect(lines[n], about).toMatch(/^not valid/)
+        expect(lines[n], about).toMatch(reason)
+      }
+      expect(checked(checker, home, ['spelt.json'])).toMatchObject({ status: 4, lines: [/base64|wrong/] })
+    }
+  })
+})

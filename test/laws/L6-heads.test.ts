@@ -103,6 +103,23 @@ test('L6: an older copy is behind, forks when it commits, and may begin a new lo
     expect(first).toEqual({ from: head.size, to: head.size })
     expect(await run('verify', '--head', 'old.txt')).toMatchObject({ code: 0 })
 
+    // A certificate leads from no head of the other history, whichever the lake has kept.
+    cpSync(join(home, 'new.txt'), join(root, 'heads', `${String(head.size).padStart(10, '0')}.txt`))
+    await run('try', 'old.txt')
+    expect(await run('certify', 'q.parquet', '--out', 'f.json')).toMatchObject({ code: 0 })
+    for (const checker of checkers) {
+      expect(checked(checker, home, ['f.json', '--head', 'old.txt'])).toMatchObject({ status: 0 })
+      expect(checked(checker, home, ['f.json', '--head', 'new.txt'])).toMatchObject({
+        status: 4,
+        lines: [/no proof leads/],
+      })
+    }
+    const since = ['--since', 'new.txt']
+    expect(await run('certify', 'q.parquet', '--out', 'f.json', ...since)).toMatchObject({
+      code: 2,
+      message: /history/,
+    })
+
     expect(await run('verify', '--head', 'new.txt', '--adopt')).toMatchObject({
       code: 0,
       out: /^adopted: .*a new log begins/,
