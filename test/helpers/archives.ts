@@ -99,7 +99,7 @@ export async function withArchives(
             if (fresh || (now.has(key) && metric !== still && random() < 0.25)) now.set(key, value())
           }
       told = []
-      if (version % 2 === 0) asked = own.clock.now
+      asked = own.clock.now
       const selection = { paths: [rate, level, still], assets, since: began }
       const before = versions.at(-1) ?? 0
       const summary = await own.fetch(selection, { input: { catalogue: archiveCatalogue } })
