@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process'
 import { givenKeys, type Settings } from '../config/settings.ts'
-import type { HookName } from '../config/health.ts'
 import { LakeError } from '../errors.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { alarmsOf, newAlarms, patience, type UpstreamDifference } from '../report/freshness.ts'
@@ -15,6 +14,7 @@ import type { Call, Deps } from './spec.ts'
 import { scripted } from './violations.ts'
 import { lakeWorld } from './world.ts'
 import { beforeLeaving } from './process.ts'
+import type { hookNames } from '../config/health.ts'
 
 /** The hooks of one process, run one after the other beside its work. */
 export type OpenHooks = Awaited<ReturnType<typeof openHooks>>
@@ -86,7 +86,7 @@ export async function tellHead(call: Call, facts: object): Promise<void> {
   if (words !== null) call.stderr(`note: hook on_head: ${redact(words, keys)}\n`)
 }
 
-type Fire = (name: HookName, facts: object, at?: string) => Promise<void>
+type Fire = (name: (typeof hookNames)[number], facts: object, at?: string) => Promise<void>
 
 /** So long one job waits for another that looks what is new, in seconds. */
 const longestLook = 60

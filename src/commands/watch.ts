@@ -9,7 +9,7 @@ import { lockJob } from '../store/lock.ts'
 import { refuseMirror } from '../store/marker.ts'
 import { formatInstant, hour, type Instant, minute } from '../time.ts'
 import type { NextPoint } from '../watch/due.ts'
-import { type JobsInput, jobsOn } from '../watch/jobs.ts'
+import { jobsOn } from '../watch/jobs.ts'
 import { watch, type WatchEvent } from '../watch/watch.ts'
 import { whole } from '../words/figures.ts'
 import { instantNow, readContext, selectionOptions, selectionsOf } from './context.ts'
@@ -19,6 +19,8 @@ import { destinationNamed } from './copies.ts'
 import { showsOf } from './status.ts'
 import { type Call, talking } from './spec.ts'
 import { besideWorld, lakeWorld, noProvider, openedLake, spareHeap } from './world.ts'
+
+type JobsInput = Parameters<typeof jobsOn>[0]
 
 type WatchDeps = Parameters<typeof watch>[2]
 

@@ -22,7 +22,7 @@ export const usualCheck = {
 export type Check = Readonly<typeof usualCheck>
 
 export const hookNames = ['on_done', 'on_violation', 'on_stale', 'on_head'] as const
-export type HookName = (typeof hookNames)[number]
+type HookName = (typeof hookNames)[number]
 
 /** What is run when something has happened. */
 type Hooks = {

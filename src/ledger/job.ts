@@ -30,7 +30,7 @@ export interface JobDeps extends CommitDeps {
 }
 
 /** A job on the lake in a folder, whatever it does there. */
-export interface Job {
+interface Job {
   readonly root: string
   /** As `runs` tells it: `registry sync`. */
   readonly name: string

@@ -1,6 +1,6 @@
-import { isThere } from '../store/files.ts'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
+import { isThere } from '../store/files.ts'
 import { LakeError, usage } from '../errors.ts'
 import { applyEntry, applyFacts, setMeta } from './apply.ts'
 import { isBegun, refuseStranger } from '../store/begin.ts'
@@ -22,11 +22,13 @@ import { entriesAfter, type Listing, listJournal, onJournal, readEntry, type Sea
 import { entryFile, inLake, places } from '../store/layout.ts'
 import { tellLive } from './live.ts'
 import { heldRoot, tellTree } from './state-tree.ts'
-import { type Index, parsed, proven, type IndexRow, type Statement } from './row.ts'
-import { type ValueCheck, real, shape, text, whole } from './shape.ts'
+import { type Index, type IndexRow, parsed, proven } from './row.ts'
+import { real, shape, text, type ValueCheck, whole } from './shape.ts'
 import { forceFacts, type PlacedFacts, readFacts } from './run-facts.ts'
 import { textsIn } from '../store/sql.ts'
 import { takeStamps } from './stamps.ts'
+
+type Statement = ReturnType<Index['statement']>
 
 /** Raised with every change of src/ledger/sql: an index of another shape is made anew from the journal. */
 const indexSchema = 9

@@ -6,7 +6,7 @@ import { count, orNull, real, text, whole } from './shape.ts'
 import { formatMillis, type Micros } from '../time.ts'
 
 /** A value that a violation has on record as stored, JSON text; `computed`: in its place, as seconds, its `computed_at`. */
-export interface Recorded {
+interface Recorded {
   readonly t: number
   readonly value: string | null
   readonly computed: string | null

@@ -5,7 +5,7 @@ import type { WindowAnswer } from './entry.ts'
  * What a refusal is about: 403 and 404 the whole path, unless it answers others, 400 one series (a refused currency says
  * nothing of another), or only a range of a series that is answered elsewhere.
  */
-export type RefusalScope = 'path' | 'series' | 'range'
+type RefusalScope = 'path' | 'series' | 'range'
 
 /** A refusal as the reason of a window keeps it. */
 interface Refusal {
@@ -81,7 +81,7 @@ const dailyPatience = 22 * 3600
 export const refusalPatience = 30 * day
 
 /** An answer about a window, as far as refusals are concerned. */
-export type RefusalAnswer = Omit<WindowAnswer, 'since' | 'until'>
+type RefusalAnswer = Omit<WindowAnswer, 'since' | 'until'>
 
 /** A refusal that no later answer has overtaken. */
 export interface StandingRefusal extends Refusal {

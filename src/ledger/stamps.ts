@@ -15,7 +15,7 @@ export interface StampedFile {
 }
 
 /** What pins a stamped result. It stands beside the journal and makes no version: the data are as they were. */
-export interface StampFile extends Stamp {
+interface StampFile extends Stamp {
   readonly schema_version: number
   readonly lake: string
   readonly program: string

@@ -4,8 +4,10 @@ import type { Series } from '../catalog/series.ts'
 import type { Wire } from '../catalog/wire.ts'
 import type { Settings } from '../config/settings.ts'
 import { jsonOf } from '../json.ts'
-import type { RefusalAnswer } from '../ledger/refusals.ts'
 import { formatDate, type Instant, parseInstant } from '../time.ts'
+import type { standingRefusal } from '../ledger/refusals.ts'
+
+type RefusalAnswer = Parameters<typeof standingRefusal>[0][number]
 
 /** What a provider says of a path: the values that each parameter takes, by query key, and where history begins. */
 type Described = {

@@ -5,7 +5,7 @@ import { type Ended, endedBy, endedEarly } from '../ledger/requests.ts'
 import { type CoverageRow, type CoverageState, violationId } from '../ledger/entry.ts'
 import { type Ask, historyStart } from './plan.ts'
 import { notAskedKey } from '../ledger/held-runs.ts'
-import { isOfHeld, type RefusalScope } from '../ledger/refusals.ts'
+import { isOfHeld, type StandingRefusal } from '../ledger/refusals.ts'
 import type { Outcome } from '../net/outcome.ts'
 import { day, formatDate } from '../time.ts'
 import type { Window } from '../windows.ts'
@@ -16,7 +16,7 @@ type StoppedBy = 'signal' | 'max_requests' | 'budget' | 'quota' | 'unauthorised'
 
 /** A refusal, and what it is about. */
 export interface RefusedAsk {
-  readonly scope: RefusalScope
+  readonly scope: StandingRefusal['scope']
   readonly words: string
 }
 

@@ -22,7 +22,7 @@ const verifyResults = [
 ] as const
 
 /** What came of a window that was asked again. */
-export type VerifyResult = (typeof verifyResults)[number]
+type VerifyResult = (typeof verifyResults)[number]
 
 /** How the kind of a violation is told as a result. */
 function resultOfKind(kind: string): VerifyResult {

@@ -16,7 +16,7 @@ import { blockedFor } from './prepare.ts'
 import { whole } from '../words/figures.ts'
 
 /** Which part of what the lake holds is to be asked again. */
-export interface VerifyScope {
+interface VerifyScope {
   readonly paths: readonly string[] | null
   readonly assets: readonly string[] | null
   readonly since: Instant | null

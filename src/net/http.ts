@@ -293,7 +293,7 @@ export function percentEncoded(text: string): string {
 }
 
 /** Some bytes of a local file. */
-export interface FilePart {
+interface FilePart {
   readonly file: string
   readonly start: number
   readonly bytes: number

@@ -5,13 +5,12 @@ import type { Regained } from '../ledger/entry.ts'
 import type { Instant } from '../time.ts'
 import { bodyAt, type Existing, type Heard, identityOf, type Loaded, type Ordered, type Tally } from './conversion.ts'
 import { unload } from './load.ts'
-
 import { firstOf, intervalSql, numbered, rowsSql, statement } from './sql.ts'
 import type { Engine } from '../store/engine.ts'
 import { computedSql, namedSql } from './files.ts'
-import type { Recorded } from '../ledger/lost.ts'
 import { hashSql } from './month-sums.ts'
 import type { Standing } from '../ledger/differences.ts'
+import type { Lost } from '../ledger/lost.ts'
 
 /** What is new (then in `fresh`) and what contradicts. */
 export interface Comparison {
@@ -98,10 +97,8 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
   // Where no point lies outside its window, and no window over another, no body speaks of another one's points.
   const alone = !shared || (apart && good.every((one) => isInside(one, loaded)))
   const uncompared = (bare && alone) || good.every(({ part }) => part.overlap === 'off')
-  const contradictions = [
-    ...(uncompared ? [] : await contradict(session, reader === undefined)),
-    ...(revised ? await numbered<Contradiction>(session, statement('vintages_rewritten')) : []),
-  ]
+  const rewritten = revised ? await numbered<Contradiction>(session, statement('vintages_rewritten')) : []
+  const contradictions = [...rewritten, ...(uncompared ? [] : await contradict(session, reader === undefined))]
   const lacking = uncompared || reader === undefined ? 0 : await countLacking(session)
   const heard = uncompared ? [] : await hear(session, ordered, contradictions)
   const priors = good.flatMap((one) => priorRows(one, good))
@@ -283,7 +280,7 @@ async function tellLost(session: Engine, good: readonly Good[]): Promise<void> {
   await session.run(statement('restored'))
 }
 
-function recordRow({ t, value, computed, stored_at }: Recorded): object {
+function recordRow({ t, value, computed, stored_at }: Lost['recorded'][number]): object {
   const nested = value !== null && /^[{[]/.test(value)
   const number = value === null || nested || value === 'null' ? null : value
   return {

@@ -8,8 +8,10 @@ import { day, formatDate, formatInstant, hour, weekdayAt } from '../time.ts'
 import { type Assessment, holds, type Judges, speaksAgainst, unknown, type Yaml } from './finding.ts'
 import { type HeardAnswer, whyNot } from './hear.ts'
 import { listsIn, wrongKeys } from './keys.ts'
-import type { MetricsSeen } from './metrics.ts'
 import { isComputed, meaningOf, pointsIn } from './timestamp.ts'
+import type { hearMetrics } from './metrics.ts'
+
+type MetricsSeen = Awaited<ReturnType<typeof hearMetrics>>
 
 type Point = NonNullable<ReturnType<typeof pointsIn>>[number]
 

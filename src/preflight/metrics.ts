@@ -17,7 +17,7 @@ import { type Keys, keysFrom, listsIn, nextKeys, spelling, wrongKeys } from './k
 import { pointsIn, isUnfinished } from './timestamp.ts'
 
 /** All that was heard of the metrics API. */
-export type MetricsSeen = Awaited<ReturnType<typeof conversation>>
+type MetricsSeen = Awaited<ReturnType<typeof conversation>>
 
 /** Asks the metrics API few cheap things, each for several judges. */
 export async function hearMetrics(provider: MetricsProvider, deps: BesideDeps, budget: Budget): Promise<MetricsSeen> {

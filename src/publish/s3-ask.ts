@@ -1,6 +1,6 @@
 import { createHash, createHmac } from 'node:crypto'
 import { join } from 'node:path'
-import { type Exchange, type Exchanged, exchangesWith, type FilePart, percentEncoded } from '../net/http.ts'
+import { type Exchange, type Exchanged, exchangesWith, percentEncoded } from '../net/http.ts'
 import { isLoopback } from '../config/settings.ts'
 import { LakeError, usage } from '../errors.ts'
 import { readStream, textOf } from '../store/files.ts'
@@ -183,9 +183,6 @@ export interface S3Call extends Pick<Exchange, 'method' | 'body' | 'into'> {
 /** What a try came to: a result, or a failure after which the next try may go better. */
 type Try<T> = { readonly done: T } | { readonly again: Exchanged }
 
-/** How a bucket is asked. */
-export type S3Asking = ReturnType<typeof askS3>
-
 const pauses = { baseMs: 400, capMs: 20_000, totalMs: 900_000, faultMs: 900_000 }
 const retries: RetryPolicy = { attempts: 6, limitedAttempts: 6, ...pauses }
 const connections = 8
@@ -273,7 +270,7 @@ async function toSend(call: S3Call, { bucket, prefix, endpoint, region, credenti
 }
 
 /** S3 refuses a body that is another than was signed: a byte that changes on the way is never kept. */
-async function digestOf(body: Buffer | FilePart): Promise<string> {
+async function digestOf(body: NonNullable<Exchange['body']>): Promise<string> {
   const hash = createHash('sha256')
   if (Buffer.isBuffer(body)) return hash.update(body).digest('hex')
   let left = body.bytes

@@ -3,7 +3,9 @@ import { header } from '../net/governor.ts'
 import { sizeOf } from '../store/files.ts'
 import { parseMicros } from '../time.ts'
 import { type Destination, type DestinationDeps, folderAt, onTheWay, type Published, type Web } from './destination.ts'
-import { askS3, codeIn, lastingAnswer, parseS3, type S3Answer, type S3Asking, type S3Call, tag } from './s3-ask.ts'
+import { askS3, codeIn, lastingAnswer, parseS3, type S3Answer, type S3Call, tag } from './s3-ask.ts'
+
+type S3Asking = ReturnType<typeof askS3>
 
 /** Larger files travel in parts of this size: one that breaks off is sent again, not all of them. */
 const partBytes = 64 << 20

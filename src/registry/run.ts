@@ -10,7 +10,7 @@ import { commit } from '../ledger/commit.ts'
 import { type Ended, endedEarly } from '../ledger/requests.ts'
 import { accessTo, type Api, type AskingDeps, type Connection, withConnection } from '../ledger/connection.ts'
 import { liveFiles } from '../ledger/held.ts'
-import { type Job, type Result, type Run, withLake } from '../ledger/job.ts'
+import { type Result, type Run, withLake } from '../ledger/job.ts'
 import { quarantineBody } from '../store/private.ts'
 import type { RegistryAsk, RegistryAsking } from './reading.ts'
 import { enginesOf, passingDraft, passingFacts, readRaw, type WithEngine } from './staging.ts'
@@ -64,7 +64,7 @@ export function registryApi({ settings, maxRequests, providerMoved }: RegistryIn
 
 /** Opens the lake for a job that asks the registry and connects it; what was learnt beside the data is kept. */
 export async function connectRegistry<T>(
-  { name, lock }: Required<Pick<Job, 'name' | 'lock'>>,
+  { name, lock }: Required<Pick<Parameters<typeof withLake>[0], 'name' | 'lock'>>,
   input: RegistryInput,
   deps: RegistryDeps,
   work: (run: RegistryRun) => Promise<Result<T>>,

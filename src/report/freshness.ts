@@ -12,7 +12,7 @@ import { end, floor, hour, type Instant, instantOf, type Interval, type Weekday 
 import { intersect, type Window } from '../windows.ts'
 import { jsonOf } from '../json.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { isOpenViolation, type Listed, listViolations } from '../ledger/violations.ts'
+import { isOpenViolation, listViolations } from '../ledger/violations.ts'
 import { isOpenFinding, type ListedFinding, listFindings } from '../registry/verify.ts'
 import { realDisk } from '../store/disk.ts'
 import { textOf } from '../store/files.ts'
@@ -192,7 +192,7 @@ type Stale =
   | { readonly registry: true; readonly late_seconds: number }
 
 /** Something upstream that a person has to look at: in points, or in records of the registry. */
-export type UpstreamDifference = Listed | ListedFinding
+export type UpstreamDifference = ReturnType<typeof listViolations>[number] | ListedFinding
 
 /** What a person may want to be woken for. */
 interface Alarms {

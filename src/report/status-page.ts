@@ -234,7 +234,7 @@ function stampFact({ id, version, at, path, detail }: ReturnType<typeof heldStam
 }
 
 /** Publication lag of the points whose arrival is known, in seconds after the end of their interval. */
-export interface Lag {
+interface Lag {
   readonly points: number
   readonly p05: number
   readonly p50: number

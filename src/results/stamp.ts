@@ -12,7 +12,7 @@ import { Ledger } from '../ledger/ledger.ts'
 import { observedAgain } from '../ledger/lost.ts'
 import { lockCommit, pin } from '../store/lock.ts'
 import { refuseMirror } from '../store/marker.ts'
-import { readStamp, type StampFile, stampSchema, writeStamp } from '../ledger/stamps.ts'
+import { readStamp, stampSchema, writeStamp } from '../ledger/stamps.ts'
 import { openSpool, type Spool } from '../ledger/sweep.ts'
 import { tellViews } from '../views/build.ts'
 import { exportsOf } from '../views/manifest.ts'
@@ -218,7 +218,7 @@ async function record(
   })
   const files = pinned.map(({ path, bytes, sha256: sum }) => ({ path, bytes, sha256: sum }))
   const again = observedAgain(ledger)
-  const stampFile: StampFile = {
+  const stampFile: Parameters<typeof writeStamp>[3] = {
     schema_version: stampSchema,
     lake: note.lake,
     id,

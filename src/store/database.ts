@@ -21,7 +21,7 @@ import { places } from './layout.ts'
 export const busyMilliseconds = 60_000
 
 /** An exclusive hold on a file, given back by the operating system when its process ends, however it ends. */
-export interface Hold {
+interface Hold {
   release(): void
 }
 

@@ -6,7 +6,7 @@ import { diskError, namesIn, realDisk } from './disk.ts'
 import { textOf } from './files.ts'
 import type { Micros } from '../time.ts'
 import { decodeSegment, holderFile, inLake, lockFile, places } from './layout.ts'
-import { type Hold, holdFile } from './database.ts'
+import { holdFile } from './database.ts'
 
 /** Who holds a lock, for people; the lock itself is the operating system's and dies with its process. */
 export interface Holder {
@@ -129,7 +129,7 @@ export function describeHolder(holder: Holder | undefined): string {
   return `process ${holder.pid} on ${holder.host} (${holder.command}) since ${since}`
 }
 
-function take(root: string, name: string, within = 0): Hold | undefined {
+function take(root: string, name: string, within = 0): NonNullable<ReturnType<typeof holdFile>> | undefined {
   try {
     mkdirSync(inLake(root, places.locks), { recursive: true })
   } catch (error) {

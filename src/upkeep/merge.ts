@@ -13,13 +13,14 @@ import {
   recordRows,
   replacement,
   type Rewriting,
-  type Rows,
   upkeepSql,
   writeEncoded,
   writeForGood,
 } from './rewrite.ts'
 import type { HeldFile } from '../ledger/held.ts'
 import type { StagedFile } from '../ledger/draft.ts'
+
+type Rows = Parameters<typeof writeForGood>[1]
 
 /** Why files are not merged: then the old ones stay what they are. */
 export class Unmergeable extends Error {}

@@ -71,7 +71,7 @@ interface Encoding {
 }
 
 /** Where rows come from and in which order they are written. */
-export interface Rows {
+interface Rows {
   /** A relation for FROM. */
   readonly source: string
   /** `ORDER BY …`, or '' for rows that are in order. */

@@ -21,8 +21,8 @@ import { execute } from '../metrics/execute.ts'
 import { type IngestDeps, type MetricsInput, type MetricsRun, withMetrics } from '../metrics/run.ts'
 import type { Result } from '../ledger/job.ts'
 import { differingAtOnce, type IngestSummary, stoppedEarly } from '../metrics/tally.ts'
-import { chooseWindows, partitionOf, type VerifyScope } from '../metrics/verify-plan.ts'
-import { type Difference, Findings, type Unanswered, type VerifyResult } from '../metrics/verify-findings.ts'
+import { chooseWindows, partitionOf } from '../metrics/verify-plan.ts'
+import { type Difference, Findings, type Unanswered } from '../metrics/verify-findings.ts'
 import { registryVerdict, type RegistryVerified } from '../registry/verify.ts'
 import { countSeries, footersOf, identityColumns } from '../store/parquet.ts'
 import { identityOf } from '../points/conversion.ts'
@@ -33,6 +33,8 @@ import { inLake } from '../store/layout.ts'
 import { readPoints } from '../views/relations.ts'
 import { count } from '../time.ts'
 import { intersect } from '../windows.ts'
+
+type VerifyScope = Parameters<typeof chooseWindows>[1]['scope']
 
 type Counted = Awaited<ReturnType<typeof countSeries>>[number]
 
@@ -73,7 +75,7 @@ export interface VerifySummary
   /** Windows in which points are known to be missing. */
   readonly gaps: number
   readonly windows: Counts
-  readonly results: Readonly<Record<VerifyResult, number>>
+  readonly results: Readonly<Record<keyof ReturnType<Findings['results']>, number>>
   readonly budget: number | null
   readonly credits: number
   readonly differences: readonly Difference[]

@@ -193,13 +193,20 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
       const alone = clockedPoints([], () => relation, own.early.part)
       return body('components', (word, argument) => alone[word]?.() ?? fill(word, argument))
     },
-    registry_names: () => `[${registryNames(texts).map(quote).join(', ')}]`,
-    ledger_names: () => `[${ledgerNames(texts).map(quote).join(', ')}]`,
-    fields: (table) => columnList(fieldsOf(catalogue, table)),
-    field_comments: (object) => commentsOn(object, fieldsOf(catalogue, object)),
+    ...nameWords(texts, catalogue),
     ...factWords(sources),
   }
   return fill
+}
+
+/** What objects are named, and their fields. */
+function nameWords(texts: readonly ObjectText[], catalogue: Catalogue) {
+  return {
+    registry_names: () => `[${registryNames(texts).map(quote).join(', ')}]`,
+    ledger_names: () => `[${ledgerNames(texts).map(quote).join(', ')}]`,
+    fields: (table: string) => columnList(fieldsOf(catalogue, table)),
+    field_comments: (object: string) => commentsOn(object, fieldsOf(catalogue, object)),
+  }
 }
 
 /** The view `points` of a metric, of which only its own files are named, and every vintage of revisable series. */

@@ -129,7 +129,7 @@ export interface WatchJobs {
 }
 
 /** Whose lake is watched, and what of it. */
-export interface JobsInput {
+interface JobsInput {
   readonly settings: Settings
   readonly catalogue: Catalogue
   readonly selections: readonly Selection[]

@@ -10,41 +10,29 @@ afterAll(() => lake.close())
 
 /** The mark stands before the expression that is in the way; without one no place is told. */
 const cases = [
-  ['SELECT ts, «lead(v) OVER (PARTITION BY asset ORDER BY ts) AS next FROM j'],
-  [
-    'SELECT ts, lag(v) OVER (PARTITION BY asset ORDER BY ts) AS last, «lead(v) OVER (PARTITION BY asset ORDER BY ts) AS next FROM j',
-  ],
-  [
-    'SELECT ts, avg(v) OVER (PARTITION BY ts) AS one, v / «avg(two) OVER () AS two FROM (SELECT ts, v, two FROM (SELECT *, v AS two FROM j))',
-  ],
-  [
-    'SELECT ts, «lead(v) OVER (PARTITION BY asset ORDER BY ts) - lead(t) OVER (PARTITION BY ts) AS next FROM (SELECT ts, asset, v, epoch(t) AS t FROM j)',
-  ],
-  [
-    'SELECT ts, lead(v) OVER (PARTITION BY asset ORDER BY ts) AS one FROM j WHERE v > 1 UNION SELECT ts, lead(v) OVER (PARTITION BY asset ORDER BY ts) FROM j WHERE v < 0',
-  ],
-  [
-    'SELECT ts, lead(a) OVER (ORDER BY ts) AS one, lead(b) OVER (ORDER BY ts) AS two FROM (SELECT ts, v AS b, age AS a FROM j)',
-  ],
-  [
-    'SELECT ts, v AS w, t AS v FROM (SELECT ts, v, t FROM j UNION ALL SELECT ts, v, valid_to FROM d JOIN history.products ON valid_from <= ts, (SELECT 1 AS v))',
-  ],
-  ['SELECT ts, v, (SELECT «max(v) FROM points) AS most FROM j'],
-  ['SELECT ts, (SELECT max(v) FROM points) - (SELECT min(v) FROM points) AS span FROM j'],
-  ['SELECT j.ts, l.product_id FROM j JOIN «links AS l ON l.metric_asset = j.asset'],
-  ['SELECT available_at AS ts, «random() AS chance FROM points'],
-  ['SELECT «t AS ts, v FROM points'],
-  ['SELECT ts, p.v FROM j «LEFT JOIN points AS p ON p.asset = j.asset AND p.t = j.ts'],
-  ['SELECT «max(ts) AS ts, asset, sum(v) AS total FROM j GROUP BY asset'],
-  ['SELECT ts, a FROM d, (SELECT asset AS a FROM points «GROUP BY asset)'],
-  ['SELECT «available_at - INTERVAL 1 HOUR AS ts, v FROM points'],
-  ['SELECT ts, v FROM j ORDER BY v DESC «LIMIT 3'],
-  ['SELECT «DISTINCT ON (asset) ts, asset, v FROM j ORDER BY v'],
-  ['SELECT available_at AS ts FROM points WHERE v > «$1'],
-] as const
+  'SELECT ts, «lead(v) OVER (PARTITION BY asset ORDER BY ts) AS next FROM j',
+  'SELECT ts, lag(v) OVER (PARTITION BY asset ORDER BY ts) AS last, «lead(v) OVER (PARTITION BY asset ORDER BY ts) AS next FROM j',
+  'SELECT ts, avg(v) OVER (PARTITION BY ts) AS one, v / «avg(two) OVER () AS two FROM (SELECT ts, v, two FROM (SELECT *, v AS two FROM j))',
+  'SELECT ts, «lead(v) OVER (PARTITION BY asset ORDER BY ts) - lead(t) OVER (PARTITION BY ts) AS next FROM (SELECT ts, asset, v, epoch(t) AS t FROM j)',
+  'SELECT ts, lead(v) OVER (PARTITION BY asset ORDER BY ts) AS one FROM j WHERE v > 1 UNION SELECT ts, lead(v) OVER (PARTITION BY asset ORDER BY ts) FROM j WHERE v < 0',
+  'SELECT ts, lead(a) OVER (ORDER BY ts) AS one, lead(b) OVER (ORDER BY ts) AS two FROM (SELECT ts, v AS b, age AS a FROM j)',
+  'SELECT ts, v AS w, t AS v FROM (SELECT ts, v, t FROM j UNION ALL SELECT ts, v, valid_to FROM d JOIN history.products ON valid_from <= ts, (SELECT 1 AS v))',
+  'SELECT ts, v, (SELECT «max(v) FROM points) AS most FROM j',
+  'SELECT ts, (SELECT max(v) FROM points) - (SELECT min(v) FROM points) AS span FROM j',
+  'SELECT j.ts, l.product_id FROM j JOIN «links AS l ON l.metric_asset = j.asset',
+  'SELECT available_at AS ts, «random() AS chance FROM points',
+  'SELECT «t AS ts, v FROM points',
+  'SELECT ts, p.v FROM j «LEFT JOIN points AS p ON p.asset = j.asset AND p.t = j.ts',
+  'SELECT «max(ts) AS ts, asset, sum(v) AS total FROM j GROUP BY asset',
+  'SELECT ts, a FROM d, (SELECT asset AS a FROM points «GROUP BY asset)',
+  'SELECT «available_at - INTERVAL 1 HOUR AS ts, v FROM points',
+  'SELECT ts, v FROM j ORDER BY v DESC «LIMIT 3',
+  'SELECT «DISTINCT ON (asset) ts, asset, v FROM j ORDER BY v',
+  'SELECT available_at AS ts FROM points WHERE v > «$1',
+]
 
 describe('the place of what stands in the way', () => {
-  test.for(cases)('%s', async ([marked]) => {
+  test.for(cases)('%s', async (marked) => {
     const whole = onGrid(marked)
     const at = whole.indexOf('«')
     const { unproved } = await argueFromPlan(lake, { sql: whole.replace('«', ''), ts: 'ts', labels: [] })

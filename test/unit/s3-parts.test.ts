@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
 import type { Exchanged } from '../../src/net/http.ts'
-import type { S3Answer, S3Asking, S3Call } from '../../src/publish/s3-ask.ts'
+import type { askS3, S3Answer, S3Call } from '../../src/publish/s3-ask.ts'
 import { putParts } from '../../src/publish/s3.ts'
+
+type S3Asking = ReturnType<typeof askS3>
 
 const answer = (body = '', headers: Record<string, string> = {}): S3Answer => ({
   kind: 'answer',

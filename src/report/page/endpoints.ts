@@ -1,4 +1,4 @@
-import type { Lag, StatusPage } from '../status-page.ts'
+import type { StatusPage } from '../status-page.ts'
 import { html, type Html, inlineJson } from './html.ts'
 import { instant, monthName, percent, several, span, whole } from '../../words/figures.ts'
 
@@ -141,7 +141,7 @@ function lagTicks(): Html[] {
 }
 
 /** One endpoint's arrivals: middle, bulk, tail and the rule that they are measured by. */
-function strip(lag: Lag): Html {
+function strip(lag: NonNullable<StatusPage['endpoints'][number]['lag']>): Html {
   const [p05, p50, p95, p99, max] = [lag.p05, lag.p50, lag.p95, lag.p99, lag.max].map(lagAt)
   const rule = lag.rule === null ? null : lagAt(lag.rule)
   const bar = (cls: string, from = 0, to = 0, top = 0.3, height = 0.4) =>

@@ -27,7 +27,7 @@ import { dateAt } from '../world/assets.ts'
 type Chain = (typeof chains)[number]
 
 /** The registry while it is being written: the log, the ids to choose from, the choices and the instant of writing. */
-export interface RegistryDraft {
+interface RegistryDraft {
   readonly store: Store
   readonly pools: ReadonlyMap<EntityType, string[]>
   source: ReturnType<typeof chance>

@@ -12,7 +12,6 @@ import {
   noteSweep,
   noteUnseen,
   rates,
-  type RegistryDraft,
 } from './growth.ts'
 import {
   createStore,
@@ -28,6 +27,8 @@ import {
 import { day, floor, hour } from '../../time.ts'
 import { dateAt, type WorldAsset, worldAssets } from '../world/assets.ts'
 import { assetRow, chance, slug } from './entities.ts'
+
+type RegistryDraft = Parameters<typeof create>[0]
 
 type Happening = (typeof rates)[number][1]
 
