@@ -20,7 +20,7 @@ const whole = [
   'test/laws/L1-publish-python.test.ts',
   'test/views/{panel-python,peers,readers,readers-trino}.test.ts',
   // What the pages tell to type, and what the system around runs.
-  'test/cli/{findings,first-hour,hooks,publish,service}.test.ts',
+  'test/cli/{findings,first-hour,hooks,own-recipes,publish,service}.test.ts',
   // Days of a watch, whole catalogues, every variant of a provider, and calls that nothing ends.
   'test/api/{catalogue-walk,preflight}.test.ts',
   'test/cli/{answers,daily,heedless,lookahead,mcp,mirror,own-resource,serve}.test.ts',

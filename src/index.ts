@@ -9,6 +9,7 @@ import type { Engine } from './store/engine.ts'
 import { engineMemory, leastMemory, requireMemory } from './store/memory.ts'
 import type { Parameters } from './store/sql.ts'
 import { loadCatalogue } from './catalog/load.ts'
+import { withOwn } from './points/own-rows.ts'
 import { Ledger } from './ledger/ledger.ts'
 import { arrowTable } from './query/arrow.ts'
 import type { LookaheadProof } from './lookahead/lookahead.ts'
@@ -285,7 +286,7 @@ export async function stress(folder: string, query: string | URL, options: Stres
   const source = await (query instanceof URL
     ? sourceOfStamp(ledger, fileURLToPath(query))
     : sourceOfQuery(ledger, query, set))
-  const catalogue = loadCatalogue([...(options.catalogs ?? [])])
+  const catalogue = withOwn(loadCatalogue([...(options.catalogs ?? [])]), ledger)
   const seen = async (metrics: readonly string[]): Promise<readonly SeenLags[]> => seenLags(ledger, catalogue, metrics)
   const run = { folder: ledger.root, signal: options.signal, sleep: setTimeout }
   return await stressQuery(withVintages(ledger, source, vintages), { figure, lags, latencies, within, seen }, run)

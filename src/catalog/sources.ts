@@ -98,7 +98,7 @@ export interface PlacedSource {
 
 /** What a lake keeps of own data: how it was mapped, from which files, and what of each dimension there is. */
 export const ownRow = z.object({
-  mapping: z.strictObject(mapping),
+  mapping: z.object(mapping),
   files: z.array(word),
   intervals: z.array(z.enum(intervals)),
   currencies: z.array(word),

@@ -144,7 +144,6 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
   const { root, catalogue, files, earlier, revisable = [] } = sources
   const tables = Map.groupBy(files, (file) => file.table)
   const points = tables.get('points') ?? []
-  const parts = earlyParts(catalogue)
   const fill: Fill = (word, argument) => (Object.hasOwn(words, word) ? words[word]?.(argument) : undefined)
   const body = (name: string, own = fill, all = false): string => {
     const object = texts.find((text) => text.kind === 'view' && text.name === name)
@@ -164,14 +163,13 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
   const words: Readonly<Record<string, (argument: string) => string>> = {
     ...joinWords({
       ...sources,
+      ...own.early,
+      revisable,
       files: points,
       points: (newest) => pointsIn(datedPoints(root, newest ?? readPoints(root, []), earlier), true),
       price: () => body('price_usd'),
       coverage: () => body('coverage'),
       uncovered: () => fill('ledger', 'uncovered') ?? '',
-      parts,
-      part: own.part,
-      revisable,
       last: () => `\n${fillIn('last_vintage', partOf('last_vintage'), fill)}`,
     }),
     ...clockWords,
@@ -190,9 +188,9 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
     columns: (name) => columnList(found(exportedTables(catalogue)[name], name).columns).slice(0, -1),
     view: (name) => body(name),
     part: (name) => fillIn(name, partOf(name), fill),
-    ...clockedPoints(parts, () => own.words.points(''), own.part),
+    ...clockedPoints(own.early.parts, () => own.words.points(''), own.early.part),
     leaves: (relation) => {
-      const alone = clockedPoints([], () => relation, own.part)
+      const alone = clockedPoints([], () => relation, own.early.part)
       return body('components', (word, argument) => alone[word]?.() ?? fill(word, argument))
     },
     ...nameWords(texts, catalogue),
@@ -213,7 +211,7 @@ function nameWords(texts: readonly ObjectText[], catalogue: Catalogue) {
 
 /** The view `points` of a metric, of which only its own files are named, and every vintage of revisable series. */
 function pointWords(
-  { root, earlier, revisable = [] }: Sources,
+  { root, catalogue, earlier, revisable = [] }: Sources,
   points: readonly HeldFile[],
   pointsIn: (relation: string, all?: boolean) => string,
 ) {
@@ -236,7 +234,7 @@ function pointWords(
     const before = earlier.filter((dating) => dating.metric === metric)
     return pointsIn(dated(datedPoints(root, readPoints(root, files), before)), !revisable.includes(metric))
   }
-  return { words, part }
+  return { words, early: { parts: earlyParts(catalogue), part } }
 }
 
 /** What knows nothing before the first snapshot of the registry; the listing of assets begins with itself. */
