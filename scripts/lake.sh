@@ -68,6 +68,9 @@ pitlake status --html "$data/status.html"
 
 cat <<END
 
+Look at it: npx pitlake serve --data $data --listen 127.0.0.1:8460
+            then http://127.0.0.1:8460/ in a browser: what was knowable when, the universe, SQL, coverage
+
 Try next:
   make shell                            a shell in which pitlake is a command; in it:
   pitlake sql                           a session in the lake; .help inside

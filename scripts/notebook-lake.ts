@@ -46,6 +46,7 @@ const currencies = ['native', 'usd']
 const usual: readonly Selection[] = [
   { assets: coins, paths: [restated.metric], since },
   { assets: ['BTC'], paths: ['market/btc_dominance_pit', 'entities/active_count_pit'], since },
+  { assets: ['BTC', 'ETH'], paths: ['estimates/idle_rate'], intervals: ['1month'], since },
 ]
 
 /** What is brought every twenty weeks only. */
@@ -58,7 +59,13 @@ const seldom: readonly Selection[] = [
 ]
 
 const keys = { metrics: 'notebook-metrics', registry: 'notebook-registry' }
-const catalogue = loadCatalogue()
+/** Estimates that the sandbox revises a month and a quarter after it told them first; no listing tells of them. */
+const estimates = `endpoints:
+  - { path: estimates/idle_rate, intervals: [24h, 1month], takes: [since, until], revisable: true }
+availability:
+  - { paths: [estimates/idle_rate], lag: 1d, basis: assumed, reason: "told within hours" }
+`
+const catalogue = loadCatalogue([], undefined, [{ name: 'estimates.yaml', text: estimates }])
 
 await main(process.argv[2])
 

@@ -50,6 +50,8 @@ began+=($!)
 spoken listening
 url=$(sed -n 's/^listening at //p' listening)
 expect '^{"n":31}$' node -e "fetch('$url/query?sql=SELECT+count(*)+AS+n+FROM+points').then((answer) => answer.text()).then(console.log)"
+expect 'page/app.js' node -e "fetch('$url/').then((answer) => answer.text()).then(console.log)"
+expect 'arg_max' node -e "fetch('$url/page/questions.js').then((answer) => answer.text()).then(console.log)"
 cat >agent.cjs <<'JS'
 const { spawn } = require('node:child_process')
 const { createInterface } = require('node:readline')

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes the README's pictures: what look-ahead is worth in notebook 03, whose figures it must tell, and the status page that
-# `make lake` wrote, where there is a Chromium to draw it.
+# `make lake` wrote and the page of its lake, where there is a Chromium to draw them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -18,7 +18,7 @@ print("docs/lookahead.png, and the README tells its figures")
 PYTHON
 
 if ! command -v chromium >/dev/null || [ ! -f data/status.html ]; then
-  echo "docs/status.png stays: it needs chromium, and the page that make lake writes"
+  echo "docs/status.png and docs/page.png stay: they need chromium, and the lake that make lake makes"
   exit 0
 fi
 work=$(mktemp -d)
@@ -27,3 +27,15 @@ chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --d
   --disable-component-update --disable-sync --user-data-dir="$work" --hide-scrollbars --window-size=1180,1000 \
   --screenshot=docs/status.png "file://$PWD/data/status.html" 2>/dev/null
 echo "docs/status.png"
+
+# The page of serve, as it was known at an instant two years before the lake's end.
+node scripts/launch.cjs serve --data data --listen 127.0.0.1:0 2>"$work/listening" &
+server=$!
+trap 'kill "$server" 2>/dev/null || true; wait "$server" 2>/dev/null || true; rm -rf "$work"' EXIT
+for _ in $(seq 100); do grep -q listening "$work/listening" && break; sleep 0.1; done
+url=$(sed -n 's/^listening at //p' "$work/listening")
+view='metric=price_usd&assets=BTC&as_of=2024-11-01T12:00:00Z'
+chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking \
+  --disable-component-update --disable-sync --user-data-dir="$work" --hide-scrollbars --window-size=1180,820 \
+  --virtual-time-budget=10000 --screenshot=docs/page.png "$url/#$view" 2>/dev/null
+echo "docs/page.png"

@@ -95,6 +95,7 @@ class Options:
     max_age: Span | None = None
     skip_nulls: bool = False
     beyond: str | None = None
+    vintage: str | None = None
 
     def __post_init__(self) -> None:
         for name in (*DIMENSIONS, "component"):
@@ -102,11 +103,13 @@ class Options:
         check_switch("skip_nulls", self.skip_nulls)
         if self.beyond is not None:
             check_choice("beyond", self.beyond, ("value", "null"))
+        if self.vintage is not None:
+            check_choice("vintage", self.vintage, ("last", "first"))
         self.arguments()
 
     def arguments(self) -> list[str]:
         """As a macro takes them."""
-        texts = {name: getattr(self, name) for name in (*DIMENSIONS, "component", "beyond")}
+        texts = {name: getattr(self, name) for name in (*DIMENSIONS, "component", "beyond", "vintage")}
         named = [f"{name} := {quote(value)}" for name, value in texts.items() if value is not None]
         spans = {"max_age": self.max_age, "latency": self.latency}
         named += [f"{name} := {span_sql(name, value)}" for name, value in spans.items() if value is not None]

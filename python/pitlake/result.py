@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from .lake import Seat
 
 SHOWN = 10
+# So many signs of a cell are shown on a page.
+LONG = 60
 _WITHIN = re.compile(r"""(?<!["'])\bINTERVAL\b(?!["'])""")
 
 Doubts = Callable[[Any], "Sequence[str]"]
@@ -138,10 +140,12 @@ class Result:
     def _repr_html_(self) -> str:
         rows, more = self._head()
         head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
-        body = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+        body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
         said = f"the first {SHOWN} rows; more follow" if more else f"{len(rows)} row{'' if len(rows) == 1 else 's'}"
         where = html.escape(self._seat.words())
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{said} · {where}</p>"
+        grid = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        # However much there is, it fits a screen, and scrolls there.
+        return f'<div style="max-height: 60vh; max-width: 100%; overflow: auto">{grid}</div><p>{said} · {where}</p>'
 
     def _head(self) -> tuple[list[tuple[str, ...]], bool]:
         """The first rows as texts, and whether there are more."""
@@ -162,6 +166,12 @@ class Result:
         if self._doubts is not None:
             self._seat.note(self._doubts(frame))
             warn(self._seat.notes)
+
+def _cell(text: str) -> str:
+    """A cell of a page; what is long stands whole where the pointer rests."""
+    whole = html.escape(text)
+    return f"<td>{whole}</td>" if len(text) <= LONG else f'<td title="{whole}">{html.escape(text[:LONG - 1])}…</td>'
+
 
 def _told(relation: duckdb.DuckDBPyRelation, plain: bool = False) -> duckdb.DuckDBPyRelation:
     """What frames have words for: infinity, the end of what is still open, as NULL.

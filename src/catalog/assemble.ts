@@ -5,6 +5,7 @@ import { hint } from '../suggestion.ts'
 import { resourcesOf } from './resources.ts'
 import { type PlacedRule, placeRule, resolveRules } from './rules.ts'
 import type { EndpointRow, SourceFile } from './schema.ts'
+import type { PlacedSource } from './sources.ts'
 
 /** The named value sets of all files by `kind.name`, and which of them somebody refers to. */
 interface Sets {
@@ -41,6 +42,7 @@ export function assemble(files: readonly SourceFile[], complaints: Complaint[]):
     endpoints,
     resources: resourcesOf(files, complain),
     links: files.flatMap((file) => file.content.links ?? []),
+    sources: gatherSources(files, complain),
     placeholderExchanges: new Set(files.flatMap((file) => file.content.placeholders?.exchanges ?? [])),
   }
 }
@@ -82,6 +84,18 @@ function gatherEndpoints(files: readonly SourceFile[], common: Common): Map<stri
   return endpoints
 }
 
+function gatherSources(files: readonly SourceFile[], complain: Complain): Map<string, PlacedSource> {
+  const sources = new Map<string, PlacedSource>()
+  for (const { yaml, content } of files)
+    for (const [name, source] of Object.entries(content.sources ?? {})) {
+      const where = yaml.where(['sources', name])
+      const before = sources.get(name)
+      if (before) complain(`${where}: sources.${name}`, 'each name once', `${name}, already at ${before.where}`)
+      else sources.set(name, { source, where })
+    }
+  return sources
+}
+
 /** Says where a key of a row stands, and its path. */
 type Place = (...keys: readonly string[]) => string
 
@@ -119,6 +133,7 @@ function endpointOf(common: Common, row: EndpointRow, source: string, at: Place)
     },
     tolerance: row.tolerance ?? null,
     overlap: row.overlap ?? 'exact',
+    revisable: row.revisable ?? false,
     rules: rulesOf(common, row.path, source),
     extra: row.extra ?? {},
     source,

@@ -1,6 +1,7 @@
 import { type Interval, unshownInterval } from '../time.ts'
 import { type Rule, ruleFor } from './availability.ts'
 import type { Link } from './schema.ts'
+import type { PlacedSource } from './sources.ts'
 import type { EnvelopeKey, Wire } from './wire.ts'
 
 /** The dimensions of a series beside its asset, in the words for one value of them and for the values that there are. */
@@ -41,13 +42,23 @@ export interface Endpoint {
   readonly tolerance: number | null
   /** How the overlap with stored points is compared. */
   readonly overlap: 'exact' | 'fixed_range' | 'off'
+  /** Whether another value than the stored one is a further vintage of its point, no violation. */
+  readonly revisable: boolean
   /** Per interval (all five where the endpoint takes none), sorted by `until`, the open one last. */
   readonly rules: Readonly<Record<Interval, readonly Rule[]>>
   /** Unknown keys of an imported listing, kept as they came. */
   readonly extra: Readonly<Record<string, unknown>>
-  /** Where the row stands: `catalog/metrics.yaml:12`. */
+  /** Where the row stands: `catalog/metrics.yaml:12`; of own data `imported`. */
   readonly source: string
+  /** Of own data: parts of its values that are known before the whole, by JSON pointer, each with its rules. */
+  readonly clocks?: Readonly<Record<string, Endpoint['rules']>>
 }
+
+/** Where the row of own data stands: in the lake itself. */
+export const imported = 'imported'
+
+/** Whether it is own data: nobody is asked for it. */
+export const isOwn = ({ source }: Pick<Endpoint, 'source'>): boolean => source === imported
 
 /** Whether words of a path stand for a real name that nobody has told, `paths`: real names by path. */
 export function isNameless({ path, placeholders }: Endpoint, paths: Readonly<Record<string, string>>): boolean {
@@ -98,8 +109,12 @@ export interface Catalogue {
   readonly resources: ReadonlyMap<string, Resource>
   readonly wire: Wire
   readonly links: readonly Link[]
+  /** Files of one's own that the catalogues map, by the name of what they become. */
+  readonly sources: ReadonlyMap<string, PlacedSource>
   /** Exchange ids that stand for a real one. */
   readonly placeholderExchanges: ReadonlySet<string>
   /** SHA-256 over the content of all files, hex. */
   readonly digest: string
+  /** The same over the rows of own data among the endpoints, which a lake keeps. */
+  readonly own?: string
 }

@@ -24,6 +24,7 @@ function exportEndpoint(endpoint: Endpoint) {
     default: endpoint.defaults,
     tolerance: endpoint.tolerance,
     overlap: endpoint.overlap,
+    revisable: endpoint.revisable,
     extra: endpoint.extra,
   }
 }

@@ -110,3 +110,8 @@ function isWords(value: unknown): value is string[] {
 function isTexts(value: unknown): value is Record<string, string | number | boolean> {
   return isObject(value) && Object.values(value).every((text) => ['string', 'number', 'boolean'].includes(typeof text))
 }
+
+/** A listed endpoint as a row of a catalogue: what a path tells that says no `_pit` may be told otherwise later. */
+export function importedRow(row: ListedEndpoint): ListedEndpoint & { readonly revisable?: true } {
+  return row.path.endsWith('_pit') ? row : { ...row, revisable: true }
+}

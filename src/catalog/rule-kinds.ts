@@ -67,6 +67,17 @@ const table = {
     undue: (at, seconds, start, ceil) =>
       `least(${start(at)}, ${ceil(`(CAST(floor((${at} - ${seconds}) / ${day}) AS BIGINT) * ${day} + ${day})`)})`,
   },
+  /** So long after the interval's start: of own data, whose mapping states it; no catalogue writes it. */
+  start: {
+    keys: {},
+    read: () => ({ seconds: 0 }),
+    seconds: ({ seconds }: { readonly seconds: number }) => seconds,
+    describe: ({ seconds }: { readonly seconds: number }) => `start of interval + ${formatLag(seconds)}`,
+    isLag: false,
+    at: (t, _, seconds) => t + seconds,
+    sql: (t, _, seconds) => `(${t} + ${seconds})`,
+    undue: (at, seconds, _, ceil) => ceil(`(${at} - ${seconds} + 1)`),
+  },
 } satisfies Readonly<Record<string, RuleKind>>
 
 type Table = typeof table
@@ -88,11 +99,11 @@ export function ruleTimeKeys() {
 
 type WrittenTime = { readonly [K in RuleKey]?: unknown }
 
-/** Each kind with the key that names it and those that only refine it. */
+/** Each kind that can be written, with the key that names it and those that only refine it. */
 export function spellings() {
-  return Object.entries(ruleKinds).map(([kind, { keys }]) => {
-    const [first = '', ...further] = Object.keys(keys)
-    return { kind: kind as RuleName, first, further }
+  return Object.entries(ruleKinds).flatMap(([kind, { keys }]) => {
+    const [first, ...further] = Object.keys(keys)
+    return first === undefined ? [] : [{ kind: kind as RuleName, first, further }]
   })
 }
 

@@ -3,6 +3,7 @@ import { intervals } from '../time.ts'
 import { duration, instant, type YamlText } from './document.ts'
 import { metricPath } from './listing.ts'
 import { ruleTimeKeys, wrongTime } from './rule-kinds.ts'
+import { ownName, placedRow } from './sources.ts'
 import { wireRow } from './wire.ts'
 
 const interval = z.enum(intervals)
@@ -49,6 +50,7 @@ const endpointRow = z.strictObject({
     .optional(),
   tolerance: duration.optional(),
   overlap: z.enum(['exact', 'fixed_range', 'off']).optional(),
+  revisable: z.boolean().optional(),
   extra: z.record(z.string(), z.unknown()).optional(),
 })
 
@@ -109,6 +111,7 @@ export const catalogueFile = z.strictObject({
   registry_sets: z.record(word, z.strictObject({ open: z.boolean(), values: words })).optional(),
   resources: z.record(name, resourceRow).optional(),
   links: z.array(linkRow).optional(),
+  sources: z.record(ownName, placedRow).optional(),
 })
 
 type CatalogueFile = z.infer<typeof catalogueFile>

@@ -17,7 +17,7 @@ import { checkedCatalogue, readContext, readGiven, settingsOf } from './context.
 import { labelled, type LabelledRow, several, table } from '../words/figures.ts'
 import { answering, type Call, type CommandContext, documentText, talking } from './spec.ts'
 import { existsSync } from 'node:fs'
-import { readListing } from '../catalog/listing.ts'
+import { importedRow, readListing } from '../catalog/listing.ts'
 import { loadCatalogue } from '../catalog/load.ts'
 import type { Drift } from '../catalog/drift.ts'
 import { findDrift } from '../metrics/drift.ts'
@@ -158,7 +158,7 @@ function description(catalogue: Catalogue, endpoint: Endpoint): string {
     ...ruleLines(endpoint),
     placeholders.length > 0 && ['placeholder', `${placeholders.join(', ')}: ${unnamed}`],
     mapped && ['placeholder', 'exchange ids: map them in pitlake.yaml (metrics.exchanges)'],
-    ['overlap', endpoint.overlap],
+    ['overlap', `${endpoint.overlap}${endpoint.revisable ? '; another value is a further vintage (revisable)' : ''}`],
     ['tolerance', tolerance === null ? 'the larger of 2 days and 3 intervals' : formatDuration(tolerance)],
     ...Object.entries(endpoint.extra).map(([key, value]) => [key, JSON.stringify(value)] as const),
     ['series', exampleSeries(endpoint)],
@@ -230,7 +230,8 @@ export const catalogImportCommand = talking({
     const [known, added, skipped] = [pit.length - fresh.length, fresh.length, listed.length - pit.length]
     if (added > 0) {
       const header = `# Endpoints imported from ${file.split('/').at(-1)}; name this file under \`catalogs:\` in pitlake.yaml.\n`
-      const text = header + stringify({ endpoints: fresh }, { lineWidth: 0, aliasDuplicateObjects: false })
+      const text =
+        header + stringify({ endpoints: fresh.map(importedRow) }, { lineWidth: 0, aliasDuplicateObjects: false })
       loadCatalogue(others, undefined, [{ name: out, text }])
       await putOut(target, text, settings.data, '--out')
     }

@@ -53,14 +53,17 @@ export const instantNow = ({ now }: Pick<Deps, 'now'>): Instant => Math.floor(no
 /** A call with its settings and catalogue. */
 export async function readContext<Own extends Placed>(call: Own): Promise<Own & CommandContext> {
   const settings = settingsOf(call)
-  return { ...call, settings, catalogue: applySettings(await checkedCatalogue(settings.catalogs), settings) }
+  return { ...call, settings, catalogue: applySettings(await checkedCatalogue(settings.catalogs, settings), settings) }
 }
 
-/** The built-in catalogue with these files, if the lake has room for them: for the built-in one alone it has. */
-export async function checkedCatalogue(files: readonly string[]): Promise<Catalogue> {
+/**
+ * The built-in catalogue with these files, if the lake has room for them: for the built-in one alone it has; and what of
+ * own data a lake holds.
+ */
+export async function checkedCatalogue(files: readonly string[], lake?: Pick<Settings, 'data'>): Promise<Catalogue> {
   const catalogue = loadCatalogue(files)
   if (files.length > 0) (await import('../views/clashes.ts')).refuseClashes(catalogue)
-  return catalogue
+  return lake === undefined ? catalogue : (await import('../points/own-rows.ts')).withOwnOf(catalogue, lake.data)
 }
 
 /** The range of t that `--since` and `--until` name. */

@@ -10,6 +10,8 @@ import { refuseMirror } from '../store/marker.ts'
 import { givenKeys } from '../config/settings.ts'
 import { readContext } from './context.ts'
 import { fetchCommand } from './fetch.ts'
+import { headMade } from './head.ts'
+import { keyGiven, keyVariable } from './head-check.ts'
 import { type AnsweringSpec, type Call, type CommandAnswer, documentText, type OptionTable, talking } from './spec.ts'
 import { answerPlan, planCommand } from './plan.ts'
 import { bytes, whole } from '../words/figures.ts'
@@ -74,6 +76,7 @@ type Due = Readonly<{ dry: boolean; absent: ReadonlyMap<Api, string> }>
 function steps(call: Call, dry: boolean): Step[] {
   const { settings } = call
   const page = join(settings.data, 'status.html')
+  const key = call.env[keyVariable]
   const fetched = typedAs(call, fetchCommand, [], ({ points_added, requests, version }) => {
     return `${whole(points_added)} points added with ${whole(requests)} requests, version ${version}`
   })
@@ -83,7 +86,9 @@ function steps(call: Call, dry: boolean): Step[] {
   const synced = typedAs(call, registrySyncCommand, [], ({ events, opened, updated, closed }) => {
     return `${whole(events)} events: ${whole(opened)} opened, ${whole(updated)} updated, ${whole(closed)} closed`
   })
-  const verified = typedAs(call, verifyCommand, [], ({ checked, windows, registry }) => {
+  const verified = typedAs(call, verifyCommand, [], (report) => {
+    if ('head' in report) return report.reason
+    const { checked, windows, registry } = report
     const asked = registry === null ? '' : `, ${whole(registry.checks.verified)} addresses of the registry`
     return `${whole(checked.files)} files sound, ${whole(windows.verified)} windows${asked} compared, nothing differs`
   })
@@ -98,6 +103,7 @@ function steps(call: Call, dry: boolean): Step[] {
     ['views', null, 'be made anew where the lake has moved on', async () => viewed(call)],
     ['merge', null, null, async () => (dry ? dueNow(call) : merged(call))],
     ['verify', null, `compare within ${usualBudget} credits`, verified],
+    ...(key === undefined ? [] : [['head', null, 'write the head of the log', async () => headed(call)] as const]),
     ['status page', null, `write ${page}`, paged],
     ...(settings.daily.vacuum ? [['vacuum', null, null, vacuumed] as const] : []),
   ]
@@ -161,6 +167,11 @@ async function merged(call: Call): Promise<StepEnd> {
   const { partitions, files_removed, files_added } = report
   const line = partitions === 0 ? 'nothing due' : `${whole(files_removed)} files became ${whole(files_added)}`
   return { code: 0, line, report }
+}
+
+async function headed(call: Call): Promise<StepEnd> {
+  const { document } = await headMade(call, await keyGiven(call))
+  return { code: 0, line: `of version ${document.version} in ${document.file ?? 'no file'}`, report: document }
 }
 
 async function dueNow(call: Call): Promise<StepEnd> {

@@ -41,11 +41,12 @@ const leastOfBoth = 512 * mega
  * Has a process of its own answer from the lake; whether that can be opened is known once it is ready. `scratch` is where
  * answers on their way lie.
  */
-export function openAnswers(call: Call<ReturnType<typeof deskOptions>>, scratch: string): Answers {
+export function openAnswers(call: Call<ReturnType<typeof deskOptions>>, scratch: string, wall?: string): Answers {
   const { settings, options, env, sleep, stderr } = call
   const { timeout: seconds, spill, threads, ledger } = options
   requireMemory(leastOfBoth, keptMemory(), 'the memory of whoever answers')
-  const means = { folder: settings.data, memory: keptMemory() - asker, spill, threads, ledgerNow: ledger === 'now' }
+  const ledgerNow = ledger === 'now'
+  const means = { folder: settings.data, memory: keptMemory() - asker, spill, threads, ledgerNow, wall }
   const start = startingAnswers(means, scratch, keylessOf(env, settings.secrets))
   const note = (words: string): void => stderr(`note: ${words}\n`)
   return new Answerer({ seconds, told: formatDuration(seconds) }, { start, sleep, note })

@@ -48,13 +48,14 @@ function inSeconds(seconds: Spent): string {
 
 function inWords(summary: IngestSummary): string {
   const { windows, incidents, gaps, accepted, violations, points_added: points, begins_later: later } = summary
+  const revised = summary.vintages_added === 0 ? '' : `, ${whole(summary.vintages_added)} revised`
   const unasked = windows.not_asked === 0 ? '' : `, ${windows.not_asked} not asked`
   const states = (['covered', 'empty', 'unsupported', 'failed'] as const).map((state) => `${windows[state]} ${state}`)
   const among = incidents === 0 ? '' : `, ${incidents === 1 ? 'an incident' : `${incidents} incidents`} among them`
   return labelled([
     ['version', String(summary.version)],
     ['requests', whole(summary.requests)],
-    ['points', `${whole(points)} added in ${summary.files_added} files`],
+    ['points', `${whole(points)} added${revised} in ${summary.files_added} files`],
     ['windows', `${states.join(', ')}${unasked}`],
     gaps !== 0 && ['gaps', `${whole(gaps)} windows in which points are missing: pitlake sql "FROM gaps"`],
     // Where history begins later than it was asked for.

@@ -20,7 +20,7 @@ const ofProviders = /^PITLAKE_(?:METRICS|REGISTRY)_(?:URL|KEY|KEY_FILE)$/
  * hold a sandbox's data, that sandbox answers while the work lasts: never for a folder without a lake.
  */
 export async function withProvider<T>(call: Typed, work: (call: Typed) => Promise<T>): Promise<T> {
-  const world = await worldFor(call)
+  const world = 'head' in call.options && call.options.head !== undefined ? undefined : await worldFor(call)
   if (world === undefined) return work(call)
   // A run that asks a provider pays for no sandbox.
   const { withSandbox } = await import('./sandbox.ts')

@@ -74,6 +74,18 @@ export async function openHooks(call: Call, job: string, say: (words: string) =>
   }
 }
 
+/** Says that a head was written; the job waits for it. */
+export async function tellHead(call: Call, facts: object): Promise<void> {
+  const { data, hooks } = call.settings
+  const command = hooks.commands.on_head
+  if (command === undefined) return
+  const keys = givenKeys(call.env)
+  const env = { ...keylessOf(call.env, keys), PITLAKE_DATA: data }
+  const text = JSON.stringify({ hook: 'on_head', at: formatInstant(instantNow(call)), data, ...facts })
+  const words = await runHook({ command, ...hooks, env, signal: call.signal }, `${redact(text, keys)}\n`)
+  if (words !== null) call.stderr(`note: hook on_head: ${redact(words, keys)}\n`)
+}
+
 type Fire = (name: (typeof hookNames)[number], facts: object, at?: string) => Promise<void>
 
 /** So long one job waits for another that looks what is new, in seconds. */

@@ -10,6 +10,7 @@ import { changedPoints, openWorlds } from '../lookahead/world.ts'
 import { kinds } from '../kinds.ts'
 import { gone, proveFunction, Raised } from '../lookahead/function.ts'
 import { type Difference, type LookaheadProof, proveNoLookahead } from '../lookahead/lookahead.ts'
+import { leakSentence } from '../lookahead/sentence.ts'
 import { openAltered } from '../query/altered.ts'
 import { carryFile } from '../query/beside.ts'
 import { guarded, type RunDeps, runScript } from '../query/run.ts'
@@ -76,6 +77,18 @@ async function proveQuery({ text, set }: Given, trial: TrialInput, run: RunDeps)
   return await proveNoLookahead(open, { ...trial, sql }, run)
 }
 
+/** The same of a stamped result, for a certificate. */
+export async function proveStamped(
+  folder: string,
+  { query, variables }: StampNote,
+  cutoffs: number,
+  within: Pick<Deps, 'signal' | 'sleep'>,
+): Promise<LookaheadProof> {
+  const set = Object.fromEntries(Object.entries(variables).filter(([name]) => name.toLowerCase() !== 'as_of'))
+  const trial = { ts: 'ts', labels: [], cutoffs, tolerance: 0 }
+  return await proveQuery({ text: query, set }, trial, { folder, ...within })
+}
+
 const outcome = {
   good: 'clean',
   command: 'lookahead',
@@ -133,6 +146,7 @@ function inWords(proof: LookaheadProof, file: string, whole: boolean): string {
   const tried = `${rows} rows tried in ${cutoffs} runs${others}, ${differing} rows differ`
   return [
     `${file}: ${verdict}${always}${given === '' ? '' : `, ${given}`}${reason === null ? '' : `, ${reason}`}`,
+    ...differences.slice(0, 1).map(leakSentence),
     ...(verdict === 'undecided' ? [] : [tried]),
     ...(depends_on.length > 0 ? [`it turns on ${depends_on.map((one) => turns[one]).join(', and on ')}`] : []),
     ...notes.map((note) => `note: ${note}`),

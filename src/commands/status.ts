@@ -197,7 +197,8 @@ export function showsOf(
     '/': shared(least.page, async (ledger, input) => {
       const asked = { ...input, arrivals: true }
       const page = await readStatusPage(ledger, asked, await readStanding(ledger, asked), programName())
-      return { status: 200, type: 'text/html', body: statusPage(page) }
+      // A page that stays open shows how the lake is.
+      return { status: 200, type: 'text/html', body: statusPage(page), headers: { refresh: '60' } }
     }),
     '/metrics': shared(least.metrics, async (ledger, input) => {
       const body = metricsText(await readStanding(ledger, input), input.now, creditsPerDay)

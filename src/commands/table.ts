@@ -5,6 +5,7 @@ type Row = readonly [name: string, summary: string, ends: string, module: () => 
 
 /** Modules of several commands, and what makes a line long. */
 const catalog = () => import('./catalog.ts')
+const head = () => import('./head.ts')
 const copies = () => import('./copies.ts')
 const mcp = () => import('./mcp.ts')
 const registry = () => import('./registry.ts')
@@ -25,6 +26,12 @@ const tasks: Readonly<Record<string, readonly Row[]>> = {
   'To bring data': [
     ['plan', 'What a fetch would ask, and what it would cost.', '467', () => import('./plan.ts')],
     ['fetch', 'Bring the metrics up to date; resumable at any instant.', '34567', () => import('./fetch.ts')],
+    [
+      'import',
+      'Take data of your own into the lake: files as the series own/NAME.',
+      '467',
+      () => import('./import.ts'),
+    ],
     ['registry snapshot', 'Take a dated snapshot of the whole registry.', '34567', registry],
     ['registry sync', 'Follow the change feed of the registry to its tail.', '34567', registry],
     ['daily', daily, '34567', () => import('./daily.ts')],
@@ -34,6 +41,12 @@ const tasks: Readonly<Record<string, readonly Row[]>> = {
     ['sql', 'Run SQL on the lake: one query, a script, or a session at a prompt.', '456', () => import('./sql.ts')],
     ['panel', 'Decisions × metrics: the latest value knowable at each decision.', '456', () => import('./sql.ts')],
     ['serve', 'Answer queries and panels over HTTP; read-only, until stopped.', '4', () => import('./serve.ts')],
+    [
+      'page',
+      'Write charts, universe and coverage as a folder that any static server shows.',
+      '46',
+      () => import('./page.ts'),
+    ],
     ['mcp', 'Answer an agent: the Model Context Protocol over standard input and output.', '4', mcp],
     ['catalog list', 'List endpoints; by path, interval or dimension.', '', catalog],
     ['catalog show', 'Everything about one endpoint or resource.', '', catalog],
@@ -46,12 +59,16 @@ const tasks: Readonly<Record<string, readonly Row[]>> = {
     ['stress', 'Run a query under longer lags and at earlier versions.', '4567', () => import('./stress.ts')],
     ['stamp', 'Run a query and pin all that its result was made from.', '4567', stamp],
     ['replay', 'Run a stamped result again and compare it bit for bit.', '45', stamp],
+    ['certify', 'One file that proves a stamped result to a stranger.', '4', () => import('./certify.ts')],
+    ['try', 'Name a query before its result is seen.', '47', head],
     ['explain-change', 'Which commit and which points changed a result.', '456', stamp],
   ],
   'To trust the lake': [
     ['status', 'Whether the lake can be trusted today.', '46', () => import('./status.ts')],
     ['registry status', 'Where the registry stands.', '4', registry],
     ['verify', 'Ask again for stored history and compare; prove every file.', '34567', () => import('./verify.ts')],
+    ['head', 'A signed checkpoint over everything that the lake ever held.', '4', head],
+    ['key new', 'Make a key that signs heads; print its public half.', '4', head],
     ['violations list', 'What differs upstream, and what is refused.', '4', violations],
     ['violations accept', 'Take note of what differs, with the reason.', '467', violations],
     ['audit availability', 'Availability rules against observed arrivals.', '4', () => import('./audit.ts')],

@@ -8,6 +8,7 @@ import { outFile, putOut } from '../store/output.ts'
 import { visibleLines } from '../visible.ts'
 import { instantNow, isVerbose, rangeOf } from './context.ts'
 import { fetchProgress } from './fetch.ts'
+import { headFlags, headVerified } from './head-check.ts'
 import { registryProgress } from './registry.ts'
 import { answering, type Call, type Deps } from './spec.ts'
 import { askingWorld, providersOf, requireLake } from './world.ts'
@@ -30,6 +31,7 @@ const verifyOptions = {
   '--resources LIST': "only the registry: these resources, by comma, or '*'",
   '--max-requests N': 'stop after so many requests',
   '--report FILE': 'write a report for the provider, as Markdown',
+  ...headFlags,
 } as const
 
 export const verifyCommand = answering({
@@ -44,6 +46,7 @@ Exit code 4: something differs or is damaged; 5: stopped early, the same command
     const { settings, catalogue, options, cwd, stderr } = call
     const { data } = settings
     requireLake(data)
+    if (options.head !== undefined) return await headVerified(call)
     const { all, budget: given, report, maxRequests = null } = options
     if (all && given !== undefined) throw usage('--all', { expected: 'no --budget beside it', next: 'leave one out' })
     const { scope, names } = wantedOf(call)

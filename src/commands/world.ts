@@ -28,6 +28,8 @@ export function viewingWorld(call: Deps & Pick<Call, 'catalogue'>, command: stri
   const deps = lakeWorld(call, command)
   const atEnd = async ({ ledger }: RunEnd): Promise<void> => {
     if (ledger.head().version === 0) return
+    const { completeState } = await import('../heads/complete.ts')
+    await completeState(ledger, deps)
     const { buildViews } = await import('../views/build.ts')
     await buildViews(ledger, { catalogue: call.catalogue, deps })
   }

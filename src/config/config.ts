@@ -95,6 +95,7 @@ const command = z.union([word, z.array(word).min(1)])
 /** What is run when something has happened, and for how long at most. */
 const hooks = z.strictObject({
   on_done: command.optional(),
+  on_head: command.optional(),
   on_stale: command.optional(),
   on_violation: command.optional(),
   limit: duration.refine((seconds) => seconds >= 1 && seconds <= 3600, 'from 1s to 1h').optional(),

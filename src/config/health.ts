@@ -21,7 +21,7 @@ export const usualCheck = {
 
 export type Check = Readonly<typeof usualCheck>
 
-export const hookNames = ['on_done', 'on_violation', 'on_stale'] as const
+export const hookNames = ['on_done', 'on_violation', 'on_stale', 'on_head'] as const
 type HookName = (typeof hookNames)[number]
 
 /** What is run when something has happened. */

@@ -1,11 +1,12 @@
 import pLimit from 'p-limit'
-import { LakeError } from '../errors.ts'
+import { LakeError, usage } from '../errors.ts'
 import { closing, openQuery, setMoment, setVariables, strangeViews } from '../query/lake.ts'
 import type { Knowledge } from '../query/question.ts'
 import type { RunDeps } from '../query/run.ts'
 import { statOf } from '../store/disk.ts'
 import type { Engine } from '../store/engine.ts'
 import { inLake, places } from '../store/layout.ts'
+import { microsOf } from '../time.ts'
 
 /** Which lake answered, and where it stood: equal digests are equal lakes. */
 export interface LakeFacts {
@@ -32,6 +33,8 @@ export interface DeskMeans {
   readonly threads?: number | undefined
   /** Whether what tells of the lake's own work (coverage, requests, versions …) stands where the lake does, not at `as_of`. */
   readonly ledgerNow: boolean
+  /** Nobody is told what was known later than at this instant. */
+  readonly wall?: string | undefined
 }
 
 /** What reaches a desk from the outside world. */
@@ -78,7 +81,8 @@ export class Desk {
   }
 
   /** Takes a seat on the newest version, in a state of knowledge. */
-  async sit(knowledge: Knowledge): Promise<Seat> {
+  async sit(asked: Knowledge): Promise<Seat> {
+    const knowledge = behind(asked, this.means.wall)
     // One after the other, so that a new version is opened once for all who ask.
     const mine = this.#last.then(async () => this.#newest())
     this.#last = mine.catch(() => undefined)
@@ -129,6 +133,15 @@ export class Desk {
     held.users++
     return held
   }
+}
+
+/** What may be known at a desk with a wall. */
+function behind(knowledge: Knowledge, wall: string | undefined): Knowledge {
+  const { asOf = wall } = knowledge
+  if (asOf === undefined || wall === undefined) return knowledge
+  if (microsOf(asOf) > microsOf(wall))
+    throw usage('as_of', { expected: `at most ${wall}, where this server stands (serve --as-of)`, got: asOf })
+  return { ...knowledge, asOf }
 }
 
 function release(opened: Opened): void {

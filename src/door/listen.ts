@@ -48,6 +48,10 @@ interface Manner {
   readonly readers: number
   /** The paths that also take a POST; where there are some, an answer may be long in the making. */
   readonly posts: readonly string[]
+  /** The paths to which other sites may link; `/` where nothing is said. */
+  readonly linked?: readonly string[]
+  /** The paths without data, which are shown to whoever knows no token, too. */
+  readonly free?: readonly string[]
 }
 
 /** A page and some numbers are looked at by few. */
@@ -81,7 +85,7 @@ export async function listen({ host, port }: ListenAt, settings: Readers, shows:
     { ...limits, connectionsCheckingInterval: 1000, maxHeaderSize: 8192 },
     (request, response) => {
       if (manner.posts.length > 0) response.setTimeout(0)
-      const answer = answerTo(request, goneOf(response), settings, shows, manner.posts)
+      const answer = answerTo(request, goneOf(response), settings, shows, manner)
       void answer.then(async (shown) => await send(request, response, shown))
     },
   )
@@ -149,19 +153,20 @@ async function answerTo(
   gone: AbortSignal,
   { token, secrets }: Readers,
   shows: Shows,
-  posts: readonly string[],
+  { posts, linked = ['/'], free = [] }: Manner,
 ): Promise<Shown> {
   const { method = '', headers, url: asked = '' } = request
   const url = URL.canParse(asked, 'http://here') ? new URL(asked, 'http://here') : null
   const path = url?.pathname ?? null
   const posted = path !== null && posts.includes(path)
   if (!posted) request.resume()
-  if (!allows(request, url, token))
+  const isFree = token !== null && path !== null && free.includes(path)
+  if (!isFree && !allows(request, url, token))
     return plain(401, 'not authorised: PITLAKE_TOKEN as `Authorization: Bearer …` or `?token=…`')
   const allow = posted ? 'GET, POST' : 'GET, HEAD'
   if (!allow.split(', ').includes(method))
     return { ...plain(405, `${allow.replace(',', ' and')} only`), headers: { allow } }
-  if (path !== '/' && !ownSites.includes(headers['sec-fetch-site'] ?? 'none'))
+  if (!(path !== null && linked.includes(path)) && !ownSites.includes(headers['sec-fetch-site'] ?? 'none'))
     return plain(403, 'refused: a page of another site asks (Sec-Fetch-Site)')
   const show = path !== null && Object.hasOwn(shows, path) ? shows[path] : undefined
   if (show === undefined) return plain(404, `nothing here; ${Object.keys(shows).join(', ')}`)
@@ -200,15 +205,13 @@ async function send(request: IncomingMessage, response: ServerResponse, shown: S
   response.setTimeout(patience.answer)
   response.writeHead(status, {
     'content-type': typeof body === 'string' ? `${type}; charset=utf-8` : type,
-    'content-length': 'path' in whole ? whole.bytes : whole.length,
+    ...(status !== 304 && { 'content-length': 'path' in whole ? whole.bytes : whole.length }),
     'cache-control': 'no-store',
     'referrer-policy': 'no-referrer',
     'x-content-type-options': 'nosniff',
     ...(status === 401 && { 'www-authenticate': 'Bearer' }),
     // What was not read of a body is not read for the next question.
     ...(!request.complete && { connection: 'close' }),
-    // A page that stays open shows how the lake is.
-    ...(type === 'text/html' && { refresh: '60' }),
     ...headers,
   })
   if (!('path' in whole)) return void response.end(request.method === 'HEAD' ? undefined : whole)

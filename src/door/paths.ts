@@ -7,12 +7,15 @@ import { panelSpec, panelSql, panelTable } from '../query/panel.ts'
 import { judgeQuestion, type Question } from '../query/question.ts'
 import { apart, readOptions, saysSame } from '../query/read-options.ts'
 import { type Format, formatFacts, formats, writeFile } from '../query/write.ts'
+import { explainChange } from '../results/explain-change.ts'
 import { realDisk } from '../store/disk.ts'
-import { sizeOf } from '../store/files.ts'
+import { sizeOf, writePrivate } from '../store/files.ts'
 import { outFile } from '../store/output.ts'
 import { engineMemory } from '../store/memory.ts'
 import { type Desk, type LakeFacts, writerPart } from './desk.ts'
 import type { HttpQuestion, Shown } from './listen.ts'
+import { refusalIn, thrownBy } from './refusal.ts'
+import { lookaheadOptions, lookaheadTool } from './tools.ts'
 
 /** What the paths answer from. */
 interface PathsInput {
@@ -36,9 +39,9 @@ export type PathAnswer = Omit<Shown, 'body'> & { readonly body: string | Written
 type Paths = Readonly<Record<string, (asked: HttpQuestion) => Promise<PathAnswer>>>
 
 /** The paths that there are. */
-export const pathNames: readonly string[] = ['/query', '/panel', '/metrics']
+export const pathNames: readonly string[] = ['/query', '/panel', '/metrics', '/lookahead', '/explain']
 /** The paths that also take a POST. */
-export const posts: readonly string[] = ['/query', '/panel']
+export const posts: readonly string[] = ['/query', '/panel', '/lookahead', '/explain']
 
 /** The forms in which answers are sent. */
 const served = formats.filter((name) => formatFacts[name].served !== undefined)
@@ -52,6 +55,9 @@ const queryOptions = {
   ...formatOption,
   sql: { kind: 'text', about: 'one SELECT', required: true },
 } as const
+const explainOptions = {
+  result: { kind: 'text', about: 'a Parquet file that pitlake stamp wrote, in base64', required: true },
+} as const satisfies Options
 const besidePanel = {
   ...knowledgeOptions,
   ...formatOption,
@@ -80,6 +86,36 @@ export function pathsOf(input: PathsInput): Paths {
       const sql = 'SELECT * FROM endpoints ORDER BY metric'
       return await shown(input, { knowledge: {}, sql, generated: true }, formOf(asked, format), asked.gone)
     },
+    '/lookahead': async (asked) => {
+      const body = await lookaheadTool(input.desk).call(await given(asked, lookaheadOptions), asked.gone)
+      return { status: 200, type: 'application/json', body }
+    },
+    '/explain': async (asked) => {
+      const { result } = readOptions(explainOptions, await given(asked, explainOptions), 'fields')
+      return { status: 200, type: 'application/json', body: await explained(input, result, asked.gone) }
+    },
+  }
+}
+
+/** Why a result that this lake stamped is another one now; the file is proved to be one before its query runs. */
+async function explained({ desk, scratch, draw }: PathsInput, result: string, gone: AbortSignal): Promise<string> {
+  const { wall, folder } = desk.means
+  if (wall !== undefined)
+    throw usage('explain', { expected: 'the whole lake', got: `what was known at ${wall} (serve --as-of)` })
+  const path = join(scratch, `${draw()}.parquet`)
+  try {
+    await writePrivate(path, Buffer.from(result, 'base64'))
+    const { from, to, ...told } = await desk.turn(gone, async (run) => {
+      return await explainChange({ root: folder, from: path, to: null }, { ...run, mark: undefined })
+    })
+    return jsonText({ ...told, from: { version: from.version }, to: { version: to.version } })
+  } catch (error) {
+    // How the file is called here tells nobody anything.
+    const { kind, complaints } = refusalIn(error)
+    const named = complaints.map((one) => ({ ...one, subject: one.subject.replaceAll(path, 'the result') }))
+    throw thrownBy({ kind, complaints: named })
+  } finally {
+    await realDisk.remove(path)
   }
 }
 

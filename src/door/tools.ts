@@ -88,12 +88,7 @@ export function toolsOf({ desk, pages, standing }: ToolsFrom): readonly Tool[] {
         return await page({ knowledge: { asOf: ts }, sql }, paged, gone)
       },
     ),
-    tool(
-      'lookahead',
-      'Proves or disproves that a query looks ahead: it runs on the whole lake and again without the future. Its rows need an instant of their own.',
-      lookaheadOptions,
-      async (asked, gone) => await lookahead(desk, asked, gone),
-    ),
+    lookaheadTool(desk),
     tool('status', 'Whether the lake can be trusted today: coverage, freshness, gaps, violations.', {}, async () => {
       using seat = await desk.sit({})
       return fitted({ lake: seat.facts, ...(await standing()) })
@@ -139,7 +134,8 @@ function panelTool(page: AskPage): Tool {
   }
 }
 
-const lookaheadOptions = {
+/** What lookahead is asked. */
+export const lookaheadOptions = {
   ...sqlOption,
   ts: { kind: 'text', about: 'the column with the instant of each row (ts)' },
   labels: { kind: 'list', about: 'columns that may look ahead: what a model is to learn' },
@@ -230,7 +226,19 @@ async function unknown(desk: Desk, name: string) {
   return usage(name, { expected: 'a metric, a view or a macro', got: 'an unknown name', next })
 }
 
+/** Tells whether a query looks ahead; that needs the whole lake, which nobody has who stands behind a wall. */
+export const lookaheadTool = (desk: Desk): Tool =>
+  tool(
+    'lookahead',
+    'Proves or disproves that a query looks ahead: it runs on the whole lake and again without the future. Its rows need an instant of their own.',
+    lookaheadOptions,
+    async (asked, gone) => await lookahead(desk, asked, gone),
+  )
+
 async function lookahead(desk: Desk, asked: ReadOptions<typeof lookaheadOptions>, gone: AbortSignal) {
+  const { wall } = desk.means
+  if (wall !== undefined)
+    throw usage('lookahead', { expected: 'the whole lake', got: `what was known at ${wall} (serve --as-of)` })
   return await desk.turn(gone, async (run) => {
     using seat = await desk.sit({})
     const { ts = 'ts', labels = [], cutoffs = 20 } = asked

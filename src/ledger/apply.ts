@@ -17,6 +17,9 @@ import type { Sealed } from './journal.ts'
 import { applyDifferences } from './differences.ts'
 import { applyLost } from './lost.ts'
 import { applyDigests } from './month-digests.ts'
+import { applyTree } from './state-tree.ts'
+import { entryText } from '../merkle/state.ts'
+import { leafHash } from '../merkle/tree.ts'
 import { liveKey, liveRows, toldLive, withRows } from './live.ts'
 import { cellsOf, type Index, type IndexCell, rowOf } from './row.ts'
 import type { PlacedFacts, RunFacts } from './run-facts.ts'
@@ -42,6 +45,7 @@ export function applyEntry(index: Index, sealed: Sealed): void {
     const { digest, rules } = entry.rules
     insert(index, 'INTO rules', { version: entry.version, digest, rules: JSON.stringify(rules) })
   }
+  applyTree(index, entry)
   applyVersion(index, sealed)
 }
 
@@ -111,6 +115,7 @@ function applyVersion(index: Index, { entry, digest }: Sealed): void {
     files_removed: files.remove.length,
     files_dropped: files.drop.length,
     points_added: pointsOf(entry),
+    leaf: leafHash(entryText({ version, committed_at, digest, root: entry.root ?? null })),
   })
   setMeta(index, 'lake', entry.lake)
   setMeta(index, 'version', entry.version)
@@ -148,7 +153,7 @@ function applySeries(index: Index, entry: Entry): void {
   for (const p of entry.progress) {
     const known = progress.get(p.points, p.first_t, p.first_t, p.last_t, p.last_t, p.series)
     if (!known) throw unnamed(entry, p.series)
-    if (p.digests) applyDigests(index, Number(known['n']), p.digests)
+    if (p.digests) applyDigests(index, Number(known['n']), p.digests, p.chains)
   }
 }
 

@@ -14,7 +14,7 @@ import { isFromNote } from './stamps.ts'
 /** What a checkpoint is folded from: an index that holds exactly the versions up to its own. */
 interface Foldable extends Index {
   readonly root: string
-  head(): { readonly lake: string | null; readonly version: number }
+  head(): { readonly lake: string | null; readonly version: number; readonly schema: number }
   tables(): string[]
   rowsOf(table: string): Iterable<IndexRow>
 }
@@ -31,12 +31,12 @@ export async function writeCheckpoint(disk: Disk, index: Foldable): Promise<numb
 
 async function foldNow(disk: Disk, index: Foldable): Promise<number> {
   proveLive(index)
-  const { lake, version } = index.head()
+  const { lake, version, schema } = index.head()
   const folder = inLake(index.root, places.journal)
   const temporary = inLake(index.root, `${places.journal}/.tmp-checkpoint-${version}`)
   await makeFolder(disk, folder)
   const written = index.statement('SELECT program FROM versions WHERE version = ?').get(version)
-  const header = `${JSON.stringify({ schema_version: journalSchema, lake, version, program: written?.['program'] })}\n`
+  const header = `${JSON.stringify({ schema_version: Math.max(journalSchema, schema), lake, version, program: written?.['program'] })}\n`
   // The header stands in plain text, so that a program that knows no compression still reads who wrote it.
   await disk.write(temporary, header)
   await pipeline(linesOfIndex(index, header), createZstdCompress(), writeStream(temporary, 'a'))

@@ -16,7 +16,7 @@ import {
 import { type CoverageRow, encodeEntry, type Entry, type FileEntry, type Provider } from './entry.ts'
 import { unwatched } from '../stopwatch.ts'
 import type { Micros } from '../time.ts'
-import { appendEntry, asideDigest } from './journal.ts'
+import { appendEntry, asideDigest, type Sealed } from './journal.ts'
 import { entryFile, inLake } from '../store/layout.ts'
 import type { Head, Ledger } from './ledger.ts'
 import { lockCommit } from '../store/lock.ts'
@@ -94,7 +94,7 @@ function isoOf(at: Micros): string {
 }
 
 function nothingNew(head: Head): Version {
-  const none = { points_added: 0, files_added: 0, violations_added: 0 }
+  const none = { points_added: 0, vintages_added: 0, files_added: 0, violations_added: 0 }
   return { made: false, version: head.version, committed_at: head.committed_at, ...none }
 }
 
@@ -111,9 +111,11 @@ async function publish(ledger: Ledger, disk: Disk, news: Entry, draft: Draft): P
     for (const folder of new Set(moved.map((path) => dirname(inLake(ledger.root, path))))) await disk.syncFolder(folder)
     const replaced = await asideDigest(ledger.root, news.version)
     const entry: Entry = { ...news, files: { ...news.files, add }, ...(replaced !== null && { replaces: replaced }) }
-    const sealed = encodeEntry(entry)
-    const own = ledger.rehearse(sealed.text, entryFile(entry.version))
-    const digest = await appendEntry(disk, ledger.root, entry, draft.run.replaceAll(/[^\w-]/g, '_'), sealed)
+    const { text, own } = rooted(ledger, entry)
+    const digest = await appendEntry(disk, ledger.root, entry, draft.run.replaceAll(/[^\w-]/g, '_'), {
+      text,
+      digest: own.digest,
+    })
     if (digest === false) throw conflict(entryFile(entry.version), 'the next free version', 'one that is taken')
     await noteLines(ledger, disk, entry, draft, new Set(entry.coverage))
     await ledger.catchUp(entry.version, own)
@@ -122,6 +124,14 @@ async function publish(ledger: Ledger, disk: Disk, news: Entry, draft: Draft): P
     await takeBack(ledger.root, disk, news.version, moved)
     throw error
   }
+}
+
+/** The entry with the root of the state after it, which is known once it was rehearsed. */
+export function rooted(ledger: Ledger, entry: Entry): { readonly text: string; readonly own: Sealed } {
+  const { sealed, root } = ledger.rehearse(encodeEntry(entry).text, entryFile(entry.version))
+  const whole = { ...sealed.entry, root }
+  const { text, digest } = encodeEntry(whole)
+  return { text, own: { entry: whole, digest } }
 }
 
 /** Forces a staged file to the disk, reads its checksum and moves it into place. */
@@ -202,6 +212,7 @@ function resultOf(entry: Entry): Version {
     version: entry.version,
     committed_at: entry.committed_at,
     points_added: pointsOf(entry),
+    vintages_added: entry.progress.reduce((sum, { vintages = 0 }) => sum + vintages, 0),
     files_added: entry.files.add.length,
     violations_added: entry.violations.length,
   }
@@ -281,6 +292,7 @@ const migrations: readonly Migration[] = [
       'a marker; stamps as notes; accepted violations; the clock of each answer; entries are checked, and one may name the entry that it replaces; types of values; recent files',
   },
   { to: 3, about: 'digests of the points of each series and month; what was lost and came again' },
+  { to: 4, about: 'a log of all entries and a tree over the state after each, for heads and certificates' },
 ]
 
 /** The draft of the version that brings a lake of an older schema forward; undefined where there is nothing to do. */

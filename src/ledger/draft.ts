@@ -11,6 +11,7 @@ import {
   type Json,
   type Provider,
   type SeriesRow,
+  vintagesSchema,
   type Violation,
 } from './entry.ts'
 import type { During } from '../stopwatch.ts'
@@ -53,6 +54,14 @@ export interface Ticket {
   readonly committed_at: Micros
 }
 
+/** The piece of state that names the metrics whose points may have several vintages. */
+export const revisableKey = 'revisable'
+
+/** The schema of an entry with this state, in a lake whose entries were of that one before. */
+export function schemaOf(state: Draft['state'], before = journalSchema): number {
+  return revisableKey in (state ?? {}) ? vintagesSchema : Math.max(journalSchema, before)
+}
+
 /** What the footers of its files say. */
 export function footerOf({ lake, version }: Pick<Ticket, 'lake' | 'version'>): Readonly<Record<string, string>> {
   return { pitlake_lake: lake, pitlake_version: String(version), pitlake_schema: footerSchema }
@@ -76,7 +85,16 @@ export function listedAs(
 export const withoutPoints = { metric: null, interval: null, min_t: null, max_t: null, digest: null } as const
 
 /** What the commit itself writes into an entry. */
-type Framed = 'schema_version' | 'lake' | 'version' | 'previous' | 'replaces' | 'committed_at' | 'program' | 'files'
+type Framed =
+  | 'schema_version'
+  | 'lake'
+  | 'version'
+  | 'previous'
+  | 'replaces'
+  | 'committed_at'
+  | 'program'
+  | 'files'
+  | 'root'
 
 /**
  * Everything that one commit brings; what is left out is empty. Of the series, which the other parts name, known ones are
@@ -105,6 +123,8 @@ export interface Version {
   readonly version: number
   readonly committed_at: Micros
   readonly points_added: number
+  /** Of them those that are further vintages of points that had a value. */
+  readonly vintages_added: number
   readonly files_added: number
   readonly violations_added: number
 }
@@ -118,7 +138,7 @@ export function newsOf(ledger: Ledger, head: Head, ticket: Ticket, draft: Draft,
   )
   return {
     ...draft.further,
-    schema_version: journalSchema,
+    schema_version: schemaOf(Object.fromEntries(state), head.schema),
     lake: ticket.lake,
     version: ticket.version,
     previous: head.digest,
@@ -131,6 +151,7 @@ export function newsOf(ledger: Ledger, head: Head, ticket: Ticket, draft: Draft,
     series: newSeries(ledger, draft.series ?? []),
     progress: (draft.progress ?? []).filter((step) => step.points !== 0 || step.digests !== undefined),
     ...filled(draft, ['forgotten', 'regained', 'uncovered', 'passed', 'accepted', 'value_types', 'retyped']),
+    ...(draft.tables && { tables: draft.tables }),
     coverage: draft.uncovered === undefined ? newCoverage(ledger, draft.coverage ?? []) : (draft.coverage ?? []),
     ...packed(newViolations(ledger, draft.violations ?? [])),
     findings: newFindings(ledger, draft.findings ?? []),

@@ -20,8 +20,10 @@ import type { Json, Shaped } from './shape.ts'
 
 export type { Json }
 
-/** The version of the journal's format that this program writes and the newest that it reads. */
-export const journalSchema = 3
+/** The version of the journal's format that this program writes. */
+export const journalSchema = 4
+/** That of lakes in which points have vintages, the newest that it reads: who knows of none would take each for a point. */
+export const vintagesSchema = 5
 
 /** The schema that written footers name. */
 export const footerSchema = String(journalSchema)
@@ -69,7 +71,8 @@ export const seriesFields = {
 
 /**
  * Points that a commit added to a series (negative: that were lost); counts add up, bounds (seconds) only widen. `digests`:
- * what it adds to the count and the digest of each month, see `MonthDigest`. Left out by entries before schema 3.
+ * what it adds to the count and the digest of each month, see `MonthDigest`. Left out by entries before schema 3. `vintages`:
+ * how many of the points are further vintages of points that had a value; left out where none.
  */
 const progressFields = {
   series: text,
@@ -77,6 +80,9 @@ const progressFields = {
   first_t: real,
   last_t: real,
   digests: maybe(mapOf(monthSum)),
+  /** The chain of a month after it (src/points/chains.ts): of one that `digests` names and this does not nobody knows it. */
+  chains: maybe(mapOf(text)),
+  vintages: maybe(count),
 }
 
 /**
@@ -251,6 +257,10 @@ const entryFields = {
   /** Of older lakes: a stamp is a note beside the journal now. */
   stamps: listOf(shape(stampFields)),
   rules: orNull(shape(ruleFields)),
+  /** What came to tables of the registry: SHA-256 of the rows. Left out where nothing came. */
+  tables: maybe(mapOf(text)),
+  /** The value of the state after it (src/merkle/state.ts); left out by entries before schema 4. */
+  root: maybe(text),
   /** Named pieces of state (cursor, epoch, week start …); each named one replaces its predecessor. */
   state: mapOf(json),
 }
@@ -346,12 +356,12 @@ function checkEntry(value: unknown, name: string): void {
 
 /** Refuses what a newer program wrote; `program` is what it says that it was written by. */
 export function refuseNewer(schema: unknown, name: string, program?: unknown): void {
-  if (typeof schema === 'number' && schema <= journalSchema) return
+  if (typeof schema === 'number' && schema <= vintagesSchema) return
   const by = typeof program === 'string' ? /^pitlake (\d+\.\d+\.\d+[-.\w]*)$/.exec(program)?.[1] : undefined
   const install = by === undefined ? '' : ` to ${by} or later (npm install pitlake@${by})`
   throw new LakeError('usage', {
     subject: `journal entry ${name}`,
-    expected: `schema_version up to ${journalSchema}`,
+    expected: `schema_version up to ${vintagesSchema}`,
     got: String(schema),
     next: `this lake was written by a newer pitlake: update the program${install}`,
   })

@@ -94,7 +94,7 @@ const verifiedTotalsOf = rowOf({ windows: count, differing: count, last_at: orNu
 export function verifiedTotals(index: Index): ReturnType<typeof verifiedTotalsOf> {
   const rows = index.statement(
     `SELECT count(*) AS windows, max(at) AS last_at,
-       count(DISTINCT series) FILTER (WHERE result NOT IN ('identical', 'appended')) AS differing FROM verified`,
+       count(DISTINCT series) FILTER (WHERE result NOT IN ('identical', 'appended', 'revised')) AS differing FROM verified`,
   )
   return verifiedTotalsOf(rows.get() ?? {})
 }

@@ -21,6 +21,7 @@ import { decodeEntry, type Provider, providerFields } from './entry.ts'
 import { entriesAfter, type Listing, listJournal, onJournal, readEntry, type Sealed } from './journal.ts'
 import { entryFile, inLake, places } from '../store/layout.ts'
 import { tellLive } from './live.ts'
+import { heldRoot, tellTree } from './state-tree.ts'
 import { type Index, type IndexRow, parsed, proven } from './row.ts'
 import { real, shape, text, type ValueCheck, whole } from './shape.ts'
 import { forceFacts, type PlacedFacts, readFacts } from './run-facts.ts'
@@ -30,7 +31,7 @@ import { takeStamps } from './stamps.ts'
 type Statement = ReturnType<Index['statement']>
 
 /** Raised with every change of src/ledger/sql: an index of another shape is made anew from the journal. */
-const indexSchema = 8
+const indexSchema = 9
 const tables = new URL('sql/', import.meta.url)
 
 /** The newest version that the index holds. */
@@ -235,16 +236,16 @@ export class Ledger implements Index {
     return this.head()
   }
 
-  /** Applies the text of an entry as it will be read, and takes everything back: what fails here must not be committed. */
-  rehearse(text: string, name: string): Sealed {
+  /** Applies an entry's text as it will be read, and takes it back: what fails must not be committed. The root is the state's. */
+  rehearse(text: string, name: string): { readonly sealed: Sealed; readonly root: string } {
     const sealed = decodeEntry(text, name)
     this.exec('BEGIN IMMEDIATE')
     try {
       this.#apply(sealed)
+      return { sealed, root: heldRoot(this) }
     } finally {
       this.exec('ROLLBACK')
     }
-    return sealed
   }
 
   /** Failures of the disk stay what they are; anything else is the entry's. */
@@ -333,6 +334,7 @@ export class Ledger implements Index {
         return await readCheckpoint(this.root, held, this, () => {
           setMeta(this, 'schema', indexSchema)
           tellLive(this)
+          tellTree(this)
         })
       } catch (error) {
         if (folded && held === usable.at(-1)) throw error

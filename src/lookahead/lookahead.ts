@@ -36,7 +36,7 @@ export interface LookaheadProof extends Tested {
 }
 
 /** An expression that stands in the way of a proof. */
-interface Unproved {
+export interface Unproved {
   readonly what: string
   readonly why: string
   readonly line: number | null

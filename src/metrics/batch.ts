@@ -1,4 +1,4 @@
-import { commit } from '../ledger/commit.ts'
+import { commit, type Ticket } from '../ledger/commit.ts'
 import { type BodyResult, type Heard, identityOf } from '../points/conversion.ts'
 import {
   type CoverageRow,
@@ -12,7 +12,9 @@ import {
 import { isAnswer } from '../ledger/coverage.ts'
 import { heldCoverage, heldSeries, type HeldSeries } from '../ledger/held.ts'
 import { asDigests } from '../ledger/month-digests.ts'
+import { goneOn } from '../points/chains.ts'
 import { monthsIn, seriesKey } from '../points/month-sums.ts'
+import { revisableState } from '../points/revisable.ts'
 import { freshValueTypes } from '../points/value-types.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { rulesOf } from '../ledger/datings.ts'
@@ -37,7 +39,7 @@ interface Judging {
 }
 
 /** What is put on record of it: single findings, or, where there are many at once, an incident of the day. */
-function judge(
+export function judge(
   ledger: Ledger,
   { fresh, noted, heard }: Awaited<ReturnType<typeof compareAll>>['differing'],
   { recorded, at, intervalOf }: Judging,
@@ -136,7 +138,7 @@ export async function commitBatch(context: BatchContext, answers: readonly Answe
       const intervalOf = (request: string | null): Interval => intervals.get(request) ?? unshownInterval
       const { recorded } = tally.differing
       const judged = judge(ledger, differing, { recorded, at: ticket.committed_at, intervalOf })
-      const learnt = await during('proving', async () => await learntOf(context, batch, made))
+      const learnt = await during('proving', async () => await learntFrom(context, batch, made, ticket))
       const settled = await settleBatch(context, batch, made.bodies, known)
       // A fetch settles all that it asked; a verify only what was missing, and says what came of each window.
       const verifying = purpose.name === 'verify'
@@ -162,6 +164,7 @@ export async function commitBatch(context: BatchContext, answers: readonly Answe
         ...learnt,
         requests: batch.flatMap((one) => (one.request === null ? [] : [withPoints(one, one.request, made.bodies)])),
         rules: rulesOf(input.catalogue),
+        ...(made.files.length > 0 && { state: revisableState(ledger, revisableIn(batch)) }),
         verified,
       }
     },
@@ -171,6 +174,10 @@ export async function commitBatch(context: BatchContext, answers: readonly Answe
   const { made, ...told } = done
   tellBeyond(context, made)
   return { version, ...told }
+}
+
+function revisableIn(batch: readonly Answered[]): string[] {
+  return batch.flatMap(({ ask }) => (ask.endpoint.revisable ? [ask.series.metric] : []))
 }
 
 function tellBeyond({ tell }: BatchContext, { bodies: all }: Made): void {
@@ -232,21 +239,29 @@ function seriesRows(batch: readonly Answered[], bodies: readonly BodyResult[], s
 }
 
 /** What the batch shows of the types of values, and what it brought to each series, and of each month. */
-async function learntOf({ engine, ledger }: BatchContext, batch: readonly Answered[], { bodies, files }: Made) {
+export async function learntFrom(
+  { engine, ledger }: Pick<BatchContext, 'engine' | 'ledger'>,
+  batch: readonly { readonly ask: Pick<Ask, 'series' | 'interval'> }[],
+  { bodies, files }: Pick<Made, 'bodies' | 'files'>,
+  { committed_at: at }: Pick<Ticket, 'committed_at'>,
+) {
   const value_types = await freshValueTypes(ledger, await engine(), files)
   const named = new Map(
     batch.map(({ ask }) => [seriesKey(ask.series.metric, ask.interval, identityOf(ask.series)), ask.series.id]),
   )
-  const months = await monthsIn(await engine(), ledger.root, files, (key) => named.get(key))
+  const find = (key: string): string | undefined => named.get(key)
+  const months = await monthsIn(await engine(), ledger.root, files, find)
   const brought = Map.groupBy(bodies, ({ series }) => series)
   const progress = [...brought].flatMap(([series, own]): Progress[] => {
     const ts = own.flatMap(({ addedFirst, addedLast }) => [addedFirst, addedLast]).filter((t) => t !== null)
     const points = own.reduce((sum, { added }) => sum + added, 0)
     if (points === 0 || ts.length === 0) return []
     const digests = asDigests(months.get(series) ?? new Map<string, never>())
-    return [{ series, points, first_t: Math.min(...ts), last_t: Math.max(...ts), ...digests }]
+    const vintages = own.reduce((sum, body) => sum + (body.vintages ?? 0), 0)
+    const bounds = { first_t: Math.min(...ts), last_t: Math.max(...ts) }
+    return [{ series, points, ...bounds, ...digests, ...(vintages > 0 && { vintages }) }]
   })
-  return { value_types, progress }
+  return { value_types, progress: await goneOn(ledger, await engine(), progress, { months, add: files, at }) }
 }
 
 function withPoints({ body }: Answered, request: RequestRow, bodies: readonly BodyResult[]): RequestRow {

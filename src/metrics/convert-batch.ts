@@ -1,6 +1,7 @@
 import { isAccepted, type Standing, standingDifferences } from '../ledger/differences.ts'
 import { type CoverageRow, type Json, type Provider, type Violation, violationId } from '../ledger/entry.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import type { Spool } from '../ledger/sweep.ts'
 import {
   type Body,
   type BodyResult,
@@ -35,7 +36,7 @@ const mostAskedTwice = 200
 type Differing = Readonly<ReturnType<typeof differingIn>>
 
 /** Holds what a conversion found against what is on record. */
-function differingIn(
+export function differingIn(
   ledger: Ledger,
   standing: ReadonlyMap<string, readonly Standing[]>,
   { violations, heard }: Pick<ConvertResult, 'violations' | 'heard'>,
@@ -52,7 +53,7 @@ function differingIn(
 }
 
 /** The differences on record of these series that the last answer showed. */
-function standingBySeries(ledger: Ledger, ids: readonly string[]): Map<string, Standing[]> {
+export function standingBySeries(ledger: Ledger, ids: readonly string[]): Map<string, Standing[]> {
   return Map.groupBy(standingDifferences(ledger, ids), ({ series }) => series)
 }
 
@@ -152,29 +153,43 @@ async function convertAll(
   }
   const result = await convert(await context.engine(), { parts, recent, ...circumstances })
   const bodies = await withWeekday(context, answers.flat(), result.bodies)
+  return { ...result, bodies, files: stagedFiles(spool, parts, result, name) }
+}
+
+/** What a conversion wrote into a spool, as files of a commit. */
+export function stagedFiles(
+  spool: Spool,
+  parts: readonly Pick<ConvertPart, 'metric' | 'interval'>[],
+  result: Pick<ConvertResult, 'files' | 'recent'>,
+  name: string,
+): StagedFile[] {
   const files = parts.flatMap(({ metric, interval }, p): StagedFile[] => {
     const file = result.files[p]
-    return file ? [staged(context, ownName(p), pointsFile(metric, interval, name), { ...file, metric, interval })] : []
+    return file ? [staged(spool, partName(p), pointsFile(metric, interval, name), { ...file, metric, interval })] : []
   })
   if (result.recent) {
     const { shares, ...file } = result.recent
     const whole = { ...file, metric: null, interval: null, shares: sharesMeta(shares) }
-    files.push(staged(context, recentName, recentFile(name), whole))
+    files.push(staged(spool, recentName, recentFile(name), whole))
   }
-  return { ...result, bodies, files }
+  return files
 }
 
 /** The recent files that hold points of these partitions: no other one is opened, which may be damaged. */
-function recentOf(held: readonly HeldFile[], parts: readonly ConvertPart[]): HeldFile[] {
+export function recentOf(
+  held: readonly HeldFile[],
+  parts: readonly Pick<ConvertPart, 'metric' | 'interval'>[],
+): HeldFile[] {
   const wanted = new Set(parts.map(({ metric, interval }) => `${metric} ${interval}`))
   const holds = (file: HeldFile): boolean =>
     sharesOf(file).some(({ metric, interval }) => wanted.has(`${metric} ${interval}`))
   return held.filter((file) => isRecent(file) && holds(file))
 }
 
-const recentName = 'recent.parquet'
+/** The recent file of a conversion in its spool, and that of a partition. */
+export const recentName = 'recent.parquet'
 
-const ownName = (p: number): string => `${p}.parquet`
+export const partName = (p: number): string => `${p}.parquet`
 
 /** The partitions that the answers are about. */
 function partsOf(
@@ -192,26 +207,28 @@ function partsOf(
     if (!first) return []
     const { interval, endpoint } = first.ask
     const { path: metric, overlap } = endpoint
+    const revisable = endpoint.revisable ? ('observed' as const) : undefined
     const bodies = part.map((one) => ({
       ...bodyOf(one, coverage.get(one.ask.series.id) ?? [], provider.synthetic),
       standing: standing.get(one.ask.series.id),
       lost: lost.get(one.ask.series.id),
     }))
     const own = existing(ledger, held.get(`${metric} ${interval}`)?.own ?? [])
-    const about = { metric, wireName: names[metric], interval, rules: endpoint.rules[interval], overlap }
-    return [{ ...about, bodies, existing: own, out: connection.spool.file(ownName(p)) }]
+    const about = { metric, wireName: names[metric], interval, rules: endpoint.rules[interval], overlap, revisable }
+    return [{ ...about, bodies, existing: own, out: connection.spool.file(partName(p)) }]
   })
 }
 
-function existing(ledger: Ledger, files: readonly HeldFile[]): Existing[] {
+/** Files of the lake as conversions read them. */
+export function existing(ledger: Ledger, files: readonly HeldFile[]): Existing[] {
   return files.map(({ path, min_t, max_t }) => ({ path: inLake(ledger.root, path), min_t, max_t }))
 }
 
 type Written = WrittenFile & Pick<StagedFile, 'metric' | 'interval'> & { readonly shares?: Json }
 
-function staged({ connection }: BatchContext, temporary: string, path: string, file: Written): StagedFile {
+function staged(spool: Spool, temporary: string, path: string, file: Written): StagedFile {
   const { metric, interval, rows, digest, min_t, max_t, ...meta } = file
-  const place = { temporary: connection.spool.path(temporary), path, table: 'points', label: '', metric, interval }
+  const place = { temporary: spool.path(temporary), path, table: 'points', label: '', metric, interval }
   return { ...place, rows, min_t, max_t, digest, meta }
 }
 

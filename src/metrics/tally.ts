@@ -68,7 +68,7 @@ export function windowsOf(rows: readonly CoverageRow[]): WindowCounts {
 export class RunTally {
   /** How many points that differ or lack were put on record, and how many windows are asked a second time for them. */
   readonly differing = { recorded: 0, twice: 0 }
-  readonly #made: { version: number; points_added: number; files_added: number; gaps: number }
+  readonly #made: Record<'version' | 'points_added' | 'vintages_added' | 'files_added' | 'gaps', number>
   readonly #seen = { violations: new Set<string>(), incidents: new Set<string>(), accepted: new Set<string>() }
   readonly #refused = new Set<string>()
   readonly #later: BeginsLater[] = []
@@ -78,12 +78,13 @@ export class RunTally {
   #accounted = false
 
   constructor(version: number) {
-    this.#made = { version, points_added: 0, files_added: 0, gaps: 0 }
+    this.#made = { version, points_added: 0, vintages_added: 0, files_added: 0, gaps: 0 }
   }
 
-  version({ version, points_added, files_added }: BatchResult['version']): void {
+  version({ version, points_added, vintages_added, files_added }: BatchResult['version']): void {
     this.#made.version = version
-    this.#made.points_added += points_added
+    this.#made.points_added += points_added - vintages_added
+    this.#made.vintages_added += vintages_added
     this.#made.files_added += files_added
   }
 
@@ -121,18 +122,20 @@ export class RunTally {
   /** What the run has really cost, beside its plan. */
   actual() {
     const { requests, credits, bytes } = this.#cost
-    const cost = { requests, credits, points: this.#made.points_added, bytes }
+    const cost = { requests, credits, points: this.#made.points_added + this.#made.vintages_added, bytes }
     return this.#accounted ? { ...cost, [notAskedKey]: this.#windows.not_asked } : cost
   }
 
   summary(run: string) {
-    const { version, points_added, files_added, gaps } = this.#made
+    const { version, points_added, vintages_added, files_added, gaps } = this.#made
     const { requests } = this.#cost
     return {
       run,
       version,
       requests,
       points_added,
+      /** Values that differ from the last one of their point, of series whose values may be revised. */
+      vintages_added,
       files_added,
       windows: this.#windows,
       /** Windows, of those settled, in which points are missing for good. */

@@ -16,7 +16,10 @@ import type { Ask } from './plan.ts'
 import { formatInstant, formatMillis } from '../time.ts'
 
 /** What can come of a window that is asked again, the gravest first. */
-const verifyResults = ['changed', 'vanished', 'null filled', 'computed_at changed', 'appended', 'identical'] as const
+const verifyResults = [
+  ...(['changed', 'vanished', 'null filled', 'computed_at changed', 'revised'] as const),
+  ...(['appended', 'identical'] as const),
+] as const
 
 /** What came of a window that was asked again. */
 type VerifyResult = (typeof verifyResults)[number]
@@ -39,7 +42,9 @@ export function verifiedRows(
     if (request === null || body === undefined || body.state === 'poison') return []
     const { since, until } = ask.settles
     const found = new Set((against.get(request.id) ?? []).map(({ kind }) => resultOfKind(kind)))
-    if (body.addedFirst !== null && body.addedFirst < until) found.add('appended')
+    const { added, addedFirst, vintages = 0 } = body
+    if (vintages > 0) found.add('revised')
+    if (added > vintages && addedFirst !== null && addedFirst < until) found.add('appended')
     const result = verifyResults.find((one) => found.has(one)) ?? 'identical'
     return [{ series: ask.series.id, since, until, at: request.asked_at, result }]
   })

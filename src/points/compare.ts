@@ -3,10 +3,9 @@ import { rowInstantSql, ruleRows } from '../catalog/availability-sql.ts'
 import { endSql } from '../intervals-sql.ts'
 import type { Regained } from '../ledger/entry.ts'
 import type { Instant } from '../time.ts'
-import { bodyAt, type Existing, type Heard, identityOf, type Ordered, type Tally } from './conversion.ts'
+import { bodyAt, type Existing, type Heard, identityOf, type Loaded, type Ordered, type Tally } from './conversion.ts'
 import { unload } from './load.ts'
-import type { Loaded } from './stage.ts'
-import { intervalSql, numbered, rowsSql, statement } from './sql.ts'
+import { firstOf, intervalSql, numbered, rowsSql, statement } from './sql.ts'
 import type { Engine } from '../store/engine.ts'
 import { computedSql, namedSql } from './files.ts'
 import { hashSql } from './month-sums.ts'
@@ -21,15 +20,22 @@ export interface Comparison {
   readonly minusZero: boolean
   readonly tallies: ReadonlyMap<number, Tally>
   readonly contradictions: readonly Contradiction[]
+  /** What answers no longer hold of series whose values may be revised. */
+  readonly gone: readonly Gone[]
   /** What is said now of differences that are on record. */
   readonly heard: readonly Heard[]
   /** What came again of months that had lost points with a file. */
   readonly regained: readonly Regained[]
+  readonly lacking: number
+  /** Whether what is new is what was read, in its order. */
+  readonly asRead: boolean
 }
 
+/** Of a batch with series whose values may be revised, also: how vintages are dated, and whether a difference is one. */
+const revisableColumns = ', revisable VARCHAR, revises BOOLEAN'
 /** The answers of a batch, by their numbers in the order of writing and in that of asking; `compared`: differences are violations. */
 const bodyColumns =
-  'body INTEGER, part INTEGER, ord INTEGER, rank INTEGER, since BIGINT, until BIGINT, asked_at BIGINT, horizon BIGINT, compared BOOLEAN, interval VARCHAR, backfill BIGINT, own_asset VARCHAR, own_metric VARCHAR'
+  'body INTEGER, part INTEGER, ord INTEGER, rank INTEGER, since BIGINT, until BIGINT, asked_at BIGINT, horizon BIGINT, compared BOOLEAN, interval VARCHAR, backfill BIGINT, own_asset VARCHAR, own_metric VARCHAR, clocked BOOLEAN'
 /** Their series, to find points in the files that are there: dimensions match exactly, NULL only with NULL. */
 const seriesColumns =
   'rank INTEGER, part INTEGER, metric VARCHAR, interval VARCHAR, asset VARCHAR, currency VARCHAR, exchange VARCHAR, network VARCHAR, params VARCHAR'
@@ -43,7 +49,8 @@ const priorColumns = 'body INTEGER, since BIGINT, until BIGINT, asked_at BIGINT'
 export async function tellAsked(session: Engine, ordered: readonly Ordered[]): Promise<void> {
   const parts = new Map(ordered.map(({ p, part }) => [p, part]))
   const rules = [...parts].flatMap(([p, part]) => ruleRows(part.rules).map((rule) => ({ part: p, ...rule })))
-  await session.run(`CREATE TEMP TABLE bodies AS ${rowsSql(bodyColumns, ordered.map(bodyRow))}`)
+  const columns = hasRevisable(ordered) ? bodyColumns + revisableColumns : bodyColumns
+  await session.run(`CREATE TEMP TABLE bodies AS ${rowsSql(columns, ordered.map(bodyRow))}`)
   await session.run(`CREATE TEMP TABLE series AS ${rowsSql(seriesColumns, seriesRows(ordered))}`)
   await session.run(`CREATE TEMP TABLE rules AS ${rowsSql(ruleColumns, rules)}`)
 }
@@ -53,7 +60,8 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
   const good = ordered.flatMap((one, i) => (loaded.poison.has(i) ? [] : [{ ...one, i }]))
   const shared = new Set(good.map(({ rank }) => rank)).size < good.length
   const doubled = [...loaded.staged.values()].some((body) => body.doubled)
-  const held = heldSql(good, loaded)
+  const revised = hasRevisable(good)
+  const held = heldSql(good, loaded, revised)
   await session.run(held)
   const lost = good.some(({ body }) => body.lost)
   if (lost) await tellLost(session, good)
@@ -64,44 +72,53 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
   const apart = areApart(good)
   // DuckDB goes through the larger side of a join in its order: that must be the points.
   const points = [...loaded.staged.values()].reduce((sum, body) => sum + body.points, 0)
-  const asRead = bare && apart && !doubled && points > 10 * ordered.length
+  const asRead = bare && apart && !doubled && !revised && points > 10 * ordered.length
   await session.run(
     statement('offered', {
       kind: asRead ? 'VIEW' : 'TABLE',
       ...rowSql,
       staged: lost ? 'restored' : 'staged',
-      distinct: doubled ? 'DISTINCT ON (body, t)' : '',
+      distinct: doubled ? `DISTINCT ON (body, t${revised ? ', computed' : ''})` : '',
     }),
   )
-  if (!asRead) await unload(session)
+  const reader = ordered[0]?.part.reader
+  if (!asRead) await (reader?.unload ?? unload)(session)
   const first = { distinct: 'DISTINCT ON (rank, t)', order: 'ORDER BY rank, t, ord' }
   await session.run(
     statement('fresh', {
-      kind: bare && apart ? 'VIEW' : 'TABLE',
+      kind: bare && apart && !revised ? 'VIEW' : 'TABLE',
       unheld: bare ? '' : 'ANTI JOIN held USING (rank, t)',
+      plain: revised ? ' AND revisable IS NULL' : '',
       ...(apart ? { distinct: '', order: '' } : first),
     }),
   )
+  if (revised) await addVintages(session, good[0]?.part.observedAt ?? 0n)
   await session.run(statement('known', { observed: `${good[0]?.part.observedAt ?? 0}::BIGINT` }))
   // Where no point lies outside its window, and no window over another, no body speaks of another one's points.
   const alone = !shared || (apart && good.every((one) => isInside(one, loaded)))
   const uncompared = (bare && alone) || good.every(({ part }) => part.overlap === 'off')
-  const contradictions = uncompared ? [] : await contradict(session)
+  const contradictions = [
+    ...(uncompared ? [] : await contradict(session, reader === undefined)),
+    ...(revised ? await numbered<Contradiction>(session, statement('vintages_rewritten')) : []),
+  ]
+  const lacking = uncompared || reader === undefined ? 0 : await countLacking(session)
   const heard = uncompared ? [] : await hear(session, ordered, contradictions)
   const priors = good.flatMap((one) => priorRows(one, good))
-  const late = priors.length > 0 || lost
+  const late = priors.length > 0 || lost || revised
   if (late) {
     await session.run(`CREATE TEMP TABLE prior (${priorColumns})`)
     if (priors.length > 0) await session.run(`INSERT INTO prior ${rowsSql(priorColumns, priors)}`)
     await session.run(statement('late'))
+    if (revised) await session.run(statement('vintages_late'))
   }
-  const regained = lost ? await regain(session, ordered, good[0]?.part.observedAt ?? 0n) : []
+  const regained = lost ? await regain(session, ordered, good[0]?.part.observedAt ?? 0n, revised) : []
   const tallies = new Map<number, Tally>()
-  for (const row of await numbered<TallyRow>(session, statement(bare && apart ? 'tallies_fresh' : 'tallies'))) {
+  for (const row of await numbered<TallyRow>(session, talliesSql(bare && apart, revised))) {
     const { body, added_first: addedFirst, added_last: addedLast, ...rest } = row
     tallies.set(body, { ...rest, addedFirst, addedLast })
   }
-  return { late, minusZero: lost || minusZero(loaded), tallies, contradictions, heard, regained }
+  const gone = revised ? await numbered<Gone>(session, statement('vintages_gone')) : []
+  return { late, minusZero: lost || minusZero(loaded), tallies, contradictions, gone, heard, regained, lacking, asRead }
 }
 
 function minusZero(loaded: Loaded): boolean {
@@ -126,11 +143,15 @@ function areApart(good: readonly Good[]): boolean {
 
 function bodyRow({ body, part, p, ord, rank }: Ordered, i: number): object {
   const same = body.prior.some((before) => before.since === body.since && before.until === body.until)
-  const compared = part.overlap === 'exact' || (part.overlap === 'fixed_range' && same)
+  const told = part.overlap === 'exact' || (part.overlap === 'fixed_range' && same)
+  const { revisable = null } = part
+  const [compared, revises] = [told && revisable === null, told && revisable !== null]
   const { since, until, askedAt, horizon } = body
   const named = { own_asset: body.series.asset, own_metric: [part.metric, part.wireName ?? ''].join(' ') }
-  const own = { interval: part.interval, backfill: backfillAfter(part.interval), ...named }
-  return { body: i, part: p, ord, rank, since, until, asked_at: askedAt, horizon, compared, ...own }
+  const clocked = part.reader?.clocked ?? true
+  const own = { interval: part.interval, backfill: backfillAfter(part.interval), clocked, ...named }
+  const judged = revisable === null ? { compared } : { compared, revisable, revises }
+  return { body: i, part: p, ord, rank, since, until, asked_at: askedAt, horizon, ...judged, ...own }
 }
 
 function seriesRows(ordered: readonly Ordered[]): object[] {
@@ -143,10 +164,10 @@ function seriesRows(ordered: readonly Ordered[]): object[] {
 }
 
 const nothingHeld =
-  'CREATE TEMP TABLE held (rank INTEGER, t BIGINT, v DOUBLE, o VARCHAR, computed BIGINT, stored_at BIGINT)'
+  'CREATE TEMP TABLE held (rank INTEGER, t BIGINT, v DOUBLE, o VARCHAR, computed BIGINT, stored_at BIGINT, available BIGINT)'
 
 /** The points that files of both levels hold between the earliest and the latest instant that any body was asked for or brought. */
-function heldSql(good: readonly Good[], loaded: Loaded): string {
+function heldSql(good: readonly Good[], loaded: Loaded, revised: boolean): string {
   const meets = ({ from, to }: Range, { min_t, max_t }: Existing): boolean =>
     (min_t ?? -Infinity) <= to && (max_t ?? Infinity) >= from
   const own = [...Map.groupBy(good, ({ part }) => part)].flatMap(([part, bodies]) => {
@@ -166,6 +187,7 @@ function heldSql(good: readonly Good[], loaded: Loaded): string {
   return statement('held', {
     source: namedSql([...own, ...recent], held),
     computed: computedSql('e'),
+    available: revised ? ', epoch_us(e.available_at) AS available' : '',
     range: limits.length === 0 ? 'true' : limits.join(' AND '),
   })
 }
@@ -184,7 +206,7 @@ function rangeOf(bodies: readonly Good[], { staged }: Loaded): Range {
   return { from: Math.min(...first), to: Math.max(...last) }
 }
 
-async function contradict(session: Engine): Promise<Contradiction[]> {
+async function contradict(session: Engine, whole: boolean): Promise<Contradiction[]> {
   const seconds = (column: string): string => `CAST(CAST(${column} AS DOUBLE) / 1e6 AS VARCHAR)`
   const differences = statement('differences', {
     stored_computed: seconds('kc'),
@@ -192,8 +214,15 @@ async function contradict(session: Engine): Promise<Contradiction[]> {
   })
   return [
     ...(await numbered<Contradiction>(session, differences)),
-    ...(await numbered<Contradiction>(session, statement('vanished'))),
+    ...(whole ? await numbered<Contradiction>(session, statement('vanished')) : []),
   ]
+}
+
+/** What is not in files of the user's is no less held for that. */
+async function countLacking(session: Engine): Promise<number> {
+  const sql = `SELECT count(DISTINCT (body, t)) AS lacking FROM (${statement('vanished')})`
+  const [row] = await numbered<{ lacking: number }>(session, sql)
+  return row?.lacking ?? 0
 }
 
 const always = 1_000_000_000_000
@@ -260,7 +289,12 @@ function recordRow({ t, value, computed, stored_at }: Lost['recorded'][number]):
 }
 
 /** What came again of which month, and whether it is what was lost: makes the table `regained`, and adds it to `late`. */
-async function regain(session: Engine, ordered: readonly Ordered[], now: bigint): Promise<Regained[]> {
+async function regain(
+  session: Engine,
+  ordered: readonly Ordered[],
+  now: bigint,
+  revised: boolean,
+): Promise<Regained[]> {
   const was = `coalesce(r.stored_at, s.observed, ${now}::BIGINT)`
   const source = `(SELECT f.*, g.month, g.digest, r.stored_at AS kept, ${was} AS was,
       f.computed IS NULL AND EXISTS (FROM asked a WHERE a.rank = f.rank AND f.t >= a.since AND f.t < a.until
@@ -276,7 +310,14 @@ async function regain(session: Engine, ordered: readonly Ordered[], now: bigint)
     computed: 'told_at',
     rule: 'stands_in',
   })
-  const dated = statement('dated', { source, seen: 'was', late: 'tardy', again: 'false' })
+  const clocks = revised
+    ? {
+        late: '(tardy OR (vintage AND NOT firm))',
+        again: '(NOT firm AND NOT vintage AND NOT tardy)',
+        first: firstOf(true),
+      }
+    : { late: 'tardy', again: 'false', first: '' }
+  const dated = statement('dated', { source, seen: 'was', ...clocks })
   await session.run(statement('regained', { dated, hash, modulus: '18446744073709551616::HUGEINT' }))
   await session.run('DELETE FROM late WHERE (body, t) IN (SELECT (body, t) FROM regained)')
   await session.run('INSERT INTO late SELECT body, t, tardy, stood, again FROM regained')
@@ -285,6 +326,28 @@ async function regain(session: Engine, ordered: readonly Ordered[], now: bigint)
     'SELECT min(body) AS body, month, count(*) AS points, bool_and(proven) AS proven FROM regained GROUP BY rank, month ORDER BY 1, 2',
   )
   return rows.map(({ body, ...rest }) => ({ series: bodyAt(ordered, body).body.series.id, ...rest }))
+}
+
+/** Points that a body of a revisable series lacks: how many, and the first and last t. */
+export interface Gone {
+  readonly body: number
+  readonly t: Instant
+  readonly last: Instant
+  readonly points: number
+}
+
+function hasRevisable(ordered: readonly Ordered[]): boolean {
+  return ordered.some(({ part }) => part.revisable !== undefined)
+}
+
+/** Adds to `fresh` what is new of revisable series: first values and further vintages. */
+async function addVintages(session: Engine, now: bigint): Promise<void> {
+  await session.run(statement('vintages', { now: `${now}::BIGINT` }))
+}
+
+function talliesSql(allFresh: boolean, revised: boolean): string {
+  if (allFresh && !revised) return statement('tallies_fresh')
+  return statement('tallies', { vintages: revised ? 'count(*) FILTER (vintage)' : '0' })
 }
 
 /** A contradiction, by position of the body that brought it. */

@@ -8,6 +8,7 @@ import type { Finding, Regained, Violation } from '../ledger/entry.ts'
 import type { Lost } from '../ledger/lost.ts'
 import type { Share } from './files.ts'
 import type { Lexed } from './lexer.ts'
+import type { Engine } from '../store/engine.ts'
 import { type Identity, identityColumns } from '../store/parquet.ts'
 
 /** One successful answer: a spool file and what was asked. */
@@ -49,6 +50,11 @@ export interface ConvertPart {
   readonly rules: readonly Rule[]
   /** `fixed_range` compares only with answers to the very same range, `off` never. */
   readonly overlap: 'exact' | 'fixed_range' | 'off'
+  /**
+   * That differing values are vintages: those of answers (`observed`) are known from their `computed_at` where that came later
+   * than what was held, else from when they were seen; `told`: the source dates each, and one t may come several times.
+   */
+  readonly revisable?: 'observed' | 'told' | undefined
   /** In the order of asking: where two bring the same point, the first wins. */
   readonly bodies: readonly Body[]
   /** The live files of the partition alone. */
@@ -69,6 +75,41 @@ export interface Circumstances {
   /** Key-value pairs for the footer. */
   readonly metadata: Readonly<Record<string, string>>
   readonly during?: During | undefined
+  /** Who stages points that are no answers of a provider. */
+  readonly reader?: Reader | undefined
+}
+
+/** What one body holds once it is staged. */
+export interface Staged {
+  readonly points: number
+  /** How many have a computed_at. */
+  readonly told: number
+  /** Whether all values and instants are what they should be. */
+  readonly sound: boolean
+  /** Whether any value is -0.0. */
+  readonly minusZero: boolean
+  /** Whether some t may stand twice. */
+  readonly doubled: boolean
+  readonly first: number
+  readonly last: number
+}
+
+/** The outcome of staging, by position of the body in the list. */
+export interface Loaded {
+  readonly staged: ReadonlyMap<number, Staged>
+  readonly poison: ReadonlyMap<number, string>
+  /** Whether they stand in the order of the files already; else that is found out. */
+  readonly sorted?: boolean
+}
+
+/** Stages points that come from somewhere else than spool files. */
+export interface Reader {
+  /** Makes the view `staged` of a session, see `staged.sql`, of which no row is poison. */
+  readonly stage: (session: Engine, ordered: readonly Ordered[]) => Promise<Loaded>
+  /** Drops what that made, once it stands elsewhere. */
+  readonly unload: (session: Engine) => Promise<void>
+  /** Whether another instant for the same value is a contradiction. */
+  readonly clocked: boolean
 }
 
 /** Everything that one commit converts. */
@@ -101,6 +142,8 @@ export interface Tally {
   readonly addedLast: Instant | null
   /** New points whose integer a double does not hold: its text is in `extra`. */
   readonly beyond: number
+  /** New points that are further vintages of points that had a value. */
+  readonly vintages?: number
 }
 
 /** What a body brought that brought nothing. */
@@ -167,6 +210,10 @@ export interface ConvertResult {
   readonly heard: readonly Heard[]
   readonly findings: readonly Finding[]
   readonly regained: readonly Regained[]
+  /** How many held points bodies lack whose absence says nothing. */
+  readonly lacking: number
+  /** How many points might be stored, held before or not. */
+  readonly kept: number
 }
 
 /** The file of a body by its place: what has none is no body. */

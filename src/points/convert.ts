@@ -1,6 +1,6 @@
 import { fewRows, parquet } from '../store/parquet.ts'
 import { realDisk } from '../store/disk.ts'
-import { compare, type Comparison, type Contradiction, tellAsked } from './compare.ts'
+import { compare, type Comparison, type Contradiction, type Gone, tellAsked } from './compare.ts'
 import {
   type Body,
   bodyAt,
@@ -8,6 +8,7 @@ import {
   type ConvertJob,
   type ConvertResult,
   emptyTally,
+  type Loaded,
   order,
   type Ordered,
   type PartJob,
@@ -23,7 +24,7 @@ import { type Engine, quote } from '../store/engine.ts'
 import { portionRows, recentGroup } from './files.ts'
 import type { Finding, Json, Violation } from '../ledger/entry.ts'
 import { ceil, count, end, floor, type Instant, longestSeconds, step } from '../time.ts'
-import { type Clocks, clocksSql, type Loaded } from './stage.ts'
+import { type Clocks, clocksSql } from './stage.ts'
 import { availableAt, ruleFor } from '../catalog/availability.ts'
 import { minus, type Window } from '../windows.ts'
 
@@ -39,7 +40,16 @@ export async function convert(engine: Engine, job: ConvertJob): Promise<ConvertR
   try {
     const ordered = order(job.parts.map((part): PartJob => ({ ...job, ...part })))
     if (ordered.length > 0) return await convertOrdered(session, job, ordered)
-    const nothing = { recent: null, bodies: [], violations: [], heard: [], findings: [], regained: [] }
+    const nothing = {
+      recent: null,
+      bodies: [],
+      violations: [],
+      heard: [],
+      findings: [],
+      regained: [],
+      lacking: 0,
+      kept: 0,
+    }
     return { files: job.parts.map(() => null), ...nothing }
   } catch (error) {
     for (const { out } of [...job.parts, job.recent]) await realDisk.remove(out)
@@ -51,26 +61,31 @@ async function convertOrdered(session: Engine, job: ConvertJob, ordered: readonl
   const during = job.during ?? unwatched
   const loaded = await during('reading', async () => {
     await tellAsked(session, ordered)
+    if (job.reader) return await job.reader.stage(session, ordered)
     const [files, lexed] = [ordered.map(({ body }) => body.file), ordered.map(({ body }) => body.lexed)]
     const interval = intervalSql(ordered.map(({ part }) => part.interval))
-    return await load(session, { circumstances: job, files, lexed, interval, temporary: job.recent.out })
+    const dated = ordered.flatMap(({ part }, i) => (part.revisable === 'told' ? [i] : []))
+    const how = { interval, temporary: job.recent.out, ...(dated.length > 0 && { dated }) }
+    return await load(session, { circumstances: job, files, lexed, ...how })
   })
   const told = [...loaded.staged.values()].some((body) => body.told > 0)
   const [compared, findings] = await during('proving', async () => [
     await compare(session, ordered, loaded),
     told ? await findClocks(session, ordered) : [],
   ])
-  const { files, recent } = await writeFresh(session, job, ordered, compared)
+  const { files, recent } = await writeFresh(session, job, ordered, { ...compared, ...loaded })
   const holes = await findHoles(session, ordered, { ...loaded, ...compared })
-  const { contradictions, heard, regained } = compared
+  const { contradictions, gone, heard, regained, lacking } = compared
   return {
     files: job.parts.map((_, p) => files.get(p) ?? null),
     recent,
     bodies: bodyResults(ordered, { ...loaded, ...compared, holes }),
     violations: contradictions.map((found) => violation(found, ordered)),
     heard,
-    findings,
+    findings: [...findings, ...gone.map((lacking) => goneFrom(lacking, ordered))],
     regained,
+    lacking,
+    kept: [...compared.tallies.values()].reduce((sum, { kept }) => sum + kept, 0),
   }
 }
 
@@ -79,17 +94,18 @@ async function writeFresh(
   session: Engine,
   job: ConvertJob,
   ordered: readonly Ordered[],
-  { tallies, late, minusZero }: Pick<Comparison, 'tallies' | 'late' | 'minusZero'>,
+  { tallies, late, minusZero, asRead, sorted: known = false }: Comparison & Loaded,
 ): Promise<{ files: Map<number, WrittenFile>; recent: WrittenRecent | null }> {
   const during = job.during ?? unwatched
   const added = new Map<number, number>()
   for (const [i, { p }] of ordered.entries()) added.set(p, (added.get(p) ?? 0) + (tallies.get(i)?.added ?? 0))
   const most = Math.max(0, ...added.values())
-  const sorted = !late && most > fewRows && !(await isUnsorted(session))
+  const revised = ordered.some(({ part }) => part.revisable !== undefined)
+  const sorted = !late && !revised && most > fewRows && ((known && asRead) || !(await isUnsorted(session)))
   const write = async (chosen: readonly number[], out: string, own: PartJob | null): Promise<WrittenRecent> => {
     const rows = chosen.reduce((sum, p) => sum + (added.get(p) ?? 0), 0)
     const source = `(FROM fresh WHERE part IN (${chosen.join(', ')}))`
-    const how = { source, sorted, late, minusZero, few: own === null || rows <= fewRows, out }
+    const how = { source, sorted, late, revised, minusZero, few: own === null || rows <= fewRows, out }
     const recent = own === null ? { lead: leadOf(ordered), group: recentGroup } : {}
     await during('writing', async () => await writePoints(session, job, ordered, { ...how, ...recent }))
     const named = own === null ? '' : `${quote(own.metric)} AS metric, ${quote(own.interval)} AS "interval", `
@@ -144,6 +160,12 @@ function violation(found: Contradiction, ordered: readonly Ordered[]): Violation
     offered_at: Number(part.observedAt),
     request: body.request,
   }
+}
+
+/** What a revisable series lost upstream stays, and is told; what it says of the rest still counts. */
+function goneFrom({ body: position, t, points, last }: Gone, ordered: readonly Ordered[]): Finding {
+  const { body, part } = bodyAt(ordered, position)
+  return { series: body.series.id, t, kind: 'vanished', detail: { points, last }, at: Number(part.observedAt) }
 }
 
 /**

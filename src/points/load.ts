@@ -2,10 +2,10 @@ import { pipeline } from 'node:stream/promises'
 import { realDisk } from '../store/disk.ts'
 import { type Engine, quoteList } from '../store/engine.ts'
 import { readStream, writeStream } from '../store/files.ts'
-import { fileOf } from './conversion.ts'
+import { fileOf, type Loaded } from './conversion.ts'
 import { isNested, isNumbers, kindBits, lexBody, type Lexed } from './lexer.ts'
 import { statement } from './sql.ts'
-import { beyondDouble, bodySql, forget, gridOf, type Loaded, type Loading, statsOf } from './stage.ts'
+import { beyondDouble, bodySql, forget, gridOf, type Loading, statsOf } from './stage.ts'
 
 /**
  * Reads the spool files of the table `bodies` into the session as the view `staged` (body, t, v, o, extra, computed), each body by its
@@ -14,7 +14,7 @@ import { beyondDouble, bodySql, forget, gridOf, type Loaded, type Loading, stats
  */
 export async function load(
   engine: Engine,
-  what: Pick<Loading, 'circumstances' | 'files' | 'lexed' | 'interval' | 'temporary'>,
+  what: Pick<Loading, 'circumstances' | 'files' | 'lexed' | 'interval' | 'temporary' | 'dated'>,
 ): Promise<Loaded> {
   const loading: Loading = { engine, ...what, staged: new Map(), poison: new Map(), copies: new Map() }
   const { staged, poison, copies } = loading
@@ -116,11 +116,13 @@ async function fill(loading: Loading, bodies: readonly number[], columns: TypedC
 }
 
 /** Bodies out of order may hold one t twice: harmless when both say the same, else poison. */
-async function refuseContradictions({ engine, poison, staged }: Loading): Promise<void> {
+async function refuseContradictions({ engine, poison, staged, dated }: Loading): Promise<void> {
   await engine.run(statement('canonical'))
   const suspects = [...staged].filter(([, body]) => body.doubled).map(([body]) => body)
   if (suspects.length === 0) return
-  const sql = statement('conflicts', { bodies: suspects.join(', ') })
+  // Of what its source dates a point comes once for each instant.
+  const once = dated ? `t, CASE WHEN body IN (${dated.join(', ')}) THEN computed END` : 't'
+  const sql = statement('conflicts', { bodies: suspects.join(', '), once })
   const rows = await engine.rows<{ body: number; t: bigint }>(sql)
   for (const { body, t } of rows) {
     poison.set(body, `two different points with the same t: ${t}`)

@@ -6,7 +6,7 @@ import { heldSeries, liveFiles, storedInterval } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { StagedFile } from '../ledger/draft.ts'
 import { identityOf } from './conversion.ts'
-import { asDigests, digestOfSum, type MonthDigest, type Months, monthsBetween } from '../ledger/month-digests.ts'
+import { addDigests, asDigests, digestOfSum, type MonthDigest, monthsBetween } from '../ledger/month-digests.ts'
 import { namedSql } from './files.ts'
 import { statement } from './sql.ts'
 
@@ -18,55 +18,62 @@ interface Hashed {
   readonly basis: string
   readonly computed: string
   readonly rule: string
+  /** The number as text. */
+  readonly value?: string
 }
 
 /** SQL of the hash of a point: of its t, its value as text and its clocks; the same whichever program computes it. */
-export function hashSql({ t, available, observed, basis, computed, rule }: Hashed): string {
+export function hashSql(hashed: Hashed): string {
+  const { t, available, observed, basis, computed, rule, value = 'CAST(v AS VARCHAR)' } = hashed
   const optional = [computed, rule].map((one) => `coalesce(CAST(${one} AS VARCHAR), '')`)
-  const value = `CASE WHEN o IS NOT NULL THEN 'o' || o ELSE coalesce('v' || CAST(v AS VARCHAR), '') END`
-  const parts = [t, value, `coalesce(extra, '')`, basis, available, observed, ...optional]
+  const told = `CASE WHEN o IS NOT NULL THEN 'o' || o ELSE coalesce('v' || ${value}, '') END`
+  const parts = [t, told, `coalesce(extra, '')`, basis, available, observed, ...optional]
   return `md5_number_lower(concat_ws(chr(31), ${parts.join(', ')}))`
 }
 
-const micros = (column: string): string => `epoch_us(${column})`
+/** The columns that `months` reads it from. */
 const stored: Hashed = {
-  t: micros('t'),
-  available: micros('available_at'),
-  observed: micros('observed_at'),
+  t: 'ut',
+  available: 'ua',
+  observed: 'uo',
   basis: 'basis',
-  computed: micros('computed_at'),
-  rule: micros('available_rule_at'),
+  computed: 'uc',
+  rule: 'ur',
+  value: 'vt',
 }
 
-/** SQL of the month of an instant in microseconds, `2024-06`. */
-function monthSql(at: string): string {
-  return `strftime(make_timestamp(${at}), '%Y-%m')`
+/** What a month holds, and what each commit brought to it: when (milliseconds, as published), rows, SHA-256 of their lines. */
+export interface MonthSum extends MonthDigest {
+  readonly steps: readonly { readonly seen: number; readonly points: number; readonly digest: string }[]
 }
 
 /** The months of a series of a partition. */
 interface SeriesSums extends Identity {
   readonly metric: string
   readonly interval: string
-  readonly months: Months
+  readonly months: ReadonlyMap<string, MonthSum>
 }
 
 /** What a relation of points with metric and interval holds of each month of each series. */
-export async function monthSums(engine: Engine, source: string): Promise<SeriesSums[]> {
+export async function monthSums(engine: Engine, source: string, order = 'ut'): Promise<SeriesSums[]> {
+  const identity = identityColumns.join(', ')
   const rows = await engine.rows<Omit<SeriesSums, 'months'> & { months: string }>(
-    statement('months', {
-      source,
-      identity: identityColumns.join(', '),
-      month: monthSql(stored.t),
-      hash: hashSql(stored),
-    }),
+    statement('months', { source, identity, hash: hashSql(stored), order }),
   )
-  return rows.map(({ months, ...own }) => ({ ...own, months: new Map(months.split(',').map(monthOf)) }))
+  return rows.map(({ months, ...own }) => ({ ...own, months: monthsOf(months.split(',')) }))
 }
 
-/** A month as the statement tells it. */
-function monthOf(told: string): [month: string, sum: MonthDigest] {
-  const [month = '', points, sum = '0'] = told.split(' ')
-  return [month, { points: Number(points), digest: digestOfSum(sum) }]
+/** The months of a series as the statement tells them, a commit after the other. */
+function monthsOf(told: readonly string[]): Map<string, MonthSum> {
+  const found = new Map<string, MonthSum>()
+  for (const one of told) {
+    const [month = '', seen, count, sum = '0', digest = ''] = one.split(' ')
+    const points = Number(count)
+    const { steps = [], ...before } = found.get(month) ?? { points: 0, digest: digestOfSum('0') }
+    const step = { seen: Number(seen), points, digest }
+    found.set(month, { ...addDigests(before, { points, digest: digestOfSum(sum) }), steps: [...steps, step] })
+  }
+  return found
 }
 
 /** What tells the series of a lake apart in its files: the interval is the one under which its points stand. */
@@ -75,7 +82,9 @@ export function seriesKey(metric: string, interval: string, identity: Identity):
 }
 
 /** A file that stands in the lake, or (`temporary`) waits for its commit. */
-type PointsFile = Pick<FileEntry, 'path' | 'table' | 'metric' | 'interval'> & { readonly temporary?: string | null }
+export type PointsFile = Pick<FileEntry, 'path' | 'table' | 'metric' | 'interval'> & {
+  readonly temporary?: string | null
+}
 
 /** What those of these files that hold points hold of each month of each series that `find` gives the id of. */
 export async function monthsIn(
@@ -83,12 +92,14 @@ export async function monthsIn(
   root: string,
   files: readonly PointsFile[],
   find: (key: string) => string | undefined,
-): Promise<Map<string, Months>> {
-  const found = new Map<string, Months>()
+): Promise<Map<string, SeriesSums['months']>> {
+  const found = new Map<string, SeriesSums['months']>()
   const points = files.filter(({ table }) => table === 'points')
   if (points.length === 0) return found
   const source = namedSql(points.map((file) => ({ ...file, path: inLake(root, file.temporary ?? file.path) })))
-  for (const { months, ...one } of await monthSums(engine, source)) {
+  // Own data alone say several things of one t at once.
+  const isUnique = points.every(({ metric }) => metric !== null && !metric.startsWith('own/'))
+  for (const { months, ...one } of await monthSums(engine, source, isUnique ? 'ut' : 'ut, line')) {
     const id = find(seriesKey(one.metric, one.interval, one))
     if (id !== undefined) found.set(id, months)
   }

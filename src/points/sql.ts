@@ -22,6 +22,11 @@ export function intervalSql(names: readonly string[]): string {
   return first === undefined || others.length > 0 ? '"interval"' : first
 }
 
+/** SQL of the condition on points for which their rule may stand in: first values of what no source dates. */
+export function firstOf(revised: boolean): string {
+  return revised ? ` AND NOT vintage AND revisable IS DISTINCT FROM 'told'` : ''
+}
+
 /** The SELECT of these rows; `columns` with their types as SQL declares them. */
 export function rowsSql(columns: string, rows: readonly object[]): string {
   const types: unknown = Object.fromEntries(columns.split(', ').map((column) => column.split(' ')))

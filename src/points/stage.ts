@@ -1,26 +1,11 @@
 import { onGridSql, stepSql } from '../intervals-sql.ts'
-import type { Circumstances } from './conversion.ts'
+import type { Circumstances, Staged } from './conversion.ts'
 import type { Lexed } from './lexer.ts'
 import { numbered, statement } from './sql.ts'
 import type { Engine } from '../store/engine.ts'
 
 /** From here on a double does not hold every integer: whether it held the one that was sent, only its text tells. */
 export const beyondDouble = 2 ** 53
-
-/** What one body holds once it is staged. */
-interface Staged {
-  readonly points: number
-  /** How many have a computed_at. */
-  readonly told: number
-  /** Whether all values and instants are what they should be. */
-  readonly sound: boolean
-  /** Whether any value is -0.0. */
-  readonly minusZero: boolean
-  /** Whether some t may stand twice. */
-  readonly doubled: boolean
-  readonly first: number
-  readonly last: number
-}
 
 /** How the `computed_at` of a body lies to the end of the interval. */
 export interface Clocks {
@@ -34,18 +19,14 @@ export interface Clocks {
   readonly first: number
 }
 
-/** The outcome of staging, by position of the body in the list. */
-export interface Loaded {
-  readonly staged: ReadonlyMap<number, Staged>
-  readonly poison: ReadonlyMap<number, string>
-}
-
 /** The staging of one batch: what is known so far, shared by the ways of reading. */
 export interface Loading {
   readonly engine: Engine
   readonly circumstances: Circumstances
   /** SQL of the interval of a row. */
   readonly interval: string
+  /** Bodies of which each point may come once for each instant that its source tells. */
+  readonly dated?: readonly number[]
   /** The spool files, by body. */
   readonly files: readonly string[]
   /** What they are made of, where that is known. */

@@ -2,7 +2,7 @@ import { compressionSql, footerSql, type Identity } from '../store/parquet.ts'
 import { endSql, micros } from '../intervals-sql.ts'
 import type { Interval } from '../time.ts'
 import { type Circumstances, identityOf, type Ordered, type WrittenFile } from './conversion.ts'
-import { lookup, numbered, statement } from './sql.ts'
+import { firstOf, lookup, numbered, statement } from './sql.ts'
 import { type Engine, quote } from '../store/engine.ts'
 import { type Share } from './files.ts'
 
@@ -36,6 +36,8 @@ interface Source {
   readonly sorted: boolean
   /** Whether the table `late` names points that came late. */
   readonly late: boolean
+  /** Whether any may be a vintage. */
+  readonly revised: boolean
   /** Whether any point may be -0.0. */
   readonly minusZero: boolean
   /** Whether the file is written to be opened fast: it holds few rows, or every question reads it. */
@@ -56,7 +58,7 @@ export async function writePoints(
   session: Engine,
   { observedAt, metadata }: Circumstances,
   ordered: readonly Ordered[],
-  { source, sorted, late, minusZero, few, out, lead = '', group = usualGroup }: Source,
+  { source, sorted, late, revised, minusZero, few, out, lead = '', group = usualGroup }: Source,
 ): Promise<void> {
   const now = `${observedAt}::BIGINT`
   const clocks = late
@@ -65,7 +67,7 @@ export async function writePoints(
   const from = late ? `(SELECT * RENAME ("again" AS anew) FROM ${source} LEFT JOIN late USING (body, t))` : source
   const sql = statement('output', {
     ...identitySql(ordered),
-    dated: statement('dated', { source: from, ...clocks }),
+    dated: statement('dated', { source: from, ...clocks, first: firstOf(revised) }),
     lead,
     group,
     order: sorted && !late ? '' : 'ORDER BY place, t',

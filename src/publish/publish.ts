@@ -1,3 +1,5 @@
+import { storedHeads } from '../heads/head.ts'
+import { signedText } from '../merkle/note.ts'
 import { usage } from '../errors.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import type { CommitDeps } from '../ledger/commit.ts'
@@ -17,6 +19,7 @@ import { type Mark, type Portions, usualPortions } from './ranges.ts'
 import { publishing, type PublishingRun, publishLake } from './lake.ts'
 import { columnsFor, microsSql, placeFile, schemaString, writeRows, type Writing } from './write.ts'
 import { publishedTables, versionsTable } from './tables.ts'
+import { heldRevisable } from '../points/revisable.ts'
 import { readerTexts } from './readers/texts.ts'
 
 /** What is published, and where. */
@@ -102,7 +105,9 @@ async function published(
   }
   const versionsChanged = await publishVersions(writing, states, at, lost)
   if (versionsChanged) done[versionsTable] = publishedChange(versionsChanged.state, versionsChanged.change)
-  await publishTexts(to)
+  await publishTexts(to, heldRevisable(ledger))
+  const [newest] = (await storedHeads(root)).slice(-1)
+  if (newest) await to.replace('head.txt', signedText(newest.note))
   return { destination: to.uri, lake, version, tables: done, lost: count }
 }
 
@@ -112,8 +117,8 @@ function lostOf(table: string, { files }: TableState, all: ReadonlySet<string>):
 }
 
 /** Writes what other engines read the tables by; what is there already stays. */
-async function publishTexts(to: Destination): Promise<void> {
-  for (const { path, text } of readerTexts(to.uri)) {
+async function publishTexts(to: Destination, revisable: readonly string[]): Promise<void> {
+  for (const { path, text } of readerTexts(to.uri, revisable)) {
     const there = await to.read(path)
     if (there?.toString('utf8') !== text) await to.replace(path, text)
   }

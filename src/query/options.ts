@@ -112,6 +112,12 @@ export const joinOptions = {
     flag: 'WORD',
     about: 'null: NULL where a newer point should be known by its rule, and is not settled',
   },
+  vintage: {
+    kind: 'choice',
+    choices: ['last', 'first'],
+    flag: 'WORD',
+    about: 'first: of points that were revised the value that was told first, for studies of what revisions do',
+  },
 } as const satisfies Options
 
 /** Decisions × metrics; where decisions come from each door says in its own way beside. */

@@ -1,3 +1,5 @@
+import { basename } from 'node:path'
+import { parquet } from '../store/parquet.ts'
 import { commit, type CommitDeps, type Draft, type StagedFile, type Ticket } from '../ledger/commit.ts'
 import type { Engine } from '../store/engine.ts'
 import { day, formatDate, parseMicros } from '../time.ts'
@@ -124,6 +126,7 @@ async function draftPoll(
   const draft = {
     ...base,
     add: drafting.files,
+    tables: await finished.withEngine(async (engine) => await digestsOf(drafting, engine)),
     remove,
     state: stateDraft({
       cursor,
@@ -135,6 +138,23 @@ async function draftPoll(
     passing: passingDraft({ ...passing, tags: Object.fromEntries(kept) }),
   }
   return { draft, date: layers ? date : null }
+}
+
+/** What came to each table, by its name: SHA-256 over its rows, in whatever order they stand. */
+async function digestsOf({ files, spool }: Drafting, engine: Engine): Promise<Record<string, string>> {
+  const fresh = files.flatMap(({ temporary, table }) =>
+    temporary === null || table === 'raw' ? [] : [{ temporary, table }],
+  )
+  const told: Record<string, string> = {}
+  for (const [table, own] of Map.groupBy(fresh, (file) => file.table)) {
+    const paths = own.map(({ temporary }) => spool.file(basename(temporary)))
+    const [row] = await engine.rows<{ digest: string }>(
+      `SELECT sha256(string_agg(line, '' ORDER BY line)) AS digest
+       FROM (SELECT sha256(CAST(one AS VARCHAR)) AS line FROM ${parquet(paths)} AS one)`,
+    )
+    told[table] = row?.digest ?? ''
+  }
+  return told
 }
 
 /** The raw files that are older than the configured days, each label of theirs. */

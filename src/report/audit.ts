@@ -1,3 +1,4 @@
+import { heldRevisable } from '../points/revisable.ts'
 import { availableAt, backfillAfter, type Rule } from '../catalog/availability.ts'
 import { availableSql } from '../catalog/availability-sql.ts'
 import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
@@ -72,6 +73,10 @@ const soonSeconds = 300
 /** Above any lag: stands for points that were late by an unknown time. */
 const unknownLag = 4_000_000_000_000_000_000n
 
+/** Of revised points the first value arrived; the others tell nothing of lags. */
+const firstVintage = `row_number() OVER (PARTITION BY metric, asset, currency, exchange, network, params, t
+  ORDER BY available_at, observed_at) = 1`
+
 /** The arrivals of everything that is held of the wanted endpoints of the catalogue. */
 export async function heldArrivals(ledger: Ledger, catalogue: Catalogue, wanted: (path: string) => boolean) {
   const parts = [...partitionsOf(liveFiles(ledger, { table: 'points' })).values()].flatMap((part) => {
@@ -86,7 +91,10 @@ export async function heldArrivals(ledger: Ledger, catalogue: Catalogue, wanted:
       const [{ interval, rules } = { interval: unshownInterval, rules: [] }] = alike
       const metrics = quoteList(alike.map(({ metric }) => metric))
       const files = [...new Set(alike.flatMap(({ own, recent }) => [...own, ...recent]))]
-      const points = `(FROM ${readPoints(ledger.root, files)} WHERE "interval" = ${quote(interval)} AND list_contains(${metrics}, metric))`
+      const firsts = alike.some(({ metric }) => heldRevisable(ledger).includes(metric))
+        ? ` QUALIFY ${firstVintage}`
+        : ''
+      const points = `(FROM ${readPoints(ledger.root, files)} WHERE "interval" = ${quote(interval)} AND list_contains(${metrics}, metric)${firsts})`
       const own = await arrivalsOf(engine, points, interval, rules)
       found.set(interval, new Map([...(found.get(interval) ?? []), ...own]))
     }

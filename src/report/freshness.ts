@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { availableAt } from '../catalog/availability.ts'
-import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
+import { type Catalogue, type Endpoint, isOwn } from '../catalog/catalogue.ts'
 import { type Check, lateFor } from '../config/health.ts'
 import { isAnswer } from '../ledger/coverage.ts'
 import type { CoverageRow, Verified } from '../ledger/entry.ts'
@@ -92,8 +92,10 @@ function judge(
   const empty = { metric, interval, points, newest: last_t, due: null, held: [], failed: [], verified: [] }
   if (points <= 0 || first_t === null || last_t === null) return { ...empty, fresh: null, ...inTime }
   const reached = end(last_t, interval)
-  const withdrawn = rows.some((row) => row.until > reached && row.state === 'unsupported' && isOfHeld(row.reason))
-  // Of what was withdrawn nothing more is due.
+  const own = against.endpoint !== undefined && isOwn(against.endpoint)
+  const withdrawn =
+    own || rows.some((row) => row.until > reached && row.state === 'unsupported' && isOfHeld(row.reason))
+  // Of what was withdrawn nothing more is due, nor of own data, which come when somebody brings them.
   const due = { since: first_t, until: withdrawn ? reached : Math.max(reached, against.horizon) }
   const held = rows.filter((row) => row.state === 'covered' && row.reason === null)
   const failed = rows.filter((row) => row.state === 'failed')

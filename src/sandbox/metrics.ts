@@ -70,7 +70,7 @@ function nothingAt(path: string): never {
 
 /** The endpoint at a path; of several that differ in fixed parameters the one that the query names. */
 function asked({ catalogue }: MetricsEnv, path: string, { searchParams }: URL): Endpoint | undefined {
-  const rows = [...catalogue.endpoints.values()].filter((endpoint) => endpoint.ask === path)
+  const rows = [...catalogue.endpoints.values(), ...revisedIn(catalogue)].filter((endpoint) => endpoint.ask === path)
   const named = rows.find(({ params }) =>
     Object.entries(params).every(([key, value]) => searchParams.get(key) === value),
   )
@@ -85,8 +85,10 @@ function dataAnswer(ask: MetricsAsk, now: number, env: MetricsEnv): Response {
 
 function* wirePoints({ series, since, until }: MetricsAsk, now: number): Iterable<WirePoint> {
   // The most common form first: a literal of fixed shape is several times faster than a spread.
-  for (const { t, body, computedAt } of worldPoints(series, since, until, now))
-    yield 'v' in body ? { t, v: body.v, computed_at: computedAt } : { t, ...body, computed_at: computedAt }
+  for (const { t, body, computedAt, revised } of worldPoints(series, since, until, now)) {
+    const told = revised ? undefined : computedAt
+    yield 'v' in body ? { t, v: body.v, computed_at: told } : { t, ...body, computed_at: told }
+  }
 }
 
 /** The assets born by now, with what identifies their contracts. */
@@ -95,6 +97,16 @@ function assetListing(env: MetricsEnv): readonly object[] {
   return worldAssets
     .filter((asset) => asset.born <= today)
     .map(({ id, symbol, name, chain_id, address }) => ({ id, symbol, name, chain_id, address }))
+}
+
+/** A path that no listing tells of and whose values are revised; it stands in no catalogue but a user's own. */
+function revisedIn({ endpoints }: Catalogue): readonly Endpoint[] {
+  const [like] = endpoints.values()
+  const path = 'estimates/idle_rate'
+  const none = { currencies: [], exchanges: [], networks: [], params: {}, placeholders: [] }
+  return like === undefined
+    ? []
+    : [{ ...like, ...none, path, ask: path, intervals: ['24h', '1month'], since: true, until: true }]
 }
 
 /** One object per path, in the catalogue's order. */

@@ -62,6 +62,7 @@ export const places = {
   spool: 'spool',
   runs: 'runs',
   stamps: 'stamps',
+  heads: 'heads',
   exports: 'exports',
   locks: 'locks',
   database: 'lake.duckdb',
@@ -165,6 +166,11 @@ export function dataVersion(path: string): number | undefined {
   const rest = path.replace(place, '')
   const match = /^(\d{10,15})-[a-z0-9_%.A-F-]+\.(?:parquet|json(?:\.zst|\.gz)?|bin(?:\.zst)?)$/.exec(rest)
   return rest === path || !match ? undefined : Number(match[1])
+}
+
+/** `heads/0000000012.txt`: the signed head of a log of so many entries. */
+export function headFile(size: number): string {
+  return `${places.heads}/${pad(size)}.txt`
 }
 
 /** An instant as a part of a name: `20240301t000000000z`. */

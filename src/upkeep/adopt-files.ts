@@ -10,6 +10,7 @@ import { sha256File } from '../ledger/commit.ts'
 import { describe, readShares, shareOf } from '../points/write.ts'
 import { statOf } from '../store/disk.ts'
 import type { FileEntry, Json, Progress, SeriesRow } from '../ledger/entry.ts'
+import { chained } from '../points/chains.ts'
 import { monthsIn, seriesKey } from '../points/month-sums.ts'
 import { asDigests } from '../ledger/month-digests.ts'
 import { partitionsOf, partitionSql, sharesMeta } from '../points/files.ts'
@@ -19,6 +20,8 @@ import { withoutPoints } from '../ledger/draft.ts'
 export interface LostFolder {
   readonly engine: Engine
   readonly root: string
+  /** Metrics whose points may have several vintages. */
+  readonly revisable?: ReadonlySet<string>
 }
 
 /** What the path of a data file says. */
@@ -147,7 +150,9 @@ export async function seriesIn({ engine, root }: LostFolder, files: readonly Fil
     }
   }
   const months = await monthsIn(engine, root, files, (key) => ids.get(key))
-  const told = progress.map((one) => ({ ...one, ...asDigests(months.get(one.series) ?? new Map<string, never>()) }))
+  const told = progress.map((one) =>
+    chained({ ...one, ...asDigests(months.get(one.series) ?? new Map<string, never>()) }, months.get(one.series)),
+  )
   series.sort((a, b) => (a.id < b.id ? -1 : 1))
   return { series, progress: told.toSorted((a, b) => (a.series < b.series ? -1 : 1)) }
 }

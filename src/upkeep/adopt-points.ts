@@ -117,11 +117,15 @@ async function partitionsIn({ engine, root }: LostFolder, files: readonly FoundF
   return [...named.values()]
 }
 
-async function overlapsOf({ engine, root }: LostFolder, all: readonly FoundFile[], { metric, interval }: Named) {
+async function overlapsOf(
+  { engine, root, revisable }: LostFolder,
+  all: readonly FoundFile[],
+  { metric, interval }: Named,
+) {
   const own = all.filter((file) => file.metric === metric && file.interval === interval)
   const recent = all.filter((file) => file.metric === null)
   const rows = (files: readonly FoundFile[], where: string): string =>
-    `SELECT filename, asset, currency, exchange, network, params, t,
+    `SELECT filename, asset, currency, exchange, network, params, t, ${revisable?.has(metric) === true ? `(observed_at, ${computedSql()})` : 'NULL'} AS vintage,
        hash(v, signbit(v), o, extra, observed_at, ${computedSql()}) AS content, hash(available_at, basis, available_rule_at) AS dates
      FROM read_parquet(${pathsOf(root, files)}, union_by_name = true, hive_partitioning = false, filename = true)${where}`
   const levels = [
@@ -134,7 +138,7 @@ async function overlapsOf({ engine, root }: LostFolder, all: readonly FoundFile[
     `SELECT DISTINCT files, list_transform(dates, lambda each: list_position(dates, each)::INTEGER) AS dated, contradicts
      FROM (SELECT list(filename ORDER BY filename) AS files, list(dates ORDER BY filename) AS dates,
          count(DISTINCT content) > 1 AS contradicts
-       FROM (${levels.join(' UNION ALL ')}) GROUP BY asset, currency, exchange, network, params, t)`,
+       FROM (${levels.join(' UNION ALL ')}) GROUP BY asset, currency, exchange, network, params, t, vintage)`,
   )
   return found.map((one) => ({ ...one, files: inside(root, one.files) }))
 }

@@ -5,23 +5,16 @@ import { LakeError, usage } from '../errors.ts'
 import { applyEntry } from '../ledger/apply.ts'
 import { ownData } from '../store/begin.ts'
 import { writeCheckpoint } from '../ledger/checkpoint.ts'
-import type { CommitDeps } from '../ledger/commit.ts'
+import { type CommitDeps, rooted } from '../ledger/commit.ts'
 import { type Disk, entriesIn, makeFolder, realDisk } from '../store/disk.ts'
 import { Engine } from '../store/engine.ts'
-import {
-  decodeEntry,
-  encodeEntry,
-  type Entry,
-  type FileEntry,
-  journalSchema,
-  type Json,
-  type Progress,
-  type SeriesRow,
-} from '../ledger/entry.ts'
+import { decodeEntry, type Entry, type FileEntry, type Json, type Progress, type SeriesRow } from '../ledger/entry.ts'
+import { schemaOf } from '../ledger/draft.ts'
+import { revisableAnew, revisableIn } from '../points/revisable.ts'
 import { heldAcceptances, packed, standingDifferences } from '../ledger/differences.ts'
 import { soundly } from '../ledger/fold.ts'
 import { appendEntry, listJournal, readEntry } from '../ledger/journal.ts'
-import { dataVersion, entryFile, inLake, places } from '../store/layout.ts'
+import { dataVersion, inLake, places } from '../store/layout.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { lockCommit } from '../store/lock.ts'
 import { markedSynthetic, readMarker, setMarker } from '../store/marker.ts'
@@ -83,7 +76,8 @@ export async function adoptLost(root: string, adopting: Adopting, deps: CommitDe
   const disk = deps.disk ?? realDisk
   await using _lock = await lockCommit(root, { ...deps.holder, since: deps.nowMicros() }, deps)
   using engine = await Engine.open(':memory:')
-  const opened: LostFolder = { engine, root }
+  const revisable = revisableIn(adopting.catalogue)
+  const opened: LostFolder = { engine, root, revisable }
   if (!(await isLakeLost(root))) return []
   const lake = await lakeOf(root, (await whatIsLeft(root)).lakes)
   const synthetic = (await markedSynthetic(root)) ?? adopting.synthetic
@@ -97,8 +91,9 @@ export async function adoptLost(root: string, adopting: Adopting, deps: CommitDe
   await setMarker(disk, root, lake, synthetic)
   const { series, progress } = await seriesIn(opened, found.listed, adopting.catalogue)
   const version = Math.max(plan.version, found.version) + 1
+  const state = { ...found.state, ...revisableAnew(revisable, found.listed) }
   const entry: Entry = {
-    schema_version: journalSchema,
+    schema_version: schemaOf(state),
     lake,
     version,
     committed_at: Math.max(Math.floor(deps.nowMicros()), found.observed + 1),
@@ -111,7 +106,7 @@ export async function adoptLost(root: string, adopting: Adopting, deps: CommitDe
     series,
     progress,
     ...emptyEntry,
-    state: found.state,
+    state,
     adopted: { moved: plan.moves.length, folder: plan.folder },
     ...(await recordIn(inLake(root, plan.folder), lake, series)),
   }
@@ -275,9 +270,8 @@ async function recordIn(folder: string, lake: string, series: readonly SeriesRow
 
 /** The checkpoint commits in one step; the entry that it holds is kept beside it until that can follow. */
 async function publish(disk: Disk, root: string, folder: string, entry: Entry): Promise<void> {
-  const { text } = encodeEntry(entry)
   using index = await Ledger.inMemory(root, 0)
-  const own = index.rehearse(text, entryFile(entry.version))
+  const { text, own } = rooted(index, entry)
   index.transaction(() => applyEntry(index, own))
   await disk.write(inLake(root, `${folder}/${entryKept}`), text)
   await writeCheckpoint(disk, index)

@@ -1,4 +1,4 @@
-import { digestShift } from '../points/month-sums.ts'
+import { chainedShift } from '../points/chains.ts'
 import { type LakeError, usage } from '../errors.ts'
 import { clocked } from '../ledger/apply.ts'
 import { commit, type CommitDeps, type RewriteDeps, type StagedFile } from '../ledger/commit.ts'
@@ -99,7 +99,7 @@ export async function mendClock(ledger: Ledger, deps: CommitDeps): Promise<strin
           add: [...points.add, ...registry.add, ...archive.add, ...datings],
           remove: [...points.remove, ...registry.remove, ...archive.remove, ...datings.map(({ path }) => path)],
           ...types,
-          progress: await digestShift(ledger, rewriting.engine, points),
+          progress: await chainedShift(ledger, rewriting.engine, points),
           uncovered,
           coverage,
           findings: findingsOf(ledger, new Set(uncovered.map(({ series }) => series)), first, ticket.committed_at),

@@ -18,6 +18,10 @@ interface FinishDeps {
 export async function finishRun({ ledger, run, commits, requests }: RunEnd, { catalogue, deps, note }: FinishDeps) {
   const idle = commits === 0 && requests === 0
   if (ledger.head().version === 0 || (idle && (await readManifest(ledger.root)))) return
+  await noted('telling the state', note, async () => {
+    const { completeState } = await import('../heads/complete.ts')
+    await completeState(ledger, deps)
+  })
   if (commits > 0)
     await noted('merging small files', note, async () => {
       // Loaded only now, as the views are: a run that brought nothing needs neither.

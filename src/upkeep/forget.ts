@@ -5,6 +5,7 @@ import { type DamagedFile, isForgettable } from './findings.ts'
 import { isPlain, lostReason } from '../ledger/coverage.ts'
 import { seriesNumber } from '../ledger/apply.ts'
 import { asDigests, heldMonths, type MonthDigest, type Months, monthsBetween } from '../ledger/month-digests.ts'
+import { withChains } from '../points/chains.ts'
 import { monthSums } from '../points/month-sums.ts'
 import { type CoverageRow, type Forgotten, type Json, type Progress, seriesFields } from '../ledger/entry.ts'
 import { heldCoverage, type HeldFile, heldSeries, type HeldSeries, liveFiles, storedInterval } from '../ledger/held.ts'
@@ -58,7 +59,7 @@ export async function forgetLost(ledger: Ledger, damaged: readonly DamagedFile[]
         provider,
         remove: live,
         drop: paths,
-        progress: progressOf(ledger, parts),
+        progress: await withChains(ledger, engine, progressOf(ledger, parts), { add: [], remove: live }),
         forgotten: parts.flatMap((part) => forgottenOf(part, heldSeries(ledger, [part.series]).get(part.series))),
         coverage: coverageOf(parts, Math.floor(ticket.committed_at / 1_000_000)),
         further: {

@@ -3,6 +3,7 @@ import { commit, type StagedFile, type Ticket, type RewriteDeps } from '../ledge
 import { type HeldFile, liveFiles } from '../ledger/held.ts'
 import { type JobDeps, withLake } from '../ledger/job.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { heldRevisable } from '../points/revisable.ts'
 import { rulesOf, redatedLabel } from '../ledger/datings.ts'
 import { busy } from '../store/lock.ts'
 import { computedSql, isRecent, ruledSql } from '../points/files.ts'
@@ -15,7 +16,7 @@ import { listedAs } from '../ledger/draft.ts'
 import { backfillAfter } from '../catalog/availability.ts'
 import { availableSql, basisSql, floorSql, trustedSql } from '../catalog/availability-sql.ts'
 import { orderOf, rewriteFiles, rowsOf, writeChanged } from './merge.ts'
-import { digestShift } from '../points/month-sums.ts'
+import { chainedShift } from '../points/chains.ts'
 
 /** A partition that got other dates. */
 type RedatedPart = {
@@ -118,7 +119,7 @@ async function draftOf(
     run,
     provider: providerOf(ledger),
     ...(await valueTypesAnew(ledger, engine, { add, remove })),
-    progress: await digestShift(ledger, engine, { add, remove }),
+    progress: await chainedShift(ledger, engine, { add, remove }),
     add: [...add, ...kept],
     remove,
     rules: rulesOf(catalogue),
@@ -159,6 +160,8 @@ async function dateOne(rewriting: Rewriting, catalogue: Catalogue, n: number, fi
         computed: computedSql(),
         trusted: trustedSql(rules, 'mark'),
         backfill: backfillAfter(interval) * 1_000_000,
+        // Of later vintages the rule says nothing: what it never stood in for it does not now.
+        first: heldRevisable(rewriting.ledger).includes(metric) ? ' AND available_rule_at IS NOT NULL' : '',
       }),
     )
     const [row] = await session.rows(upkeepSql('changed', { ruled: ruledSql() }))

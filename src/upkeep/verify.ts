@@ -11,6 +11,7 @@ import {
 } from '../ledger/held.ts'
 import { contradicted, type Counts, roundOf, unanswered } from '../ledger/verifying.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { countStarts } from '../points/revisable.ts'
 import type { ObservedAgain } from '../ledger/lost.ts'
 import { partitionsOf } from '../points/files.ts'
 import { accessTo } from '../ledger/connection.ts'
@@ -54,7 +55,15 @@ interface VerifyDeps extends IngestDeps {
 export interface VerifySummary
   extends Pick<
     IngestSummary,
-    'version' | 'requests' | 'points_added' | 'incidents' | 'accepted' | 'stopped_by' | 'resume_at' | 'words'
+    | 'version'
+    | 'requests'
+    | 'points_added'
+    | 'vintages_added'
+    | 'incidents'
+    | 'accepted'
+    | 'stopped_by'
+    | 'resume_at'
+    | 'words'
   > {
   readonly ok: boolean
   readonly run: string | null
@@ -105,6 +114,7 @@ export async function verify(input: VerifyInput, deps: VerifyDeps): Promise<Veri
     requests: 0,
     credits: 0,
     points_added: 0,
+    vintages_added: 0,
     differences: [],
     incidents: 0,
     accepted: 0,
@@ -158,9 +168,10 @@ async function compare(
   if (chosen.plan.asks.length === 0) deps.onEvent({ kind: 'planned', plan: chosen.plan })
   else await execute(run, chosen.plan, round)
   await findings.readArchive(ledger)
-  const { points_added, incidents, accepted, stopped_by, resume_at, words } = tally.summary(id)
+  const { points_added, vintages_added, incidents, accepted, stopped_by, resume_at, words } = tally.summary(id)
   const { requests, credits } = tally.actual()
-  const done = { requests, credits, points_added, incidents, accepted, stopped_by, resume_at, words }
+  const early = { stopped_by, resume_at, words }
+  const done = { requests, credits, points_added, vintages_added, incidents, accepted, ...early }
   const damage = [...nothing.damage, ...contents.findings]
   const differences = findings.differences(ledger, { base: url, secrets: run.input.settings.secrets })
   const { verified, failures, left } = findings.windows(chosen.plan.asks, stopped_by !== null)
@@ -215,9 +226,11 @@ export async function checkContents(ledger: Ledger, damaged: ReadonlySet<string>
   const known = series.filter((one) => !lost.has(partitionOf(one)))
   using engine = await Engine.open()
   const findings = await checkFooters(engine, ledger, readable)
-  const all = await countSeries(engine, readPoints(ledger.root, sound))
+  const relation = readPoints(ledger.root, sound)
+  const all = await countSeries(engine, relation)
+  const starts = new Map((await countStarts(engine, ledger, relation)).map((one) => [keyOf(one), one.points]))
   const counted = all.filter((one) => !lost.has(`${one.metric} ${one.interval}`))
-  findings.push(...checkSeries(known, counted), ...checkCalendar(series, coverage))
+  findings.push(...checkSeries(known, counted), ...checkCalendar(series, coverage, starts))
   return { findings, series: counted.length, points: counted.reduce((sum, one) => sum + one.points, 0) }
 }
 
@@ -278,7 +291,11 @@ function keyOf(one: Omit<Counted, 'points' | 'first' | 'last'>): string {
 }
 
 /** A covered window holds one point for every interval; where one is missing the ledger must say so. */
-function checkCalendar(all: Facts['series'], coverage: Facts['coverage']): Damage[] {
+function checkCalendar(
+  all: Facts['series'],
+  coverage: Facts['coverage'],
+  starts: ReadonlyMap<string, number>,
+): Damage[] {
   const findings: Damage[] = []
   for (const series of all) {
     const interval = series.interval ?? series.settled
@@ -286,8 +303,9 @@ function checkCalendar(all: Facts['series'], coverage: Facts['coverage']): Damag
     const plain = (coverage.get(series.id) ?? []).filter(isPlain)
     const lived = intersect(plain, [{ since: series.first_t ?? 0, until: Infinity }])
     const due = lived.reduce((sum, { since, until }) => sum + count(since, until, interval), 0)
-    if (due === series.points) continue
-    const text = `${series.points} points where the calendar has ${due} covered intervals`
+    const points = starts.get(keyOf({ metric: series.metric, interval, ...identityOf(series) })) ?? series.points
+    if (due === points) continue
+    const text = `${points} points where the calendar has ${due} covered intervals`
     findings.push(finding('calendar_differs', series.id, text))
   }
   return findings

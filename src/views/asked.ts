@@ -134,6 +134,8 @@ export const noteWords = {
   'ledger-then':
     "'{subject}' tells what this lake did, and stands at as_of here: by then there was nothing of it; `--ledger now`, where this door is started, opens the rest",
   'before-first': "nothing of '{subject}' was known before {start}",
+  'never-observed':
+    "nothing of '{subject}' was known before {start}: its values may be revised, and what it told before this lake first asked was never observed; {option backfill=rule} lets its rule stand in for the first values",
   'held-between': "'{subject}' is held from {first} to {last}",
   'reversed-calendar': 'calendar from {since} until {until} holds no instants: the two are reversed',
   unnoted: 'what else there is to note could not be found out ({subject}): please report it',

@@ -11,7 +11,9 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { proveLive } from '../ledger/live.ts'
 import { type Lock, waitForLock } from '../store/lock.ts'
 import { atOneInstant } from '../ledger/row.ts'
+import { heldRevisable } from '../points/revisable.ts'
 import { earlierDatings } from '../ledger/datings.ts'
+import { withOwn } from '../points/own-rows.ts'
 import { compile, type Compiled, type Statements } from './compile.ts'
 import { type ExportDeps, exportedTables, exportsFolder, exportTable, isExport } from './ledger-tables.ts'
 import { type Manifest, manifestOf, namedByViews, readManifest, noteProved, readByViews } from './manifest.ts'
@@ -123,8 +125,9 @@ function openedOnce(): OpenEngine {
 }
 
 /** The objects over what is committed by now, all of one version; their exports are there, and what killed builders left is gone. */
-async function compiled(ledger: Ledger, { catalogue, deps }: Making, engine: OpenEngine) {
+async function compiled(ledger: Ledger, { catalogue: given, deps }: Making, engine: OpenEngine) {
   await ledger.catchUp()
+  const catalogue = withOwn(given, ledger)
   await removeLeftovers(ledger.root, deps)
   return await atOneInstant(ledger, async () => {
     const mark = `${deps.holder.pid}-${Math.floor(deps.random() * 1e9).toString(36)}`
@@ -138,6 +141,7 @@ async function compiled(ledger: Ledger, { catalogue, deps }: Making, engine: Ope
       files,
       earlier: earlierDatings(files),
       weekStart: heldWeekStart(ledger),
+      revisable: heldRevisable(ledger),
       exports: exported.paths,
     })
     return { mark, files, exported, statements }

@@ -9,8 +9,10 @@ import { computedSql, ruledSql, sharesOf } from '../points/files.ts'
 import type { EarlierDating } from '../ledger/datings.ts'
 import { type RegistryColumn, recordTables } from '../registry/columns.ts'
 import { askedWords } from './asked.ts'
+import { clockedPoints, clockedToo, type EarlyPart, earlyParts } from './clocks.ts'
 import { tableOf, datedPoints, emptySql, filesSql, ledgerSql, readPoints } from './relations.ts'
 import { literalPath } from './read-points.ts'
+import { vintageNotes, withVintages } from './points-vintages.ts'
 import { joinWords } from './joins.ts'
 import { exportedTables } from './ledger-tables.ts'
 import {
@@ -36,6 +38,8 @@ interface Sources {
   /** The Parquet file of each exported table; null where there is no lake, and each is empty. */
   readonly exports: ReadonlyMap<string, string> | null
   readonly weekStart: Weekday
+  /** Metrics whose points may have several vintages. */
+  readonly revisable?: readonly string[]
 }
 
 /** One object, ready to be run. */
@@ -60,7 +64,9 @@ export interface Statements {
 
 /** The statements of all objects over these sources; pure. */
 export function compile(sources: Sources): Statements {
-  const texts = readObjects([...recordTables(sources.catalogue.resources).keys()])
+  const texts = readObjects([...recordTables(sources.catalogue.resources).keys()]).map((text) =>
+    withVintages(text, sources.revisable ?? []),
+  )
   const reads = new Set<string>()
   const fill = fillFor(sources, texts, (table) => reads.add(table))
   const objects = texts.map(({ name, kind, file, text }) => {
@@ -135,21 +141,45 @@ function factWords({ root, head }: Sources): Readonly<Record<string, (argument: 
 
 /** What each placeholder stands for; `onRead` is told the tables whose files a text names. */
 function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table: string) => void): Fill {
-  const { root, catalogue, files, earlier, weekStart } = sources
+  const { root, catalogue, files, earlier, weekStart, revisable = [] } = sources
   const tables = Map.groupBy(files, (file) => file.table)
   const points = tables.get('points') ?? []
+  const parts = earlyParts(catalogue)
+  const fill: Fill = (word, argument) => (Object.hasOwn(words, word) ? words[word]?.(argument) : undefined)
+  const body = (name: string, own = fill, all = false): string => {
+    const object = texts.find((text) => text.kind === 'view' && text.name === name)
+    return fillIn(object?.file ?? name, found(all ? object?.stored : object?.body, name), own)
+  }
+  /** The view `points` over a relation of files, or (`all`) every vintage. */
+  const pointsIn = (relation: string, all = false): string => {
+    const own: Fill = (word, argument) => {
+      if (word !== 'files' || argument !== 'points') return fill(word, argument)
+      onRead('points')
+      onRead('redated')
+      return relation
+    }
+    return body('points', own, all)
+  }
+  const own = pointWords(sources, points, pointsIn)
   const words: Readonly<Record<string, (argument: string) => string>> = {
     ...joinWords({
       root,
       catalogue,
       weekStart,
       files: points,
-      points: (newest) => pointsIn(datedPoints(root, newest ?? readPoints(root, []), earlier)),
+      points: (newest) => pointsIn(datedPoints(root, newest ?? readPoints(root, []), earlier), true),
       price: () => body('price_usd'),
       coverage: () => body('coverage'),
       uncovered: () => fill('ledger', 'uncovered') ?? '',
+      parts,
+      part: own.part,
+      revisable,
+      last: () => `\n${fillIn('last_vintage', partOf('last_vintage'), fill)}`,
     }),
     ...clockWords,
+    points: own.points,
+    revisable_points: own.revisable_points,
+    ...vintageNotes(revisable, () => body('vintages')),
     files: (table) => {
       onRead(table)
       if (table !== 'points') return filesSql(root, tableOf(table, catalogue.resources), tables.get(table) ?? [])
@@ -161,36 +191,54 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
       return exportedSql(sources, name, tables.get(name) ?? [])
     },
     columns: (name) => columnList(found(exportedTables(catalogue)[name], name).columns).slice(0, -1),
-    points: (metric) => pointsOf(metric),
     view: (name) => body(name),
     part: (name) => fillIn(name, partOf(name), fill),
-    leaves: (relation) => body('components', (word, argument) => (word === 'points' ? relation : fill(word, argument))),
+    clocked: () => clockedPoints(parts, own.points(''), own.part),
+    clocked_too: () => clockedToo(parts, componentPointer),
+    leaves: (relation) => body('components', (word, argument) => leavesWord(relation, word) ?? fill(word, argument)),
     registry_names: () => `[${registryNames(texts).map(quote).join(', ')}]`,
     ledger_names: () => `[${ledgerNames(texts).map(quote).join(', ')}]`,
     fields: (table) => columnList(fieldsOf(catalogue, table)),
     field_comments: (object) => commentsOn(object, fieldsOf(catalogue, object)),
     ...factWords(sources),
   }
-  const fill: Fill = (word, argument) => (Object.hasOwn(words, word) ? words[word]?.(argument) : undefined)
-  const body = (name: string, own = fill): string => {
-    const object = texts.find((text) => text.kind === 'view' && text.name === name)
-    return fillIn(object?.file ?? name, found(object?.body, name), own)
-  }
-  /** The view `points` over a relation of files. */
-  const pointsIn = (relation: string): string =>
-    body('points', (word, argument) => {
-      if (word !== 'files' || argument !== 'points') return fill(word, argument)
-      onRead('points')
-      onRead('redated')
-      return relation
-    })
-  /** Of one metric only its own files are named. */
-  const pointsOf = (metric: string): string => {
-    const holds = (file: HeldFile): boolean => metric === '' || sharesOf(file).some((share) => share.metric === metric)
-    const before = earlier.filter((dating) => metric === '' || dating.metric === metric)
-    return pointsIn(datedPoints(root, readPoints(root, points.filter(holds)), before))
-  }
   return fill
+}
+
+/** The pointer of a component, as the view of components makes it. */
+const componentPointer = `(coalesce('/' || replace(replace(part.key, '~', '~0'), '/', '~1'), '') || leaf.pointer)`
+
+/** The leaves of a relation have its clock alone. */
+function leavesWord(relation: string, word: string): string | undefined {
+  if (word === 'clocked') return relation
+  return word === 'clocked_too' ? '' : undefined
+}
+
+/** The view `points` of a metric, of which only its own files are named, and every vintage of revisable series. */
+function pointWords(
+  { root, earlier, revisable = [] }: Sources,
+  points: readonly HeldFile[],
+  pointsIn: (relation: string, all?: boolean) => string,
+) {
+  const over = (own: (of: { readonly metric: string }) => boolean, all: boolean): string => {
+    const files = points.filter((file) => sharesOf(file).some(own))
+    return pointsIn(datedPoints(root, readPoints(root, files), earlier.filter(own)), all)
+  }
+  return {
+    points: (metric: string) =>
+      metric === ''
+        ? pointsIn(datedPoints(root, readPoints(root, points), earlier))
+        : over((one) => one.metric === metric, !revisable.includes(metric)),
+    part: ({ metric, dated }: EarlyPart) => {
+      const files = points.filter((file) => sharesOf(file).some((share) => share.metric === metric))
+      const before = earlier.filter((dating) => dating.metric === metric)
+      return pointsIn(dated(datedPoints(root, readPoints(root, files), before)), !revisable.includes(metric))
+    },
+    revisable_points: () => {
+      const those = revisable.length === 0 ? 'false' : `stored.metric IN (${revisable.map(quote).join(', ')})`
+      return `${over(({ metric }) => revisable.includes(metric), true)}\n  AND ${those}`
+    },
+  }
 }
 
 /** What knows nothing before the first snapshot of the registry; the listing of assets begins with itself. */

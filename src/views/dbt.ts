@@ -51,7 +51,7 @@ const facts: Readonly<Record<string, Facts>> = {
   violations: { filled: ['metric', 'asset', 't', 'kind', 'offered_at'], loaded: 'offered_at' },
   clock_findings: {
     filled: ['metric', 'asset', 't', 'kind', 'found_at'],
-    values: { kind: ['before_end', 'before_stated', 'convention'] },
+    values: { kind: ['before_end', 'before_stated', 'convention', 'vanished'] },
     loaded: 'found_at',
   },
   requests: {

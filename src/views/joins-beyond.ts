@@ -1,3 +1,4 @@
+import type { Rule } from '../catalog/availability.ts'
 import { ruleRows } from '../catalog/availability-sql.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { ruleKinds } from '../catalog/rule-kinds.ts'
@@ -14,7 +15,11 @@ export const beyondMistake = `WHEN coalesce(CAST(beyond AS VARCHAR), '') NOT IN 
 
 /** The availability rules of a metric, a line each, for `unsettledText`: name, metric, begins, ends, kind, seconds. */
 export function ruleLines(catalogue: Catalogue, metric: string, interval: Interval, name: string): string {
-  const rules = catalogue.endpoints.get(metric)?.rules[interval]
+  return ruleText(catalogue.endpoints.get(metric)?.rules[interval], metric, name)
+}
+
+/** The same of rules that are at hand. */
+export function ruleText(rules: readonly Rule[] | undefined, metric: string, name: string): string {
   const open = { begins: -1e12, ends: 1e12, kind: 'lag', seconds: 0 } as const
   return (rules === undefined ? [open] : ruleRows(rules))
     .map(({ begins, ends, kind, seconds }) => [name, metric, begins, ends, kind, seconds].join(','))
@@ -28,6 +33,8 @@ interface UnsettledSources {
   readonly coverage: string
   /** Series with points of which no window tells: metric to network, since and until, the start of the last. */
   readonly uncovered: string
+  /** Whether the relation ends in `observed_at`. */
+  readonly observed?: boolean
 }
 
 /**
@@ -48,7 +55,7 @@ export function unsettledText(
   const own = 's.name, s.asset, NULL, s.currency, s.exchange, s.network, make_timestamptz(s.t * 1000000)'
   const row = alone
     ? `s.name AS metric, s.asset, s.currency, s.exchange, s.network, ${due('s.t')} AS since, ${due('s.until', 'e')} AS until`
-    : `${own}, ${due('s.t')}, NULL, NULL`
+    : `${own}, ${due('s.t')}, NULL, NULL${sources.observed === true ? ', NULL' : ''}`
   const ends =
     ' LEFT JOIN _pit_rules AS e ON e.name = s.name AND e.metric = s.metric AND s.until >= e.begins AND s.until < e.ends'
   const behind = `${holesText(sources)}

@@ -3,7 +3,9 @@ import { type Interval, intervals, type Weekday } from '../time.ts'
 import type { Sql } from '../intervals-sql.ts'
 import { quote } from '../store/engine.ts'
 import type { HeldFile } from '../ledger/held.ts'
-import { beyondAsked, beyondMistake, ruleLines, unsettledText } from './joins-beyond.ts'
+import { type EarlyPart, earliestLag, partPath } from './clocks.ts'
+import { beyondAsked, beyondMistake, ruleLines, ruleText, unsettledText } from './joins-beyond.ts'
+import { vintageMistake, vintageWords } from './joins-vintages.ts'
 import { isRecent, type Share, sharesOf } from '../points/files.ts'
 import { literalPath, relationText } from './read-points.ts'
 
@@ -22,6 +24,12 @@ export interface JoinSources {
   /** The body of the view `coverage`, and the relation of series that it does not tell of. */
   readonly coverage: () => string
   readonly uncovered: () => string
+  /** Parts of values with clocks of their own, and the body of the view `points` of each. */
+  readonly parts: readonly EarlyPart[]
+  readonly part: (part: EarlyPart) => string
+  /** The metrics whose points may have several vintages: `points` gives all of them, with `last` behind it the last. */
+  readonly revisable: readonly string[]
+  readonly last: () => string
 }
 
 /** The dimensions that a metric has one value of in a join. */
@@ -50,7 +58,7 @@ export interface JoinFacts {
 }
 
 /** The facts of these sources. */
-export function factsOf({ catalogue, files }: JoinSources): JoinFacts {
+export function factsOf({ catalogue, files, parts }: JoinSources): JoinFacts {
   const shares = files.flatMap((file) => sharesOf(file).map((share) => ({ ...share, path: file.path })))
   const held = Map.groupBy(shares, ({ metric, interval }) => `${metric}|${interval}`)
   const lags = [...held].map(([key, own]): [string, string] => [key, String(smallestLag(own))])
@@ -61,11 +69,18 @@ export function factsOf({ catalogue, files }: JoinSources): JoinFacts {
     const [name, interval] = key.split('|') as [string, Interval]
     return [key, ruleLines(catalogue, name === price ? priced : name, interval, name)]
   })
+  const early = parts.flatMap(({ name, metric, pointer, intervals: own }) =>
+    own.map((interval) => {
+      const rules = catalogue.endpoints.get(metric)?.clocks?.[pointer]?.[interval]
+      return { key: `${name}|${interval}`, lag: String(earliestLag(interval)), rule: ruleText(rules, metric, name) }
+    }),
+  )
+  const lines = new Map(metricsOf(catalogue, files))
   return {
-    metrics: linesOf(metricsOf(catalogue, files)),
+    metrics: linesOf([...lines, ...parts.map(({ name, metric }) => [name, lines.get(metric) ?? ''] as const)]),
     files: linesOf([...held].map(([key, own]) => [key, own.map(({ path }) => literalPath(path)).join('\t')])),
-    lags: linesOf([...lags, ...prices]),
-    rules: linesOf(rules),
+    lags: linesOf([...lags, ...prices, ...early.map(({ key, lag }) => [key, lag] as const)]),
+    rules: linesOf([...rules, ...early.map(({ key, rule }) => [key, rule] as const)]),
   }
 }
 
@@ -131,21 +146,26 @@ export function joinPointsSql(
   alone = false,
 ): Sql {
   if (names === 'metric')
-    return `query(list_transform(${factsFor(facts, names)}, lambda fact: CASE
+    return `query(list_transform(${factsFor(sources, facts, names)}, lambda fact: CASE
       ${mistakes(names, interval)}
-      ELSE ${textOfOne(sources, facts, interval)} END)[1])`
+      ELSE ${textOfOne(sources, facts, interval, true)} END)[1])`
   const all = (one: Sql): Sql =>
     `array_to_string(list_distinct(flatten(list_transform(facts, lambda fact: string_split(${one}, chr(9))))), chr(9))`
   const chosen = all(`CASE
       ${mistakes(names, interval)}
-      ${alone ? '' : beyondMistake}
+      ${alone ? '' : `${beyondMistake}\n      ${vintageMistake}`}
       ELSE ${filesOf(sources, facts, interval)} END`)
   const paths = `array_to_string(list_transform(facts, lambda fact: fact['name']), chr(9))`
   const text = said(storedText(sources, false), { [relation]: filesText(sources, chosen), names: paths, interval })
-  const prices = `CASE WHEN len(list_filter(facts, lambda fact: fact['name'] = '${price}')) > 0 THEN ${said(` UNION ALL ${priceText(sources)}`, { interval })} ELSE '' END`
-  return `query(list_transform([${factsFor(facts, names)}], lambda facts: CASE
+  const also = (name: string, own: string): Sql =>
+    `CASE WHEN len(list_filter(facts, lambda fact: fact['name'] = ${quote(name)})) > 0 THEN ${said(` UNION ALL ${own}`, { interval })} ELSE '' END`
+  const more = [
+    also(price, priceText(sources)),
+    ...sources.parts.map((part) => also(part.name, partText(sources, part, part.name))),
+  ].join(', ')
+  return `query(list_transform([${factsFor(sources, facts, names)}], lambda facts: CASE
       WHEN coalesce(len(facts), 0) = 0 THEN error('the list of metrics is empty')
-      ELSE ${withHoles(sources, all(rulesOf(facts, interval)), interval, `${text}, ${prices}`, alone)} END)[1])`
+      ELSE ${withHoles(sources, all(rulesOf(facts, interval)), interval, `${text}, ${more}`, alone)} END)[1])`
 }
 
 function rulesOf(facts: JoinFacts, interval: Sql): Sql {
@@ -154,9 +174,9 @@ function rulesOf(facts: JoinFacts, interval: Sql): Sql {
 
 /** The text of a relation, followed by the holes in what is settled where a join is asked for them, or of these alone. */
 function withHoles(sources: JoinSources, rules: Sql, interval: Sql, text: Sql, alone = false): Sql {
-  const { weekStart, coverage, uncovered } = sources
+  const { weekStart, coverage, uncovered, revisable } = sources
   const [before, behind] = unsettledText(
-    { weekStart, coverage: coverage(), uncovered: uncovered() },
+    { weekStart, coverage: coverage(), uncovered: uncovered(), observed: revisable.length > 0 },
     literal(`coalesce(${rules}, '')`),
     literal(`CAST(${interval} AS VARCHAR)`),
     alone,
@@ -166,11 +186,19 @@ function withHoles(sources: JoinSources, rules: Sql, interval: Sql, text: Sql, a
 }
 
 /** The text for the one metric that `fact` is about. */
-function textOfOne(sources: JoinSources, facts: JoinFacts, interval: Sql): Sql {
+function textOfOne(sources: JoinSources, facts: JoinFacts, interval: Sql, alone = false): Sql {
   const own = { names: "fact['name']", interval }
   const files = filesText(sources, filesOf(sources, facts, interval))
-  return `CASE WHEN fact['name'] = '${price}' THEN ${said(priceText(sources), own)}
-      ELSE ${said(storedText(sources, true), { ...own, [relation]: files })} END`
+  const early = sources.parts.map(
+    (part) => ` WHEN fact['name'] = ${quote(part.name)} THEN ${said(partText(sources, part, part.metric), own)}`,
+  )
+  const revised = alone ? vintageWords(sources.revisable).isRevised("fact['name']") : null
+  const last =
+    revised === null
+      ? ''
+      : `WHEN ${revised} THEN ${said(storedText(sources, true, sources.last()), { ...own, [relation]: files })}\n      `
+  return `CASE WHEN fact['name'] = '${price}' THEN ${said(priceText(sources), own)}${early.join('')}
+      ${last}ELSE ${said(storedText(sources, true), { ...own, [relation]: files })} END`
 }
 
 /**
@@ -189,7 +217,7 @@ export function seriesOf(
   ])
   const part = `${leaf('v', slot('pointer'))} AS v, ${marked(leaf('o', slot('pointer')))} AS o`
   const text = [
-    quote('SELECT known.asset, known.t, known.available_at, '),
+    quote(`SELECT known.asset, known.t, known.available_at${vintageWords(sources.revisable).observed}, `),
     `coalesce(replace(${quote(part)}, ${quote(slot('pointer'))}, ${literal(pointer)}),
       CASE WHEN ${beyondAsked} THEN ${quote(`known.v, ${marked('known.o')} AS o`)} ELSE 'known.v, known.o' END)`,
     quote(' FROM ('),
@@ -197,9 +225,10 @@ export function seriesOf(
     quote(') AS known WHERE true'),
     ...wanted,
   ]
-  return `query(list_transform(${factsFor(facts, 'metric')}, lambda fact: CASE
+  return `query(list_transform(${factsFor(sources, facts, 'metric')}, lambda fact: CASE
     ${mistakes('metric', '"interval"')}
     ${beyondMistake}
+    ${vintageMistake}
     ELSE concat(${text.join(',\n      ')}) END)[1])`
 }
 
@@ -214,16 +243,23 @@ export function wantedOf(dimension: JoinDimension, line: Sql): Sql {
   return `coalesce(CAST(${dimension} AS VARCHAR) || left(${own}, 0), string_split(${own}, ',')[2])`
 }
 
-/** The path of a name, without its pointer. */
-export function pathOf(name: Sql): Sql {
-  return name === 'metric' ? `split_part(${metricName}, '#', 1)` : name
+/** The path of a name, without its pointer; a column holds a path already. */
+export function pathOf({ parts }: Pick<JoinSources, 'parts'>, name: Sql): Sql {
+  return name === 'metric' ? partPath(parts, `split_part(${metricName}, '#', 1)`, pointerSql(metricName)) : name
+}
+
+/** A pointer that does not begin with a slash is found out while the files are chosen. */
+export function pointerSql(name: Sql): Sql {
+  return `CASE WHEN instr(${name}, '#') = length(${name}) THEN NULL WHEN contains(${name}, '#') THEN substr(${name}, instr(${name}, '#') + 1)
+    WHEN CAST(component AS VARCHAR) <> '' THEN CAST(component AS VARCHAR) END`
 }
 
 /** Name and line of each metric, as a list; in the arguments of a table function `fact.name` would be the text of that name. */
-function factsFor(facts: JoinFacts, names: string): Sql {
+function factsFor(sources: JoinSources, facts: JoinFacts, names: string): Sql {
   const fact = (name: Sql): Sql => `{'name': ${name}, 'line': ${lookUp(facts.metrics, name)}}`
-  if (names === 'metric') return `[${fact(pathOf(names))}]`
-  const list = `list_transform(CAST(metrics AS VARCHAR[]), lambda name: split_part(name, '#', 1))`
+  if (names === 'metric') return `[${fact(pathOf(sources, names))}]`
+  const path = partPath(sources.parts, "split_part(name, '#', 1)", pointerSql('name'))
+  const list = `list_transform(CAST(metrics AS VARCHAR[]), lambda name: ${path})`
   return `list_transform(${list}, lambda metric_name: ${fact('metric_name')})`
 }
 
@@ -279,20 +315,27 @@ function slot(name: string): string {
   return `\u0001${name}\u0001`
 }
 
-function storedText({ files, points }: JoinSources, one: boolean): string {
-  const body = files.length === 0 ? points(undefined) : points(slot(relation))
+function storedText(sources: JoinSources, one: boolean, last = ''): string {
+  const { files, points } = sources
+  const body = (files.length === 0 ? points(undefined) : points(slot(relation))) + last
   const own = one
     ? `known_points.metric = ${slot('names')}`
     : `list_contains(string_split(${slot('names')}, chr(9)), known_points.metric)`
-  return `${someOf(body)} AND ${own}`
+  return `${someOf(sources, body)} AND ${own}`
 }
 
-function priceText({ price: body }: JoinSources): string {
-  return someOf(body())
+function priceText(sources: JoinSources): string {
+  return someOf(sources, sources.price())
 }
 
-function someOf(body: string): string {
-  const all = columns.map((column) => `known_points.${column}`).join(', ')
+/** A part of values as points of a name. */
+function partText(sources: JoinSources, early: EarlyPart, name: string): string {
+  return someOf(sources, sources.part(early), quote(name))
+}
+
+function someOf({ revisable }: JoinSources, body: string, metric = 'known_points.metric'): string {
+  const names = revisable.length === 0 ? columns : [...columns, 'observed_at']
+  const all = [`${metric} AS metric`, ...names.slice(1).map((column) => `known_points.${column}`)].join(', ')
   return `SELECT ${all} FROM (${body}) AS known_points WHERE known_points."interval" = ${slot('interval')}`
 }
 

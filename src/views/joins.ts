@@ -7,11 +7,14 @@ import {
   lookUp,
   metricName,
   pathOf,
+  pointerSql,
   joinPointsSql,
   seriesOf,
   wantedOf,
 } from './joins-points.ts'
+import { partPath } from './clocks.ts'
 import { beyondAsked } from './joins-beyond.ts'
+import { type VintageWords, vintageWords } from './joins-vintages.ts'
 import { backfillSql, unsetSql, utcSql } from './template.ts'
 import type { Weekday } from '../time.ts'
 
@@ -28,6 +31,7 @@ import type { Weekday } from '../time.ts'
  *   {{lag NAME}}                 no point is known earlier than this after the end of its interval, microseconds
  *   {{lag_class NAME}} {{chunks}}   see joins-grid; how many sixties of names `metrics` holds
  *   {{leaf COLUMN POINTER}}      v or o of a point, or of the part of its value that a column's pointer tells
+ *   {{path NAME}}                the path of a name; the name itself where it tells a part that is known before the whole
  *   {{pointer NAME}}             the JSON pointer of a name (`metric` is the macro's own), else `component`; NULL where there is none
  *   {{utc X}} {{micros X}}       an instant, zone-less meaning UTC; a duration in microseconds
  *   {{span X}}                   a duration as an interval
@@ -39,22 +43,25 @@ import type { Weekday } from '../time.ts'
  *   {{count SINCE UNTIL INTERVAL}}   how many intervals lie between two starts in microseconds
  *   {{fits PART WHOLE}}          whether intervals of the one make up intervals of the other
  *   {{expected K LAG N}} {{misses KEYS}}   see joins-grid
+ *   {{known}} {{vintages KEYS REVISED}} {{current ROW K}} {{observed}} {{number}} {{revised NAME}}   see joins-vintages
  *
  * NAMES is the macro's parameter `metric` or `metrics`; NAME is `metric` or a column with a path.
  */
 export function joinWords(sources: JoinSources): Readonly<Record<string, (argument: string) => string>> {
   const facts = factsOf(sources)
   const { weekStart } = sources
+  const own = vintageWords(sources.revisable)
   const words: Readonly<Record<string, (...parts: string[]) => string>> = {
     points_of: (names = '', interval = '"interval"') => joinPointsSql(sources, facts, names, interval),
     unsettled_of: (names = '') => joinPointsSql(sources, facts, names, '"interval"', true),
     wanted: (dimension = '', line = '') => wantedOf(dimension as JoinDimension, line),
     line: (name = '') => lookUp(facts.metrics, name),
     series: () => seriesOf(sources, facts, pointerSql(metricName), leafSql),
-    lag: (name = '') => lagSql(facts, pathOf(name)),
-    lag_class: (name = '') => lagClassSql(lagSql(facts, pathOf(name))),
+    lag: (name = '') => lagSql(facts, pathOf(sources, name)),
+    lag_class: (name = '') => lagClassSql(lagSql(facts, pathOf(sources, name))),
     chunks: () => `((len(list_distinct(CAST(metrics AS VARCHAR[]))) + 59) // 60)`,
     leaf: (column = '', pointer = '') => leafSql(column, pointer),
+    path: (name = '') => partPath(sources.parts, `split_part(${name}, '#', 1)`, pointerSql(name)),
     pointer: (name = '') => pointerSql(name === 'metric' ? metricName : name),
     utc: (x = '') => utcSql(x),
     told: (x = '') => `strftime(timezone('UTC', ${x}), '%Y-%m-%dT%H:%M:%SZ')`,
@@ -72,7 +79,17 @@ export function joinWords(sources: JoinSources): Readonly<Record<string, (argume
     fresh: () => `(max_age IS NULL OR _pit_age <= ${microsSql('max_age')})
       AND CASE WHEN ${beyondAsked} THEN _pit_o IS DISTINCT FROM '' ELSE true END`,
     beyond: () => beyondAsked,
-    misses: (...keys) => missesSql(keys, weekStart),
+    misses: (...keys) => missesSql(keys, weekStart, own),
+    known: () => own.known,
+    observed: () => own.observed,
+    number: () => own.number,
+    current: (row = '', at = '') => own.current(row, at),
+    seen: () => own.observed.replace('known', 'p'),
+    among: (row = '', at = '') =>
+      own.observed === '' ? '' : ` AND ${row}.available_at <= ${at}${own.current(row, at)}`,
+    revised: (name = '') => own.isRevised(pathOf(sources, name)) ?? 'false',
+    flagged: () => (own.observed === '' ? '' : `${own.observed}, ${own.isRevised('known.metric')} AS revised`),
+    vintages: (keys = '', ...revised) => own.vintages(keys.replaceAll(/\w+/g, 'w.$&'), revised.join(' ')),
   }
   return Object.fromEntries(
     Object.entries(words).map(([word, make]) => [word, (argument) => make(...argument.split(' '))]),
@@ -83,12 +100,6 @@ export function joinWords(sources: JoinSources): Readonly<Record<string, (argume
 function lagSql(facts: JoinFacts, metric: Sql): Sql {
   const own = lookUp(facts.lags, `${metric}, '|', CAST("interval" AS VARCHAR)`)
   return `least(coalesce(CAST(${own} AS BIGINT), 0), CASE WHEN ${backfillSql} OR NOT ${unsetSql('observed_as_of')} OR ${beyondAsked} THEN 0 END)`
-}
-
-/** A pointer that does not begin with a slash is found out while the files are chosen. */
-function pointerSql(name: Sql): Sql {
-  return `CASE WHEN instr(${name}, '#') = length(${name}) THEN NULL WHEN contains(${name}, '#') THEN substr(${name}, instr(${name}, '#') + 1)
-    WHEN CAST(component AS VARCHAR) <> '' THEN CAST(component AS VARCHAR) END`
 }
 
 /** Not by `IN (…)`: that would become a join of all points with a list of types. */
@@ -146,9 +157,9 @@ function lagClassSql(lag: Sql): Sql {
  * last arrival of a series the answer is its newest point, else the rows are matched with the strict frontier, the
  * points that were the newest known when they arrived, one an instant.
  */
-function missesSql(names: readonly string[], weekStart: Weekday): Sql {
-  return `${backSql(wordsOf(names), weekStart)},
-${restSql(wordsOf(names))}`
+function missesSql(names: readonly string[], weekStart: Weekday, own: VintageWords): Sql {
+  return `${backSql(wordsOf(names), weekStart, own)},
+${restSql(wordsOf(names), own)}`
 }
 
 /** What the statements of the tail say again and again, each of one or two aliases. */
@@ -167,7 +178,7 @@ function wordsOf(names: readonly string[]) {
   }
 }
 
-function backSql({ row, same, sameRow }: ReturnType<typeof wordsOf>, weekStart: Weekday): Sql {
+function backSql({ row, same, sameRow }: ReturnType<typeof wordsOf>, weekStart: Weekday, own: VintageWords): Sql {
   return `_pit_edge AS MATERIALIZED (
   SELECT min(p.available_at) AS lo, max(p.available_at) AS hi FROM _pit_p AS p
 ),
@@ -180,7 +191,7 @@ _pit_back AS MATERIALIZED (
     SELECT ${row('n')}, n.asset, n._pit_k, ${expectedSql('n._pit_k', 'n._pit_lag', 'past.n', weekStart)} AS start
     FROM _pit_open AS n, (VALUES (1), (2), (3)) AS past (n) WHERE n.within
   ) AS n
-  JOIN _pit_p AS p ON ${same('p', 'n')} AND p.t = n.start AND p.available_at <= n._pit_k
+  JOIN _pit_p AS p ON ${same('p', 'n')} AND p.t = n.start AND p.available_at <= n._pit_k${own.current('p', 'n._pit_k')}
   GROUP BY ${row('n')}
 ),
 _pit_rest AS MATERIALIZED (
@@ -189,7 +200,7 @@ _pit_rest AS MATERIALIZED (
 )`
 }
 
-function restSql({ list, same, row, values, asked }: ReturnType<typeof wordsOf>): Sql {
+function restSql({ list, same, row, values, asked }: ReturnType<typeof wordsOf>, own: VintageWords): Sql {
   const { newest, following } = arrivalsSql(list('p'))
   // Taken for few rows, they would be compared with every point: a thousand that are not there say otherwise.
   const many = `SELECT ${asked.map((name) => `n.${name}`).join(', ')} FROM _pit_among AS n
@@ -205,13 +216,13 @@ _pit_tail AS MATERIALIZED (
 ),
 _pit_last AS MATERIALIZED (
   SELECT p.* FROM _pit_near AS p JOIN (SELECT DISTINCT ${list('n')}, n.newest FROM _pit_tail AS n WHERE n.after) AS b
-  ON ${same('p', 'b')} AND p.t = b.newest
+  ON ${same('p', 'b')} AND p.t = b.newest${own.newest('p')}
 ),
 _pit_among AS MATERIALIZED (
   SELECT n.* FROM _pit_tail AS n WHERE NOT n.after
 ),
 _pit_frontier AS (
-  SELECT p.* FROM _pit_near AS p SEMI JOIN _pit_among AS n ON ${same('p', 'n')}
+  SELECT p.* FROM _pit_near AS p SEMI JOIN _pit_among AS n ON ${same('p', 'n')}${own.lived('p')}
   QUALIFY p.t >= ${newest}
     AND ${following} IS DISTINCT FROM p.available_at
 ),

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { pipeline } from 'node:stream/promises'
-import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
+import { type Catalogue, type Endpoint, imported, isOwn } from '../catalog/catalogue.ts'
 import { exportCatalogue } from '../catalog/export.ts'
 import { archivable, type Archived } from '../ledger/archive.ts'
 import { acceptedToo, ofPassed } from '../ledger/differences.ts'
@@ -217,6 +217,7 @@ function endpointsOf(catalogue: Catalogue): Exported {
       rules: JSON.stringify(endpoint.availability_by_interval),
       params: JSON.stringify(endpoint.params),
       placeholders: own.placeholders,
+      source: isOwn(own) ? imported : 'catalogue',
     }
   })
   return constant(
@@ -224,7 +225,7 @@ function endpointsOf(catalogue: Catalogue): Exported {
      since BOOLEAN, until BOOLEAN, format BOOLEAN, timestamp_format BOOLEAN, rule VARCHAR, lag_seconds BIGINT,
      basis VARCHAR, quote VARCHAR, reason VARCHAR, default_interval VARCHAR, default_currency VARCHAR,
      default_exchange VARCHAR, default_network VARCHAR, tolerance_seconds BIGINT, overlap VARCHAR, params VARCHAR,
-     placeholders VARCHAR[], rules VARCHAR`,
+     placeholders VARCHAR[], rules VARCHAR, revisable BOOLEAN, source VARCHAR`,
     rows,
   )
 }

@@ -70,6 +70,8 @@ export interface ObjectText {
   readonly text: string
   /** Of a view: what stands between AS and the first `;` at the end of a line. */
   readonly body: string
+  /** Of `points` the same with every vintage of a point. */
+  readonly stored: string
 }
 
 /** The objects in the order of their files' numbers; a text with `{{resource}}` gives one for each of these tables of the registry. */
@@ -103,5 +105,6 @@ function objectOf(file: string, header: string, text: string): ObjectText {
     header,
     text: text.trimEnd(),
     body: body ?? '',
+    stored: body ?? '',
   }
 }

@@ -46,6 +46,7 @@ const topics: Readonly<Record<string, () => Promise<void>>> = {
   rebuild: async () => tell(await (await import('./rebuild.ts')).benchRebuild()),
   publish: async () => tell(await (await import('./publish.ts')).benchPublish()),
   serve: async () => tell(await (await import('./serve.ts')).benchServe()),
+  page: async () => tell(await (await import('./page.ts')).benchPage()),
   lived: async () => tell(await (await import('./lived.ts')).benchLived()),
   registry: async () => await (await import('./registry.ts')).benchRegistry(tell),
   'registry-year': async () => tell(await (await import('./registry.ts')).benchRegistryYear()),

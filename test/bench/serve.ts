@@ -55,7 +55,8 @@ export async function benchServe(): Promise<Measured[]> {
   }
 }
 
-async function addressOf(server: ChildProcess): Promise<string> {
+/** Where a server says that it listens. */
+export async function addressOf(server: ChildProcess): Promise<string> {
   let said = ''
   for await (const part of server.stderr ?? []) {
     said += String(part)

@@ -70,6 +70,7 @@ export const metrics = {
   nested: 'indicators/cost_basis_distribution_quantiles_pit',
   plain: 'indicators/sopr_adjusted_pit',
   exchanges: 'derivatives/futures_open_interest_cash_margin_sum_pit',
+  revised: 'blockchain/block_count_pit',
 } as const
 
 const both = ['BTC', 'ETH']
@@ -133,6 +134,19 @@ function pointsOf(shape: Shape, random: () => number): PointRow[] {
   )
 }
 
+/** Points of a revisable series: some have further values, which come days later. */
+function revisedPoints(random: () => number): PointRow[] {
+  const shape: Shape = { metric: metrics.revised, interval: '24h', assets: both, first: at(2), slots: 36 }
+  return pointsOf(shape, random).flatMap((point) => {
+    const more = Array.from({ length: Math.floor(random() * 3) }, (_, n): PointRow => {
+      const known = isoOf(micros(point.available_at) + (n + 1) * day + Math.floor(random() * 12) * hour)
+      const { available_rule_at: _rule, extra: _extra, ...rest } = point
+      return { ...rest, available_at: known, v: random() < 0.1 ? null : Math.floor(random() * 50), basis: 'observed' }
+    })
+    return [point, ...more]
+  })
+}
+
 const listed = (id: string, symbol: string, addresses: object | null = null) => ({
   id,
   symbol,
@@ -163,6 +177,7 @@ function stepOf(number: number, when: number, points: readonly PointRow[]): Step
       series: [{ ...row, id }],
       coverage: [{ ...window, state: 'covered' as const, reason: number % 2 === 0 ? 'gap' : null }],
       violations: [{ ...violation, stored_at: asked_at, offered_at: asked_at, request }],
+      state: { revisable: [metrics.revised], step: `${number}` },
       findings: [{ series: id, t: number * 86_400, kind: 'before_end', detail: { number }, at: asked_at }],
       requests: [requestRow(request, { run: `run-${number}`, asked_at: asked_at * 1_000_000 })],
     },
@@ -274,7 +289,8 @@ export async function withFullLake(
   work: (lake: FullLake) => Promise<void>,
 ): Promise<void> {
   const random = randomOf(seed)
-  const points = shapes.flatMap((shape) => pointsOf(shape, random))
+  const own = shapes.flatMap((shape) => pointsOf(shape, random))
+  const points = [...own, ...revisedPoints(randomOf(seed + 7000))]
   const parts = Map.groupBy(points, () => Math.floor(random() * 3))
   const registry = firstWorld()
   const commits: number[] = []

@@ -28,6 +28,8 @@ interface Rest {
   readonly coverage?: readonly AskedWindow[]
   readonly uncovered?: readonly AskedWindow[]
   readonly catalogue?: Catalogue
+  /** Metrics whose points may have several vintages. */
+  readonly revisable?: readonly string[]
   /** How the name of its folder begins. */
   readonly folder?: string
 }
@@ -71,13 +73,13 @@ export function joinObjects(
     weekStart = 'monday',
     catalogue: known = catalogue,
     exports: told = new Map(),
-  }: { weekStart?: Weekday; catalogue?: Catalogue; exports?: ReadonlyMap<string, string> } = {},
+    revisable = [],
+  }: Pick<Rest, 'catalogue' | 'revisable'> & { weekStart?: Weekday; exports?: ReadonlyMap<string, string> } = {},
 ): readonly Compiled[] {
   const exports = new Map(Object.keys(exportedTables(known)).map((table) => [table, told.get(table) ?? '/nothing']))
   const head = { version: 1, committed_at: 0, lake: 'test', digest: null, provider: { synthetic: true } } as never
-  return compile({ root, head, catalogue: known, files, earlier: [], exports, weekStart }).objects.filter(({ name }) =>
-    own.has(name),
-  )
+  const all = compile({ root, head, catalogue: known, files, earlier: [], exports, weekStart, revisable })
+  return all.objects.filter(({ name }) => own.has(name))
 }
 
 async function write(engine: Engine, root: string, rows: readonly HeldPoint[]): Promise<HeldFile> {

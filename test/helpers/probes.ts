@@ -32,7 +32,7 @@ const timeless = [
   'question_asked',
 ]
 
-const { everyInterval, supply, nested, plain, exchanges } = metrics
+const { everyInterval, supply, nested, plain, exchanges, revised } = metrics
 const intervals = ['10m', '1h', '24h', '1w', '1month'] as const
 const quarter = `INTERVAL '15 minutes'`
 const late = { sql: `latency := ${quarter}`, micros: 900_000_000 }
@@ -55,6 +55,11 @@ const joined: readonly string[] = [
   `'price_usd', '24h', ${late.sql}, skip_nulls := true`,
   `'${plain}', '24h', beyond := 'null'`,
   `'price_usd', '24h', beyond := 'null'`,
+  `'${revised}', '24h'`,
+  `'${revised}', '24h', skip_nulls := true`,
+  `'${revised}', '24h', vintage := 'first'`,
+  `'${revised}', '24h', ${late.sql}, vintage := 'first', skip_nulls := true`,
+  `'${revised}', '24h', beyond := 'null'`,
 ]
 const lists = [
   `['${everyInterval}', '${supply}', 'price_usd'], '24h'`,
@@ -64,6 +69,8 @@ const lists = [
   `['${everyInterval}', '${exchanges}'], '24h', network := 'sol', exchange := 'exchange_1'`,
   `['${plain}', '${supply}'], '24h', skip_nulls := true, ${late.sql}`,
   `['${plain}', 'price_usd'], '24h', beyond := 'null'`,
+  `['${revised}', '${plain}'], '24h', ${late.sql}`,
+  `['${plain}', '${revised}'], '24h', vintage := 'first', skip_nulls := true`,
 ]
 const aggregates = ['sum', 'mean', 'avg', 'min', 'max', 'median', 'first', 'last']
 const coarser = intervals.flatMap((from, n) => intervals.slice(n + 1).map((to) => [from, to] as const))
@@ -80,6 +87,7 @@ const resampled: readonly string[] = [
   `'${everyInterval}', '24h', '1w', 'last', network := 'sol', min_parts := 1`,
   `'${nested}', '24h', '1w', component := '/a', skip_nulls := true, min_parts := 1`,
   `'price_usd', '24h', '1w', 'max', skip_nulls := true, min_parts := 1`,
+  `'${revised}', '24h', '1w', 'sum', skip_nulls := true, min_parts := 1`,
   `'${everyInterval}', '24h', '1w', 'sum', min_parts := 1, since := '2000-01-03', until := '2100-03-05'`,
 ]
 
@@ -102,6 +110,7 @@ const macros: Readonly<Record<string, readonly string[]>> = {
   pit_window: joined.map((options) => `'{d}', ${options.replace(/^('[^']*', '[^']*')/, '$1, 4')}`),
   pit_universe: [`'{d}'`, `'{d}', issuer_status = 'active' AND len(deployments) < 3`],
   resample: resampled,
+  revisions: [`'${revised}'`],
   unsettled: [`['${plain}', '${supply}', 'price_usd'], '24h'`],
   question_notes: notes.map((asked) => `'${JSON.stringify(asked)}'`),
 }
@@ -150,7 +159,11 @@ function probe(name: string, sql: string, count: string): Omit<Probe, 'turn'> {
 /** What is asked of a lake that knows more than the instant allows, and must then not say more: `{at}` is the instant. */
 export function boundedOf(probes: readonly Probe[]): Probe[] {
   const decided = probes.filter(({ sql }) => sql.includes('{d}'))
-  const dated = ['points', 'components', 'price_usd'].map((name) => `FROM ${name} WHERE available_at <= {at}`)
+  const dated = ['points', 'components', 'price_usd', 'vintages'].map((name) => {
+    // A revised point gives way to its next vintage, which only knowledge at the instant takes back.
+    const others = name === 'points' ? ` AND metric <> '${revised}'` : ''
+    return `FROM ${name} WHERE available_at <= {at}${others}`
+  })
   const complete = resampled.filter((options) => !options.includes('min_parts'))
   const made = complete.map((options) => `FROM resample(${options}) WHERE available_at <= {at} AND complete`)
   return [...decided, ...[...dated, ...made].map((sql) => ({ ...probe(sql, sql, '*'), turn: 24 }))]

@@ -6,7 +6,7 @@ import { Engine, quote } from '../../src/store/engine.ts'
 import { inLake } from '../../src/store/layout.ts'
 import { compile } from '../../src/views/compile.ts'
 import { exportsFolder } from '../../src/views/ledger-tables.ts'
-import { catalogue, type FullLake } from './full-lake.ts'
+import { catalogue, type FullLake, metrics } from './full-lake.ts'
 
 /*
  * A second lake that physically holds only what was knowable by an instant: its files are those of the first one without
@@ -69,7 +69,16 @@ export async function truncationOf({ root }: FullLake, folder: string): Promise<
   const cutToo = new Set(types.map(({ path }) => path))
   const placeOf = (path: string): string => inLake(cutToo.has(path) ? folder : root, path)
   const exports = new Map(kept.map((name) => [name.split('-')[0] ?? '', placeOf(`${exportsFolder}/${name}`)]))
-  const { objects } = compile({ root: folder, head, catalogue, files, earlier: [], exports, weekStart: 'monday' })
+  const { objects } = compile({
+    root: folder,
+    head,
+    catalogue,
+    files,
+    earlier: [],
+    exports,
+    weekStart: 'monday',
+    revisable: [metrics.revised],
+  })
   await engine.run('BEGIN')
   for (const { sql } of objects) await engine.run(sql.replace(/\nCOMMENT ON [\s\S]*$/, ''))
   await engine.run('COMMIT')

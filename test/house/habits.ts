@@ -10,7 +10,7 @@ const files = [
   'src/net/',
   'src/catalog/load.ts',
   'src/config/settings.ts',
-  ...['catalog', 'context', 'desk', 'init', 'process', 'query', 'sandbox', 'sql'].map(
+  ...['catalog', 'context', 'desk', 'init', 'page', 'process', 'query', 'sandbox', 'sql'].map(
     (name) => `src/commands/${name}.ts`,
   ),
 ]
@@ -24,7 +24,7 @@ const owners: Readonly<Record<string, readonly string[]>> = {
   tls: [],
   dgram: [],
   undici: ['src/net/http.ts'],
-  '@duckdb/node-api': ['src/store/engine.ts'],
+  '@duckdb/node-api': ['src/store/engine.ts', 'src/store/arrow.ts'],
   '@modelcontextprotocol/server': ['src/door/mcp.ts'],
   sqlite: ['src/store/database.ts', 'src/ledger/ledger.ts'],
   fs: files,

@@ -80,7 +80,7 @@ describe.each(shareOf(Object.entries(ways), 2))('a lake that was %s and lost its
       )
       expect(entry).toMatchObject({
         job: 'adopt',
-        schema_version: 3,
+        schema_version: 4,
         lake: versions[0]?.lake,
         provider: { synthetic: true },
       })

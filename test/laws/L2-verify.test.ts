@@ -92,6 +92,7 @@ test('L2: whatever differs is told with both values and never applied', async ()
       vanished: 1,
       'null filled': 1,
       'computed_at changed': 1,
+      revised: 0,
       appended: 1,
       identical: 5,
     })

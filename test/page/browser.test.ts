@@ -71,6 +71,9 @@ describe('the page in a real browser', () => {
       return rows.filter((row, i) => i > 0 && row.top < rows[i - 1].bottom - 0.5).length + cells.filter((c) => c.width < 120 || c.height < 8).length
     })()`)
     expect(overlaps).toBe(0)
+    const cut = await tab.evaluate(`[...document.querySelectorAll('.row:not(.head) .fresh')]
+      .filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.textContent)`)
+    expect(cut).toEqual([])
   })
 
   test.each(['light', 'dark'] as const)('%s: every word stands out from its ground', async (colorScheme) => {

@@ -1,7 +1,7 @@
 """Runs what a page shows and keeps or compares its outputs: `python page.py DEST PAGE [--write]`.
 
-A page is a notebook, whose code cells are run in one Spark session, or Markdown, whose blocks of SQL are run in one
-session of ClickHouse, the block of text behind each being its output. DEST is the folder of the published tables.
+A page is a notebook, whose code cells are run in one Spark session, or Markdown, whose blocks of Python are run in a folder
+elsewhere and make a session of ClickHouse, in which its blocks of SQL are run, the block of text behind each being its output. DEST is the folder of the published tables.
 """
 
 import contextlib
@@ -10,6 +10,7 @@ import json
 import os
 import re
 import sys
+import tempfile
 from pathlib import Path
 
 import readers
@@ -37,19 +38,19 @@ def run_notebook(page, dest):
 
 def run_markdown(page, dest):
     """The page with the outputs of this run."""
-    from chdb import session
-
-    os.chdir(dest)
-    clickhouse = session.Session()
-    clickhouse.query("CREATE DATABASE page ENGINE = Atomic; USE page")
+    os.environ["PITLAKE_TABLES"] = str(dest)
+    names = {"__name__": "__main__"}
+    with tempfile.TemporaryDirectory() as elsewhere:
+        # As somebody would who is in a folder of their own.
+        os.chdir(elsewhere)
+        for code in re.findall(r"```python\n(.*?)```\n", page.read_text(), flags=re.DOTALL):
+            exec(compile(code, page.name, "exec"), names)
+    clickhouse = names["clickhouse"]
 
     def said(block):
         sql, out = block[1], ""
         for statement in sql.split(";\n"):
-            if statement.strip() == "-- readers/clickhouse.sql":
-                for part in readers.text_of(dest, "clickhouse.sql").split(";\n\n"):
-                    clickhouse.query(part)
-            elif statement.strip():
+            if statement.strip():
                 out = str(clickhouse.query(statement, "PrettySpaceNoEscapesMonoBlock"))
         shown = "\n".join(line.rstrip() for line in out.rstrip().splitlines())
         return f"```sql\n{sql}```\n\n```text\n{shown}\n```\n"

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { realDisk } from '../../src/store/disk.ts'
-import { canonical, decodeEntry, type Entry, encodeEntry, journalSchema } from '../../src/ledger/entry.ts'
+import { canonical, decodeEntry, type Entry, encodeEntry, vintagesSchema } from '../../src/ledger/entry.ts'
 import { appendEntry, asideDigest, entriesAfter, listJournal } from '../../src/ledger/journal.ts'
 import { entryFile, inLake } from '../../src/store/layout.ts'
 import { appendFacts, readFacts } from '../../src/ledger/run-facts.ts'
@@ -58,10 +58,10 @@ describe('an entry', () => {
     expect(canonical([2, 1])).toBe('[2,1]')
   })
   it('of a newer program is refused with a word', () => {
-    const { text } = encodeEntry(entry(1, null, { schema_version: journalSchema + 1 }))
+    const { text } = encodeEntry(entry(1, null, { schema_version: vintagesSchema + 1 }))
     expect(() => decodeEntry(text, 'e')).toThrow(/newer pitlake: update the program$/)
     const told = (program: string): string =>
-      encodeEntry(entry(1, null, { schema_version: journalSchema + 1, program })).text
+      encodeEntry(entry(1, null, { schema_version: vintagesSchema + 1, program })).text
     expect(() => decodeEntry(told('pitlake 3.1.0'), 'e')).toThrow(
       /update the program to 3\.1\.0 or later \(npm install pitlake@3\.1\.0\)$/,
     )

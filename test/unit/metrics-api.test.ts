@@ -44,6 +44,7 @@ const full: Endpoint = {
   placeholders: [],
   defaults: { interval: '24h', currency: null, exchange: null, network: null },
   tolerance: null,
+  revisable: false,
   overlap: 'exact',
   rules: Object.fromEntries(intervals.map((interval) => [interval, []])) as unknown as Endpoint['rules'],
   extra: {},

@@ -34,8 +34,17 @@ const notebookSchema = z.object({
 const read = (name: string) => notebookSchema.parse(JSON.parse(readFileSync(join(folder, name), 'utf8')))
 
 describe('notebooks', () => {
-  it('are seven, in the order in which they are read', () => {
-    expect(names.toSorted().map((name) => name.slice(0, 3))).toEqual(['01-', '02-', '03-', '04-', '05-', '06-', '07-'])
+  it('are eight, in the order in which they are read', () => {
+    expect(names.toSorted().map((name) => name.slice(0, 3))).toEqual([
+      '01-',
+      '02-',
+      '03-',
+      '04-',
+      '05-',
+      '06-',
+      '07-',
+      '08-',
+    ])
   })
 
   it.each(names)('%s is valid, without outputs, each cell with an id of its own', (name) => {

@@ -8,6 +8,7 @@ const quiet: IngestSummary = {
   version: 1,
   requests: 1,
   points_added: 0,
+  vintages_added: 0,
   files_added: 0,
   windows: { covered: 1, empty: 0, unsupported: 0, failed: 0, not_asked: 0 },
   gaps: 0,

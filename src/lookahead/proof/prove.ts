@@ -7,7 +7,7 @@ import { relationOf } from './operators.ts'
 import { placeOf, wholeRow } from './place.ts'
 import { boundOf, named, nameOf, type Reading, type Relation } from './relations.ts'
 import { allOf, coveredBy, type Id, isInstant, isObstacle, noValues, type Obstacle, valueOf } from './values.ts'
-import { openShadow } from './tables.ts'
+import { mayBeRevised, openShadow } from './tables.ts'
 
 /** What stands in the way of a proof, and where. */
 export interface Placed extends Obstacle {
@@ -31,6 +31,8 @@ interface Claim {
   readonly labels: readonly string[]
   /** What the views and macros are told to assume: nothing unless said. */
   readonly settings?: ReadonlySet<Assumption>
+  /** Whether points of the lake may have several vintages. */
+  readonly revised?: boolean
 }
 
 /** Proves from the plan of a query that it looks ahead on no lake, or says what stands in the way. Nothing runs. */
@@ -47,10 +49,11 @@ async function argueParsed(session: Engine, claim: Claim, statements: readonly N
   if (strange !== undefined)
     return stopped({ what: `${strange.name}()`, why: 'it is not known to follow from its arguments alone' })
   const settings = await settingsIn(session)
+  const revised = await mayBeRevised(session)
   const shadow = await openShadow(session, settings)
   try {
     const plan = await planOf(shadow, claim.sql)
-    return 'why' in plan ? stopped(plan) : argue(plan.plan, plan.names, { ...claim, settings })
+    return 'why' in plan ? stopped(plan) : argue(plan.plan, plan.names, { ...claim, settings, revised })
   } catch (error) {
     const [line = ''] = error instanceof Error ? error.message.split('\n') : []
     return stopped({ what: 'the plan of the query', why: line })
@@ -75,9 +78,14 @@ function stopped(unproved: Obstacle): Argument {
 }
 
 /** Whether the rows of a plan, and all of their columns but the labels, are known at their instant. */
-export function argue(plan: Node, names: readonly string[], { ts, labels, settings = new Set() }: Omit<Claim, 'sql'>) {
+export function argue(
+  plan: Node,
+  names: readonly string[],
+  { ts, labels, settings = new Set(), revised = false }: Omit<Claim, 'sql'>,
+) {
   const reading: Reading = {
     settings,
+    revised,
     values: noValues(),
     ctes: new Map(),
     reasons: new Set(),

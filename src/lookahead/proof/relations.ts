@@ -49,6 +49,8 @@ export function lost(obstacle: Obstacle, columns: readonly Id[]): Relation {
 export interface Reading {
   /** What the views and macros are told to assume. */
   readonly settings: ReadonlySet<Assumption>
+  /** Whether points of the lake may have several vintages. */
+  readonly revised: boolean
   readonly values: Values
   readonly ctes: Map<number, Node>
   /** The reasons, each once, in the order in which they were met. */

@@ -17,19 +17,23 @@ export interface TableLabel {
   readonly present?: readonly string[]
   /** Only rows of which this column is true are known at `clock`. */
   readonly guard?: string
+  /** Of revisable series a row gives way to the next vintage of its point: then it is known at no instant. */
+  readonly revised?: true
 }
 
 const ofPoints: TableLabel = { clock: 'available_at', present: ['metric', 'asset', 'interval', 't', 'available_at'] }
+const ofLast: TableLabel = { ...ofPoints, revised: true }
 
 /** The tables of the shadow catalogue whose rows are dated. What is missing here is known to nobody. */
 export const tableLabels: Readonly<Record<string, TableLabel>> = {
-  points: ofPoints,
-  components: ofPoints,
-  price_usd: ofPoints,
+  points: ofLast,
+  components: ofLast,
+  price_usd: ofLast,
+  vintages: ofPoints,
   proof_points: ofPoints,
   proof_calendar: { clock: null, present: ['ts'] },
   proof_versions: { clock: '_pit_since', until: ['_pit_ended'], present: ['valid_from', '_pit_since', '_pit_ended'] },
-  proof_coarse: { ...ofPoints, guard: 'complete' },
+  proof_coarse: { ...ofLast, guard: 'complete' },
   endpoints: { clock: null },
   registry_start: { clock: 'known_since' },
   registry_events: { clock: 'polled_at' },
@@ -68,6 +72,7 @@ export function scanned(reading: Reading, node: Node): Relation {
   if (/^(?:range|generate_series)$/.test(word(node, 'name'))) return steady(made())
   const label = word(node, 'name') === 'seq_scan' ? labelOf(word(about, 'schema'), table) : undefined
   if (label === undefined) return lost(undated(word(about, 'schema'), table || `${word(node, 'name')}()`), made())
+  if (label.revised && reading.revised) return lost(replaced(table), made())
   const { clock, until = [], later = [], present = [], guard } = label
   const ids = new Map(
     names.map((name, at) => {
@@ -92,6 +97,21 @@ export function scanned(reading: Reading, node: Node): Relation {
 }
 
 const rowid: Obstacle = { what: 'rowid', why: 'the place of a row depends on what came later' }
+
+function replaced(table: string): Obstacle {
+  const why =
+    'in this lake a point may be revised, and its row gives way to the next vintage; pit_join and vintages tell what was known when'
+  return { what: shownAs(table), why }
+}
+
+/** Whether points of a lake may have several vintages: then its view gives the last. */
+export async function mayBeRevised(session: Engine): Promise<boolean> {
+  const [row] = await session.rows<{ last: boolean | null }>(
+    `SELECT bool_or(contains(sql, 'row_number() OVER')) AS last FROM system.main.duckdb_views()
+     WHERE view_name = 'points' AND schema_name = 'main' AND database_name = current_database()`,
+  )
+  return row?.last === true
+}
 
 function undated(schema: string, table: string): Obstacle {
   const name = schema === 'main' || schema === '' ? table : `${schema}.${table}`
@@ -128,8 +148,8 @@ function shownAs(table: string): string {
  */
 
 /** The options of the joins, as the lake's macros name them. */
-const options = `currency := NULL, exchange := NULL, network := NULL, component := NULL, max_age := NULL, latency := NULL, skip_nulls := false, beyond := 'value'`
-const asked = `concat("interval", currency, exchange, network, component, CAST(max_age AS VARCHAR), CAST(latency AS VARCHAR), CAST(skip_nulls AS VARCHAR), CAST(beyond AS VARCHAR))`
+const options = `currency := NULL, exchange := NULL, network := NULL, component := NULL, max_age := NULL, latency := NULL, skip_nulls := false, beyond := 'value', vintage := 'last'`
+const asked = `concat("interval", currency, exchange, network, component, CAST(max_age AS VARCHAR), CAST(latency AS VARCHAR), CAST(skip_nulls AS VARCHAR), CAST(beyond AS VARCHAR), CAST(vintage AS VARCHAR))`
 const clocks = 't TIMESTAMPTZ, available_at TIMESTAMPTZ'
 const found = 'p.t, p.available_at, p.v, p.o, p.age'
 const series = 'metric VARCHAR, asset VARCHAR, "interval" VARCHAR, currency VARCHAR, exchange VARCHAR, network VARCHAR'

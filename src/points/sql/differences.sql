@@ -2,7 +2,7 @@
 -- columns: body, t, kind (changed, null_filled, computed_at_changed), stored and offered (JSON texts), stored_at.
 -- law: L2. Doubles are compared bit by bit, objects as JSON; a computed_at that comes or goes is none.
 WITH pairs AS (
-  SELECT p.body, p.t, k.stored_at, k.v AS kv, k.o AS ko, k.computed AS kc, p.v, p.o, p.computed,
+  SELECT p.body, p.t, k.stored_at, k.v AS kv, k.o AS ko, k.computed AS kc, p.v, p.o, p.computed, p.clocked,
     k.v IS DISTINCT FROM p.v OR (k.v = 0 AND signbit(k.v) <> signbit(p.v)) OR (k.o IS DISTINCT FROM p.o
       AND CASE WHEN k.o IS NULL OR p.o IS NULL THEN true ELSE canonical(k.o) <> canonical(p.o) END) AS differs
   FROM offered p JOIN known k ON p.rank = k.rank AND p.t = k.t AND k.ord < p.ord
@@ -13,5 +13,5 @@ SELECT body, t, CASE WHEN kv IS NULL AND ko IS NULL THEN 'null_filled' ELSE 'cha
 FROM pairs WHERE differs
 UNION ALL
 SELECT body, t, 'computed_at_changed', {{stored_computed}}, {{offered_computed}}, stored_at
-FROM pairs WHERE kc <> computed
+FROM pairs WHERE kc <> computed AND clocked
 ORDER BY body, t, kind

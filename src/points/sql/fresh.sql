@@ -4,5 +4,5 @@
 CREATE TEMP {{kind}} fresh AS
 SELECT {{distinct}} *
 FROM offered {{unheld}}
-WHERE keep
+WHERE keep{{plain}}
 {{order}}

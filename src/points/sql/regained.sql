@@ -5,5 +5,5 @@
 --   proves it.
 CREATE TEMP TABLE regained AS
 SELECT body, t, rank, month, coalesce(sum({{hash}}) OVER (PARTITION BY rank, month) % {{modulus}} = digest, false) AS proven,
-  CASE WHEN proven THEN was ELSE kept END AS stood, tardy OR NOT proven AS tardy, NOT proven AS again
+  CASE WHEN proven THEN was ELSE kept END AS stood, late OR NOT proven AS tardy, again OR NOT proven AS again
 FROM ({{dated}})

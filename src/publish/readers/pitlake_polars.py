@@ -18,6 +18,7 @@ from deltalake import DeltaTable
 
 UTC = pl.Datetime("us", "UTC")
 LENGTHS = {{lengths}}
+REVISABLE = {{revisable}}
 ADDED = ["t", "available_at", "v", "o", "age_us"]
 
 
@@ -44,7 +45,15 @@ class Lake:
         return pl.scan_delta(self.delta(name))
 
     def points(self, *, as_of=None, observed_as_of=None, backfill="strict"):
-        """Every point as known at as_of and as held at observed_as_of, a LazyFrame."""
+        """Every point as known at as_of and as held at observed_as_of, a LazyFrame; of a revised one the last value."""
+        points = self.vintages(as_of=as_of, observed_as_of=observed_as_of, backfill=backfill)
+        if not REVISABLE:
+            return points
+        series = ["metric", "asset", "interval", "currency", "exchange", "network", "t"]
+        return points.sort("available_at", "observed_at").unique(series, keep="last", maintain_order=True)
+
+    def vintages(self, *, as_of=None, observed_as_of=None, backfill="strict"):
+        """The same with every value that a point had by then."""
         if backfill not in ("strict", "rule"):
             raise ValueError(f"backfill is 'strict' or 'rule', not {backfill!r}")
         points = self.table("points")
@@ -68,7 +77,7 @@ class Lake:
             raise ValueError(f"rename {taken} in the decisions: the join adds columns of these names")
         if interval not in [*LENGTHS, "1month"]:
             raise ValueError(f"no such interval: {interval!r}")
-        points = self.points(as_of=as_of, observed_as_of=observed_as_of, backfill=backfill)
+        points = self.vintages(as_of=as_of, observed_as_of=observed_as_of, backfill=backfill)
         wanted = self.dimensions(metric, {"currency": currency, "exchange": exchange, "network": network})
         known = points.filter(
             pl.col("metric") == metric,

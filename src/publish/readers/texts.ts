@@ -13,14 +13,18 @@ interface ReaderText {
 
 /**
  * The texts by which other engines ask the published tables as our views ask the lake. The SQL ones are made of the
- * very text of the view `points` and of two queries that every dialect understands.
+ * very text of the view `points` and of two queries that every dialect understands. Of points of `revisable` metrics, which
+ * may have several vintages, `points` gives the last.
  */
-export function readerTexts(uri: string): readonly ReaderText[] {
+export function readerTexts(uri: string, revisable: readonly string[] = []): readonly ReaderText[] {
   const one = (name: string, dialect?: Dialect): ReaderText => ({
     path: `readers/${name}`,
     text: fillIn(name, own(name), (word, argument) => {
-      const plain = { uri, uri_text: JSON.stringify(uri), lengths: lengths(), columns: columns() }[word]
-      return plain ?? (dialect && words(dialect)(word, argument))
+      const names = JSON.stringify(revisable)
+      const plain = { uri, uri_text: JSON.stringify(uri), lengths: lengths(), columns: columns(), revisable: names }[
+        word
+      ]
+      return plain ?? (dialect && words(dialect, revisable)(word, argument))
     }),
   })
   return [
@@ -41,8 +45,12 @@ function lengths(): string {
 
 /** The columns of the view `points`, as its header tells them and as Python says a list. */
 function columns(): string {
+  return JSON.stringify(columnNames())
+}
+
+function columnNames(): readonly string[] {
   const [, names = ''] = /^-- columns: ([\w, ]+)\.$/m.exec(pointsView().header) ?? []
-  return JSON.stringify(names.split(', '))
+  return names.split(', ')
 }
 
 function pointsView(): ObjectText {
@@ -52,7 +60,7 @@ function pointsView(): ObjectText {
 }
 
 /** What the placeholders of the texts stand for in a dialect. */
-function words(dialect: Dialect): (word: string, argument: string) => string | undefined {
+function words(dialect: Dialect, revisable: readonly string[]): (word: string, argument: string) => string | undefined {
   const seconds = (option: string): string => dialect.whole(`${dialect.number(option)} * 1000000`)
   const known: Readonly<Record<string, (...parts: string[]) => string>> = {
     table: (name = '') => dialect.table(name),
@@ -72,9 +80,9 @@ function words(dialect: Dialect): (word: string, argument: string) => string | u
     lacks: (parts = '') => lacksSql(dialect, parts),
     known: (resource = '') => versionsSql(dialect, resource),
     view: () => indented(pointsSql(dialect)),
-    points: () => pointsSql(dialect),
-    text: (name = '') => bodyOf(name, dialect),
-    rest: (name = '') => bodyOf(name, dialect).replace(/^WITH /, ''),
+    points: () => lastSql(dialect, revisable),
+    text: (name = '') => bodyOf(name, dialect, revisable),
+    rest: (name = '') => bodyOf(name, dialect, revisable).replace(/^WITH /, ''),
     strange: () => dialect.strange ?? '0',
   }
   return (word, argument) =>
@@ -82,11 +90,11 @@ function words(dialect: Dialect): (word: string, argument: string) => string | u
 }
 
 /** One of the shared queries in a dialect, without its header. */
-function bodyOf(name: string, dialect: Dialect): string {
+function bodyOf(name: string, dialect: Dialect, revisable: readonly string[]): string {
   const body = own(`${name}.sql`)
     .replace(/^(?:--[^\n]*\n)+/, '')
     .trimEnd()
-  return named(fillIn(name, body, words(dialect)), dialect)
+  return named(fillIn(name, body, words(dialect, revisable)), dialect)
 }
 
 /** The body of the view `points` over the published table. */
@@ -104,6 +112,18 @@ function pointsSql(dialect: Dialect): string {
   const unset = (option: string): string => `${dialect.instant(option)} IS NULL`
   const body = fillIn(view.file, view.body, (word, argument) => (word === 'unset' ? unset(argument) : clocks[word]))
   return named(body.replaceAll(/\n\s+AND true/g, ''), dialect)
+}
+
+/** The same with the last vintage of each point alone. */
+function lastSql(dialect: Dialect, revisable: readonly string[]): string {
+  const all = pointsSql(dialect)
+  if (revisable.length === 0) return all
+  const at = /CASE WHEN [^\n]* END(?= AS available_at)/.exec(all)?.[0] ?? 'stored.available_at'
+  const keys = ['metric', 'asset', '"interval"', 'currency', 'exchange', 'network', 't'].map((name) => `stored.${name}`)
+  const order = `PARTITION BY ${keys.join(', ')} ORDER BY ${at} DESC, stored.observed_at DESC`
+  const numbered = all.replace(/\nFROM /, () => `,\n  row_number() OVER (${order}) AS nth\nFROM `)
+  const names = columnNames().map((name) => (name === 'interval' ? 'p."interval"' : `p.${name}`))
+  return named(`SELECT ${names.join(', ')}\nFROM (\n${indented(numbered)}\n) AS p WHERE p.nth = 1`, dialect)
 }
 
 /** The versions of a resource that are known at `as_of`, by what the lake held at `observed_as_of`. */

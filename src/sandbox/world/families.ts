@@ -33,6 +33,8 @@ interface Family {
   readonly total?: number
   /** First day of its history, where the asset is older. */
   readonly since?: string
+  /** Whether it is told as estimates, which are revised: see `estimateAt`. */
+  readonly revised?: true
   readonly families?: readonly AssetFamily[]
   readonly ids?: readonly string[]
   /** The path whose noise it shares, and which component of it. */
@@ -197,6 +199,9 @@ const families = [
     ['beta', 'band', -0.1, { high: 2.3, families: traded }],
     ['.*premium', 'band', -0.35, { high: 0.35, since: '2017-01-01', ids: leading }],
     ['.*change', 'band', -0.4, { high: 0.55, mood: 0.5, since: '2012-01-01', ids: leading }],
+  ]),
+  ...below('^estimates/', { revised: true, since: '2015-01-01', ids: leading }, [
+    ['', 'band', 2.8, { high: 9.5, mood: -0.6 }],
   ]),
   // What a path that no row names looks like, by its words.
   ...below('', {}, [

@@ -5,7 +5,7 @@
 CREATE OR REPLACE TEMP VIEW dated AS
 SELECT * EXCLUDE (mark, own, rule, known, provider_at), make_timestamptz(known) AS new_at,
   CASE WHEN basis = 'observed' THEN basis WHEN own THEN 'provider' ELSE {{basis}} END AS new_basis,
-  CASE WHEN basis = 'observed' THEN available_rule_at WHEN own AND known - rule > {{backfill}} THEN make_timestamptz(rule)
+  CASE WHEN basis = 'observed' THEN available_rule_at WHEN own AND known - rule > {{backfill}}{{first}} THEN make_timestamptz(rule)
     END AS new_rule_at,
   CASE WHEN NOT own OR epoch_us(provider_at) < known THEN provider_at END AS new_computed
 FROM (

@@ -36,15 +36,15 @@ FROM (
         WHEN '[' THEN CAST(list_transform(from_json(o, '["JSON"]'), lambda item, place: {'key': place - 1, 'value': item})
           AS STRUCT("key" VARCHAR, "value" VARCHAR)[])
         ELSE [CAST({'key': NULL, 'value': o} AS STRUCT("key" VARCHAR, "value" VARCHAR))] END) AS part
-    FROM ({{points}}) AS points
+    FROM ({{clocked}}) AS points
     WHERE o IS NOT NULL
   )
 )
-WHERE leaf.value IS NULL OR regexp_matches(leaf.value, '^-?[0-9]');
+WHERE (leaf.value IS NULL OR regexp_matches(leaf.value, '^-?[0-9]')){{clocked_too}};
 COMMENT ON VIEW components IS 'Leaves of object and array values: one row per numeric or null leaf. Text and booleans stay in points.o.';
 {{series_comments components}}
 COMMENT ON COLUMN components.t IS 'start of the interval that the point describes';
-COMMENT ON COLUMN components.available_at IS 'earliest instant at which the point could be known';
+COMMENT ON COLUMN components.available_at IS 'earliest instant at which the component could be known: that of its point, but for parts of own data with clocks of their own';
 COMMENT ON COLUMN components.observed_at IS 'when this lake first held the point';
 COMMENT ON COLUMN components.component IS 'JSON pointer (RFC 6901) into the value, with the leading slash: /1w, /0/price';
 COMMENT ON COLUMN components.v IS 'the leaf as a double; NULL for a null leaf';

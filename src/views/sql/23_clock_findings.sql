@@ -7,6 +7,6 @@ WHERE {{by_then added_at}};
 COMMENT ON VIEW clock_findings IS 'Contradictions of clocks: computed before the end, before a stated time, start or end of interval.';
 {{series_comments clock_findings}}
 COMMENT ON COLUMN clock_findings.t IS 'start of the interval; of a whole body its first';
-COMMENT ON COLUMN clock_findings.kind IS 'before_end, before_stated or convention';
+COMMENT ON COLUMN clock_findings.kind IS 'before_end, before_stated or convention; vanished: points of a revisable series that an answer about them lacks';
 COMMENT ON COLUMN clock_findings.detail IS 'the instants that contradict each other, JSON, microseconds';
 COMMENT ON COLUMN clock_findings.found_at IS 'when it was found';

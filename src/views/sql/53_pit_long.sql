@@ -4,7 +4,7 @@
 --   metric that answered tells what is left for the tail. Metrics whose first arrivals lie close together share an
 --   expected start: any lag that is not above the true one is exact.
 CREATE OR REPLACE MACRO pit_long(decisions, metrics, "interval", currency := NULL, exchange := NULL, network := NULL,
-  component := NULL, max_age := NULL, latency := NULL, skip_nulls := false, beyond := 'value') AS TABLE
+  component := NULL, max_age := NULL, latency := NULL, skip_nulls := false, beyond := 'value', vintage := 'last') AS TABLE
 WITH _pit_names AS MATERIALIZED (
   SELECT one.name, one.path, one.pointer, one.mi, (one.mi // 60) AS chunk, one.mi % 60 AS bit,
     {{wanted currency one.line}} AS wanted_currency, {{wanted exchange one.line}} AS wanted_exchange,
@@ -12,14 +12,14 @@ WITH _pit_names AS MATERIALIZED (
   FROM (
     SELECT names.name, names.path, {{line names.path}} AS line, {{pointer names.name}} AS pointer, row_number() OVER () - 1 AS mi
     FROM (
-      SELECT own.name, split_part(own.name, '#', 1) AS path
+      SELECT own.name, {{path own.name}} AS path
       FROM (SELECT unnest(list_distinct(CAST(metrics AS VARCHAR[]))) AS name) AS own
     ) AS names
   ) AS one
 ),
-_pit_p AS MATERIALIZED (
+{{known}} (
   SELECT p.* FROM (
-    SELECT names.mi, names.lag, known.asset, known.t, known.available_at,
+    SELECT names.mi, names.lag, known.asset, known.t, known.available_at{{flagged}},
       {{leaf v names.pointer}} AS v,
       CASE WHEN {{beyond}} AND known."interval" IS NULL THEN '' ELSE {{leaf o names.pointer}} END AS o
     FROM {{points_of metrics}} AS known
@@ -29,7 +29,7 @@ _pit_p AS MATERIALIZED (
       AND known.network IS NOT DISTINCT FROM names.wanted_network
   ) AS p
   WHERE NOT coalesce(CAST(skip_nulls AS BOOLEAN), false) OR p.v IS NOT NULL OR p.o IS NOT NULL
-),
+),{{vintages mi,asset w.revised}}
 _pit_x AS MATERIALIZED (
   SELECT u.* EXCLUDE (_pit_u), {{before u._pit_u}} AS _pit_k, row_number() OVER () AS _pit_i
   FROM (SELECT yours.*, {{utc yours.ts}} AS _pit_u FROM query_table(decisions) AS yours) AS u
@@ -41,7 +41,7 @@ _pit_y AS NOT MATERIALIZED (
 _pit_s AS MATERIALIZED (
   SELECT y.* EXCLUDE (_pit_lag, _pit_e), p.mi AS _pit_mi, p.t AS _pit_t, p.available_at AS _pit_a, p.v AS _pit_v, p.o AS _pit_o
   FROM _pit_y AS y JOIN _pit_p AS p
-    ON y._pit_lag = p.lag AND CAST(y.asset AS VARCHAR) = p.asset AND y._pit_e = p.t AND p.available_at <= y._pit_k
+    ON y._pit_lag = p.lag AND CAST(y.asset AS VARCHAR) = p.asset AND y._pit_e = p.t AND p.available_at <= y._pit_k{{current p y._pit_k}}
 ),
 _pit_got AS (
   SELECT s._pit_i * {{chunks}} + (s._pit_mi // 60) AS place, bit_or(CAST(1 AS BIGINT) << (s._pit_mi % 60)) AS bits
@@ -81,4 +81,4 @@ SELECT * EXCLUDE (_pit_k, _pit_name, _pit_t, _pit_a, _pit_v, _pit_o, _pit_age), 
   CASE WHEN {{fresh}} THEN _pit_v END AS v, CASE WHEN {{fresh}} THEN _pit_o END AS o,
   CASE WHEN {{fresh}} THEN to_microseconds(_pit_age) END AS age
 FROM _pit_aged;
-COMMENT ON MACRO TABLE pit_long IS 'pit_long(decisions, metrics, interval): as pit_join for a list of metrics, a row for each row and metric, with a column metric. A name may end in #/pointer. Options: currency, exchange, network, component, max_age, latency, skip_nulls, beyond.';
+COMMENT ON MACRO TABLE pit_long IS 'pit_long(decisions, metrics, interval): as pit_join for a list of metrics, a row for each row and metric, with a column metric. A name may end in #/pointer. Options: currency, exchange, network, component, max_age, latency, skip_nulls, beyond, vintage.';

@@ -3,11 +3,11 @@
 -- law: L1. The points of a series are numbered by t. None above the last interval that can have been known matters, so
 --   the numbers right below are looked up; where too few of those were known yet, further ones are, at last all.
 CREATE OR REPLACE MACRO pit_window(decisions, metric, "interval", n, currency := NULL, exchange := NULL, network := NULL,
-  component := NULL, max_age := NULL, latency := NULL, skip_nulls := false, beyond := 'value') AS TABLE
-WITH _pit_p AS MATERIALIZED (
-  SELECT p.asset, p.t, p.available_at, p.v, p.o, row_number() OVER (PARTITION BY p.asset ORDER BY p.t) AS number
+  component := NULL, max_age := NULL, latency := NULL, skip_nulls := false, beyond := 'value', vintage := 'last') AS TABLE
+WITH {{known}} (
+  SELECT p.asset, p.t, p.available_at, p.v, p.o{{seen}}, {{number}} OVER (PARTITION BY p.asset ORDER BY p.t) AS number
   FROM {{series}} AS p WHERE NOT coalesce(CAST(skip_nulls AS BOOLEAN), false) OR p.v IS NOT NULL OR p.o IS NOT NULL
-),
+),{{vintages asset {{revised metric}}}}
 _pit_x AS MATERIALIZED (
   SELECT u.* EXCLUDE (_pit_u), {{before u._pit_u}} AS _pit_k, row_number() OVER () AS _pit_i
   FROM (SELECT yours.*, {{utc yours.ts}} AS _pit_u FROM query_table(decisions) AS yours) AS u
@@ -26,7 +26,7 @@ _pit_size AS MATERIALIZED (
 ),
 _pit_first AS MATERIALIZED (
   SELECT q._pit_i, p.number FROM (SELECT q.*, unnest(range(s.n + 3)) AS back FROM _pit_q AS q, _pit_size AS s) AS q
-  JOIN _pit_p AS p ON p.asset = q.asset AND p.number = q.top - q.back AND p.available_at <= q._pit_k
+  JOIN _pit_p AS p ON p.asset = q.asset AND p.number = q.top - q.back AND p.available_at <= q._pit_k{{current p q._pit_k}}
 ),
 _pit_short AS MATERIALIZED (
   SELECT q.* FROM _pit_q AS q LEFT JOIN (SELECT f._pit_i, count(*) AS found FROM _pit_first AS f GROUP BY f._pit_i) AS f USING (_pit_i), _pit_size AS s
@@ -34,7 +34,7 @@ _pit_short AS MATERIALIZED (
 ),
 _pit_second AS MATERIALIZED (
   SELECT q._pit_i, p.number FROM (SELECT q.*, unnest(range(4 * s.n + 100)) AS back FROM _pit_short AS q, _pit_size AS s) AS q
-  JOIN _pit_p AS p ON p.asset = q.asset AND p.number = q.top - q.back AND p.available_at <= q._pit_k
+  JOIN _pit_p AS p ON p.asset = q.asset AND p.number = q.top - q.back AND p.available_at <= q._pit_k{{current p q._pit_k}}
 ),
 _pit_shorter AS MATERIALIZED (
   SELECT q.* FROM _pit_short AS q LEFT JOIN (SELECT f._pit_i, count(*) AS found FROM _pit_second AS f GROUP BY f._pit_i) AS f USING (_pit_i), _pit_size AS s
@@ -45,7 +45,7 @@ _pit_found AS (
   UNION ALL
   SELECT f._pit_i, f.number FROM _pit_second AS f ANTI JOIN _pit_shorter AS q ON q._pit_i = f._pit_i
   UNION ALL
-  SELECT q._pit_i, p.number FROM _pit_shorter AS q JOIN _pit_p AS p ON p.asset = q.asset AND p.number <= q.top AND p.available_at <= q._pit_k
+  SELECT q._pit_i, p.number FROM _pit_shorter AS q JOIN _pit_p AS p ON p.asset = q.asset AND p.number <= q.top AND p.available_at <= q._pit_k{{current p q._pit_k}}
 ),
 _pit_r AS (
   SELECT f._pit_i, f.number, f.place
@@ -56,7 +56,7 @@ _pit_all AS NOT MATERIALIZED (
   SELECT q._pit_i, p.t AS _pit_t, p.available_at AS _pit_a, p.v AS _pit_v, p.o AS _pit_o, r.place AS _pit_place,
     epoch_us(q._pit_k) + {{micros latency}} - {{end p.t "interval"}} AS _pit_age,
     first_value(p.o) OVER (PARTITION BY q._pit_i ORDER BY r.place) AS _pit_newest
-  FROM _pit_r AS r JOIN _pit_q AS q ON q._pit_i = r._pit_i JOIN _pit_p AS p ON p.asset = q.asset AND p.number = r.number
+  FROM _pit_r AS r JOIN _pit_q AS q ON q._pit_i = r._pit_i JOIN _pit_p AS p ON p.asset = q.asset AND p.number = r.number{{among p q._pit_k}}
   WHERE NOT EXISTS (
     SELECT t, available_at, v, o, age, place
     FROM query_table(decisions) AS yours, (SELECT NULL AS t, NULL AS available_at, NULL AS v, NULL AS o, NULL AS age, NULL AS place) AS pit_window

@@ -28,7 +28,7 @@ _pit_points AS NOT MATERIALIZED (
 ),
 _pit_held AS MATERIALIZED (
   SELECT metric, asset, "interval", currency, exchange, network, min(t) AS first_t, max(t) AS last_t, min(available_at) AS first_at
-  FROM _pit_points GROUP BY ALL
+  FROM {{ever_known}} GROUP BY ALL
 ),
 _pit_parts AS (
   SELECT metric, list(DISTINCT component ORDER BY component) AS parts
@@ -72,7 +72,7 @@ _pit_coded AS (
       WHEN l.assets IS NULL THEN 'no-interval'
       WHEN l.lost IS NOT NULL THEN CASE WHEN l.path = '*' THEN 'unknown-asset' ELSE 'no-asset' END
       WHEN l.side IS NOT NULL THEN 'no-dimension'
-      WHEN least(l.last, CAST(json_extract_string(CAST(asked AS VARCHAR), '$.as_of') AS TIMESTAMPTZ)) < l.first_at THEN 'before-first'
+      WHEN least(l.last, CAST(json_extract_string(CAST(asked AS VARCHAR), '$.as_of') AS TIMESTAMPTZ)) < l.first_at THEN {{before_first l.path}}
       WHEN l.times OR l.since > l.last_t OR l.until <= l.first_t THEN 'held-between'
       WHEN NOT l.everywhere THEN NULL
       WHEN len(l.parts) = 0 THEN CASE WHEN l.pointer IS NOT NULL AND l.path <> 'price_usd' THEN 'plain-numbers' END

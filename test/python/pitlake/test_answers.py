@@ -1,6 +1,8 @@
 """The forms of an answer, and what is read to show one."""
 
 import datetime as dt
+import html
+import re
 import struct
 import warnings
 
@@ -61,6 +63,8 @@ def test_shown_rows_are_all_that_is_read(lake):
     assert page.count("<tr>") == 11 and "&lt;b&gt;" in page and "<b>" not in page
     assert "first 10 rows; more follow" in page and "version 1" in page
     assert repr(endless).splitlines()[-1] == "… more rows follow" and len(repr(endless).splitlines()) == 12
+    shown = lake.metrics()._repr_html_()
+    assert "max-height" in shown and all(len(html.unescape(cell)) <= 60 for cell in re.findall(r"<td[^>]*>([^<]*)</td>", shown))
     assert "more" not in repr(lake.points(SUPPLY)) and "3 rows" in lake.points(SUPPLY)._repr_html_()
 
 

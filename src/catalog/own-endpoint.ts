@@ -1,0 +1,61 @@
+import { intervals, longestSeconds } from '../time.ts'
+import type { Rule } from './availability.ts'
+import { type Endpoint, imported } from './catalogue.ts'
+import { exportRule, type KnownFrom, momentsOf, type OwnRow, type SourceMapping, unsaid } from './sources.ts'
+
+function ruleOf({ from, seconds }: KnownFrom, { available }: SourceMapping): Rule {
+  const frame = { until: null, trust: 'provider' } as const
+  const time = { kind: from === 'end' ? ('lag' as const) : ('start' as const), seconds }
+  if (available === undefined || available === exportRule)
+    return { ...frame, ...time, basis: 'assumed', quote: null, reason: 'its mapping says nothing' }
+  return { ...frame, ...time, basis: 'stated', quote: `available: ${available}`, reason: null }
+}
+
+function rulesFor(source: SourceMapping, part: string): Endpoint['rules'] {
+  const all = intervals.map((interval) => {
+    const moments = momentsOf(source, interval)
+    return [interval, [ruleOf(moments.get(part) ?? moments.get('') ?? unsaid, source)]]
+  })
+  return Object.fromEntries(all) as Endpoint['rules']
+}
+
+/** Own data as an endpoint of the catalogue that nobody is asked for. */
+export function ownEndpoint(path: string, { mapping: source, ...row }: OwnRow): Endpoint {
+  const { intervals: held, currencies, exchanges, networks } = row
+  const early = [...new Set(held.flatMap((interval) => [...momentsOf(source, interval).keys()]))].filter(Boolean)
+  const clocks = Object.fromEntries(early.map((part) => [pointerTo(part), rulesFor(source, part)]))
+  const longest = held.toSorted((a, b) => longestSeconds(b) - longestSeconds(a))[0] ?? null
+  return {
+    path,
+    ask: path,
+    about: 'own data',
+    intervals: held,
+    currencies,
+    exchanges,
+    networks,
+    since: false,
+    until: false,
+    format: false,
+    timestampFormat: false,
+    params: {},
+    placeholders: [],
+    defaults: {
+      interval: held.includes('24h') ? '24h' : longest,
+      currency: currencies[0] ?? null,
+      exchange: exchanges[0] ?? null,
+      network: networks[0] ?? null,
+    },
+    tolerance: null,
+    overlap: 'exact',
+    revisable: source.revisable ?? source.vintage !== undefined,
+    rules: rulesFor(source, ''),
+    extra: {},
+    source: imported,
+    ...(early.length > 0 && { clocks }),
+  }
+}
+
+/** The JSON pointer to a component. */
+function pointerTo(component: string): string {
+  return `/${component.replaceAll('~', '~0').replaceAll('/', '~1')}`
+}

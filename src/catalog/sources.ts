@@ -1,0 +1,124 @@
+import { z } from 'zod'
+import { type Interval, intervals, longestSeconds, parseDuration } from '../time.ts'
+
+const word = z.string().min(1)
+
+/** What own data may be called. */
+export const ownName = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9_]{0,59}(?:\/[a-z0-9][a-z0-9_]{0,59}){0,3}$/, 'a name of small letters, digits and _')
+
+/** When a part of a value, or the whole, is known: so many seconds after the start or the end of its interval. */
+export interface KnownFrom {
+  readonly from: 'start' | 'end'
+  readonly seconds: number
+}
+
+/** The end of the day that the name of a file tells: of exports, one a day. */
+export const exportRule = 'export'
+
+/** The rule `end+15m`, or one for each of some components; '' is the whole. Null for a text that is none. */
+function readRule(text: string): ReadonlyMap<string, KnownFrom> | null {
+  const moments = new Map<string, KnownFrom>()
+  for (const part of text === exportRule ? ['end'] : text.split(',')) {
+    const [, name = '', from = '', after = '0'] = /^(?:(.+)=)?\s*(start|end)(?:\s*\+\s*(.+))?$/.exec(part.trim()) ?? []
+    const seconds = parseDuration(after)
+    if (from === '' || seconds === undefined || moments.has(name)) return null
+    moments.set(name, { from: from as KnownFrom['from'], seconds })
+  }
+  return moments.has('') && moments.size > 1 ? null : moments
+}
+
+/** Which column of a file says what; `=BTC` in the place of a column is what none says. */
+const mapping = {
+  asset: word.optional(),
+  t: word.optional(),
+  value: word.optional(),
+  components: z.array(word).min(1).optional(),
+  interval: z.enum(intervals).optional(),
+  timestamp: z.enum(['interval_start', 'interval_end']).optional(),
+  available_at: word.optional(),
+  available: z
+    .string()
+    .refine((text) => readRule(text) !== null, 'a rule such as end, end+15m, start, open=start,close=end or export')
+    .optional(),
+  zone: z.string().refine(isZone, 'a zone such as UTC or America/New_York').optional(),
+  unit: z.enum(['s', 'ms', 'us', 'ns']).optional(),
+  vintage: word.optional(),
+  revisable: z.boolean().optional(),
+  currency: word.optional(),
+  exchange: word.optional(),
+  network: word.optional(),
+}
+
+function isZone(zone: string): boolean {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: zone }).resolvedOptions().timeZone !== ''
+  } catch {
+    return false
+  }
+}
+
+/** Keys that contradict one another, each with what is wrong. */
+function contradictions(row: SourceMapping): [keyof SourceMapping, string][] {
+  const { value, components, available, available_at, vintage } = row
+  const parts = [...(readRule(available ?? 'end') ?? new Map<string, KnownFrom>()).keys()].filter((part) => part !== '')
+  const stray = parts.find((part) => components?.includes(part) !== true)
+  return [
+    ...both(value !== undefined && components !== undefined, 'components', 'either `value` or `components`'),
+    ...both(available !== undefined && available_at !== undefined, 'available', 'either `available` or `available_at`'),
+    ...both(vintage !== undefined && available_at !== undefined, 'vintage', 'either `vintage` or `available_at`'),
+    ...both(stray !== undefined, 'available', `a rule for parts that \`components\` names, not ${stray}`),
+  ]
+}
+
+function both(wrong: boolean, key: keyof SourceMapping, message: string): [keyof SourceMapping, string][] {
+  return wrong ? [[key, message]] : []
+}
+
+/** A mapping by itself, whoever says it. */
+export const mappingRow = z.strictObject(mapping).superRefine((row, { addIssue }) => {
+  for (const [key, message] of contradictions(row)) addIssue({ code: 'custom', message, path: [key] })
+})
+
+/** One with the files that it maps: a path, a glob or a SELECT each. */
+export const placedRow = z
+  .strictObject({ ...mapping, files: z.union([word.transform((file) => [file]), z.array(word).min(1)]) })
+  .superRefine((row, { addIssue }) => {
+    for (const [key, message] of contradictions(row)) addIssue({ code: 'custom', message, path: [key] })
+  })
+
+export type SourceMapping = Readonly<z.infer<z.ZodObject<typeof mapping>>>
+
+/** A mapping of a catalogue, and where it stands. */
+export interface PlacedSource {
+  readonly source: SourceMapping & { readonly files: readonly string[] }
+  readonly where: string
+}
+
+/** What a lake keeps of own data: how it was mapped, from which files, and what of each dimension there is. */
+export const ownRow = z.object({
+  mapping: z.strictObject(mapping),
+  files: z.array(word),
+  intervals: z.array(z.enum(intervals)),
+  currencies: z.array(word),
+  exchanges: z.array(word),
+  networks: z.array(word),
+})
+
+export type OwnRow = Readonly<z.infer<typeof ownRow>>
+
+/** What holds where nothing is said. */
+export const unsaid: KnownFrom = { from: 'end', seconds: 0 }
+
+/** The rules by which the parts of a value are known; '' is the whole: when the last of them is. */
+export function momentsOf(
+  { available, components = [] }: SourceMapping,
+  interval: Interval,
+): ReadonlyMap<string, KnownFrom> {
+  const said = readRule(available ?? 'end') ?? new Map<string, KnownFrom>()
+  const parts = components.map((part): [string, KnownFrom] => [part, said.get(part) ?? said.get('') ?? unsaid])
+  const late = ({ from, seconds }: KnownFrom): number => seconds + (from === 'end' ? longestSeconds(interval) : 0)
+  const whole = [...said.values(), ...parts.map(([, moment]) => moment)].toSorted((a, b) => late(b) - late(a))[0]
+  return new Map([['', whole ?? unsaid], ...parts.filter(([, moment]) => whole && late(moment) < late(whole))])
+}

@@ -1,0 +1,181 @@
+import { usage } from '../errors.ts'
+import { headNote, headOf, type KeptHead, storedHeads, storeHead } from '../heads/head.ts'
+import { heldTries } from '../heads/tries.ts'
+import { sha256File } from '../ledger/commit.ts'
+import { canonical, type Json, sha256 } from '../ledger/entry.ts'
+import { heldRules, heldSeries, heldState, liveFiles, storedInterval } from '../ledger/held.ts'
+import { Ledger } from '../ledger/ledger.ts'
+import { readStamp } from '../ledger/stamps.ts'
+import { heldChains, heldLeaves, heldMembers, heldRoot } from '../ledger/state-tree.ts'
+import type { LookaheadProof } from '../lookahead/lookahead.ts'
+import { argueFromPlan } from '../lookahead/proof/prove.ts'
+import { type NoteKey, publicText, signedText } from '../merkle/note.ts'
+import { type Named, namedLeaves } from '../merkle/state.ts'
+import { consistencyProof, inclusionProof, rangeProof } from '../merkle/tree.ts'
+import { openQuery } from '../query/lake.ts'
+import { folded } from '../results/folded.ts'
+import { provedStamp, refuseForgotten } from '../results/stamp.ts'
+import { pinnedOptions, type StampNote } from '../results/stamped.ts'
+import { Engine, quoteList } from '../store/engine.ts'
+import { columnsOf, parquet } from '../store/parquet.ts'
+import { type Reads, readsOf } from './reads.ts'
+
+/** What is to be certified. */
+interface CertifyInput {
+  readonly root: string
+  /** The stamped result, absolute. */
+  readonly result: string
+  readonly key: NoteKey
+  /** A query over the rows of the result, the table `result`. */
+  readonly figure?: string | undefined
+  /** Tell the months of each series, with how many points each has. */
+  readonly months: boolean
+  /** Heads that were kept elsewhere: the certificate leads from them to its own. */
+  readonly since: readonly KeptHead[]
+  readonly program: string
+  /** What running the query again came to; undefined where only its plan is read. */
+  readonly trials?: ((note: StampNote) => Promise<LookaheadProof>) | undefined
+}
+
+/** A certificate before it is signed. */
+export type Certificate = Awaited<ReturnType<typeof certify>>
+
+/** Gathers what a stamped result rests on, with the proofs that lead from each of it to the head of the log. */
+export async function certify({ root, result, key, program, figure, months, since, trials }: CertifyInput) {
+  using ledger = await Ledger.open(root)
+  const { note, source } = await provedStamp(ledger, result)
+  refuseForgotten(ledger, note, result)
+  const { query, variables, version } = note
+  const digest = await sha256File(result)
+  const { detail, at } = await readStamp(root, digest.slice(0, 16))
+  // The state that the result was made from; where that is not the newest the journal tells it once more.
+  using then = ledger.head().version === version ? null : await Ledger.inMemory(root, version).catch(() => null)
+  const state = then ?? ledger
+  using session = await openQuery(root, pinnedOptions(source))
+  const single = note.stress === undefined ? folded(query)?.sql : undefined
+  const reads = await readsOf(session, single, liveFiles(ledger, { version }))
+  const leaves = heldLeaves(ledger)
+  const head = headNote(headOf(ledger), key)
+  const tries = heldTries(ledger)
+  const told = {
+    pitlake_certificate: 1,
+    algorithms: 'sha256 ed25519',
+    public: publicText(key),
+    made_by: { program, engine: note.engine, stamped_by: note.program },
+    query: { text: query, sha256: sha256(query), variables },
+    knowledge: { version, as_of: variables['as_of'] ?? null, stamped_at: at },
+    views: { script: note.script, catalogue: note.catalogue },
+    ...(await resultOf(result, { file_sha256: digest, rows_sha256: note.result, rows: note.rows }, figure)),
+    verdict: {
+      ...(await verdictOf(session, single, trials && (async () => await trials(note)))),
+      basis: await basisOf(session, reads),
+    },
+    stress: note.stress === undefined ? null : ((detail as { readonly verdict?: Json }).verdict ?? null),
+    assumes: note.assumes ?? [],
+    tries: {
+      count: tries.length,
+      named_in: tries.find((one) => one.sha256 === sha256(query) && one.version <= version)?.version ?? null,
+    },
+    reads: { complete: reads.told, own_tables: [...reads.own].toSorted() },
+    head: signedText(head),
+    consistency: consistencies([...(await storedHeads(root)).slice(-most), ...since], leaves),
+    entry: entryOf(state, leaves),
+    state: stateOf(state, reads, months),
+  }
+  await storeHead(root, head)
+  return told
+}
+
+/** The entry after which the state is told, as its leaf has it. */
+function entryOf(ledger: Ledger, leaves: readonly string[]) {
+  const { version, digest, committed_at } = ledger.head()
+  const index = heldLeaves(ledger).length - 1
+  const own = { index, version, committed_at, sha256: digest ?? '', state: heldRoot(ledger) }
+  return { ...own, inclusion: inclusionProof(leaves, index) }
+}
+
+async function verdictOf(
+  session: Engine,
+  sql: string | undefined,
+  trials: (() => Promise<LookaheadProof>) | undefined,
+) {
+  if (sql === undefined) return { verdict: 'not asked', tested: 0, reasons: [], unproved: null }
+  if (trials === undefined) {
+    const { proved, chain, unproved } = await argueFromPlan(session, { sql, ts: 'ts', labels: [] })
+    return { verdict: proved ? 'proved' : 'not proved', tested: 0, reasons: chain, unproved }
+  }
+  const { verdict, proved, chain, unproved, cutoffs } = await trials()
+  return {
+    verdict: proved ? 'proved' : verdict === 'clean' ? 'tested' : verdict,
+    tested: cutoffs,
+    reasons: chain,
+    unproved,
+  }
+}
+
+/** How many points of the metrics that it reads are known by which basis. */
+async function basisOf(session: Engine, { points }: Reads) {
+  const metrics = [...new Set(points.flatMap((one) => [...one.metrics]))]
+  const rows = `SELECT basis, count(*) AS n FROM points WHERE metric IN (SELECT unnest(${quoteList(metrics)})) GROUP BY ALL ORDER BY ALL`
+  const found = metrics.length === 0 ? [] : await session.rows<{ basis: string; n: bigint }>(rows)
+  return Object.fromEntries(found.map(({ basis, n }) => [basis, Number(n)]))
+}
+
+/** Columns and digests of a result, and the figure over its rows: a query of one row, every value as text. */
+async function resultOf(path: string, digests: object, sql: string | undefined) {
+  using engine = await Engine.open(':memory:', { threads: 1 })
+  await engine.run(`CREATE TEMP TABLE result AS FROM ${parquet([path])}`)
+  await engine.run('SET enable_external_access = false')
+  const result = { ...digests, columns: await columnsOf(engine, 'result') }
+  if (sql === undefined) return { result, figure: null }
+  const [values, ...more] = await engine.rows(`SELECT CAST(COLUMNS(*) AS VARCHAR) FROM (${sql}\n)`)
+  if (values !== undefined && more.length === 0) return { result, figure: { sql, values } }
+  throw usage('--figure', { expected: 'a query with one row over the table result', got: `${more.length} rows` })
+}
+
+/** So many heads that the lake keeps a certificate leads from. */
+const most = 16
+
+/** What leads from older heads to the one over all leaves. */
+function consistencies(kept: readonly KeptHead[], leaves: readonly string[]) {
+  const heads = new Map(kept.map(({ head }) => [head.size, head]))
+  const older = [...heads.values()].filter(({ size }) => size > 0 && size < leaves.length)
+  return older.map(({ size, root }) => ({ size, root, proof: consistencyProof(leaves, size) }))
+}
+
+/** Some members of a tree, each with its place and what else is told of it, and what leads from them to the root. */
+function proven<More extends object>(all: readonly Named[], more: (name: string) => More | undefined) {
+  const members = all.flatMap(([name, value], index) => {
+    const own = more(name)
+    return own === undefined ? [] : [{ index, name, value, ...own }]
+  })
+  const indices = members.map(({ index }) => index)
+  return { members, proof: rangeProof(namedLeaves(all), indices) }
+}
+
+/** Proofs of every series, table and rule that the plan reads, and of the tries. */
+function stateOf(ledger: Ledger, { told, points, tables }: Reads, months: boolean) {
+  const series = new Map(
+    [...heldSeries(ledger)].filter(
+      ([, { metric, asset }]) =>
+        !told || points.some(({ metrics, assets }) => metrics.has(metric) && (assets === null || assets.has(asset))),
+    ),
+  )
+  const metrics = new Set([...series.values()].map(({ metric }) => metric))
+  const rules = (heldRules(ledger)?.rules ?? {}) as Readonly<Record<string, Json>>
+  const more: Readonly<Record<string, (name: string) => object | undefined>> = {
+    rules: (name) => (metrics.has(name) ? { text: canonical(rules[name]) } : undefined),
+    registry: (name) => (!told || tables.has(name) ? {} : undefined),
+    state: (name) => (name === 'tries' ? { text: canonical(heldState(ledger, name)) } : undefined),
+  }
+  const ofSeries = (id: string): object | undefined => {
+    const one = series.get(id)
+    if (one === undefined) return undefined
+    const identity = [one.metric, one.asset, storedInterval(one), one.currency, one.exchange, one.network]
+    return { series: identity, ...(months && { months: heldChains(ledger, id) }) }
+  }
+  return proven(heldMembers(ledger), (group) => {
+    const own = proven(heldMembers(ledger, group), more[group] ?? ofSeries)
+    return own.members.length === 0 ? undefined : own
+  })
+}

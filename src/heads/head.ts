@@ -1,0 +1,121 @@
+import { hash } from 'node:crypto'
+import { usage } from '../errors.ts'
+import { heldState } from '../ledger/held.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { proven } from '../ledger/row.ts'
+import { shape, text, whole } from '../ledger/shape.ts'
+import { heldLeaves } from '../ledger/state-tree.ts'
+import {
+  type Checkpoint,
+  checkpointOf,
+  checkpointText,
+  type NoteKey,
+  readKey,
+  readSigned,
+  type SignedNote,
+  signedNote,
+  signedText,
+} from '../merkle/note.ts'
+import { treeRoot } from '../merkle/tree.ts'
+import { makeFolder, namesIn, realDisk } from '../store/disk.ts'
+import { readBytes, textOf } from '../store/files.ts'
+import { headFile, inLake, places } from '../store/layout.ts'
+
+const logShape = shape({ number: whole, origin: text, size: whole, root: text })
+
+/** What was said of a log that was begun anew, and with which head the one before was left; undefined for the first. */
+export function heldLog(ledger: Ledger) {
+  const value = heldState(ledger, 'log')
+  return value === undefined ? undefined : proven(logShape, value, 'log')
+}
+
+/** The name of a lake's log; a head names it, and so do its keys unless they are named otherwise. */
+export function originOf(lake: string, number = 1): string {
+  return `pitlake/${lake}${number === 1 ? '' : `/${number}`}`
+}
+
+/** The head of the log as the lake stands. */
+export function headOf(ledger: Ledger): Checkpoint {
+  const { lake } = ledger.head()
+  const leaves = heldLeaves(ledger)
+  if (lake !== null)
+    return { origin: originOf(lake, heldLog(ledger)?.number), size: leaves.length, root: treeRoot(leaves) }
+  throw usage(`lake ${ledger.root}`, { expected: 'a lake with at least one version', next: 'run pitlake fetch' })
+}
+
+/** The head as a note, signed where there is a key that signs. */
+export function headNote(head: Checkpoint, key: NoteKey | undefined): SignedNote {
+  const told = checkpointText(head)
+  return key?.secret ? signedNote(key, told) : { text: told, signatures: [] }
+}
+
+/** A head that was kept, and what it says. */
+export interface KeptHead {
+  readonly note: SignedNote
+  readonly head: Checkpoint
+}
+
+/** Takes a kept head apart; undefined where it is none. */
+export function keptHead(file: string): KeptHead | undefined {
+  const note = readSigned(file)
+  const head = note && checkpointOf(note.text)
+  return note && head && { note, head }
+}
+
+/** The heads that the lake keeps, ascending. */
+export async function storedHeads(root: string): Promise<KeptHead[]> {
+  const names = (await namesIn(inLake(root, places.heads))).filter((name) => /^\d+\.txt$/.test(name)).toSorted()
+  const files = await Promise.all(names.map(async (name) => await textOf(inLake(root, `${places.heads}/${name}`))))
+  return files.flatMap((file) => keptHead(file ?? '') ?? [])
+}
+
+/** Keeps a head in the lake, with the signatures that were attached to it before; gives its place. */
+export async function storeHead(root: string, { text: told, signatures }: SignedNote): Promise<string> {
+  const path = headFile(checkpointOf(told)?.size ?? 0)
+  const before = readSigned((await textOf(inLake(root, path))) ?? '')
+  const all = before?.text === told ? [...before.signatures, ...signatures] : signatures
+  const each = [...new Map(all.map((one) => [`${one.name} ${one.bytes}`, one])).values()]
+  await makeFolder(realDisk, inLake(root, places.heads))
+  const temporary = inLake(root, `${places.heads}/.tmp-${path.split('/').at(-1)}`)
+  await realDisk.write(temporary, signedText({ text: told, signatures: each }))
+  await realDisk.move(temporary, inLake(root, path))
+  return path
+}
+
+/** What was attached to a head: signatures of witnesses, or a time stamp (RFC 3161) beside it, and how that is checked. */
+export interface Attached {
+  readonly path: string
+  readonly signatures: readonly string[]
+  readonly check: string | null
+}
+
+/** Attaches what others say of a head that the lake keeps: lines of signatures, or a time stamp. */
+export async function attach(root: string, file: string): Promise<Attached> {
+  const bytes = await readBytes(file)
+  const note = readSigned(bytes.toString('utf8'))
+  const kept = (await storedHeads(root)).map((one) => one.note)
+  const same = kept.find((one) => one.text === note?.text)
+  if (note && same)
+    return { path: await storeHead(root, note), signatures: note.signatures.map(({ name }) => name), check: null }
+  for (const own of kept) {
+    // The text alone may have been stamped, or the file as head printed it: who signs later changes nothing of either.
+    const digests = [own.text, signedText({ ...own, signatures: own.signatures.slice(0, 1) })].map((one) =>
+      hash('sha256', one),
+    )
+    const digest = digests.find((one) => bytes.includes(Buffer.from(one, 'hex')))
+    if (digest === undefined) continue
+    const path = (await storeHead(root, own)).replace(/txt$/, 'tsr')
+    await realDisk.write(inLake(root, path), bytes)
+    const check = `openssl ts -verify -digest ${digest} -in ${inLake(root, path)} -CAfile CA.pem`
+    return { path, signatures: [], check }
+  }
+  const expected = 'signature lines of a head that the lake keeps, or a time stamp (RFC 3161) of one'
+  throw usage('--attach', { expected, got: file })
+}
+
+/** A key from its text, or from the file of that name. */
+export async function keyFrom(given: string, file: string): Promise<NoteKey> {
+  const key = readKey(given) ?? readKey((await textOf(file)) ?? '')
+  if (key !== undefined) return key
+  throw usage('--key', { expected: 'a key of pitlake key new, or its file', got: 'none', next: 'run pitlake key new' })
+}

@@ -1,0 +1,113 @@
+import { createPrivateKey, createPublicKey, hash, type KeyObject, sign, verify } from 'node:crypto'
+
+/*
+ * Signed notes and checkpoints of C2SP (signed-note, tlog-checkpoint): a text, an empty line, and a line for each
+ * signature: a dash, the name of the key, and in base64 four bytes that tell the key before the signature. Keys are Ed25519.
+ */
+
+/** A note as it stands in a file: `text` ends with a line feed; `bytes` are a key's four and its signature, base64. */
+export interface SignedNote {
+  readonly text: string
+  readonly signatures: readonly { readonly name: string; readonly bytes: string }[]
+}
+
+/** What a checkpoint says: so many leaves of the log of this name, and their root, hex. */
+export interface Checkpoint {
+  readonly origin: string
+  readonly size: number
+  readonly root: string
+}
+
+/** A key of 32 bytes that signs, or (`secret` null) one that only tells who signed. */
+export interface NoteKey {
+  readonly name: string
+  readonly open: Buffer
+  readonly secret: KeyObject | null
+}
+
+/** The kinds of signatures: of a log, and of a witness, who adds when it saw the note. */
+const [log, witness] = [1, 4]
+const der = { secret: '302e020100300506032b657004220420', open: '302a300506032b6570032100' }
+const derOf = (kind: keyof typeof der, bytes: Buffer): Buffer => Buffer.concat([Buffer.from(der[kind], 'hex'), bytes])
+const secretKey = (seed: Buffer): KeyObject =>
+  createPrivateKey({ key: derOf('secret', seed), format: 'der', type: 'pkcs8' })
+const openOf = (key: KeyObject): Buffer => createPublicKey(key).export({ format: 'der', type: 'spki' }).subarray(12)
+const withKind = (bytes: Buffer): string => Buffer.concat([Buffer.from([log]), bytes]).toString('base64')
+
+/** The four bytes by which a signature tells its key, hex. */
+function keyId(name: string, kind: number, open: Buffer): string {
+  return hash('sha256', Buffer.concat([Buffer.from(`${name}\n`), Buffer.from([kind]), open])).slice(0, 8)
+}
+
+/** Whether a text may name a key. */
+export function isKeyName(name: string): boolean {
+  return /^[!-*,-~]+$/.test(name)
+}
+
+/** The text of a key that signs, from its 32 bytes of chance: one line, to be kept secret. */
+export function secretText(name: string, seed: Buffer): string {
+  return `PRIVATE+KEY+${name}+${keyId(name, log, openOf(secretKey(seed)))}+${withKind(seed)}\n`
+}
+
+/** The text of the key that others check with. */
+export function publicText({ name, open }: NoteKey): string {
+  return `${name}+${keyId(name, log, open)}+${withKind(open)}`
+}
+
+/** A key of either text; undefined where it is none, or of another kind than Ed25519. */
+export function readKey(text: string): NoteKey | undefined {
+  const form = /^(PRIVATE\+KEY\+)?([!-*,-~]+)\+([0-9a-f]{8})\+([\w+/=]+)$/
+  const [, isSecret, name = '', id, told = ''] = form.exec(text.trim()) ?? []
+  const bytes = Buffer.from(told, 'base64')
+  const own = bytes.subarray(1)
+  if (own.length !== 32 || withKind(own) !== told) return undefined
+  const secret = isSecret === undefined ? null : secretKey(own)
+  const open = secret === null ? own : openOf(secret)
+  return keyId(name, log, open) === id ? { name, open, secret } : undefined
+}
+
+/** A text with the signature of a key. */
+export function signedNote({ name, open, secret }: NoteKey, text: string): SignedNote {
+  if (secret === null) throw new RangeError('a public key signs nothing')
+  const bytes = Buffer.concat([Buffer.from(keyId(name, log, open), 'hex'), sign(null, Buffer.from(text), secret)])
+  return { text, signatures: [{ name, bytes: bytes.toString('base64') }] }
+}
+
+/** Whether a note bears a sound signature of a key, as a log or (with when it saw it) as a witness. */
+export function isSigned({ text, signatures }: SignedNote, { name, open }: NoteKey): boolean {
+  const key = createPublicKey({ key: derOf('open', open), format: 'der', type: 'spki' })
+  return signatures.some((one) => {
+    const bytes = Buffer.from(one.bytes, 'base64')
+    const own = (kind: number): boolean => one.name === name && bytes.toString('hex', 0, 4) === keyId(name, kind, open)
+    if (own(log)) return verify(null, Buffer.from(text), key, bytes.subarray(4))
+    if (!own(witness) || bytes.length !== 76) return false
+    const seen = `cosignature/v1\ntime ${bytes.readBigUInt64BE(4)}\n${text}`
+    return verify(null, Buffer.from(seen), key, bytes.subarray(12))
+  })
+}
+
+/** The note as a file holds it. */
+export function signedText({ text, signatures }: SignedNote): string {
+  return `${text}\n${signatures.map(({ name, bytes }) => `— ${name} ${bytes}\n`).join('')}`
+}
+
+/** Takes a file apart; undefined where it is no note. */
+export function readSigned(file: string): SignedNote | undefined {
+  const at = file.lastIndexOf('\n\n')
+  const found = [...file.slice(at + 2).matchAll(/^— ([!-*,-~]+) ([\w+/]+={0,2})$/gm)]
+  const signatures = found.map(([, name = '', bytes = '']) => ({ name, bytes }))
+  const note = { text: file.slice(0, at + 1), signatures }
+  return at < 0 || signedText(note) !== file ? undefined : note
+}
+
+/** The text of a checkpoint. */
+export function checkpointText({ origin, size, root }: Checkpoint): string {
+  return `${origin}\n${size}\n${Buffer.from(root, 'hex').toString('base64')}\n`
+}
+
+/** What a text says as a checkpoint; undefined where it is none. */
+export function checkpointOf(text: string): Checkpoint | undefined {
+  const [, origin = '', size = '', told = ''] = /^([^\n]+)\n(0|[1-9]\d{0,8})\n([\w+/]{43}=)\n/.exec(text) ?? []
+  const root = Buffer.from(told, 'base64').toString('hex')
+  return origin === '' ? undefined : { origin, size: Number(size), root }
+}

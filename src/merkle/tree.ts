@@ -1,0 +1,72 @@
+import { hash } from 'node:crypto'
+
+/*
+ * Merkle trees in the form of RFC 6962: a leaf is hashed behind 0x00, a node is the hash of 0x01 and both hashes below it,
+ * and of n leaves the largest power of two below n stands on the left. Hashes are hex.
+ */
+
+/** The root over no leaf. */
+const emptyRoot = hash('sha256', '')
+
+/** The hash of a leaf of text. */
+export function leafHash(text: string): string {
+  return hash('sha256', `\0${text}`)
+}
+
+/** The hash of two trees side by side. */
+export function nodeHash(left: string, right: string): string {
+  return hash('sha256', Buffer.from(`01${left}${right}`, 'hex'))
+}
+
+/** How many of n leaves stand on the left. */
+function split(n: number): number {
+  let left = 1
+  while (left * 2 < n) left *= 2
+  return left
+}
+
+/** The root over hashes of leaves, in their order. */
+export function treeRoot(leaves: readonly string[], from = 0, to = leaves.length): string {
+  if (to - from <= 1) return leaves[from] ?? emptyRoot
+  const middle = from + split(to - from)
+  return nodeHash(treeRoot(leaves, from, middle), treeRoot(leaves, middle, to))
+}
+
+/** The hashes that lead from a leaf to the root, the lowest first. */
+export function inclusionProof(leaves: readonly string[], index: number, from = 0, to = leaves.length): string[] {
+  if (to - from <= 1) return []
+  const middle = from + split(to - from)
+  return index < middle
+    ? [...inclusionProof(leaves, index, from, middle), treeRoot(leaves, middle, to)]
+    : [...inclusionProof(leaves, index, middle, to), treeRoot(leaves, from, middle)]
+}
+
+/** The hashes that show that the tree over all leaves goes on where the one over the first `size` of them ended. */
+export function consistencyProof(leaves: readonly string[], size: number): string[] {
+  const part = (m: number, from: number, to: number, whole: boolean): string[] => {
+    if (m === to - from) return whole ? [] : [treeRoot(leaves, from, to)]
+    const left = split(to - from)
+    const middle = from + left
+    return m <= left
+      ? [...part(m, from, middle, whole), treeRoot(leaves, middle, to)]
+      : [...part(m - left, middle, to, false), treeRoot(leaves, from, middle)]
+  }
+  return size <= 0 ? [] : part(size, 0, leaves.length, true)
+}
+
+/**
+ * What leads from several leaves, whose indices ascend, to the root: the roots of the largest trees without any of them,
+ * from left to right. Neighbours share what stands above them.
+ */
+export function rangeProof(
+  leaves: readonly string[],
+  indices: readonly number[],
+  from = 0,
+  to = leaves.length,
+): string[] {
+  if (to <= from) return []
+  if (!indices.some((index) => index >= from && index < to)) return [treeRoot(leaves, from, to)]
+  if (to - from === 1) return []
+  const middle = from + split(to - from)
+  return [...rangeProof(leaves, indices, from, middle), ...rangeProof(leaves, indices, middle, to)]
+}

@@ -1,0 +1,94 @@
+import { Engine, quote, quoteName } from '../store/engine.ts'
+import { exportDay, fileColumn, type OwnFiles, givenBy } from './files.ts'
+import type { Asked } from './command.ts'
+
+/** What names of columns mean, the likeliest first. */
+const meanings = {
+  asset: ['asset', 'symbol', 'ticker', 'coin', 'instrument', 'pair', 'name', 'id'],
+  t: ['t', 'time', 'timestamp', 'date', 'datetime', 'ts', 'day', 'open_time', 'period'],
+  value: ['value', 'v', 'close', 'price', 'signal', 'score', 'label', 'factor', 'rate'],
+  available_at: ['available_at', 'known_at', 'published_at', 'released_at', 'release_date', 'computed_at', 'as_of'],
+  vintage: ['vintage', 'vintage_date', 'realtime_start', 'revision_date'],
+  currency: ['currency', 'quote'],
+  exchange: ['exchange', 'venue', 'market'],
+  network: ['network', 'chain'],
+} as const
+
+const bars = ['open', 'high', 'low', 'close', 'volume']
+
+type Guess = Partial<Record<keyof typeof meanings, string>>
+
+/** A mapping of some files to paste, and what cannot be known from them as questions. */
+export async function guessed({ files, cwd, maxBytes, options }: Asked): Promise<string> {
+  using engine = await Engine.open(':memory:', { threads: 1 })
+  const given = await givenBy(engine, files, { cwd, maxBytes })
+  const names = given.columns.map(({ name }) => name).filter((name) => name !== fileColumn)
+  const found: Guess = {}
+  for (const [key, words] of Object.entries(meanings)) {
+    const rest = names.filter((name) => !Object.values(found).includes(name))
+    const hit = words.flatMap((word) => rest.filter((name) => name.toLowerCase() === word))[0]
+    if (hit !== undefined) found[key as keyof Guess] = hit
+  }
+  const parts = bars.flatMap((bar) => names.filter((name) => name.toLowerCase() === bar))
+  const isBar = parts.length > 2
+  const unit = await unitOf(engine, given, found.t)
+  const name = options.as ?? 'name'
+  const lines = [
+    'sources:',
+    `  ${name}:`,
+    `    files: ${JSON.stringify(files.length === 1 ? files[0] : files)}`,
+    `    asset: ${found.asset ?? '=ASSET        # no column tells it: which asset is it?'}`,
+    `    t: ${found.t ?? 'COLUMN           # which column is the instant that a row is about?'}`,
+    ...(isBar
+      ? [`    components: [${parts.join(', ')}]`]
+      : [`    value: ${found.value ?? 'COLUMN       # which column is the value?'}`]),
+    ...(unit === null ? [] : [`    unit: ${unit}`]),
+    ...(['available_at', 'vintage', 'currency', 'exchange', 'network'] as const).flatMap((key) =>
+      found[key] === undefined ? [] : [`    ${key}: ${found[key]}`],
+    ),
+  ]
+  return `${[...lines, ...questions(given, found, isBar)].join('\n')}\n`
+}
+
+/** The two dates of each row, what an instant is and when it was known, are asked of whoever has the files. */
+function questions({ files }: OwnFiles, found: Guess, isBar: boolean): string[] {
+  const t = found.t ?? 't'
+  const known = found.available_at ?? found.vintage
+  return [
+    `# is \`${t}\` the start or the end of the interval?        timestamp: interval_start | interval_end`,
+    '# how long is the interval? (left out: the distance of the rows)   interval: 24h',
+    `# in which zone are times that name none, and days?     zone: UTC`,
+    ...(known === undefined
+      ? [
+          `# when was a value known? ${isBar ? 'available: open=start,high=end,low=end,close=end' : 'available: end | end+15m | start'}`,
+          ...(files.length > 0 && files.every(({ path }) => exportDay(path) !== null)
+            ? ['# is the date in the name of the file the day of an export?   available: export']
+            : []),
+        ]
+      : [`# is \`${known}\` the instant at which somebody could first know the value?`]),
+    '# are values revised later?                             revisable: true',
+  ]
+}
+
+/** The unit in which numbers count instants, by their size. */
+async function unitOf(engine: Engine, { relation, format }: OwnFiles, t: string | undefined): Promise<string | null> {
+  if (t === undefined) return null
+  const raw =
+    format === 'json'
+      ? `json_extract_string(json, ${quote(`$.${JSON.stringify(t)}`)})`
+      : `CAST(${quoteName(t)} AS VARCHAR)`
+  const [row] = await engine.rows<{ digits: bigint | null }>(
+    `SELECT CAST(length(split_part(x, '.', 1)) AS BIGINT) AS digits FROM (SELECT ${raw} AS x FROM ${relation} LIMIT 1) WHERE regexp_full_match(x, '[0-9]+(\\.0*)?')`,
+  )
+  const units: Readonly<Record<string, string>> = {
+    9: 's',
+    10: 's',
+    12: 'ms',
+    13: 'ms',
+    15: 'us',
+    16: 'us',
+    18: 'ns',
+    19: 'ns',
+  }
+  return units[String(row?.digits ?? '')] ?? null
+}

@@ -1,0 +1,306 @@
+import { type LakeError, usage } from '../errors.ts'
+import { onGridSql } from '../intervals-sql.ts'
+import type { SourceMapping } from '../catalog/sources.ts'
+import { statementsIn } from '../store/sql.ts'
+import { type Engine, quote } from '../store/engine.ts'
+import { type Interval, intervals, measureOf, type Weekday } from '../time.ts'
+import { hint } from '../suggestion.ts'
+import { exportRule } from '../catalog/sources.ts'
+import { numbered } from '../points/sql.ts'
+import {
+  type ColumnReading,
+  readComponents,
+  readInstant,
+  readValue,
+  readWord,
+  type Source,
+  spellingSql,
+} from './columns.ts'
+import { exportDay, fileColumn, type OwnFiles, unreadableFile } from './files.ts'
+
+const statement = statementsIn(new URL('sql/', import.meta.url))
+
+/** The dimensions of a series, as mappings name them. */
+const words = ['asset', 'currency', 'exchange', 'network'] as const
+type Word = (typeof words)[number]
+
+/** The user's rows in the table `own_rows`, and what they are keyed by. */
+export interface TakenRows {
+  readonly given: OwnFiles
+  readonly mapping: SourceMapping
+  readonly interval: Interval
+  /** Dimensions that a column tells; `day` where each file is an export of one. */
+  readonly keys: readonly (Word | 'day')[]
+  /** The columns of the table beside those. */
+  readonly columns: ReadonlySet<string>
+  /** Dimensions that the mapping tells for all. */
+  readonly constants: Readonly<Partial<Record<Word, string>>>
+  readonly rows: number
+  /** What there is to say of how the mapping was read. */
+  readonly notes: readonly string[]
+}
+
+/** Reads what a mapping takes of the files into the table `own_rows`; the first row that cannot be used is an error. */
+export async function readRows(
+  engine: Engine,
+  given: OwnFiles,
+  mapping: SourceMapping,
+  weekStart: Weekday,
+): Promise<TakenRows> {
+  const { readings, keys, constants, notes } = readingsOf(given, mapping)
+  const taken = [
+    ...readings.filter(({ name }) => name !== '').map((one) => `${checked(one)} AS ${one.name}`),
+    ...(keys.includes('day') ? [`${dayOf(given)} AS day`] : []),
+  ]
+  // What has no column of its own is only checked.
+  const also = readings.filter(({ name }) => name === '').map(({ bad }) => bad)
+  const source =
+    also.length === 0
+      ? given.relation
+      : `${given.relation} WHERE CASE WHEN ${also.join(' OR ')} THEN error('own') ELSE true END`
+  const order = [...keys, 'mark'].join(', ')
+  try {
+    await engine.run(statement('rows', { columns: taken.join(',\n  '), source, order }))
+  } catch (error) {
+    throw (await faultOf(engine, given, readings)) ?? unreadableFile(given.files[0]?.path ?? 'the SELECT', error)
+  }
+  await refuseMixed(engine, given, mapping)
+  const [counted] = await numbered<{ rows: number }>(engine, 'SELECT count(*) AS rows FROM own_rows')
+  const rows = counted?.rows ?? 0
+  if (rows === 0) throw usage(given.files[0]?.path ?? 'the SELECT', { expected: 'rows', got: 'none' })
+  const interval = mapping.interval ?? (await spacingOf(engine, keys))
+  await refuseOffGrid(engine, given, mapping, interval, weekStart)
+  const columns = new Set(readings.map(({ name }) => name))
+  return { given, mapping, interval, keys, columns, constants, rows, notes }
+}
+
+const named: readonly (keyof SourceMapping)[] = [
+  'asset',
+  't',
+  'value',
+  'available_at',
+  'vintage',
+  'currency',
+  'exchange',
+  'network',
+]
+
+/** What a mapping takes of each row. */
+function readingsOf(given: OwnFiles, mapping: SourceMapping) {
+  const column = (flag: keyof SourceMapping, name: string): Source => sourceOf(given, flag, name)
+  const constants: Partial<Record<Word, string>> = {}
+  const keys: (Word | 'day')[] = []
+  const readings: ColumnReading[] = []
+  for (const word of words) {
+    const said = mapping[word] ?? (word === 'asset' ? 'asset' : undefined)
+    if (said === undefined) continue
+    if (said.startsWith('=')) constants[word] = said.slice(1)
+    else {
+      keys.push(word)
+      readings.push(readWord(word, column(word, said)))
+    }
+  }
+  const t = column('t', mapping.t ?? 't')
+  const spelt = spellingSql(t)
+  readings.push(readInstant('mark', 't', t, mapping))
+  if (spelt !== null) readings.push({ name: 'spelt', flag: 't', sql: spelt, bad: 'false', raw: 'NULL', wanted: '' })
+  const told = mapping.available_at ?? mapping.vintage
+  if (told !== undefined)
+    readings.push(
+      readInstant(
+        'computed',
+        mapping.vintage === undefined ? 'available-at' : 'vintage',
+        column('available_at', told),
+        mapping,
+      ),
+    )
+  const { components, value = 'value' } = mapping
+  readings.push(
+    ...(components
+      ? readComponents(components.map((one) => column('components', one)))
+      : readValue(column('value', value))),
+  )
+  const exports = mapping.available === exportRule
+  if (exports) keys.push('day')
+  return { readings, keys, constants, notes: notesOf(given, mapping, t) }
+}
+
+function sourceOf({ columns, format }: OwnFiles, flag: keyof SourceMapping, name: string): Source {
+  const found = columns.find((one) => one.name === name)
+  if (found) return { column: name, type: found.type, json: format === 'json' }
+  const names = columns.map((one) => one.name).filter((one) => one !== fileColumn)
+  throw usage(`--${flag.replace('_', '-')}`, {
+    expected: `a column of the file (${names.join(', ')})`,
+    got: name,
+    next: hint(name, names) ?? 'pitlake import --guess FILE proposes a mapping',
+  })
+}
+
+/** What the mapping leaves open and how it is taken. */
+function notesOf({ columns }: OwnFiles, mapping: SourceMapping, t: Source): string[] {
+  const taken = new Set([
+    ...named.map((flag) => mapping[flag]),
+    ...(mapping.components ?? []),
+    'asset',
+    't',
+    'value',
+    fileColumn,
+  ])
+  const left = columns.map(({ name }) => name).filter((name) => !taken.has(name))
+  const naive = t.type === 'VARCHAR' || t.type === 'DATE' || t.type === 'TIMESTAMP' || t.json
+  return [
+    ...(naive && mapping.zone === undefined ? ['times without a zone are UTC: --zone'] : []),
+    ...(left.length > 0 ? [`columns that are not taken: ${left.join(', ')}`] : []),
+  ]
+}
+
+function checked({ sql, bad }: ColumnReading): string {
+  return bad === 'false' ? sql : `CASE WHEN ${bad} THEN error('own') ELSE ${sql} END`
+}
+
+/** The end of the day that each row's file names, in the mapped zone, in microseconds: when what it says was known. */
+function dayOf({ files }: OwnFiles): string {
+  const days = files.map(({ path }) => {
+    const day = exportDay(path)
+    if (day === null)
+      throw usage(path, { expected: 'a name with one date, as prices-2024-03-01.csv', got: 'none, or several' })
+    return `WHEN ${quote(path)} THEN ${day}`
+  })
+  return `CAST(CASE ${fileColumn} ${days.join(' ')} END AS BIGINT)`
+}
+
+/** The first row that cannot be used, as an error of one line; undefined where all can. */
+async function faultOf(
+  engine: Engine,
+  given: OwnFiles,
+  readings: readonly ColumnReading[],
+): Promise<LakeError | undefined> {
+  const branches = readings
+    .filter(({ bad }) => bad !== 'false')
+    .map(
+      ({ flag, wanted, raw, bad }) =>
+        `WHEN ${bad} THEN {'flag': ${quote(flag)}, 'wanted': ${quote(wanted)}, 'raw': CAST(${raw} AS VARCHAR)}`,
+    )
+  return await rowError(
+    engine,
+    given,
+    statement('fault', { file: fileOf(given), branches: branches.join('\n    '), source: given.relation, nth: 1 }),
+  )
+}
+
+const fileOf = ({ files }: OwnFiles): string => (files.length === 0 ? "''" : fileColumn)
+
+interface Fault {
+  readonly file: string
+  readonly n: number
+  readonly flag: string
+  readonly wanted: string
+  readonly raw: string | null
+}
+
+/** What a statement finds of a row, with the row's number in its file. */
+async function rowError(engine: Engine, given: OwnFiles, sql: string): Promise<LakeError | undefined> {
+  const [fault] = await numbered<Fault>(engine, sql).catch(() => [])
+  if (fault === undefined) return undefined
+  const { file, n, flag, wanted, raw } = fault
+  let first = 1
+  if (given.files.length > 1) {
+    const sql = `SELECT min(n) AS first FROM (SELECT ${fileColumn}, row_number() OVER () AS n FROM ${given.relation}) WHERE ${fileColumn} = ${quote(file)}`
+    first = (await numbered<{ first: number }>(engine, sql))[0]?.first ?? 1
+  }
+  const got = raw === null ? 'nothing' : JSON.stringify(raw.slice(0, 60))
+  return usage(`${file === '' ? 'the SELECT' : file}: row ${n - first + 1}: ${flag}`, {
+    expected: wanted,
+    got,
+    next: 'nothing of it was taken',
+  })
+}
+
+/** The row of the files at which a condition over their columns first holds. */
+export async function refuseRow(
+  engine: Engine,
+  { given, mapping }: Pick<TakenRows, 'given' | 'mapping'>,
+  where: (mark: string) => string,
+  told: { readonly flag: string; readonly wanted: string },
+  nth = 1,
+): Promise<never> {
+  const { readings } = readingsOf(given, mapping)
+  const all = readings.filter(({ name }) => name !== '' && name !== 'o' && name !== 'extra')
+  const source = `(SELECT *, ${all.map(({ name, sql }) => `${sql} AS own_${name}`).join(', ')} FROM ${given.relation})`
+  const raw = readings.find(({ flag }) => flag === told.flag)?.raw ?? 'NULL'
+  const branches = `WHEN ${where('own_mark')} THEN {'flag': ${quote(told.flag)}, 'wanted': ${quote(told.wanted)}, 'raw': CAST(${raw} AS VARCHAR)}`
+  const error = await rowError(engine, given, statement('fault', { file: fileOf(given), branches, source, nth }))
+  throw error ?? usage(given.files[0]?.path ?? 'the SELECT', { expected: told.wanted, got: 'something else' })
+}
+
+/** Instants of one column are spelt in one way. */
+async function refuseMixed(engine: Engine, given: OwnFiles, mapping: SourceMapping): Promise<void> {
+  const spelt = spellingSql(sourceOf(given, 't', mapping.t ?? 't'))
+  if (spelt === null) return
+  const [kinds] = await numbered<{ least: number; most: number }>(
+    engine,
+    'SELECT min(spelt) AS least, max(spelt) AS most FROM own_rows',
+  )
+  if (kinds === undefined || kinds.least === kinds.most) return
+  const [first] = await numbered<{ spelt: number }>(engine, `SELECT ${spelt} AS spelt FROM ${given.relation} LIMIT 1`)
+  const wanted = ['a time without a zone', 'a time with its zone', 'a number'][first?.spelt ?? 0] ?? ''
+  await refuseRow(engine, { given, mapping }, () => `own_spelt <> ${first?.spelt ?? 0}`, {
+    flag: 't',
+    wanted: `${wanted}, as in the first row`,
+  })
+}
+
+/** Whether a row is of the same series as the one before it. */
+export function withinSql(keys: TakenRows['keys']): string {
+  return keys.length === 0 ? 'true' : keys.map((key) => `${key} IS NOT DISTINCT FROM lag(${key}) OVER ()`).join(' AND ')
+}
+
+/** The interval whose length the smallest distance between two rows of a series is. */
+async function spacingOf(engine: Engine, keys: TakenRows['keys']): Promise<Interval> {
+  const sql = statement('spacing', { within: withinSql(keys) })
+  const [found] = await numbered<{ least: number | null; months: boolean }>(engine, sql)
+  const least = found?.least ?? null
+  const fits = intervals.find((name) => {
+    const { seconds, months } = measureOf(name)
+    return months > 0 ? found?.months === true && least !== null && least >= 28 * 86_400 : seconds === least
+  })
+  if (fits !== undefined) return fits
+  const got = least === null ? 'one row a series, or none' : `rows ${least} seconds apart`
+  throw usage('--interval', {
+    expected: `one of ${intervals.join(', ')}`,
+    got,
+    next: 'say the interval; irregular series are not taken: make them bars by a SELECT',
+  })
+}
+
+async function refuseOffGrid(
+  engine: Engine,
+  given: OwnFiles,
+  mapping: SourceMapping,
+  interval: Interval,
+  weekStart: Weekday,
+): Promise<void> {
+  const off = `NOT ${onGridSql('mark', interval, weekStart)}`
+  const [found] = await engine.rows<{ off: boolean }>(`SELECT EXISTS (FROM own_rows WHERE ${off}) AS off`)
+  if (found?.off !== true) return
+  const next =
+    mapping.zone === undefined || mapping.zone === 'UTC'
+      ? ''
+      : `; in ${mapping.zone} it begins elsewhere: give dates in UTC and say so with --available end+5h or the like`
+  const wanted = `the start of an interval of ${interval}, which begins by the UTC calendar${next}`
+  await refuseRow(engine, { given, mapping }, (mark) => off.replaceAll('mark', mark), { flag: 't', wanted })
+}
+
+/** Makes the view `staged` of a session over the user's rows; `own_bodies` says which keys are which body. */
+export function stagedSql({ keys, columns, mapping }: TakenRows, start: string): string {
+  const joined = keys.length === 0 ? 'CROSS JOIN own_bodies' : `JOIN own_bodies USING (${keys.join(', ')})`
+  const local = `make_timestamp(CAST((day + 86400) * 1000000 AS BIGINT))`
+  const told = `epoch_us(timezone(${quote(mapping.zone ?? 'UTC')}, ${local}))`
+  const held = Object.entries({ v: 'DOUBLE', o: 'VARCHAR', extra: 'VARCHAR', computed: 'BIGINT' }).map(
+    ([name, type]) =>
+      columns.has(name)
+        ? name
+        : `${name === 'computed' && keys.includes('day') ? told : `CAST(NULL AS ${type})`} AS ${name}`,
+  )
+  return statement('staged', { start, joined, held: held.join(', ') })
+}

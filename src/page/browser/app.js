@@ -1,0 +1,181 @@
+/** The page: what stands in the address decides what is drawn, and every control changes the address. */
+
+import { knownAt, lake, latest, recorded, rows, standAt, trouble, utc, wall } from './ask.js'
+import { byId, coalesced, html, moment, quiet } from './dom.js'
+import { isoOf, standingSql } from './questions.js'
+import { change, onChange, snapBy, state } from './state.js'
+import * as chart from './chart.js'
+import * as universe from './universe.js'
+import * as versions from './versions.js'
+import * as sql from './sql.js'
+import * as panel from './builder.js'
+import * as coverage from './coverage.js'
+
+/** What a folder cannot show, since nobody answers there. */
+const elsewhere = (title) => ({ title, draw: async (main) =>
+  main.replaceChildren(quiet(`${title}: a folder answers no questions. pitlake serve --listen 127.0.0.1:8460 does.`)) })
+const engine = { versions, sql, panel }
+const without = Object.fromEntries(Object.entries(engine).map(([name, { title }]) => [name, elsewhere(title)]))
+const views = { chart, universe, ...(recorded === null ? engine : without), coverage }
+const shown = () => views[state.view] ?? chart
+
+/** Does what may fail, and tells why. */
+async function attempt(work) {
+  try {
+    await work()
+    trouble(null)
+  } catch (error) {
+    trouble(error)
+  }
+}
+
+function drawNav() {
+  const tabs = Object.entries(views).map(
+    ([name, { title }], n) => html`<button type="button"
+    aria-current=${shown() === views[name] ? 'page' : null} title="${title} (${n + 1})"
+    @click=${() => change({ view: name })}>${title}</button>`,
+  )
+  byId('views').replaceChildren(...tabs)
+  document.title = `${shown().title} · pitlake`
+}
+
+/** Whether all of the view is to be drawn anew, not only what moves with the instant. */
+let anew = true
+
+/** Draws what the state says, one state at a time: of those that come meanwhile the last. */
+const drawState = coalesced(async () => {
+  const [whole, step] = [anew, shown().step]
+  anew = false
+  await attempt(async () => {
+    showTime()
+    if (whole) drawNav()
+    const label = document.activeElement?.closest('#main [aria-label]')?.getAttribute('aria-label')
+    await (whole || step === undefined ? shown().draw(byId('main')) : step())
+    // Who typed goes on in the same place.
+    if (whole && label) byId('main').querySelector(`[aria-label="${CSS.escape(label)}"]`)?.focus()
+    showTime()
+  })
+})
+
+async function draw(whole) {
+  anew ||= whole
+  document.body.setAttribute('aria-busy', 'true')
+  const mine = (draw.last = {})
+  await drawState()
+  if (draw.last !== mine) return
+  document.body.dataset.drawn = location.hash
+  document.body.removeAttribute('aria-busy')
+}
+
+let ends = null
+/** Where the slider ends, in a view without an end of its own where it ended before: never beyond the wall. */
+function scaleOf() {
+  ends = shown().domain?.() ?? ends
+  const [from, to] = ends ?? [latest() - 5 * 365 * 864e5, latest()]
+  return [from, Math.min(Math.max(to, from), latest())]
+}
+
+/** The instant at a place of the slider; its right end is all that is known. */
+function instantAt(place) {
+  const [from, to] = scaleOf()
+  return place >= 1000 ? '' : isoOf(Math.round((from + ((to - from) * place) / 1000) / 1000) * 1000)
+}
+
+function showTime() {
+  const [from, to] = scaleOf()
+  const field = byId('as_of')
+  if (document.activeElement !== field) field.value = state.as_of
+  field.placeholder = wall === null ? 'now' : moment(utc(wall))
+  const place = state.as_of === '' ? 1000 : Math.max(0, Math.min(999, ((knownAt() - from) / (to - from || 1)) * 1000))
+  if (document.activeElement !== byId('slider') || state.as_of === '') byId('slider').value = place
+  byId('slider').setAttribute('aria-valuetext', state.as_of === '' ? 'all that is known' : moment(state.as_of))
+  byId('lake').textContent =
+    [`version ${lake.version}`, lake.synthetic && 'SYNTHETIC DATA', wall !== null && `wall at ${moment(utc(wall))}`]
+      .filter(Boolean).join(' · ')
+}
+
+/** Sets the instant as typed; one that is none, or lies beyond the wall, is refused in words. */
+function typed() {
+  const text = byId('as_of').value.trim()
+  const at = text === '' || text === 'now' ? null : Date.parse(utc(text))
+  if (Number.isNaN(at))
+    return trouble(
+      new Error(`as_of: expected an instant such as 2024-06-01 or 2024-06-01T12:00:00Z, UTC, got "${text}"`),
+    )
+  if (at !== null && wall !== null && at > latest())
+    return trouble(new Error(`as_of: expected at most ${wall}, where this server stands`))
+  change({ as_of: at === null ? '' : text })
+}
+
+async function stepBy(forward) {
+  const at = state.as_of === '' ? (wall ?? isoOf(latest())) : state.as_of
+  const { instants } = recorded ?? {}
+  const stored = () => (forward ? instants.find((one) => one > at) : instants.findLast((one) => one < at))
+  const next = recorded === null ? await shown().neighbour?.(utc(at), forward) : stored()
+  if (next) change({ as_of: next })
+  else if (forward) change({ as_of: '' })
+}
+
+let playing = null
+/** Goes on by a two-hundredth of the scale, each step once the one before is drawn. */
+async function play() {
+  const button = byId('play')
+  if (playing !== null) return void (playing = null)
+  const mine = (playing = {})
+  button.setAttribute('aria-pressed', 'true')
+  button.textContent = '❚❚'
+  for (
+    let place = state.as_of === '' ? 0 : Number(byId('slider').value);
+    place < 1000 && playing === mine;
+    place += 5
+  ) {
+    byId('slider').value = place
+    change({ as_of: instantAt(place) }, true)
+    await Promise.all([draw(false), new Promise((done) => setTimeout(done, 80))])
+  }
+  if (playing === mine) change({ as_of: '' })
+  playing = null
+  button.setAttribute('aria-pressed', 'false')
+  button.textContent = '▶'
+}
+
+function listen() {
+  byId('as_of').addEventListener('change', typed)
+  byId('slider').addEventListener('input', () => change({ as_of: instantAt(Number(byId('slider').value)) }, true))
+  byId('earlier').addEventListener('click', () => attempt(() => stepBy(false)))
+  byId('later').addEventListener('click', () => attempt(() => stepBy(true)))
+  byId('now').addEventListener('click', () => change({ as_of: '' }))
+  byId('play').addEventListener('click', () => void play())
+  byId('skip').addEventListener('click', (event) => {
+    event.preventDefault()
+    byId('main').focus()
+  })
+  addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest('input, textarea, select')) return
+    const keys = { ',': 'earlier', '.': 'later', p: 'play', n: 'now' }
+    if (event.key in keys) byId(keys[event.key]).click()
+    const view = Object.keys(views)[Number(event.key) - 1]
+    if (view !== undefined) change({ view })
+  })
+  let width = innerWidth
+  addEventListener('resize', () => {
+    if (innerWidth === width) return
+    width = innerWidth
+    void draw(true)
+  })
+  onChange((names) => {
+    const only = shown().whole
+    void draw(
+      !names.every((name) => name === 'as_of' || (only !== undefined && !only.includes(name) && name !== 'view')),
+    )
+  })
+}
+
+await attempt(async () => {
+  drawNav()
+  listen()
+  if (recorded === null) standAt((await rows(standingSql, ''))[0].wall)
+  else snapBy((at) => (at === '' ? '' : recorded.instants.findLast((one) => one <= utc(at)) ?? recorded.instants[0]))
+  change({ as_of: state.as_of }, true)
+})
+await draw(true)

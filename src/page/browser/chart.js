@@ -1,0 +1,234 @@
+/** A metric of some assets as it was known at an instant, and in grey what came later. */
+
+import { scale } from './axes.js'
+import { beside, knownAt, recorded, rows, utc, wall } from './ask.js'
+import { button, cellOf, field, figure, html, input, moment, select, span, svg, table } from './dom.js'
+import { axes, lines, nearest, place } from './picture.js'
+import * as sql from './questions.js'
+import { change, state } from './state.js'
+
+export const title = 'Chart'
+/** Which parts of the state draw all of it anew; another instant moves only what is known. */
+export const whole = 'metric assets interval currency exchange network component since until'.split(' ')
+
+let metrics = null
+
+/** The metrics that are held, each with its assets, intervals and dimensions. */
+export async function heldMetrics() {
+  // What the ledger tells costs no look at the points; behind a wall it may tell less than there is.
+  metrics ??= await sql.metricsOf(rows, wall === null)
+  return metrics
+}
+
+/** What is drawn now, and where. */
+let held = null
+
+/** From when to when the slider goes. */
+export const domain = () => (held?.all.a0 ? [held.all.a0, held.all.a1] : null)
+
+/** The instant of the arrival before or after another one. */
+export async function neighbour(at, forward) {
+  const { from, where } = sql.relationOf(held.picked)
+  return await beside('available_at', `(SELECT available_at FROM ${from} WHERE ${where})`, at, forward)
+}
+
+/** Draws all of it anew. */
+export async function draw(main) {
+  const all = await heldMetrics()
+  const picked = sql.chosen(all, state)
+  if (picked === undefined)
+    return main.replaceChildren(html`<p class="quiet">No points are held yet: pitlake fetch</p>`)
+  const [found] = await rows(sql.extentSql(picked), '')
+  if (found.t0 !== null && found.held === 0 && picked.component === '') {
+    const [leaf] = await rows(sql.componentSql(picked), '')
+    if (leaf?.name) return change({ component: leaf.name }, true)
+  }
+  const typed = (name, usual) => (state[name] === '' ? usual : Date.parse(utc(state[name])))
+  const range = [typed('since', found.t0), typed('until', sql.endOf(found.t1, picked.interval))]
+  const label = `${picked.metric.metric} of ${picked.assets.join(', ')}; arrow keys walk over its points`
+  const frame = html`<div class="chart" tabindex="0" role="img" aria-label=${label}></div>`
+  const tip = html`<div class="tip" role="status" hidden></div>`
+  const legend = html`<div id="newest"></div>`
+  held = { picked, all: found, range, frame, tip, legend, told: [] }
+  main.replaceChildren(controls(all, picked), html`<div class="framed">${frame}${tip}</div>`, legend)
+  if (found.t0 === null) return frame.append(html`<p class="quiet">Nothing is known of this.</p>`)
+  await lay()
+}
+
+/** What stays while the slider goes: the axes, and in grey all that came until now or the wall. */
+async function lay() {
+  const { picked, range, frame } = held
+  const width = Math.max(280, Math.floor(frame.clientWidth))
+  const height = Math.round(Math.min(900, Math.max(260, Math.min(width * 0.42, innerHeight * 0.7))))
+  const box = { left: 62, right: width - 14, top: 12, bottom: height - 30 }
+  // A folder holds the answers of one width.
+  const columns = recorded === null ? box.right - box.left : recorded.columns
+  const all = sql.columnsSql(picked, range, columns)
+  const [later, disputes] = await Promise.all([rows(all, ''), violations(picked, range)])
+  const values = [...later.flatMap(({ lo, hi }) => [lo, hi]), ...disputes.map(({ other }) => other)]
+  const numbers = values.filter((value) => typeof value === 'number')
+  const [low, high] = numbers.reduce(([a, b], value) => [Math.min(a, value), Math.max(b, value)], [Infinity, -Infinity])
+  const room = (high - low || Math.abs(high) || 1) * 0.04
+  const up = numbers.length === 0 ? [0, 1] : [low - room, high + room]
+  const [x, y] = [scale(range, [box.left, box.right]), scale(up, [box.bottom, box.top])]
+  const gap = Math.max(3, 1.6 * (x(sql.lengthOf(picked.interval)) - x(0)))
+  Object.assign(held, { x, y, box, columns, later, disputes, gap, width })
+  held.picture = svg`<svg width=${width} height=${height} viewBox="0 0 ${width} ${height}" aria-hidden="true"
+    data-x=${range.join()} data-y=${up.join()} data-columns=${columns}>
+    ${axes({ x, y, box, range, up })}<g class="later">${lines(later, held)}</g><g class="second"></g>
+    <g class="known"></g><g class="disputes"></g><line class="cursor" y1=${box.top} y2=${box.bottom}></line>
+    <line class="cursor lag"></line></svg>`
+  frame.replaceChildren(held.picture)
+  listen(frame)
+  await step()
+}
+
+/** What is known at the instant, drawn over the grey; one step of the slider. */
+export async function step() {
+  const { picked, range, columns, x, box, picture } = held ?? {}
+  if (picture === undefined) return
+  const asOf = state.as_of
+  const ask = async (at) => await rows(sql.columnsSql(picked, range, columns), at)
+  const [told, second] = await Promise.all([ask(asOf), state.second === '' ? [] : ask(state.second)])
+  held.told = told
+  const at = knownAt(asOf)
+  const line = svg`<line class="instant" x1=${x(at)} x2=${x(at)} y1=${box.top} y2=${box.bottom}></line>`
+  picture
+    .querySelector('.known')
+    .replaceChildren(...lines(told, held), ...(at > range[0] && at < range[1] ? [line] : []))
+  picture.querySelector('.second').replaceChildren(...lines(second, held))
+  picture.querySelector('.disputes').replaceChildren(...held.disputes.flatMap((one) => disputeMarks(one, at)))
+  picture.dataset.asOf = asOf
+  held.legend.replaceChildren(newest(told, asOf, at))
+}
+
+/** Values that the provider told otherwise later. */
+async function violations(picked, range) {
+  const number = (text) => (text === null || !/^-?\d/.test(text) ? null : Number(text))
+  const told = await rows(sql.disputesSql(picked, range), '')
+  return told.map((one) => ({ ...one, held: number(one.stored), other: number(one.offered) }))
+}
+
+/** Both values of a violation, and a line between them; grey where it was not known yet. */
+function disputeMarks({ at, held: stored, other, asset, kind, offered, stored: said, offered_at, t }, known) {
+  const { x, y } = held
+  if (stored === null && other === null) return []
+  const words = `${asset} ${moment(t)}: held ${said}, told ${offered} on ${moment(offered_at)} (${kind})`
+  const [px, from, to] = [x(at), y(stored ?? other), y(other ?? stored)]
+  const late = Date.parse(offered_at) > known ? 'late' : ''
+  return [
+    svg`<g class="dispute ${late}" data-t=${at} data-v=${other}><title>${words}</title>
+    <line x1=${px} x2=${px} y1=${from} y2=${to}></line><path d="M${px - 4},${to - 4}l8,8m0,-8l-8,8"></path></g>`,
+  ]
+}
+
+/** The newest value of each asset, and how old it is. */
+function newest(told, asOf, at) {
+  const { picked, disputes, later } = held
+  const lines = picked.assets.map((asset, n) => {
+    const last = told.findLast((row) => row.asset === asset)
+    if (last === undefined) return { asset, n, value: 'nothing known' }
+    const { v, t, available_at, observed_at, basis } = last.l
+    const age = span(at - sql.endOf(last.t1, picked.interval))
+    return { asset, n, value: figure(v), t, known_since: available_at, observed_at, age, basis }
+  })
+  const cell = (value, name, { n }) =>
+    name === 'asset'
+      ? cellOf('td', [html`<i class="key c${n % 8}"></i>`, value])
+      : cellOf('td', moment(value), name === 'value' ? 'number' : '')
+  const columns = ['asset', 'value', 't', 'known_since', 'observed_at', 'age', 'basis']
+  const [known, all] = [told, later].map((own) => own.reduce((sum, { n }) => sum + n, 0).toLocaleString('en'))
+  const until = wall === null ? 'now' : moment(wall)
+  const other = disputes.filter(({ offered_at }) => Date.parse(offered_at) <= at).length
+  return html`<section><h2>${asOf === '' ? 'Newest, of all that is known' : `Newest as of ${moment(asOf)}`}</h2>
+    ${table(lines, 'Newest values', { columns, cell })}
+    <p class="quiet">${known} points known, ${all} until ${until}; age is counted from the end of the interval.
+    ${other > 0 ? `${other} values were told otherwise later (×).` : ''}</p></section>`
+}
+
+/** Pointer and keys: which column is looked at, and which range is wanted. */
+function listen(frame) {
+  let from = null
+  const across = (event) => event.clientX - frame.getBoundingClientRect().left
+  const { box } = held
+  const instantAt = (px) => sql.isoOf(Math.round(held.x.invert(Math.min(box.right, Math.max(box.left, px)))))
+  frame.addEventListener('pointermove', (event) =>
+    look(across(event), event.clientY - frame.getBoundingClientRect().top),
+  )
+  frame.addEventListener('pointerleave', hide)
+  frame.addEventListener('pointerdown', (event) => void (from = across(event)))
+  frame.addEventListener('dblclick', () => change({ since: '', until: '' }))
+  frame.addEventListener('pointerup', (event) => {
+    const [a, b] = [from, across(event)].sort((p, q) => p - q)
+    if (from !== null && b - a > 8) change({ since: instantAt(a), until: instantAt(b) })
+    from = null
+  })
+  frame.addEventListener('keydown', (event) => {
+    const way = { ArrowLeft: -1, ArrowRight: 1 }[event.key]
+    if (event.key === 'Escape') hide()
+    if (way === undefined || held.told.length === 0) return
+    event.preventDefault()
+    const own = held.told.filter(({ asset }) => asset === (held.looked?.asset ?? held.told[0].asset))
+    const index = held.looked === undefined ? own.length - 1 : own.findIndex(({ px }) => px === held.looked.px) + way
+    show(own[Math.min(own.length - 1, Math.max(0, index))])
+  })
+}
+
+function hide() {
+  held.tip.hidden = true
+  held.picture.classList.remove('looked')
+  held.looked = undefined
+}
+
+/** Tells all about the point that is nearest, of those known by then or of those that came later. */
+function look(px, py) {
+  const found = nearest(held.told, px, py, held) ?? nearest(held.later, px, py, held)
+  return found === undefined ? hide() : show(found)
+}
+
+function show(found) {
+  const { asset, n, lo, hi, l, t1 } = found
+  const { x, y, tip, picture } = held
+  const late = Date.parse(l.available_at) > knownAt() ? ' later' : ''
+  const facts = { t: l.t, value: figure(l.v), 'known since': l.available_at, observed: l.observed_at, basis: l.basis }
+  if (n > 1) facts[`${n} points`] = `${figure(lo)} … ${figure(hi)}`
+  const told = Object.entries(facts).flatMap(([name, value]) => [
+    html`<dt>${name}</dt>`,
+    html`<dd>${moment(value)}</dd>`,
+  ])
+  tip.replaceChildren(html`<strong>${asset}${late}</strong>`, html`<dl>${told}</dl>`)
+  tip.hidden = false
+  held.looked = found
+  tip.style.left = `${Math.max(2, Math.min(held.width - tip.offsetWidth - 4, x(t1) + 12))}px`
+  tip.style.top = '14px'
+  place(picture.querySelector('.cursor'), { x1: x(t1), x2: x(t1) })
+  const known = Math.min(Date.parse(l.available_at), held.range[1])
+  place(picture.querySelector('.lag'), { x1: x(t1), x2: x(known), y1: y(l.v ?? 0), y2: y(l.v ?? 0) })
+  picture.classList.add('looked')
+}
+
+/** What is drawn, to choose from. */
+function controls(all, picked) {
+  const { metric } = picked
+  const set = (name) => (value) => change({ [name]: value })
+  const another = (value) => change({ metric: value, component: '', since: '', until: '' })
+  const boxes = metric.asset.map((asset) => {
+    const wanted = (on) => metric.asset.filter((one) => (one === asset ? on : picked.assets.includes(one))).join(',')
+    return html`<label><input type="checkbox" checked=${picked.assets.includes(asset)}
+      @change=${(event) => change({ assets: wanted(event.target.checked) })}>${asset}</label>`
+  })
+  const several = sql.dimensions.filter((name) => metric[name].length > 1)
+  const instants = [
+    ['since', 'from t', 'all'],
+    ['until', 'to t', 'all'],
+    ['second', 'beside as of', 'a second line'],
+  ]
+  return html`<form class="controls" @submit=${(event) => event.preventDefault()}>
+    <datalist id="metrics">${all.map((one) => new Option(one.metric))}</datalist>
+    ${field('metric', input('metric', metric.metric, another, { size: 34, list: 'metrics' }), 'wide')}
+    ${several.map((name) => field(name, select(metric[name], picked[name], set(name))))}
+    ${picked.component === '' ? [] : field('component', input('component', picked.component, set('component')))}
+    ${instants.map(([name, words, hint]) => field(words, input(words, state[name], set(name), { hint })))}
+    ${button('whole range', () => change({ since: '', until: '' }), 'or two clicks on the chart')}
+    <fieldset class="assets"><legend>assets</legend>${boxes}</fieldset></form>`
+}

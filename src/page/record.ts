@@ -1,0 +1,135 @@
+import { pageFiles } from './files.ts'
+
+type Rows = readonly Readonly<Record<string, unknown>>[]
+type Ask = (sql: string, asOf: string) => Promise<Rows>
+type Keep = (sql: string, asOf: string, answer: string) => Promise<void>
+
+/** What a chart shows, as the page takes it. */
+interface Picked {
+  readonly interval: string
+}
+
+/** What the page asks; the module runs in browsers, too. */
+interface Questions {
+  readonly metricsOf: (rows: Ask, ofLedger: boolean) => Promise<readonly { readonly metric: string }[]>
+  readonly chosen: (all: readonly unknown[], state: object) => Picked
+  readonly columnsSql: (picked: Picked, range: readonly [number, number], columns: number) => string
+  readonly extentSql: (picked: Picked) => string
+  readonly componentSql: (picked: Picked) => string
+  readonly disputesSql: (picked: Picked, range: readonly [number, number]) => string
+  readonly endOf: (t: number, interval: string) => number
+  readonly isoOf: (ms: number) => string
+  readonly nameOf: (sql: string, asOf: string) => string
+  readonly facets: Readonly<Record<string, unknown>>
+  readonly facetSql: (state: object, name: string) => string
+  readonly productsSql: (state: object) => string
+  readonly historySql: (product: string | null) => string
+  readonly registrySql: string
+  readonly monthsSql: string
+  readonly countsSql: string
+}
+
+/** What a folder is to hold. */
+interface RecordInput {
+  /** Answers as JSON text, as `/query` gives it. */
+  readonly ask: (sql: string, asOf: string) => Promise<string>
+  readonly put: (name: string, text: string) => Promise<void>
+  /** The instant until which all is told. */
+  readonly wall: string
+  readonly lake: object
+  /** The metrics to draw; all that are held where none is named. */
+  readonly metrics: readonly string[]
+  /** So many instants the slider has. */
+  readonly instants: number
+}
+
+/** Columns of pixels in a chart of a folder. */
+const columns = 800
+const minute = 60_000
+
+/** Writes the page with the answers to all that it asks of charts, universe and coverage: it needs no server then. */
+export async function recordPage(input: RecordInput): Promise<{ readonly files: number; readonly charts: number }> {
+  const { put, wall, lake } = input
+  const url = new URL('shared/questions.js', import.meta.url).href
+  const questions = (await import(url)) as Questions
+  const text = new TextDecoder()
+  for (const { name, bytes } of await pageFiles())
+    await put(name, text.decode(bytes).replace('<html lang="en">', '<html lang="en" data-recorded>'))
+  const told = new Set<string>()
+  const keep: Keep = async (sql, asOf, answer) => {
+    const name = questions.nameOf(sql, asOf)
+    if (!told.has(name)) await put(`data/${name}.json`, answer)
+    told.add(name)
+  }
+  const ask: Ask = async (sql, asOf) => {
+    const answer = await input.ask(sql, asOf)
+    await keep(sql, asOf, answer)
+    return JSON.parse(answer) as Rows
+  }
+  const charts = await chartsOf(input, questions, ask)
+  const instants = instantsOf(charts, input.instants, questions)
+  for (const { picked, range } of charts) {
+    const sql = questions.columnsSql(picked, range, columns)
+    await ask(questions.disputesSql(picked, range), '')
+    await Promise.all(['', ...instants].map(async (at) => ask(sql, at)))
+  }
+  await recordRest(questions, instants, { ask, keep })
+  await put('data/index.json', JSON.stringify({ lake, wall, instants, columns }))
+  return { files: told.size, charts: charts.length }
+}
+
+interface Chart {
+  readonly picked: Picked
+  readonly range: readonly [number, number]
+  /** From when to when its points became known. */
+  readonly known: readonly [number, number]
+}
+
+/** What each chart shows where the address names its metric alone. */
+async function chartsOf({ metrics }: RecordInput, questions: Questions, ask: Ask): Promise<readonly Chart[]> {
+  const all = await questions.metricsOf(ask, false)
+  const wanted = all.filter(({ metric }, n) => metrics.length === 0 || n === 0 || metrics.includes(metric))
+  const found: Chart[] = []
+  for (const { metric } of wanted) {
+    const state = { metric, assets: '', component: '' }
+    let picked = questions.chosen(all, state)
+    let [extent] = await ask(questions.extentSql(picked), '')
+    if (extent?.['t0'] !== null && extent?.['held'] === 0) {
+      const [leaf] = await ask(questions.componentSql(picked), '')
+      picked = questions.chosen(all, { ...state, component: leaf?.['name'] ?? '' })
+      ;[extent] = await ask(questions.extentSql(picked), '')
+    }
+    const [t0, t1, a0, a1] = ['t0', 't1', 'a0', 'a1'].map((name) => Number(extent?.[name]))
+    if (t0 === undefined || t1 === undefined || a0 === undefined || a1 === undefined || extent?.['t0'] === null)
+      continue
+    found.push({ picked, range: [t0, questions.endOf(t1, picked.interval)], known: [a0, a1] })
+  }
+  return found
+}
+
+/** Instants from the first arrival to the last, on whole minutes. */
+function instantsOf(charts: readonly Chart[], count: number, { isoOf }: Questions): readonly string[] {
+  if (charts.length === 0) return []
+  const from = Math.min(...charts.map(({ known }) => known[0]))
+  const to = Math.max(...charts.map(({ known }) => known[1]))
+  const at = (n: number): number => Math.ceil((from + ((to - from) * n) / count) / minute) * minute
+  return Array.from({ length: count }, (_, n) => isoOf(at(n)))
+}
+
+/** The universe and what is covered, at each instant; histories once. */
+async function recordRest(
+  questions: Questions,
+  instants: readonly string[],
+  { ask, keep }: { readonly ask: Ask; readonly keep: Keep },
+): Promise<void> {
+  const none = { search: '', status: '', issuer: '', chain: '' }
+  await ask(questions.registrySql, '')
+  for (const at of ['', ...instants]) {
+    await Promise.all([
+      ...Object.keys(questions.facets).map(async (name) => ask(questions.facetSql(none, name), at)),
+      ...[questions.productsSql(none), questions.monthsSql, questions.countsSql].map(async (sql) => ask(sql, at)),
+    ])
+  }
+  const versions = Map.groupBy(await ask(questions.historySql(null), ''), ({ id }) => String(id))
+  for (const [product, own] of versions) await keep(questions.historySql(product), '', JSON.stringify(own))
+}

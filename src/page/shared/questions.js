@@ -1,0 +1,140 @@
+/** What the page asks, as SQL: without a document, so that `pitlake page` asks the same for a folder. */
+
+/** A text as SQL writes it. */
+export const quote = (text) => `'${String(text).replaceAll("'", "''")}'`
+/** Milliseconds as an instant of SQL. */
+export const isoOf = (ms) => new Date(ms).toISOString().replace('.000Z', 'Z')
+const instant = (ms) => `'${isoOf(ms)}'::TIMESTAMPTZ`
+
+export const dimensions = ['interval', 'currency', 'exchange', 'network']
+
+/** The metrics that are held, each with its assets, intervals and dimensions: by the ledger, or by the points. */
+export async function metricsOf(rows, ofLedger) {
+  const names = ['asset', ...dimensions]
+  const lists = names.map((name) => `list_sort(list(DISTINCT "${name}")) AS "${name}"`)
+  const usual = dimensions.map((name) => `any_value(default_${name}) AS usual_${name}`)
+  const from = (series) => `SELECT metric, ${[...lists, ...usual].join(', ')}
+FROM (SELECT DISTINCT metric, ${names.map((name) => `"${name}"`).join(', ')} FROM ${series})
+LEFT JOIN endpoints USING (metric) GROUP BY metric ORDER BY metric`
+  const told = ofLedger ? await rows(from(`coverage WHERE state = 'covered'`), '') : []
+  const held = told.length > 0 ? told : await rows(from('points'), '')
+  const supply = held.find(({ metric }) => metric === 'supply/current_pit')
+  if (!supply?.currency.includes('native') || !supply.currency.includes('usd')) return held
+  return [{ ...supply, metric: 'price_usd', currency: [], usual_currency: null }, ...held]
+}
+
+/** What is drawn: the state, with what holds where it says nothing. */
+export function chosen(all, state) {
+  const metric = all.find((one) => one.metric === state.metric) ?? all[0]
+  if (metric === undefined) return undefined
+  const held = state.assets.split(',').filter((asset) => metric.asset.includes(asset))
+  const assets = held.length > 0 ? held : metric.asset.slice(0, 3)
+  const known = (name) =>
+    [state[name], metric[`usual_${name}`], metric[name][0]].find((one) => metric[name].includes(one)) ?? null
+  const [interval, currency, exchange, network] = dimensions.map(known)
+  return { metric, assets, interval, currency, exchange, network, component: state.component }
+}
+
+/** The points of what was chosen, as a relation and its condition. */
+export function relationOf({ metric: { metric }, assets, component, ...picked }) {
+  const [own, leaf] = [metric === 'price_usd', component !== '']
+  const where = dimensions.map((name) =>
+    picked[name] === null ? `"${name}" IS NULL` : `"${name}" = ${quote(picked[name])}`)
+  where.push(`asset IN (${assets.map(quote).join(', ')})`, own ? 'true' : `metric = ${quote(metric)}`)
+  if (leaf) where.push(`component = ${quote(component)}`)
+  return { from: own ? 'price_usd' : leaf ? 'components' : 'points', where: where.join(' AND ') }
+}
+
+/** So many columns of pixels, each with what its points come to: first, least, most, all of the last. */
+export function columnsSql(picked, [since, until], width) {
+  const { from, where } = relationOf(picked)
+  return `SELECT asset, (epoch_ms(t) - ${since}) * ${width} // ${until - since} AS px, count(*) AS n,
+  min(v) AS lo, max(v) AS hi, arg_min_null(v, t) AS first, epoch_ms(min(t)) AS t0, epoch_ms(max(t)) AS t1,
+  arg_max({t: t, v: v, available_at: available_at, observed_at: observed_at, basis: basis}, t) AS l
+FROM ${from} WHERE ${where} AND t >= ${instant(since)} AND t < ${instant(until)}
+GROUP BY asset, px ORDER BY asset, px`
+}
+
+/** From when to when there are points, and when they became known. */
+export function extentSql(picked) {
+  const { from, where } = relationOf(picked)
+  return `SELECT epoch_ms(min(t)) AS t0, epoch_ms(max(t)) AS t1, epoch_ms(min(available_at)) AS a0,
+  epoch_ms(max(available_at)) AS a1, count(v) AS held FROM ${from} WHERE ${where}`
+}
+
+/** A part of the values of a metric whose values are objects. */
+export const componentSql = ({ metric: { metric } }) =>
+  `SELECT min(component) AS name FROM components WHERE metric = ${quote(metric)}`
+
+/** Violations within a range. */
+export const disputesSql = ({ metric: { metric }, assets, interval }, [since, until]) =>
+  `SELECT asset, t, epoch_ms(t) AS at, kind, stored, offered, offered_at FROM violations
+WHERE metric = ${quote(metric)} AND asset IN (${assets.map(quote).join(', ')}) AND "interval" = ${quote(interval)}
+  AND t >= ${instant(since)} AND t < ${instant(until)} ORDER BY t LIMIT 500`
+
+const lengths = { '10m': 6e5, '1h': 36e5, '24h': 864e5, '1w': 6048e5, '1month': 26784e5 }
+/** How long an interval is, about, and where the one that begins at `t` ends. */
+export const lengthOf = (interval) => lengths[interval] ?? 0
+export function endOf(t, interval) {
+  const at = new Date(t)
+  return interval === '1month' ? Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1) : t + lengthOf(interval)
+}
+
+/** One row a product; its chains as a list. */
+const products = `(SELECT product_id, name, symbol, asset_class, issuer_name AS issuer, jurisdiction, status,
+  list_sort(list_distinct(list_transform(deployments, lambda d: d.chain_id))) AS chains, first_seen FROM universe)`
+
+/** The values of each facet, and its condition. */
+export const facets = {
+  status: ['status', (value) => `status = ${value}`],
+  issuer: ['issuer', (value) => `issuer = ${value}`],
+  chain: ['unnest(chains)', (value) => `list_contains(chains, ${value})`],
+}
+
+/** The condition of all facets but one, and of what is sought. */
+function condition(state, but) {
+  const set = Object.keys(facets).filter((name) => name !== but && state[name] !== '')
+  const own = set.map((name) => facets[name][1](quote(state[name])))
+  const text = `lower(concat_ws(' ', product_id, name, symbol, issuer, asset_class))`
+  return [...own, `contains(${text}, ${quote(state.search.toLowerCase())})`].join(' AND ')
+}
+
+export const productsSql = (state) => `SELECT * FROM ${products} WHERE ${condition(state)} ORDER BY product_id`
+export const facetSql = (state, name) => `SELECT value, count(*) AS n
+FROM (SELECT ${facets[name][0]} AS value FROM ${products}
+WHERE ${condition(state, name)}) WHERE value IS NOT NULL GROUP BY value ORDER BY n DESC, value`
+export const registrySql = 'SELECT epoch_ms(min(valid_from)) AS a, epoch_ms(max(valid_from)) AS b FROM history.products'
+export const historySql = (product) => `SELECT epoch_ms(valid_from) AS a,
+  epoch_ms(if(isfinite(valid_to), valid_to, NULL)) AS b, valid_from, valid_to, status, name, op, closed_by, inferred, id
+FROM history.products WHERE ${product === null ? 'true' : `id = ${quote(product)}`} ORDER BY valid_from`
+
+/** Each endpoint's months: how many seconds of its windows were asked for, are held, and failed. */
+export const monthsSql = `SELECT metric, epoch_ms(month) AS at, sum(s) AS asked,
+  coalesce(sum(s) FILTER (state = 'failed'), 0) AS failed,
+  coalesce(sum(s) FILTER (state = 'empty' OR (state = 'covered' AND reason IS NULL)), 0) AS held
+FROM (SELECT *, epoch(least("until", month + INTERVAL 1 MONTH)) - epoch(greatest(since, month)) AS s
+  FROM (SELECT *, unnest(generate_series(date_trunc('month', since), "until" - INTERVAL 1 MICROSECOND,
+      INTERVAL 1 MONTH)) AS month FROM coverage WHERE state <> 'unsupported' AND since < "until"))
+GROUP BY metric, month ORDER BY metric, month`
+
+export const countsSql = `SELECT metric, '' AS months,
+  count(DISTINCT (asset, "interval", currency, exchange, network)) AS series,
+  count(*) FILTER (state = 'covered') AS covered, count(*) FILTER (state = 'failed') AS failed,
+  count(*) FILTER (reason = 'awaiting') AS awaited, coalesce(any_value(g.missing), 0) AS missing,
+  coalesce(any_value(v.open), 0) AS violations, max("until") FILTER (state = 'covered') AS until
+FROM coverage LEFT JOIN (SELECT metric, sum(missing) AS missing FROM gaps GROUP BY metric) AS g USING (metric)
+LEFT JOIN (SELECT metric, count(*) AS open FROM violations WHERE status = 'open' GROUP BY metric) AS v USING (metric)
+GROUP BY metric ORDER BY metric`
+
+/** Where and how the lake stands. */
+export const standingSql = `SELECT CAST(getvariable('as_of') AS VARCHAR) AS wall FROM lake_info`
+
+/** The name under which a folder keeps the answer to a question at an instant. */
+export function nameOf(sql, asOf) {
+  let [a, b] = [0xdeadbeef, 0x41c6ce57]
+  for (const sign of `${asOf}\n${sql}`) {
+    a = Math.imul(a ^ sign.codePointAt(0), 2654435761)
+    b = Math.imul(b ^ sign.codePointAt(0), 1597334677)
+  }
+  return ((b >>> 0) * 2 ** 21 + (a >>> 11)).toString(36)
+}

@@ -1,0 +1,90 @@
+import { seriesNumber } from '../ledger/apply.ts'
+import { type FileEntry, type Progress, sha256 } from '../ledger/entry.ts'
+import { heldSeries, liveFiles, storedInterval } from '../ledger/held.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { heldMonths } from '../ledger/month-digests.ts'
+import type { Engine } from '../store/engine.ts'
+import type { Micros } from '../time.ts'
+import { identityOf } from './conversion.ts'
+import { digestShift, monthsIn, type MonthSum, type PointsFile, seriesKey } from './month-sums.ts'
+
+/*
+ * The chain of a month: what each commit brought to it, in the order of commits, hashed one after the other. It follows
+ * from the points alone, whatever files they stand in, and a commit that adds to it needs none of the points before.
+ */
+
+/** The chain that goes on with what a month is made of; `''` begins one. */
+function linked({ steps }: Pick<MonthSum, 'steps'>, from = ''): string {
+  const link = (chain: string, { seen, points, digest }: MonthSum['steps'][number]): string =>
+    sha256(`${chain}\n${seen} ${points} ${digest}`)
+  return steps.reduce(link, from)
+}
+
+/** The progress with the chains of its months, of which these are all points; one without points has none. */
+export function chained(one: Progress, all: ReadonlyMap<string, MonthSum> | undefined): Progress {
+  const months = Object.keys(one.digests ?? {})
+  if (months.length === 0) return one
+  const told = months.map((month) => [month, linked(all?.get(month) ?? { steps: [] }) || '-'])
+  return { ...one, chains: Object.fromEntries(told) as Record<string, string> }
+}
+
+/** The progress with the chains of its months as they are after a change of files: all of their points are read. */
+export async function withChains(
+  ledger: Ledger,
+  engine: Engine,
+  progress: readonly Progress[],
+  { add, remove }: { readonly add: readonly PointsFile[]; readonly remove: readonly string[] },
+): Promise<Progress[]> {
+  const series = new Set(progress.map((one) => one.series))
+  const own = [...heldSeries(ledger, [...series]).values()]
+  const ids = new Map(own.map((one) => [seriesKey(one.metric, storedInterval(one), identityOf(one)), one.id]))
+  const metrics = new Set(own.map(({ metric }) => metric))
+  const live: readonly FileEntry[] = liveFiles(ledger, { table: 'points' })
+  const left = live.filter(({ path }) => !remove.includes(path))
+  const files = [...left, ...add].filter(({ metric }) => metric === null || metrics.has(metric))
+  const all = await monthsIn(engine, ledger.root, files, (key) => ids.get(key))
+  return progress.map((one) => chained(one, all.get(one.series)))
+}
+
+/** What it does to digests and chains of each series that files stand for others, whose rows bear other clocks. */
+export async function chainedShift(...all: Parameters<typeof digestShift>): Promise<Progress[]> {
+  const [ledger, engine, change] = all
+  return await withChains(ledger, engine, await digestShift(...all), change)
+}
+
+/** The progress of a fetch with its chains: what new files bring goes on where the ledger's ends. */
+export async function goneOn(
+  ledger: Ledger,
+  engine: Engine,
+  progress: readonly Progress[],
+  {
+    months: brought,
+    add,
+    at,
+  }: {
+    readonly months: ReadonlyMap<string, ReadonlyMap<string, MonthSum>>
+    readonly add: readonly PointsFile[]
+    readonly at: Micros
+  },
+): Promise<Progress[]> {
+  const [now, before] = [at, ledger.head().committed_at].map((instant) => Math.ceil(instant / 1000))
+  const doubtful: Progress[] = []
+  const told = progress.map((one): Progress => {
+    const months = heldMonths(ledger, seriesNumber(ledger, one.series) ?? 0)
+    const counted = [...months.values()].reduce((sum, { points }) => sum + points, 0)
+    const points = heldSeries(ledger, [one.series]).get(one.series)?.points ?? 0
+    if (counted !== points) return one
+    const chains: Record<string, string> = {}
+    for (const [month, sum] of brought.get(one.series) ?? []) {
+      const held = months.get(month)
+      if (!held?.points) chains[month] = linked(sum)
+      // What came again bears the instant of its first coming, and two commits may be of one millisecond.
+      else if (sum.steps.some(({ seen }) => seen !== now || seen === before)) doubtful.push(one)
+      else if (held.chain !== undefined) chains[month] = linked(sum, held.chain)
+    }
+    return { ...one, chains }
+  })
+  const anew = doubtful.length === 0 ? [] : await withChains(ledger, engine, doubtful, { add, remove: [] })
+  const own = new Map(anew.map((one) => [one.series, one]))
+  return told.map((one) => own.get(one.series) ?? one)
+}

@@ -1,0 +1,36 @@
+import type { Catalogue } from '../catalog/catalogue.ts'
+import { ownEndpoint } from '../catalog/own-endpoint.ts'
+import { type OwnRow, ownRow } from '../catalog/sources.ts'
+import { heldStates } from '../ledger/held.ts'
+import { Ledger } from '../ledger/ledger.ts'
+import { sha256 } from '../ledger/entry.ts'
+import type { Index } from '../ledger/row.ts'
+import { shape } from '../ledger/shape.ts'
+import { isBegun } from '../store/begin.ts'
+
+/** What the names of own data begin with, as metrics and as pieces of state. */
+export const ownPrefix = 'own/'
+
+/** How own data were mapped, by the metric that they are. */
+export function ownRows(index: Index): ReadonlyMap<string, OwnRow> {
+  const states = heldStates(index, ownPrefix, shape({}))
+  return new Map(states.map(({ key, value }) => [`${ownPrefix}${key}`, ownRow.parse(value)]))
+}
+
+/** The catalogue of a lake: a catalogue with what is own data there. What it knows of them already stays. */
+export function withOwn(catalogue: Catalogue, index: Index): Catalogue {
+  const rows = ownRows(index)
+  if (rows.size === 0) return catalogue
+  const mark = sha256(JSON.stringify([...rows]))
+  if (catalogue.own === mark) return catalogue
+  const endpoints = new Map(catalogue.endpoints)
+  for (const [path, row] of rows) endpoints.set(path, ownEndpoint(path, row))
+  return { ...catalogue, endpoints, own: mark }
+}
+
+/** The same for the lake in a folder, as its index stands; where none is, or it cannot be read, the catalogue itself. */
+export function withOwnOf(catalogue: Catalogue, root: string): Catalogue {
+  if (!isBegun(root)) return catalogue
+  using ledger = Ledger.glance(root)
+  return ledger === undefined ? catalogue : withOwn(catalogue, ledger)
+}

@@ -1,0 +1,47 @@
+import { heldState } from '../ledger/held.ts'
+import type { Index } from '../ledger/row.ts'
+import type { Catalogue } from '../catalog/catalogue.ts'
+import type { FileEntry, Json } from '../ledger/entry.ts'
+import { sharesOf } from './files.ts'
+import { revisableKey } from '../ledger/draft.ts'
+import { type Engine, quote } from '../store/engine.ts'
+import { countSeries, identityColumns } from '../store/parquet.ts'
+
+/** The metrics whose points may have several vintages in this lake: a point of any other one has one row. */
+export function heldRevisable(index: Index): readonly string[] {
+  const held = heldState(index, revisableKey)
+  return Array.isArray(held) ? held.map(String) : []
+}
+
+/** The state of a draft that brings points of these metrics as revisable ones. */
+export function revisableState(index: Index, metrics: Iterable<string>): { readonly [key: string]: Json } {
+  const all = new Set([...heldRevisable(index), ...metrics])
+  return all.size === 0 ? {} : { [revisableKey]: [...all].toSorted() }
+}
+
+/** The metrics that a catalogue calls revisable. */
+export function revisableIn({ endpoints }: Pick<Catalogue, 'endpoints'>): ReadonlySet<string> {
+  return new Set([...endpoints.values()].flatMap(({ path, revisable }) => (revisable ? [path] : [])))
+}
+
+/** The state of a lake that is made anew from these files. */
+export function revisableAnew(
+  names: ReadonlySet<string>,
+  files: readonly FileEntry[],
+): { readonly [key: string]: Json } {
+  const held = new Set(files.flatMap(sharesOf).map(({ metric }) => metric))
+  const own = [...names].filter((name) => held.has(name)).toSorted()
+  return own.length === 0 ? {} : { [revisableKey]: own }
+}
+
+/** How many points series have in a relation over points files, of those that may have several vintages of one. */
+export async function countStarts(
+  engine: Engine,
+  index: Index,
+  points: string,
+): Promise<Awaited<ReturnType<typeof countSeries>>> {
+  const names = heldRevisable(index).map(quote).join(', ')
+  if (names === '') return []
+  const series = `metric, "interval", ${identityColumns.join(', ')}`
+  return await countSeries(engine, `(SELECT DISTINCT ${series}, t FROM ${points} WHERE metric IN (${names}))`)
+}

@@ -1,0 +1,60 @@
+import { availableSql } from '../catalog/availability-sql.ts'
+import type { Catalogue } from '../catalog/catalogue.ts'
+import type { Sql } from '../intervals-sql.ts'
+import { quote } from '../store/engine.ts'
+import { type Interval, longestSeconds } from '../time.ts'
+
+/** A part of the values of own data that is known before the whole: it is joined like a metric of its own, `own/x#/open`. */
+export interface EarlyPart {
+  readonly name: string
+  readonly metric: string
+  readonly pointer: string
+  readonly intervals: readonly Interval[]
+  /** A relation over points files with the part's own instants in the place of those of the whole. */
+  readonly dated: (relation: Sql) => Sql
+}
+
+/** All of them. */
+export function earlyParts({ endpoints }: Catalogue): EarlyPart[] {
+  return [...endpoints.values()].flatMap(({ path: metric, clocks = {}, intervals }) =>
+    Object.entries(clocks).map(([pointer, rules]) => {
+      const instants = intervals.map((one) => `WHEN '${one}' THEN ${availableSql(rules[one], startSeconds, one)}`)
+      const at = `make_timestamptz((CASE "interval" ${instants.join(' ')} END) * 1000000)`
+      // What came late, or with an instant of its own, came as a whole.
+      const known = `CASE WHEN basis = 'stated' THEN ${at} ELSE available_at END`
+      const dated = (relation: Sql): Sql =>
+        `(SELECT * REPLACE (${known} AS available_at) FROM ${relation} WHERE metric = ${quote(metric)})`
+      return { name: `${metric}#${pointer}`, metric, pointer, intervals, dated }
+    }),
+  )
+}
+
+const startSeconds = '(epoch_us(t) // 1000000)'
+
+/** No part is known earlier than this after the end of its interval, microseconds. */
+export const earliestLag = (interval: Interval): number => -longestSeconds(interval) * 1_000_000
+
+/** The path of a name, or the name itself where its pointer is a part that is known before the whole. */
+export function partPath(parts: readonly EarlyPart[], path: Sql, pointer: Sql): Sql {
+  if (parts.length === 0) return path
+  const names = quote(`\t${parts.map(({ name }) => name).join('\t')}\t`)
+  const whole = `concat(${path}, '#', ${pointer})`
+  return `CASE WHEN ${pointer} IS NOT NULL AND contains(${names}, concat(chr(9), ${whole}, chr(9))) THEN ${whole} ELSE ${path} END`
+}
+
+/** The points of the view of components: those of the whole, and once more for each part with a clock of its own. */
+export function clockedPoints(parts: readonly EarlyPart[], points: Sql, own: (part: EarlyPart) => Sql): Sql {
+  if (parts.length === 0) return points
+  const each = parts.map((part) => `SELECT *, ${quote(part.pointer)} AS early_part FROM (${own(part)}) AS early_points`)
+  return [`SELECT *, CAST(NULL AS VARCHAR) AS early_part FROM (${points}) AS whole_points`, ...each].join(
+    '\nUNION ALL ',
+  )
+}
+
+/** Which components of those are told, behind a condition: each by one clock. */
+export function clockedToo(parts: readonly EarlyPart[], pointer: Sql): Sql {
+  if (parts.length === 0) return ''
+  const own = (at: Sql): Sql => `(${pointer} = ${at} OR starts_with(${pointer}, ${at} || '/'))`
+  const early = parts.map((part) => `(metric = ${quote(part.metric)} AND ${own(quote(part.pointer))})`)
+  return ` AND CASE WHEN early_part IS NULL THEN NOT (${early.join(' OR ')}) ELSE ${own('early_part')} END`
+}

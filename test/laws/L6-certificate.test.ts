@@ -1,0 +1,129 @@
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { checked, checkers, withCertified } from '../helpers/certified.ts'
+
+/** So many changed certificates are put to both checkers; 10,000 have been. */
+const cases = Number(process.env['PITLAKE_CERTIFICATES'] ?? 150)
+
+/** Numbers from 0 to below n, the same in each run. */
+function chance(seed: number): (n: number) => number {
+  let state = seed
+  return (n) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return Math.floor((state / 2 ** 32) * n)
+  }
+}
+
+type Draw = (n: number) => number
+
+/** Changes bytes of the file as it is: whoever has no key. */
+function bytesChanged(text: string, draw: Draw): string {
+  const at = draw(text.length)
+  const sign = '0123456789abcdef"\\{}[],: \nxé'[draw(28)] ?? ' '
+  switch (draw(5)) {
+    case 0:
+      return text.slice(0, at) + text.slice(at + 1)
+    case 1:
+      return text.slice(0, at) + sign + text.slice(at)
+    case 2:
+      return text.slice(0, at) + (text[at] === sign ? `${sign}${sign}` : sign) + text.slice(at + 1)
+    case 3:
+      return text.slice(0, at)
+    default:
+      return text.slice(0, at) + text.slice(at, at + 1 + draw(80)) + text.slice(at)
+  }
+}
+
+type Tree = { [key: string]: unknown }
+
+/** Changes a value somewhere in a certificate, which is then signed anew: its owner, who lies. */
+function valueChanged(body: string, draw: Draw): string {
+  const tree = JSON.parse(`${body}}`) as Tree
+  let [at, key] = [tree, '']
+  for (let depth = 0; depth < 8; depth++) {
+    const keys = Object.keys(at)
+    key = keys[draw(keys.length)] ?? ''
+    const next = at[key]
+    if (typeof next !== 'object' || next === null || Object.keys(next).length === 0 || draw(12) === 0) break
+    at = next as Tree
+  }
+  const held = at[key]
+  const others: unknown[] = [null, 0, -1, 1.5, '', 'x', [], {}, true, [1], 2 ** 53, '0'.repeat(64)]
+  if (typeof held === 'number') others.push(held + 1, held - 1, held + 1, String(held), held * 2)
+  if (typeof held === 'string')
+    others.push(`${held} `, held.slice(1), held.replace(/[0-9a-f]/, 'a'), held.toUpperCase())
+  if (Array.isArray(held)) others.push(held.slice(1), [...held, held[0]], held.toReversed())
+  if (draw(8) === 0) delete at[key]
+  else if (draw(10) === 0) at[`${key}_`] = held
+  else at[key] = others[draw(others.length)]
+  const lines = Object.entries(tree).map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`)
+  return `{\n${lines.join(',\n')}`
+}
+
+/** Changes how something is written, and signs that: a key twice, other forms of numbers and texts. */
+function writtenOtherwise(body: string, draw: Draw): string {
+  const lines = body.split(',\n')
+  const n = draw(lines.length)
+  const line = lines[n] ?? ''
+  const twice = [...lines, line.replace('{\n', ''), ...(draw(2) ? [] : lines.slice(n + 1, n + 2))].join(',\n')
+  const forms: readonly ((text: string) => string)[] = [
+    () => twice,
+    (text) => text.replace('"index":', `"index":0,"index":`),
+    (text) => text.replace(/"(size|index|version|count)":\s*(\d+)/, '"$1": $2.0'),
+    (text) => text.replace(/"(size|index|version)":\s*(\d+)/, '"$1": $2e0'),
+    (text) => text.replace(/"version":\s*(\d+)/, '"version": 0$1'),
+    (text) => text.replace('"count"', '"\\u0063ount"'),
+    (text) => text.replace('{"count"', '{"\\u0063ount":7,"count"'),
+    (text) => text.replace('"asset', '"\\ud800asset'),
+    (text) => text.replace('"made_by": {', '"made_by": {"a": NaN, '),
+    (text) => text.replace('"made_by": {', '"made_by": {"a": "\\ud83d\\ude00", "b": 1e999, '),
+    (text) => text.replace('"made_by": {', '"made_by": {"a": "\u0001", '),
+    (text) => text.replace('sha256 ed25519', draw(2) ? 'md5 ed25519' : 'sha256 rsa'),
+    (text) =>
+      text.replace('"pitlake_certificate": 1', draw(2) ? '"pitlake_certificate": true' : '"pitlake_certificate": 1.0'),
+    (text) => text.replaceAll(',"', ', "'),
+    (text) => text.replace('\\n— ', '\\n- '),
+    (text) => text.replace(/"inclusion":\["/, '"inclusion":["0'),
+    (text) => text.replace(/"inclusion":\[("[0-9a-f]{64}"),/, '"inclusion":['),
+    (text) => text.replace(/"proof":\[("[0-9a-f]{64}")/, '"proof":[$1,$1'),
+  ]
+  return (forms[draw(forms.length)] ?? ((text) => text))(body)
+}
+
+test('L6: both checkers say the same of changed certificates, and valid of none whose proofs were touched', async () => {
+  await withCertified(async ({ home, certificate, sealed }) => {
+    const at = certificate.lastIndexOf(',\n"signature": ')
+    const body = certificate.slice(0, at)
+    expect(sealed(body)).toBe(certificate)
+    const draw = chance(7)
+    const folder = join(home, 'changed')
+    let [valid, refused] = [0, 0]
+    for (let done = 0; done < cases; done += 500) {
+      mkdirSync(folder)
+      const names = Array.from({ length: Math.min(500, cases - done) }, (_, n) => {
+        const kind = n % 3
+        const text =
+          kind === 0
+            ? bytesChanged(certificate, draw)
+            : sealed(kind === 1 ? valueChanged(body, draw) : writtenOtherwise(body, draw))
+        const name = `${done + n}-${kind}.json`
+        writeFileSync(join(folder, name), text)
+        return text === certificate ? [] : [name]
+      }).flat()
+      const said = checkers.map((one) => checked(one, folder, names).lines)
+      for (const [n, name] of names.entries()) {
+        const [a = '', b = ''] = said.map((lines) => lines[n] ?? 'nothing')
+        const kinds = [a, b].map((line) => line.split(' ', 1)[0])
+        expect(kinds[0], `${name}: ${a} | ${b}`).toBe(kinds[1])
+        expect(a).toContain(name)
+        if (kinds[0] === 'valid') valid++
+        else refused++
+        if (name.endsWith('-0.json')) expect(a, name).toMatch(/^not valid/)
+      }
+      rmSync(folder, { recursive: true })
+    }
+    expect(refused).toBeGreaterThan(cases / 3)
+    expect(valid).toBeGreaterThan(cases / 50)
+  })
+})

@@ -1,0 +1,177 @@
+import { cpSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { encodeEntry, type Entry } from '../../src/ledger/entry.ts'
+import { foldJournal } from '../../src/ledger/fold.ts'
+import { Ledger } from '../../src/ledger/ledger.ts'
+import { checked, checkers, withCertified } from '../helpers/certified.ts'
+import { commitDeps } from '../helpers/lakes.ts'
+import { writing } from '../helpers/ledgers.ts'
+
+const entriesOf = (root: string): string[] =>
+  readdirSync(join(root, 'journal')).filter((name) => /^\d+\.json$/.test(name))
+const entryAt = (root: string, name: string): Entry => {
+  const { sha256: _, ...entry } = JSON.parse(readFileSync(join(root, 'journal', name), 'utf8')) as Entry & {
+    sha256: string
+  }
+  return entry
+}
+
+/** Writes the journal anew from an entry on, each following the one before, as whoever owns the lake can. */
+async function rewritten(root: string, from: string, change: (entry: Entry) => Entry): Promise<void> {
+  let previous: string | undefined
+  for (const name of entriesOf(root).toSorted()) {
+    if (name < from) continue
+    const held = entryAt(root, name)
+    const entry = { ...(name === from ? change(held) : held), ...(previous !== undefined && { previous }) }
+    const { text, digest } = encodeEntry(entry)
+    writeFileSync(join(root, 'journal', name), text)
+    previous = digest
+  }
+  for (const name of readdirSync(root).filter((one) => one.startsWith('ledger.sqlite'))) rmSync(join(root, name))
+  ;(await Ledger.rebuild(root)).close()
+}
+
+test('L6: a head kept elsewhere finds a journal that was rewritten whole, and where', async () => {
+  await withCertified(async ({ root, home, run }) => {
+    expect(await run('verify', '--head', 'old.txt', '--key', 'k.key')).toMatchObject({ code: 0, out: /^extends/ })
+    const whole = join(home, 'whole')
+    cpSync(root, whole, { recursive: true })
+    const back = (): void => {
+      rmSync(root, { recursive: true })
+      cpSync(whole, root, { recursive: true })
+    }
+    const [, second = ''] = entriesOf(root)
+    await rewritten(root, second, (entry) => ({ ...entry, program: 'pitlake other' }))
+    // The lake itself finds nothing: each entry follows the one before.
+    expect((await run('sql', 'SELECT count(*) FROM points')).code).toBe(0)
+    const fork = await run('verify', '--head', 'old.txt', '--json')
+    expect(fork.code).toBe(4)
+    expect(JSON.parse(fork.out)).toMatchObject({ verdict: 'fork', first: { from: 1 } })
+
+    // A file changed together with every digest that tells of it.
+    back()
+    const newest =
+      entriesOf(root)
+        .toSorted()
+        .findLast((name) => entryAt(root, name).files.add.length > 0) ?? ''
+    const [file] = entryAt(root, newest).files.add
+    const path = join(root, file?.path ?? '')
+    const { createHash } = await import('node:crypto')
+    const bytes = Buffer.concat([readFileSync(path), Buffer.from('x')])
+    writeFileSync(path, bytes)
+    const told = { bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') }
+    await rewritten(root, newest, (entry) => {
+      const add = entry.files.add.map((one) => (one.path === file?.path ? { ...one, ...told } : one))
+      return { ...entry, files: { ...entry.files, add } }
+    })
+    expect(await run('verify', '--head', 'old.txt')).toMatchObject({ code: 4, out: /^fork/ })
+
+    // One entry exchanged in its place: the ledger knows which.
+    back()
+    const { text } = encodeEntry({ ...entryAt(root, second), program: 'pitlake other' })
+    writeFileSync(join(root, 'journal', second), text)
+    const damaged = await run('verify', '--head', 'old.txt', '--json')
+    expect(damaged.code).toBe(4)
+    expect(JSON.parse(damaged.out)).toMatchObject({ verdict: 'damaged', first: { from: 2, to: 2 } })
+
+    // A byte of a file.
+    back()
+    writeFileSync(path, bytes)
+    expect(await run('verify', '--head', 'old.txt')).toMatchObject({
+      code: 4,
+      out: /^damaged: points.*bytes, expected/,
+    })
+  })
+})
+
+test('L6: an older copy is behind, forks when it commits, and may begin a new log', async () => {
+  await withCertified(async ({ root, home, run }) => {
+    const older = join(home, 'older')
+    cpSync(root, older, { recursive: true })
+    await run('try', 'old.txt')
+    writeFileSync(join(home, 'new.txt'), (await run('head')).out)
+    rmSync(root, { recursive: true })
+    cpSync(older, root, { recursive: true })
+    expect(await run('verify', '--head', 'new.txt')).toMatchObject({ code: 6, out: /^behind: the lake is behind by 1/ })
+    writeFileSync(join(home, 'other.sql'), 'SELECT 1')
+    await run('try', 'other.sql')
+    const fork = await run('verify', '--head', 'new.txt', '--json')
+    const { first, head } = JSON.parse(fork.out) as { first: object; head: { size: number } }
+    expect(fork.code).toBe(4)
+    // The heads that the lake keeps tell that all before it is as it was.
+    expect(first).toEqual({ from: head.size, to: head.size })
+    expect(await run('verify', '--head', 'old.txt')).toMatchObject({ code: 0 })
+
+    expect(await run('verify', '--head', 'new.txt', '--adopt')).toMatchObject({
+      code: 0,
+      out: /^adopted: .*a new log begins/,
+    })
+    const [origin] = (await run('head')).out.split('\n')
+    expect(origin).toMatch(/\/2$/)
+    expect(await run('verify', '--head', 'new.txt')).toMatchObject({ code: 4, out: /began a new log/ })
+    expect(await run('verify', '--head', 'old.txt')).toMatchObject({ code: 0 })
+  })
+})
+
+test('L6: heads outlive folding, vacuum and an index made anew; keys stay outside and closed', async () => {
+  await withCertified(async ({ root, home, run }) => {
+    await writing(root, async (ledger) => await foldJournal(ledger, commitDeps(), 1))
+    await run('vacuum', '--keep', '0s', '--yes')
+    const { out } = await run('head')
+    rmSync(join(root, 'ledger.sqlite'))
+    ;(await Ledger.rebuild(root)).close()
+    expect(entriesOf(root)).not.toContain('0000000001.json')
+    expect((await run('head')).out).toBe(out)
+    expect(await run('verify', '--head', 'old.txt')).toMatchObject({ code: 0 })
+
+    expect(statSync(join(home, 'k.key')).mode & 0o777).toBe(0o600)
+    expect(await run('key', 'new')).toMatchObject({ code: 2, message: /never written over/ })
+    expect(await run('key', 'new', '--out', join(root, 'here.key'))).toMatchObject({
+      code: 2,
+      message: /outside the lake/,
+    })
+    await run('key', 'new', '--out', 'other.key')
+    expect(await run('verify', '--head', 'old.txt', '--key', 'other.key')).toMatchObject({ code: 4, out: /^unsigned/ })
+    // No file of the lake holds the secret.
+    const secret = readFileSync(join(home, 'k.key'), 'utf8').split('+').at(-1)?.trim() ?? ''
+    const files = readdirSync(root, { recursive: true, withFileTypes: true }).filter((one) => one.isFile())
+    expect(files.filter((one) => readFileSync(join(one.parentPath, one.name), 'latin1').includes(secret))).toEqual([])
+  })
+})
+
+test('L6: a stranger finds other data, another result, another key and another history', async () => {
+  await withCertified(async ({ root, home, run }) => {
+    await run('publish', 'pub')
+    const says = (...argv: readonly string[]) => checked(checkers[0], home, argv)
+    expect(says('c.json', '--tables', 'pub', '--head', 'old.txt')).toMatchObject({
+      status: 0,
+      lines: [expect.stringMatching(/^valid.*digested anew; the figure comes again$/)],
+    })
+    // Later points leave the certificate as it is: they came after its entry.
+    const { out } = await run('head')
+    expect(readFileSync(join(home, 'pub', 'head.txt'), 'utf8')).toBe(out)
+    await run('key', 'new', '--out', 'other.key')
+    const other = (await run('certify', 'q.parquet', '--out', 'o.json', '--key', 'other.key')).code
+    expect(other).toBe(0)
+    const own = (JSON.parse(readFileSync(join(home, 'c.json'), 'utf8')) as { public: string }).public
+    for (const checker of checkers) {
+      expect(checked(checker, home, ['c.json', '--key', own])).toMatchObject({ status: 0 })
+      expect(checked(checker, home, ['o.json', '--key', own])).toMatchObject({ status: 4, lines: [/another key/] })
+      writeFileSync(join(home, 'bad.txt'), readFileSync(join(home, 'old.txt'), 'utf8').replace(/\n\d+\n/, '\n4\n'))
+      expect(checked(checker, home, ['c.json', '--head', 'bad.txt'])).toMatchObject({ status: 4, lines: [/wrong/] })
+    }
+    const folder = join(home, 'pub', 'points')
+    const parquet = readdirSync(folder, { recursive: true })
+      .map(String)
+      .filter((name) => name.endsWith('.parquet'))
+    const { Engine, quote } = await import('../../src/store/engine.ts')
+    using engine = await Engine.open()
+    const path = join(folder, parquet[0] ?? '')
+    await engine.run(`CREATE TABLE p AS FROM read_parquet(${quote(path)})`)
+    await engine.run("UPDATE p SET v = v + 1 WHERE t = (SELECT max(t) FROM p WHERE metric = 'supply/current_pit')")
+    await engine.run(`COPY p TO ${quote(path)}`)
+    expect(says('c.json', '--tables', 'pub')).toMatchObject({ status: 4, lines: [/not those that the state tells/] })
+    expect(root).not.toBe(home)
+  })
+})

@@ -1,0 +1,88 @@
+import { expect } from 'vitest'
+
+/*
+ * What a picture of the page holds, and what it should: computed from points one by one, column of pixels by column.
+ */
+
+/** A picture as it is drawn. */
+export interface Drawn {
+  readonly asOf: string
+  readonly x: readonly [number, number]
+  readonly y: readonly [number, number]
+  readonly width: number
+  readonly height: number
+  readonly columns: number
+  readonly paths: Readonly<Record<'known' | 'later' | 'second', Readonly<Record<string, string>>>>
+  readonly dots: readonly { readonly asset: string; readonly t: number; readonly v: number; readonly late: boolean }[]
+}
+
+/** What the picture holds, asked of its browser. */
+export const reading = `(() => {
+  const svg = document.querySelector('.chart svg')
+  const paths = (name) => Object.fromEntries([...svg.querySelectorAll('.' + name + ' .line')].map((g) => [g.dataset.asset, g.querySelector('path').getAttribute('d')]))
+  const dots = [...svg.querySelectorAll('.known circle, .later circle')].map((c) => ({ asset: c.closest('.line').dataset.asset, t: Number(c.dataset.t), v: Number(c.dataset.v), late: c.closest('.later') !== null }))
+  const pair = (text) => text.split(',').map(Number)
+  return { asOf: svg.dataset.asOf, x: pair(svg.dataset.x), y: pair(svg.dataset.y), columns: Number(svg.dataset.columns),
+    width: Number(svg.getAttribute('width')), height: Number(svg.getAttribute('height')),
+    paths: { known: paths('known'), later: paths('later'), second: paths('second') }, dots }
+})()`
+
+/** A point. */
+export interface Raw {
+  readonly asset: string
+  readonly t: number
+  readonly v: number | null
+}
+
+/** The corners that a line through these points has, column by column of pixels. */
+function cornersOf(raw: readonly Raw[], asset: string, { x, y, width, height, columns }: Drawn): [number, number][] {
+  const own = raw.filter((point) => point.asset === asset && point.t >= x[0] && point.t < x[1])
+  const column = ({ t }: Raw): number => Math.floor(((t - x[0]) * columns) / (x[1] - x[0]))
+  const across = (t: number): number => 62 + ((t - x[0]) / (x[1] - x[0])) * (width - 14 - 62)
+  const up = (v: number): number => height - 30 + ((v - y[0]) / (y[1] - y[0])) * (12 - (height - 30))
+  return [...Map.groupBy(own, column).values()].flatMap((points) => {
+    const values = points.flatMap(({ v }) => (v === null ? [] : [v]))
+    const [first, last] = [points[0]!, points.at(-1)!]
+    const [low, high] = [Math.min(...values), Math.max(...values)]
+    const all: Raw[] = points.length <= 2 ? points : [first, { ...first, v: low }, { ...last, v: high }, last]
+    return all.flatMap(({ t, v }): [number, number][] => (v === null ? [] : [[across(t), up(v)]]))
+  })
+}
+
+const corners = (path = ''): [number, number][] =>
+  [...path.matchAll(/[ML]([-\d.]+),([-\d.]+)/g)].map(([, px, py]) => [Number(px), Number(py)])
+
+/** Holds a line against the points that it stands for. */
+export function expectLine(path: string | undefined, raw: readonly Raw[], asset: string, picture: Drawn): void {
+  const [found, wanted] = [corners(path), cornersOf(raw, asset, picture)]
+  expect(found.length, `${asset} at ${picture.asOf}`).toBe(wanted.length)
+  const off = found.flatMap(([px, py], n) => [Math.abs(px - wanted[n]![0]), Math.abs(py - wanted[n]![1])])
+  expect(Math.max(0, ...off)).toBeLessThan(0.011)
+}
+
+/** A state to look at, with what of it the address tells. */
+export function stateOf(draw: (n: number) => number): Record<string, string> {
+  const metric = draw(2) === 0 ? 'supply/current_pit' : 'indicators/one'
+  const instant = (): string => new Date(Date.UTC(2024, 0, 1) + draw(2600) * 36e5 + draw(60) * 6e4).toISOString()
+  const [since, until] = [instant(), instant()].toSorted()
+  const range: Record<string, string> = draw(3) === 0 && since && until && since !== until ? { since, until } : {}
+  return {
+    metric,
+    assets: ['BTC', 'ETH', 'BTC,ETH'][draw(3)]!,
+    ...(draw(5) > 0 && { as_of: instant() }),
+    ...(draw(4) === 0 && { second: instant() }),
+    ...range,
+  }
+}
+
+/** Every instant that an answer of the server holds under a name of its own. */
+export function instantsIn(text: string): readonly number[] {
+  const found: number[] = []
+  JSON.parse(text, (name: string, value: unknown) => {
+    if (['t', 'available_at', 'committed_at', 'valid_from', 'offered_at', 'at', 't0', 't1', 'a0', 'a1'].includes(name))
+      if (typeof value === 'number') found.push(value)
+      else if (typeof value === 'string' && /^\d{4}-/.test(value)) found.push(Date.parse(value))
+    return value
+  })
+  return found
+}

@@ -1,0 +1,123 @@
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { extname, join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { type BrowserContext, chromium, type Page as Tab } from 'playwright-core'
+import { Engine, quote } from '../../src/store/engine.ts'
+import { inLake, places } from '../../src/store/layout.ts'
+import { pitlake } from '../helpers/command.ts'
+import { until } from '../helpers/processes.ts'
+import { mutantEnv } from '../helpers/program.ts'
+
+/** Time that really passes. */
+export const sleep = async (ms: number, signal?: AbortSignal): Promise<void> =>
+  await setTimeout(ms, undefined, signal ? { signal } : {}).catch(() => undefined)
+
+/** A server over a lake; it has said where it listens. */
+export async function serving(
+  folder: string,
+  flags: readonly string[] = [],
+  env: Readonly<Record<string, string>> = {},
+) {
+  const halt = new AbortController()
+  let said = ''
+  const ended = pitlake(
+    folder,
+    ['serve', '--data', folder, '--listen', '127.0.0.1:0', ...flags],
+    { ...mutantEnv(), ...env },
+    {
+      sleep,
+      signal: halt.signal,
+      stderr: (text) => void (said += text),
+    },
+  )
+  await until(() => said.includes('http://'), 'where it listens')
+  const url = /http:\/\/[\d.:]+/.exec(said)?.[0] ?? ''
+  const stop = async (): Promise<void> => {
+    halt.abort()
+    await ended
+  }
+  return { url, stop }
+}
+
+const flags = [
+  '--headless',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+
+/** A browser of its own; `asked` are the addresses that it asked for, `said` what its pages complained of. */
+export async function browsing(executablePath: string) {
+  const profile = mkdtempSync(join(tmpdir(), 'pitlake-explore-'))
+  const context: BrowserContext = await chromium.launchPersistentContext(profile, {
+    executablePath,
+    args: flags,
+    headless: true,
+  })
+  const [asked, said]: [string[], string[]] = [[], []]
+  const open = async (): Promise<Tab> => {
+    const tab = await context.newPage()
+    tab.on('request', (request) => asked.push(request.url()))
+    tab.on('console', (message) => said.push(message.text()))
+    tab.on('pageerror', (error) => said.push(String(error)))
+    return tab
+  }
+  const close = async (): Promise<void> => {
+    await context.close()
+    rmSync(profile, { recursive: true, force: true })
+  }
+  return { context, open, close, asked, said }
+}
+
+/** Opens a state of the page, and comes back once it is drawn. */
+export async function drawn(tab: Tab, url: string, state: Readonly<Record<string, string>>): Promise<void> {
+  const hash = `#${new URLSearchParams(state).toString()}`
+  // Where the page is open already, another address behind `#` makes it draw that.
+  if (tab.url().startsWith(`${url}/`))
+    await tab.evaluate((next) => {
+      // The same state by another order of its parts is drawn already.
+      const parts = (text: string): string => text.slice(1).split('&').toSorted().join('&')
+      if (parts(next) !== parts(location.hash)) delete document.body.dataset['drawn']
+      location.hash = next
+    }, hash)
+  else await tab.goto(`${url}/${hash}`)
+  await tab.waitForSelector('body[data-drawn]:not([aria-busy])')
+}
+
+/** A folder as a static server shows it, which knows nothing of lakes. */
+export async function shownFolder(folder: string) {
+  const types: Readonly<Record<string, string>> = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' }
+  const server = createServer((request, response) => {
+    const { pathname } = new URL(request.url ?? '/', 'http://here')
+    const path = join(folder, pathname === '/' ? 'index.html' : pathname)
+    response.setHeader('content-type', types[extname(path)] ?? 'application/octet-stream')
+    if (existsSync(path)) response.end(readFileSync(path))
+    else response.writeHead(404).end()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const stop = async (): Promise<void> => {
+    server.closeAllConnections()
+    server.close()
+    await once(server, 'close')
+  }
+  return { url: `http://127.0.0.1:${port}`, stop }
+}
+
+/** DuckDB alone on the views of a lake. */
+export async function bareLake(folder: string): Promise<Engine> {
+  const engine = await Engine.open(':memory:', { threads: 1 })
+  await engine.run(
+    `ATTACH ${quote(inLake(folder, places.database))} AS lake (READ_ONLY); USE lake; SET TimeZone = 'UTC'`,
+  )
+  return engine
+}

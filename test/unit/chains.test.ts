@@ -1,0 +1,140 @@
+import { createHash } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { completeState } from '../../src/heads/complete.ts'
+import { heldChains, heldRoot } from '../../src/ledger/state-tree.ts'
+import { heldSeries, liveFiles } from '../../src/ledger/held.ts'
+import { Ledger } from '../../src/ledger/ledger.ts'
+import { Engine } from '../../src/store/engine.ts'
+import { compact } from '../../src/upkeep/compact.ts'
+import { redate } from '../../src/upkeep/redate.ts'
+import { readPoints } from '../../src/views/relations.ts'
+import { withRig } from '../helpers/fetching.ts'
+import { withKept } from '../helpers/kept-lakes.ts'
+import { withLag } from '../helpers/lags.ts'
+import { commitDeps } from '../helpers/lakes.ts'
+import { reading, writing } from '../helpers/ledgers.ts'
+
+const day = 86_400
+const sha = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+interface Told {
+  readonly [column: string]: unknown
+}
+
+/** Every month of every series as the page tells it: `series month` to `points chain`, from the points alone. */
+async function twin(root: string): Promise<Map<string, string>> {
+  const [files, series] = await reading(root, (ledger) => [
+    liveFiles(ledger, { table: 'points' }),
+    [...heldSeries(ledger).values()],
+  ])
+  using engine = await Engine.open()
+  const rows: readonly Told[] = await engine.rows(
+    `SELECT metric, asset, currency, exchange, network, interval, epoch_us(t) AS t, epoch_us(available_at) AS a,
+       epoch_us(observed_at) AS seen, epoch_us(computed_at) AS c, epoch_us(available_rule_at) AS r, basis, o, extra,
+       CAST(v AS VARCHAR) AS v FROM ${readPoints(root, files)}`,
+  )
+  const ms = (micros: unknown): number => Math.ceil(Number(micros) / 1000)
+  const months = Map.groupBy(rows, (row) => {
+    const own = series.find(
+      (one) =>
+        ['metric', 'asset', 'currency', 'exchange', 'network'].every((key) => Reflect.get(one, key) === row[key]) &&
+        (one.settled ?? one.interval) === row['interval'],
+    )
+    return `${own?.id} ${new Date(ms(row['t'])).toISOString().slice(0, 7)}`
+  })
+  const lineOf = (row: Told): string => {
+    const { t, a, c, r, basis, o, v, extra } = row
+    const value = o !== null ? `o${sha(String(o))}` : v === null ? '-' : `v${String(v)}`
+    const [computed, ruled] = [c ?? (basis === 'provider' ? a : null), r ?? a]
+    return [
+      ms(t),
+      value,
+      ms(a),
+      basis,
+      ...(computed !== null && (basis !== 'provider' || ms(computed) !== ms(a)) ? [`c${ms(computed)}`] : []),
+      ...(ms(ruled) === ms(a) ? [] : [`r${ms(ruled)}`]),
+      ...(extra === null ? [] : [`x${sha(String(extra))}`]),
+    ].join(' ')
+  }
+  const found = new Map<string, string>()
+  for (const [month, own] of months) {
+    let chain = ''
+    for (const [seen, some] of [...Map.groupBy(own, (row) => ms(row['seen']))].toSorted(([x], [y]) => x - y)) {
+      const lines = some.toSorted((x, y) => ms(x['t']) - ms(y['t'])).map(lineOf)
+      chain = sha(`${chain}\n${seen} ${some.length} ${sha(lines.join('\n'))}`)
+    }
+    found.set(month, `${own.length} ${chain}`)
+  }
+  return found
+}
+
+const held = (ledger: Ledger): Map<string, string> =>
+  new Map(
+    [...heldSeries(ledger).keys()].flatMap((id) =>
+      heldChains(ledger, id).map(([month, told]) => [`${id} ${month}`, told]),
+    ),
+  )
+
+async function agrees(root: string): Promise<string> {
+  const told = await reading(root, held)
+  const own = await twin(root)
+  expect(own.size).toBeGreaterThan(2)
+  expect(Object.fromEntries(told)).toEqual(Object.fromEntries(own))
+  // An index that is made anew from the journal has the same tree.
+  using made = await Ledger.inMemory(root)
+  const root_ = await reading(root, heldRoot)
+  expect(heldRoot(made)).toBe(root_)
+  return root_
+}
+
+test('the state tells every point of every month, whatever is done to files', async () => {
+  const begun = 1_709_500_000
+  await withRig(begun, async ({ root, clock, fetch, faults }) => {
+    const selection = {
+      paths: ['addresses/active_count_pit', 'supply/current_pit'],
+      assets: ['BTC', 'ETH'],
+      intervals: ['24h'] as const,
+      since: begun - 70 * day,
+      until: begun + 20 * day,
+    }
+    const world = () => ({
+      ...commitDeps({ nowMicros: () => clock.now * 1_000_000 }),
+      signal: new AbortController().signal,
+      threads: 1,
+    })
+    faults('late@supply/current_pit:t=2024-02-20,shown=2024-03-05T12:00Z')
+    await fetch(selection)
+    await agrees(root)
+    for (let n = 0; n < 3; n++) {
+      clock.now += day
+      await fetch(selection)
+    }
+    const grown = await agrees(root)
+    await compact(root, world())
+    expect(await agrees(root)).toBe(grown)
+    clock.now += day
+    await redate(root, withLag('addresses/active_count_pit', 5400, 'rule'), world())
+    expect(await agrees(root)).not.toBe(grown)
+    clock.now += day
+    await fetch(selection)
+    await agrees(root)
+  })
+})
+
+test.each(['1/vacuumed', '2/redated'])(
+  'a lake of layout %s tells its points once it was opened for writing',
+  async (kept) => {
+    await withKept(kept, async (root) => {
+      const files = await reading(root, (ledger) => liveFiles(ledger).map(({ path, sha256 }) => [path, sha256]))
+      const { version } = await reading(root, (ledger) => ledger.head())
+      await writing(root, async (ledger) => await completeState(ledger, commitDeps()))
+      await agrees(root)
+      await writing(root, async (ledger) => {
+        expect(ledger.head()).toMatchObject({ version: version + 2, schema: 4 })
+        await completeState(ledger, commitDeps())
+        expect(ledger.head().version).toBe(version + 2)
+        expect(liveFiles(ledger).map(({ path, sha256 }) => [path, sha256])).toEqual(files)
+      })
+    })
+  },
+)

@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest'
+import { leakSentence } from '../../src/lookahead/sentence.ts'
+
+const leak = {
+  as_of: '2024-03-02T09:30:00.000000Z',
+  row: { ts: '2024-03-02T00:00:00.000000Z', asset: 'BTC' },
+  column: 'v',
+  full: 745_390,
+  truncated: 800_705.25,
+  future: 'cut',
+} as const
+
+test('a leak is told as a sentence', () => {
+  expect(leakSentence(leak)).toBe(
+    'on 2024-03-02 (asset BTC) the query gives v 745,390; knowing only what was known at 2024-03-02T09:30:00Z, 800,705.25',
+  )
+  const small = { ...leak, row: { ts: '2024-03-02T06:00:00Z' }, full: 1.0062999949, truncated: null }
+  expect(leakSentence({ ...small, future: 'other values' })).toBe(
+    'on 2024-03-02T06:00:00Z the query gives v 1.0063; had something else come later, null',
+  )
+})
+
+test('a row that only the future brings, or takes away', () => {
+  const row = { ...leak, column: null }
+  expect(leakSentence({ ...row, full: 'there', truncated: null })).toMatch(/there is a row; .*, there is none$/)
+  expect(leakSentence({ ...row, full: null, truncated: 'there' })).toMatch(/there is no row; .*, there is one$/)
+})

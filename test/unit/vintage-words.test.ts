@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest'
+import { vintageWords } from '../../src/views/joins-vintages.ts'
+import { withVintages } from '../../src/views/points-vintages.ts'
+import { readObjects } from '../../src/views/template.ts'
+
+test('a lake without revisable series has the texts of one that knows of no vintages', () => {
+  const own = vintageWords([])
+  expect([own.known, own.number, own.observed, own.isRevised('x')]).toEqual([
+    '_pit_p AS MATERIALIZED',
+    'row_number()',
+    '',
+    null,
+  ])
+  const words = [own.current('p', 'k'), own.newest('p'), own.lived('p'), own.vintages('w.asset', 'true')]
+  expect(words).toEqual(['', '', '', ''])
+  for (const object of readObjects([])) expect(withVintages(object, [])).toBe(object)
+  const [points] = readObjects([]).filter(({ name }) => name === 'points')
+  expect(points && withVintages(points, ['m'])).toMatchObject({ stored: points?.body })
+  expect(points && withVintages(points, ['m']).text).toContain('last_vintage')
+})

@@ -1,0 +1,122 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { type Engine, quote, type Row } from '../../src/store/engine.ts'
+import { randomOf } from '../helpers/full-lake.ts'
+import { withJoins } from '../helpers/joins.ts'
+import {
+  commits,
+  decisionsFor,
+  iso,
+  knowable,
+  type OraclePoint,
+  oraclePoint,
+  type Question,
+  stories,
+  type Story,
+} from '../helpers/pit-oracle.ts'
+import { times } from '../helpers/shares.ts'
+import { micros, type PointRow } from '../helpers/views.ts'
+
+/* The joins over points of which each may have several vintages, by the definition of what was known when. */
+
+const metric = 'addresses/min_1_count_pit'
+const other = 'indicators/sopr_adjusted_pit'
+
+interface Held {
+  readonly row: PointRow
+  readonly at: (typeof commits)[number]
+}
+
+/** The points of a story, some of them told again: later, together with the next point, or at the very same instant. */
+function vintagesOf({ early, late }: Story, random: () => number): Held[] {
+  const held = [...early.map((row) => ({ row, at: commits[0] })), ...late.map((row) => ({ row, at: commits[1] }))]
+  return held.flatMap(({ row, at }): Held[] => {
+    const again = Array.from({ length: Math.floor(random() * 3) }, (_, n): Held => {
+      const [kind, value] = [random(), random()]
+      const after = kind < 0.2 ? 0 : kind < 0.7 ? Math.ceil(random() * 4) * 86_400_000_000 : Math.ceil(random() * 5e11)
+      const available_at = iso(micros(row.available_at) + after)
+      // At one instant only a later commit can tell another value.
+      const when = after === 0 ? commits[1] : (commits[Math.floor(random() * 2)] ?? at)
+      return { row: { ...row, available_at, v: value < 0.15 ? null : 2000 + n }, at: when }
+    })
+    const told = new Set([`${row.available_at} ${at}`])
+    return [{ row, at }, ...again.filter((one) => told.size < told.add(`${one.row.available_at} ${one.at}`).size)]
+  })
+}
+
+/** The newest points known for a decision, each as it was known then, or as it was told first. */
+function owed(
+  points: readonly OraclePoint[],
+  [asset, ts]: readonly [string | null, number | null],
+  question: Question,
+  first: boolean,
+): OraclePoint[] {
+  const all = knowable(points, asset, ts, question)
+  const order = first ? all.toReversed() : all
+  const each = new Map<number, OraclePoint>()
+  for (const point of order) if (!each.has(point.t)) each.set(point.t, point)
+  return [...each.values()].toSorted((a, b) => b.t - a.t)
+}
+
+const said = (point: OraclePoint | undefined): string =>
+  JSON.stringify(point ? [iso(point.t), iso(point.available), point.v] : [null, null, null])
+const told = (row: Row): string => JSON.stringify([row['t'] ?? null, row['available_at'] ?? null, row['v'] ?? null])
+
+async function decide(engine: Engine, decisions: readonly (readonly [string | null, number | null])[]): Promise<void> {
+  const text = (values: readonly (string | number | null)[]) => quote(values.map((value) => value ?? '').join(','))
+  const [assets, instants] = [decisions.map(([asset]) => asset), decisions.map(([, ts]) => ts)].map(text)
+  await engine.run(`CREATE OR REPLACE TEMP TABLE d AS
+    SELECT CAST(id AS INTEGER) AS id, nullif(asset, '') AS asset, make_timestamptz(CAST(nullif(us, '') AS BIGINT)) AS ts
+    FROM (SELECT unnest(string_split(${assets}, ',')) AS asset, unnest(string_split(${instants}, ',')) AS us, unnest(range(${decisions.length})) AS id)`)
+}
+
+const questions: readonly Question[] = [
+  {},
+  { latency: 86_400_000_000 },
+  { skipNulls: true },
+  { asOf: Date.UTC(2024, 2, 5) * 1000 },
+  { observedAsOf: micros(commits[0]), maxAge: 5 * 86_400_000_000 },
+]
+
+async function hold(engine: Engine, points: readonly OraclePoint[], interval: string, seed: number): Promise<void> {
+  for (const [n, question] of questions.entries()) {
+    const decisions = decisionsFor(points, [1, 64, 65, 300][(n + seed) % 4] ?? 1, seed + n)
+    await decide(engine, decisions)
+    const instant = (at: number | undefined) => (at === undefined ? 'NULL' : `'${iso(at)}'`)
+    const { asOf, observedAsOf, latency, maxAge = Infinity, skipNulls = false } = question
+    await engine.run(`SET VARIABLE as_of = ${instant(asOf)}; SET VARIABLE observed_as_of = ${instant(observedAsOf)}`)
+    const span = (us: number | undefined) => (us === undefined || us === Infinity ? 'NULL' : `to_microseconds(${us})`)
+    const vintage = (n + seed) % 2 === 0 ? 'last' : 'first'
+    const options = `max_age := ${span(maxAge)}, latency := ${span(latency)}, skip_nulls := ${skipNulls}, vintage := '${vintage}'`
+    const all = decisions.map((one) => owed(points, one, question, vintage === 'first'))
+    const fresh = (own: readonly OraclePoint[], ts: number | null) => own.filter((p) => (ts ?? 0) - p.end <= maxAge)
+    const newest = all.map((own, i) => said(fresh(own.slice(0, 1), decisions[i]?.[1] ?? null)[0]))
+    const join = await engine.rows(`FROM pit_join('d', '${metric}', '${interval}', ${options}) ORDER BY id`)
+    expect(join.map(told)).toEqual(newest)
+    const long = `FROM pit_long('d', ['${metric}', '${other}'], '${interval}', ${options}) WHERE metric = '${metric}' ORDER BY id`
+    expect((await engine.rows(long)).map(told)).toEqual(newest)
+    const window = await engine.rows(
+      `FROM pit_window('d', '${metric}', '${interval}', 3, ${options}) ORDER BY id, place`,
+    )
+    const last = all.flatMap((own, i) => {
+      const kept = fresh(own.slice(0, 3), decisions[i]?.[1] ?? null).map(said)
+      return kept.length === 0 ? [said(undefined)] : kept
+    })
+    expect(window.map(told)).toEqual(last)
+  }
+}
+
+for (const interval of ['1h', '24h', '1month'] as const)
+  test(`joins over vintages answer as the definition does, ${interval}`, async () => {
+    await fc.assert(
+      fc.asyncProperty(stories(metric, interval), stories(other, '24h'), fc.nat(), async (story, still, seed) => {
+        const held = vintagesOf(story, randomOf(seed))
+        const points = held.map(({ row, at }) => oraclePoint(row, micros(at)))
+        const plain = [...still.early, ...still.late].map((row) => ({ ...row, interval, observed_at: commits[0] }))
+        const rows = [...held.map(({ row, at }) => ({ ...row, observed_at: at })), ...plain]
+        await withJoins(rows, async (engine) => await hold(engine, points, interval, seed), { revisable: [metric] })
+      }),
+      { numRuns: times('PITLAKE_JOINS', 1, 6), endOnFailure: true },
+    )
+    expect.hasAssertions()
+  })
