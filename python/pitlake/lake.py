@@ -26,7 +26,7 @@ from .queries import (FIELDS, INSTANT, KEY, MEMBER, PRICE, PRICED, Options, Stan
 from .result import Result
 from .text import INTERVALS, Moment, Names, Span, listed, moment_text, quote, quote_name, utc_sql
 
-LAYOUT = 4
+LAYOUT = 5
 """The newest layout of a lake that this package reads."""
 
 VARIABLES = ("as_of", "observed_as_of", "backfill", "registry_backfill")

@@ -1,7 +1,8 @@
 import { usage } from '../errors.ts'
+import { completeState } from '../heads/complete.ts'
 import { headNote, headOf, type KeptHead, storedHeads, storeHead } from '../heads/head.ts'
 import { heldTries } from '../heads/tries.ts'
-import { sha256File } from '../ledger/commit.ts'
+import { type CommitDeps, sha256File } from '../ledger/commit.ts'
 import { canonical, type Json, sha256 } from '../ledger/entry.ts'
 import { heldRules, heldSeries, heldState, liveFiles, storedInterval } from '../ledger/held.ts'
 import { Ledger } from '../ledger/ledger.ts'
@@ -26,14 +27,13 @@ interface CertifyInput {
   /** The stamped result, absolute. */
   readonly result: string
   readonly key: NoteKey
-  /** A query over the rows of the result, the table `result`. */
+  /** A query over the rows of the result, the table `result`; whether to tell the months of each series. */
   readonly figure?: string | undefined
-  /** Tell the months of each series, with how many points each has. */
   readonly months: boolean
   /** Heads that were kept elsewhere: the certificate leads from them to its own. */
   readonly since: readonly KeptHead[]
-  readonly program: string
-  /** What running the query again came to; undefined where only its plan is read. */
+  readonly deps: CommitDeps
+  /** Runs the query again without parts of the future; undefined: only its plan is read. */
   readonly trials?: ((note: StampNote) => Promise<LookaheadProof>) | undefined
 }
 
@@ -41,8 +41,9 @@ interface CertifyInput {
 export type Certificate = Awaited<ReturnType<typeof certify>>
 
 /** Gathers what a stamped result rests on, with the proofs that lead from each of it to the head of the log. */
-export async function certify({ root, result, key, program, figure, months, since, trials }: CertifyInput) {
+export async function certify({ root, result, key, deps, figure, months, since, trials }: CertifyInput) {
   using ledger = await Ledger.open(root)
+  await completeState(ledger, deps)
   const { note, source } = await provedStamp(ledger, result)
   refuseForgotten(ledger, note, result)
   const { query, variables, version } = note
@@ -50,26 +51,23 @@ export async function certify({ root, result, key, program, figure, months, sinc
   const { detail, at } = await readStamp(root, digest.slice(0, 16))
   // The state that the result was made from; where that is not the newest the journal tells it once more.
   using then = ledger.head().version === version ? null : await Ledger.inMemory(root, version).catch(() => null)
-  const state = then ?? ledger
+  const state = then !== null && then.head().schema >= 4 ? then : ledger
   using session = await openQuery(root, pinnedOptions(source))
   const single = note.stress === undefined ? folded(query)?.sql : undefined
   const reads = await readsOf(session, single, liveFiles(ledger, { version }))
   const leaves = heldLeaves(ledger)
   const head = headNote(headOf(ledger), key)
-  const tries = heldTries(ledger)
+  const tries = heldTries(state)
   const told = {
     pitlake_certificate: 1,
     algorithms: 'sha256 ed25519',
     public: publicText(key),
-    made_by: { program, engine: note.engine, stamped_by: note.program },
+    made_by: { program: deps.program, engine: note.engine, stamped_by: note.program },
     query: { text: query, sha256: sha256(query), variables },
     knowledge: { version, as_of: variables['as_of'] ?? null, stamped_at: at },
     views: { script: note.script, catalogue: note.catalogue },
     ...(await resultOf(result, { file_sha256: digest, rows_sha256: note.result, rows: note.rows }, figure)),
-    verdict: {
-      ...(await verdictOf(session, single, trials && (async () => await trials(note)))),
-      basis: await basisOf(session, reads),
-    },
+    verdict: { ...(await verdictOf(session, single, await trials?.(note))), basis: await basisOf(session, reads) },
     stress: note.stress === undefined ? null : ((detail as { readonly verdict?: Json }).verdict ?? null),
     assumes: note.assumes ?? [],
     tries: {
@@ -78,7 +76,7 @@ export async function certify({ root, result, key, program, figure, months, sinc
     },
     reads: { complete: reads.told, own_tables: [...reads.own].toSorted() },
     head: signedText(head),
-    consistency: consistencies([...(await storedHeads(root)).slice(-most), ...since], leaves),
+    consistency: consistencies([...(await storedHeads(root)).slice(-16), ...since], leaves),
     entry: entryOf(state, leaves),
     state: stateOf(state, reads, months),
   }
@@ -88,29 +86,17 @@ export async function certify({ root, result, key, program, figure, months, sinc
 
 /** The entry after which the state is told, as its leaf has it. */
 function entryOf(ledger: Ledger, leaves: readonly string[]) {
-  const { version, digest, committed_at } = ledger.head()
+  const { version, digest: sha256, committed_at } = ledger.head()
   const index = heldLeaves(ledger).length - 1
-  const own = { index, version, committed_at, sha256: digest ?? '', state: heldRoot(ledger) }
-  return { ...own, inclusion: inclusionProof(leaves, index) }
+  return { index, version, committed_at, sha256, state: heldRoot(ledger), inclusion: inclusionProof(leaves, index) }
 }
 
-async function verdictOf(
-  session: Engine,
-  sql: string | undefined,
-  trials: (() => Promise<LookaheadProof>) | undefined,
-) {
-  if (sql === undefined) return { verdict: 'not asked', tested: 0, reasons: [], unproved: null }
-  if (trials === undefined) {
-    const { proved, chain, unproved } = await argueFromPlan(session, { sql, ts: 'ts', labels: [] })
-    return { verdict: proved ? 'proved' : 'not proved', tested: 0, reasons: chain, unproved }
-  }
-  const { verdict, proved, chain, unproved, cutoffs } = await trials()
-  return {
-    verdict: proved ? 'proved' : verdict === 'clean' ? 'tested' : verdict,
-    tested: cutoffs,
-    reasons: chain,
-    unproved,
-  }
+/** What is known of its look-ahead: by running it again (`tried`), or by its plan alone. */
+async function verdictOf(session: Engine, sql: string | undefined, tried: LookaheadProof | undefined) {
+  const found = tried ?? (sql === undefined ? undefined : await argueFromPlan(session, { sql, ts: 'ts', labels: [] }))
+  const untried = found === undefined ? 'not asked' : 'not proved'
+  const verdict = found?.proved ? 'proved' : tried?.verdict === 'clean' ? 'tested' : (tried?.verdict ?? untried)
+  return { verdict, tested: tried?.cutoffs ?? 0, reasons: found?.chain ?? [], unproved: found?.unproved ?? null }
 }
 
 /** How many points of the metrics that it reads are known by which basis. */
@@ -133,9 +119,6 @@ async function resultOf(path: string, digests: object, sql: string | undefined) 
   throw usage('--figure', { expected: 'a query with one row over the table result', got: `${more.length} rows` })
 }
 
-/** So many heads that the lake keeps a certificate leads from. */
-const most = 16
-
 /** What leads from older heads to the one over all leaves. */
 function consistencies(kept: readonly KeptHead[], leaves: readonly string[]) {
   const heads = new Map(kept.map(({ head }) => [head.size, head]))
@@ -149,18 +132,21 @@ function proven<More extends object>(all: readonly Named[], more: (name: string)
     const own = more(name)
     return own === undefined ? [] : [{ index, name, value, ...own }]
   })
-  const indices = members.map(({ index }) => index)
-  return { members, proof: rangeProof(namedLeaves(all), indices) }
+  return {
+    members,
+    proof: rangeProof(
+      namedLeaves(all),
+      members.map((one) => one.index),
+    ),
+  }
 }
 
 /** Proofs of every series, table and rule that the plan reads, and of the tries. */
 function stateOf(ledger: Ledger, { told, points, tables }: Reads, months: boolean) {
-  const series = new Map(
-    [...heldSeries(ledger)].filter(
-      ([, { metric, asset }]) =>
-        !told || points.some(({ metrics, assets }) => metrics.has(metric) && (assets === null || assets.has(asset))),
-    ),
-  )
+  const isRead = ({ metric, asset }: { readonly metric: string; readonly asset: string }): boolean =>
+    !told || points.some(({ metrics, assets }) => metrics.has(metric) && (assets === null || assets.has(asset)))
+  const series = new Map([...heldSeries(ledger)].filter(([, one]) => isRead(one)))
+  const chains = months ? heldChains(ledger, [...series.keys()]) : undefined
   const metrics = new Set([...series.values()].map(({ metric }) => metric))
   const rules = (heldRules(ledger)?.rules ?? {}) as Readonly<Record<string, Json>>
   const more: Readonly<Record<string, (name: string) => object | undefined>> = {
@@ -172,7 +158,7 @@ function stateOf(ledger: Ledger, { told, points, tables }: Reads, months: boolea
     const one = series.get(id)
     if (one === undefined) return undefined
     const identity = [one.metric, one.asset, storedInterval(one), one.currency, one.exchange, one.network]
-    return { series: identity, ...(months && { months: heldChains(ledger, id) }) }
+    return { series: identity, ...(chains && { months: chains.get(id) }) }
   }
   return proven(heldMembers(ledger), (group) => {
     const own = proven(heldMembers(ledger, group), more[group] ?? ofSeries)

@@ -9,9 +9,8 @@ import { bytes } from '../words/figures.ts'
 import { stampedPath, timeoutOption, withinTime } from './context.ts'
 import { headGiven, keyGiven, keyOption } from './head-check.ts'
 import { proveStamped } from './lookahead.ts'
-import { programName } from './process.ts'
 import { answering } from './spec.ts'
-import { openedLake } from './world.ts'
+import { lakeWorld, openedLake } from './world.ts'
 
 export const certifyCommand = answering({
   args: { '<result>': 'a Parquet file that pitlake stamp wrote' },
@@ -43,7 +42,7 @@ docs/proof/verify_certificate.py check it; neither needs this program. No value 
       figure,
       months: disclose.includes('months'),
       since: since === undefined ? [] : [headGiven(call, since, '--since')],
-      program: programName(),
+      deps: lakeWorld(call, 'certify'),
       ...(cutoffs !== undefined && {
         trials: async (note) => await proveStamped(settings.data, note, cutoffs, withinTime(call)),
       }),

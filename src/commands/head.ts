@@ -4,7 +4,7 @@ import { usage } from '../errors.ts'
 import { attach, headNote, headOf, originOf, storeHead } from '../heads/head.ts'
 import { nameTry } from '../heads/tries.ts'
 import { Ledger } from '../ledger/ledger.ts'
-import { isKeyName, type NoteKey, publicText, readKey, secretText, signedText } from '../merkle/note.ts'
+import { type NoteKey, publicText, readKey, secretText, signedText } from '../merkle/note.ts'
 import { isBegun } from '../store/begin.ts'
 import { isThere, realPath, writePrivate } from '../store/files.ts'
 import { outFile } from '../store/output.ts'
@@ -31,11 +31,11 @@ the public key, to give away: checkers take it as --key.`,
     if (isThere(path)) throw usage('--out', { expected: 'a new file', got: path, next: 'a key is never written over' })
     using held = isBegun(data) ? await Ledger.openToRead(data) : undefined
     const name = options.name ?? originOf(held?.head().lake ?? 'new')
-    if (!isKeyName(name)) throw usage('--name', { expected: 'a name without spaces and +', got: name })
     const text = secretText(name, randomBytes(32))
-    await writePrivate(path, text)
     const key = readKey(text)
-    const document = { name, file: path, public: key ? publicText(key) : '' }
+    if (key === undefined) throw usage('--name', { expected: 'a name without spaces and +', got: name })
+    await writePrivate(path, text)
+    const document = { name, file: path, public: publicText(key) }
     return { document, words: () => `${document.public}\n` }
   },
 })
@@ -55,7 +55,7 @@ kept. docs/proof.md tells what it proves and what it does not.`,
     if (options.attach === undefined) return await headMade(call, await keyGiven(call, options.key))
     const document = await attach(settings.data, resolve(cwd, options.attach))
     const { path, signatures, check } = document
-    const kept = check === null ? `bears ${signatures.join(', ')}` : `is kept; to check it:\n${check}`
+    const kept = check === null ? `bears ${signatures.join(', ')}` : `is kept:\n${check}`
     return { document, words: () => `${path} ${kept}\n` }
   },
 })

@@ -67,7 +67,7 @@ const tasks: Readonly<Record<string, readonly Row[]>> = {
     ['status', 'Whether the lake can be trusted today.', '46', () => import('./status.ts')],
     ['registry status', 'Where the registry stands.', '4', registry],
     ['verify', 'Ask again for stored history and compare; prove every file.', '34567', () => import('./verify.ts')],
-    ['head', 'A signed checkpoint over everything that the lake ever held.', '4', head],
+    ['head', 'A signed checkpoint over the whole history of the lake.', '4', head],
     ['key new', 'Make a key that signs heads; print its public half.', '4', head],
     ['violations list', 'What differs upstream, and what is refused.', '4', violations],
     ['violations accept', 'Take note of what differs, with the reason.', '467', violations],

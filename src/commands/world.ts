@@ -29,7 +29,9 @@ export function viewingWorld(call: Deps & Pick<Call, 'catalogue'>, command: stri
   const atEnd = async ({ ledger }: RunEnd): Promise<void> => {
     if (ledger.head().version === 0) return
     const { completeState } = await import('../heads/complete.ts')
-    await completeState(ledger, deps)
+    await completeState(ledger, deps).catch((error: unknown) =>
+      call.stderr(`note: the state is not whole: ${String(error)}\n`),
+    )
     const { buildViews } = await import('../views/build.ts')
     await buildViews(ledger, { catalogue: call.catalogue, deps })
   }

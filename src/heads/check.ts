@@ -5,28 +5,18 @@ import { listJournal, readEntry } from '../ledger/journal.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { heldLeaves, heldRoot } from '../ledger/state-tree.ts'
 import { type Checkpoint, isSigned, type NoteKey } from '../merkle/note.ts'
-import { entryText } from '../merkle/state.ts'
-import { leafHash, treeRoot } from '../merkle/tree.ts'
+import { entryLeaf } from '../merkle/state.ts'
+import { treeRoot } from '../merkle/tree.ts'
 import { headOf, heldLog, type KeptHead, originOf, storedHeads } from './head.ts'
 
-/** What a lake is to a head that was kept elsewhere. */
-export interface HeadVerdict {
-  /** `extends`: what the head speaks of stands here unchanged, and so does every file of today. */
-  readonly verdict: 'extends' | 'behind' | 'fork' | 'damaged' | 'unsigned' | 'adopted'
-  readonly head: Checkpoint
-  readonly size: number
-  /** How many entries the head has more than the lake. */
-  readonly behind: number
-  /** The first version that is not as the head knew it lies between these two; null where every one is. */
-  readonly first: { readonly from: number; readonly to: number } | null
-  /** Whether the key that was named signed it; null where none was named. */
-  readonly signed: boolean | null
-  readonly reason: string
-}
+/** What a lake is to a head that was kept elsewhere; docs/proof.md tells each. */
+type Verdict = 'extends' | 'behind' | 'fork' | 'damaged' | 'unsigned' | 'adopted'
+
+/** What came of comparing them: `first` tells between which versions the first one lies that is not as the head knew it. */
+export type HeadVerdict = Awaited<ReturnType<typeof checkHead>>
 
 /** Compares a lake with a head that was kept elsewhere: log, journal, state and the bytes of its files. */
-export async function checkHead(ledger: Ledger, kept: KeptHead, key: NoteKey | undefined): Promise<HeadVerdict> {
-  const { head } = kept
+export async function checkHead(ledger: Ledger, { head, note }: KeptHead, key: NoteKey | undefined) {
   const { lake } = ledger.head()
   const log = heldLog(ledger)
   const known = Array.from({ length: log?.number ?? 1 }, (_, n) => originOf(lake ?? '', n + 1))
@@ -35,21 +25,19 @@ export async function checkHead(ledger: Ledger, kept: KeptHead, key: NoteKey | u
   const leaves = heldLeaves(ledger)
   const size = leaves.length
   const behind = Math.max(0, head.size - size)
-  const signed = key === undefined ? null : isSigned(kept.note, key)
-  const is = (verdict: HeadVerdict['verdict'], reason: string, first: HeadVerdict['first'] = null): HeadVerdict => {
+  const signed = key === undefined ? null : isSigned(note, key)
+  type First = { readonly from: number; readonly to: number } | null
+  const is = (verdict: Verdict, reason: string, first: First = null) => {
     return { verdict, head, size, behind, first, signed, reason }
   }
   if (signed === false) return is('unsigned', 'the head bears no sound signature of the key')
   const exchanged = await exchangedEntry(ledger, leaves)
-  if (exchanged !== undefined)
-    return is('damaged', `the entry of version ${exchanged} is not the one that was committed`, {
-      from: exchanged,
-      to: exchanged,
-    })
+  const only = exchanged === undefined ? null : { from: exchanged, to: exchanged }
+  if (only !== null) return is('damaged', `the entry of version ${only.from} is not the one that was committed`, only)
   if (behind > 0)
     return is('behind', `the lake is behind by ${behind}: an older copy, or cut; it forks with its next commit`)
   if (treeRoot(leaves.slice(0, head.size)) !== head.root) {
-    const first = await bracket(ledger, leaves, head, key)
+    const first = await bracket(ledger.root, leaves, head, key)
     const begun = log === undefined ? '' : `; the lake began a new log behind version ${log.size} (--adopt)`
     const where = first.from === first.to ? `version ${first.from}` : `a version from ${first.from} to ${first.to}`
     return is('fork', `another history than that of the head from ${where} on${begun}`, first)
@@ -64,19 +52,15 @@ async function exchangedEntry(ledger: Ledger, leaves: readonly string[]): Promis
   const { version: newest } = ledger.head()
   for (const version of (await listJournal(ledger.root)).entries.filter((one) => one <= newest)) {
     const { entry, digest } = await readEntry(ledger.root, version)
-    const own = leafHash(entryText({ version, committed_at: entry.committed_at, digest, root: entry.root ?? null }))
+    const own = entryLeaf(version, digest, entry.committed_at, entry.root)
     if (own !== leaves[version - newest + leaves.length - 1]) return version
   }
   return undefined
 }
 
 /** Between which versions a history leaves that of a head: heads of it that the lake keeps narrow it down. */
-async function bracket(
-  { root }: Ledger,
-  leaves: readonly string[],
-  { origin, size }: Checkpoint,
-  key: NoteKey | undefined,
-) {
+async function bracket(root: string, leaves: readonly string[], of: Checkpoint, key: NoteKey | undefined) {
+  const { origin, size } = of
   let [from, to] = [1, size]
   for (const { head, note } of await storedHeads(root)) {
     if (head.origin !== origin || head.size > size || (key && !isSigned(note, key))) continue

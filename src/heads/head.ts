@@ -82,35 +82,28 @@ export async function storeHead(root: string, { text: told, signatures }: Signed
   return path
 }
 
-/** What was attached to a head: signatures of witnesses, or a time stamp (RFC 3161) beside it, and how that is checked. */
-export interface Attached {
-  readonly path: string
-  readonly signatures: readonly string[]
-  readonly check: string | null
-}
-
-/** Attaches what others say of a head that the lake keeps: lines of signatures, or a time stamp. */
-export async function attach(root: string, file: string): Promise<Attached> {
+/**
+ * Attaches what others say of a head that the lake keeps: lines of signatures, or beside it a time stamp (RFC 3161) of its
+ * text or of its file as it was printed; `check` is the command that proves that one.
+ */
+export async function attach(root: string, file: string) {
   const bytes = await readBytes(file)
   const note = readSigned(bytes.toString('utf8'))
-  const kept = (await storedHeads(root)).map((one) => one.note)
-  const same = kept.find((one) => one.text === note?.text)
-  if (note && same)
-    return { path: await storeHead(root, note), signatures: note.signatures.map(({ name }) => name), check: null }
-  for (const own of kept) {
-    // The text alone may have been stamped, or the file as head printed it: who signs later changes nothing of either.
-    const digests = [own.text, signedText({ ...own, signatures: own.signatures.slice(0, 1) })].map((one) =>
-      hash('sha256', one),
-    )
-    const digest = digests.find((one) => bytes.includes(Buffer.from(one, 'hex')))
+  for (const { note: own } of await storedHeads(root)) {
+    if (own.text === note?.text)
+      return { path: await storeHead(root, note), signatures: note.signatures.map(({ name }) => name), check: null }
+    const forms = [own.text, signedText({ ...own, signatures: own.signatures.slice(0, 1) })]
+    const digest = forms.map((form) => hash('sha256', form)).find((one) => bytes.includes(Buffer.from(one, 'hex')))
     if (digest === undefined) continue
-    const path = (await storeHead(root, own)).replace(/txt$/, 'tsr')
+    const path = headFile(checkpointOf(own.text)?.size ?? 0).replace(/txt$/, 'tsr')
     await realDisk.write(inLake(root, path), bytes)
     const check = `openssl ts -verify -digest ${digest} -in ${inLake(root, path)} -CAfile CA.pem`
     return { path, signatures: [], check }
   }
-  const expected = 'signature lines of a head that the lake keeps, or a time stamp (RFC 3161) of one'
-  throw usage('--attach', { expected, got: file })
+  throw usage('--attach', {
+    expected: 'signatures, or a time stamp (RFC 3161), of a head that the lake keeps',
+    got: file,
+  })
 }
 
 /** A key from its text, or from the file of that name. */

@@ -18,8 +18,7 @@ import { applyDifferences } from './differences.ts'
 import { applyLost } from './lost.ts'
 import { applyDigests } from './month-digests.ts'
 import { applyTree } from './state-tree.ts'
-import { entryText } from '../merkle/state.ts'
-import { leafHash } from '../merkle/tree.ts'
+import { entryLeaf } from '../merkle/state.ts'
 import { liveKey, liveRows, toldLive, withRows } from './live.ts'
 import { cellsOf, type Index, type IndexCell, rowOf } from './row.ts'
 import type { PlacedFacts, RunFacts } from './run-facts.ts'
@@ -115,7 +114,7 @@ function applyVersion(index: Index, { entry, digest }: Sealed): void {
     files_removed: files.remove.length,
     files_dropped: files.drop.length,
     points_added: pointsOf(entry),
-    leaf: leafHash(entryText({ version, committed_at, digest, root: entry.root ?? null })),
+    leaf: entryLeaf(version, digest, committed_at, entry.root),
   })
   setMeta(index, 'lake', entry.lake)
   setMeta(index, 'version', entry.version)

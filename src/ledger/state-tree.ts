@@ -1,5 +1,4 @@
-import { entryText, type Named, seriesGroup, treeValue } from '../merkle/state.ts'
-import { leafHash } from '../merkle/tree.ts'
+import { entryLeaf, type Named, treeValue } from '../merkle/state.ts'
 import { canonical, type Entry, type Json, sha256 } from './entry.ts'
 import { type Index, parsed } from './row.ts'
 
@@ -9,11 +8,12 @@ export function applyTree(index: Index, { rules, state, tables, progress }: Entr
   if (rules) touched.add(putRules(index, rules.rules))
   for (const [key, value] of Object.entries(state)) touched.add(putMember(index, 'state', key, stateValue(value)))
   for (const [table, rows] of Object.entries(tables ?? {})) {
-    const before = memberOf(index, 'registry', table) ?? ''
-    touched.add(putMember(index, 'registry', table, sha256(`${before}\n${rows}`)))
+    const before = index.statement("SELECT value FROM tree WHERE grp = 'registry' AND name = ?").get(table)
+    touched.add(putMember(index, 'registry', table, sha256(`${String(before?.['value'] ?? '')}\n${rows}`)))
   }
-  for (const { series, digests } of progress) if (digests) touched.add(putSeries(index, series))
-  for (const group of touched) putMember(index, '', group, treeValue(heldMembers(index, group)))
+  const changed = progress.flatMap(({ series, digests }) => (digests ? [series] : []))
+  for (const group of new Set([...touched, ...putSeries(index, changed)]))
+    putMember(index, '', group, treeValue(heldMembers(index, group)))
 }
 
 const stateValue = (value: Json): string => sha256(canonical(value))
@@ -25,30 +25,31 @@ function putRules(index: Index, rules: Json): string {
   return 'rules'
 }
 
-/** The months of a series, each with how many points it has and their chain, as its tree takes them. */
-export function heldChains(index: Index, series: string): Named[] {
-  const rows = index
-    .statement(
-      `SELECT month, points, coalesce(chain, '-') AS chain FROM digests
-       WHERE series = (SELECT n FROM series WHERE id = ?) ORDER BY month`,
-    )
-    .all(series)
-  return rows.map(({ month, points, chain }) => [String(month), `${points} ${chain}`])
+/** The months of series, each with how many points it has and their chain, as their trees take them. */
+export function heldChains(index: Index, ids: readonly string[]): Map<string, Named[]> {
+  // At once: one question for each of hundreds of series is the most of what a commit pays for the tree.
+  const rows = index.statement(
+    `SELECT s.id, group_concat(month || ' ' || d.points || ' ' || coalesce(chain, '-'), char(10) ORDER BY month) AS months
+     FROM json_each(?) AS e JOIN series AS s ON s.id = e.value JOIN digests AS d ON d.series = s.n GROUP BY s.n`,
+  )
+  const named = (one: string): Named => [one.slice(0, 7), one.slice(8)]
+  const all = rows.all(JSON.stringify(ids))
+  return new Map(all.map(({ id, months }) => [String(id), String(months).split('\n').map(named)]))
 }
 
-function putSeries(index: Index, series: string): string {
-  const row = index.statement('SELECT metric FROM series WHERE id = ?').get(series)
-  return putMember(index, seriesGroup(String(row?.['metric'])), series, treeValue(heldChains(index, series)))
+function putSeries(index: Index, ids: readonly string[]): string[] {
+  const told = [...heldChains(index, ids)].map(([id, months]) => [id, treeValue(months)])
+  const put = index.statement(
+    `INSERT OR REPLACE INTO tree (grp, name, value)
+     SELECT 'series ' || s.metric, s.id, e.value ->> 1 FROM json_each(?) AS e JOIN series AS s ON s.id = e.value ->> 0
+     WHERE true RETURNING grp`,
+  )
+  return put.all(JSON.stringify(told)).map(({ grp }) => String(grp))
 }
 
 function putMember(index: Index, group: string, name: string, value: string): string {
   index.statement('INSERT OR REPLACE INTO tree (grp, name, value) VALUES (?, ?, ?)').run(group, name, value)
   return group
-}
-
-function memberOf(index: Index, group: string, name: string): string | undefined {
-  const row = index.statement('SELECT value FROM tree WHERE grp = ? AND name = ?').get(group, name)
-  return row === undefined ? undefined : String(row['value'])
 }
 
 /** The members of a group of the state, or (`''`) its groups, sorted by their bytes. */
@@ -65,23 +66,29 @@ export function heldRoot(index: Index): string {
 /** Makes the tree, and the leaves of the log, where a checkpoint of an older program tells none. */
 export function tellTree(index: Index): void {
   for (const { version, digest } of index.statement('SELECT version, digest FROM versions WHERE leaf IS NULL').all()) {
-    const told = { version: Number(version), committed_at: 0, digest: String(digest), root: null }
-    index.statement('UPDATE versions SET leaf = ? WHERE version = ?').run(leafHash(entryText(told)), Number(version))
+    const leaf = entryLeaf(Number(version), String(digest))
+    index.statement('UPDATE versions SET leaf = ? WHERE version = ?').run(leaf, Number(version))
   }
   if (index.statement('SELECT 1 FROM tree').get() !== undefined) return
   const rules = index.statement('SELECT rules FROM rules ORDER BY version DESC LIMIT 1').get()
   const groups = new Set(rules === undefined ? [] : [putRules(index, parsed(rules['rules'], 'rules'))])
   for (const { key, value } of index.statement('SELECT key, value FROM state').all())
     groups.add(putMember(index, 'state', String(key), stateValue(parsed(value, String(key)))))
-  for (const { id } of index.statement('SELECT id FROM series WHERE n IN (SELECT series FROM digests)').all())
-    groups.add(putSeries(index, String(id)))
-  for (const group of groups) putMember(index, '', group, treeValue(heldMembers(index, group)))
+  const ids = index.statement('SELECT id FROM series WHERE n IN (SELECT series FROM digests)').all()
+  for (const group of [
+    ...groups,
+    ...new Set(
+      putSeries(
+        index,
+        ids.map(({ id }) => String(id)),
+      ),
+    ),
+  ])
+    putMember(index, '', group, treeValue(heldMembers(index, group)))
 }
 
 /** The leaves of the log: one for each version from the first on. */
 export function heldLeaves(index: Index): string[] {
-  return index
-    .statement('SELECT leaf FROM versions ORDER BY version')
-    .all()
-    .map(({ leaf }) => String(leaf))
+  const rows = index.statement('SELECT leaf FROM versions ORDER BY version').all()
+  return rows.map(({ leaf }) => String(leaf))
 }

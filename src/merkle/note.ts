@@ -39,11 +39,6 @@ function keyId(name: string, kind: number, open: Buffer): string {
   return hash('sha256', Buffer.concat([Buffer.from(`${name}\n`), Buffer.from([kind]), open])).slice(0, 8)
 }
 
-/** Whether a text may name a key. */
-export function isKeyName(name: string): boolean {
-  return /^[!-*,-~]+$/.test(name)
-}
-
 /** The text of a key that signs, from its 32 bytes of chance: one line, to be kept secret. */
 export function secretText(name: string, seed: Buffer): string {
   return `PRIVATE+KEY+${name}+${keyId(name, log, openOf(secretKey(seed)))}+${withKind(seed)}\n`

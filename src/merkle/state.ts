@@ -18,24 +18,8 @@ export function treeValue(members: readonly Named[]): string {
   return `${members.length} ${treeRoot(namedLeaves(members))}`
 }
 
-/** The group of the state in which the series of a metric stand. */
-export function seriesGroup(metric: string): string {
-  return `series ${metric}`
-}
-
-/** What of an entry stands in the log. */
-interface LoggedEntry {
-  readonly version: number
-  /** Microseconds. */
-  readonly committed_at: number
-  /** SHA-256 of the entry. */
-  readonly digest: string
-  /** The value of the state after it; null for entries of earlier programs. */
-  readonly root: string | null
-}
-
-/** The text of an entry as a leaf of the log. What was committed when is no part of one that tells no state. */
-export function entryText({ version, committed_at, digest, root }: LoggedEntry): string {
-  const at = root === null ? '-' : committed_at
-  return `pitlake entry\nversion ${version}\ncommitted_at ${at}\nsha256 ${digest}\nstate ${root ?? '-'}\n`
+/** The leaf of an entry in the log; of one of an earlier program, which tells no state, the instant is no part. */
+export function entryLeaf(version: number, digest: string, committed_at = 0, root?: string): string {
+  const [at, state] = root === undefined ? ['-', '-'] : [committed_at, root]
+  return leafHash(`pitlake entry\nversion ${version}\ncommitted_at ${at}\nsha256 ${digest}\nstate ${state}\n`)
 }

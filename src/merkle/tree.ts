@@ -5,8 +5,7 @@ import { hash } from 'node:crypto'
  * and of n leaves the largest power of two below n stands on the left. Hashes are hex.
  */
 
-/** The root over no leaf. */
-const emptyRoot = hash('sha256', '')
+type Hashes = readonly string[]
 
 /** The hash of a leaf of text. */
 export function leafHash(text: string): string {
@@ -26,14 +25,14 @@ function split(n: number): number {
 }
 
 /** The root over hashes of leaves, in their order. */
-export function treeRoot(leaves: readonly string[], from = 0, to = leaves.length): string {
-  if (to - from <= 1) return leaves[from] ?? emptyRoot
+export function treeRoot(leaves: Hashes, from = 0, to = leaves.length): string {
+  if (to - from <= 1) return leaves[from] ?? hash('sha256', '')
   const middle = from + split(to - from)
   return nodeHash(treeRoot(leaves, from, middle), treeRoot(leaves, middle, to))
 }
 
 /** The hashes that lead from a leaf to the root, the lowest first. */
-export function inclusionProof(leaves: readonly string[], index: number, from = 0, to = leaves.length): string[] {
+export function inclusionProof(leaves: Hashes, index: number, from = 0, to = leaves.length): string[] {
   if (to - from <= 1) return []
   const middle = from + split(to - from)
   return index < middle
@@ -42,7 +41,7 @@ export function inclusionProof(leaves: readonly string[], index: number, from = 
 }
 
 /** The hashes that show that the tree over all leaves goes on where the one over the first `size` of them ended. */
-export function consistencyProof(leaves: readonly string[], size: number): string[] {
+export function consistencyProof(leaves: Hashes, size: number): string[] {
   const part = (m: number, from: number, to: number, whole: boolean): string[] => {
     if (m === to - from) return whole ? [] : [treeRoot(leaves, from, to)]
     const left = split(to - from)
@@ -58,12 +57,7 @@ export function consistencyProof(leaves: readonly string[], size: number): strin
  * What leads from several leaves, whose indices ascend, to the root: the roots of the largest trees without any of them,
  * from left to right. Neighbours share what stands above them.
  */
-export function rangeProof(
-  leaves: readonly string[],
-  indices: readonly number[],
-  from = 0,
-  to = leaves.length,
-): string[] {
+export function rangeProof(leaves: Hashes, indices: readonly number[], from = 0, to = leaves.length): string[] {
   if (to <= from) return []
   if (!indices.some((index) => index >= from && index < to)) return [treeRoot(leaves, from, to)]
   if (to - from === 1) return []

@@ -261,7 +261,7 @@ export async function learntFrom(
     const bounds = { first_t: Math.min(...ts), last_t: Math.max(...ts) }
     return [{ series, points, ...bounds, ...digests, ...(vintages > 0 && { vintages }) }]
   })
-  return { value_types, progress: await goneOn(ledger, await engine(), progress, { months, add: files, at }) }
+  return { value_types, progress: await goneOn(ledger, await engine(), progress, months, { add: files, at }) }
 }
 
 function withPoints({ body }: Answered, request: RequestRow, bodies: readonly BodyResult[]): RequestRow {

@@ -19,6 +19,7 @@ import { heldLost } from '../ledger/lost.ts'
 import { endingSeconds } from '../net/skew.ts'
 import { convert } from '../points/convert.ts'
 import { isRecent, type Partition, partitionsOf, sharesMeta, sharesOf } from '../points/files.ts'
+import { heldRevisable } from '../points/revisable.ts'
 import { spacingsOf, weekdayOf } from '../points/spacing.ts'
 import type { Engine } from '../store/engine.ts'
 import { inLake, pointsFile, recentFile, versioned } from '../store/layout.ts'
@@ -202,12 +203,14 @@ function partsOf(
   const coverage = heldCoverage(ledger, ids)
   const names = input.settings.metrics.paths
   const lost = heldLost(ledger, ids)
+  const known = new Set(heldRevisable(ledger))
   return answers.flatMap((part, p): ConvertPart[] => {
     const [first] = part
     if (!first) return []
     const { interval, endpoint } = first.ask
     const { path: metric, overlap } = endpoint
-    const revisable = endpoint.revisable ? ('observed' as const) : undefined
+    // Once a lake has vintages of a metric it goes on with them, whatever a catalogue says later.
+    const revisable = endpoint.revisable || known.has(metric) ? ('observed' as const) : undefined
     const bodies = part.map((one) => ({
       ...bodyOf(one, coverage.get(one.ask.series.id) ?? [], provider.synthetic),
       standing: standing.get(one.ask.series.id),

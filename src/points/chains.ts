@@ -57,15 +57,8 @@ export async function goneOn(
   ledger: Ledger,
   engine: Engine,
   progress: readonly Progress[],
-  {
-    months: brought,
-    add,
-    at,
-  }: {
-    readonly months: ReadonlyMap<string, ReadonlyMap<string, MonthSum>>
-    readonly add: readonly PointsFile[]
-    readonly at: Micros
-  },
+  brought: ReadonlyMap<string, ReadonlyMap<string, MonthSum>>,
+  { add, at }: { readonly add: readonly PointsFile[]; readonly at: Micros },
 ): Promise<Progress[]> {
   const [now, before] = [at, ledger.head().committed_at].map((instant) => Math.ceil(instant / 1000))
   const doubtful: Progress[] = []

@@ -97,10 +97,8 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
   // Where no point lies outside its window, and no window over another, no body speaks of another one's points.
   const alone = !shared || (apart && good.every((one) => isInside(one, loaded)))
   const uncompared = (bare && alone) || good.every(({ part }) => part.overlap === 'off')
-  const contradictions = [
-    ...(uncompared ? [] : await contradict(session, reader === undefined)),
-    ...(revised ? await numbered<Contradiction>(session, statement('vintages_rewritten')) : []),
-  ]
+  const rewritten = revised ? await numbered<Contradiction>(session, statement('vintages_rewritten')) : []
+  const contradictions = [...rewritten, ...(uncompared ? [] : await contradict(session, reader === undefined))]
   const lacking = uncompared || reader === undefined ? 0 : await countLacking(session)
   const heard = uncompared ? [] : await hear(session, ordered, contradictions)
   const priors = good.flatMap((one) => priorRows(one, good))

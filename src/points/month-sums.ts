@@ -55,10 +55,10 @@ interface SeriesSums extends Identity {
 }
 
 /** What a relation of points with metric and interval holds of each month of each series. */
-export async function monthSums(engine: Engine, source: string, order = 'ut'): Promise<SeriesSums[]> {
+export async function monthSums(engine: Engine, source: string): Promise<SeriesSums[]> {
   const identity = identityColumns.join(', ')
   const rows = await engine.rows<Omit<SeriesSums, 'months'> & { months: string }>(
-    statement('months', { source, identity, hash: hashSql(stored), order }),
+    statement('months', { source, identity, hash: hashSql(stored) }),
   )
   return rows.map(({ months, ...own }) => ({ ...own, months: monthsOf(months.split(',')) }))
 }
@@ -97,9 +97,7 @@ export async function monthsIn(
   const points = files.filter(({ table }) => table === 'points')
   if (points.length === 0) return found
   const source = namedSql(points.map((file) => ({ ...file, path: inLake(root, file.temporary ?? file.path) })))
-  // Own data alone say several things of one t at once.
-  const isUnique = points.every(({ metric }) => metric !== null && !metric.startsWith('own/'))
-  for (const { months, ...one } of await monthSums(engine, source, isUnique ? 'ut' : 'ut, line')) {
+  for (const { months, ...one } of await monthSums(engine, source)) {
     const id = find(seriesKey(one.metric, one.interval, one))
     if (id !== undefined) found.set(id, months)
   }

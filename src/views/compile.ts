@@ -196,13 +196,20 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
     clocked: () => clockedPoints(parts, own.points(''), own.part),
     clocked_too: () => clockedToo(parts, componentPointer),
     leaves: (relation) => body('components', (word, argument) => leavesWord(relation, word) ?? fill(word, argument)),
-    registry_names: () => `[${registryNames(texts).map(quote).join(', ')}]`,
-    ledger_names: () => `[${ledgerNames(texts).map(quote).join(', ')}]`,
-    fields: (table) => columnList(fieldsOf(catalogue, table)),
-    field_comments: (object) => commentsOn(object, fieldsOf(catalogue, object)),
+    ...nameWords(texts, catalogue),
     ...factWords(sources),
   }
   return fill
+}
+
+/** What objects are named, and their fields. */
+function nameWords(texts: readonly ObjectText[], catalogue: Catalogue) {
+  return {
+    registry_names: () => `[${registryNames(texts).map(quote).join(', ')}]`,
+    ledger_names: () => `[${ledgerNames(texts).map(quote).join(', ')}]`,
+    fields: (table: string) => columnList(fieldsOf(catalogue, table)),
+    field_comments: (object: string) => commentsOn(object, fieldsOf(catalogue, object)),
+  }
 }
 
 /** The pointer of a component, as the view of components makes it. */

@@ -65,7 +65,7 @@ function newest(bars: readonly Bar[], asset: string, at: number, part: string | 
 
 const instants = (bars: readonly Bar[]): number[] => [...new Set(bars.flatMap(({ known }) => Object.values(known)))]
 
-test('each part of a bar is known by its own clock, and never before', async () => {
+test('TIME 61: each part of a bar is known by its own clock, and never before', async () => {
   const random = randomOf(39)
   for (let n = 0; n < times('PITLAKE_OWN', 1, 6); n++)
     await withDesk(async (desk) => {

@@ -186,5 +186,15 @@ test('L2: vintages that went with their files are not made up: what comes again 
       )
       expect([row?.['ordinal'], Number(row?.['at']) >= own.clock.now * 1e6]).toEqual([1n, true])
     })
+    // Once a lake has vintages of a metric, a catalogue that calls it no longer revisable makes no violations of them.
+    const point = lake.changes.find(({ metric }) => metric === level)
+    lake.revise(level, point?.asset ?? '', point?.t ?? 0, 77)
+    const strict = [...archiveCatalogue.endpoints].map(([path, one]) => [path, { ...one, revisable: false }] as const)
+    const catalogue = { ...archiveCatalogue, endpoints: new Map(strict) }
+    own.clock.now += 86_400
+    expect(await own.fetch(selection(lake), { input: { catalogue } })).toMatchObject({
+      violations: 0,
+      vintages_added: 1,
+    })
   })
 })

@@ -175,3 +175,24 @@ test('L6: a stranger finds other data, another result, another key and another h
     expect(root).not.toBe(home)
   })
 })
+
+test('L6: a result that was stamped before there was a log is certified by the newest state, a later one by its own', async () => {
+  await withCertified(async ({ home, run }) => {
+    // The fetch of another day leaves the state of what was stamped as it was.
+    writeFileSync(join(home, 'other.sql'), 'SELECT 2')
+    await run('try', 'other.sql')
+    for (const name of ['result', 'q']) {
+      expect(await run('certify', `${name}.parquet`, '--out', `${name}.json`, '--page', `${name}.html`)).toMatchObject({
+        code: 0,
+      })
+      for (const checker of checkers)
+        expect(checked(checker, home, [`${name}.json`, '--head', 'old.txt'])).toMatchObject({ status: 0 })
+    }
+    const entryOf = (name: string): unknown =>
+      (JSON.parse(readFileSync(join(home, name), 'utf8')) as { entry: { version: number } }).entry.version
+    expect([entryOf('result.json'), entryOf('q.json')]).toEqual([9, 8])
+    const page = readFileSync(join(home, 'q.html'), 'utf8')
+    expect(page).toContain('available_at AS ts')
+    expect(page).not.toMatch(/<script|https?:/)
+  })
+})

@@ -65,13 +65,15 @@ export function stateOf(draw: (n: number) => number): Record<string, string> {
   const metric = draw(2) === 0 ? 'supply/current_pit' : 'indicators/one'
   const instant = (): string => new Date(Date.UTC(2024, 0, 1) + draw(2600) * 36e5 + draw(60) * 6e4).toISOString()
   const [since, until] = [instant(), instant()].toSorted()
-  const range: Record<string, string> = draw(3) === 0 && since && until && since !== until ? { since, until } : {}
+  // Of decades each column of pixels holds many points.
+  const decades = { since: '1990-01-01', until: '2030-01-01' }
+  const range: Record<string, string>[] = [{}, decades, since && until && since !== until ? { since, until } : {}]
   return {
     metric,
     assets: ['BTC', 'ETH', 'BTC,ETH'][draw(3)]!,
     ...(draw(5) > 0 && { as_of: instant() }),
     ...(draw(4) === 0 && { second: instant() }),
-    ...range,
+    ...range[draw(3)],
   }
 }
 

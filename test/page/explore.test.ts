@@ -16,7 +16,7 @@ import { bareLake, browsing, drawn, serving, shownFolder, sleep } from './servin
  * `PITLAKE_PAGE` tries so many states; without it a few.
  */
 
-const states = Number(process.env['PITLAKE_PAGE'] ?? 4)
+const states = Number(process.env['PITLAKE_PAGE'] ?? 3)
 const wall = '2024-02-20T03:00:00Z'
 
 let folder = ''
@@ -76,7 +76,8 @@ describe('the chart', () => {
         ({ asset, t, v }) =>
           v !== null && state['assets']?.split(',').includes(asset) && t >= picture.x[0] && t < picture.x[1],
       )
-      if (picture.columns > 200) expect(picture.dots.filter(({ late }) => !late)).toHaveLength(wanted.length)
+      if ((picture.x[1] - picture.x[0]) / picture.columns < 864e5)
+        expect(picture.dots.filter(({ late }) => !late)).toHaveLength(wanted.length)
     }
   })
 })
@@ -85,25 +86,26 @@ describe('a point', () => {
   test('tells all of itself to pointer and keys; what was told otherwise stands beside it', async () => {
     const other = { asset: 'BTC', t: '2024-01-11T00:00:00Z', at: Date.UTC(2024, 0, 11), kind: 'changed' }
     const dispute = { ...other, stored: '2010', offered: '2040', offered_at: '2024-02-20T00:00:00Z' }
-    await tab.route('**/query*', async (route) => {
+    const own = await browser!.open()
+    await own.route('**/query*', async (route) => {
       const isAsked = (route.request().postData() ?? '').includes('FROM violations')
       await (isAsked ? route.fulfill({ json: [dispute] }) : route.continue())
     })
     const state = { metric: 'indicators/one', assets: 'BTC' }
-    await drawn(tab, door('free'), { ...state, as_of: '2024-02-10T12:00:00Z' })
-    expect(await tab.locator('.dispute.late').count()).toBe(1)
-    await drawn(tab, door('free'), { ...state, as_of: '2024-03-01T12:00:00Z' })
-    const picture: Drawn = await tab.evaluate(reading)
-    expect([await tab.locator('.dispute').count(), await tab.locator('.dispute.late').count()]).toEqual([1, 0])
-    const y = Number(await tab.locator('.dispute line').getAttribute('y2'))
+    await drawn(own, door('free'), { ...state, as_of: '2024-02-10T12:00:00Z' })
+    expect(await own.locator('.dispute.late').count()).toBe(1)
+    await drawn(own, door('free'), { ...state, as_of: '2024-03-01T12:00:00Z' })
+    const picture: Drawn = await own.evaluate(reading)
+    expect([await own.locator('.dispute').count(), await own.locator('.dispute.late').count()]).toEqual([1, 0])
+    const y = Number(await own.locator('.dispute line').getAttribute('y2'))
     expect(y).toBeCloseTo(
       picture.height - 30 + ((2040 - picture.y[0]) / (picture.y[1] - picture.y[0])) * (42 - picture.height),
       1,
     )
-    await tab.unroute('**/query*')
-    await tab.locator('.chart').focus()
-    for (let n = 0; n < 3; n++) await tab.keyboard.press('ArrowLeft')
-    const told = await tab.locator('.tip dd').allTextContents()
+    await own.unroute('**/query*')
+    await own.locator('.chart').focus()
+    for (let n = 0; n < 3; n++) await own.keyboard.press('ArrowLeft')
+    const told = await own.locator('.tip dd').allTextContents()
     await bare.run(`SET VARIABLE as_of = '2024-03-01T12:00:00Z'`)
     const [row] = await bare.rows<{ t: string; v: number; a: string; o: string; basis: string }>(
       `SELECT strftime(t, '%Y-%m-%d') AS t, v, strftime(available_at, '%Y-%m-%d %H:%MZ') AS a, strftime(observed_at, '%Y-%m-%d %H:%M') AS o, basis
@@ -116,6 +118,7 @@ describe('a point', () => {
       expect.stringContaining(row?.o ?? '?'),
       row?.basis,
     ])
+    await own.close()
   })
 })
 
@@ -205,7 +208,7 @@ describe('the address', () => {
   test('holds the whole state: a link opens the same view', async () => {
     const draw = random(3)
     const other = await browser!.open()
-    for (let n = 0; n < Math.max(2, states / 10); n++) {
+    for (let n = 0; n < Math.max(1, states / 10); n++) {
       await drawn(tab, door('free'), stateOf(draw))
       await tab.locator('.assets input').last().click()
       await tab.locator('#slider').focus()
@@ -251,7 +254,7 @@ describe('the other views', () => {
   }
 
   test('universe: who was known, who joined, and what each was', async () => {
-    for (const asOf of ['2024-01-31T23:59:59Z', '2024-02-01', null]) {
+    for (const asOf of ['2024-01-31T23:59:59Z', '2024-02-01']) {
       await drawn(tab, door('free'), {
         view: 'universe',
         search: 'p1',

@@ -8,7 +8,7 @@ SELECT metric, "interval", {{identity}},
     ORDER BY month, seen) AS months
 FROM (
   SELECT metric, "interval", {{identity}}, month, seen, count(*) AS points, sum(hashed) AS digest,
-    sha256(string_agg(line, chr(10) ORDER BY {{order}})) AS step
+    sha256(string_agg(line, chr(10) ORDER BY ut, line)) AS step
   FROM (
     SELECT metric, "interval", {{identity}}, year(make_timestamp(ut)) * 12 + month(make_timestamp(ut)) - 1 AS month,
       (uo + 999) // 1000 AS seen, ut, {{hash}} AS hashed,
