@@ -324,7 +324,10 @@ export async function inferIntervals(
 }
 
 /** By answer of an endpoint that takes no interval: the spacing of its points, null where they show none. */
-async function spacingsIn(engine: () => Promise<Engine>, batch: readonly Answered[]) {
+async function spacingsIn(
+  engine: () => Promise<Engine>,
+  batch: readonly Answered[],
+): Promise<Map<Answered, Interval | null>> {
   const open = batch.filter(isBrought).filter(({ ask }) => ask.endpoint.intervals.length === 0)
   if (open.length === 0) return new Map()
   const files = open.map(({ body }) => body.file)

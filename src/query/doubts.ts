@@ -160,7 +160,9 @@ const askedBy = new Remembered<AskedSql | null>()
 /** What the words of a script ask. */
 async function askedInSql(engine: Engine, sql: string, parameters: Parameters = []): Promise<AskedSql> {
   // Those without a name are counted from 1.
-  const given = Object.entries<unknown>(Array.isArray(parameters) ? [null, ...parameters] : parameters)
+  const given = Object.entries<unknown>(
+    Array.isArray(parameters) ? [null, ...(parameters as readonly unknown[])] : parameters,
+  )
   const texts = Object.fromEntries(given.filter(([, value]) => typeof value === 'string'))
   const list = quoteList(statementsOf(sql).map(({ text }) => text))
   const question = `FROM question_asked(${list}, ${quote(JSON.stringify(texts))})`

@@ -29,7 +29,7 @@ interface Column {
 const perMicro: readonly (bigint | undefined)[] = [1_000_000n, 1000n, 1n]
 
 function columnOf({ name, type }: Field, path: string): Column {
-  const inner: DataType = DataType.isDictionary(type) ? type.dictionary : type
+  const inner = (DataType.isDictionary(type) ? type.dictionary : type) as DataType
   if (DataType.isInt(inner)) {
     const wide = inner.bitWidth === 64 && !inner.isSigned
     return { type: wide ? HUGEINT : BIGINT, value: (held) => BigInt(String(held)) }
@@ -59,9 +59,10 @@ function columnOf({ name, type }: Field, path: string): Column {
 function valuesOf(vector: Vector, { value }: Column): DuckDBValue[] {
   if (!DataType.isTimestamp(vector.type))
     return Array.from(vector, (held: unknown) => (held === null ? null : value(held)))
-  return vector.data.flatMap((data) =>
-    Array.from({ length: data.length }, (_, row) => (data.getValid(row) ? value(data.values[row]) : null)),
-  )
+  return vector.data.flatMap((data) => {
+    const held = data.values as ArrayLike<unknown>
+    return Array.from({ length: data.length }, (_, row) => (data.getValid(row) ? value(held[row]) : null))
+  })
 }
 
 const chunkRows = 2048

@@ -70,7 +70,11 @@ export async function lakeNow(
 }
 
 /** How the points of the wanted series arrived so far; reads every point that is held of them. */
-export async function lagsNow(root: string, catalogue: Catalogue, wanted: readonly Wanted[]) {
+export async function lagsNow(
+  root: string,
+  catalogue: Catalogue,
+  wanted: readonly Wanted[],
+): ReturnType<typeof learntLags> {
   if (!isBegun(root)) return new Map()
   using ledger = await Ledger.openToRead(root)
   const paths = new Set(wanted.map(({ endpoint }) => endpoint.path))

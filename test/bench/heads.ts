@@ -68,7 +68,7 @@ export async function benchHeads(): Promise<Measured[]> {
       const { user, system } = process.cpuUsage(before)
       if (message !== '') throw new Error(message)
       const told = JSON.parse(out) as { bytes: number; series: number; verdict: string }
-      if (told.series !== series || told.verdict !== 'proved') throw new Error(`${out}`)
+      if (told.series !== series || told.verdict !== 'proved') throw new Error(out)
       bytes = told.bytes
       times.push((user + system) / 1e6)
     }

@@ -44,7 +44,8 @@ async function imported(desk: Desk, random: () => number): Promise<Bar[]> {
     [
       `asset,t,${parts.join(',')}`,
       ...some.map(
-        ({ asset, t, parts: own }) => `${asset},${new Date(t).toISOString()},${parts.map((part) => own[part])}`,
+        ({ asset, t, parts: own }) =>
+          `${asset},${new Date(t).toISOString()},${parts.map((part) => own[part]).join(',')}`,
       ),
     ].join('\n')
   const argv = ['--as', 'bars', '--components', parts.join(','), '--available', rule]
@@ -88,8 +89,8 @@ test('TIME 61: each part of a bar is known by its own clock, and never before', 
           `pit_long('d', ['own/bars'], '1h'${option})`,
           `(SELECT * FROM pit_window('d', '${name}', '1h', 1))`,
         ]) {
-          const rows = await lake.rows(`WITH ${decisions} SELECT ${told} FROM ${join}`)
-          const got = rows.map(({ one }) => String(one).trim())
+          const rows = await lake.rows<{ one: string }>(`WITH ${decisions} SELECT ${told} FROM ${join}`)
+          const got = rows.map(({ one }) => one.trim())
           expect(got.toSorted(), join).toEqual(expected.toSorted())
         }
       }
@@ -106,18 +107,16 @@ test('as_of shows of own data what a lake that holds no more shows', async () =>
       .flatMap((one) => [one - 1, one])
       .filter((_, n) => n % 3 === 0)) {
       await lake.run(`SET VARIABLE as_of = '${new Date(at).toISOString()}'`)
-      const components = await lake.rows(
+      const components = await lake.rows<{ one: string }>(
         `SELECT asset || ' ' || epoch_ms(t) || ' ' || component || ' ' || CAST(v AS INTEGER) || ' ' || epoch_ms(available_at) AS one FROM components`,
       )
       const wanted = all
         .filter((one) => one.at <= at)
         .map((one) => `${one.asset} ${one.t} /${one.part} ${one.parts[one.part]} ${one.at}`)
-      expect(components.map(({ one }) => String(one)).toSorted()).toEqual(wanted.toSorted())
-      const points = await lake.rows(`SELECT asset || ' ' || epoch_ms(t) AS one FROM points`)
+      expect(components.map(({ one }) => one).toSorted()).toEqual(wanted.toSorted())
+      const points = await lake.rows<{ one: string }>(`SELECT asset || ' ' || epoch_ms(t) AS one FROM points`)
       const whole = bars.filter(({ known }) => Math.max(...Object.values(known)) <= at)
-      expect(points.map(({ one }) => String(one)).toSorted()).toEqual(
-        whole.map(({ asset, t }) => `${asset} ${t}`).toSorted(),
-      )
+      expect(points.map(({ one }) => one).toSorted()).toEqual(whole.map(({ asset, t }) => `${asset} ${t}`).toSorted())
     }
   })
 })

@@ -20,7 +20,7 @@ const lakes = Math.ceil(times('PITLAKE_ARCHIVES', 12, 24) / 200)
 const size = { assets: Math.min(100, times('PITLAKE_ARCHIVES', 12, 24) / 2), versions: 4 }
 
 const cells = (rows: readonly Row[], ...names: readonly string[]): string[] =>
-  rows.map((row) => names.map((name) => String(row[name])).join(' '))
+  rows.map((row) => names.map((name) => (row[name] as string | null) ?? 'null').join(' '))
 const us = (name: string): string => `epoch_us(${name}) AS ${name}`
 const told = ({ metric, asset, t, at, v }: Said): string => `${metric} ${asset} ${t * 1e6} ${at} ${v}`
 

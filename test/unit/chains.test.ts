@@ -44,7 +44,7 @@ async function twin(root: string): Promise<Map<string, string>> {
   })
   const lineOf = (row: Told): string => {
     const { t, a, c, r, basis, o, v, extra } = row
-    const value = o !== null ? `o${sha(String(o))}` : v === null ? '-' : `v${String(v)}`
+    const value = o !== null ? `o${sha(o as string)}` : v === null ? '-' : `v${v as number}`
     const [computed, ruled] = [c ?? (basis === 'provider' ? a : null), r ?? a]
     return [
       ms(t),
@@ -53,7 +53,7 @@ async function twin(root: string): Promise<Map<string, string>> {
       basis,
       ...(computed !== null && (basis !== 'provider' || ms(computed) !== ms(a)) ? [`c${ms(computed)}`] : []),
       ...(ms(ruled) === ms(a) ? [] : [`r${ms(ruled)}`]),
-      ...(extra === null ? [] : [`x${sha(String(extra))}`]),
+      ...(extra === null ? [] : [`x${sha(extra as string)}`]),
     ].join(' ')
   }
   const found = new Map<string, string>()

@@ -38,7 +38,7 @@ async function story(
       result,
       rows: rows.map(
         (row) =>
-          `${(Number(row['t']) / 1e6 - t1) / day} ${row['v']} ${known(row['available_at'])} ${known(row['observed_at'])} ${row['basis']} ${known(row['available_rule_at'])}`,
+          `${(Number(row['t']) / 1e6 - t1) / day} ${row['v'] as number} ${known(row['available_at'])} ${known(row['observed_at'])} ${row['basis'] as string} ${known(row['available_rule_at'])}`,
       ),
     })
   }

@@ -15,7 +15,7 @@ export function grouped(reading: Reading, node: Node, child: Relation): Relation
   const sets = node['grouping_sets']
   const made = parts(node, 'expressions').map((one) => aggregate(reading, one, child, scope, keys))
   const columns = [...keys, ...made]
-  const [set = keys, ...others]: readonly unknown[] = Array.isArray(sets) ? sets : [null]
+  const [set = keys, ...others] = Array.isArray(sets) ? (sets as readonly unknown[]) : [null]
   const whole = Array.isArray(set) && set.length === keys.length && others.length === 0
   if (!whole) return lost({ what: 'GROUPING SETS', why: 'no rule is known for several at once' }, columns)
   if (says(node, 'grouping_functions')) return lost({ what: 'GROUPING()', why: 'no rule is known for it' }, columns)
