@@ -74,6 +74,8 @@ const tests: readonly (readonly [pattern: RegExp, quick: string, dear?: string])
     'unit/index-rows unit/held unit/coverage unit/journal unit/commit unit/plan',
     'unit/proven unit/ledger unit/migrate unit/status laws/L5-again laws/L5-refusals',
   ],
+  [/certificate\/|heads\/|merkle\//, 'unit/chains unit/merkle', 'laws/L6-certificate'],
+  [/own\//, 'laws/L1-own', 'laws/L2-own'],
   [/report\/audit/, 'unit/audit', 'page/static unit/status'],
   [/lookahead\/|query\/registry-objects/, 'unit/lookahead-states', 'views/notes cli/lookahead laws/L1-lookahead'],
   [/query\/panel/, 'views/panel views/universe', 'unit/query-api laws/L1-lookahead'],
