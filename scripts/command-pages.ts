@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { helpText } from '../src/commands/parse.ts'
+import { helpText } from '../src/call/parse.ts'
 import { commandTable } from '../src/commands/table.ts'
 import { exitMeanings } from '../src/errors.ts'
 

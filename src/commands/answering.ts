@@ -9,8 +9,8 @@ import { toldRefusal } from '../door/refusal.ts'
 import { keepMemory } from '../store/memory.ts'
 import { type Tool, toolsOf } from '../door/tools.ts'
 import { explained } from './frame.ts'
-import { leave, ownWorld } from './process.ts'
-import { watchMemory } from './memory.ts'
+import { leave, ownWorld } from '../call/process.ts'
+import { watchMemory } from '../call/memory.ts'
 
 /*
  * The process that makes the answers of `serve` and `mcp`. Whoever started it says first what it answers from, then asks,

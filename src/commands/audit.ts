@@ -2,8 +2,8 @@ import { LakeError } from '../errors.ts'
 import { auditAvailability, type AuditReport, isBroken, type judgeRule } from '../report/audit.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { span, table } from '../words/figures.ts'
-import { instantNow } from './context.ts'
-import { answering } from './spec.ts'
+import { instantNow } from '../call/context.ts'
+import { answering } from '../call/spec.ts'
 
 type AuditedRule = ReturnType<typeof judgeRule>
 

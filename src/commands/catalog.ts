@@ -13,15 +13,15 @@ import { didYouMean, nearPaths, suggestion } from '../suggestion.ts'
 import { formatDuration, formatInstant, type Interval, intervals, unshownInterval } from '../time.ts'
 import { dbtSources } from '../views/dbt.ts'
 import { kinds } from '../kinds.ts'
-import { checkedCatalogue, readContext, readGiven, settingsOf } from './context.ts'
+import { checkedCatalogue, readContext, readGiven, settingsOf } from '../call/context.ts'
 import { labelled, type LabelledRow, several, table } from '../words/figures.ts'
-import { answering, type Call, type CommandContext, documentText, talking } from './spec.ts'
+import { answering, type Call, type CommandContext, documentText, talking } from '../call/spec.ts'
 import { existsSync } from 'node:fs'
 import { importedRow, readListing } from '../catalog/listing.ts'
 import { loadCatalogue } from '../catalog/load.ts'
 import type { Drift } from '../catalog/drift.ts'
 import { findDrift } from '../metrics/drift.ts'
-import { besideWorld } from './world.ts'
+import { besideWorld } from '../call/world.ts'
 
 const listOptions = {
   '--group LIST': 'first part of the path, by comma',

@@ -6,11 +6,11 @@ import { usage } from '../errors.ts'
 import { kinds } from '../kinds.ts'
 import { outFile, putOut } from '../store/output.ts'
 import { bytes } from '../words/figures.ts'
-import { stampedPath, timeoutOption, withinTime } from './context.ts'
+import { stampedPath, timeoutOption, withinTime } from '../call/context.ts'
 import { headGiven, keyGiven, keyOption } from './head-check.ts'
 import { proveStamped } from './lookahead.ts'
-import { answering } from './spec.ts'
-import { lakeWorld, openedLake } from './world.ts'
+import { answering } from '../call/spec.ts'
+import { lakeWorld, openedLake } from '../call/world.ts'
 
 export const certifyCommand = answering({
   args: { '<result>': 'a Parquet file that pitlake stamp wrote' },

@@ -4,8 +4,8 @@ import { NotWhereNamed } from '../query/refusal.ts'
 import { hint } from '../suggestion.ts'
 import { visible, visibleLines } from '../visible.ts'
 import { wrapped } from '../words/figures.ts'
-import { leave, ownWorld, programVersion } from './process.ts'
-import { type CommandEntry, type Deps, documentText, type ListedCommand, type Typed } from './spec.ts'
+import { leave, ownWorld, programVersion } from '../call/process.ts'
+import { type CommandEntry, type Deps, documentText, type ListedCommand, type Typed } from '../call/spec.ts'
 import { commandTable } from './table.ts'
 import { join } from 'node:path'
 import { temporaryFolder, writePrivate } from '../store/files.ts'
@@ -89,7 +89,7 @@ export async function dispatch(argv: readonly string[], deps: Deps): Promise<num
   const entry = findEntry(first, second)
   const rest = argv.slice(entry.name.split(' ').length)
   const command = await entry.load()
-  const { helpText, parseCommand } = await import('./parse.ts')
+  const { helpText, parseCommand } = await import('../call/parse.ts')
   const flags = rest.slice(0, rest.includes('--') ? rest.indexOf('--') : rest.length)
   if (flags.includes('--help') || flags.includes('-h')) return deps.stdout(helpText(command))
   const typed = { ...parseCommand(command, rest), ...deps }
@@ -105,14 +105,14 @@ async function perform(command: ListedCommand, typed: Typed): Promise<number | v
     return await withHooks(command.name, typed, async (tell) => await answered(command, typed, tell))
   } catch (error) {
     if (exitCode(error) !== 1 && !(error instanceof NotWhereNamed)) throw error
-    const [{ explained }, { settingsOf }] = await Promise.all([import('./frame.ts'), import('./context.ts')])
+    const [{ explained }, { settingsOf }] = await Promise.all([import('./frame.ts'), import('../call/context.ts')])
     throw await explained(error, command.name, settingsOf(typed).data)
   }
 }
 
 async function answered(command: ListedCommand, typed: Typed, tell: (document: unknown) => void) {
   if ('run' in command) return command.run(typed, tell)
-  const { readContext } = await import('./context.ts')
+  const { readContext } = await import('../call/context.ts')
   const { document, words, error = null, code } = await command.answer(await readContext(typed))
   tell(document)
   typed.stdout('json' in typed.options && typed.options.json === true ? documentText(document) : words())

@@ -4,8 +4,16 @@ import { Ledger } from '../ledger/ledger.ts'
 import { type Kind, kinds } from '../kinds.ts'
 import { textsIn } from '../store/sql.ts'
 import { isBegun } from '../store/begin.ts'
-import { readContext } from './context.ts'
-import { type CommandEntry, type CommandSpec, longOf, optionRows, optionsOf, talking, type Typed } from './spec.ts'
+import { readContext } from '../call/context.ts'
+import {
+  type CommandEntry,
+  type CommandSpec,
+  longOf,
+  optionRows,
+  optionsOf,
+  talking,
+  type Typed,
+} from '../call/spec.ts'
 
 const shells = ['bash', 'zsh', 'fish'] as const
 

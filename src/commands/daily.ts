@@ -8,19 +8,26 @@ import { buildViews } from '../views/build.ts'
 import { redact } from '../secrets/secrets.ts'
 import { refuseMirror } from '../store/marker.ts'
 import { givenKeys } from '../config/settings.ts'
-import { readContext } from './context.ts'
+import { readContext } from '../call/context.ts'
 import { fetchCommand } from './fetch.ts'
 import { headMade } from './head.ts'
 import { keyGiven, keyVariable } from './head-check.ts'
-import { type AnsweringSpec, type Call, type CommandAnswer, documentText, type OptionTable, talking } from './spec.ts'
+import {
+  type AnsweringSpec,
+  type Call,
+  type CommandAnswer,
+  documentText,
+  type OptionTable,
+  talking,
+} from '../call/spec.ts'
 import { answerPlan, planCommand } from './plan.ts'
 import { bytes, whole } from '../words/figures.ts'
-import { parseCommand } from './parse.ts'
+import { parseCommand } from '../call/parse.ts'
 import { registrySyncCommand } from './registry.ts'
 import { statusCommand } from './status.ts'
 import { vacuumCommand } from './upkeep.ts'
 import { usualBudget, verifyCommand } from './verify.ts'
-import { lakeWorld, noProvider, providersOf, requireLake } from './world.ts'
+import { lakeWorld, noProvider, providersOf, requireLake } from '../call/world.ts'
 
 /** What became of one step: a line without its name, and the document of the command behind it; null where it has none. */
 type StepEnd = Readonly<{ code: number; line: string; report: unknown }>

@@ -15,8 +15,8 @@ import { keptMemory, requireMemory } from '../store/memory.ts'
 import { formatDuration } from '../time.ts'
 import type { DoorQuestion, MadeAnswer } from './answering.ts'
 import { keylessOf } from './hooks.ts'
-import { beforeLeaving } from './process.ts'
-import type { Call } from './spec.ts'
+import { beforeLeaving } from '../call/process.ts'
+import type { Call } from '../call/spec.ts'
 
 const ledgerAbout = 'where coverage, gaps, violations, requests, runs and versions stand under as_of: as_of, or now'
 

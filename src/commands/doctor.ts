@@ -7,8 +7,8 @@ import { checkProvider } from '../preflight/check.ts'
 import { spaceAt } from '../store/disk.ts'
 import { buildViews } from '../views/build.ts'
 import { bytes, several, whole } from '../words/figures.ts'
-import { answering, type Call, type CommandAnswer } from './spec.ts'
-import { besideWorld, lakeWorld } from './world.ts'
+import { answering, type Call, type CommandAnswer } from '../call/spec.ts'
+import { besideWorld, lakeWorld } from '../call/world.ts'
 
 type Preflight = Awaited<ReturnType<typeof checkProvider>>
 

@@ -4,9 +4,9 @@ import { adoptLog, checkHead, type HeadVerdict } from '../heads/check.ts'
 import { type KeptHead, keptHead, keyFrom } from '../heads/head.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import type { NoteKey } from '../merkle/note.ts'
-import { readGiven } from './context.ts'
-import type { Call } from './spec.ts'
-import { lakeWorld } from './world.ts'
+import { readGiven } from '../call/context.ts'
+import type { Call } from '../call/spec.ts'
+import { lakeWorld } from '../call/world.ts'
 
 /** The variable that names the file of the key. */
 export const keyVariable = 'PITLAKE_HEAD_KEY_FILE'

@@ -8,11 +8,11 @@ import { type NoteKey, publicText, readKey, secretText, signedText } from '../me
 import { isBegun } from '../store/begin.ts'
 import { isThere, realPath, writePrivate } from '../store/files.ts'
 import { outFile } from '../store/output.ts'
-import { readGiven } from './context.ts'
+import { readGiven } from '../call/context.ts'
 import { keyGiven, keyOption, keyVariable } from './head-check.ts'
 import { tellHead } from './hooks.ts'
-import { answering, type Call } from './spec.ts'
-import { lakeWorld, openedLake } from './world.ts'
+import { answering, type Call } from '../call/spec.ts'
+import { lakeWorld, openedLake } from '../call/world.ts'
 
 export const keyNewCommand = answering({
   options: {

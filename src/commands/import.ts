@@ -4,8 +4,8 @@ import { importNamed, importSources } from '../own/command.ts'
 import type { Imported } from '../own/import.ts'
 import { intervals } from '../time.ts'
 import { whole } from '../words/figures.ts'
-import { answering } from './spec.ts'
-import { askingWorld } from './world.ts'
+import { answering } from '../call/spec.ts'
+import { askingWorld } from '../call/world.ts'
 
 export const importCommand = answering({
   recorded: true,

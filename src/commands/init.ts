@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { configJsonSchema } from '../config/config.ts'
 import { usage } from '../errors.ts'
 import { putOut } from '../store/output.ts'
-import { documentText, talking } from './spec.ts'
+import { documentText, talking } from '../call/spec.ts'
 
 export const initCommand = talking({
   options: {

@@ -20,9 +20,9 @@ import type { StampNote } from '../results/stamped.ts'
 import { realDisk } from '../store/disk.ts'
 import type { Engine } from '../store/engine.ts'
 import { temporaryFolder } from '../store/files.ts'
-import { judged, readGiven, stampedPath, withinTime } from './context.ts'
+import { judged, readGiven, stampedPath, withinTime } from '../call/context.ts'
 import { setOption, variablesOf } from './query.ts'
-import { answering, type Deps, showLive, type Typed } from './spec.ts'
+import { answering, type Deps, showLive, type Typed } from '../call/spec.ts'
 
 const tolerated = kinds.number('a number from 0 to 1', (value) => value >= 0 && value < 1)
 

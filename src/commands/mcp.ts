@@ -2,14 +2,14 @@ import { once } from 'node:events'
 import { serveMcp } from '../door/mcp.ts'
 import type { Tool } from '../door/tools.ts'
 import type { ToolHead } from './answering.ts'
-import { readContext } from './context.ts'
+import { readContext } from '../call/context.ts'
 import { type Answers, deskOptions, openAnswers } from './desk.ts'
 import { standingNow } from './status.ts'
 import { check } from '../report/status.ts'
-import { type Call, talking } from './spec.ts'
-import { programVersion } from './process.ts'
+import { type Call, talking } from '../call/spec.ts'
+import { programVersion } from '../call/process.ts'
 import { withScratch } from './query.ts'
-import { untilStopped } from './world.ts'
+import { untilStopped } from '../call/world.ts'
 
 export const mcpCommand = talking({
   options: deskOptions('60s'),

@@ -6,11 +6,11 @@ import { recordPage } from '../page/record.ts'
 import { formatInstant } from '../time.ts'
 import { putOut } from '../store/output.ts'
 import { several } from '../words/figures.ts'
-import { instantNow, readContext } from './context.ts'
+import { instantNow, readContext } from '../call/context.ts'
 import { type Answers, deskOptions, openAnswers } from './desk.ts'
 import { withScratch } from './query.ts'
 import { wallOf, wallOption } from './serve.ts'
-import { talking } from './spec.ts'
+import { talking } from '../call/spec.ts'
 
 export const pageCommand = talking({
   options: {

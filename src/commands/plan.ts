@@ -6,9 +6,9 @@ import { formatDate, formatInstant, type Instant } from '../time.ts'
 import { type NextPoint, nextPoints, registryDue } from '../watch/due.ts'
 import { lagsNow, lakeNow } from '../watch/jobs.ts'
 import { bytes, labelled, type LabelledRow, span, table, whole, wrapped } from '../words/figures.ts'
-import { boundingOptions, instantNow, selectionOptions, selectionsOf } from './context.ts'
-import { answering, type Call, type CommandAnswer } from './spec.ts'
-import { besideWorld, lakeWorld } from './world.ts'
+import { boundingOptions, instantNow, selectionOptions, selectionsOf } from '../call/context.ts'
+import { answering, type Call, type CommandAnswer } from '../call/spec.ts'
+import { besideWorld, lakeWorld } from '../call/world.ts'
 
 const planOptions = {
   ...selectionOptions,

@@ -11,16 +11,16 @@ import { endings, formatFacts, formatOf, formats, sendFile, writeFile, writeTo }
 import { formatDuration } from '../time.ts'
 import { visibleLines } from '../visible.ts'
 import { type Kind, kinds } from '../kinds.ts'
-import { settingsOf } from './context.ts'
-import { beforeLeaving, leave } from './process.ts'
-import type { Deps, Input, OptionSpec, OptionTable, Typed } from './spec.ts'
+import { settingsOf } from '../call/context.ts'
+import { beforeLeaving, leave } from '../call/process.ts'
+import type { Deps, Input, OptionSpec, OptionTable, Typed } from '../call/spec.ts'
 import { type AskedQuestion, judgeQuestion, type Knowledge } from '../query/question.ts'
 import { type Note, noteTexts } from '../query/note.ts'
 import { camel, knowledgeOptions, type Options } from '../query/options.ts'
 import { readOptions } from '../query/read-options.ts'
 import { engineMemory, keptMemory } from '../store/memory.ts'
-import { spareHeap } from './world.ts'
-import { look, watchMemory } from './memory.ts'
+import { spareHeap } from '../call/world.ts'
+import { look, watchMemory } from '../call/memory.ts'
 
 /** The flags of a table of options; what is a session variable on a command line has none. */
 export function flagsOf(table: Options): OptionTable {

@@ -9,8 +9,8 @@ import { createSandbox, runningClock } from '../sandbox/sandbox.ts'
 import { serve } from '../sandbox/server.ts'
 import { formatInstant } from '../time.ts'
 import { kinds } from '../kinds.ts'
-import { type Deps, talking } from './spec.ts'
-import { untilStopped } from './world.ts'
+import { type Deps, talking } from '../call/spec.ts'
+import { untilStopped } from '../call/world.ts'
 
 /** The keys that every sandbox accepts; they open nothing else. */
 const apiKeys = { metricsKey: 'sandbox-metrics-key', registryKey: 'sandbox-registry-key' } as const

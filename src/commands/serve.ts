@@ -6,12 +6,12 @@ import { kinds } from '../kinds.ts'
 import { pageShows } from '../page/files.ts'
 import { knowledgeOptions } from '../query/options.ts'
 import { readOption } from '../query/read-options.ts'
-import { readContext } from './context.ts'
+import { readContext } from '../call/context.ts'
 import { type Answers, deskOptions, openAnswers } from './desk.ts'
 import { withScratch } from './query.ts'
 import { showsOf } from './status.ts'
-import { type OptionValues, talking } from './spec.ts'
-import { untilStopped } from './world.ts'
+import { type OptionValues, talking } from '../call/spec.ts'
+import { untilStopped } from '../call/world.ts'
 
 /** What a server does not tell beyond. */
 export const wallOption = { '--as-of TIME': ['a wall: nobody is told what was known later', kinds.text] } as const

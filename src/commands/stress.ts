@@ -13,11 +13,11 @@ import { stress, type Stressed, type StressInput, type StressSource } from '../r
 import { outFile, putOut } from '../store/output.ts'
 import { formatDuration, parseDuration } from '../time.ts'
 import { table, whole } from '../words/figures.ts'
-import { judged, readGiven, stampedPath, timeoutOption, withinTime } from './context.ts'
+import { judged, readGiven, stampedPath, timeoutOption, withinTime } from '../call/context.ts'
 import { checkEnding, knowledgeFlags } from './query.ts'
-import { answering, type Call, showLive } from './spec.ts'
+import { answering, type Call, showLive } from '../call/spec.ts'
 import { allVariables, stampEndings } from './stamp.ts'
-import { lakeWorld, openedLake } from './world.ts'
+import { lakeWorld, openedLake } from '../call/world.ts'
 
 const part = kinds.number('a number such as 0.5', (value) => value >= 0 && value < 1000)
 const later = kinds.listOf({ name: 'span', read: lagOf })

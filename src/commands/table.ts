@@ -1,4 +1,4 @@
-import type { CommandEntry, CommandSpec, ListedCommand } from './spec.ts'
+import type { CommandEntry, CommandSpec, ListedCommand } from '../call/spec.ts'
 
 /** `ends`: the exit codes that it may end with beside 0, 1 and 2, a digit each. */
 type Row = readonly [name: string, summary: string, ends: string, module: () => Promise<object>]

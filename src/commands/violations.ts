@@ -7,9 +7,9 @@ import type { UpstreamDifference } from '../report/freshness.ts'
 import { formatInstant, formatMillis, type Micros } from '../time.ts'
 import { buildViews } from '../views/build.ts'
 import { counted, table, whole } from '../words/figures.ts'
-import { answering, type Call } from './spec.ts'
+import { answering, type Call } from '../call/spec.ts'
 import { namesOf } from './verify.ts'
-import { lakeWorld, requireLake } from './world.ts'
+import { lakeWorld, requireLake } from '../call/world.ts'
 
 const filterOptions = {
   '--resources LIST': "only what the registry contradicts: these resources, by comma, or '*'",

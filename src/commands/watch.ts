@@ -12,13 +12,13 @@ import type { NextPoint } from '../watch/due.ts'
 import { jobsOn } from '../watch/jobs.ts'
 import { watch, type WatchEvent } from '../watch/watch.ts'
 import { whole } from '../words/figures.ts'
-import { instantNow, readContext, selectionOptions, selectionsOf } from './context.ts'
+import { instantNow, readContext, selectionOptions, selectionsOf } from '../call/context.ts'
 import { openHooks, type OpenHooks } from './hooks.ts'
 import { hasHooks } from './frame.ts'
 import { destinationNamed } from './copies.ts'
 import { showsOf } from './status.ts'
-import { type Call, talking } from './spec.ts'
-import { besideWorld, lakeWorld, noProvider, openedLake, spareHeap } from './world.ts'
+import { type Call, talking } from '../call/spec.ts'
+import { besideWorld, lakeWorld, noProvider, openedLake, spareHeap } from '../call/world.ts'
 
 type JobsInput = Parameters<typeof jobsOn>[0]
 

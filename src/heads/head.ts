@@ -3,7 +3,7 @@ import { usage } from '../errors.ts'
 import { heldState } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { proven } from '../ledger/row.ts'
-import { shape, text, whole } from '../ledger/shape.ts'
+import { shape, text, whole } from '../shape.ts'
 import { heldLeaves } from '../ledger/state-tree.ts'
 import {
   type Checkpoint,

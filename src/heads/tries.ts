@@ -4,7 +4,7 @@ import { sha256 } from '../ledger/entry.ts'
 import { heldState } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { proven } from '../ledger/row.ts'
-import { listOf, shape, text, whole } from '../ledger/shape.ts'
+import { listOf, shape, text, whole } from '../shape.ts'
 
 const triesShape = shape({ queries: listOf(shape({ sha256: text, version: whole })) })
 

@@ -1,6 +1,6 @@
 import type { Json } from './entry.ts'
 import { proven } from './row.ts'
-import { type Proven, real, shape } from './shape.ts'
+import { type Proven, real, shape } from '../shape.ts'
 import type { Micros } from '../time.ts'
 
 /** What of the ledger's own rows has left it for Parquet files of the lake: these tables, in this order. */

@@ -15,8 +15,8 @@ import {
   shape,
   text,
   whole,
-} from './shape.ts'
-import type { Json, Shaped } from './shape.ts'
+} from '../shape.ts'
+import type { Json, Shaped } from '../shape.ts'
 
 export type { Json }
 

@@ -1,7 +1,7 @@
 import { archivedState } from './held.ts'
 import { type Verified, verifiedFields } from './entry.ts'
 import { type Index, parsed, proven, rowOf } from './row.ts'
-import { count, flag, json, listOf, maybe, orNull, real, shape, text, whole } from './shape.ts'
+import { count, flag, json, listOf, maybe, orNull, real, shape, text, whole } from '../shape.ts'
 import type { Instant, Micros } from '../time.ts'
 import type { Selection } from '../catalog/series.ts'
 

@@ -18,7 +18,7 @@ import {
   type WindowAnswer,
 } from './entry.ts'
 import { type Index, type IndexCell, parsed, proven, read, rowOf } from './row.ts'
-import { count, interval, orNull, real, shape, text, type ValueCheck } from './shape.ts'
+import { count, interval, orNull, real, shape, text, type ValueCheck } from '../shape.ts'
 import { fromState } from './archive.ts'
 
 const heldFile = rowOf({

@@ -2,7 +2,7 @@ import { minus, union, type Window } from '../windows.ts'
 import { type Entry, type Forgotten, forgottenFields } from './entry.ts'
 import { addDigests } from './month-digests.ts'
 import { type Index, rowOf } from './row.ts'
-import { count, orNull, real, text, whole } from './shape.ts'
+import { count, orNull, real, text, whole } from '../shape.ts'
 import { formatMillis, type Micros } from '../time.ts'
 
 /** A value that a violation has on record as stored, JSON text; `computed`: in its place, as seconds, its `computed_at`. */

@@ -1,5 +1,5 @@
 import { damaged } from '../store/database.ts'
-import { type ValueCheck, type Json, shape, type Shaped } from './shape.ts'
+import { type ValueCheck, type Json, shape, type Shaped } from '../shape.ts'
 import { LakeError } from '../errors.ts'
 import type { Engine } from '../store/engine.ts'
 

@@ -9,7 +9,7 @@ import type { Ledger } from './ledger.ts'
 import { providerOf } from './provider.ts'
 import { isOfHeld, readRefusal, standingWords, withdrawnBegin } from './refusals.ts'
 import { rowOf } from './row.ts'
-import { orNull, real, text } from './shape.ts'
+import { orNull, real, text } from '../shape.ts'
 
 /** Something upstream that a person has to look at: a value that differs, very many at once, or a series that is refused. */
 interface Listed {

@@ -11,7 +11,7 @@ import { commit, type CommitDeps, type Draft, type Version } from '../ledger/com
 import { canonical } from '../ledger/entry.ts'
 import { heldPassing, heldPassingFrom, heldStates } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { listOf, mapOf, orNull, real, shape, text } from '../ledger/shape.ts'
+import { listOf, mapOf, orNull, real, shape, text } from '../shape.ts'
 import type { Settings } from '../config/settings.ts'
 import { day } from '../time.ts'
 

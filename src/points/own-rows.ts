@@ -5,7 +5,7 @@ import { heldStates } from '../ledger/held.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { sha256 } from '../ledger/entry.ts'
 import type { Index } from '../ledger/row.ts'
-import { shape } from '../ledger/shape.ts'
+import { shape } from '../shape.ts'
 import { isBegun } from '../store/begin.ts'
 
 /** What the names of own data begin with, as metrics and as pieces of state. */

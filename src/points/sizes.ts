@@ -1,7 +1,7 @@
 import { liveFiles } from '../ledger/held.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { rowsAs } from '../ledger/row.ts'
-import { count, text } from '../ledger/shape.ts'
+import { count, text } from '../shape.ts'
 import { Engine, quoteList } from '../store/engine.ts'
 import { statement } from './sql.ts'
 import { inLake } from '../store/layout.ts'

@@ -1,6 +1,6 @@
 import type { Catalogue } from '../catalog/catalogue.ts'
 import type { HeldFile } from '../ledger/held.ts'
-import { earlierDatings } from '../ledger/datings.ts'
+import { earlierDatings } from '../points/datings.ts'
 import { computedSql, ruledSql, sharesOf } from '../points/files.ts'
 import { recordTables } from '../registry/columns.ts'
 import { type Engine, quoteName } from '../store/engine.ts'

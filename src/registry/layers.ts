@@ -5,7 +5,7 @@ import { type Memory, type Poll, openIds } from './history.ts'
 import type { Fields } from './json.ts'
 import { childrenOf, typedFields } from './record.ts'
 import type { PollChange, Lines } from './lines.ts'
-import { real, shape, orNull, type Proven, text } from '../ledger/shape.ts'
+import { real, shape, orNull, type Proven, text } from '../shape.ts'
 
 /** The files of which a dated table was made: a whole one, and at most one with all that changed since. */
 export const layersShape = shape({

@@ -1,7 +1,7 @@
 import { sha256 } from '../ledger/entry.ts'
 import { heldPassingFrom, heldStates } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { orNull, shape, text } from '../ledger/shape.ts'
+import { orNull, shape, text } from '../shape.ts'
 import type { Micros } from '../time.ts'
 import { Engine } from '../store/engine.ts'
 import { findingLine, readFindings, readHeld, readKeys, readVerifyFindings, tableFiles } from './status.ts'

@@ -15,7 +15,7 @@ import { endSql, micros } from '../intervals-sql.ts'
 import { end, floor, type Interval, parseInstant, step } from '../time.ts'
 import { intersect, minus, type Window } from '../windows.ts'
 import { identityOf } from '../points/conversion.ts'
-import { text, orNull, count, real } from '../ledger/shape.ts'
+import { text, orNull, count, real } from '../shape.ts'
 import { rowsAs } from '../ledger/row.ts'
 
 /** What a series lost with a file. */

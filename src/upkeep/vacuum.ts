@@ -20,7 +20,7 @@ import { type Draft, footerOf, type StagedFile, type Ticket, withoutPoints } fro
 import { prove } from './merge.ts'
 import { type Rewriting, withRewriting } from './rewrite.ts'
 import { quote } from '../store/engine.ts'
-import { count, orNull, real, text } from '../ledger/shape.ts'
+import { count, orNull, real, text } from '../shape.ts'
 import { rowOf } from '../ledger/row.ts'
 
 /** Entries are folded sooner than at the end of a run: only then can they go. */

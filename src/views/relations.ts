@@ -1,6 +1,6 @@
 import { quote, quoteName } from '../store/engine.ts'
 import type { FileEntry } from '../ledger/entry.ts'
-import { datedPointsSql, type EarlierDating } from '../ledger/datings.ts'
+import { datedPointsSql, type EarlierDating } from '../points/datings.ts'
 import { parquet } from '../store/parquet.ts'
 import { columnsMark, type RegistryColumn, recordTables, tableColumns } from '../registry/columns.ts'
 import { instantSql } from './template.ts'

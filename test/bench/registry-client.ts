@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { loadCatalogue } from '../../src/catalog/load.ts'
-import { spareHeap } from '../../src/commands/world.ts'
+import { spareHeap } from '../../src/call/world.ts'
 import { mergeSmallFiles } from '../../src/upkeep/compact.ts'
 import { registrySnapshot, registrySync } from '../../src/registry/snapshot-and-sync.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'

@@ -1,5 +1,5 @@
 import { dispatch } from '../../src/commands/cli.ts'
-import type { Deps } from '../../src/commands/spec.ts'
+import type { Deps } from '../../src/call/spec.ts'
 import { exitCode } from '../../src/errors.ts'
 import { leaping } from './leaping.ts'
 

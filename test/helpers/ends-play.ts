@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type ListedCommand, optionsOf } from '../../src/commands/spec.ts'
+import { type ListedCommand, optionsOf } from '../../src/call/spec.ts'
 import { commandTable } from '../../src/commands/table.ts'
 import { files, type Prepared, type Row } from './ends-words.ts'
 import { openStage, type Stage } from './ends-stage.ts'

@@ -10,7 +10,7 @@ import { liveFiles } from '../../src/ledger/held.ts'
 import { inLake, pointsFile, recentFile } from '../../src/store/layout.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'
 import { readPoints } from '../../src/views/relations.ts'
-import { datedPointsSql, earlierDatings } from '../../src/ledger/datings.ts'
+import { datedPointsSql, earlierDatings } from '../../src/points/datings.ts'
 import { commitDeps } from './lakes.ts'
 
 /** Two endpoints of the catalogue: one without the provider's own instants, one with them. */

@@ -167,7 +167,7 @@ export const changes: readonly Change[] = [
     proof: `
       import { intervals, floor, end, count, longestSeconds } from './src/time.ts'
       import { endSql, stepSql } from './src/intervals-sql.ts'
-      import { selectionOptions } from './src/commands/context.ts'
+      import { selectionOptions } from './src/call/context.ts'
       const t = floor(10 * 86400 + 5, '3d')
       const [, kind] = selectionOptions['--intervals LIST']
       show({ intervals, t: t / 86400, end: end(t, '3d') / 86400, count: count(0, 30 * 86400, '3d'),

@@ -10,9 +10,9 @@ const files = [
   'src/net/',
   'src/catalog/load.ts',
   'src/config/settings.ts',
-  ...['catalog', 'context', 'desk', 'init', 'page', 'process', 'query', 'sandbox', 'sql'].map(
-    (name) => `src/commands/${name}.ts`,
-  ),
+  'src/call/context.ts',
+  'src/call/process.ts',
+  ...['catalog', 'desk', 'init', 'page', 'query', 'sandbox', 'sql'].map((name) => `src/commands/${name}.ts`),
 ]
 
 /** Modules that touch the world, and the files that may import them; a trailing slash means the whole folder. */
@@ -28,13 +28,13 @@ const owners: Readonly<Record<string, readonly string[]>> = {
   '@modelcontextprotocol/server': ['src/door/mcp.ts'],
   sqlite: ['src/store/database.ts', 'src/ledger/ledger.ts'],
   fs: files,
-  timers: ['src/commands/process.ts', 'src/index.ts', 'src/sandbox/'],
+  timers: ['src/call/process.ts', 'src/index.ts', 'src/sandbox/'],
   child_process: ['src/commands/hooks.ts', 'src/commands/desk.ts'],
   worker_threads: [],
   cluster: [],
-  process: ['src/main.ts', 'src/commands/'],
-  console: ['src/main.ts', 'src/commands/'],
-  perf_hooks: ['src/main.ts', 'src/commands/'],
+  process: ['src/main.ts', 'src/call/', 'src/commands/'],
+  console: ['src/main.ts', 'src/call/', 'src/commands/'],
+  perf_hooks: ['src/main.ts', 'src/call/', 'src/commands/'],
 }
 
 /** Imports of an I/O module outside its owner. */
@@ -52,11 +52,11 @@ export function ownerBreaches(files: Files): readonly string[] {
 
 /** What waits, ends a wait or draws a name, and the files that may. */
 const calls: Readonly<Record<string, readonly string[]>> = {
-  setTimeout: ['src/commands/process.ts', 'src/index.ts', 'src/sandbox/'],
-  setInterval: ['src/commands/', 'src/sandbox/'],
-  'AbortSignal.timeout': ['src/net/', 'src/commands/'],
+  setTimeout: ['src/call/process.ts', 'src/index.ts', 'src/sandbox/'],
+  setInterval: ['src/call/', 'src/commands/', 'src/sandbox/'],
+  'AbortSignal.timeout': ['src/net/', 'src/call/', 'src/commands/'],
   'Date.parse': ['src/time.ts', 'src/sandbox/'],
-  randomUUID: ['src/store/', 'src/commands/'],
+  randomUUID: ['src/store/', 'src/call/', 'src/commands/'],
 }
 
 /** Timers and drawn names outside their owners. */
@@ -96,9 +96,11 @@ const ambient: Readonly<Record<string, RegExp>> = {
   globalThis: /(?<![\w.])globalThis\b/g,
 }
 
-/** The clock, chance, `process` or `console` outside main and commands, which hand them on as arguments. */
+/** The clock, chance, `process` or `console` outside main, calls and commands, which hand them on as arguments. */
 export function ambientBreaches(files: Files): readonly string[] {
-  const pure = sources(files, 'src/').filter(([path]) => path !== 'src/main.ts' && !path.startsWith('src/commands/'))
+  const pure = sources(files, 'src/').filter(
+    ([path]) => path !== 'src/main.ts' && !/^src\/(?:call|commands)\//.test(path),
+  )
   return pure.flatMap(([path, text]) => {
     const code = codeOnly(text)
     return Object.entries(ambient).flatMap(([name, pattern]) =>

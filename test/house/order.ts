@@ -10,6 +10,7 @@ export type Files = ReadonlyMap<string, string>
 export const ranks: Readonly<Record<string, number>> = {
   'src/errors.ts': 0,
   'src/json.ts': 0,
+  'src/shape.ts': 1,
   'src/stopwatch.ts': 0,
   'src/suggestion.ts': 0,
   'src/time.ts': 0,
@@ -42,10 +43,11 @@ export const ranks: Readonly<Record<string, number>> = {
   'src/watch/': 14,
   'src/door/': 15,
   'src/page/': 15,
-  'src/index.ts': 17,
+  'src/index.ts': 18,
   'src/sandbox/': 3,
-  'src/commands/': 16,
-  'src/main.ts': 18,
+  'src/commands/': 17,
+  'src/call/': 16,
+  'src/main.ts': 19,
 }
 
 /** The room of a file: its folder in `src/`, or the file itself where it stands alone. */

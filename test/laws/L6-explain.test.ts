@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { seriesId } from '../../src/catalog/series.ts'
-import { rulesOf } from '../../src/ledger/datings.ts'
+import { rulesOf } from '../../src/points/datings.ts'
 import { heldVersions } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { type Explained, explainChange } from '../../src/results/explain-change.ts'

@@ -17,11 +17,11 @@ import {
   mergedFrom,
   summary,
 } from '../../src/ledger/held.ts'
-import { datedPointsSql, earlierDatings, redatedLabel } from '../../src/ledger/datings.ts'
+import { datedPointsSql, earlierDatings, redatedLabel } from '../../src/points/datings.ts'
 import { heldRuns, requestTotals, verifiedTotals, versionChanges } from '../../src/ledger/held-runs.ts'
 import { readEntry } from '../../src/ledger/journal.ts'
 import { rowsAs } from '../../src/ledger/row.ts'
-import { count, listOf, orNull, real, shape, text } from '../../src/ledger/shape.ts'
+import { count, listOf, orNull, real, shape, text } from '../../src/shape.ts'
 import { Engine } from '../../src/store/engine.ts'
 import { quarantineFile, runLog } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { expect } from 'vitest'
 import { withHooks } from '../../src/commands/frame.ts'
-import type { Deps, Input } from '../../src/commands/spec.ts'
+import type { Deps, Input } from '../../src/call/spec.ts'
 import { LakeError, usage } from '../../src/errors.ts'
 import { test } from '../helpers/lake-test.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseCommand } from '../../src/commands/parse.ts'
+import { parseCommand } from '../../src/call/parse.ts'
 import { commandTable } from '../../src/commands/table.ts'
 import { kindOf, kinds } from '../../src/kinds.ts'
 

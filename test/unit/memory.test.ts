@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ownMemory } from '../../src/commands/memory.ts'
+import { ownMemory } from '../../src/call/memory.ts'
 import type { LakeError } from '../../src/errors.ts'
 import { openLake } from '../../src/index.ts'
 import { bytesOf, kinds, sizeText } from '../../src/kinds.ts'

@@ -1,6 +1,6 @@
 import type { Interval, Micros } from '../time.ts'
 import { quote } from '../store/engine.ts'
-import { type FileEntry, type Json, type Rules, sha256 } from './entry.ts'
+import { type FileEntry, type Json, type Rules, sha256 } from '../ledger/entry.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
 
 /** The points of a partition as they were dated in the half-open span `[from, until)` of commit instants. */

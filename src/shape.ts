@@ -1,5 +1,5 @@
-import { isObject } from '../json.ts'
-import { intervals } from '../time.ts'
+import { isObject } from './json.ts'
+import { intervals } from './time.ts'
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
 
