@@ -102,7 +102,7 @@ export function costInWords({ files, changed, lines }: Cost): string {
   return parts.length === 0 ? 'nothing' : parts.join(' and ')
 }
 
-const hello = `import { answering } from './spec.ts'
+const hello = `import { answering } from '../call/spec.ts'
 
 /** \`hello\`: a greeting. */
 export const helloCommand = answering({
