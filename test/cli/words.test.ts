@@ -94,6 +94,7 @@ function expectReport(report: readonly string[]): void {
       - vanished: 0
       - null filled: 0
       - computed_at changed: 0
+      - revised: 0
       - appended: 0
       - identical: 0
 
