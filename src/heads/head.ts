@@ -1,3 +1,4 @@
+import { refuseMirror } from '../store/marker.ts'
 import { hash } from 'node:crypto'
 import { usage } from '../errors.ts'
 import { heldState } from '../ledger/held.ts'
@@ -68,6 +69,7 @@ export async function storedHeads(root: string): Promise<KeptHead[]> {
 
 /** Keeps a head in the lake, with the signatures that were attached to it before; gives its place. */
 export async function storeHead(root: string, { text: told, signatures }: SignedNote): Promise<string> {
+  await refuseMirror(root)
   const path = headFile(checkpointOf(told)?.size ?? 0)
   const before = readSigned((await textOf(inLake(root, path))) ?? '')
   const all = before?.text === told ? [...before.signatures, ...signatures] : signatures
@@ -84,6 +86,7 @@ export async function storeHead(root: string, { text: told, signatures }: Signed
  * text or of its file as it was printed; `check` is the command that proves that one.
  */
 export async function attach(root: string, file: string) {
+  await refuseMirror(root)
   const bytes = await readBytes(file)
   const note = readSigned(bytes.toString('utf8'))
   for (const { note: own } of await storedHeads(root)) {

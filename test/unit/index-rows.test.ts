@@ -36,6 +36,7 @@ const keys: Readonly<Record<string, readonly string[]>> = {
   soft: ['key'],
   stamps: ['id'],
   state: ['key'],
+  tree: ['grp', 'name'],
   value_types: ['metric', 'path', 'type', 'after_type', 'added_version'],
   verified: ['series', 'since', 'until', 'at'],
   versions: ['version'],
