@@ -17,6 +17,7 @@ export function leakSentence({ as_of, row, column, full, truncated, future }: Lo
 function said(value: unknown): string {
   // Three decimals tell small numbers from each other as little as they tell them.
   if (typeof value === 'number') return Math.abs(value) < 1000 ? String(Number(value.toPrecision(8))) : number(value)
+  if (typeof value === 'bigint') return String(value)
   if (typeof value !== 'string') return JSON.stringify(value) ?? 'null'
   return value.replace(/T00:00:00(?:\.0+)?Z$/, '').replace(/\.0+Z$/, 'Z')
 }

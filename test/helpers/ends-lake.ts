@@ -21,6 +21,7 @@ import {
   stop,
   waits,
   none,
+  notes,
   bucket,
   rowsOf,
 } from './ends-words.ts'
@@ -189,6 +190,64 @@ export const commandsOfTheLake = rowsOf({
     ['clean.sql --figure count(*) --lag 0 --vintages 0 --out o.parquet', waits, 7, busy, committing],
     ['clean.sql --figure count(*)', stop, 5, stopped, cancelled],
     ['dateless.sql --figure null', {}, 6, { verdict: 'undecided' }, /^pitlake: dateless\.sql is undecided: got the/],
+  ],
+  import: [
+    [
+      'own.csv --as x --asset asset --t t --value v --interval 24h',
+      {},
+      0,
+      { rows: 2, points_added: 2, violations: 0 },
+      notes,
+    ],
+    ['own.csv', {}, 2, usage, /^pitlake: import: expected --as NAME beside the files, got none\n$/],
+    [
+      'changed.csv --as x --data owned',
+      {},
+      4,
+      { violations: 1 },
+      /1 stored values differ in .*changed\.csv; .*pitlake violations accept\n$/,
+    ],
+    ['own.csv --as x --asset asset --t t --value v --interval 24h', full, 6, incomplete, noRoom],
+    ['own.csv --as x --asset asset --t t --value v --interval 24h', waits, 7, busy, committing],
+  ],
+  page: [
+    ['--out folder', {}, 0, '', /^\d+ charts, \d+ answers in folder\/index\.html\n$/],
+    ['', {}, 2, '', /^pitlake: --out: expected a folder to write, got none\n$/],
+    ['--out folder', { lake: 'damaged' }, 4, '', damaged],
+    ['--out folder', full, 6, '', noRoom],
+  ],
+  'key new': [
+    ['--out k.key', {}, 0, /^pitlake\/\S+\n$/, ''],
+    ['--out d.csv', {}, 2, usage, /--out: expected a new file, .*a key is never written over/],
+    ['--out k.key', { lake: 'lost' }, 4, integrity, lost],
+  ],
+  head: [
+    ['', {}, 0, /^pitlake\/\S+\n\d+\n\S+\n/, ''],
+    [
+      '--key gone.key',
+      {},
+      2,
+      usage,
+      /--key: expected a key of pitlake key new, or its file, got none; run pitlake key new/,
+    ],
+    ['', { lake: 'lost' }, 4, integrity, lost],
+  ],
+  try: [
+    ['clean.sql', {}, 0, /^named in version \d+ as one of 1 \([0-9a-f]{64}\)\n$/, ''],
+    ['gone.sql', {}, 2, usage, /gone\.sql: expected a file with a query, got no such file/],
+    ['clean.sql', { lake: 'lost' }, 4, integrity, lost],
+    ['clean.sql', waits, 7, busy, committing],
+  ],
+  certify: [
+    ['r.parquet --out c.json --key lake.key', {}, 0, /c\.json/, ''],
+    [
+      'gone.parquet --out c.json --key lake.key',
+      {},
+      2,
+      usage,
+      /gone\.parquet: expected a stamped result, got no such file/,
+    ],
+    ['r.parquet --out c.json --key lake.key', { lake: 'touched' }, 4, integrity, /r\.parquet: /],
   ],
   replay: [
     ['r.parquet', {}, 0, /^\d+ rows of version \d+, the same bit for bit\n$/, ''],

@@ -33,6 +33,8 @@ SELECT ts, v FROM pit_join('d', 'supply/current_pit', '24h') ORDER BY ts`,
   'dateless.sql': 'SELECT 1 AS one',
   'd.csv': `asset,ts\nBTC,${new Date(Date.now() - 2 * day).toISOString()}\n`,
   'listing.json': '["new/one_pit"]',
+  'own.csv': 'asset,t,v\nBTC,2024-01-01,1\nBTC,2024-01-02,2\n',
+  'changed.csv': 'asset,t,v\nBTC,2024-01-01,1\nBTC,2024-01-02,3\n',
 }
 
 /** A command that is run before, of which provider, and the code that it ends with. */
@@ -54,6 +56,8 @@ export const published: readonly Prepared[] = [
 export const stampedAndFresh: readonly Prepared[] = [
   ['sound', 0, 'stamp', 'leak.sql', '--out', 'r.parquet'],
   ['sound', 0, 'stamp', 'clean.sql', '--out', 'c.parquet'],
+  ['sound', 0, 'key', 'new', '--out', 'lake.key'],
+  ['sound', 0, 'import', 'own.csv', '--as', 'x', '--asset', 'asset', '--t', 't', '--value', 'v', '--data', 'owned'],
   ['sound', 0, 'fetch', '--data', 'fresh'],
   ['sound', 0, 'fetch', '--data', 'differing'],
   ['rewritten', 4, 'verify', '--data', 'differing'],
