@@ -87,7 +87,7 @@ const beyondHelp = (harm: string, { message }: Ended): boolean =>
   !harm.includes('nothing else') &&
   message.includes('from a copy of the lake: registry/raw cannot make it')
 
-test.each([...circles, ...shareOf(alone, 2), ...turnOf(pairs, 6, 8)])(
+test.each([...circles, ...shareOf(alone, 2), ...turnOf(pairs, 9, 8)])(
   'L3: %s, %s: doctor leads out',
   async (one, two) => {
     const root = fresh()
