@@ -33,7 +33,7 @@ export interface Imported {
   readonly rows: number
   readonly points_added: number
   readonly vintages_added: number
-  /** TakenRows that brought nothing, and why. */
+  /** Rows that brought nothing, and why. */
   readonly left: number
   readonly left_because: { readonly held: number; readonly unfinished: number; readonly doubled: number }
   /** Points that the lake holds between the first and the last `t` of the files, and that they lack. */
