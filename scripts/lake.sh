@@ -77,7 +77,7 @@ Try next:
   pitlake panel --calendar 2024-01-01,2024-02-01,1d --assets BTC,ETH --metrics price_usd,addresses/active_count_pit
                                         what was knowable at each midnight
   pitlake lookahead notebooks/leak.sql  a query that looks ahead, found out
-  make notebooks                        seven stories with pictures, as HTML
+  make notebooks                        eight stories with pictures, as HTML
   $data/status.html
                                         can the lake be trusted today? open it in a browser
 END

@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { Engine, quote } from '../../src/store/engine.ts'
 import { firstHour, type LargeLake, makeLargeLake } from '../helpers/large-lake.ts'
-import { long } from '../helpers/shares.ts'
+import { long, turnOf } from '../helpers/shares.ts'
 import { scratch } from '../helpers/scratch.ts'
 
 const peak = fileURLToPath(new URL('../bench/peak.ts', import.meta.url))
@@ -33,7 +33,7 @@ async function held(...argv: readonly string[]): Promise<number> {
 const iso = (seconds: number): string => new Date(seconds * 1000).toISOString()
 
 describe('a process keeps to the memory that it was promised', () => {
-  test.each(['csv', 'jsonl', 'arrow', 'parquet'])('panel: %s', async (ending) => {
+  test.each(turnOf(['csv', 'jsonl', 'arrow', 'parquet'], 2, 4))('panel: %s', async (ending) => {
     const grid = ['--calendar', `${iso(firstHour)},${iso(firstHour + hours * 3600)},1h`, '--interval', '1h']
     const what = [...grid, '--assets', lake.assets.join(','), '--metrics', lake.metrics.join(',')]
     const out = join(home, `panel.${ending}`)
