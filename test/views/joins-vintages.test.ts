@@ -120,3 +120,27 @@ for (const interval of ['1h', '24h', '1month'] as const)
     )
     expect.hasAssertions()
   })
+
+test('a vintage that reaches the lake after a later one takes nothing of it: by its instant, not by its commit', async () => {
+  const row = { metric, asset: 'BTC', interval: '24h', t: '2024-03-01T00:00:00Z' } as const
+  const told = [
+    { ...row, available_at: '2024-03-05T00:00:00Z', observed_at: commits[0], v: 3 },
+    { ...row, available_at: '2024-03-02T00:00:00Z', observed_at: commits[0], v: 1 },
+    { ...row, available_at: '2024-03-03T00:00:00Z', observed_at: commits[1], v: 2 },
+  ]
+  const weeks = `SELECT v FROM resample('${metric}', '24h', '1w', 'sum', min_parts := 1)`
+  const seen = async (engine: Engine) => (await engine.rows<{ v: number }>(weeks)).map(({ v }) => v)
+  await withJoins(
+    told,
+    async (engine) => {
+      expect(await seen(engine)).toEqual([3])
+      await engine.run(`SET VARIABLE observed_as_of = '${commits[0]}'`)
+      expect(await seen(engine)).toEqual([3])
+      await engine.run(`RESET VARIABLE observed_as_of; SET VARIABLE as_of = '2024-03-04T00:00:00Z'`)
+      expect(await seen(engine)).toEqual([2])
+      await engine.run(`SET VARIABLE as_of = '2024-03-02T12:00:00Z'`)
+      expect(await seen(engine)).toEqual([1])
+    },
+    { revisable: [metric] },
+  )
+})
