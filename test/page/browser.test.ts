@@ -7,17 +7,7 @@ import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { statusPage } from '../../src/report/page/page.ts'
 import { need } from '../helpers/needs.ts'
 import { page } from './facts.ts'
-
-const flags = [
-  '--headless',
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-]
+import { chromiumFlags } from './serving.ts'
 
 describe('the page in a real browser', () => {
   let folder = ''
@@ -34,7 +24,7 @@ describe('the page in a real browser', () => {
     writeFileSync(join(folder, 'status.html'), statusPage(page()))
     context = await chromium.launchPersistentContext(join(folder, 'profile'), {
       executablePath,
-      args: flags,
+      args: chromiumFlags,
       headless: true,
     })
     tab = await context.newPage()

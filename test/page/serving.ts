@@ -43,7 +43,8 @@ export async function serving(
   return { url, stop }
 }
 
-const flags = [
+/** How Chromium is started: no window, nobody asked but whom the page asks. */
+export const chromiumFlags = [
   '--headless',
   '--no-sandbox',
   '--disable-gpu',
@@ -59,7 +60,7 @@ export async function browsing(executablePath: string) {
   const profile = mkdtempSync(join(tmpdir(), 'pitlake-explore-'))
   const context: BrowserContext = await chromium.launchPersistentContext(profile, {
     executablePath,
-    args: flags,
+    args: chromiumFlags,
     headless: true,
   })
   const [asked, said]: [string[], string[]] = [[], []]

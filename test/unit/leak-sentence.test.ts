@@ -20,6 +20,11 @@ test('a leak is told as a sentence', () => {
   )
 })
 
+test('whole numbers beyond 2^53 are told as they are', () => {
+  const large = { ...leak, full: 9007199254740993n, truncated: 9007199254740995n }
+  expect(leakSentence(large)).toMatch(/gives v 9007199254740993; .*, 9007199254740995$/)
+})
+
 test('a row that only the future brings, or takes away', () => {
   const row = { ...leak, column: null }
   expect(leakSentence({ ...row, full: 'there', truncated: null })).toMatch(/there is a row; .*, there is none$/)
