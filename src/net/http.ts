@@ -17,25 +17,15 @@ const EnvHttpProxyAgent = undici('./lib/dispatcher/env-http-proxy-agent') as typ
 const errors = undici('./lib/core/errors') as typeof Errors
 Object.assign((undici('./lib/dispatcher/dispatcher') as { prototype: object }).prototype, undici('./lib/api'))
 
-/** The only way a key travels. */
-interface KeyHeader {
-  readonly name: 'X-Api-Key' | 'Authorization'
-  readonly key: string
-}
-
 /** The values of the usual proxy variables, where they are set. */
-interface ProxySettings {
-  readonly http?: string | undefined
-  readonly https?: string | undefined
-  readonly all?: string | undefined
-  readonly none?: string | undefined
-}
+type ProxySettings = Readonly<Partial<Record<'http' | 'https' | 'all' | 'none', string | undefined>>>
 
 /** One provider's connection. */
 export interface HttpOptions {
   /** Requests go to this origin and no other. */
   readonly base: string
-  readonly key: KeyHeader
+  /** The only way a key travels. */
+  readonly key: { readonly name: 'X-Api-Key' | 'Authorization'; readonly key: string }
   /** What else must not be written: the keys of this process for other providers, too. */
   readonly secrets: readonly string[]
   readonly userAgent: string

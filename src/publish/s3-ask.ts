@@ -119,13 +119,8 @@ function checkEndpoint(endpoint: string): string {
   return endpoint.replace(/\/+$/, '')
 }
 
-interface Profile {
-  readonly name: string
-  readonly values: Readonly<Record<string, string>>
-}
-
 /** What a profile says in both files; that of the credentials' file is stronger. */
-async function readProfile(env: Environment): Promise<Profile> {
+async function readProfile(env: Environment) {
   const name = first(env['AWS_PROFILE'], env['AWS_DEFAULT_PROFILE']) ?? 'default'
   const folder = join(env['HOME'] ?? env['USERPROFILE'] ?? '/', '.aws')
   const config = sectionsOf((await textOf(env['AWS_CONFIG_FILE'] ?? join(folder, 'config'))) ?? '')
@@ -133,7 +128,7 @@ async function readProfile(env: Environment): Promise<Profile> {
   const found = [config.get(`profile ${name}`) ?? config.get(name), keys.get(name)]
   if (found.every((section) => section === undefined) && name !== 'default')
     throw usage(`AWS_PROFILE ${name}`, { expected: 'a profile of the files in ~/.aws', got: 'none of that name' })
-  return { name, values: Object.assign({}, ...found) as Profile['values'] }
+  return { name, values: Object.assign({}, ...found) as Readonly<Record<string, string>> }
 }
 
 /** The sections of an AWS profile file by name: `key = value` a line, `#` and `;` begin comments, indented lines are nested. */
@@ -148,6 +143,8 @@ function sectionsOf(text: string): Map<string, Record<string, string>> {
   }
   return sections
 }
+
+type Profile = Awaited<ReturnType<typeof readProfile>>
 
 function credentialsOf(env: Environment, { name, values }: Profile): Credentials {
   const given = [env['AWS_ACCESS_KEY_ID'], env['AWS_SECRET_ACCESS_KEY']].map((text) => first(text))

@@ -127,17 +127,12 @@ async function endless(settings: S3Asking['settings'], pages: number): Promise<L
   })
 }
 
-interface ListPage {
-  readonly objects: readonly { readonly key: string; readonly bytes: number; readonly modified: number }[]
-  readonly next: string | undefined
-}
-
 /** A page of a list; undefined for a text that is none, which tells of no object that it has none. */
-function listOf(xml: string): ListPage | undefined {
+function listOf(xml: string) {
   const truncated = tag(xml, 'IsTruncated')
   const next = truncated === 'true' ? tag(xml, 'NextContinuationToken') : undefined
   if (truncated === undefined || (truncated === 'true' && next === undefined)) return undefined
-  const objects: ListPage['objects'][number][] = []
+  const objects: { readonly key: string; readonly bytes: number; readonly modified: number }[] = []
   for (const [, item = ''] of xml.matchAll(/<Contents>(.*?)<\/Contents>/gs)) {
     const [key, size, written] = [tag(item, 'Key'), tag(item, 'Size'), tag(item, 'LastModified')]
     const micros = written === undefined ? undefined : parseMicros(written)

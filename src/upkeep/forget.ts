@@ -19,15 +19,12 @@ import { text, orNull, count, real } from '../shape.ts'
 import { rowsAs } from '../ledger/row.ts'
 
 /** What a series lost with a file. */
-interface LostPart {
+interface Gone {
   readonly series: string
   readonly points: number
   /** Half-open, in seconds. */
   readonly windows: readonly Window[]
-}
-
-/** The same with what is left of each month of the series, and what there was as far as it was counted. */
-interface Gone extends LostPart {
+  /** What is left of each month of the series, and what there was as far as it was counted. */
   readonly months: { readonly left: Months; readonly held: Months }
 }
 
@@ -200,7 +197,7 @@ function monthsOf(windows: readonly Window[]): string[] {
   return [...names]
 }
 
-function coverageOf(parts: readonly LostPart[], asked_at: number): CoverageRow[] {
+function coverageOf(parts: readonly Gone[], asked_at: number): CoverageRow[] {
   return parts.flatMap(({ series, windows }) =>
     windows.map(
       ({ since, until }): CoverageRow => ({

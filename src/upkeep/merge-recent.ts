@@ -9,11 +9,7 @@ import type { HeldFile } from '../ledger/held.ts'
 import type { StagedFile } from '../ledger/draft.ts'
 
 /** A file that is to be written: of one partition, or (null) a recent one of several. */
-interface Placed {
-  readonly shares: readonly ShareRow[]
-  readonly own: ShareRow | null
-  readonly out: string
-}
+type Placed = ReturnType<typeof placesFor>[number]
 
 /**
  * Writes the rows of recent files into one, and those of partitions that have become large, from `portion` rows on, into
@@ -57,7 +53,7 @@ export async function mergeRecentFiles(
   })
 }
 
-function placesFor(all: readonly ShareRow[], portion: number, out: (i: number) => string): Placed[] {
+function placesFor(all: readonly ShareRow[], portion: number, out: (i: number) => string) {
   const small = all.filter(({ rows }) => rows < portion)
   const large = all.filter(({ rows }) => rows >= portion)
   return [
