@@ -7,26 +7,9 @@ import { day, formatDuration, formatInstant, hour, type Instant, minute } from '
 
 /** What a reason not to trust the lake blindly is about. */
 type ReasonKind =
-  | 'nothing'
-  | 'damage'
-  | 'violations'
-  | 'incidents'
-  | 'findings'
-  | 'refused'
-  | 'withdrawn'
-  | 'observed_again'
-  | 'failed'
-  | 'not_asked'
-  | 'late'
-  | 'stopped'
-  | 'gaps'
-  | 'begins'
-  | 'feed'
-  | 'published'
-  | 'synthetic'
-  | 'running'
-  | 'rules'
-  | 'verified'
+  | ('nothing' | 'damage' | 'violations' | 'incidents' | 'findings' | 'refused' | 'withdrawn' | 'observed_again')
+  | ('failed' | 'not_asked' | 'late' | 'stopped' | 'gaps' | 'begins' | 'feed' | 'published' | 'synthetic' | 'running')
+  | ('rules' | 'verified')
 
 /** One reason not to trust the lake blindly, and what to type. */
 export interface Reason {

@@ -129,15 +129,6 @@ interface SandboxOptions extends Pick<MetricsEnv, 'catalogue' | 'seed' | 'metada
   readonly pace?: () => number
 }
 
-/** The local provider: both APIs behind one handler. */
-export interface Sandbox {
-  /** Answers a request; `Response.error()` stands for a connection to be reset. */
-  handle(request: Request): Promise<Response>
-  /** The latest requests (at most 100,000), oldest first. */
-  requests(): readonly RequestRecord[]
-  setFaults(faults: readonly Fault[]): void
-}
-
 /** A clock in Unix seconds that begins at `start` (null: the real time) and runs `speed` times as fast as `real` (ms). */
 export function runningClock(real: () => number, start: number | null, speed: number): () => number {
   const origin = real()
@@ -156,7 +147,7 @@ interface State {
 }
 
 /** Makes a provider that holds no file and no socket; it needs no closing. */
-export function createSandbox(options: SandboxOptions): Sandbox {
+export function createSandbox(options: SandboxOptions) {
   const script = (faults: readonly Fault[]): ReturnType<typeof createScript> =>
     createScript(faults, options.seed, options.now())
   const state: State = {
@@ -166,11 +157,16 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     count: 0,
   }
   return {
-    handle: async (request) => await handle(request, options, state),
-    requests: () => state.records,
-    setFaults: (faults) => void (state.script = script(faults)),
+    /** Answers a request; `Response.error()` stands for a connection to be reset. */
+    handle: async (request: Request): Promise<Response> => await handle(request, options, state),
+    /** The latest requests (at most 100,000), oldest first. */
+    requests: (): readonly RequestRecord[] => state.records,
+    setFaults: (faults: readonly Fault[]): void => void (state.script = script(faults)),
   }
 }
+
+/** The local provider: both APIs behind one handler. */
+export type Sandbox = ReturnType<typeof createSandbox>
 
 /** What stands at an address. */
 function apiOf(url: URL, { catalogue, metadata }: SandboxOptions): RequestRecord['api'] {
