@@ -63,18 +63,12 @@ export function isWithout(ledger: Ledger | null, answers: readonly MetadataAnswe
   return !others.some(([, { value, at }]) => value === 'read' && Math.abs(nowMicros - at) < patience)
 }
 
-/** Paths to be asked for; those with unmapped names apart. */
-interface Due {
-  readonly plain: readonly string[]
-  readonly guarded: readonly string[]
-}
-
-/** The selected paths whose metadata were not asked for within seven days. */
+/** The selected paths whose metadata were not asked for within seven days; those with unmapped names apart. */
 export function metadataDue(
   { settings, catalogue, selections }: MetadataInput,
   ledger: Ledger | null,
   nowMicros: number,
-): Due {
+) {
   const provider = ledger?.head().provider ?? null
   const isOld = (key: string): boolean => {
     const asked = ledger === null ? undefined : heldPassing(ledger, key)
@@ -117,7 +111,7 @@ type MetadataAnswer = Awaited<ReturnType<typeof askOne>>
  */
 export async function askMetadata(
   asking: MetadataAsking,
-  { plain, guarded }: Due,
+  { plain, guarded }: Readonly<Record<'plain' | 'guarded', readonly string[]>>,
   isSandbox: (answers: readonly MetadataAnswer[]) => boolean,
 ): Promise<MetadataAnswer[]> {
   const limit = pLimit(asking.concurrency)
