@@ -12,7 +12,7 @@ import { rowOf } from './row.ts'
 import { orNull, real, text } from '../shape.ts'
 
 /** Something upstream that a person has to look at: a value that differs, very many at once, or a series that is refused. */
-interface Listed {
+type Listed = {
   readonly id: string
   readonly series: string
   readonly t: number

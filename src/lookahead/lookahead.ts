@@ -30,17 +30,9 @@ export interface LookaheadProof extends Tested {
   /** The reasons of the plan, a line each. */
   readonly chain: readonly string[]
   /** What stands in the way of a proof from the plan: the expression, and why; its place, counted from 1, where it is known. */
-  readonly unproved: Unproved | null
+  readonly unproved: ReturnType<typeof inText> | null
   /** What its rows rest on beside what was known, whatever the verdict. */
   readonly assumes: readonly Assumed[]
-}
-
-/** An expression that stands in the way of a proof. */
-export interface Unproved {
-  readonly what: string
-  readonly why: string
-  readonly line: number | null
-  readonly column: number | null
 }
 
 /** What the plan says, and where in the text of the query's author. */
@@ -128,7 +120,7 @@ function whyUndecided(input: ProofInput, why: string, past?: Obstacle, tree?: Pa
 }
 
 /** The place of an obstacle in its author's text. */
-function inText({ sql }: ProofInput, { what, why, at }: Placed): Unproved {
+function inText({ sql }: ProofInput, { what, why, at }: Placed) {
   const lines = at === null ? null : sql.slice(0, at).split('\n')
   return { what, why, line: lines?.length ?? null, column: lines ? (lines.at(-1)?.length ?? 0) + 1 : null }
 }

@@ -1,7 +1,7 @@
 import { footerOf, type Ticket } from '../ledger/draft.ts'
 import type { Spool } from '../ledger/sweep.ts'
 import { type Engine, quote } from '../store/engine.ts'
-import { type BlockFile, openBlocks } from '../store/files.ts'
+import { openBlocks } from '../store/files.ts'
 import { footerSql } from '../store/parquet.ts'
 import type { RegistryChange } from './bodies.ts'
 import { type RegistryColumn, registryStatement } from './columns.ts'
@@ -15,7 +15,7 @@ const blockBytes = 1 << 18
 
 interface OpenFile {
   readonly file: string
-  readonly handle: BlockFile
+  readonly handle: ReturnType<typeof openBlocks>
   readonly block: Buffer
   used: number
   rows: number

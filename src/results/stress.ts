@@ -62,12 +62,7 @@ interface Conditions {
   readonly observedAsOf?: string
 }
 
-/** What one run gave; its session is open. */
-interface Ran extends Disposable {
-  readonly session: Engine
-  readonly figure: number | null
-  readonly rows: number
-}
+type Ran = Awaited<ReturnType<typeof runUnder>>
 
 const none = { runs: [], delay: null, metrics: [], bears_seconds: null }
 /** Changes nothing, and is opened sooner than the views whole. */
@@ -156,8 +151,8 @@ async function allMetrics(session: Engine): Promise<string[]> {
   return rows.map(({ metric }) => metric)
 }
 
-/** Runs the query and its figure under conditions; what its script makes lives and ends with the session. */
-async function runUnder(trial: Trial, { delay, metrics, asOf, observedAsOf }: Conditions): Promise<Ran> {
+/** Runs the query and its figure under conditions; what its script makes lives and ends with the session, which is open. */
+async function runUnder(trial: Trial, { delay, metrics, asOf, observedAsOf }: Conditions) {
   const { source, input, run } = trial
   const clocks = {
     ...(asOf !== undefined && { as_of: asOf }),

@@ -249,12 +249,6 @@ function linksOf(catalogue: Catalogue): Exported {
 /** The folder of what is made for the views: the ledger's tables. The journal names none of it. */
 export const exportsFolder = places.exports
 
-/** A table's export: its file and whether it had to be written. */
-interface ExportedFile {
-  readonly path: string
-  readonly written: boolean
-}
-
 /** What writing exports needs. */
 export interface ExportDeps {
   /** Opened with the first table that is written. */
@@ -273,7 +267,7 @@ export async function exportTable(
   table: string,
   { columns, lines }: Exported,
   { engine, disk, mark }: ExportDeps,
-): Promise<ExportedFile> {
+) {
   const folder = inLake(ledger.root, exportsFolder)
   await makeFolder(disk, folder)
   const text = inLake(ledger.root, `${exportsFolder}/.tmp-${mark}-${table}.jsonl`)
