@@ -11,7 +11,7 @@ type ChangedEndpoint = {
 export type Drift = ReturnType<typeof compareListing>
 
 /** How the provider spells what the catalogue names by placeholder. */
-export interface Spelling {
+type Spelling = {
   readonly paths: Readonly<Record<string, string>>
   readonly exchanges: Readonly<Record<string, string>>
   /** Whether the provider takes the catalogue's placeholders as they are. */

@@ -7,7 +7,7 @@ import { typesOf } from '../query/projection.ts'
 import { guarded, type RunDeps } from '../query/run.ts'
 import type { Note } from '../query/note.ts'
 import { judgeQuestion, type Question } from '../query/question.ts'
-import type { Desk, LakeFacts, Seat } from './desk.ts'
+import type { Desk, LakeFacts } from './desk.ts'
 
 /** How much of an answer is told at once. */
 interface PageLimits {
@@ -17,7 +17,7 @@ interface PageLimits {
 }
 
 /** A part of an answer: rows as JSON objects, a text each. */
-export interface AnswerPage {
+interface AnswerPage {
   readonly facts: LakeFacts
   readonly sql: string
   readonly columns: readonly { readonly name: string; readonly type: string }[]
@@ -132,7 +132,7 @@ export class Pages implements Disposable {
   }
 }
 
-async function begin(question: Question, seat: Seat, run: RunDeps) {
+async function begin(question: Question, seat: Awaited<ReturnType<Desk['sit']>>, run: RunDeps) {
   const judged = await judgeQuestion(question, seat.engine, run)
   const { ready } = judged
   const answer = await guarded(seat.engine, judged.sql, run, async () =>

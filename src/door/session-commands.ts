@@ -6,7 +6,7 @@ import { layTable } from '../query/table.ts'
 import { endings, type Format, formatOf, formats } from '../query/write.ts'
 
 /** The state that the dot commands change. */
-export interface SessionState {
+interface SessionState {
   readonly engine: Engine
   readonly folder: string
   readonly words: Vocabulary

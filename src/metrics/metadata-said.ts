@@ -53,7 +53,7 @@ export function readMetadata(text: string, keys: NonNullable<Wire['metadata']>) 
 type DatedSaid = ReturnType<typeof saidOf>
 
 /** Metadata with the instant at which they were first read as they are. */
-export type DatedMetadata = Readonly<NonNullable<ReturnType<typeof readMetadata>>> & { readonly at: Instant }
+type DatedMetadata = Readonly<NonNullable<ReturnType<typeof readMetadata>>> & { readonly at: Instant }
 
 /**
  * What metadata say of a series, with its exchange as the provider spells it. An empty list says nothing; nor does one

@@ -4,7 +4,7 @@ import { type Endpoint, isNameless } from '../catalog/catalogue.ts'
 import type { Wire } from '../catalog/wire.ts'
 import { askedPaths, type Selection } from '../catalog/series.ts'
 import type { AskOne } from '../ledger/requests.ts'
-import { type DatedMetadata, readMetadata } from './metadata-said.ts'
+import { readMetadata, type saidOf } from './metadata-said.ts'
 import { metadataUrl, type MetricsProvider } from './api.ts'
 import { type RetryPolicy, usualRetries } from '../net/retry.ts'
 import { commit, type CommitDeps, type Draft, type Version } from '../ledger/commit.ts'
@@ -16,7 +16,7 @@ import type { Settings } from '../config/settings.ts'
 import { day } from '../time.ts'
 
 /** What is known of each path, by its name on the wire. */
-type Metadata = ReadonlyMap<string, DatedMetadata>
+type Metadata = ReadonlyMap<string, Parameters<typeof saidOf>[0]>
 
 /** Requests a minute: metadata and listings stand in a bucket of their own, and cost nothing. */
 export const metadataPerMinute = 1_200

@@ -22,7 +22,7 @@ export interface Held {
 }
 
 /** What bounds and prices a plan. */
-export interface PlanLimits {
+interface PlanLimits {
   readonly requestsPerMinute: number
   /** Per asset, `*` for the others. */
   readonly credits: Readonly<Record<string, number>>

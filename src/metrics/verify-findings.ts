@@ -97,7 +97,7 @@ export function unusedOf(answers: readonly Answered[], bodies: readonly BodyResu
 export type Difference = ReturnType<Findings['differences']>[number]
 
 /** A window without a usable answer. */
-export interface Unanswered {
+interface Unanswered {
   readonly series: string
   readonly since: string
   readonly until: string

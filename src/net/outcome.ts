@@ -30,7 +30,7 @@ type Words = {
 export type AgainReason = 'status' | 'connect' | 'reset' | 'timeout' | 'cut' | 'protocol'
 
 /** What a body is that holds nothing. */
-export type Vain = 'a page' | 'nothing'
+type Vain = 'a page' | 'nothing'
 
 /** How one request ended. Closed: whoever handles it must handle each kind. */
 export type Outcome =

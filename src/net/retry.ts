@@ -21,7 +21,7 @@ export type RetryPolicy = Readonly<typeof usualRetries>
 export const noTries = { faults: 0, limited: 0, spentMs: 0 }
 
 /** What one request has cost so far. */
-export type Tries = Readonly<typeof noTries>
+type Tries = Readonly<typeof noTries>
 
 /** What to do after a try. */
 type Next = { readonly kind: 'stop' } | { readonly kind: 'retry'; readonly waitMs: number; readonly tries: Tries }

@@ -32,7 +32,7 @@ import { namedByViews } from '../views/manifest.ts'
 import { destinationOf } from './s3.ts'
 
 /** A run of whoever changes a destination, of a lake that has a version. */
-export interface PublishingRun extends Run {
+interface PublishingRun extends Run {
   readonly lake: string
   /** For what is on the way; gone at the end. */
   readonly spool: Spool

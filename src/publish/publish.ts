@@ -13,14 +13,16 @@ import { buildViews } from '../views/build.ts'
 import { fileSql } from '../views/relations.ts'
 import { type Logs, noTable, publishedFile, readTable, requireFree, requireOwn, type TableState } from './log.ts'
 import { changeOf, type TableChange, type Target } from './changes.ts'
-import { type At, commitChange, comparedAt, lastMark, requireFit } from './commit.ts'
+import { commitChange, comparedAt, lastMark, requireFit } from './commit.ts'
 import { type Destination, isLocal, stopAt } from './destination.ts'
 import { type Mark, type Portions, usualPortions } from './ranges.ts'
-import { publishing, type PublishingRun, publishLake } from './lake.ts'
+import { publishing, publishLake } from './lake.ts'
 import { columnsFor, microsSql, placeFile, schemaString, writeRows, type Writing } from './write.ts'
 import { publishedTables, versionsTable } from './tables.ts'
 import { heldRevisable } from '../points/revisable.ts'
 import { readerTexts } from './readers/texts.ts'
+
+type At = Parameters<typeof commitChange>[3]
 
 /** What is published, and where. */
 interface PublishInput {
@@ -55,7 +57,7 @@ export async function publish(input: PublishInput, deps: JobDeps & { readonly si
 async function published(
   { root, catalogue, to, portions = usualPortions, verify = false }: PublishInput,
   deps: CommitDeps & { readonly signal: AbortSignal },
-  { ledger, begin, id, lake, spool }: PublishingRun,
+  { ledger, begin, id, lake, spool }: Parameters<Parameters<typeof publishing>[2]>[0],
 ) {
   const { version } = await buildViews(ledger, { catalogue, deps, into: spool.file('.') })
   const frugal = { readOnly: true, tempDirectory: spool.file('duckdb') }

@@ -1,6 +1,6 @@
 import { createHash, createHmac } from 'node:crypto'
 import { join } from 'node:path'
-import { type Exchange, type Exchanged, exchangesWith, percentEncoded } from '../net/http.ts'
+import { exchangesWith, percentEncoded } from '../net/http.ts'
 import { isLoopback } from '../config/settings.ts'
 import { LakeError, usage } from '../errors.ts'
 import { readStream, textOf } from '../store/files.ts'
@@ -8,6 +8,10 @@ import { dateOf, header } from '../net/governor.ts'
 import { afterTry, noTries, type RetryPolicy } from '../net/retry.ts'
 import { redact } from '../secrets/secrets.ts'
 import { stopAt, type Web } from './destination.ts'
+
+type Exchanged = Awaited<ReturnType<ReturnType<typeof exchangesWith>>>
+
+type Exchange = Parameters<ReturnType<typeof exchangesWith>>[0]
 
 /** A key pair, with the token of a passing one. */
 interface Credentials {
@@ -167,10 +171,10 @@ function credentialsOf(env: Environment, { name, values }: Profile): Credentials
 }
 
 /** What a bucket said, of whatever status. */
-export type S3Answer = Extract<Exchanged, { kind: 'answer' }>
+type S3Answer = Extract<Exchanged, { kind: 'answer' }>
 
 /** One request to a bucket. */
-export interface S3Call extends Pick<Exchange, 'method' | 'body' | 'into'> {
+interface S3Call extends Pick<Exchange, 'method' | 'body' | 'into'> {
   /** Relative to the destination; left out for the bucket itself. */
   readonly path?: string
   readonly query?: Readonly<Record<string, string>>

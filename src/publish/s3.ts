@@ -3,7 +3,9 @@ import { header } from '../net/governor.ts'
 import { sizeOf } from '../store/files.ts'
 import { parseMicros } from '../time.ts'
 import { type Destination, type DestinationDeps, folderAt, onTheWay, type Published, type Web } from './destination.ts'
-import { askS3, codeIn, lastingAnswer, parseS3, type S3Answer, type S3Call, tag } from './s3-ask.ts'
+import { askS3, codeIn, lastingAnswer, parseS3, tag } from './s3-ask.ts'
+
+type S3Answer = Awaited<ReturnType<S3Asking['ask']>>
 
 type S3Asking = ReturnType<typeof askS3>
 
@@ -32,7 +34,7 @@ export function s3At(text: string, web: Web, partSize = partBytes): Destination 
   const { bucket, prefix } = parseS3(text)
   const asking = askS3(text, web)
   /** The answer about an object; undefined where it is not there. */
-  const found = async (doing: string, call: S3Call): Promise<S3Answer | undefined> => {
+  const found = async (doing: string, call: Parameters<S3Asking['ask']>[1]): Promise<S3Answer | undefined> => {
     const answer = await asking.ask(doing, call)
     if (answer.status >= 200 && answer.status < 300) return answer
     if (isMissing(answer)) return undefined

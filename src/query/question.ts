@@ -1,7 +1,7 @@
 import { usage } from '../errors.ts'
 import { type Engine, quoteName } from '../store/engine.ts'
 import type { Parameters } from '../store/sql.ts'
-import { type AskedNotes, asOfIn, doubtsOfFilter, doubtsOfPanel, type Extent, notesOf, noticingSql } from './doubts.ts'
+import { asOfIn, doubtsOfFilter, doubtsOfPanel, type Extent, notesOf, noticingSql } from './doubts.ts'
 import { Filled } from './filled.ts'
 import type { Ready } from './gate.ts'
 import { joinSql } from './joined.ts'
@@ -13,6 +13,8 @@ import { type PointsFilter, pointsSql, standardsOf } from './points.ts'
 import { guarded, runScript, type RunDeps } from './run.ts'
 import { parsedSql } from './tree.ts'
 import { openingWords } from './statements.ts'
+
+type AskedNotes = ReturnType<typeof doubtsOfFilter>
 
 /** The state of knowledge in which something is asked. */
 export type Knowledge = ReadOptions<typeof knowledgeOptions>

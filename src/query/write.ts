@@ -57,7 +57,7 @@ export const formatFacts: Readonly<Record<Format, FormatFact>> = facts
 export const formats = Object.keys(facts) as readonly Format[]
 
 /** How a result is written. */
-export interface WriteOptions {
+interface WriteOptions {
   readonly format: Format
   /** Parquet for small readers: old page format, no dictionaries, plain types. */
   readonly compat?: boolean
@@ -74,7 +74,7 @@ export interface WriteOptions {
 }
 
 /** Where text or bytes go; the promise holds back whoever writes faster than the reader reads. */
-export type Sink = (data: string | Uint8Array) => Promise<void>
+type Sink = (data: string | Uint8Array) => Promise<void>
 
 /** What was written. */
 interface WrittenResult {

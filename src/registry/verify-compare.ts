@@ -105,7 +105,7 @@ export async function askList(
 }
 
 /** A contradiction that a check found, and what the lake held of the record then. */
-export interface Suspect extends RecordFinding {
+interface Suspect extends RecordFinding {
   readonly check: Check
   readonly address: string
   readonly state: string

@@ -19,8 +19,10 @@ import { readFeed, stop, type Stopped } from './reading.ts'
 import { Lines } from './lines.ts'
 import { isUsable } from './snapshot-and-sync.ts'
 import { registryState, stageTable } from './staging.ts'
-import { compareCheck, type Suspect } from './verify-compare.ts'
+import { compareCheck } from './verify-compare.ts'
 import { type Check, chooseChecks, type Holding, type Seen, stateOf } from './verify-plan.ts'
+
+type Suspect = Extract<Awaited<ReturnType<typeof compareCheck>>, { kind: 'compared' }>['suspects'][number]
 
 type Comparing = Parameters<typeof compareCheck>[0]
 

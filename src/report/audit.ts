@@ -196,10 +196,7 @@ const longestLag = 366 * day
 /** A rule this many times longer than nearly all arrivals could be shorter. */
 const generous = 4
 
-/** What the audit found, and the block of `pitlake.yaml` that mends it. */
-export type AuditReport = Awaited<ReturnType<typeof auditAvailability>>
-
-/** Holds every availability rule against the arrivals that the lake has seen. */
+/** Holds every availability rule against the arrivals that the lake has seen; `proposal` is the block of `pitlake.yaml` that mends it. */
 export async function auditAvailability(ledger: Ledger, { catalogue, paths, overrides, now }: AuditInput) {
   const globs = paths?.map(globTest)
   const wanted = (path: string): boolean => globs === undefined || globs.some((matches) => matches(path))

@@ -5,7 +5,7 @@ import { type Check, lateFor } from '../config/health.ts'
 import { isAnswer } from '../ledger/coverage.ts'
 import type { CoverageRow, Verified } from '../ledger/entry.ts'
 import { heldCoverage, heldSeries, type HeldSeries, heldWeekStart, storedInterval } from '../ledger/held.ts'
-import { registryFacts, type RegistryFacts } from '../registry/status.ts'
+import { registryFacts } from '../registry/status.ts'
 import { horizonOf, toleranceOf } from '../metrics/plan.ts'
 import { isOfHeld } from '../ledger/refusals.ts'
 import { end, floor, hour, type Instant, instantOf, type Interval, type Weekday } from '../time.ts'
@@ -175,7 +175,10 @@ export function lateOf(
 }
 
 /** For how long the registry was not polled, in seconds; 0 where it never was. */
-export function silenceOf({ feed_at, last_snapshot }: Pick<RegistryFacts, 'feed_at' | 'last_snapshot'>, now: Instant) {
+export function silenceOf(
+  { feed_at, last_snapshot }: Pick<ReturnType<typeof registryFacts>, 'feed_at' | 'last_snapshot'>,
+  now: Instant,
+) {
   const last = feed_at ?? last_snapshot
   return last === null ? 0 : now - instantOf(last)
 }

@@ -23,14 +23,14 @@ interface ToldPoint {
 }
 
 /** A point that a commit brought, dated anew or took away: null where it was not there. */
-export interface ChangedPoint extends SeriesName {
+interface ChangedPoint extends SeriesName {
   readonly t: string
   readonly from: ToldPoint | null
   readonly to: ToldPoint | null
 }
 
 /** A step in the history of a record, and the fields in which it differs from the one before. */
-export type ChangedRecord = Awaited<ReturnType<typeof recordOf>>
+type ChangedRecord = Awaited<ReturnType<typeof recordOf>>
 
 /** What makes the first row that differs: without any one of these it would be as it was. */
 export interface Makers {
@@ -41,7 +41,7 @@ export interface Makers {
 }
 
 /** Two neighbouring versions, the rows that they give, and what made them. */
-export interface Between {
+interface Between {
   readonly ledger: Ledger
   readonly root: string
   /** The text of the views, its version, and the query over it. */

@@ -2,9 +2,6 @@ import type { Engine } from '../store/engine.ts'
 import { opening, statementsOf } from '../query/statements.ts'
 import { constantTexts, namesIn, treesOf } from '../query/tree.ts'
 
-/** What of the views differs between two results, where that changes rows although the data are the same. */
-export type ChangedText = Awaited<ReturnType<typeof changedText>>
-
 const created = /^CREATE (?:OR REPLACE )?(?:VIEW|MACRO)(?: IF NOT EXISTS)? ([\w."]+)/i
 
 /** What of two texts of the views a query has to do with, asked of sessions on both. */

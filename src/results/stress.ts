@@ -8,7 +8,6 @@ import { guarded, type RunDeps, runScript } from '../query/run.ts'
 import {
   asLateAs,
   type Borne,
-  type Delay,
   delayedPoints,
   laterBy,
   type Quantile,
@@ -18,16 +17,17 @@ import {
 import { fileReadIn, parsedSql } from '../query/tree.ts'
 import {
   isFallen,
-  stressVerdict,
   longestBorne,
   type MetricShare,
   movedShare,
   type StressRun,
-  type StressVerdict,
+  stressVerdict,
 } from './stress-verdict.ts'
 import { usage } from '../errors.ts'
 import { carry, rowsBeside } from '../query/beside.ts'
 import { admit } from '../query/gate.ts'
+
+type Delay = ReturnType<typeof laterBy>
 
 /** What is run, and the earlier versions to try. */
 export interface StressSource extends PinnedQuery {
@@ -42,7 +42,7 @@ export interface StressInput extends Borne {
 }
 
 /** What came of it. */
-export interface Stressed extends StressVerdict {
+export interface Stressed extends ReturnType<typeof stressVerdict> {
   readonly figure: number | null
   readonly rows: number
   readonly runs: readonly StressRun[]

@@ -5,7 +5,7 @@ import { day, parseDuration } from '../time.ts'
 type HeaderDialect = 'seconds' | 'unix' | 'date' | 'none'
 
 /** The limits of one API; null: no such limit. */
-export interface ApiLimit {
+interface ApiLimit {
   /** How many requests each window of so many seconds allows; windows begin at whole multiples of their length. */
   readonly rate: { readonly requests: number; readonly seconds: number } | null
   /** Requests per UTC day. */

@@ -1,6 +1,6 @@
 import { createScript, type Fault, type FaultEntry, faultTable, fraction, pick, strike } from './faults.ts'
-import { admitRequest, type ApiLimit, defaultLimits, httpDate, limitHeaders, retryAfterText, unused } from './limits.ts'
-import { answerMetrics, describedPath, type MetricsEnv } from './metrics.ts'
+import { admitRequest, defaultLimits, httpDate, limitHeaders, retryAfterText, unused } from './limits.ts'
+import { answerMetrics, describedPath } from './metrics.ts'
 import { poison } from './body-faults.ts'
 import { answerRegistry, registryPrefix } from './registry/handler.ts'
 
@@ -116,7 +116,7 @@ interface RequestRecord {
 }
 
 /** What a sandbox is made of; everything that it answers follows from this and from the requests. */
-interface SandboxOptions extends Pick<MetricsEnv, 'catalogue' | 'seed' | 'metadata'> {
+interface SandboxOptions extends Pick<Parameters<typeof answerMetrics>[1], 'catalogue' | 'seed' | 'metadata'> {
   /** The provider's clock: Unix seconds, fractional. */
   readonly now: () => number
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>
@@ -267,7 +267,12 @@ function stamped(answer: Response, options: SandboxOptions, now: number): Respon
   return answer
 }
 
-function withLimits(answer: Response, limit: ApiLimit, verdict: Parameters<typeof limitHeaders>[1], scene: Scene) {
+function withLimits(
+  answer: Response,
+  limit: Parameters<typeof limitHeaders>[0],
+  verdict: Parameters<typeof limitHeaders>[1],
+  scene: Scene,
+) {
   for (const [name, value] of limitHeaders(limit, verdict, scene.now)) answer.headers.set(name, value)
   if (scene.side === 'registry') answer.headers.set('x-request-id', scene.requestId)
   return answer

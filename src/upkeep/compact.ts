@@ -22,7 +22,7 @@ type Abandoned = Pick<HeldFile, 'table' | 'metric' | 'interval'> & {
 }
 
 /** What came of merging; bytes are those of the exchanged files. */
-export type MergeSummary = ReturnType<typeof summaryOf>
+type MergeSummary = ReturnType<typeof summaryOf>
 
 /** A version of merged files is made when so many bytes wait for it, or at the end. */
 const batchBytes = 512_000_000

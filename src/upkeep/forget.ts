@@ -4,7 +4,7 @@ import { type CommitDeps, type Draft, commit } from '../ledger/commit.ts'
 import { type DamagedFile, isForgettable } from './findings.ts'
 import { isPlain, lostReason } from '../ledger/coverage.ts'
 import { seriesNumber } from '../ledger/apply.ts'
-import { asDigests, heldMonths, type MonthDigest, type Months, monthsBetween } from '../ledger/month-digests.ts'
+import { asDigests, heldMonths, type MonthDigest, monthsBetween } from '../ledger/month-digests.ts'
 import { withChains } from '../points/chains.ts'
 import { monthSums } from '../points/month-sums.ts'
 import { type CoverageRow, type Forgotten, type Json, type Progress, seriesFields } from '../ledger/entry.ts'
@@ -17,6 +17,8 @@ import { intersect, minus, type Window } from '../windows.ts'
 import { identityOf } from '../points/conversion.ts'
 import { text, orNull, count, real } from '../shape.ts'
 import { rowsAs } from '../ledger/row.ts'
+
+type Months = Parameters<typeof asDigests>[0]
 
 /** What a series lost with a file. */
 interface Gone {

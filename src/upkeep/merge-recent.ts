@@ -1,5 +1,5 @@
 import { parquet } from '../store/parquet.ts'
-import { describe, readShares, shareOf, type ShareRow } from '../points/write.ts'
+import { describe, readShares, shareOf } from '../points/write.ts'
 import { type Engine, quote } from '../store/engine.ts'
 import { inLake, pointsFile, recentFile, versioned } from '../store/layout.ts'
 import { inSession, orderOf, rowsOf, refuseUnsound, Unmergeable } from './merge.ts'
@@ -7,6 +7,8 @@ import { mergedFooter, type Rewriting, usualEncoding, writeEncoded } from './rew
 import { recentGroup, sharesMeta } from '../points/files.ts'
 import type { HeldFile } from '../ledger/held.ts'
 import type { StagedFile } from '../ledger/draft.ts'
+
+type ShareRow = Awaited<ReturnType<typeof readShares>>[number]
 
 /** A file that is to be written: of one partition, or (null) a recent one of several. */
 type Placed = ReturnType<typeof placesFor>[number]

@@ -8,7 +8,6 @@ import { type FileEntry, journalSchema } from '../ledger/entry.ts'
 import { inLake } from '../store/layout.ts'
 import {
   encodingLike,
-  type MergedFile,
   mergedFooter,
   recordRows,
   replacement,
@@ -19,6 +18,8 @@ import {
 } from './rewrite.ts'
 import type { HeldFile } from '../ledger/held.ts'
 import type { StagedFile } from '../ledger/draft.ts'
+
+type MergedFile = Parameters<typeof replacement>[3]
 
 type Rows = Parameters<typeof writeForGood>[1]
 

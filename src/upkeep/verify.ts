@@ -21,7 +21,7 @@ import { type IngestDeps, type MetricsInput, type MetricsRun, withMetrics } from
 import type { Result } from '../ledger/job.ts'
 import { differingAtOnce, type IngestSummary, stoppedEarly } from '../metrics/tally.ts'
 import { chooseWindows, partitionOf } from '../metrics/verify-plan.ts'
-import { type Difference, Findings, type Unanswered } from '../metrics/verify-findings.ts'
+import { type Difference, Findings } from '../metrics/verify-findings.ts'
 import { registryVerdict, type RegistryVerified } from '../registry/verify.ts'
 import { countSeries, footersOf, identityColumns } from '../store/parquet.ts'
 import { identityOf } from '../points/conversion.ts'
@@ -75,7 +75,7 @@ function unasked({ budget }: VerifyInput, { checked, version, observed_again }: 
     differences: [] as readonly Difference[],
     incidents: 0,
     accepted: 0,
-    failures: [] as readonly Unanswered[],
+    failures: [] as readonly ReturnType<Findings['windows']>['failures'][number][],
     ...endedBy<NonNullable<IngestSummary['stopped_by']>>(null),
     /** What the registry said; null where it was not asked. */
     registry: null as RegistryVerified | null,

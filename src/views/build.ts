@@ -15,7 +15,7 @@ import { heldRevisable } from '../points/revisable.ts'
 import { earlierDatings } from '../points/datings.ts'
 import { withOwn } from '../points/own-rows.ts'
 import { compile, type Compiled, type Statements } from './compile.ts'
-import { type ExportDeps, exportedTables, exportsFolder, exportTable, isExport } from './ledger-tables.ts'
+import { exportedTables, exportsFolder, exportTable, isExport } from './ledger-tables.ts'
 import { type Manifest, manifestOf, namedByViews, readManifest, noteProved, readByViews } from './manifest.ts'
 import { changedObjects, scriptText } from './script.ts'
 
@@ -155,7 +155,7 @@ export async function waitForViews(root: string, deps: CommitDeps): Promise<Lock
 async function exportAll(
   ledger: Ledger,
   catalogue: Catalogue,
-  tools: ExportDeps,
+  tools: Parameters<typeof exportTable>[3],
 ): Promise<{ paths: Map<string, string>; written: number }> {
   const paths = new Map<string, string>()
   let written = 0

@@ -15,16 +15,9 @@ import { literalPath } from './read-points.ts'
 import { vintageNotes, withVintages } from './points-vintages.ts'
 import { joinWords } from './joins.ts'
 import { exportedTables } from './ledger-tables.ts'
-import {
-  type ObjectText,
-  partOf,
-  readObjects,
-  backfillSql,
-  type Fill,
-  fillIn,
-  instantSql,
-  unsetSql,
-} from './template.ts'
+import { backfillSql, fillIn, instantSql, type ObjectText, partOf, readObjects, unsetSql } from './template.ts'
+
+type Fill = Parameters<typeof fillIn>[2]
 
 /** Everything that the texts of the objects depend on. */
 interface Sources {

@@ -10,7 +10,7 @@ import { isRecent, type Share, sharesOf } from '../points/files.ts'
 import { literalPath, relationText } from './read-points.ts'
 
 /** What the macros of the joins are made from. */
-export interface JoinSources {
+interface JoinSources {
   readonly root: string
   readonly catalogue: Catalogue
   /** The day on which weeks begin. */
@@ -35,7 +35,7 @@ export interface JoinSources {
 /** The dimensions that a metric has one value of in a join. */
 const joinDimensions = ['currency', 'exchange', 'network'] as const
 /** One of them. */
-export type JoinDimension = (typeof joinDimensions)[number]
+type JoinDimension = (typeof joinDimensions)[number]
 
 /** The macro's parameter `metric`, a name that may end in a pointer. */
 export const metricName = 'CAST(metric AS VARCHAR)'
@@ -46,7 +46,7 @@ const priced = 'supply/current_pit'
  * What is known of each metric, as texts of lines `key TAB value`. Binding a macro costs time for every node of its
  * expressions: a text is cheaper than a map, and a split that gives NULL is cheaper than `nullif`, which doubles its argument.
  */
-export type JoinFacts = ReturnType<typeof factsOf>
+type JoinFacts = ReturnType<typeof factsOf>
 
 /** The facts of these sources. */
 export function factsOf({ catalogue, files, parts }: JoinSources) {

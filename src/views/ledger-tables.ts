@@ -6,7 +6,7 @@ import { archivable, type Archived } from '../ledger/archive.ts'
 import { acceptedToo, ofPassed } from '../ledger/differences.ts'
 import { archivedState } from '../ledger/held.ts'
 import { acceptedPrefix } from '../registry/verify.ts'
-import { declared, type TypedColumns } from './relations.ts'
+import { declared } from './relations.ts'
 import { footerSql } from '../store/parquet.ts'
 import { writeStream } from '../store/files.ts'
 import { sha256File } from '../ledger/commit.ts'
@@ -17,7 +17,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 
 /** A table of the lake's own knowledge: its columns and its rows, each as one JSON object in one line. */
 interface Exported {
-  readonly columns: TypedColumns
+  readonly columns: ReturnType<typeof declared>
   readonly lines: (ledger: Ledger) => Iterable<string>
 }
 
@@ -250,7 +250,7 @@ function linksOf(catalogue: Catalogue): Exported {
 export const exportsFolder = places.exports
 
 /** What writing exports needs. */
-export interface ExportDeps {
+interface ExportDeps {
   /** Opened with the first table that is written. */
   readonly engine: () => Promise<Engine>
   readonly disk: Disk

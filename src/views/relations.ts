@@ -98,7 +98,7 @@ export function ledgerSql(root: string, path: string, files: readonly Pick<Liste
 }
 
 /** Names and DuckDB types of the columns of a table, in their order. */
-export type TypedColumns = readonly RegistryColumn[]
+type TypedColumns = readonly RegistryColumn[]
 
 /** Columns as SQL declares them: `id VARCHAR, since TIMESTAMPTZ`. */
 export function declared(text: string): TypedColumns {

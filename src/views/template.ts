@@ -1,7 +1,7 @@
 import { textsIn } from '../store/sql.ts'
 
 /** What stands for a placeholder: its word and its argument ('' where it has none) give the SQL text. */
-export type Fill = (word: string, argument: string) => string | undefined
+type Fill = (word: string, argument: string) => string | undefined
 
 /** The text with every `{{word argument}}` replaced, inner ones first; one that nothing stands for is an error. */
 export function fillIn(name: string, text: string, fill: Fill): string {

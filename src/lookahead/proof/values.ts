@@ -28,7 +28,7 @@ interface Value {
 export type Fact = readonly [earlier: Id, later: Id]
 
 /** Every value that a plan mentions. */
-export type Values = ReturnType<typeof noValues>
+type Values = ReturnType<typeof noValues>
 
 /** Nothing yet. */
 export function noValues() {

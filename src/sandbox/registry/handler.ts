@@ -222,7 +222,7 @@ function lastKnown(view: RegistryView, type: EntityType, id: string): EntityRow 
 const sign = (seed: number, body: string): string => hashText(`feed|${seed}|${body}`).toString(36)
 
 /** What the registry side of the sandbox answers from: seed, keys, clock, size, epochs and faults. */
-export interface RegistryEnv {
+interface RegistryEnv {
   seed: number
   key: string
   /** Unix seconds. */

@@ -7,7 +7,7 @@ import { type AssetMarket, marketOf } from './market.ts'
 import { type Curve, hashAt, hashText, mix, octave, unit } from './noise.ts'
 
 /** What identifies a series of the sandbox; dimensions that the endpoint does not take are null. */
-export interface WorldSeries {
+interface WorldSeries {
   readonly endpoint: Endpoint
   readonly asset: string
   readonly interval: Interval | null
