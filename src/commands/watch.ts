@@ -13,7 +13,7 @@ import { jobsOn } from '../watch/jobs.ts'
 import { watch } from '../watch/watch.ts'
 import { whole } from '../words/figures.ts'
 import { instantNow, readContext, selectionOptions, selectionsOf } from '../call/context.ts'
-import { openHooks, type OpenHooks } from './hooks.ts'
+import { openHooks } from './hooks.ts'
 import { hasHooks } from './frame.ts'
 import { destinationNamed } from './copies.ts'
 import { showsOf } from './status.ts'
@@ -72,7 +72,7 @@ spread over the day. docs/watch.md has the rest.`,
 })
 
 /** The same world, whose hooks hear of each turn that left a newer version and of the end, and are asked about each minute. */
-function hooked(world: WatchDeps, hooks: OpenHooks, version: number): WatchDeps {
+function hooked(world: WatchDeps, hooks: Awaited<ReturnType<typeof openHooks>>, version: number): WatchDeps {
   let seen = version
   let looked = Number.NEGATIVE_INFINITY
   const look = (): void => {

@@ -20,7 +20,7 @@ export interface Clocks {
 }
 
 /** The staging of one batch: what is known so far, shared by the ways of reading. */
-export interface Loading {
+interface Loading {
   readonly engine: Engine
   readonly circumstances: Circumstances
   /** SQL of the interval of a row. */

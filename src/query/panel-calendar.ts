@@ -3,7 +3,7 @@ import { quote } from '../store/engine.ts'
 import { parseDuration, parseInstant, parseMicros } from '../time.ts'
 
 /** A grid of decisions. */
-export type Grid = ReturnType<typeof calendarOf>
+type Grid = ReturnType<typeof calendarOf>
 
 /**
  * A grid of decisions as a person types it: two instants, `until` exclusive, and a step such as `15m`, `1h`, `1d`, `1w` or

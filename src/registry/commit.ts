@@ -20,7 +20,6 @@ import { datedColumns, type Layers, writeDated } from './layers.ts'
 import { type Constants, eventTaker, Lines, type PollChange, writeFolded, writeStep } from './lines.ts'
 import {
   committedCursor,
-  type Drafting,
   enginesOf,
   type FinishedPoll,
   listAgain,
@@ -39,6 +38,8 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { Spool } from '../ledger/sweep.ts'
 import { type BodyRead, readPage, readSnapshot, type Resources } from './bodies.ts'
 import { cutApart } from './cut.ts'
+
+type Drafting = Parameters<typeof rawFiles>[0]
 
 /** A poll that was folded into steps: their lines are written. */
 type FoldedPoll = Awaited<ReturnType<typeof foldPoll>>

@@ -15,17 +15,12 @@ import {
   type Vintage,
 } from './stress-delays.ts'
 import { fileReadIn, parsedSql } from '../query/tree.ts'
-import {
-  isFallen,
-  longestBorne,
-  type MetricShare,
-  movedShare,
-  type StressRun,
-  stressVerdict,
-} from './stress-verdict.ts'
+import { isFallen, longestBorne, movedShare, type StressRun, stressVerdict } from './stress-verdict.ts'
 import { usage } from '../errors.ts'
 import { carry, rowsBeside } from '../query/beside.ts'
 import { admit } from '../query/gate.ts'
+
+type MetricShare = Parameters<typeof stressVerdict>[3][number]
 
 type Delay = ReturnType<typeof laterBy>
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { statOf, codeOf, type Disk, isReadable } from '../store/disk.ts'
 import { textOf, linkAbove, readText } from '../store/files.ts'
-import type { Statements } from './compile.ts'
+import type { compile } from './compile.ts'
 import { jsonOf } from '../json.ts'
 import { sha256File } from '../ledger/commit.ts'
 import { liveFiles } from '../ledger/held.ts'
@@ -50,7 +50,7 @@ export async function readManifest(
 
 /** The manifest of views with these digests of their script and database. */
 export function manifestOf(
-  { root, lake, version, objects, tables }: Statements,
+  { root, lake, version, objects, tables }: ReturnType<typeof compile>,
   script: string,
   database: string,
 ): Manifest {

@@ -8,7 +8,7 @@ import { judgeScans } from '../../src/query/gate-plan.ts'
 import { openQuery } from '../../src/query/lake.ts'
 import { guarded, runScript } from '../../src/query/run.ts'
 import { fileRead, parsedSql } from '../../src/query/tree.ts'
-import type { Column, Engine } from '../../src/store/engine.ts'
+import type { Engine, Prepared } from '../../src/store/engine.ts'
 import { relationText } from '../../src/views/read-points.ts'
 import { makeQueryLake } from '../helpers/query-lake.ts'
 
@@ -125,7 +125,8 @@ describe('what gets past as_of', () => {
       'DESCRIBE points',
       'VALUES (1, 2)',
     ]) {
-      const told = (columns: readonly Column[]) => columns.map(({ name, type }) => [name, String(type), type.alias])
+      const told = (columns: readonly Prepared['columns'][number][]) =>
+        columns.map(({ name, type }) => [name, String(type), type.alias])
       const { columns } = await admit(door as Engine, sql, undefined, mark)
       expect(told(columns), sql).toEqual(told((await (door as Engine).prepared(sql)).columns))
     }
