@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openWorlds } from '../../src/lookahead/world.ts'
-import { type LookaheadProof, type ProofInput, proveNoLookahead } from '../../src/lookahead/lookahead.ts'
+import { type LookaheadProof, proveNoLookahead } from '../../src/lookahead/lookahead.ts'
 import { shareOf, turnOf } from '../helpers/shares.ts'
 import { makeTrustLake, trustMetric } from '../helpers/trust-lake.ts'
 import { goldenQueries } from '../helpers/golden-queries.ts'
@@ -12,7 +12,7 @@ beforeAll(async () => (lake = await makeTrustLake()), 300_000)
 
 afterAll(() => lake.remove())
 
-async function prove(sql: string, more: Partial<ProofInput> = {}): Promise<LookaheadProof> {
+async function prove(sql: string, more: Partial<Parameters<typeof proveNoLookahead>[1]> = {}): Promise<LookaheadProof> {
   return await proveNoLookahead(
     async (threads) => await openWorlds(lake.root, { threads }),
     { sql, ts: 'ts', labels: [], cutoffs: 14, tolerance: 0, ...more },

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Tested, tryFutures } from '../../src/lookahead/trial.ts'
+import { tryFutures } from '../../src/lookahead/trial.ts'
 import { openWorlds, querySubject } from '../../src/lookahead/world.ts'
 import type { Engine } from '../../src/store/engine.ts'
 import { honest, leaks, makeLeakLake } from '../helpers/leaks.ts'
@@ -18,7 +18,7 @@ afterAll(() => {
 })
 
 /** What running tells, whatever the plan says. */
-async function run(sql: string): Promise<Tested | 'unsteady'> {
+async function run(sql: string): ReturnType<typeof tryFutures> {
   using session = await database.session()
   const input = { ts: 'ts', labels: [], cutoffs: 50, tolerance: 1e-12 }
   return await tryFutures(querySubject(session, sql), input, [], { alone: true, isProved: async () => false })

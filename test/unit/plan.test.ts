@@ -5,8 +5,10 @@ import type { Endpoint } from '../../src/catalog/catalogue.ts'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { expand, type Selection, type Wanted } from '../../src/catalog/series.ts'
 import type { WindowAnswer } from '../../src/ledger/entry.ts'
-import { type PlanLimits, type Plan, plan } from '../../src/metrics/plan.ts'
+import { type Plan, plan } from '../../src/metrics/plan.ts'
 import { day, end, floor, hour, type Instant, type Interval, intervals, longestSeconds, step } from '../../src/time.ts'
+
+type PlanLimits = Parameters<typeof plan>[2]
 
 const catalogue = loadCatalogue()
 const limits: PlanLimits = {

@@ -1,15 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { LakeError } from '../../src/errors.ts'
-import {
-  admitRequest,
-  type ApiLimit,
-  defaultLimits,
-  httpDate,
-  limitHeaders,
-  parseLimit,
-  unused,
-} from '../../src/sandbox/limits.ts'
+import { admitRequest, defaultLimits, httpDate, limitHeaders, parseLimit, unused } from '../../src/sandbox/limits.ts'
+
+type ApiLimit = Parameters<typeof admitRequest>[0]
 
 const plain: ApiLimit = { rate: null, daily: null, snapshots: null, headers: 'seconds', retryAfter: 'seconds' }
 const rated = (requests: number, seconds: number): ApiLimit => ({ ...plain, rate: { requests, seconds } })

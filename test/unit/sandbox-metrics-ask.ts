@@ -1,6 +1,8 @@
 import { expect } from 'vitest'
 import { loadCatalogue } from '../../src/catalog/load.ts'
-import { answerMetrics, type MetricsEnv } from '../../src/sandbox/metrics.ts'
+import { answerMetrics } from '../../src/sandbox/metrics.ts'
+
+type MetricsEnv = Parameters<typeof answerMetrics>[1]
 
 /** The built-in catalogue. */
 export const catalogue = loadCatalogue()
