@@ -14,7 +14,7 @@ const now = Math.floor(Date.now() / 1000)
 const since = now - 400 * 86_400
 const selection = { assets: ['BTC', 'ETH'], paths: ['supply/*', 'blockchain/*', 'options/*'], since }
 /** `make torture N=1000` sets the number. */
-const kills = times('PITLAKE_KILLS', 3, 6)
+const kills = times('PITLAKE_KILLS', 2, 4)
 
 interface Ended {
   readonly code: number | null
