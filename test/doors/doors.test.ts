@@ -2,24 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { need } from '../helpers/needs.ts'
 import { turnOf } from '../helpers/shares.ts'
 import { commandLine, lookahead, session, stamp } from './command-line.ts'
-import { asked, exceptions } from './exceptions.ts'
 import { makeAskedLake } from './lake.ts'
-import { panelQuestions } from './panel-questions.ts'
 import { library, mcp, python, serve } from './programs.ts'
 import { type Door, type DoorName, type Owed, owedAt, type Place, type Question, saidOf } from './question.ts'
-import { panelRefused, sqlRefused } from './refusals.ts'
-import { sqlQuestions } from './sql-questions.ts'
+import { asked, exceptions, questions } from './questions.ts'
 
 /* One question, one answer: each is asked at every door that has a word for it, and rows, notes and refusals are the same. */
-
-const questions = new Map(
-  [sqlQuestions, panelQuestions, sqlRefused, panelRefused].flatMap((table) =>
-    Object.entries(table).map(([name, question]): [string, Question] => [
-      `${Object.keys(question.ask)[0]}: ${name}`,
-      question,
-    ]),
-  ),
-)
 
 let place: Awaited<ReturnType<typeof makeAskedLake>>
 beforeAll(async () => (place = await makeAskedLake()))
