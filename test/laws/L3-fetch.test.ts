@@ -108,9 +108,7 @@ async function isWhole(root: string): Promise<void> {
 
 test(
   `${kills} kills at random instants, then completion: the lake is that of an undisturbed run`,
-  {
-    timeout: 120_000 + kills * 20_000,
-  },
+  { timeout: 120_000 + kills * 20_000 },
   async () =>
     withRig(now, async (rig) => {
       for (let i = 0; i < kills; i++) {

@@ -16,10 +16,7 @@ async function dies(desk: Desk, file: string, dieAt: number): Promise<boolean> {
   const child = spawn(
     process.execPath,
     ['--import', path('../helpers/mortal.ts'), path('../../src/main.ts'), ...argv],
-    {
-      stdio: 'ignore',
-      env: { ...process.env, DIE_AT: String(dieAt) },
-    },
+    { stdio: 'ignore', env: { ...process.env, DIE_AT: String(dieAt) } },
   )
   const [code] = (await once(child, 'close')) as [number | null]
   return code === null

@@ -121,12 +121,7 @@ test('they are asked at a pace of their own, 1,200 a minute where no header says
 
 test('after seven days they are read again: unchanged they make no version, a wider set is asked', async () =>
   withRig(now, async (rig) => {
-    const selection = {
-      assets: ['BTC', 'ETH'],
-      paths: [active, supply],
-      since,
-      until: since + 37 * day,
-    }
+    const selection = { assets: ['BTC', 'ETH'], paths: [active, supply], since, until: since + 37 * day }
     const asked = requestsOf(rig)
     rig.faults(`metadata-says@metadata/${active}:parameter=a,values=ETH`)
     await rig.fetch(selection, told)

@@ -101,11 +101,7 @@ test('TIME 59: a backfilled point is known at its own instant, or by the rule wh
     await engine.run(`SET VARIABLE backfill = 'rule'`)
     const rows = await engine.rows('SELECT t, available_at, basis FROM points')
     expect(rows).toEqual([
-      {
-        t: '2020-01-01T00:00:00.000000Z',
-        available_at: '2020-01-02T00:10:00.000000Z',
-        basis: 'backfilled',
-      },
+      { t: '2020-01-01T00:00:00.000000Z', available_at: '2020-01-02T00:10:00.000000Z', basis: 'backfilled' },
     ])
     await engine.run(`SET VARIABLE as_of = '2020-01-02 00:09:59.999999'`)
     expect(await known(engine)).toEqual([])
