@@ -245,7 +245,7 @@ test('TIME 52: as_of = T answers like a lake that holds only what was knowable b
 }, 7_200_000)
 
 /** Of how many versions one is asked. */
-const fewer = long ? 1 : 3
+const fewer = long ? 2 : 3
 /** Of how many of those one is asked again when the lake has become another one. */
 const sparing = 2
 

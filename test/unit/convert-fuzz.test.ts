@@ -19,7 +19,7 @@ afterAll(async () => {
 
 const seed = Number(process.env['PITLAKE_FUZZ_SEED'] ?? 20_240_301)
 const perBatch = 12
-const batches = Math.ceil(times('PITLAKE_FUZZ', 120, 600) / perBatch)
+const batches = Math.ceil(times('PITLAKE_FUZZ', 120, 400) / perBatch)
 const hour = 3600
 
 type Point = Readonly<Record<string, unknown>>
