@@ -302,4 +302,4 @@ const outcomes: Readonly<Record<string, () => Promise<void>>> = {
   },
 }
 
-test.each(turnOf(Object.entries(outcomes), 2, 2))('%s', async (_, expectOutcome) => await expectOutcome())
+test.each(turnOf(Object.entries(outcomes), 2, 2))('%s', async (_, work) => expect(await work()).toBeUndefined())
