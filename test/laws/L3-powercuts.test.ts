@@ -24,6 +24,7 @@ import { contentOf, withRegistryRig } from '../helpers/registry-rig.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { times, turn } from '../helpers/shares.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
+import { seeded } from '../helpers/sql-grammar.ts'
 
 /*
  * A job is recorded once; then many of the states are made that a power cut may leave of it. In each of them: what had
@@ -49,15 +50,8 @@ interface Job {
 }
 
 /** A generator of its own for each state, so that one can be made again alone. */
-function randomOf(number: number): () => number {
-  let state = (Math.imul(number + 1, 0x9e3779b1) ^ Math.imul(seed, 0x85ebca6b)) >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
+const randomOf = (number: number): (() => number) =>
+  seeded(Math.imul(number + 1, 0x9e3779b1) ^ Math.imul(seed, 0x85ebca6b))
 
 const headOf = async (lake: string): Promise<number> => {
   using ledger = await Ledger.openToRead(lake)
