@@ -33,6 +33,9 @@ export const turn = Number(process.env['PITLAKE_TURN'] ?? 0)
  */
 export function turnOf<T>(all: readonly T[], parts: number, few: number): readonly T[] {
   if (process.env['PITLAKE_STEPS'] === 'all') return all
-  const every = long ? parts : Math.ceil(all.length / few)
-  return all.filter((_, n) => n % every === turn % every)
+  return partOf(all, long ? parts : Math.ceil(all.length / few), turn)
 }
+
+/** Every n-th of them, another part at each turn; after as many turns each was one of a part. */
+export const partOf = <T>(all: readonly T[], every: number, nth: number): readonly T[] =>
+  all.filter((_, n) => n % every === nth % every)
