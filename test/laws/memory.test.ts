@@ -33,7 +33,7 @@ async function held(...argv: readonly string[]): Promise<number> {
 const iso = (seconds: number): string => new Date(seconds * 1000).toISOString()
 
 describe('a process keeps to the memory that it was promised', () => {
-  test.each(turnOf(['csv', 'jsonl', 'arrow', 'parquet'], 2, 4))('panel: %s', async (ending) => {
+  test.each(turnOf(['csv', 'jsonl', 'arrow', 'parquet'], 4, 2))('panel: %s', async (ending) => {
     const grid = ['--calendar', `${iso(firstHour)},${iso(firstHour + hours * 3600)},1h`, '--interval', '1h']
     const what = [...grid, '--assets', lake.assets.join(','), '--metrics', lake.metrics.join(',')]
     const out = join(home, `panel.${ending}`)
