@@ -214,6 +214,10 @@ export const panelQuestions: Readonly<Record<string, Question>> = {
     ask: { panel: { ...late, beyond: 'null' } },
     rows: [{ asset: 'BTC', ts: at('03-07 00:30'), v: null }],
   },
+  'a stitched series, of what follows nothing': {
+    ask: { panel: { ...late, beyond: 'null', identity: 'stitched' } },
+    rows: [{ asset: 'BTC', ts: at('03-07 00:30'), v: null }],
+  },
   'first vintages, of what was never revised': {
     ask: { panel: { ...late, beyond: 'null', vintage: 'first' } },
     rows: [{ asset: 'BTC', ts: at('03-07 00:30'), v: null }],

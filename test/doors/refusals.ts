@@ -134,6 +134,7 @@ export const panelRefused: Readonly<Record<string, Question>> = {
     '{option fields}: expected v, o, t, available_at, age, got "available"; did you mean `available_at`?',
   ),
   'a vintage of no name': beside({ vintage: 'nth' }, '{option vintage}: expected last, first, got "nth"'),
+  'an identity of no name': beside({ identity: 'same' }, '{option identity}: expected apart, stitched, got "same"'),
   'a choice of no name': beside({ beyond: 'nil' }, '{option beyond}: expected value, null, got "nil"'),
   'a switch that is none': beside({ skip_nulls: 'maybe' }, '{option skip_nulls}: expected true or false, got "maybe"'),
   'a text that is none': beside({ currency: '' }, '{option currency}: expected a text, got ""'),
