@@ -370,10 +370,13 @@ class Lake:
         """Runs a stamped result again by the command line, and says whether it is the same bit for bit."""
         return program.asked(self._open().folder, ["replay", str(Path(file).resolve())], (0, 4))
 
-    def lookahead(self, query: str | Path, *, ts: str = "ts", labels: Names = (), cutoffs: int | None = None) -> dict[str, Any]:
+    def lookahead(self, query: str | Path, *, ts: str = "ts", labels: Names = (), cutoffs: int | None = None,
+                  own: Mapping[str, str | Path] | None = None) -> dict[str, Any]:
         """Proves or disproves by the command line that a query looks ahead: `verdict` is clean, leak or undecided."""
-        own = [labels] if isinstance(labels, str) else list(labels)
-        options = ["--ts", ts, *(["--cutoffs", str(cutoffs)] if cutoffs else []), *(["--labels", ",".join(own)] if own else [])]
+        told = [labels] if isinstance(labels, str) else list(labels)
+        options = ["--ts", ts, *(["--cutoffs", str(cutoffs)] if cutoffs else []), *(["--labels", ",".join(told)] if told else [])]
+        for name, file in (own or {}).items():
+            options += ["--own", f"{name}={Path(file).resolve()}"]
         return program.asked_about(query, self._open().folder, "lookahead", options, (0, 4, 6))
 
     def explain_change(self, file: str | Path, to: str | Path | None = None) -> dict[str, Any]:
