@@ -24,6 +24,7 @@ import { differingAtOnce, type IngestSummary, stoppedEarly } from '../metrics/ta
 import { chooseWindows, partitionOf } from '../metrics/verify-plan.ts'
 import { type Difference, Findings, type Unanswered } from '../metrics/verify-findings.ts'
 import { registryVerdict, type RegistryVerified } from '../registry/verify.ts'
+import type { OwnVerified } from '../own/verify.ts'
 import { countSeries, footersOf, identityColumns } from '../store/parquet.ts'
 import { identityOf } from '../points/conversion.ts'
 import { Engine } from '../store/engine.ts'
@@ -82,6 +83,8 @@ export interface VerifySummary
   readonly failures: readonly Unanswered[]
   /** What the registry said; null where it was not asked. */
   readonly registry: RegistryVerified | null
+  /** What the files say from which own data came; null where there are none. */
+  readonly own: OwnVerified | null
 }
 
 /** What `doctor` finds that says nothing about the stored history. */
@@ -121,6 +124,7 @@ export async function verify(input: VerifyInput, deps: VerifyDeps): Promise<Veri
     failures: [],
     ...endedBy(null),
     registry: null,
+    own: null,
   }
   if (isUnreadable(nothing)) return nothing
   if (scope === null) return { ...nothing, ok: damage.length === 0 }
@@ -147,6 +151,11 @@ export function isUnreadable({ damage }: Pick<VerifySummary, 'damage'>): boolean
 export function withRegistryVerified(summary: VerifySummary, registry: RegistryVerified): VerifySummary {
   const whole = { ...summary, registry }
   return { ...whole, ok: summary.ok && registryVerdict(registry) === null, version: registry.version }
+}
+
+/** The same with what the files of own data said. */
+export function withOwnVerified(summary: VerifySummary, own: OwnVerified): VerifySummary {
+  return { ...summary, own, ok: summary.ok && own.differences.length === 0 && own.incidents === 0 }
 }
 
 /** Compares what the provider says now; `nothing` is what is told where nothing was asked. */
@@ -210,7 +219,17 @@ export function verifyVerdict(summary: VerifySummary): LakeError | null {
     stoppedEarly(summary),
     unanswered(summary.failures, 'windows'),
     summary.registry && registryVerdict(summary.registry),
+    ...ownVerdict(summary.own),
   ])
+}
+
+function ownVerdict(own: OwnVerified | null): (LakeError | null)[] {
+  if (own === null) return []
+  const next = 'nothing stored was changed: see pitlake violations list, then pitlake violations accept'
+  return [
+    contradicted(own.differences.length, 'stored values differ in the files from which they came', next),
+    differingAtOnce(own.incidents),
+  ]
 }
 
 /**
