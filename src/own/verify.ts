@@ -29,6 +29,7 @@ export interface OwnCompared {
 
 /** What came of own data: their files, and each stored value that a file tells otherwise now. */
 export interface OwnVerified {
+  readonly version: number
   readonly files: readonly OwnCompared[]
   /** Files for the next time. */
   readonly left: number
@@ -76,7 +77,9 @@ export async function verifyOwn(input: VerifyOwn, deps: JobDeps): Promise<OwnVer
       findings.add({ violations: seen?.differing ?? [], verified: [], unused: new Map(), asked: [] })
     }
     const differences = findings.differences(run.ledger, { base: '', secrets: [] })
-    return { value: { files, left: all.length - most, differences, incidents }, stopped_by: null, error: null }
+    const { version } = run.ledger.head()
+    const value = { version, files, left: all.length - most, differences, incidents }
+    return { value, stopped_by: null, error: null }
   })
 }
 

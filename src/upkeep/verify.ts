@@ -155,7 +155,12 @@ export function withRegistryVerified(summary: VerifySummary, registry: RegistryV
 
 /** The same with what the files of own data said. */
 export function withOwnVerified(summary: VerifySummary, own: OwnVerified): VerifySummary {
-  return { ...summary, own, ok: summary.ok && own.differences.length === 0 && own.incidents === 0 }
+  return {
+    ...summary,
+    own,
+    version: own.version,
+    ok: summary.ok && own.differences.length === 0 && own.incidents === 0,
+  }
 }
 
 /** Compares what the provider says now; `nothing` is what is told where nothing was asked. */

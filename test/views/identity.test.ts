@@ -182,7 +182,7 @@ for (const revisable of [false, true])
   test(`stitched series are what the plain definition says${revisable ? ', with vintages' : ''}`, {
     timeout: 1_200_000,
   }, async () => {
-    const many = times('PITLAKE_IDENTITIES', 8, 60)
+    const many = times('PITLAKE_IDENTITIES', 6, 60)
     const histories = Array.from({ length: many }, (_, n) => historyOf(n * 2 + Number(revisable), revisable))
     using folder = ownFolder('identities')
     await makeLake(folder.path, stepsOf(histories, revisable))
