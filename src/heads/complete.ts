@@ -9,9 +9,9 @@ import { identityOf } from '../points/conversion.ts'
 import { monthsIn, seriesKey } from '../points/month-sums.ts'
 import { Engine } from '../store/engine.ts'
 
-/** The series of which the ledger does not know the chain of every point: earlier programs told none. */
+/** The series of which the ledger does not know the chain of every point: earlier programs told none, or of lines. */
 function unchained(ledger: Ledger): string[] {
-  const known = 'coalesce((SELECT sum(points) FILTER (WHERE chain IS NOT NULL) FROM digests WHERE series = n), 0)'
+  const known = "coalesce((SELECT sum(points) FILTER (WHERE chain LIKE 'b%') FROM digests WHERE series = n), 0)"
   const rows = ledger.statement(`SELECT id FROM series WHERE points > 0 AND points <> ${known} ORDER BY n`).all()
   return rows.map(({ id }) => String(id))
 }

@@ -6,7 +6,8 @@ import { heldMonths } from '../ledger/month-digests.ts'
 import type { Engine } from '../store/engine.ts'
 import type { Micros } from '../time.ts'
 import { identityOf } from './conversion.ts'
-import { digestShift, monthsIn, type MonthSum, type PointsFile, seriesKey } from './month-sums.ts'
+import { digestShift, monthsIn, type PointsFile, seriesKey } from './month-sums.ts'
+import type { MonthSum } from './records.ts'
 
 /*
  * The chain of a month: what each commit brought to it, in the order of commits, hashed one after the other. It follows
@@ -16,7 +17,7 @@ import { digestShift, monthsIn, type MonthSum, type PointsFile, seriesKey } from
 /** The chain that goes on with what a month is made of; `''` begins one. */
 function linked({ steps }: Pick<MonthSum, 'steps'>, from = ''): string {
   const link = (chain: string, { seen, points, digest }: MonthSum['steps'][number]): string =>
-    sha256(`${chain}\n${seen} ${points} ${digest}`)
+    `b${sha256(`${chain}\n${seen} ${points} ${digest}`)}`
   return steps.reduce(link, from)
 }
 
