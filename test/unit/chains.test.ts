@@ -1,6 +1,11 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
+import { checkHead } from '../../src/heads/check.ts'
 import { completeState } from '../../src/heads/complete.ts'
+import { headNote, headOf } from '../../src/heads/head.ts'
+import { seriesNumber } from '../../src/ledger/apply.ts'
+import { commit } from '../../src/ledger/commit.ts'
+import { heldMonths } from '../../src/ledger/month-digests.ts'
 import { heldChains, heldMembers, heldRoot } from '../../src/ledger/state-tree.ts'
 import { heldSeries, liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
@@ -174,3 +179,38 @@ test.each(['1/vacuumed', '2/redated'])(
     })
   },
 )
+
+test('a lake whose chains are of lines gets those of records, and its heads stay', async () => {
+  await withKept('3/stamped', async (root) => {
+    const digests = (ledger: Ledger) =>
+      [...heldSeries(ledger)].map(([id]) => [id, [...heldMonths(ledger, seriesNumber(ledger, id) ?? 0)]])
+    const [whole, head] = await writing(root, async (ledger) => {
+      await completeState(ledger, commitDeps())
+      const { provider } = ledger.head()
+      const told = digests(ledger)
+      // As an earlier program told them: other sums, and no letter before a chain.
+      const progress = [...heldSeries(ledger).values()].map(({ id, first_t, last_t }) => {
+        const months = [...heldMonths(ledger, seriesNumber(ledger, id) ?? 0).keys()]
+        const each = (text: (month: string) => string) => Object.fromEntries(months.map((one) => [one, text(one)]))
+        const bounds = { first_t: first_t ?? 0, last_t: last_t ?? 0 }
+        return { series: id, points: 0, ...bounds, digests: each(() => '0 00000000deadbeef'), chains: each(sha) }
+      })
+      await commit(
+        ledger,
+        { job: 'tree', run: 'lines', provider: provider ?? { synthetic: true }, progress },
+        commitDeps(),
+      )
+      expect(digests(ledger)).not.toEqual(told)
+      return [told, headOf(ledger)]
+    })
+    using made = await Ledger.inMemory(root)
+    expect(heldRoot(made)).toBe(await reading(root, heldRoot))
+    await writing(root, async (ledger) => {
+      await completeState(ledger, commitDeps())
+      expect(digests(ledger)).toEqual(whole)
+      const { verdict } = await checkHead(ledger, { head, note: headNote(head, undefined) }, undefined)
+      expect([verdict, headOf(ledger).size]).toEqual(['extends', head.size + 1])
+    })
+    await agrees(root)
+  })
+})
