@@ -259,7 +259,7 @@ const recordedColumns = 'body INTEGER, t BIGINT, valued BOOLEAN, v DOUBLE, o VAR
 async function tellLost(session: Engine, good: readonly Good[]): Promise<void> {
   const byRank = new Map(good.flatMap(({ rank, body }) => (body.lost ? [[rank, body.lost] as const] : [])))
   const gone = [...byRank].flatMap(([rank, { months }]) =>
-    months.map(({ digest: _, ...month }) => ({ rank, ...month })),
+    months.map(({ month, since, until }) => ({ rank, month, since, until })),
   )
   const seen = [...byRank].flatMap(([rank, lost]) => lost.seen.map((one) => ({ rank, ...one })))
   const asked = [...byRank].flatMap(([rank, lost]) => lost.asked.map((one) => ({ rank, ...one })))

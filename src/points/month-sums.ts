@@ -1,12 +1,7 @@
 import { type Identity, identityColumns } from '../store/parquet.ts'
 import type { Engine } from '../store/engine.ts'
 import { inLake } from '../store/layout.ts'
-import type { FileEntry, Progress } from '../ledger/entry.ts'
-import { heldSeries, liveFiles, storedInterval } from '../ledger/held.ts'
-import type { Ledger } from '../ledger/ledger.ts'
-import type { StagedFile } from '../ledger/draft.ts'
-import { identityOf } from './conversion.ts'
-import { asDigests, monthsBetween } from '../ledger/month-digests.ts'
+import type { FileEntry } from '../ledger/entry.ts'
 import { namedSql } from './files.ts'
 import { type Columns, columnsOf, type MonthSum, Records } from './records.ts'
 import { statement } from './sql.ts'
@@ -26,14 +21,8 @@ const cells = 2 ** 24
  * read until one of them comes again, then in an order.
  */
 export async function monthSums(engine: Engine, source: string, inOrder = false): Promise<SeriesSums[]> {
-  const clocks = {
-    computed: millisSql('computed_at'),
-    ruled: millisSql('available_rule_at'),
-    known: millisSql('available_at'),
-  }
   const identity = identityColumns.join(', ')
-  const order = inOrder ? '' : 'ORDER BY who, t'
-  const sql = statement('months', { source, identity, order, ...clocks })
+  const sql = statement('months', { source, identity, order: inOrder ? '' : 'ORDER BY who, t' })
   const found = new Map<string, SeriesSums & { readonly months: Map<string, MonthSum> }>()
   const records = new Records()
   let [low, high, begin, end] = [0, 0, 0, 0]
@@ -63,9 +52,6 @@ export async function monthSums(engine: Engine, source: string, inOrder = false)
 
 /** When the month of a date begins, or the next one, in microseconds. */
 const monthAt = (date: Date, more = 0): number => Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + more) * 1000
-
-/** SQL of an instant as it is published. */
-const millisSql = (column: string): string => `((epoch_us(${column}) + 999) // 1000)`
 
 /** What tells a row's series apart. */
 function namedIn(text: Columns['text'], row: number): Omit<SeriesSums, 'months'> {
@@ -102,29 +88,4 @@ export async function monthsIn(
     if (id !== undefined) found.set(id, months)
   }
   return found
-}
-
-/** What it does to the digests of each series that files stand for others, whose rows bear other clocks. */
-export async function digestShift(
-  ledger: Ledger,
-  engine: Engine,
-  { add, remove }: { readonly add: readonly StagedFile[]; readonly remove: readonly string[] },
-): Promise<Progress[]> {
-  const held = heldSeries(ledger)
-  const named = new Map(
-    [...held.values()].map((one) => [seriesKey(one.metric, storedInterval(one), identityOf(one)), one.id]),
-  )
-  const gone = new Set(remove)
-  const old = liveFiles(ledger, { table: 'points' }).filter(({ path }) => gone.has(path))
-  const [before, after] = [
-    await monthsIn(engine, ledger.root, old, (key) => named.get(key)),
-    await monthsIn(engine, ledger.root, add, (key) => named.get(key)),
-  ]
-  return [...before].flatMap(([series, months]): Progress[] => {
-    const digests = asDigests(monthsBetween(months, after.get(series) ?? new Map<string, never>()))
-    const { first_t = null, last_t = null } = held.get(series) ?? {}
-    return first_t === null || last_t === null || digests.digests === undefined
-      ? []
-      : [{ series, points: 0, first_t, last_t, ...digests }]
-  })
 }

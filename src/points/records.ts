@@ -12,41 +12,22 @@ export interface MonthSum extends MonthDigest {
   readonly steps: readonly { readonly seen: number; readonly points: number; readonly digest: string }[]
 }
 
-/** The columns of `months` as they lie in a chunk. */
-export interface Columns {
-  readonly rows: number
-  /** Two words a row. */
-  readonly who: Int32Array
-  readonly t: Float64Array
-  readonly available: Float64Array
-  readonly seen: Float64Array
-  readonly v: Float64Array
-  readonly form: Float64Array
-  /** The text of a row, by the name of its column. */
-  readonly text: (name: string, row: number) => string | null
-}
-
 const places = ['who', 't', 'available', 'seen', 'v', 'form', 'rest', 'metric', 'interval'] as const
+type Numbers = (typeof places)[1 | 2 | 3 | 4 | 5]
 
-/** What lies in a chunk of `months`; `names` are those of the columns behind the last of its own. */
-export function columnsOf(chunk: DuckDBDataChunk, names: readonly string[]): Columns {
+/** The columns of `months` as they lie in a chunk. */
+export type Columns = ReturnType<typeof columnsOf>
+
+/** What lies in a chunk of `months`: of `who` two words a row; `names` are those of the columns behind its own. */
+export function columnsOf(chunk: DuckDBDataChunk, names: readonly string[]) {
   const all: readonly string[] = [...places, ...names]
   const vector = (name: string) => chunk.getColumnVector(all.indexOf(name))
-  const numbers = (name: string): Float64Array => Reflect.get(vector(name), 'items') as Float64Array
+  const numbers = (name: Numbers | 'who'): Float64Array => Reflect.get(vector(name), 'items') as Float64Array
   const { buffer, byteOffset, length } = numbers('who')
-  return {
-    rows: chunk.rowCount,
-    who: new Int32Array(buffer, byteOffset, length * 2),
-    t: numbers('t'),
-    available: numbers('available'),
-    seen: numbers('seen'),
-    v: numbers('v'),
-    form: numbers('form'),
-    text: (name, row) => {
-      const told = vector(name).getItem(row)
-      return told === null ? null : String(told)
-    },
-  }
+  const who = new Int32Array(buffer, byteOffset, length * 2)
+  const [t, available, seen] = [numbers('t'), numbers('available'), numbers('seen')]
+  const text = (name: string, row: number): string | null => vector(name).getItem(row) as string | null
+  return { rows: chunk.rowCount, who, t, available, seen, v: numbers('v'), form: numbers('form'), text }
 }
 
 /** Milliseconds of microseconds, rounded up; exact where the microseconds are. */
