@@ -7,15 +7,10 @@ import { type PlacedRule, placeRule, resolveRules } from './rules.ts'
 import type { EndpointRow, SourceFile } from './schema.ts'
 import type { PlacedSource } from './sources.ts'
 
-/** The named value sets of all files by `kind.name`, and which of them somebody refers to. */
-interface Sets {
-  readonly values: ReadonlyMap<string, { readonly list: readonly string[]; readonly where: string }>
-  readonly used: Set<string>
-}
-
 /** What every endpoint is put together with. */
 interface Common {
-  readonly sets: Sets
+  /** The named value sets of all files by `kind.name`, and which of them somebody refers to. */
+  readonly sets: ReturnType<typeof gatherSets>
   readonly rules: readonly PlacedRule[]
   readonly defaults: Readonly<Record<keyof Defaults, readonly string[]>> | undefined
   readonly placeholderWords: readonly string[]
@@ -52,7 +47,7 @@ function setsOf(many: Dimension['many']): 'frequencies' | Exclude<Dimension['man
   return many === 'intervals' ? 'frequencies' : many
 }
 
-function gatherSets(files: readonly SourceFile[], complain: Complain): Sets {
+function gatherSets(files: readonly SourceFile[], complain: Complain) {
   const values = new Map<string, { list: readonly string[]; where: string }>()
   for (const { yaml, content } of files) {
     for (const kind of dimensions.map(({ many }) => setsOf(many))) {
@@ -66,7 +61,7 @@ function gatherSets(files: readonly SourceFile[], complain: Complain): Sets {
       }
     }
   }
-  return { values, used: new Set() }
+  return { values, used: new Set<string>() }
 }
 
 function gatherEndpoints(files: readonly SourceFile[], common: Common): Map<string, Endpoint> {

@@ -13,25 +13,6 @@ import { monthSums } from './month-sums.ts'
 import type { Standing } from '../ledger/differences.ts'
 import type { Lost } from '../ledger/lost.ts'
 
-/** What is new (then in `fresh`) and what contradicts. */
-export interface Comparison {
-  /** Whether the table `late` names points that came late. */
-  readonly late: boolean
-  /** Whether any point may be -0.0. */
-  readonly minusZero: boolean
-  readonly tallies: ReadonlyMap<number, Tally>
-  readonly contradictions: readonly Contradiction[]
-  /** What answers no longer hold of series whose values may be revised. */
-  readonly gone: readonly Gone[]
-  /** What is said now of differences that are on record. */
-  readonly heard: readonly Heard[]
-  /** What came again of months that had lost points with a file. */
-  readonly regained: readonly Regained[]
-  readonly lacking: number
-  /** Whether what is new is what was read, in its order. */
-  readonly asRead: boolean
-}
-
 /** Of a batch with series whose values may be revised, also: how vintages are dated, and whether a difference is one. */
 const revisableColumns = ', revisable VARCHAR, revises BOOLEAN'
 /** The answers of a batch, by their numbers in the order of writing and in that of asking; `compared`: differences are violations. */
@@ -56,8 +37,13 @@ export async function tellAsked(session: Engine, ordered: readonly Ordered[]): P
   await session.run(`CREATE TEMP TABLE rules AS ${rowsSql(ruleColumns, rules)}`)
 }
 
-/** Compares what is staged with the files that are there and with the other bodies of the batch. */
-export async function compare(session: Engine, ordered: readonly Ordered[], loaded: Loaded): Promise<Comparison> {
+/**
+ * Compares what is staged with the files that are there and with the other bodies of the batch: what is new (then in `fresh`; in
+ * the order in which it was read, all of it: `asRead`; the table `late` names points that came late) and what contradicts, what
+ * is said now of differences that are on record (`heard`), what answers no longer hold of series whose values may be revised
+ * (`gone`), and what came again of months that had lost points with a file (`regained`).
+ */
+export async function compare(session: Engine, ordered: readonly Ordered[], loaded: Loaded) {
   const good = ordered.flatMap((one, i) => (loaded.poison.has(i) ? [] : [{ ...one, i }]))
   const shared = new Set(good.map(({ rank }) => rank)).size < good.length
   const doubled = [...loaded.staged.values()].some((body) => body.doubled)
@@ -174,7 +160,7 @@ const nothingHeld =
 
 /** The points that files of both levels hold between the earliest and the latest instant that any body was asked for or brought. */
 function heldSql(good: readonly Good[], loaded: Loaded, revised: boolean): string {
-  const meets = ({ from, to }: Range, { min_t, max_t }: Existing): boolean =>
+  const meets = ({ from, to }: ReturnType<typeof rangeOf>, { min_t, max_t }: Existing): boolean =>
     (min_t ?? -Infinity) <= to && (max_t ?? Infinity) >= from
   const own = [...Map.groupBy(good, ({ part }) => part)].flatMap(([part, bodies]) => {
     const range = rangeOf(bodies, loaded)
@@ -200,13 +186,8 @@ function heldSql(good: readonly Good[], loaded: Loaded, revised: boolean): strin
 
 const held = 'asset, currency, exchange, network, params, t, v, o, basis, available_at, computed_at, observed_at'
 
-interface Range {
-  readonly from: Instant
-  readonly to: Instant
-}
-
 /** The first and the last t that bodies were asked for or brought. */
-function rangeOf(bodies: readonly Good[], { staged }: Loaded): Range {
+function rangeOf(bodies: readonly Good[], { staged }: Loaded) {
   const first = bodies.map(({ i, body }) => Math.min(body.since ?? -Infinity, staged.get(i)?.first ?? Infinity))
   const last = bodies.map(({ i, body }) => Math.max((body.until ?? Infinity) - 1, staged.get(i)?.last ?? -Infinity))
   return { from: Math.min(...first), to: Math.max(...last) }
@@ -338,7 +319,7 @@ const provenKey = (
 ): string => `${rank} ${month} ${digest}`
 
 /** Points that a body of a revisable series lacks: how many, and the first and last t. */
-export interface Gone {
+interface Gone {
   readonly body: number
   readonly t: Instant
   readonly last: Instant
@@ -360,7 +341,7 @@ function talliesSql(allFresh: boolean, revised: boolean): string {
 }
 
 /** A contradiction, by position of the body that brought it. */
-export interface Contradiction {
+interface Contradiction {
   readonly body: number
   readonly t: Instant
   readonly kind: string

@@ -55,13 +55,6 @@ export interface Chunk {
   readonly columns: readonly (readonly Cell[])[]
 }
 
-/** A streamed result: names and DuckDB types of the columns, then the chunks in order. */
-export interface Stream {
-  readonly names: readonly string[]
-  readonly types: readonly string[]
-  readonly chunks: AsyncIterable<Chunk>
-}
-
 /** DuckDB's numbers of its types: `column.type.typeId`. */
 export const typeIds: typeof DuckDBTypeId = DuckDBTypeId
 
@@ -69,12 +62,6 @@ export const typeIds: typeof DuckDBTypeId = DuckDBTypeId
 export interface Column {
   readonly name: string
   readonly type: DuckDBType
-}
-
-/** A streamed result as DuckDB's own vectors, for whoever copies them without boxing each value. */
-interface VectorStream {
-  readonly columns: readonly Column[]
-  readonly chunks: AsyncIterable<DuckDBDataChunk>
 }
 
 /** What one statement is, known without running it: `SELECT`, `COPY` …, and the columns that it would give, none where its parameters decide. */
@@ -166,8 +153,8 @@ export class Engine {
       .map((row) => Object.fromEntries(Object.entries(row).map(([k, v]) => [k, cell(v)])) as T)
   }
 
-  /** Runs one statement and hands its result on chunk by chunk, so that memory stays flat. */
-  async stream(sql: string, parameters?: Parameters): Promise<Stream> {
+  /** Runs one statement and hands its result on chunk by chunk, so that memory stays flat; `types` as DuckDB names them. */
+  async stream(sql: string, parameters?: Parameters) {
     const { result, chunks } = await this.#streamed(sql, parameters)
     async function* columns(): AsyncGenerator<Chunk> {
       for await (const chunk of chunks)
@@ -180,7 +167,7 @@ export class Engine {
    * Runs one statement and hands its result on as DuckDB's own vectors; each chunk is good until the next is asked for.
    * Whoever makes few values of its cells may let more of them lie (`cells`) until all is collected.
    */
-  async vectors(sql: string, parameters?: Parameters, cells = heldCells): Promise<VectorStream> {
+  async vectors(sql: string, parameters?: Parameters, cells = heldCells) {
     const { result, chunks } = await this.#streamed(sql, parameters, cells)
     const types = result.columnTypes()
     return { columns: result.columnNames().map((name, i) => column(name, types[i])), chunks }
@@ -279,7 +266,7 @@ export class Engine {
   }
 
   /** Adds the rows of a stream to a temporary table whose columns are of the same types. */
-  async append(table: string, { chunks }: VectorStream): Promise<number> {
+  async append(table: string, { chunks }: Awaited<ReturnType<Engine['vectors']>>): Promise<number> {
     const appender = await this.#connection.createAppender(table, 'main', 'temp')
     let rows = 0
     let held = 0
