@@ -19,9 +19,9 @@ const pointBytes = 224
 /** And so many points at most are told by one version: what was told stays, wherever the rest is cut short. */
 const mostPoints = 4_000_000
 
-/** The series of which the ledger does not know the chain of every point: earlier programs told none. */
+/** The series of which the ledger does not know the chain of every point: earlier programs told none, or of lines. */
 function unchained(ledger: Ledger): string[] {
-  const known = 'coalesce((SELECT sum(points) FILTER (WHERE chain IS NOT NULL) FROM digests WHERE series = n), 0)'
+  const known = "coalesce((SELECT sum(points) FILTER (WHERE chain LIKE 'b%') FROM digests WHERE series = n), 0)"
   const rows = ledger
     .statement(`SELECT id FROM series WHERE points > 0 AND points <> ${known} ORDER BY metric, interval, n`)
     .all()
