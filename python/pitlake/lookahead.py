@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import subprocess
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from .fence import refuse_files
 from .lake import Lake, Seat, open as open_lake
 from .program import command
 from .result import Result
-from .text import quote, utc_sql
+from .text import quote, quote_name, utc_sql
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,9 @@ class Verdict:
 class _World(Seat):
     """The lake in a world: its views stand in a throw-away database over the same files."""
 
-    def __init__(self, folder: Path, database: Path, variables: Mapping[str, object], noted: list[str]) -> None:
-        self._world, self._noted = database, noted
+    def __init__(self, folder: Path, database: Path, variables: Mapping[str, object], noted: list[str],
+                 given: Mapping[str, str]) -> None:
+        self._world, self._noted, self._given = database, noted, given
         super().__init__(folder, variables, {}, False)
 
     def _begin(self, folder: Path, database: Path, limits: Mapping[str, Any]) -> None:
@@ -72,16 +74,29 @@ class _World(Seat):
         if end is not None and variables.get("as_of") is not None:
             asked = utc_sql("getvariable('as_of')")
             own.execute(f"SET VARIABLE as_of = least({asked}, {utc_sql(quote(str(end)))})").fetchall()
+        for name, file in self._given.items():
+            self._bring(own, name, file)
         return own
+
+    def _bring(self, own: duckdb.DuckDBPyConnection, name: str, file: str) -> None:
+        """A view of what of a file is known in this world."""
+        source = quote(file)
+        columns = [column for column, *_ in own.execute(f"DESCRIBE FROM {source}").fetchall()]
+        end = self.variables.get("as_of")
+        known = "" if end is None or "available_at" not in columns else (
+            f" WHERE {utc_sql('available_at')} <= {utc_sql(quote(str(end)))}")
+        own.execute(f"CREATE OR REPLACE TEMP VIEW {quote_name(name)} AS FROM {source}{known}").fetchall()
 
 
 def lookahead(work: Callable[[Lake], Any], path: str | Path | None = None, *, ts: str = "ts", labels: Sequence[str] = (),
-              cutoffs: int = 50, tolerance: float = 0.0) -> Verdict:
+              cutoffs: int = 50, tolerance: float = 0.0, own: Mapping[str, Any] | None = None) -> Verdict:
     """Proves or disproves that a function looks ahead.
 
     `work` takes a lake and gives a frame with the instant of each row in `ts` (a column or the index). It runs on the lake,
     on the lake as it was knowable at many instants, and on lakes in which later points have other values or are missing; rows
-    that differ at or before such an instant used the future. `labels` may look ahead. It needs the command line `pitlake`.
+    that differ at or before such an instant used the future. `labels` may look ahead. `own` names frames or files
+    for the queries of the function: rows with `available_at` are known from then on, all others are given. It needs the
+    command line `pitlake`.
 
     >>> import pitlake
     >>> def honest(lake):
@@ -93,7 +108,25 @@ def lookahead(work: Callable[[Lake], Any], path: str | Path | None = None, *, ts
         folder = lake.folder
     options = ["--ts", ts, "--cutoffs", str(cutoffs), "--tolerance", repr(tolerance), "--data", str(folder), "--json"]
     name = getattr(work, "__name__", "function")
-    line = [*command(), "lookahead", name, "--function", *options, *(["--labels", ",".join(labels)] if labels else [])]
+    with tempfile.TemporaryDirectory() as scratch:
+        given = {key: _file_of(frame, Path(scratch) / f"{n}.parquet") for n, (key, frame) in enumerate((own or {}).items())}
+        files = [word for key, file in given.items() for word in ("--own", f"{key}={file}")]
+        line = [*command(), "lookahead", name, "--function", *options, *(["--labels", ",".join(labels)] if labels else []), *files]
+        return _proved(work, folder, line, given, ts)
+
+
+def _file_of(given: Any, file: Path) -> str:
+    """The file that was named, or one of the rows of a frame."""
+    if isinstance(given, (str, Path)):
+        return str(Path(given).resolve())
+    own = duckdb.connect()
+    own.register("_pit_rows", given)
+    own.execute(f"COPY (SELECT * FROM _pit_rows) TO {quote(file)} (FORMAT parquet)").fetchall()
+    own.close()
+    return str(file)
+
+
+def _proved(work: Callable[[Lake], Any], folder: Path, line: Sequence[str], given: Mapping[str, str], ts: str) -> Verdict:
     with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           encoding="utf8") as peer:
         assert peer.stdin is not None and peer.stdout is not None and peer.stderr is not None
@@ -104,7 +137,7 @@ def lookahead(work: Callable[[Lake], Any], path: str | Path | None = None, *, ts
                     peer.stdin.close()
                     return _verdict(json.loads(said + peer.stdout.read()))
                 asked = json.loads(said)
-                _say(peer, _answered(work, folder, asked, ts))
+                _say(peer, _answered(work, folder, asked, ts, given))
         except BrokenPipeError:
             pass
         finally:
@@ -127,9 +160,10 @@ def _text_of(work: Callable[..., Any]) -> str:
         return ""
 
 
-def _answered(work: Callable[[Lake], Any], folder: Path, asked: Mapping[str, Any], ts: str) -> Mapping[str, Any]:
+def _answered(work: Callable[[Lake], Any], folder: Path, asked: Mapping[str, Any], ts: str,
+              given: Mapping[str, str]) -> Mapping[str, Any]:
     noted: list[str] = []
-    world = Lake(lambda: _World(folder, Path(asked["database"]), asked["variables"], noted))
+    world = Lake(lambda: _World(folder, Path(asked["database"]), asked["variables"], noted, given))
     with world as lake:
         try:
             frame = work(lake)

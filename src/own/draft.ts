@@ -5,7 +5,7 @@ import { stepSql } from '../intervals-sql.ts'
 import type { Draft, Ticket } from '../ledger/commit.ts'
 import { rulesOf } from '../points/datings.ts'
 import { footerOf } from '../ledger/draft.ts'
-import type { CoverageRow, Json } from '../ledger/entry.ts'
+import type { CoverageRow, Json, Violation } from '../ledger/entry.ts'
 import { heldCoverage, heldWeekStart, liveFiles } from '../ledger/held.ts'
 import type { JobDeps, Run } from '../ledger/job.ts'
 import { heldLost } from '../ledger/lost.ts'
@@ -69,6 +69,8 @@ export function startOf({ timestamp }: SourceMapping, interval: Interval): strin
 export interface Drafted {
   readonly draft: Draft
   readonly violations: number
+  /** Those of them that are of single points. */
+  readonly differing: readonly Violation[]
   readonly incidents: number
   readonly lacking: number
   readonly kept: number
@@ -118,7 +120,8 @@ export async function drafted(
   }
   const { violations, incidents } = judged.seen
   const { lacking, kept } = made
-  const seen = { violations: violations.length + incidents.length, incidents: incidents.length }
+  const many = violations.length + incidents.length
+  const seen = { violations: many, differing: violations, incidents: incidents.length }
   return { draft, ...seen, lacking, kept, doubled: reading.doubled() }
 }
 

@@ -137,7 +137,8 @@ const keptFiles = 200
 
 const union = <T>(one: readonly T[], other: readonly T[]): T[] => [...new Set([...one, ...other])]
 
-async function portionsOf({ engine, rows }: Importing): Promise<Portion[]> {
+/** The series that the rows are, and from where to where each goes. */
+export async function portionsOf({ engine, rows }: Importing): Promise<Portion[]> {
   const { keys, constants, interval, mapping } = rows
   const start = startOf(mapping, interval)
   const own = ['asset', 'currency', 'exchange', 'network', 'day'].map((name) => {

@@ -7,8 +7,9 @@ import { bodyAt, type Existing, type Heard, identityOf, type Loaded, type Ordere
 import { unload } from './load.ts'
 import { firstOf, intervalSql, numbered, rowsSql, statement } from './sql.ts'
 import type { Engine } from '../store/engine.ts'
+import { identityColumns } from '../store/parquet.ts'
 import { computedSql, namedSql } from './files.ts'
-import { hashSql } from './month-sums.ts'
+import { monthSums } from './month-sums.ts'
 import type { Standing } from '../ledger/differences.ts'
 import type { Lost } from '../ledger/lost.ts'
 
@@ -230,7 +231,7 @@ interface TallyRow extends Omit<Tally, 'addedFirst' | 'addedLast'> {
   readonly added_last: Instant | null
 }
 
-const goneColumns = 'rank INTEGER, month VARCHAR, since BIGINT, until BIGINT, digest UBIGINT'
+const goneColumns = 'rank INTEGER, month VARCHAR, since BIGINT, until BIGINT'
 const seenColumns = 'rank INTEGER, since BIGINT, until BIGINT, observed BIGINT'
 const askedColumns = 'rank INTEGER, since BIGINT, until BIGINT, asked_at BIGINT, observed BIGINT'
 const recordedColumns = 'body INTEGER, t BIGINT, valued BOOLEAN, v DOUBLE, o VARCHAR, computed BIGINT, stored_at BIGINT'
@@ -239,7 +240,7 @@ const recordedColumns = 'body INTEGER, t BIGINT, valued BOOLEAN, v DOUBLE, o VAR
 async function tellLost(session: Engine, good: readonly Good[]): Promise<void> {
   const byRank = new Map(good.flatMap(({ rank, body }) => (body.lost ? [[rank, body.lost] as const] : [])))
   const gone = [...byRank].flatMap(([rank, { months }]) =>
-    months.map(({ digest, ...month }) => ({ rank, ...month, digest: digest && String(BigInt(`0x${digest}`)) })),
+    months.map(({ month, since, until }) => ({ rank, month, since, until })),
   )
   const seen = [...byRank].flatMap(([rank, lost]) => lost.seen.map((one) => ({ rank, ...one })))
   const asked = [...byRank].flatMap(([rank, lost]) => lost.asked.map((one) => ({ rank, ...one })))
@@ -282,20 +283,12 @@ async function regain(
   revised: boolean,
 ): Promise<Regained[]> {
   const was = `coalesce(r.stored_at, s.observed, ${now}::BIGINT)`
-  const source = `(SELECT f.*, g.month, g.digest, r.stored_at AS kept, ${was} AS was,
+  const source = `(SELECT f.*, g.month, r.stored_at AS kept, ${was} AS was,
       f.computed IS NULL AND EXISTS (FROM asked a WHERE a.rank = f.rank AND f.t >= a.since AND f.t < a.until
         AND a.asked_at > f.ruled AND a.observed < ${was}) AS tardy
     FROM fresh f JOIN gone g ON f.rank = g.rank AND f.t >= g.since AND f.t < g.until
       LEFT JOIN seen s ON f.rank = s.rank AND f.t >= s.since AND f.t < s.until
       LEFT JOIN recorded r ON r.body = f.body AND r.t = f.t)`
-  const hash = hashSql({
-    t: 't * 1000000',
-    available: 'available',
-    observed: 'seen',
-    basis: 'dated_by',
-    computed: 'told_at',
-    rule: 'stands_in',
-  })
   const clocks = revised
     ? {
         late: '(tardy OR (vintage AND NOT firm))',
@@ -304,7 +297,13 @@ async function regain(
       }
     : { late: 'tardy', again: 'false', first: '' }
   const dated = statement('dated', { source, seen: 'was', ...clocks })
-  await session.run(statement('regained', { dated, hash, modulus: '18446744073709551616::HUGEINT' }))
+  await session.run(statement('came', { dated, none: identityColumns.map((name) => `NULL AS ${name}`).join(', ') }))
+  const lost = new Set(ordered.flatMap(({ rank, body }) => body.lost?.months.map((one) => provenKey(rank, one)) ?? []))
+  const sums = (await monthSums(session, 'came')).flatMap(({ metric: rank, months }) =>
+    [...months].map(([month, { digest }]) => ({ rank: Number(rank), month, digest })),
+  )
+  const proven = sums.filter((one) => lost.has(provenKey(one.rank, one)))
+  await session.run(statement('regained', { proven: rowsSql('rank INTEGER, month VARCHAR', proven) }))
   await session.run('DELETE FROM late WHERE (body, t) IN (SELECT (body, t) FROM regained)')
   await session.run('INSERT INTO late SELECT body, t, tardy, stood, again FROM regained')
   const rows = await numbered<{ body: number; month: string; points: number; proven: boolean }>(
@@ -313,6 +312,11 @@ async function regain(
   )
   return rows.map(({ body, ...rest }) => ({ series: bodyAt(ordered, body).body.series.id, ...rest }))
 }
+
+const provenKey = (
+  rank: number,
+  { month, digest }: { readonly month: string; readonly digest: string | null },
+): string => `${rank} ${month} ${digest}`
 
 /** Points that a body of a revisable series lacks: how many, and the first and last t. */
 interface Gone {

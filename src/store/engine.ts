@@ -163,9 +163,12 @@ export class Engine {
     return { names: result.columnNames(), types: result.columnTypes().map(String), chunks: columns() }
   }
 
-  /** Runs one statement and hands its result on as DuckDB's own vectors; each chunk is good until the next is asked for. */
-  async vectors(sql: string, parameters?: Parameters) {
-    const { result, chunks } = await this.#streamed(sql, parameters)
+  /**
+   * Runs one statement and hands its result on as DuckDB's own vectors; each chunk is good until the next is asked for.
+   * Whoever makes few values of its cells may let more of them lie (`cells`) until all is collected.
+   */
+  async vectors(sql: string, parameters?: Parameters, cells = heldCells) {
+    const { result, chunks } = await this.#streamed(sql, parameters, cells)
     const types = result.columnTypes()
     return { columns: result.columnNames().map((name, i) => column(name, types[i])), chunks }
   }
@@ -174,12 +177,12 @@ export class Engine {
    * A result that ends in an error looks like one that is at its end: DuckDB's binding drops the error. It leaves its
    * traces in the transaction, so each stream has one.
    */
-  async #streamed(sql: string, parameters?: Parameters) {
+  async #streamed(sql: string, parameters?: Parameters, most = heldCells) {
     const own = !/^\s*(?:BEGIN|START|COMMIT|END|ROLLBACK|ABORT)\b/i.test(sql) && (await this.#begin())
     this.#interrupted = false
     try {
       const result = await this.#connection.stream(sql, ...bindAll(parameters, bound))
-      return { result, chunks: this.#chunks(result, own, sql, parameters) }
+      return { result, chunks: this.#chunks(result, own, most, [sql, parameters]) }
     } catch (error) {
       if (own) await this.#rollback()
       throw error
@@ -189,9 +192,9 @@ export class Engine {
   async *#chunks(
     result: DuckDBResult,
     own: boolean,
-    sql: string,
-    parameters?: Parameters,
-  ): AsyncGenerator<DuckDBDataChunk> {
+    most: number,
+    [sql, parameters]: [string, Parameters | undefined],
+  ) {
     let ended = false
     let [fetched, cells] = [0, 0]
     try {
@@ -201,7 +204,7 @@ export class Engine {
         // Only the collector lets go of a chunk, and sees of it but the handle.
         if (++fetched % heldChunks === 0) collectYoung()
         cells += chunk.rowCount * chunk.columnCount
-        if (cells > heldCells) {
+        if (cells > most) {
           collectAll()
           cells = 0
         }

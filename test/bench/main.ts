@@ -45,6 +45,7 @@ const topics: Readonly<Record<string, () => Promise<void>>> = {
   polars: async () => tell(await (await import('./polars.ts')).benchPolars()),
   rebuild: async () => tell(await (await import('./rebuild.ts')).benchRebuild()),
   publish: async () => tell(await (await import('./publish.ts')).benchPublish()),
+  import: async () => tell(await (await import('./import.ts')).benchImport()),
   heads: async () => tell(await (await import('./heads.ts')).benchHeads()),
   serve: async () => tell(await (await import('./serve.ts')).benchServe()),
   page: async () => tell(await (await import('./page.ts')).benchPage()),

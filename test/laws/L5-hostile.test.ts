@@ -80,11 +80,7 @@ async function registry(
     throw new Error('not of this test')
   }
   const asking: RegistryAsking = {
-    connection: {
-      base: 'http://127.0.0.1/v1',
-      ask,
-      spool: { file: () => join(folder, 'body.json') },
-    },
+    connection: { base: 'http://127.0.0.1/v1', ask, spool: { file: () => join(folder, 'body.json') } },
     requests: [],
     nextId: () => `r-${asked}`,
     held: () => undefined,

@@ -184,10 +184,7 @@ describe('choice', () => {
   )
 
   test('where a point comes without any value, with the state before it; an object is one', async () => {
-    const { states } = await hundred(plain, {
-      20: { available: '', v: null },
-      65: { available: '', v: null, o: '{}' },
-    })
+    const { states } = await hundred(plain, { 20: { available: '', v: null }, 65: { available: '', v: null, o: '{}' } })
     const found = await chosen(states)
     expect(found).toEqual(expect.arrayContaining([19, 20]))
     expect([found.includes(64), found.includes(65)]).toEqual([false, false])

@@ -11,12 +11,7 @@ import { day, end, floor, hour, type Instant, type Interval, intervals, longestS
 type PlanLimits = Parameters<typeof plan>[2]
 
 const catalogue = loadCatalogue()
-const limits: PlanLimits = {
-  requestsPerMinute: 600,
-  credits: { BTC: 1, '*': 2 },
-  gapsOnly: false,
-  blocked: () => null,
-}
+const limits: PlanLimits = { requestsPerMinute: 600, credits: { BTC: 1, '*': 2 }, gapsOnly: false, blocked: () => null }
 const at = (text: string): Instant => Date.parse(text.includes('T') ? text : `${text}T00:00:00Z`) / 1000
 const now = at('2024-03-10T12:00:00Z')
 

@@ -9,11 +9,7 @@ beforeAll(async () => (lake = await bareLake()))
 afterAll(() => lake.close())
 
 async function argued(sql: string, labels: readonly string[] = []): Promise<Awaited<ReturnType<typeof argueFromPlan>>> {
-  return await argueFromPlan(lake, {
-    sql: onGrid(sql),
-    ts: 'ts',
-    labels,
-  })
+  return await argueFromPlan(lake, { sql: onGrid(sql), ts: 'ts', labels })
 }
 
 describe('a rule of the proof from the plan', () => {

@@ -105,11 +105,7 @@ describe('the text form', () => {
   test('changes the named parts and keeps the others', () => {
     const once = parseLimit('metrics=fixed:10/1m,headers=date,retry-after=date', defaultLimits)
     const limits = parseLimit('registry=daily=50,snapshots=2', once)
-    expect(limits.metrics).toMatchObject({
-      rate: { requests: 10, seconds: 60 },
-      headers: 'date',
-      retryAfter: 'date',
-    })
+    expect(limits.metrics).toMatchObject({ rate: { requests: 10, seconds: 60 }, headers: 'date', retryAfter: 'date' })
     expect(limits.registry).toMatchObject({
       daily: 50,
       snapshots: 2,

@@ -14,12 +14,7 @@ export const at = (text: string): number => Date.parse(text) / 1000
 export const now = at('2025-11-20T13:47:00Z')
 
 /** The provider unless a test changes it. */
-export const base: MetricsEnv = {
-  catalogue,
-  seed: 7,
-  key: 'secret',
-  now: () => now,
-}
+export const base: MetricsEnv = { catalogue, seed: 7, key: 'secret', now: () => now }
 
 /** One request with the key in the header. */
 export function ask(
