@@ -114,12 +114,10 @@ export const catalogueFile = z.strictObject({
   sources: z.record(ownName, placedRow).optional(),
 })
 
-type CatalogueFile = z.infer<typeof catalogueFile>
-
 /** One parsed file and the means to point into it. */
 export interface SourceFile {
   readonly yaml: YamlText
-  readonly content: CatalogueFile
+  readonly content: z.infer<typeof catalogueFile>
   /** The number of a list's row in the text, of which rows with problems may have been left out. */
   readonly row: (key: 'availability' | 'endpoints', index: number) => number
 }

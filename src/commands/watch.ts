@@ -22,8 +22,6 @@ import { besideWorld, lakeWorld, noProvider, openedLake, spareHeap } from '../ca
 
 type WatchEvent = Parameters<Parameters<typeof watch>[2]['log']>[0]
 
-type JobsInput = Parameters<typeof jobsOn>[0]
-
 type WatchDeps = Parameters<typeof watch>[2]
 
 export const watchCommand = talking({
@@ -106,7 +104,7 @@ function budgetOf({ creditsPerDay: credits, reserve = 0 }: Budgeting): number | 
 }
 
 /** Publishes to the named destination, at most hourly; null where none is named. */
-function publisher(call: Call, name: string | undefined): JobsInput['publish'] {
+function publisher(call: Call, name: string | undefined): Parameters<typeof jobsOn>[0]['publish'] {
   if (name === undefined) return null
   const { catalogue, now, signal } = call
   const { data: root } = call.settings

@@ -26,14 +26,8 @@ interface PathsInput {
   readonly draw: () => string
 }
 
-/** A whole answer in a file. */
-interface Written {
-  readonly path: string
-  readonly bytes: number
-}
-
 /** An answer that is on its way to be shown. */
-type PathAnswer = Omit<Shown, 'body'> & { readonly body: string | Written }
+type PathAnswer = Omit<Shown, 'body'> & { readonly body: string | { readonly path: string; readonly bytes: number } }
 
 /** What answers at which path. */
 type Paths = Readonly<Record<string, (asked: HttpQuestion) => Promise<PathAnswer>>>

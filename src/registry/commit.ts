@@ -41,9 +41,6 @@ import { cutApart } from './cut.ts'
 
 type Drafting = Parameters<typeof rawFiles>[0]
 
-/** A poll that was folded into steps: their lines are written. */
-type FoldedPoll = Awaited<ReturnType<typeof foldPoll>>
-
 /** Folds a poll into steps of history, upon what the lake holds. */
 async function foldPoll(finished: FinishedPoll) {
   const { ledger, withEngine, resources, poll, lines, whole } = finished
@@ -95,7 +92,7 @@ async function newFindings({ ledger, withEngine }: PollContext, found: readonly 
 /** Makes the files of a poll and drafts their commit, with the date of its dated tables; what is known already makes none. */
 async function draftPoll(
   finished: FinishedPoll,
-  { memory, change }: Pick<FoldedPoll, 'memory' | 'change'>,
+  { memory, change }: Pick<Awaited<ReturnType<typeof foldPoll>>, 'memory' | 'change'>,
   ticket: Ticket,
 ): Promise<{ readonly draft: Draft; readonly date: string | null }> {
   const { job, run, provider, providerMoved, ledger, requests, passing, whole, lines, cursor, epoch, as_of } = finished

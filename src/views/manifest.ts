@@ -28,16 +28,13 @@ const shape = z.object({
  */
 export type Manifest = Readonly<z.infer<typeof shape>>
 
-/** Files of the views that a manifest is held against. */
-type Part = 'script' | 'database'
-
 /**
  * The manifest of the views in a folder. Undefined where none stands, or one that is torn or of other views: then nothing
  * is known of what the views name, and they are to be made anew.
  */
 export async function readManifest(
   root: string,
-  parts: readonly Part[] = ['script', 'database'],
+  parts: readonly ('script' | 'database')[] = ['script', 'database'],
 ): Promise<Manifest | undefined> {
   const text = await textOf(inLake(root, places.manifest))
   const manifest = text === undefined ? undefined : shape.safeParse(jsonOf(text)).data
