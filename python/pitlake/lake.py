@@ -367,9 +367,19 @@ class Lake:
         """Runs a stamped result again by the command line, and says whether it is the same bit for bit."""
         return program.asked(self._open().folder, ["replay", str(Path(file).resolve())], (0, 4))
 
-    def lookahead(self, query: str | Path, *, ts: str = "ts", labels: Names = (), cutoffs: int | None = None) -> dict[str, Any]:
-        """Proves or disproves by the command line that a query looks ahead: `verdict` is clean, leak or undecided."""
+    def lookahead(self, query: str | Path | Callable[[Lake], Any], *, ts: str = "ts", labels: Names = (), cutoffs: int | None = None,
+                  tolerance: float = 0.0, shift: Any = None) -> Any:
+        """Proves or disproves by the command line that a query, or a backtest that takes a lake, looks ahead.
+
+        Of a query it is a dict, its `verdict` clean, leak or undecided; of a function the `Verdict` of `pitlake.lookahead`:
+        `shift` is the time from the label of a row to its decision (docs/engines.md).
+        """
         own = [labels] if isinstance(labels, str) else list(labels)
+        if callable(query):
+            from .lookahead import lookahead
+
+            stand = {name: value for name, value in self._open().variables.items() if name != "as_of"}
+            return lookahead(query, self.folder, ts=ts, labels=own, cutoffs=cutoffs or 50, tolerance=tolerance, shift=shift, set=stand)
         options = ["--ts", ts, *(["--cutoffs", str(cutoffs)] if cutoffs else []), *(["--labels", ",".join(own)] if own else [])]
         return program.asked_about(query, self._open().folder, "lookahead", options, (0, 4, 6))
 
