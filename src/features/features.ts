@@ -14,7 +14,6 @@ import { heldState, heldSeries, heldWeekStart } from '../ledger/held.ts'
 import { type JobDeps, type Run, withLake } from '../ledger/job.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { openSpool } from '../ledger/sweep.ts'
-import { argueFromPlan } from '../lookahead/proof/prove.ts'
 import { type Difference, proveNoLookahead } from '../lookahead/lookahead.ts'
 import { leakSentence } from '../lookahead/sentence.ts'
 import { openWorlds } from '../lookahead/world.ts'
@@ -29,7 +28,7 @@ import { Engine } from '../store/engine.ts'
 import { hint } from '../suggestion.ts'
 import { ceil, floor, formatInstant, type Instant, step } from '../time.ts'
 import { buildViews } from '../views/build.ts'
-import { bringGrid, plannedOver } from './grid.ts'
+import { arguedOf, bringGrid, plannedOver } from './grid.ts'
 import { type Due, selectOf, valuesOf, waitsFor } from './values.ts'
 
 /** What features are brought up to date with. */
@@ -78,8 +77,8 @@ interface Known extends PlacedFeature {
 
 /** Computes what is due of the declared features, one after the other; what is wrong with one leaves the others alone. */
 export async function bringFeatures(input: FeaturesInput, deps: JobDeps) {
-  const names = chosen(input)
   return await withLake({ root: input.root, name: 'features', lock: 'import' }, deps, async (run) => {
+    const names = chosen(input)
     const told: FeatureTold[] = []
     const rows = (): number => told.reduce((sum, { rows_added }) => sum + rows_added, 0)
     await run.begin({ features: names }, () => ({ points: rows() }))
@@ -218,10 +217,9 @@ async function judge(
     await bringGrid(worlds, { ...current, last: due.to })
     return worlds
   }
-  const claim = { ts: 'ts', labels: [] }
-  const trial = { ...claim, tolerance: 0, cutoffs: 50, control: 5 }
+  const trial = { ts: 'ts', labels: [], tolerance: 0, cutoffs: 50, control: 5 }
   const proof = known.held
-    ? { ...(await argueFromPlan(session, { ...claim, sql: planned ?? sql })), ...accepted }
+    ? { ...(await arguedOf(session, current)), ...accepted }
     : await proveNoLookahead(open, { ...trial, sql, ...(planned && { planned }) }, run)
   const { verdict, proved, unproved, differences } = proof
   if (verdict === 'clean')

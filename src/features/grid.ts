@@ -1,3 +1,5 @@
+import type { FeatureVersion } from '../catalog/features.ts'
+import { argueFromPlan } from '../lookahead/proof/prove.ts'
 import { ctesIn, parsedSql } from '../query/tree.ts'
 import { folded } from '../results/folded.ts'
 import { type Engine, quote, quoteList } from '../store/engine.ts'
@@ -36,4 +38,9 @@ export async function plannedOver(session: Engine, sql: string, assets: Grid['as
   if (!/\bgrid\b/i.test(sql) || 'error' in tree || ctesIn(tree.statements).includes(name)) return undefined
   const own = assets === undefined ? '' : `CAST(unnest(${quoteList(assets)}) AS VARCHAR) AS asset, `
   return folded(`CREATE TEMP TABLE ${name} AS SELECT ${own}available_at AS ts FROM vintages;\n${sql}`)?.sql
+}
+
+/** Whether the plan of a feature proves, on this lake, that it looks nowhere ahead, and what stands in the way. */
+export async function arguedOf(session: Engine, { sql, assets }: Pick<FeatureVersion, 'sql' | 'assets'>) {
+  return await argueFromPlan(session, { sql: (await plannedOver(session, sql, assets)) ?? sql, ts: 'ts', labels: [] })
 }

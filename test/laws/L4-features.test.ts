@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { type Desk, withDesk } from '../helpers/importing.ts'
+import { times } from '../helpers/shares.ts'
 
 /*
  * Sixty days of a lake that imports and computes features again and again, while points come late, values are revised and
@@ -11,8 +12,8 @@ import { type Desk, withDesk } from '../helpers/importing.ts'
 const day = 86_400
 const began = Date.UTC(2024, 2, 1) / 1000
 const days = 60
-/** The lake is brought forward on so many of the days; on each of them if somebody wants it all. */
-const each = process.env['PITLAKE_LONG'] === '1' ? 1 : 15
+/** The lake is brought forward so many times, evenly; 60 for each of the days. */
+const each = days / times('PITLAKE_FEATURES', 3, 6)
 const latency = 900
 
 /** Something that was said: from when on it was known, and since when this lake held it. */
