@@ -13,6 +13,7 @@ import type { Json } from '../ledger/entry.ts'
 import { heldState, heldSeries, heldWeekStart } from '../ledger/held.ts'
 import { type JobDeps, type Run, withLake } from '../ledger/job.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { heldLost } from '../ledger/lost.ts'
 import { openSpool } from '../ledger/sweep.ts'
 import { type Difference, proveNoLookahead } from '../lookahead/lookahead.ts'
 import { leakSentence } from '../lookahead/sentence.ts'
@@ -193,10 +194,12 @@ function datedIn(ledger: Ledger): string[] {
   )
 }
 
-function dueOf({ current }: Known, now: Instant, ledger: Ledger): Due {
+function dueOf({ current, path }: Known, now: Instant, ledger: Ledger): Due {
   const { grid, latency, first, through } = current
   const weekStart = heldWeekStart(ledger)
-  const from = through === null ? first : step(through, grid, 1)
+  const own = [...heldSeries(ledger).values()].flatMap(({ id, metric }) => (metric === path ? [id] : []))
+  // What was lost with a file is computed again.
+  const from = through === null || heldLost(ledger, own).size > 0 ? first : step(through, grid, 1)
   return { feature: current, from, to: floor(now - latency, grid, weekStart), weekStart }
 }
 

@@ -4,6 +4,8 @@ import { onGridSql } from '../intervals-sql.ts'
 import { namedMetrics } from '../lookahead/states.ts'
 import { setMoment } from '../query/lake.ts'
 import { type RunDeps, runScript } from '../query/run.ts'
+import { statementsOf } from '../query/statements.ts'
+import { nodesOf, treesOf } from '../query/tree.ts'
 import { type Engine, quote, quoteList, quoteName } from '../store/engine.ts'
 import { ceil, day, formatInstant, type Instant, longestSeconds, step, type Weekday } from '../time.ts'
 import { bringGrid } from './grid.ts'
@@ -70,15 +72,28 @@ export async function valuesOf(
   return computed
 }
 
-/** The one SELECT that a feature is, with its columns. */
+/** A clock that is called without brackets. */
+const clockWord = /^(?:current_(?:date|time(?:stamp)?)|localtime(?:stamp)?)$/i
+
+/** The one SELECT that a feature is, with its columns; what it gives turns on the lake alone, not on when it runs. */
 export async function selectOf(session: Engine, sql: string, run: RunDeps) {
-  const ready = await runScript(session, sql, { ...run, mark: undefined })
-  if (ready.kind !== 'SELECT') throw usage('sql', { expected: 'one SELECT', got: ready.kind })
-  if (ready.columns.some(({ name }) => name === 'ts')) return ready
-  throw usage('sql', {
-    expected: 'a column ts with the instant of each row',
-    got: ready.columns.map(({ name }) => name).join(', '),
+  const ready = await runScript(session, sql, run)
+  if (ready.kind !== 'SELECT' || statementsOf(sql).length > 1)
+    throw usage('sql', { expected: 'one SELECT', got: ready.kind === 'SELECT' ? 'several statements' : ready.kind })
+  const names = ready.columns.map(({ name }) => name)
+  if (!names.includes('ts'))
+    throw usage('sql', { expected: 'a column ts with the instant of each row', got: names.join(', ') })
+  const told = [...nodesOf(await treesOf(session, sql))].flatMap(({ function_name: called, column_names: column }) => {
+    if (typeof called === 'string') return [called.toLowerCase()]
+    return Array.isArray(column) && clockWord.test(column.join('.')) ? ['now'] : []
   })
+  const [moving] = await session.rows<{ name: string }>(
+    `SELECT function_name AS name FROM system.main.duckdb_functions()
+     WHERE stability <> 'CONSISTENT' AND function_name <> 'error' AND list_contains(${quoteList(told)}::VARCHAR[], function_name)`,
+  )
+  if (moving !== undefined)
+    throw usage('sql', { expected: 'functions that give the same at any time', got: moving.name, next: 'name grid' })
+  return ready
 }
 
 /** Which columns are the value: `v` or `value`, else all that is no key. */
@@ -110,13 +125,15 @@ export async function waitsFor(session: Engine, due: Due, now: Instant, but: rea
   const { feature, from, to, weekStart } = due
   const { sql, grid, assets = [] } = feature
   const named = await namedMetrics(session, sql)
-  const metrics = quoteList(named.filter((metric) => !but.includes(metric)))
+  const any = named.length === 0 && /\b(?:points|components|vintages)\b/i.test(sql)
+  const metrics = any ? 'SELECT metric FROM coverage' : `SELECT unnest(${quoteList(named)})`
   const enough = Math.max(from, now - Math.max(patience, 3 * longestSeconds(grid)))
   const text = quote([sql, ...assets.map((asset) => quote(asset))].join(' '))
   const isNamed = (asset: string): string => `contains(${text}, concat(chr(39), ${asset}, chr(39)))`
   const asked = await session.rows<{ interval: string; metrics: string[]; assets: boolean }>(
     `SELECT "interval", list(DISTINCT metric) AS metrics, bool_or(${isNamed('asset')}) AS assets FROM coverage
-     WHERE metric IN (SELECT unnest(${metrics})) AND contains(${text}, "interval") GROUP BY ALL`,
+     WHERE metric IN (${metrics}) AND NOT list_contains(${quoteList(but)}::VARCHAR[], metric)
+       AND (${any} OR contains(${text}, "interval")) GROUP BY ALL`,
   )
   let first: Waiting | null = null
   for (const { interval, metrics: own, assets: only } of asked) {

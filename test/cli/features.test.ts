@@ -198,6 +198,16 @@ test('several values are the parts of one, what is no number is null, and what c
     )
     const wrong = async (yaml: string): Promise<string> => (await compute(yaml)).message
     expect(await wrong(yamlOf({ x: ['SELECT 1 AS v'] }))).toMatch(/f\.yaml:2: sql: expected a column ts/)
+    for (const [sql, name] of [
+      ['SELECT ts, 1 AS v FROM grid WHERE ts < current_timestamp', 'now'],
+      ['SELECT ts, random() AS v FROM grid', 'random'],
+    ] as const)
+      expect(await wrong(yamlOf({ x: [sql] }))).toContain(
+        `f.yaml:2: sql: expected functions that give the same at any time, got ${name}`,
+      )
+    expect(await wrong(yamlOf({ x: ['SELECT 1 AS v; SELECT 1 AS ts, 2 AS v'] }))).toMatch(
+      /f\.yaml:2: sql: expected one SELECT/,
+    )
     expect(await wrong(yamlOf({ x: ['SELECT ts, v FROM nowhere'] }))).toMatch(/f\.yaml:2: .*nowhere/)
     expect(await wrong('features:\n  x:\n    grid: 2d\n    sql: SELECT 1\n')).toMatch(
       /f\.yaml:3: features\.x\.grid: expected one of 10m/,
