@@ -193,7 +193,7 @@ export class Engine {
     own: boolean,
     most: number,
     [sql, parameters]: [string, Parameters | undefined],
-  ) {
+  ): AsyncGenerator<DuckDBDataChunk> {
     let ended = false
     let [fetched, cells] = [0, 0]
     try {
