@@ -123,7 +123,3 @@ export interface SourceFile {
   /** The number of a list's row in the text, of which rows with problems may have been left out. */
   readonly row: (key: 'availability' | 'endpoints', index: number) => number
 }
-
-export type ResourceRow = z.infer<typeof resourceRow>
-export type EndpointRow = z.infer<typeof endpointRow>
-export type AvailabilityRow = z.infer<typeof availabilityRow>

@@ -13,9 +13,11 @@ import { sizeOf, writePrivate } from '../store/files.ts'
 import { outFile } from '../store/output.ts'
 import { engineMemory } from '../store/memory.ts'
 import { type Desk, type LakeFacts, writerPart } from './desk.ts'
-import type { HttpQuestion, Shown } from './listen.ts'
+import type { Shown, Shows } from './listen.ts'
 import { refusalIn, thrownBy } from './refusal.ts'
 import { lookaheadOptions, lookaheadTool } from './tools.ts'
+
+type HttpQuestion = Parameters<Shows[string]>[0]
 
 /** What the paths answer from. */
 interface PathsInput {

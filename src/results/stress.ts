@@ -12,7 +12,7 @@ import {
   laterBy,
   type Quantile,
   type SeenLags,
-  type Vintage,
+  type StressAgain,
 } from './stress-delays.ts'
 import { fileReadIn, parsedSql } from '../query/tree.ts'
 import { isFallen, longestBorne, movedShare, type StressRun, stressVerdict } from './stress-verdict.ts'
@@ -26,7 +26,7 @@ type Delay = ReturnType<typeof laterBy>
 
 /** What is run, and the earlier versions to try. */
 export interface StressSource extends PinnedQuery {
-  readonly vintages: readonly Vintage[]
+  readonly vintages: StressAgain['vintages']
 }
 
 /** What is to be borne, and what is asked meanwhile. */
