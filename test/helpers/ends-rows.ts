@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs'
-import { parse } from 'yaml'
 import type { ExitCode } from '../../src/errors.ts'
 import type { Scene } from './ends-stage.ts'
+import { golden } from './golden-rows.ts'
 
 /**
  * A command as it is typed behind its name, where, and how it ends: code, standard output (the words; an object: with
@@ -10,9 +9,7 @@ import type { Scene } from './ends-stage.ts'
 export type Row = readonly [command: string, ...Rest]
 type Rest = readonly [rest: string, scene: Scene, code: ExitCode | 0, out: RegExp | object | '', err: RegExp | '']
 
-const golden = (name: string): unknown =>
-  parse(readFileSync(new URL(`../golden/ends/${name}.yaml`, import.meta.url), 'utf8'))
-const words = golden('words') as Readonly<Record<string, unknown>>
+const words = golden<Readonly<Record<string, unknown>>>('ends/words')
 
 /** What a row says of a stream: `$name` is told in `words.yaml`, `/…/m` is a pattern. */
 function meant(said: unknown): unknown {
@@ -24,7 +21,7 @@ function meant(said: unknown): unknown {
 
 /** The rows of commands, each of which is named once. */
 function rowsOf(name: string): Row[] {
-  const table = golden(name) as Readonly<Record<string, readonly Rest[]>>
+  const table = golden<Readonly<Record<string, readonly Rest[]>>>(`ends/${name}`)
   return Object.entries(table).flatMap(([command, rows]) =>
     rows.map(([rest, scene, code, ...said]): Row => [command, rest, scene, code, ...(said.map(meant) as ['', ''])]),
   )
