@@ -1,4 +1,4 @@
-import { gravestOf, LakeError } from '../errors.ts'
+import { gravestOf } from '../errors.ts'
 import { checkFeatures, checkVerdict, type FeatureChecked } from '../features/check.ts'
 import { bringFeatures, type FeatureTold } from '../features/features.ts'
 import { whole } from '../words/figures.ts'
@@ -26,23 +26,10 @@ Exit 4: it looks ahead, and the row that gives it away is told. Exit 6: that can
       return { document: { features }, words, error }
     }
     const input = { root: settings.data, catalogue, names, within: withinTime(call) }
-    const { told, errors } = await bringFeatures(input, viewingWorld(call, 'features'))
-    const error = gravestOf([...told.map(verdictOf), ...errors])
+    const { told, error } = await bringFeatures(input, viewingWorld(call, 'features'))
     return { document: { features: told }, words: () => told.map(inWords).join(''), error }
   },
 })
-
-function verdictOf({ name, status, reason }: FeatureTold): LakeError | null {
-  const got = reason ?? undefined
-  if (status === 'refused')
-    return new LakeError('integrity', {
-      subject: `${name} looks ahead`,
-      got,
-      next: 'docs/trust.md shows how to mend it',
-    })
-  if (status !== 'undecided') return null
-  return new LakeError('incomplete', { subject: `${name} is undecided`, got, next: 'mend it, then pitlake features' })
-}
 
 function checkedInWords({ name, version, rows, differs }: FeatureChecked): string {
   return `${name} v${version}: ${whole(rows)} rows, ${differs ?? 'the same bit for bit'}\n`

@@ -1,4 +1,4 @@
-import type { Catalogue } from '../catalog/catalogue.ts'
+import { type Catalogue, isOwn } from '../catalog/catalogue.ts'
 import {
   definitionText,
   type FeatureVersion,
@@ -7,7 +7,7 @@ import {
   type PlacedFeature,
 } from '../catalog/features.ts'
 import { exportRule } from '../catalog/sources.ts'
-import { LakeError, usage } from '../errors.ts'
+import { gravestOf, LakeError, usage } from '../errors.ts'
 import { commit } from '../ledger/commit.ts'
 import type { Json } from '../ledger/entry.ts'
 import { heldState, heldSeries, heldWeekStart } from '../ledger/held.ts'
@@ -57,6 +57,8 @@ export interface FeatureTold {
   /** The last instant of its grid that was computed. */
   readonly until: string | null
   readonly waits_for: string | null
+  /** Stored values that were computed anew, after a loss of files, and are others now. */
+  readonly violations: number
 }
 
 interface Job extends FeaturesInput {
@@ -88,7 +90,9 @@ export async function bringFeatures(input: FeaturesInput, deps: JobDeps) {
       const found = input.catalogue.features.get(name)
       if (found === undefined) continue
       const known = knownAs(run.ledger, name, found)
+      const taken = input.catalogue.endpoints.get(known.path)
       try {
+        if (taken && !isOwn(taken)) throw usage(known.path, { expected: 'a name of its own', got: taken.source })
         told.push(await brought({ ...input, run, deps }, known))
       } catch (error) {
         if (!(error instanceof LakeError) || error.kind !== 'usage') throw error
@@ -97,8 +101,26 @@ export async function bringFeatures(input: FeaturesInput, deps: JobDeps) {
         told.push({ ...bare(known), status: 'failed', reason: error.message })
       }
     }
-    return { value: { told, errors }, stopped_by: null, error: errors[0] ?? null }
+    const error = gravestOf([...told.map(verdictOf), ...errors])
+    return { value: { told, error }, stopped_by: null, error }
   })
+}
+
+function verdictOf({ name, status, reason, violations }: FeatureTold): LakeError | null {
+  const got = reason ?? undefined
+  if (status === 'refused')
+    return new LakeError('integrity', {
+      subject: `${name} looks ahead`,
+      got,
+      next: 'docs/trust.md shows how to mend it',
+    })
+  if (violations > 0)
+    return new LakeError('integrity', {
+      subject: `${violations} values of ${name} differ`,
+      next: 'pitlake violations list',
+    })
+  if (status !== 'undecided') return null
+  return new LakeError('incomplete', { subject: `${name} is undecided`, got, next: 'mend it, then pitlake features' })
 }
 
 /** The features that are named, each behind those that it reads. */
@@ -151,6 +173,7 @@ const bare = ({ path, at, current }: Known): FeatureTold => ({
   rows_added: 0,
   until: current.through === null ? null : formatInstant(current.through),
   waits_for: null,
+  violations: 0,
 })
 
 /** Computes what is due of one feature, if it looks nowhere ahead; again where another commit came in between. */
@@ -181,17 +204,11 @@ async function brought(job: Job, known: Known): Promise<FeatureTold> {
 
 /** Own data that says itself when it was known: no rule tells for what to wait. */
 function datedIn(ledger: Ledger): string[] {
-  return [...ownRows(ledger)].flatMap(
-    ([
-      path,
-      {
-        mapping: { available_at: at, vintage, available },
-      },
-    ]) =>
-      path.startsWith(ownPrefix) && (at ?? vintage ?? (available === exportRule || undefined)) !== undefined
-        ? [path]
-        : [],
+  const own = [...ownRows(ledger)].filter(([path]) => path.startsWith(ownPrefix))
+  const dated = own.filter(
+    ([, { mapping }]) => mapping.available_at ?? mapping.vintage ?? mapping.available === exportRule,
   )
+  return dated.map(([path]) => path)
 }
 
 function dueOf({ current, path }: Known, now: Instant, ledger: Ledger): Due {
@@ -273,7 +290,7 @@ async function computed(job: Job, known: Known, session: Engine, due: Parameters
     const synthetic = run.ledger.head().provider?.synthetic ?? false
     const draft = { job: run.job, run: run.id, provider: { synthetic }, state }
     const made = await commit(run.ledger, async (ticket) => (ticket.version === version + 1 ? draft : null), deps)
-    return made.made ? { until, rows_added: 0 } : undefined
+    return made.made ? { until, rows_added: 0, violations: 0 } : undefined
   }
   const given = {
     format: 'query',
@@ -284,5 +301,5 @@ async function computed(job: Job, known: Known, session: Engine, due: Parameters
   const rows = await readRows(engine, given, mapping, due.weekStart)
   const importing = { run, deps, spool, engine, catalogue, rows, path: known.path, row, renewed: true }
   const { done, version: made } = await commitRows(importing, version)
-  return done && { until, rows_added: made.points_added }
+  return done && { until, rows_added: made.points_added, violations: done.violations }
 }

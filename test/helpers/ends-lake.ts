@@ -227,6 +227,7 @@ export const commandsOfTheLake = rowsOf({
       { features: [{ status: 'refused' }] },
       /^pitlake: feature\/far looks ahead: got a stat/,
     ],
+    ['--config features.yaml', stop, 5, stopped, cancelled],
     ['--config features.yaml', full, 6, incomplete, noRoom],
     ['--config features.yaml', waits, 7, busy, committing],
   ],
