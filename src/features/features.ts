@@ -57,8 +57,6 @@ export interface FeatureTold {
   /** The last instant of its grid that was computed. */
   readonly until: string | null
   readonly waits_for: string | null
-  /** Stored values that were computed anew, after a loss of files, and are others now. */
-  readonly violations: number
 }
 
 interface Job extends FeaturesInput {
@@ -106,18 +104,13 @@ export async function bringFeatures(input: FeaturesInput, deps: JobDeps) {
   })
 }
 
-function verdictOf({ name, status, reason, violations }: FeatureTold): LakeError | null {
+function verdictOf({ name, status, reason }: FeatureTold): LakeError | null {
   const got = reason ?? undefined
   if (status === 'refused')
     return new LakeError('integrity', {
       subject: `${name} looks ahead`,
       got,
       next: 'docs/trust.md shows how to mend it',
-    })
-  if (violations > 0)
-    return new LakeError('integrity', {
-      subject: `${violations} values of ${name} differ`,
-      next: 'pitlake violations list',
     })
   if (status !== 'undecided') return null
   return new LakeError('incomplete', { subject: `${name} is undecided`, got, next: 'mend it, then pitlake features' })
@@ -127,13 +120,15 @@ function verdictOf({ name, status, reason, violations }: FeatureTold): LakeError
 function chosen({ catalogue, names }: FeaturesInput): string[] {
   const all = [...catalogue.features.keys()]
   const bareNames = names.map((name) => name.replace(new RegExp(`^${featurePrefix}`), ''))
-  const unknown = bareNames.find((name) => !all.includes(name))
-  if (all.length === 0 || unknown !== undefined)
-    throw usage(unknown === undefined ? 'features' : `feature ${unknown}`, {
-      expected: all.length === 0 ? '`features:` in a catalogue that pitlake.yaml names' : `one of ${all.join(', ')}`,
-      got: unknown ?? 'none',
-      next: unknown === undefined ? 'docs/features.md shows how' : hint(unknown, all),
+  const [unknown = 'none'] = bareNames.filter((name) => !all.includes(name))
+  if (all.length === 0)
+    throw usage('features', {
+      expected: '`features:` in a catalogue that pitlake.yaml names',
+      got: 'none',
+      next: 'docs/features.md shows how',
     })
+  if (unknown !== 'none')
+    throw usage('features', { expected: `one of ${all.join(', ')}`, got: unknown, next: hint(unknown, all) })
   const left = all.filter((name) => bareNames.length === 0 || bareNames.includes(name))
   const sorted: string[] = []
   while (left.length > 0) {
@@ -173,7 +168,6 @@ const bare = ({ path, at, current }: Known): FeatureTold => ({
   rows_added: 0,
   until: current.through === null ? null : formatInstant(current.through),
   waits_for: null,
-  violations: 0,
 })
 
 /** Computes what is due of one feature, if it looks nowhere ahead; again where another commit came in between. */
@@ -186,17 +180,14 @@ async function brought(job: Job, known: Known): Promise<FeatureTold> {
     const now = Math.floor(deps.nowMicros() / 1_000_000)
     const due = dueOf(known, now, run.ledger)
     const judged = await judge(session, known, due, rundeps)
-    if ('refused' in judged) return judged.refused
+    const proved = judged.status === 'proved'
+    if (!proved && judged.status !== 'tested') return judged
     const waits = await waitsFor(session, due, now, datedIn(run.ledger))
     const to = waits === null ? due.to : step(waits.at, known.current.grid, -1)
-    const told: FeatureTold = {
-      ...bare(known),
-      ...judged,
-      waits_for: waits && `${waits.metric} ${waits.asset} at ${formatInstant(waits.at)}`,
-    }
+    const told = { ...judged, waits_for: waits && `${waits.metric} ${waits.asset} at ${formatInstant(waits.at)}` }
     const isCurrent = known.current.through === null || known.kept.networks[0] === numberOf(known)
     if (to < due.from && isCurrent) return told
-    const added = await computed(job, known, session, { ...due, to, proved: judged.status === 'proved' })
+    const added = await computed(job, known, session, { ...due, to, proved })
     if (added !== undefined) return { ...told, ...added }
   }
   throw new LakeError('busy', { subject: known.path, got: 'a lake that others change', next: 'pitlake features' })
@@ -221,12 +212,7 @@ function dueOf({ current, path }: Known, now: Instant, ledger: Ledger): Due {
 }
 
 /** Whether a feature may be computed. One that was accepted stays so: whether its plan proves it is seen at each run. */
-async function judge(
-  session: Engine,
-  known: Known,
-  due: Due,
-  run: RunDeps,
-): Promise<Pick<FeatureTold, 'status' | 'reason'> | { readonly refused: FeatureTold }> {
+async function judge(session: Engine, known: Known, due: Due, run: RunDeps): Promise<FeatureTold> {
   const { current } = known
   const { sql, assets } = current
   await bringGrid(session, { ...current, last: due.to })
@@ -242,11 +228,12 @@ async function judge(
     ? { ...(await arguedOf(session, current)), ...accepted }
     : await proveNoLookahead(open, { ...trial, sql, ...(planned && { planned }) }, run)
   const { verdict, proved, unproved, differences } = proof
+  const told = bare(known)
   if (verdict === 'clean')
-    return { status: proved ? 'proved' : 'tested', reason: unproved && `${unproved.what}: ${unproved.why}` }
+    return { ...told, status: proved ? 'proved' : 'tested', reason: unproved && `${unproved.what}: ${unproved.why}` }
   const [difference = null] = differences
   const reason = [proof.reason, difference && leakSentence(difference)].filter((part) => part !== null).join(': ')
-  return { refused: { ...bare(known), status: verdict === 'leak' ? 'refused' : 'undecided', reason, difference } }
+  return { ...told, status: verdict === 'leak' ? 'refused' : 'undecided', reason, difference }
 }
 
 const accepted = { verdict: 'clean', differences: [], reason: null } as const
@@ -271,7 +258,8 @@ async function computed(job: Job, known: Known, session: Engine, due: Parameters
     timestamp: 'interval_end' as const,
     interval: due.feature.grid,
     ...(values.length === 1 ? { value } : { components: [...values] }),
-    available: 'end',
+    // The rule, too: what is not computed yet is not late before.
+    available: `end+${due.feature.latency}s`,
     available_at: 'known',
   }
   const { kept, feature, at } = known
@@ -290,7 +278,7 @@ async function computed(job: Job, known: Known, session: Engine, due: Parameters
     const synthetic = run.ledger.head().provider?.synthetic ?? false
     const draft = { job: run.job, run: run.id, provider: { synthetic }, state }
     const made = await commit(run.ledger, async (ticket) => (ticket.version === version + 1 ? draft : null), deps)
-    return made.made ? { until, rows_added: 0, violations: 0 } : undefined
+    return made.made ? { until, rows_added: 0 } : undefined
   }
   const given = {
     format: 'query',
@@ -301,5 +289,11 @@ async function computed(job: Job, known: Known, session: Engine, due: Parameters
   const rows = await readRows(engine, given, mapping, due.weekStart)
   const importing = { run, deps, spool, engine, catalogue, rows, path: known.path, row, renewed: true }
   const { done, version: made } = await commitRows(importing, version)
-  return done && { until, rows_added: made.points_added, violations: done.violations }
+  // After a loss of files they were computed anew.
+  if (done && done.violations > 0)
+    throw new LakeError('integrity', {
+      subject: `stored values of ${known.path} differ`,
+      next: 'pitlake violations list',
+    })
+  return done && { until, rows_added: made.points_added }
 }

@@ -126,8 +126,8 @@ test('a changed definition is a further version; the first one stays, and its st
       0,
       {
         features: [
-          { version: 1, rows: 21, differs: null },
-          { version: 2, rows: 21, differs: null },
+          { version: 1, rows: 21, differing: 0 },
+          { version: 2, rows: 21, differing: 0 },
         ],
       },
     ])
