@@ -67,12 +67,12 @@ async function compared(session: Engine, { feature, stored, weekStart }: Stored,
       values.length === 1 ? 'coalesce(CAST(v AS VARCHAR), o)' : `CAST(${part(name)} AS VARCHAR)`,
     )
     const other = values.map((name) => text(quoteName(name)))
-    const told = (list: readonly string[]): string =>
+    const listed = (list: readonly string[]): string =>
       `SELECT ${[...keys, 'ts', `[${list.join(', ')}] AS told`].join(', ')}`
     await session.run(
-      `CREATE OR REPLACE TEMP TABLE feature_was AS ${told(one)} FROM feature_stored WHERE held = ${held}`,
+      `CREATE OR REPLACE TEMP TABLE feature_was AS ${listed(one)} FROM feature_stored WHERE held = ${held}`,
     )
-    await session.run(`CREATE OR REPLACE TEMP TABLE feature_is AS ${told(other)} FROM ${table}`)
+    await session.run(`CREATE OR REPLACE TEMP TABLE feature_is AS ${listed(other)} FROM ${table}`)
     rows += Number(own)
     differing += Math.max(...((await rowsBeside(session, 'feature_was', 'feature_is')) ?? [Number(own)]))
   }
