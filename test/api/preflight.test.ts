@@ -21,12 +21,12 @@ test('the usual provider contradicts nothing: at most ten requests, and nothing 
   }))
 
 /** Providers by what speaks otherwise: what is contradicted then and the YAML that mends it, or what is told of it. */
-const providers = golden<{
+const providers = golden('preflight/providers') as {
   readonly mended: readonly (readonly [string, Otherwise, readonly string[], string])[]
   readonly unadapted: readonly (readonly [string, Otherwise, string, string])[]
   readonly told: readonly (readonly [string, Otherwise, string, string])[]
   readonly ended: readonly (readonly [string, Otherwise, number, string])[]
-}>('preflight/providers')
+}
 const { mended } = providers
 
 const selection = ['--assets', 'BTC', '--paths', 'supply/current_pit', '--intervals', '24h,1w', '--since', '2026-01-01']

@@ -2,8 +2,8 @@ import { golden } from '../helpers/golden-rows.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import type { DoorName, Kind, Owed, Question } from './question.ts'
 
-const tables = ['sql', 'panel', 'sql-refused', 'panel-refused'].map((name) =>
-  golden<Readonly<Record<string, Question>>>(`doors/${name}`),
+const tables = ['sql', 'panel', 'sql-refused', 'panel-refused'].map(
+  (name) => golden(`doors/${name}`) as Readonly<Record<string, Question>>,
 )
 const everyMetric: Question = {
   ask: { metrics: {} },
@@ -19,14 +19,11 @@ export const questions: ReadonlyMap<string, Question> = new Map(
 )
 
 /** Where doors answer otherwise, and why they may; null where a question cannot be asked at all. */
-export const exceptions =
-  golden<
-    readonly {
-      readonly why: string
-      readonly doors: readonly DoorName[]
-      readonly owed: Readonly<Record<string, Owed | null>>
-    }[]
-  >('doors/exceptions')
+export const exceptions = golden('doors/exceptions') as readonly {
+  readonly why: string
+  readonly doors: readonly DoorName[]
+  readonly owed: Readonly<Record<string, Owed | null>>
+}[]
 
 /** What can be asked at a door; for everything else there is no word. */
 export const asked: Readonly<Record<DoorName, readonly Kind[]>> = {

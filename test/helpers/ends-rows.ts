@@ -9,7 +9,7 @@ import { golden } from './golden-rows.ts'
 export type Row = readonly [command: string, ...Rest]
 type Rest = readonly [rest: string, scene: Scene, code: ExitCode | 0, out: RegExp | object | '', err: RegExp | '']
 
-const words = golden<Readonly<Record<string, unknown>>>('ends/words')
+const words = golden('ends/words') as Readonly<Record<string, unknown>>
 
 /** What a row says of a stream: `$name` is told in `words.yaml`, `/…/m` is a pattern. */
 function meant(said: unknown): unknown {
@@ -21,7 +21,7 @@ function meant(said: unknown): unknown {
 
 /** The rows of commands, each of which is named once. */
 function rowsOf(name: string): Row[] {
-  const table = golden<Readonly<Record<string, readonly Rest[]>>>(`ends/${name}`)
+  const table = golden(`ends/${name}`) as Readonly<Record<string, readonly Rest[]>>
   return Object.entries(table).flatMap(([command, rows]) =>
     rows.map(([rest, scene, code, ...said]): Row => [command, rest, scene, code, ...(said.map(meant) as ['', ''])]),
   )

@@ -49,10 +49,10 @@ const refusal = async (sql: string, on = engine): Promise<LakeError> => {
 const LOG = `enable_logging(storage = 'file', storage_config = {'path': '@@'})`
 const here = (sql: string): string => sql.replaceAll('@@', join(folder, 'points', 'written'))
 
-const cases = golden<{
+const cases = golden('gate/gate') as {
   readonly refused: readonly (readonly [what: string, sql: string, words: string])[]
   readonly passes: readonly string[]
-}>('gate/gate')
+}
 
 describe('what the gate refuses', () => {
   test.each(cases.refused)('%s', async (_, sql, words) => {

@@ -129,7 +129,7 @@ describe('a lake that is not there', () => {
 
 describe('a session only reads', () => {
   const here = (): string => join(folder, 'written')
-  const { attempts } = golden<{ readonly attempts: readonly (readonly [string, string])[] }>('gate/session')
+  const { attempts } = golden('gate/session') as { readonly attempts: readonly (readonly [string, string])[] }
   const engine = sessionOfGroup()
   test.each(attempts)('%s', async (sql, words) => {
     const before = await readdir(folder)

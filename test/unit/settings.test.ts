@@ -96,8 +96,9 @@ test('asset ids stay as they are written', () => {
 })
 
 /** What it may not say, and words of the refusal; some is found against the catalogue. */
-const refused =
-  golden<Readonly<Record<'alone' | 'catalogue', readonly (readonly [string, string, string])[]>>>('settings/refused')
+const refused = golden('settings/refused') as Readonly<
+  Record<'alone' | 'catalogue', readonly (readonly [string, string, string])[]>
+>
 
 test.each(refused.alone)('refused in one line: %s', (_, yaml, text) => {
   expect(refusal(() => settings(yaml))).toContain(text)
