@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { type Desk, withDesk } from '../helpers/importing.ts'
-import { times } from '../helpers/shares.ts'
+import { long, times } from '../helpers/shares.ts'
 
 /*
  * Sixty days of a lake that imports and computes features again and again, while points come late, values are revised and
@@ -13,7 +13,7 @@ const day = 86_400
 const began = Date.UTC(2024, 2, 1) / 1000
 const days = 60
 /** The lake is brought forward so many times, evenly; 60 for each of the days. */
-const each = days / times('PITLAKE_FEATURES', 3, 6)
+const each = days / times('PITLAKE_FEATURES', 2, 5)
 const latency = 900
 
 /** Something that was said: from when on it was known, and since when this lake held it. */
@@ -28,7 +28,7 @@ interface Said {
 const assets = ['BTC', 'ETH']
 const price = (asset: string, i: number): number => Math.sin(i * 1.7 + asset.length + asset.charCodeAt(0)) * 1000
 const isNever = (i: number): boolean => i % 13 === 6
-const isSlow = (i: number): boolean => i % 7 === 3
+const isSlow = (i: number): boolean => i % 5 === 2
 const date = (i: number): string => new Date((began + i * day) * 1000).toISOString().slice(0, 10)
 
 /** What the provider of prices has on a day: slow days come five days late, some days never. */
@@ -192,6 +192,11 @@ test('features computed day by day are those of a brute force over what was know
     const last = Math.floor((rounds.at(-1) ?? 0) / day) * day
     const heldAt = (ts: number): number => rounds.find((at) => at >= ts + latency) ?? 0
     for (const name of Object.keys(features)) await expectTwin(desk, all, name, name, heldAt, last)
+    const check = await desk.run(['features', '--check', '--json'])
+    const { features: checked } = JSON.parse(check.out) as { features: object[] }
+    expect(checked).toMatchObject(Array.from(checked, () => ({ rows: expect.any(Number), differing: 0 })))
+    expect([check.code, checked.length]).toEqual([0, Object.keys(features).length])
+    if (!long) return
     // Whole and at once, under other names: what came before its time is known to them, all else is the same.
     const again = declared(desk, { ...names, anew: 'step', late: 'rate' })
     const iso = new Date((last + day / 2) * 1000).toISOString()
