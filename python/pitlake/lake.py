@@ -370,10 +370,20 @@ class Lake:
         """Runs a stamped result again by the command line, and says whether it is the same bit for bit."""
         return program.asked(self._open().folder, ["replay", str(Path(file).resolve())], (0, 4))
 
-    def lookahead(self, query: str | Path, *, ts: str = "ts", labels: Names = (), cutoffs: int | None = None,
-                  own: Mapping[str, str | Path] | None = None) -> dict[str, Any]:
-        """Proves or disproves by the command line that a query looks ahead: `verdict` is clean, leak or undecided."""
+    def lookahead(self, query: str | Path | Callable[[Lake], Any], *, ts: str = "ts", labels: Names = (), cutoffs: int | None = None,
+                  tolerance: float = 0.0, shift: Any = None, own: Mapping[str, Any] | None = None) -> Any:
+        """Proves or disproves by the command line that a query, or a backtest that takes a lake, looks ahead.
+
+        Of a query it is a dict, its `verdict` clean, leak or undecided; of a function the `Verdict` of `pitlake.lookahead`:
+        `shift` is the time from the label of a row to its decision (docs/engines.md). `own` names files of your own, for a
+        function frames, too.
+        """
         told = [labels] if isinstance(labels, str) else list(labels)
+        if callable(query):
+            from .lookahead import lookahead
+
+            stand = {name: value for name, value in self._open().variables.items() if name != "as_of"}
+            return lookahead(query, self.folder, ts=ts, labels=told, cutoffs=cutoffs or 50, tolerance=tolerance, shift=shift, own=own, set=stand)
         options = ["--ts", ts, *(["--cutoffs", str(cutoffs)] if cutoffs else []), *(["--labels", ",".join(told)] if told else [])]
         for name, file in (own or {}).items():
             options += ["--own", f"{name}={Path(file).resolve()}"]

@@ -5,7 +5,7 @@ import { LakeError, usage } from '../errors.ts'
 import { jsonOf, jsonText } from '../json.ts'
 import { givenThat } from '../lookahead/assumed.ts'
 import { folded } from '../results/folded.ts'
-import { bringOwn, type OwnFile } from '../lookahead/own-files.ts'
+import { bringOwn } from '../lookahead/own-files.ts'
 import type { TrialInput } from '../lookahead/runs.ts'
 import { changedPoints, openWorlds } from '../lookahead/world.ts'
 import { kinds } from '../kinds.ts'
@@ -23,6 +23,8 @@ import { temporaryFolder } from '../store/files.ts'
 import { judged, readGiven, stampedPath, withinTime } from '../call/context.ts'
 import { setOption, variablesOf } from './query.ts'
 import { answering, type Deps, showLive, type Typed } from '../call/spec.ts'
+
+type OwnFile = Parameters<typeof bringOwn>[1][number]
 
 const tolerated = kinds.number('a number from 0 to 1', (value) => value >= 0 && value < 1)
 

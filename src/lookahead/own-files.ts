@@ -8,7 +8,7 @@ import { Engine, quote, quoteName } from '../store/engine.ts'
 const clock = 'available_at'
 
 /** A file of the user's that a query names, by that name. */
-export type OwnFile = readonly [name: string, file: string]
+type OwnFile = readonly [name: string, file: string]
 
 /**
  * Lets a session of proofs read files of the user's. What has a clock is cut by it as points are; what has none is given:

@@ -17,16 +17,13 @@ const moments = 'proof_moment'
  * The instants of a result by what was known at them: between two instants of one state nothing arrived of what the
  * query reads, so that one cut-off, at the last of them, tries them all.
  */
-export interface States {
-  readonly count: number
-  /** SQL of the registry's polls, which then count too; null where points alone tell the states apart. */
-  readonly polls: string | null
-  /** The FROM and WHERE of the points that it reads. */
-  readonly known: string
-}
+export type States = Awaited<ReturnType<typeof numberStates>>
 
-/** Numbers the states of the result in `proof_full`, from 0. `at` is the SQL of a row's instant. */
-export async function numberStates(subject: Subject, at: string): Promise<States> {
+/**
+ * Numbers the states of the result in `proof_full`, from 0. `at` is the SQL of a row's instant; `polls` of the registry's, which
+ * then count too, null where points alone tell the states apart; `known` are FROM and WHERE of the points that it reads.
+ */
+export async function numberStates(subject: Subject, at: string) {
   const { session } = subject
   const known = await pointsRead(subject)
   const polls = await pollsOf(subject)

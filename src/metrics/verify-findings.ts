@@ -94,24 +94,10 @@ export function unusedOf(answers: readonly Answered[], bodies: readonly BodyResu
 }
 
 /** One stored value that the provider no longer gives, with everything that it needs to find out why. */
-export interface Difference extends ReturnType<typeof readableSeries> {
-  readonly t: string
-  readonly result: VerifyResult
-  /** Both values as JSON text; null where there is none. */
-  readonly stored: string | null
-  readonly offered: string | null
-  readonly stored_at: string | null
-  readonly offered_at: string
-  /** The request that brought the stored value, and the one that brought the other. */
-  readonly stored_request: string | null
-  readonly offered_request: string | null
-  /** The provider's own id of the second request, where it gave one. */
-  readonly provider_request: string | null
-  readonly address: string | null
-}
+export type Difference = ReturnType<Findings['differences']>[number]
 
 /** A window without a usable answer. */
-export interface Unanswered {
+interface Unanswered {
   readonly series: string
   readonly since: string
   readonly until: string
@@ -191,10 +177,7 @@ export class Findings {
   }
 
   /** Every difference in full. */
-  differences(
-    ledger: Ledger,
-    { base, secrets }: { readonly base: string; readonly secrets: readonly string[] },
-  ): Difference[] {
+  differences(ledger: Ledger, { base, secrets }: { readonly base: string; readonly secrets: readonly string[] }) {
     const before = new Map<string, Earlier[]>()
     return [...this.#violations.values()].map((violation) => {
       const { series, t, kind, stored, offered, stored_at, offered_at, request } = violation
@@ -205,12 +188,15 @@ export class Findings {
         ...readableSeries(series),
         t: formatInstant(t),
         result: resultOfKind(kind),
+        /** Both values as JSON text; null where there is none. */
         stored,
         offered,
         stored_at: stored_at === null ? null : formatMillis(stored_at),
         offered_at: formatMillis(asked?.request.asked_at ?? offered_at),
+        /** The request that brought the stored value, and the one that brought the other. */
         stored_request: broughtBy(requests, t, stored_at),
         offered_request: request,
+        /** The provider's own id of the second request, where it gave one. */
         provider_request: asked?.provider ?? null,
         address: asked === undefined ? null : addressOf(base, asked.request, secrets),
       }

@@ -51,6 +51,8 @@ export interface Importing {
   /** The metric. */
   readonly path: string
   readonly row: OwnRow
+  /** Whether what the lake keeps of it changes in any case. */
+  readonly renewed?: boolean
 }
 
 /** What of the rows is one series, of one export where there are several. */
@@ -98,10 +100,10 @@ export async function drafted(
   const judged = judge(ledger, differing, { recorded: 0, at: ticket.committed_at, intervalOf: () => interval })
   const asks = bodies.map(({ series }) => ({ ask: { series, interval } }))
   const learnt = await learntFrom({ engine: async () => engine, ledger }, asks, made, ticket)
-  const fresh = made.files.length > 0 || ownRows(ledger).get(path) === undefined
+  const fresh = importing.renewed || made.files.length > 0 || ownRows(ledger).get(path) === undefined
   const catalogue = withOwn(given, ledger)
   const draft: Draft = {
-    job: 'import',
+    job: run.job,
     run: run.id,
     provider: { synthetic: ledger.head().provider?.synthetic ?? false },
     add: made.files,

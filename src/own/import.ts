@@ -162,9 +162,12 @@ export async function portionsOf({ engine, rows }: Importing): Promise<Portion[]
   return found
 }
 
-/** Compares the rows with what is held and commits what is new; what has nothing new makes no version. */
-async function taken(importing: Importing, name: string, notes: readonly string[]): Promise<Result<Taken>> {
-  const { run, deps, rows, path } = importing
+/**
+ * Compares the rows with what is held and commits what is new; what has nothing new makes no version. Nothing is drafted
+ * where the lake is not of the version `of` any more.
+ */
+export async function commitRows(importing: Importing, of?: number) {
+  const { run, deps, path } = importing
   const portions = await portionsOf(importing)
   const row = { ...importing.row }
   for (const [many, one] of [
@@ -181,11 +184,18 @@ async function taken(importing: Importing, name: string, notes: readonly string[
   const version = await commit(
     run.ledger,
     async (ticket) => {
+      if (of !== undefined && ticket.version !== of + 1) return null
       done = await drafted({ ...importing, row }, endpoint, portions, ticket)
       return done.draft
     },
     deps,
   )
+  return { done, version }
+}
+
+async function taken(importing: Importing, name: string, notes: readonly string[]): Promise<Result<Taken>> {
+  const { rows } = importing
+  const { done, version } = await commitRows(importing)
   if (!done) throw new RangeError('an import that nobody drafted')
   const told = summary(importing.rows, done, version, { name, notes })
   const error = verdictOf(told, done.incidents, rows)

@@ -16,16 +16,9 @@ import { vintageNotes, withVintages } from './points-vintages.ts'
 import { identityWords } from './joins-identity.ts'
 import { joinWords } from './joins.ts'
 import { exportedTables } from './ledger-tables.ts'
-import {
-  type ObjectText,
-  partOf,
-  readObjects,
-  backfillSql,
-  type Fill,
-  fillIn,
-  instantSql,
-  unsetSql,
-} from './template.ts'
+import { backfillSql, fillIn, instantSql, type ObjectText, partOf, readObjects, unsetSql } from './template.ts'
+
+type Fill = Parameters<typeof fillIn>[2]
 
 /** Everything that the texts of the objects depend on. */
 interface Sources {
@@ -54,23 +47,16 @@ export interface Compiled {
 }
 
 /** The lake's objects in the order in which they are made. */
-export interface Statements {
-  readonly root: string
-  readonly version: number
-  readonly lake: string | null
-  readonly objects: readonly Compiled[]
-  /** The files of each table, relative to the lake. */
-  readonly tables: Readonly<Record<string, readonly string[]>>
-}
+export type Statements = ReturnType<typeof compile>
 
-/** The statements of all objects over these sources; pure. */
-export function compile(sources: Sources): Statements {
+/** The statements of all objects over these sources, and the files of each table, relative to the lake; pure. */
+export function compile(sources: Sources) {
   const texts = readObjects([...recordTables(sources.catalogue.resources).keys()]).map((text) =>
     withVintages(text, sources.revisable ?? []),
   )
   const reads = new Set<string>()
   const fill = fillFor(sources, texts, (table) => reads.add(table))
-  const objects = texts.map(({ name, kind, file, text }) => {
+  const objects: readonly Compiled[] = texts.map(({ name, kind, file, text }) => {
     reads.clear()
     const sql = fillIn(file, text, fill)
     return { name, kind, file, sql, reads: [...reads].toSorted() }
@@ -83,7 +69,13 @@ export function compile(sources: Sources): Statements {
   const tables = Object.groupBy(files, ({ table }) => table)
   const named = Object.entries(tables).map(([table, own = []]) => [table, [...new Set(own.map(({ path }) => path))]])
   const { version, lake } = head
-  return { root, version, lake, objects, tables: Object.fromEntries(named) as Statements['tables'] }
+  return {
+    root,
+    version,
+    lake,
+    objects,
+    tables: Object.fromEntries(named) as Readonly<Record<string, readonly string[]>>,
+  }
 }
 
 /** What the columns say by which series are told apart. */

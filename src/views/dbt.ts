@@ -132,17 +132,12 @@ function accepted(values: readonly string[]) {
   return { accepted_values: { arguments: { values } } }
 }
 
-function columnOf({ name, type, about: description }: DescribedColumn, tests: readonly unknown[]) {
+function columnOf({ name, type, about: description }: DescribedView['columns'][number], tests: readonly unknown[]) {
   const told = { name, description, data_type: type, quote: true }
   return tests.length === 0 ? told : { ...told, data_tests: tests }
 }
 
-interface EndpointTable {
-  /** How old the newest `t` may be before the next point is due, and overdue, in seconds. */
-  readonly due: number
-  readonly overdue: number
-  readonly table: object
-}
+type EndpointTable = ReturnType<typeof endpointTable>
 
 /** One table for each endpoint and interval, in the order of the catalogue. */
 function endpointTables(wanted: readonly Wanted[]): EndpointTable[] {
@@ -168,7 +163,7 @@ function tableName({ path }: Endpoint, interval: Interval | null): string {
   return plain.replaceAll('/', '__').replaceAll(/\W/g, '_').toLowerCase()
 }
 
-function endpointTable(name: string, endpoint: Endpoint, interval: Interval | null): EndpointTable {
+function endpointTable(name: string, endpoint: Endpoint, interval: Interval | null) {
   const unit = interval ?? unshownInterval
   const rule = ruleFor(endpoint.rules[unit], Number.POSITIVE_INFINITY)
   const length = longestSeconds(unit)
@@ -187,7 +182,7 @@ function endpointTable(name: string, endpoint: Endpoint, interval: Interval | nu
   return { due, overdue, table: { name, description, config } }
 }
 
-function freshnessOf({ due, overdue }: Pick<EndpointTable, 'due' | 'overdue'>) {
+function freshnessOf({ due, overdue }: Readonly<Record<'due' | 'overdue', number>>) {
   return { freshness: { warn_after: spanOf(due), error_after: spanOf(overdue) } }
 }
 
@@ -202,23 +197,11 @@ function spanOf(seconds: number) {
   return { count: Math.ceil(seconds / unit), period }
 }
 
-/** A column of a view, as the engine tells it. */
-interface DescribedColumn {
-  readonly name: string
-  readonly type: string
-  readonly about: string
-}
-
-/** A view of the lake with what its own file says of it. */
-interface DescribedView {
-  readonly schema: string
-  readonly name: string
-  readonly about: string
-  readonly columns: readonly DescribedColumn[]
-}
+/** A view of the lake with what its own file says of it, and its columns as the engine tells them. */
+type DescribedView = Awaited<ReturnType<typeof describeViews>>[number]
 
 /** Every view that a lake of this catalogue has, in the order in which they are made; no lake is needed for it. */
-async function describeViews(catalogue: Catalogue): Promise<readonly DescribedView[]> {
+async function describeViews(catalogue: Catalogue) {
   const head = { lake: null, version: 0, schema: 0, digest: null, committed_at: 0, provider: null }
   const nothing = {
     root: resolve('/'),

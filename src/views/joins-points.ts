@@ -11,7 +11,7 @@ import { isRecent, type Share, sharesOf } from '../points/files.ts'
 import { literalPath, relationText } from './read-points.ts'
 
 /** What the macros of the joins are made from. */
-export interface JoinSources {
+interface JoinSources {
   readonly root: string
   readonly catalogue: Catalogue
   /** The day on which weeks begin. */
@@ -38,7 +38,7 @@ export interface JoinSources {
 /** The dimensions that a metric has one value of in a join. */
 const joinDimensions = ['currency', 'exchange', 'network'] as const
 /** One of them. */
-export type JoinDimension = (typeof joinDimensions)[number]
+type JoinDimension = (typeof joinDimensions)[number]
 
 /** The macro's parameter `metric`, a name that may end in a pointer. */
 export const metricName = 'CAST(metric AS VARCHAR)'
@@ -49,19 +49,10 @@ const priced = 'supply/current_pit'
  * What is known of each metric, as texts of lines `key TAB value`. Binding a macro costs time for every node of its
  * expressions: a text is cheaper than a map, and a split that gives NULL is cheaper than `nullif`, which doubles its argument.
  */
-export interface JoinFacts {
-  /** metric -> its intervals by comma, then for each dimension that it takes `name=,default,others`; by tab. */
-  readonly metrics: Sql
-  /** `metric|interval` -> the files, by tab. */
-  readonly files: Sql
-  /** `metric|interval` -> microseconds. */
-  readonly lags: Sql
-  /** `metric|interval` -> its rules, by tab. */
-  readonly rules: Sql
-}
+type JoinFacts = ReturnType<typeof factsOf>
 
 /** The facts of these sources. */
-export function factsOf({ catalogue, files, parts }: JoinSources): JoinFacts {
+export function factsOf({ catalogue, files, parts }: JoinSources) {
   const shares = files.flatMap((file) => sharesOf(file).map((share) => ({ ...share, path: file.path })))
   const held = Map.groupBy(shares, ({ metric, interval }) => `${metric}|${interval}`)
   const lags = [...held].map(([key, own]): [string, string] => [key, String(smallestLag(own))])
@@ -80,9 +71,13 @@ export function factsOf({ catalogue, files, parts }: JoinSources): JoinFacts {
   )
   const lines = new Map(metricsOf(catalogue, files))
   return {
+    /** metric -> its intervals by comma, then for each dimension that it takes `name=,default,others`; by tab. */
     metrics: linesOf([...lines, ...parts.map(({ name, metric }) => [name, lines.get(metric) ?? ''] as const)]),
+    /** `metric|interval` -> the files, by tab. */
     files: linesOf([...held].map(([key, own]) => [key, own.map(({ path }) => literalPath(path)).join('\t')])),
+    /** `metric|interval` -> microseconds. */
     lags: linesOf([...lags, ...prices, ...early.map(({ key, lag }) => [key, lag] as const)]),
+    /** `metric|interval` -> its rules, by tab. */
     rules: linesOf([...rules, ...early.map(({ key, rule }) => [key, rule] as const)]),
   }
 }

@@ -6,7 +6,7 @@ import type { Assumption } from '../assumed.ts'
 import { closing } from '../../query/lake.ts'
 
 /** What is known of the rows of a view of the lake. */
-export interface TableLabel {
+interface TableLabel {
   /** The instant of a row from which on it is known; null: always, the same on every cut. */
   readonly clock: string | null
   /** Columns that hold the end of a version. */
