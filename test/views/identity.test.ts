@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { revisableKey } from '../../src/ledger/draft.ts'
 import type { Engine } from '../../src/store/engine.ts'
@@ -11,6 +13,7 @@ import {
   type Succession,
   successionsOf,
 } from '../helpers/identities.ts'
+import { pitlake } from '../helpers/command.ts'
 import { ownFolder } from '../helpers/own-folder.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { times } from '../helpers/shares.ts'
@@ -180,6 +183,19 @@ async function holdLinks(engine: Engine, histories: readonly History[], asOf: Ho
   return shown
 }
 
+/** A query over stitched series is proved, and no trial says otherwise. */
+async function expectProved(root: string, histories: readonly History[]): Promise<void> {
+  const assets = new Set(histories.flatMap(({ points }) => points.map(({ asset }) => `'${asset}'`)))
+  const query = join(root, 'stitched.sql')
+  writeFileSync(
+    query,
+    `WITH d AS (SELECT ts, asset FROM calendar('2024-01-02', '2024-01-18', '1 day'), (SELECT unnest([${[...assets].join(', ')}]) AS asset))
+     SELECT ts, asset, t, v FROM pit_join('d', '${metrics[0]}', '24h', identity := 'stitched')`,
+  )
+  const { out, message } = await pitlake(root, ['lookahead', query, '--data', root, '--cutoffs', '6', '--json'])
+  expect([JSON.parse(out || 'null'), message]).toMatchObject([{ verdict: 'clean', proved: true, differences: [] }, ''])
+}
+
 /** Histories in which rare things happen: a rival, two ways from one name to another, each beside or on the same chain. */
 const telling = [
   [58, 84, 70],
@@ -197,6 +213,7 @@ for (const revisable of [false, true])
     using folder = ownFolder('identities')
     await makeLake(folder.path, stepsOf(histories, revisable))
     await makeViews(folder.path, { catalogue: { ...catalogue, links: histories.flatMap(({ mapping }) => mapping) } })
+    if (!revisable) await expectProved(folder.path, histories)
     await withViews(folder.path, async (engine) => {
       expect(await hold(engine, histories, null)).toBeGreaterThan(many / 5)
       expect(await holdLinks(engine, histories, null)).toBeGreaterThan(many / 5)
