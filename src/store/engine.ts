@@ -4,6 +4,7 @@ import {
   DuckDBArrayValue,
   DuckDBBlobValue,
   type DuckDBConnection,
+  type DuckDBDataChunk,
   DuckDBDateValue,
   DuckDBInstance,
   DuckDBListValue,
@@ -193,7 +194,7 @@ export class Engine {
     own: boolean,
     most: number,
     [sql, parameters]: [string, Parameters | undefined],
-  ) {
+  ): AsyncGenerator<DuckDBDataChunk> {
     let ended = false
     let [fetched, cells] = [0, 0]
     try {
