@@ -3,7 +3,7 @@ import type { StagedFile } from '../ledger/draft.ts'
 import { type Progress, sha256 } from '../ledger/entry.ts'
 import { type HeldSeries, heldSeries, liveFiles, storedInterval } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { asDigests, heldMonths, type Months, monthsBetween } from '../ledger/month-digests.ts'
+import { asDigests, heldMonths, monthsBetween } from '../ledger/month-digests.ts'
 import type { Engine } from '../store/engine.ts'
 import type { Micros } from '../time.ts'
 import { identityOf } from './conversion.ts'
@@ -62,10 +62,10 @@ export async function chainedShift(ledger: Ledger, engine: Engine, change: Chang
   const own = [...heldSeries(ledger).values()].filter(({ metric }) => metrics.has(metric))
   const all = await monthsAfter(ledger, engine, own, change)
   return own.flatMap(({ id: series, first_t, last_t }): Progress[] => {
-    const months: Months = all.get(series) ?? new Map<string, never>()
+    const months = all.get(series) ?? new Map<string, MonthSum>()
     const { digests } = asDigests(monthsBetween(heldMonths(ledger, seriesNumber(ledger, series) ?? 0), months))
     if (first_t === null || last_t === null || digests === undefined) return []
-    return [chained({ series, points: 0, first_t, last_t, digests }, all.get(series))]
+    return [chained({ series, points: 0, first_t, last_t, digests }, months)]
   })
 }
 

@@ -16,10 +16,10 @@ const places = ['who', 't', 'available', 'seen', 'v', 'form', 'rest', 'metric', 
 type Numbers = (typeof places)[1 | 2 | 3 | 4 | 5]
 
 /** The columns of `months` as they lie in a chunk. */
-export type Columns = ReturnType<typeof columnsOf>
+export type ChunkColumns = ReturnType<typeof chunkColumns>
 
 /** What lies in a chunk of `months`: of `who` two words a row; `names` are those of the columns behind its own. */
-export function columnsOf(chunk: DuckDBDataChunk, names: readonly string[]) {
+export function chunkColumns(chunk: DuckDBDataChunk, names: readonly string[]) {
   const all: readonly string[] = [...places, ...names]
   const vector = (name: string) => chunk.getColumnVector(all.indexOf(name))
   const numbers = (name: Numbers | 'who'): Float64Array => Reflect.get(vector(name), 'items') as Float64Array
@@ -42,7 +42,7 @@ const width = 4
 const texted = 8
 
 /** The points of one month of one series, which are added up while they come. */
-export class Records {
+export class MonthRecords {
   #numbers = new Float64Array(width * 1024)
   #seen = new Float64Array(1024)
   readonly #texts = new Map<number, string>()
@@ -55,7 +55,7 @@ export class Records {
   readonly #words = new Int32Array(this.#point.buffer)
 
   /** Adds rows of a chunk. */
-  add(columns: Columns, from: number, to: number): void {
+  add(columns: ChunkColumns, from: number, to: number): void {
     this.#grow(this.#rows + to - from)
     const [numbers, seen, point, words] = [this.#numbers, this.#seen, this.#point, this.#words]
     let [low, high, n] = [0, 0, this.#rows]
