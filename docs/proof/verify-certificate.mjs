@@ -274,7 +274,6 @@ async function checkResult(folders, { result, figure }, rows) {
   must(JSON.stringify(row) === JSON.stringify(figure.values), 'the figure is another')
   return 'the figure comes again'
 }
-
 const [files, asked] = [[], {}]
 for (let n = 2; n < process.argv.length; n++) {
   const [, flag] = /^--(key|head|tables)$/.exec(process.argv[n]) ?? []
