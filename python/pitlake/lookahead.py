@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import subprocess
+import tempfile
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +15,12 @@ from typing import Any
 
 import duckdb
 
-from .errors import LakeError, refusal
+from .backtests import rows_of
+from .errors import LakeError, LakeWarning, refusal
 from .fence import refuse_files
 from .lake import Lake, Seat, open as open_lake
 from .program import command
-from .result import Result
-from .text import quote, utc_sql
+from .text import quote, quote_name, utc_sql
 
 
 @dataclass(frozen=True)
@@ -39,17 +42,33 @@ class Verdict:
         said = self.verdict if self.reason is None else f"{self.verdict}, {self.reason}"
         runs = f"{self.facts['rows']} rows tried in {self.facts['cutoffs']} runs and {self.facts['changed']} with another future"
         turns = f"it turns on {', '.join(self.depends_on)}" if self.depends_on else ""
-        first = "".join(
-            f"as of {one['as_of']}: {one['row']} {one['column'] or 'the whole row'}: {one['full']!r} with the future, "
-            f"{one['truncated']!r} ({one['future']})" for one in self.differences[:1])
-        return "\n".join(filter(None, [said, runs, turns, first, *self.notes]))
+        return "\n".join([said, *map(_sentence, self.differences[:1]), runs, *filter(None, [turns]), *self.notes])
+
+
+def _sentence(one: Mapping[str, Any]) -> str:
+    """A row that differs, as the command line and the page tell it."""
+    (_, ts), *others = one["row"].items()
+    at = f"on {_said(ts)}" + (f" ({', '.join(f'{name} {_said(value)}' for name, value in others)})" if others else "")
+    otherwise = f"knowing only what was known at {_said(one['as_of'])}" if one["future"] == "cut" else "had something else come later"
+    if one["column"] is None:
+        there, then = ("no row", "one") if one["full"] is None else ("a row", "none")
+        return f"{at} there is {there}; {otherwise}, there is {then}"
+    return f"{at} it gives {one['column']} {_said(one['full'])}; {otherwise}, {_said(one['truncated'])}"
+
+
+def _said(value: Any) -> str:
+    """A value as it is read: a midnight is its day."""
+    if isinstance(value, str):
+        return re.sub(r"\.0+Z$", "Z", re.sub(r"T00:00:00(?:\.0+)?Z$", "", value))
+    return f"{value:,.8g}" if isinstance(value, float) else json.dumps(value)
 
 
 class _World(Seat):
     """The lake in a world: its views stand in a throw-away database over the same files."""
 
-    def __init__(self, folder: Path, database: Path, variables: Mapping[str, object], noted: list[str]) -> None:
-        self._world, self._noted = database, noted
+    def __init__(self, folder: Path, database: Path, variables: Mapping[str, object], noted: list[str],
+                 given: Mapping[str, str]) -> None:
+        self._world, self._noted, self._given = database, noted, given
         super().__init__(folder, variables, {}, False)
 
     def _begin(self, folder: Path, database: Path, limits: Mapping[str, Any]) -> None:
@@ -72,16 +91,31 @@ class _World(Seat):
         if end is not None and variables.get("as_of") is not None:
             asked = utc_sql("getvariable('as_of')")
             own.execute(f"SET VARIABLE as_of = least({asked}, {utc_sql(quote(str(end)))})").fetchall()
+        for name, file in self._given.items():
+            self._bring(own, name, file)
         return own
+
+    def _bring(self, own: duckdb.DuckDBPyConnection, name: str, file: str) -> None:
+        """A view of what of a file is known in this world."""
+        source = quote(file)
+        columns = [column for column, *_ in own.execute(f"DESCRIBE FROM {source}").fetchall()]
+        end = self.variables.get("as_of")
+        known = "" if end is None or "available_at" not in columns else (
+            f" WHERE {utc_sql('available_at')} <= {utc_sql(quote(str(end)))}")
+        own.execute(f"CREATE OR REPLACE TEMP VIEW {quote_name(name)} AS FROM {source}{known}").fetchall()
 
 
 def lookahead(work: Callable[[Lake], Any], path: str | Path | None = None, *, ts: str = "ts", labels: Sequence[str] = (),
-              cutoffs: int = 50, tolerance: float = 0.0) -> Verdict:
+              cutoffs: int = 50, tolerance: float = 0.0, shift: Any = None, own: Mapping[str, Any] | None = None,
+              set: Mapping[str, object] | None = None) -> Verdict:
     """Proves or disproves that a function looks ahead.
 
-    `work` takes a lake and gives a frame with the instant of each row in `ts` (a column or the index). It runs on the lake,
-    on the lake as it was knowable at many instants, and on lakes in which later points have other values or are missing; rows
-    that differ at or before such an instant used the future. `labels` may look ahead. It needs the command line `pitlake`.
+    `work` takes a lake and gives a frame with the instant of each row in `ts` (a column or the index), or what a backtest of
+    another engine came to (docs/engines.md), whose rows were decided `shift` after their labels. It runs on the lake, on the
+    lake as it was knowable at many instants, and on lakes in which later points have other values or are missing; rows that
+    differ at or before such an instant used the future. `labels` may look ahead. `own` names frames or files
+    for the queries of the function: rows with `available_at` are known from then on, all others are given. It needs the
+    command line `pitlake`.
 
     >>> import pitlake
     >>> def honest(lake):
@@ -91,9 +125,33 @@ def lookahead(work: Callable[[Lake], Any], path: str | Path | None = None, *, ts
     """
     with open_lake(path) as lake:
         folder = lake.folder
+
+    def told(lake: Lake) -> Any:
+        return rows_of(work(lake), ts, shift)
+
     options = ["--ts", ts, "--cutoffs", str(cutoffs), "--tolerance", repr(tolerance), "--data", str(folder), "--json"]
     name = getattr(work, "__name__", "function")
-    line = [*command(), "lookahead", name, "--function", *options, *(["--labels", ",".join(labels)] if labels else [])]
+    with tempfile.TemporaryDirectory() as scratch:
+        given = {key: _file_of(frame, Path(scratch) / f"{n}.parquet") for n, (key, frame) in enumerate((own or {}).items())}
+        files = [word for key, file in given.items() for word in ("--own", f"{key}={file}")]
+        line = [*command(), "lookahead", name, "--function", *options, *(["--labels", ",".join(labels)] if labels else []), *files]
+        stand = set or {}
+        return _proved(work, line, lambda asked: _answered(
+            told, folder, {**asked, "variables": {**stand, **asked["variables"]}}, given))
+
+
+def _file_of(given: Any, file: Path) -> str:
+    """The file that was named, or one of the rows of a frame."""
+    if isinstance(given, (str, Path)):
+        return str(Path(given).resolve())
+    own = duckdb.connect()
+    own.register("_pit_rows", given)
+    own.execute(f"COPY (SELECT * FROM _pit_rows) TO {quote(file)} (FORMAT parquet)").fetchall()
+    own.close()
+    return str(file)
+
+
+def _proved(work: Callable[[Lake], Any], line: Sequence[str], answer: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Verdict:
     with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           encoding="utf8") as peer:
         assert peer.stdin is not None and peer.stdout is not None and peer.stderr is not None
@@ -102,9 +160,8 @@ def lookahead(work: Callable[[Lake], Any], path: str | Path | None = None, *, ts
             for said in peer.stdout:
                 if not said.rstrip().endswith("}"):
                     peer.stdin.close()
-                    return _verdict(json.loads(said + peer.stdout.read()))
-                asked = json.loads(said)
-                _say(peer, _answered(work, folder, asked, ts))
+                    return _verdict(json.loads(said + peer.stdout.read()), _notes_of(work))
+                _say(peer, answer(json.loads(said)))
         except BrokenPipeError:
             pass
         finally:
@@ -127,30 +184,32 @@ def _text_of(work: Callable[..., Any]) -> str:
         return ""
 
 
-def _answered(work: Callable[[Lake], Any], folder: Path, asked: Mapping[str, Any], ts: str) -> Mapping[str, Any]:
+def _notes_of(work: Callable[..., Any]) -> list[str]:
+    """What no run can tell: a lake of its own is whole in each."""
+    try:
+        seen = inspect.getclosurevars(inspect.unwrap(work))
+    except TypeError:
+        return []
+    names = [name for name, value in {**seen.globals, **seen.nonlocals}.items() if isinstance(value, Lake)]
+    return [f"it names the lake {name}, which is not cut: ask the lake that it is given" for name in names]
+
+
+def _answered(work: Callable[[Lake], Any], folder: Path, asked: Mapping[str, Any], given: Mapping[str, str]) -> Mapping[str, Any]:
     noted: list[str] = []
-    world = Lake(lambda: _World(folder, Path(asked["database"]), asked["variables"], noted))
-    with world as lake:
+    world = Lake(lambda: _World(folder, Path(asked["database"]), asked["variables"], noted, given))
+    with world as lake, warnings.catch_warnings():
+        # What there is to note of the whole lake stands in the verdict.
+        warnings.simplefilter("ignore", LakeWarning)
         try:
             frame = work(lake)
         except Exception as error:  # noqa: BLE001: whatever it raises is what is to be told
             return {"raised": f"{type(error).__name__}: {error}"}
-        _write(lake, frame, Path(asked["rows"]), ts)
+        _write(lake, frame, Path(asked["rows"]))
     return {"done": True, "notes": noted}
 
 
-def _write(lake: Lake, frame: Any, file: Path, ts: str) -> None:
-    """The rows as Parquet; an index that has a name is a column."""
-    if isinstance(frame, Result):
-        frame = frame.frame()
-    names = getattr(getattr(frame, "index", None), "names", None)
-    if names is not None:
-        named = [name for name in names if name is not None]
-        if not named and ts not in frame.columns and str(frame.index.dtype).startswith("datetime"):
-            frame = frame.rename_axis(ts)
-            named = [ts]
-        if named:
-            frame = frame.reset_index()
+def _write(lake: Lake, frame: Any, file: Path) -> None:
+    """The rows as Parquet."""
     own = lake._open().cursor()
     try:
         own.register("_pit_rows", frame)
@@ -159,8 +218,8 @@ def _write(lake: Lake, frame: Any, file: Path, ts: str) -> None:
     own.execute(f"COPY (SELECT * FROM _pit_rows) TO {quote(file)} (FORMAT parquet)").fetchall()
 
 
-def _verdict(facts: Mapping[str, Any]) -> Verdict:
+def _verdict(facts: Mapping[str, Any], notes: Sequence[str]) -> Verdict:
     if "verdict" not in facts:
         raise LakeError(str(facts.get("error", facts)))
     return Verdict(facts["verdict"], facts["reason"], tuple(facts["differences"]), tuple(facts["depends_on"]),
-                   tuple(facts["notes"]), facts)
+                   (*notes, *facts["notes"]), facts)

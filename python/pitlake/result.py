@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import duckdb
@@ -129,6 +129,15 @@ class Result:
             return self.arrow()
         except LakeError:
             return self.df()
+
+    def over(self, query: str, keys: Sequence[str]) -> Result:
+        """A query over these rows, which it names `given`."""
+        own = self._relation
+        return Result(self._seat, self._connection, None if own is None else self._run(lambda: own.query("given", query)), keys=keys, doubts=self._doubts)
+
+    def __iter__(self) -> Iterator[Any]:
+        """The rows one by one, as named tuples of what `.df()` holds."""
+        return iter(self.df().itertuples(index=False, name="Row"))
 
     def __repr__(self) -> str:
         rows, more = self._head()

@@ -5,7 +5,6 @@ import { hint } from '../suggestion.ts'
 import { resourcesOf } from './resources.ts'
 import { type PlacedRule, placeRule, resolveRules } from './rules.ts'
 import type { EndpointRow, SourceFile } from './schema.ts'
-import type { PlacedSource } from './sources.ts'
 
 /** What every endpoint is put together with. */
 interface Common {
@@ -37,7 +36,8 @@ export function assemble(files: readonly SourceFile[], complaints: Complaint[]):
     endpoints,
     resources: resourcesOf(files, complain),
     links: files.flatMap((file) => file.content.links ?? []),
-    sources: gatherSources(files, complain),
+    sources: placed(files, 'sources', (source, where) => ({ source, where }), complain),
+    features: placed(files, 'features', (feature, where) => ({ feature, where }), complain),
     placeholderExchanges: new Set(files.flatMap((file) => file.content.placeholders?.exchanges ?? [])),
   }
 }
@@ -79,16 +79,22 @@ function gatherEndpoints(files: readonly SourceFile[], common: Common): Map<stri
   return endpoints
 }
 
-function gatherSources(files: readonly SourceFile[], complain: Complain): Map<string, PlacedSource> {
-  const sources = new Map<string, PlacedSource>()
+/** What stands under a name in any of the files; each name once. */
+function placed<Key extends 'sources' | 'features', Placed extends { readonly where: string }>(
+  files: readonly SourceFile[],
+  key: Key,
+  place: (row: NonNullable<SourceFile['content'][Key]>[string], where: string) => Placed,
+  complain: Complain,
+): Map<string, Placed> {
+  const all = new Map<string, Placed>()
   for (const { yaml, content } of files)
-    for (const [name, source] of Object.entries(content.sources ?? {})) {
-      const where = yaml.where(['sources', name])
-      const before = sources.get(name)
-      if (before) complain(`${where}: sources.${name}`, 'each name once', `${name}, already at ${before.where}`)
-      else sources.set(name, { source, where })
+    for (const [name, row] of Object.entries(content[key] ?? {})) {
+      const where = yaml.where([key, name])
+      const before = all.get(name)
+      if (before) complain(`${where}: ${key}.${name}`, 'each name once', `${name}, already at ${before.where}`)
+      else all.set(name, place(row as NonNullable<SourceFile['content'][Key]>[string], where))
     }
-  return sources
+  return all
 }
 
 /** Says where a key of a row stands, and its path. */

@@ -69,7 +69,7 @@ and lookahead in TypeScript do.`,
     const often = cutoffs === undefined ? { cutoffs: 50, control: 5 } : { cutoffs }
     const trial: TrialInput = { ts, labels, ...often, tolerance, onCutoff }
     const proof = options.function
-      ? await proveTold(settings.data, trial, { ...call, ...within })
+      ? await proveTold(settings.data, trial, { ...call, ...within }, files)
       : await proveQuery(await givenQuery(call, file), trial, { folder: settings.data, ...within }, files)
     return { document: proof, words: () => inWords(proof, file, explain), error: judged(file, proof, outcome) }
   },
@@ -209,7 +209,12 @@ const reply = z.union([
 ])
 
 /** Tries a function whose program is on the other side of standard input and output. */
-async function proveTold(folder: string, input: TrialInput, { stdout, signal }: Deps): Promise<LookaheadProof> {
+async function proveTold(
+  folder: string,
+  input: TrialInput,
+  { stdout, signal }: Deps,
+  files: readonly OwnFile[],
+): Promise<LookaheadProof> {
   const lines = createInterface({ input: process.stdin, signal })[Symbol.asyncIterator]()
   const heard = async <T>(shape: z.ZodType<T>): Promise<T> => {
     const line = await lines.next()
@@ -224,6 +229,8 @@ async function proveTold(folder: string, input: TrialInput, { stdout, signal }: 
   const made = await openAltered(folder, changedPoints, { into: database, threads: 1 })
   made.close()
   using engine = await openWorlds(folder)
+  // Their program reads them; here it is when they arrive that counts.
+  await bringOwn(engine, files)
   const { text } = await heard(opening)
   let runs = 0
   try {

@@ -21,6 +21,8 @@ export type { LookaheadDifference as Difference } from './runs.ts'
 interface ProofInput extends TrialInput {
   /** One SELECT, without a semicolon. */
   readonly sql: string
+  /** The same for the reader of its plan, where what it names is a table of the session. */
+  readonly planned?: string
   /** Whose words its notes are told in. */
   readonly door?: Door
 }
@@ -111,8 +113,9 @@ async function beyondAsOf(session: Engine, tree: Parsed): Promise<Obstacle | und
 }
 
 async function argue(session: Engine, input: ProofInput): Promise<Argued> {
-  const { unproved, ...found } = await argueFromPlan(session, input)
-  return { ...found, unproved: unproved && inText(input, unproved) }
+  const planned = { ...input, sql: input.planned ?? input.sql }
+  const { unproved, ...found } = await argueFromPlan(session, planned)
+  return { ...found, unproved: unproved && inText(planned, unproved) }
 }
 
 /** Of what is undecided: the table or function at fault, where there is one, with its place in the text. */

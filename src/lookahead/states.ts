@@ -1,6 +1,7 @@
 import { type Engine, quote, quoteList, quoteName } from '../store/engine.ts'
 import type { Subject } from './world.ts'
 import { pointColumns } from '../views/relations.ts'
+import { ownArrivals } from './own-files.ts'
 import { priced } from '../query/points.ts'
 import { ctesIn, historyTables, nodesOf, parsedSql, readsRegistry, tablesIn } from '../query/tree.ts'
 
@@ -28,7 +29,7 @@ export async function numberStates(subject: Subject, at: string) {
   const polls = await pollsOf(subject)
   const own = `(SELECT DISTINCT ${at} AS instant FROM proof_full WHERE ${at} IS NOT NULL) AS own`
   await session.run(
-    `CREATE OR REPLACE TEMP TABLE ${moments} AS SELECT available_at AS moment ${known}${polls === null || polls === '' ? '' : ` UNION ${polls}`}`,
+    `CREATE OR REPLACE TEMP TABLE ${moments} AS SELECT available_at AS moment ${known}${polls === null || polls === '' ? '' : ` UNION ${polls}`}${await ownArrivals(session)}`,
   )
   // The registry has more clocks than its polls: there each instant is a state of its own.
   await session.run(

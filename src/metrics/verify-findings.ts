@@ -114,6 +114,8 @@ const earlierOf = rowOf({ id: text, series: text, since: orNull(real), until: or
 /** A request that was answered before. */
 type Earlier = ReturnType<typeof earlierOf>
 
+type Compared = Pick<BatchResult, 'violations' | 'verified' | 'unused' | 'asked'>
+
 /** What the batches of a verify have brought so far. */
 export class Findings {
   readonly #violations = new Map<string, Violation>()
@@ -123,7 +125,7 @@ export class Findings {
   /** Requests by series whose rows stand in files of the lake. */
   #archived = new Map<string, Earlier[]>()
 
-  readonly add = ({ violations, verified, unused, asked }: BatchResult): void => {
+  readonly add = ({ violations, verified, unused, asked }: Compared): void => {
     for (const violation of violations) this.#violations.set(violationId(violation), violation)
     this.#verified.push(...verified)
     for (const [series, reason] of unused) this.#unused.set(series, reason)

@@ -7,16 +7,22 @@ type Keep = (sql: string, asOf: string, answer: string) => Promise<void>
 /** What a chart shows, as the page takes it. */
 interface Picked {
   readonly interval: string
+  readonly metric: { readonly revisable: boolean }
+  readonly component: string
 }
+
+type Range = readonly [from: number, to: number]
 
 /** What the page asks; the module runs in browsers, too. */
 interface Questions {
   readonly metricsOf: (rows: Ask, ofLedger: boolean) => Promise<readonly { readonly metric: string }[]>
   readonly chosen: (all: readonly unknown[], state: object) => Picked
-  readonly columnsSql: (picked: Picked, range: readonly [number, number], columns: number) => string
+  readonly columnsSql: (picked: Picked, range: Range, columns: number) => string
   readonly extentSql: (picked: Picked) => string
   readonly componentSql: (picked: Picked) => string
-  readonly disputesSql: (picked: Picked, range: readonly [number, number]) => string
+  readonly disputesSql: (picked: Picked, range: Range) => string
+  readonly toldSql: (picked: Picked) => string
+  readonly vintagesSql: (picked: Picked, range: Range, told: Range, columns: number) => string
   readonly endOf: (t: number, interval: string) => number
   readonly isoOf: (ms: number) => string
   readonly nameOf: (sql: string, asOf: string) => string
@@ -69,9 +75,13 @@ export async function recordPage(input: RecordInput): Promise<{ readonly files: 
   const charts = await chartsOf(input, questions, ask)
   const instants = instantsOf(charts, input.instants, questions)
   for (const { picked, range } of charts) {
-    const sql = questions.columnsSql(picked, range, columns)
     await ask(questions.disputesSql(picked, range), '')
-    await Promise.all(['', ...instants].map(async (at) => ask(sql, at)))
+    const asked = [questions.columnsSql(picked, range, columns)]
+    if (picked.metric.revisable && picked.component === '') {
+      const [told] = await ask(questions.toldSql(picked), '')
+      asked.push(questions.vintagesSql(picked, range, [Number(told?.['a0']), Number(told?.['a1'])], columns))
+    }
+    await Promise.all(asked.flatMap((sql) => ['', ...instants].map(async (at) => ask(sql, at))))
   }
   await recordRest(questions, instants, { ask, keep })
   await put('data/index.json', JSON.stringify({ lake, wall, instants, columns }))
@@ -80,9 +90,9 @@ export async function recordPage(input: RecordInput): Promise<{ readonly files: 
 
 interface Chart {
   readonly picked: Picked
-  readonly range: readonly [number, number]
+  readonly range: Range
   /** From when to when its points became known. */
-  readonly known: readonly [number, number]
+  readonly known: Range
 }
 
 /** What each chart shows where the address names its metric alone. */

@@ -81,7 +81,7 @@ export function tableSql(spec: Pick<PanelSpec, 'decisions' | 'universe'>, table:
 
 /** What is said to a join beside metric and interval. */
 export function optionsSql(spec: ReadOptions<typeof joinOptions>): readonly string[] {
-  const named = ['currency', 'exchange', 'network', 'component', 'beyond', 'vintage'] as const
+  const named = ['currency', 'exchange', 'network', 'component', 'beyond', 'vintage', 'identity'] as const
   return [
     ...named.flatMap((name) => (spec[name] === undefined ? [] : [`${name} := ${quote(spec[name])}`])),
     ...(spec.maxAge === undefined ? [] : [`max_age := to_seconds(${spec.maxAge})`]),

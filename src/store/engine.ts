@@ -4,7 +4,6 @@ import {
   DuckDBArrayValue,
   DuckDBBlobValue,
   type DuckDBConnection,
-  type DuckDBDataChunk,
   DuckDBDateValue,
   DuckDBInstance,
   DuckDBListValue,

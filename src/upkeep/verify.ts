@@ -23,6 +23,7 @@ import { differingAtOnce, type IngestSummary, stoppedEarly } from '../metrics/ta
 import { chooseWindows, partitionOf } from '../metrics/verify-plan.ts'
 import { type Difference, Findings } from '../metrics/verify-findings.ts'
 import { registryVerdict, type RegistryVerified } from '../registry/verify.ts'
+import type { OwnVerified } from '../own/verify.ts'
 import { countSeries, footersOf, identityColumns } from '../store/parquet.ts'
 import { identityOf } from '../points/conversion.ts'
 import { Engine } from '../store/engine.ts'
@@ -79,6 +80,8 @@ function unasked({ budget }: VerifyInput, { checked, version, observed_again }: 
     ...endedBy<NonNullable<IngestSummary['stopped_by']>>(null),
     /** What the registry said; null where it was not asked. */
     registry: null as RegistryVerified | null,
+    /** What the files say from which own data came; null where there are none. */
+    own: null as OwnVerified | null,
   }
 }
 
@@ -123,6 +126,16 @@ export function isUnreadable({ damage }: Pick<VerifySummary, 'damage'>): boolean
 export function withRegistryVerified(summary: VerifySummary, registry: RegistryVerified): VerifySummary {
   const whole = { ...summary, registry }
   return { ...whole, ok: summary.ok && registryVerdict(registry) === null, version: registry.version }
+}
+
+/** The same with what the files of own data said. */
+export function withOwnVerified(summary: VerifySummary, own: OwnVerified): VerifySummary {
+  return {
+    ...summary,
+    own,
+    version: own.version,
+    ok: summary.ok && own.differences.length === 0 && own.incidents === 0,
+  }
 }
 
 /** Compares what the provider says now; `nothing` is what is told where nothing was asked. */
@@ -186,7 +199,17 @@ export function verifyVerdict(summary: VerifySummary): LakeError | null {
     stoppedEarly(summary),
     unanswered(summary.failures, 'windows'),
     summary.registry && registryVerdict(summary.registry),
+    ...ownVerdict(summary.own),
   ])
+}
+
+function ownVerdict(own: OwnVerified | null): (LakeError | null)[] {
+  if (own === null) return []
+  const next = 'nothing stored was changed: see pitlake violations list, then pitlake violations accept'
+  return [
+    contradicted(own.differences.length, 'stored values differ in the files from which they came', next),
+    differingAtOnce(own.incidents),
+  ]
 }
 
 /**

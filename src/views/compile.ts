@@ -13,6 +13,7 @@ import { clockedPoints, type EarlyPart, earlyParts } from './clocks.ts'
 import { tableOf, datedPoints, emptySql, filesSql, ledgerSql, readPoints } from './relations.ts'
 import { literalPath } from './read-points.ts'
 import { vintageNotes, withVintages } from './points-vintages.ts'
+import { identityWords } from './joins-identity.ts'
 import { joinWords } from './joins.ts'
 import { exportedTables } from './ledger-tables.ts'
 import { backfillSql, fillIn, instantSql, type ObjectText, partOf, readObjects, unsetSql } from './template.ts'
@@ -107,6 +108,9 @@ export const clockWords: Readonly<Record<string, (argument: string) => string>> 
   proved: (at) => provedSql(at),
   computed: (stored) => computedSql(stored),
   ruled: (stored) => ruledSql(stored),
+  chain_of: (id) => `regexp_replace(lower(${id}), '^eip155:', '')`,
+  contract_of: (address) =>
+    `CASE WHEN regexp_full_match(${address}, '0[xX][0-9a-fA-F]+') THEN lower(${address}) ELSE ${address} END`,
   ...askedWords,
 }
 
@@ -163,9 +167,12 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
       coverage: () => body('coverage'),
       uncovered: () => fill('ledger', 'uncovered') ?? '',
       last: () => `\n${fillIn('last_vintage', partOf('last_vintage'), fill)}`,
+      stitched: () => (hasRegistry(tables) ? fillIn('stitched', partOf('stitched'), fill) : undefined),
     }),
     ...clockWords,
     ...own.words,
+    every_point: () => pointsIn(datedPoints(root, readPoints(root, points), earlier), true),
+    ...identityWords(revisable),
     ...vintageNotes(revisable, () => body('vintages')),
     files: (table) => {
       onRead(table)
@@ -189,6 +196,11 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
     ...factWords(sources),
   }
   return fill
+}
+
+/** Without a product or a deployment no asset follows another. */
+function hasRegistry(tables: ReadonlyMap<string, readonly HeldFile[]>): boolean {
+  return ['history.products', 'history.deployments'].some((table) => (tables.get(table) ?? []).length > 0)
 }
 
 /** What objects are named, and their fields. */

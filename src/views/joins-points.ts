@@ -5,6 +5,7 @@ import { quote } from '../store/engine.ts'
 import type { HeldFile } from '../ledger/held.ts'
 import { type EarlyPart, earliestLag, partPath } from './clocks.ts'
 import { beyondAsked, beyondMistake, ruleLines, ruleText, unsettledText } from './joins-beyond.ts'
+import { identityMistake, withIdentity } from './joins-identity.ts'
 import { vintageMistake, vintageWords } from './joins-vintages.ts'
 import { isRecent, type Share, sharesOf } from '../points/files.ts'
 import { literalPath, relationText } from './read-points.ts'
@@ -30,6 +31,8 @@ interface JoinSources {
   /** The metrics whose points may have several vintages: `points` gives all of them, with `last` behind it the last. */
   readonly revisable: readonly string[]
   readonly last: () => string
+  /** The text of stitched series, see joins-identity; undefined where none can be. */
+  readonly stitched: () => string | undefined
 }
 
 /** The dimensions that a metric has one value of in a join. */
@@ -148,7 +151,7 @@ export function joinPointsSql(
     `array_to_string(list_distinct(flatten(list_transform(facts, lambda fact: string_split(${one}, chr(9))))), chr(9))`
   const chosen = all(`CASE
       ${mistakes(names, interval)}
-      ${alone ? '' : `${beyondMistake}\n      ${vintageMistake}`}
+      ${alone ? '' : `${beyondMistake}\n      ${vintageMistake}\n      ${identityMistake}`}
       ELSE ${filesOf(sources, facts, interval)} END`)
   const paths = `array_to_string(list_transform(facts, lambda fact: fact['name']), chr(9))`
   const text = said(storedText(sources, false), { [relation]: filesText(sources, chosen), names: paths, interval })
@@ -177,7 +180,8 @@ function withHoles(sources: JoinSources, rules: Sql, interval: Sql, text: Sql, a
     alone,
   )
   if (alone) return `concat(${before}, ${text}, ${behind})`
-  return `concat(CASE WHEN ${beyondAsked} THEN ${before} END, ${text}, CASE WHEN ${beyondAsked} THEN ${behind} END)`
+  const whole = `CASE WHEN ${beyondAsked} THEN ${before} END, ${text}, CASE WHEN ${beyondAsked} THEN ${behind} END`
+  return withIdentity(sources.stitched(), `concat(${whole})`)
 }
 
 /** The text for the one metric that `fact` is about. */
@@ -224,6 +228,7 @@ export function seriesOf(
     ${mistakes('metric', '"interval"')}
     ${beyondMistake}
     ${vintageMistake}
+    ${identityMistake}
     ELSE concat(${text.join(',\n      ')}) END)[1])`
 }
 

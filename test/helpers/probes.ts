@@ -60,6 +60,8 @@ const joined: readonly string[] = [
   `'${revised}', '24h', vintage := 'first'`,
   `'${revised}', '24h', ${late.sql}, vintage := 'first', skip_nulls := true`,
   `'${revised}', '24h', beyond := 'null'`,
+  `'${plain}', '24h', identity := 'stitched', beyond := 'null'`,
+  `'${revised}', '24h', identity := 'stitched'`,
 ]
 const lists = [
   `['${everyInterval}', '${supply}', 'price_usd'], '24h'`,
@@ -71,6 +73,7 @@ const lists = [
   `['${plain}', 'price_usd'], '24h', beyond := 'null'`,
   `['${revised}', '${plain}'], '24h', ${late.sql}`,
   `['${plain}', '${revised}'], '24h', vintage := 'first', skip_nulls := true`,
+  `['${plain}', 'price_usd'], '24h', identity := 'stitched'`,
 ]
 const aggregates = ['sum', 'mean', 'avg', 'min', 'max', 'median', 'first', 'last']
 const coarser = intervals.flatMap((from, n) => intervals.slice(n + 1).map((to) => [from, to] as const))

@@ -27,6 +27,8 @@ const verdicts: Readonly<Record<string, readonly [verdict: string, reason: RegEx
   broken: ['undecided', /raises on the whole lake: KeyError/],
   drawn: ['undecided', /not deterministic/],
   reading: ['undecided', /raises on the whole lake: LakeError: .*got read_parquet\(\).*frames=/],
+  signalled: ['clean', /^null$/],
+  hurried: ['leak', /./],
   nothing: ['undecided', /no column ts/],
   text: ['error', /a frame of pandas, polars or pyarrow, got str/],
 }

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from nautilus_trader.core.data import Data
 from nautilus_trader.model.data import CustomData, DataType
 
-from ..text import MONTHS, SECONDS, Moment, Names, Span
+from ..text import Moment, Names, Span
+from .events import events
 
 if TYPE_CHECKING:
     from ..lake import Lake
@@ -50,30 +51,13 @@ class Known:
 
 
 def points(lake: Lake, metric: str, assets: Names, *, interval: str | None = None, since: Moment | None = None,
-           until: Moment | None = None, latency: Any = None, **options: Any) -> list[CustomData]:
+           until: Moment | None = None, latency: Span | None = None, **options: Any) -> list[CustomData]:
     """The points of a metric in the order in which they arrive, for `BacktestEngine.add_data(…, client_id=…)`.
 
     Add them before the bars: what arrives with a bar is known at it. A strategy subscribes to `DataType(KnownPoint)` and
     hands what comes in `on_data` to `Known.take`.
     """
-    import pandas
-
-    frame = lake.points(metric, assets, interval, since=since, until=until, **options).df()
-    ends = pandas.DatetimeIndex(frame["t"]) + frame["interval"].map(_ENDS) if len(frame) else frame["t"]
-    wait = pandas.Timedelta(0) if latency is None else pandas.Timedelta(latency)
+    told = events(lake, metric, assets, interval, since=since, until=until, latency=latency, **options).df()
     kind = DataType(KnownPoint)
-    arrived = [
-        KnownPoint(metric, asset, value, end.as_unit("ns").value, (at + wait).as_unit("ns").value)
-        for asset, value, end, at in zip(frame["asset"], frame["v"], ends, frame["available_at"])
-    ]
-    return [CustomData(kind, point) for point in sorted(arrived, key=lambda point: (point.ts_init, point.ts_event))]
-
-
-def _ends() -> dict[str, Any]:
-    from pandas import DateOffset, Timedelta
-
-    months = {name: DateOffset(months=count) for name, count in MONTHS.items()}
-    return {**months, **{name: Timedelta(seconds=count) for name, count in SECONDS.items()}}
-
-
-_ENDS = _ends()
+    at, ends = (told[name].dt.as_unit("ns").astype("int64") for name in ("at", "ends"))
+    return [CustomData(kind, KnownPoint(metric, *one)) for one in zip(told["asset"], told["v"], ends, at)]

@@ -4,6 +4,7 @@ import { scale } from './axes.js'
 import { beside, knownAt, recorded, rows, utc, wall } from './ask.js'
 import { button, cellOf, field, figure, html, input, moment, select, span, svg, table } from './dom.js'
 import { axes, lines, nearest, place } from './picture.js'
+import { heat, heatStep } from './heat.js'
 import * as sql from './questions.js'
 import { change, state } from './state.js'
 
@@ -49,8 +50,9 @@ export async function draw(main) {
   const frame = html`<div class="chart" tabindex="0" role="img" aria-label=${label}></div>`
   const tip = html`<div class="tip" role="status" hidden></div>`
   const legend = html`<div id="newest"></div>`
-  held = { picked, all: found, range, frame, tip, legend, told: [] }
-  main.replaceChildren(controls(all, picked), html`<div class="framed">${frame}${tip}</div>`, legend)
+  const vintages = html`<div></div>`
+  held = { picked, all: found, range, frame, tip, legend, vintages, told: [] }
+  main.replaceChildren(controls(all, picked), html`<div class="framed">${frame}${tip}</div>`, vintages, legend)
   if (found.t0 === null) return frame.append(html`<p class="quiet">Nothing is known of this.</p>`)
   await lay()
 }
@@ -80,6 +82,7 @@ async function lay() {
     <line class="cursor lag"></line></svg>`
   frame.replaceChildren(held.picture)
   listen(frame)
+  held.vintages.replaceChildren(await heat(picked, range, columns, width))
   await step()
 }
 
@@ -89,7 +92,7 @@ export async function step() {
   if (picture === undefined) return
   const asOf = state.as_of
   const ask = async (at) => await rows(sql.columnsSql(picked, range, columns), at)
-  const [told, second] = await Promise.all([ask(asOf), state.second === '' ? [] : ask(state.second)])
+  const [told, second] = await Promise.all([ask(asOf), state.second === '' ? [] : ask(state.second), heatStep()])
   held.told = told
   const at = knownAt(asOf)
   const line = svg`<line class="instant" x1=${x(at)} x2=${x(at)} y1=${box.top} y2=${box.bottom}></line>`

@@ -9,14 +9,15 @@ export function place(element, given) {
 }
 
 /** Both axes with their figures, and a grid behind. */
-export function axes({ x, y, box, range, up, counted = false }) {
+export function axes({ x, y, box, range, up, counted = false, dated = false }) {
   const along = (counted ? ticks : timeTicks)(range[0], range[1], Math.max(2, (box.right - box.left) / 95))
   const apart = (along[1] ?? range[1]) - along[0]
-  const down = ticks(up[0], up[1], Math.max(2, (box.bottom - box.top) / 60))
+  const down = (dated ? timeTicks : ticks)(up[0], up[1], Math.max(2, (box.bottom - box.top) / 60))
+  const between = (down[1] ?? up[1]) - down[0]
   return svg`<g class="axes">
     ${down.map(
       (value) => svg`<g><line x1=${box.left} x2=${box.right} y1=${y(value)} y2=${y(value)}></line>
-      <text x=${box.left - 8} y=${y(value) + 4} text-anchor="end">${tickText(value)}</text></g>`,
+      <text x=${box.left - 8} y=${y(value) + 4} text-anchor="end">${dated ? timeText(value, between) : tickText(value)}</text></g>`,
     )}
     ${along.map(
       (at) => svg`<g><line x1=${x(at)} x2=${x(at)} y1=${box.top} y2=${box.bottom}></line>

@@ -13,6 +13,7 @@ export async function metricsOf(rows, ofLedger) {
   const names = ['asset', ...dimensions]
   const lists = names.map((name) => `list_sort(list(DISTINCT "${name}")) AS "${name}"`)
   const usual = dimensions.map((name) => `any_value(default_${name}) AS usual_${name}`)
+  usual.push('coalesce(any_value(revisable), false) AS revisable')
   const from = (series) => `SELECT metric, ${[...lists, ...usual].join(', ')}
 FROM (SELECT DISTINCT metric, ${names.map((name) => `"${name}"`).join(', ')} FROM ${series})
 LEFT JOIN endpoints USING (metric) GROUP BY metric ORDER BY metric`
@@ -20,7 +21,7 @@ LEFT JOIN endpoints USING (metric) GROUP BY metric ORDER BY metric`
   const held = told.length > 0 ? told : await rows(from('points'), '')
   const supply = held.find(({ metric }) => metric === 'supply/current_pit')
   if (!supply?.currency.includes('native') || !supply.currency.includes('usd')) return held
-  return [{ ...supply, metric: 'price_usd', currency: [], usual_currency: null }, ...held]
+  return [{ ...supply, metric: 'price_usd', currency: [], usual_currency: null, revisable: false }, ...held]
 }
 
 /** What is drawn: the state, with what holds where it says nothing. */
@@ -54,6 +55,23 @@ export function columnsSql(picked, [since, until], width) {
 FROM ${from} WHERE ${where} AND t >= ${instant(since)} AND t < ${instant(until)}
 GROUP BY asset, px ORDER BY asset, px`
 }
+
+/** So many lines has a picture of vintages, and so many columns in a chart of so many. */
+export const heatLines = 24
+export const heatWidth = (columns) => Math.floor(columns / 8)
+
+/** When the vintages of what was chosen were told. */
+export const toldSql = (picked) => `SELECT epoch_ms(min(available_at)) AS a0, epoch_ms(max(available_at)) + 1 AS a1
+FROM vintages WHERE ${relationOf(picked).where}`
+
+/** Cells of t × the instant at which a value was told: how many there are, and all about the last. */
+export const vintagesSql = (picked, [since, until], [from, to], columns) => `SELECT asset,
+  (epoch_ms(t) - ${since}) * ${heatWidth(columns)} // ${until - since} AS px,
+  (epoch_ms(available_at) - ${from}) * ${heatLines} // ${to - from} AS line, count(*) AS n,
+  arg_max({t: t, v: v, previous: previous, ordinal: ordinal, available_at: available_at, basis: basis},
+    {a: available_at, t: t, n: ordinal}) AS l
+FROM vintages WHERE ${relationOf(picked).where} AND t >= ${instant(since)} AND t < ${instant(until)}
+GROUP BY asset, px, line ORDER BY asset, px, line`
 
 /** From when to when there are points, and when they became known. */
 export function extentSql(picked) {

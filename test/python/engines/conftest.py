@@ -12,6 +12,8 @@ ROOT = Path(__file__).resolve().parents[3]
 if "PITLAKE_INSTALLED" not in os.environ:
     sys.path.insert(0, str(ROOT / "python"))
 
+os.environ.setdefault("PITLAKE_COMMAND", f"node {ROOT / 'scripts' / 'launch.cjs'}")
+
 import pitlake  # noqa: E402
 
 METRIC, OTHER = "addresses/active_count_pit", "indicators/sopr_adjusted_pit"
@@ -52,3 +54,18 @@ def same(seen, told):
     seen, told = np.asarray(seen, dtype="float64"), np.asarray(told, dtype="float64")
     assert len(seen) == len(told) > 50
     np.testing.assert_array_equal(seen, told)
+
+
+def known(lake, bars):
+    """What was knowable when each bar had ended: of BTC, whether more addresses were active than three days before."""
+    from pitlake.engines.bars import known_at
+
+    told = known_at(lake, bars, "BTC", {"active": METRIC}, step="6h")["active"].to_numpy(dtype="float64")
+    return pd.Series(told, index=bars).pipe(lambda own: own > own.shift(12))
+
+
+def ahead(lake, bars):
+    """The same by the day that a value describes: nobody has it before that day has ended, and the lag."""
+    days = lake.points(METRIC, "BTC").df().set_index("t")["v"].tz_convert("UTC")
+    told = days.reindex(bars, method="ffill")
+    return told > told.shift(12)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from backtesting import Backtest, Strategy
-from conftest import METRIC, joined, same
+from conftest import METRIC, ahead, joined, known, same
 
 import pitlake
 from pitlake.engines.backtesting import feed
@@ -40,3 +40,32 @@ def test_names(lake, prices):
         feed(lake, ohlc, "BTC", {"Close": METRIC}, step="6h")
     with pytest.raises(pitlake.LakeError, match="'open' or 'close'"):
         feed(lake, ohlc, "BTC", METRIC, step="6h", label="middle")
+
+
+class Following(Strategy):
+    """Holds while the column says so."""
+
+    def init(self):
+        pass
+
+    def next(self):
+        if self.data.signal[-1] and not self.position:
+            self.buy(size=10)
+        elif not self.data.signal[-1] and self.position:
+            self.position.close(0.5 if len(self.data) % 2 else 1)
+
+
+@pytest.mark.parametrize(("signal", "verdict"), [(known, "clean"), (ahead, "leak")])
+@pytest.mark.parametrize(("at_close", "finalized"), [(False, False), (True, True)])
+def test_lookahead(lake, bars, prices, signal, verdict, at_close, finalized):
+    close = prices["BTC"]
+    ohlc = close.to_frame("Close").assign(Open=close.shift(1).fillna(100), High=close + 9, Low=close - 9, Volume=1.0)
+
+    def backtest(own):
+        data = ohlc.assign(signal=signal(own, bars))
+        return Backtest(data, Following, cash=1_000_000, trade_on_close=at_close, finalize_trades=finalized).run()
+
+    # Who fills at the close of a bar has decided when it had ended, and a bar is named by its open.
+    told = lake.lookahead(backtest, cutoffs=6, shift="6h" if at_close else None)
+    assert told.verdict == verdict and bool(told) == (verdict == "clean"), str(told)
+    assert verdict == "clean" or "\non 2025-" in str(told) or "\non 2026-" in str(told)

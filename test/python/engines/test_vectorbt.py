@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import vectorbt as vbt
-from conftest import ASSETS, METRIC, OTHER, joined, same
+from conftest import ASSETS, METRIC, OTHER, ahead, joined, known, same
 from numba import njit
 from vectorbt.portfolio import nb
 
@@ -28,3 +28,20 @@ def test_every_bar(lake, bars, prices, latency):
         assert portfolio.orders.count().sum() > 0
         for place, asset in enumerate(ASSETS):
             same(seen[:, place], joined(lake, bars + np.timedelta64(6, "h"), asset, metric, latency))
+
+
+@pytest.mark.parametrize(("signal", "verdict"), [(known, "clean"), (ahead, "leak")])
+def test_lookahead(lake, bars, prices, signal, verdict):
+    def backtest(own):
+        holds = signal(own, bars)
+        return vbt.Portfolio.from_signals(prices["BTC"], holds, ~holds, freq="6h")
+
+    def positions(own):
+        return backtest(own).assets()
+
+    # Fills at the close of the bar that is named by its open.
+    for work in (backtest, positions):
+        told = lake.lookahead(work, cutoffs=6, shift="6h")
+        assert told.verdict == verdict, str(told)
+    # Half a bar is not known at its open.
+    assert lake.lookahead(backtest, cutoffs=6).verdict == "leak"

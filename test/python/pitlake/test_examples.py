@@ -8,7 +8,7 @@ import pytest
 
 import pitlake
 
-MODULES = [name for _, name, _ in pkgutil.walk_packages(pitlake.__path__, "pitlake.") if "engines" not in name]
+MODULES = [name for _, name, _ in pkgutil.walk_packages(pitlake.__path__, "pitlake.") if "engines" not in name or name.endswith(".events")]
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -1,0 +1,36 @@
+"""For engines that are driven by events: what became known, in the order in which it did."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..lake import Lake
+from ..queries import span_sql
+from ..result import Result
+from ..text import MONTHS, SECONDS, Moment, Names, Span
+
+_LENGTHS = {**{name: f"to_seconds({count})" for name, count in SECONDS.items()}, **{name: f"to_months({count})" for name, count in MONTHS.items()}}
+_ENDS = f"""CASE "interval" {' '.join(f"WHEN '{name}' THEN t + {length}" for name, length in _LENGTHS.items())} ELSE t END"""
+_SERIES = 'metric, asset, "interval", currency, exchange, network, t'
+_SAME = " AND ".join(f"p.{name} IS NOT DISTINCT FROM w.{name}" for name in _SERIES.split(", "))
+
+
+def events(lake: Lake, metrics: Names, assets: Names | None = None, interval: str | None = None, *, latency: Span | None = None,
+           since: Moment | None = None, until: Moment | None = None, **dimensions: Any) -> Result:
+    """A row for each value, at the instant `at` from which it could be acted on: `available_at` and the latency.
+
+    In the order of `at`; what arrives at one instant in the order of the ends of the intervals (`ends`), then of the series:
+    the same each time, whatever comes later. Each vintage of a revisable series is a row of its own. The options are those
+    of `lake.points`. `.df()` gives rows; iterating gives events one by one.
+
+    >>> from pitlake.engines.events import events
+    >>> [(str(one.at), one.v) for one in events(lake, "supply/current_pit", "BTC", until="2024-03-03")]
+    [('2024-03-02 00:10:00+00:00', 1.0), ('2024-03-03 00:10:00+00:00', 2.0)]
+    """
+    told = lake.points(metrics, assets, interval, since=since, until=until, **dimensions)
+    wait = "" if latency is None else f" + {span_sql('latency', latency)}"
+    return told.over(f"""SELECT available_at{wait} AS at, {_ENDS} AS ends, * FROM (
+  SELECT p.* REPLACE (coalesce(w.available_at, p.available_at) AS available_at, coalesce(w.observed_at, p.observed_at) AS observed_at,
+    if(w.ordinal IS NULL, p.v, w.v) AS v, if(w.ordinal IS NULL, p.o, w.o) AS o, coalesce(w.basis, p.basis) AS basis)
+  FROM given AS p LEFT JOIN vintages AS w ON {_SAME}
+) ORDER BY "at", ends, {_SERIES}, observed_at""", ("at",))
