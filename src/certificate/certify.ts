@@ -1,6 +1,6 @@
 import { usage } from '../errors.ts'
 import { completeState } from '../heads/complete.ts'
-import { headNote, headOf, type KeptHead, stampFile, storedHeads, storeHead } from '../heads/head.ts'
+import { headNote, headOf, type KeptHead, timeStampFile, storedHeads, storeHead } from '../heads/head.ts'
 import { heldTries } from '../heads/tries.ts'
 import { type CommitDeps, sha256File } from '../ledger/commit.ts'
 import { canonical, type Json, sha256 } from '../ledger/entry.ts'
@@ -102,7 +102,7 @@ export async function certify({ root, result, key, deps, figure, months, since, 
 /** The heads that were time-stamped (RFC 3161) as this key signed them, with what came back. */
 async function timeStamps(root: string, heads: readonly KeptHead[], key: NoteKey) {
   const found = heads.map(async ({ head, note: { text, signatures } }) => {
-    const [path, own] = [inLake(root, stampFile(head.size)), { text, signatures: signatures.slice(0, 1) }]
+    const [path, own] = [inLake(root, timeStampFile(head.size)), { text, signatures: signatures.slice(0, 1) }]
     if (!isThere(path) || !isSigned(own, key)) return []
     return [{ head, note: signedText(own), reply: (await readBytes(path)).toString('base64') }]
   })

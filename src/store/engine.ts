@@ -4,6 +4,7 @@ import {
   DuckDBArrayValue,
   DuckDBBlobValue,
   type DuckDBConnection,
+  type DuckDBDataChunk,
   DuckDBDateValue,
   DuckDBInstance,
   DuckDBListValue,
