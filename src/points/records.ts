@@ -58,14 +58,15 @@ export class MonthRecords {
   add(columns: ChunkColumns, from: number, to: number): void {
     this.#grow(this.#rows + to - from)
     const [numbers, seen, point, words] = [this.#numbers, this.#seen, this.#point, this.#words]
-    let [low, high, n] = [0, 0, this.#rows]
+    // One by one: an array a row is the most of what it costs.
+    let low = 0
+    let high = 0
+    let n = this.#rows
     for (let row = from; row < to; row++, n++) {
-      const [at, v, available, form] = [
-        columns.t[row] ?? 0,
-        columns.v[row] ?? 0,
-        columns.available[row] ?? 0,
-        columns.form[row] ?? 0,
-      ]
+      const at = columns.t[row] ?? 0
+      const v = columns.v[row] ?? 0
+      const available = columns.available[row] ?? 0
+      const form = columns.form[row] ?? 0
       const place = n * width
       numbers[place] = point[0] = millis(at)
       numbers[place + 1] = point[1] = v
@@ -74,7 +75,8 @@ export class MonthRecords {
       seen[n] = point[4] = millis(columns.seen[row] ?? 0)
       this.#plain &&=
         seen[n] === seen[0] && at >= 0 && (n === 0 || (numbers[place] ?? 0) > (numbers[place - width] ?? 0))
-      let [a, b] = [available | 0, 1]
+      let a = available | 0
+      let b = 1
       for (let word = 0; word < words.length; word++) {
         a = Math.imul(a ^ (words[word] ?? 0), 0x85_eb_ca_6b)
         b = Math.imul(b ^ (a >>> 15), 0xc2_b2_ae_35)
