@@ -93,18 +93,18 @@ async function enumKeys(engine: Engine, readings: readonly ColumnReading[], sour
   for (const { name, sql } of readings) {
     const word = words.find((one) => one === name)
     if (word === undefined) continue
-    const names = `SELECT DISTINCT ${sql} AS name FROM ${source}`
-    const all = await engine.rows<{ name: string | null }>(`FROM (${names}) LIMIT ${mostNames + 1}`)
-    const told = all.flatMap((one) => one.name ?? []).toSorted(binary)
-    if (all.length > mostNames || told.length === 0) continue
-    await engine.run(`CREATE TYPE own_${word} AS ENUM (${told.map(quote).join(', ')})`)
+    await engine.run(
+      `CREATE OR REPLACE TEMP TABLE names AS FROM (SELECT DISTINCT ${sql} AS name FROM ${source}) LIMIT ${mostNames + 1}`,
+    )
+    const [counted] = await numbered<{ n: number }>(engine, 'SELECT count(name) AS n FROM names')
+    if (counted === undefined || counted.n === 0 || counted.n > mostNames) continue
+    await engine.run(
+      `CREATE TYPE own_${word} AS ENUM (SELECT name FROM names WHERE name IS NOT NULL ORDER BY name); DROP TABLE names`,
+    )
     made.push(word)
   }
   return made
 }
-
-/** As the engine sorts texts. */
-const binary = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))
 
 const named: readonly (keyof SourceMapping)[] = [
   'asset',
