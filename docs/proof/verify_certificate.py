@@ -74,13 +74,11 @@ def point_of(data):
     sign, y = divmod(int.from_bytes(data, "little"), 1 << 255)
     x = recover_x(y, sign)
     return None if x is None else (x, y, 1, x * y % P)
-
 def add(a, b):
     e, f = (a[1] - a[0]) * (b[1] - b[0]) % P, (a[1] + a[0]) * (b[1] + b[0]) % P
     g, h = 2 * a[3] * b[3] * D % P, 2 * a[2] * b[2] % P
     e, f, g, h = f - e, h - g, h + g, f + e
     return (e * f % P, g * h % P, f * g % P, e * h % P)
-
 def multiply(scalar, point):
     result = (0, 1, 1, 0)
     while scalar > 0:
@@ -243,7 +241,9 @@ def check(file, asked):
     kept = read_head(asked["head"], key, "the head that you kept") if "head" in asked else None
     heads = check_heads(told.get("consistency"), head, kept)
     check_state(told, proven_members(state, told.get("state"), "the state"))
-    return told, head, [stamp_of(one, heads, key) for one in told.get("time_stamps", [])]
+    stamps = told.get("time_stamps", [])
+    must(isinstance(stamps, list), "the time stamps are no list")
+    return told, head, [stamp_of(one, heads, key) for one in stamps]
 
 def check_heads(told, head, kept):
     """Older heads lead to the one of the certificate; one that somebody kept must be among them."""
