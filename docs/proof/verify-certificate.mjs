@@ -181,7 +181,7 @@ function checkHeads(list, head, kept) {
   return must(root === kept.root, 'the head that you kept is of another history') && heads
 }
 /** How to prove each time stamp (RFC 3161) of a head that it leads from. */
-const stampsOf = (list, heads, key) => must(Array.isArray(list) && list, 'no list of time stamps').map(({ note, reply }) => {
+const stampsOf = (all, heads, key) => must(Array.isArray(all) && all, 'no time stamps').map(({ note, reply }) => {
   const [{ size, root }, bytes] = [readHead(note, key, 'a head with a time stamp'), base64(reply, 'a time stamp')]
   must(heads.get(size) === root, 'a time stamp of a head of another history')
   const forms = [note.slice(0, note.lastIndexOf('\n\n') + 1), note].map((form) => sha256(form))
