@@ -41,6 +41,9 @@ export async function plannedOver(session: Engine, sql: string, assets: Grid['as
 }
 
 /** Whether the plan of a feature proves, on this lake, that it looks nowhere ahead, and what stands in the way. */
-export async function arguedOf(session: Engine, { sql, assets }: Pick<FeatureVersion, 'sql' | 'assets'>) {
+export async function arguedOf(
+  session: Engine,
+  { sql, assets }: Pick<FeatureVersion, 'sql' | 'assets'>,
+): ReturnType<typeof argueFromPlan> {
   return await argueFromPlan(session, { sql: (await plannedOver(session, sql, assets)) ?? sql, ts: 'ts', labels: [] })
 }

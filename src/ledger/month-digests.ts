@@ -56,7 +56,11 @@ export function heldMonths(index: Index, series: number, some: readonly string[]
     rows.map(({ month, points, digest, chain }) => [
       String(month),
       // Earlier programs digested lines instead of records: what they told is as good as nothing.
-      { points: Number(points), digest: String(digest), ...(/^b/.test(String(chain)) && { chain: String(chain) }) },
+      {
+        points: Number(points),
+        digest: String(digest),
+        ...(String(chain).startsWith('b') && { chain: String(chain) }),
+      },
     ]),
   )
 }

@@ -16,7 +16,7 @@ import { portionsOf } from './import.ts'
 import { readRows } from './rows.ts'
 
 /** What came of a file, a glob or a SELECT that own data were imported from. */
-export interface OwnCompared {
+interface OwnCompared {
   readonly metric: string
   readonly file: string
   /** `gone`: it is no longer there; `unreadable`: it is, and cannot be used any more. */
@@ -85,19 +85,19 @@ export async function verifyOwn(input: VerifyOwn, deps: JobDeps): Promise<OwnVer
 
 async function fileCompared(input: VerifyOwn, run: Run, deps: JobDeps, source: Source) {
   const { metric, file } = source
-  const told = (state: OwnCompared['state'], more: Partial<OwnCompared> = {}, seen?: Drafted) => ({
+  const found = (state: OwnCompared['state'], more: Partial<OwnCompared> = {}, seen?: Drafted) => ({
     compared: { metric, file, state, rows: 0, news: 0, reason: null, ...more },
     seen,
   })
-  if (!isQuery(file) && !/[*?[]/.test(file) && (await statOf(file)) === undefined) return told('gone')
+  if (!isQuery(file) && !/[*?[]/.test(file) && (await statOf(file)) === undefined) return found('gone')
   try {
     const { rows, done } = await comparedRows(input, run, deps, source)
     const news = (done.draft.add ?? []).reduce((sum, one) => sum + one.rows, 0)
-    return told(done.violations > 0 ? 'differs' : 'held', { rows, news }, done)
+    return found(done.violations > 0 ? 'differs' : 'held', { rows, news }, done)
   } catch (error) {
     if (!(error instanceof LakeError) || error.kind === 'stopped') throw error
     const [complaint] = error.complaints
-    return complaint?.got === 'no such file' ? told('gone') : told('unreadable', { reason: error.message })
+    return complaint?.got === 'no such file' ? found('gone') : found('unreadable', { reason: error.message })
   }
 }
 

@@ -12,7 +12,7 @@ import { askedWords } from './asked.ts'
 import { clockedPoints, type EarlyPart, earlyParts } from './clocks.ts'
 import { tableOf, datedPoints, emptySql, filesSql, ledgerSql, readPoints } from './relations.ts'
 import { literalPath } from './read-points.ts'
-import { vintageNotes, withVintages } from './points-vintages.ts'
+import { vintageNotes, lastVintagesIn } from './points-vintages.ts'
 import { identityWords } from './joins-identity.ts'
 import { joinWords } from './joins.ts'
 import { exportedTables } from './ledger-tables.ts'
@@ -52,7 +52,7 @@ export type Statements = ReturnType<typeof compile>
 /** The statements of all objects over these sources, and the files of each table, relative to the lake; pure. */
 export function compile(sources: Sources) {
   const texts = readObjects([...recordTables(sources.catalogue.resources).keys()]).map((text) =>
-    withVintages(text, sources.revisable ?? []),
+    lastVintagesIn(text, sources.revisable ?? []),
   )
   const reads = new Set<string>()
   const fill = fillFor(sources, texts, (table) => reads.add(table))

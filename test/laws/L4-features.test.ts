@@ -144,7 +144,9 @@ async function expectTwin(
   const rows = await desk.rows(
     `SELECT asset, CAST(epoch(t) AS BIGINT) AS t, CAST(epoch(available_at) AS BIGINT) AS known, v FROM points WHERE metric = 'feature/${name}'`,
   )
-  const told = rows.map(({ asset, t, known: at, v }) => [`${asset} ${Number(t) + day} ${at}`, bits(v)] as const)
+  const told = rows.map(
+    ({ asset, t, known, v }) => [`${asset as string} ${Number(t) + day} ${Number(known)}`, bits(v)] as const,
+  )
   const expected: (readonly [string, string])[] = []
   for (const asset of of === 'known' ? ['MARKET'] : of === 'rate' ? ['RATE'] : assets)
     for (let ts = began; ts <= last; ts += day) {

@@ -68,8 +68,8 @@ describe('a process keeps to the memory that it was promised', () => {
 
   test('whoever takes more is ended by the kernel', async (context) => {
     need(context, 'cgroup')
-    const [program = '', ...rest] = [...(group?.prefix ?? []), process.execPath, '-e', 'Buffer.alloc(6e8, 1)']
-    await expect(promisify(execFile)(program, rest)).rejects.toMatchObject({ signal: 'SIGKILL' })
+    const words = [...(group?.prefix ?? []), process.execPath, '-e', 'Buffer.alloc(6e8, 1)']
+    await expect(promisify(execFile)(words[0] ?? '', words.slice(1))).rejects.toMatchObject({ signal: 'SIGKILL' })
   })
 
   test('nothing of what was spilled is left', () => {
