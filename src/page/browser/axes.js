@@ -7,19 +7,16 @@ export function ticks(low, high, about) {
   const size = 10 ** Math.floor(Math.log10(raw))
   const step = [1, 2, 5, 10].map((n) => n * size).find((one) => one >= raw) ?? 10 * size
   const first = Math.ceil(low / step)
-  return Array.from({ length: Math.floor(high / step) - first + 1 }, (_, n) =>
-    Number(((first + n) * step).toPrecision(12)),
-  )
+  const count = Math.floor(high / step) - first + 1
+  return Array.from({ length: count }, (_, n) => Number(((first + n) * step).toPrecision(12)))
 }
 
 /** A figure of an axis, short. */
-export const tickText = (value) =>
-  Math.abs(value) >= 10_000 || (value !== 0 && Math.abs(value) < 0.001)
-    ? new Intl.NumberFormat('en', {
-        notation: Math.abs(value) < 0.001 ? 'scientific' : 'compact',
-        maximumSignificantDigits: 4,
-      }).format(value)
-    : String(value)
+export function tickText(value) {
+  const [large, small] = [Math.abs(value) >= 10_000, value !== 0 && Math.abs(value) < 0.001]
+  const notation = small ? 'scientific' : 'compact'
+  return large || small ? value.toLocaleString('en', { notation, maximumSignificantDigits: 4 }) : String(value)
+}
 
 const minute = 60_000
 const steps = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 10_080].map((n) => n * minute)
@@ -36,11 +33,8 @@ export function timeTicks(low, high, about) {
   const step = months.find((n) => n * 30.4 * 1440 * minute >= raw) ?? 240
   const from = new Date(low)
   const found = []
-  for (
-    let month = Math.floor((from.getUTCFullYear() * 12 + from.getUTCMonth()) / step) * step;
-    found.length < 100;
-    month += step
-  ) {
+  const first = Math.floor((from.getUTCFullYear() * 12 + from.getUTCMonth()) / step) * step
+  for (let month = first; found.length < 100; month += step) {
     const at = Date.UTC(Math.floor(month / 12), month % 12)
     if (at > high) return found
     if (at >= low) found.push(at)

@@ -65,22 +65,14 @@ export function figure(value) {
 export function moment(text) {
   if (text === null || text === undefined) return ''
   if (!/^\d{4}-\d\d-\d\dT/.test(text)) return String(text)
-  return text
-    .replace(/\.0+Z$/, 'Z')
-    .replace('T00:00:00Z', '')
-    .replace(/:00Z$/, 'Z')
-    .replace('T', ' ')
+  return text.replace(/\.0+Z$/, 'Z').replace('T00:00:00Z', '').replace(/:00Z$/, 'Z').replace('T', ' ')
 }
 
 /** A length of time in its two largest units. */
 export function span(ms) {
   const minutes = Math.floor(Math.abs(ms) / 60_000)
-  const parts = [
-    [Math.floor(minutes / 1440), 'd'],
-    [Math.floor(minutes / 60) % 24, 'h'],
-    [minutes % 60, 'min'],
-  ].filter(([count]) => count > 0)
-  const told = parts.slice(0, 2).map(([count, unit]) => `${count} ${unit}`)
+  const parts = [[Math.floor(minutes / 1440), 'd'], [Math.floor(minutes / 60) % 24, 'h'], [minutes % 60, 'min']]
+  const told = parts.filter(([count]) => count > 0).slice(0, 2).map((part) => part.join(' '))
   return (ms < 0 ? '−' : '') + (told.join(' ') || '0 min')
 }
 
@@ -103,15 +95,10 @@ export function table(rows, label, { columns = Object.keys(rows[0] ?? {}), cell 
       else line.setAttribute(name, value)
     return line
   })
-  const made = html`<div class="scroll" tabindex="0" role="region" aria-label=${label}></div>`
-  const grid = document.createElement('table')
-  grid
-    .createTHead()
-    .insertRow()
-    .append(...head)
-  grid.createTBody().append(...lines)
-  made.append(grid)
-  return made
+  const grid = html`<table><thead><tr></tr></thead><tbody></tbody></table>`
+  grid.rows[0].append(...head)
+  grid.tBodies[0].append(...lines)
+  return html`<div class="scroll" tabindex="0" role="region" aria-label=${label}>${grid}</div>`
 }
 
 /** A cell; parts of tables stand in no text of their own. */

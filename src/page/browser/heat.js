@@ -33,9 +33,9 @@ export async function heat(picked, range, columns, width) {
     listen(frame, asset)
     return html`<div><div class="framed">${frame}</div>${readout}</div>`
   })
-  const words = 'when each value was told, upwards. Filled where it is the first of its t, and where it is higher'
-  return section('Vintages', quiet(html`<span>${words} <i class="key c1"></i>or lower <i class="key c2"></i>than the one
-    before, the stronger the further; grey: told later.</span>`), frames)
+  const words = 'when each value was told, upwards. A value is the first of its t'
+  return section('Vintages', quiet(html`<span>${words} <i class="key c0"></i>or higher <i class="key c1"></i>or lower
+    <i class="key c2"></i>than the one before, the stronger the further; grey: told later.</span>`), frames)
 }
 
 /** What was told by the instant, over the grey. */

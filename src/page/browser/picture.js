@@ -15,15 +15,12 @@ export function axes({ x, y, box, range, up, counted = false, dated = false }) {
   const down = (dated ? timeTicks : ticks)(up[0], up[1], Math.max(2, (box.bottom - box.top) / 60))
   const between = (down[1] ?? up[1]) - down[0]
   return svg`<g class="axes">
-    ${down.map(
-      (value) => svg`<g><line x1=${box.left} x2=${box.right} y1=${y(value)} y2=${y(value)}></line>
-      <text x=${box.left - 8} y=${y(value) + 4} text-anchor="end">${dated ? timeText(value, between) : tickText(value)}</text></g>`,
-    )}
-    ${along.map(
-      (at) => svg`<g><line x1=${x(at)} x2=${x(at)} y1=${box.top} y2=${box.bottom}></line>
+    ${down.map((value) => svg`<g><line x1=${box.left} x2=${box.right} y1=${y(value)} y2=${y(value)}></line>
+      <text x=${box.left - 8} y=${y(value) + 4} text-anchor="end">
+      ${dated ? timeText(value, between) : tickText(value)}</text></g>`)}
+    ${along.map((at) => svg`<g><line x1=${x(at)} x2=${x(at)} y1=${box.top} y2=${box.bottom}></line>
       <text x=${x(at)} y=${box.bottom + 18} text-anchor="middle">
-      ${counted ? tickText(at) : timeText(at, apart)}</text></g>`,
-    )}</g>`
+      ${counted ? tickText(at) : timeText(at, apart)}</text></g>`)}</g>`
 }
 
 /** The lines and marks of rows, each asset in its own colour. */
@@ -31,10 +28,8 @@ export function lines(told, { picked, x, y, gap }) {
   return picked.assets.map((asset, n) => {
     const own = told.filter((row) => row.asset === asset)
     const single = own.length > 260 ? [] : own.filter((row) => row.n === 1 && row.first !== null)
-    const marks = single.map(
-      ({ t1, first }) => svg`<circle cx=${x(t1).toFixed(2)} cy=${y(first).toFixed(2)}
-      r=${own.length > 130 ? 1.6 : 2.6} data-t=${t1} data-v=${first}></circle>`,
-    )
+    const marks = single.map(({ t1, first }) => svg`<circle cx=${x(t1).toFixed(2)} cy=${y(first).toFixed(2)}
+      r=${own.length > 130 ? 1.6 : 2.6} data-t=${t1} data-v=${first}></circle>`)
     return svg`<g class="line c${n % 8}" data-asset=${asset}><path d=${pathOf(own, x, y, gap)}></path>${marks}</g>`
   })
 }
@@ -43,10 +38,7 @@ export function lines(told, { picked, x, y, gap }) {
 function pathOf(columns, x, y, gap) {
   let [path, before] = ['', null]
   for (const { px, n, lo, hi, first, t0, t1, l } of columns) {
-    const ends = [
-      [t0, first],
-      [t1, l.v],
-    ]
+    const ends = [[t0, first], [t1, l.v]]
     for (const [t, v] of n === 1 ? [ends[1]] : n === 2 ? ends : [ends[0], [t0, lo], [t1, hi], ends[1]]) {
       if (v === null) before = null
       else {
