@@ -23,13 +23,15 @@ const whole = [
   'test/cli/{findings,first-hour,hooks,own-recipes,publish,service}.test.ts',
   // Days of a watch, whole catalogues, every variant of a provider, and calls that nothing ends.
   'test/api/{catalogue-walk,preflight}.test.ts',
-  'test/cli/{answers,daily,heedless,lookahead,mcp,mirror,own-resource,serve}.test.ts',
+  'test/cli/{answers,daily,ends-asking,ends-lake,heedless,lookahead,mcp,mirror,own-resource,serve}.test.ts',
   'test/laws/{L5-calendar,L5-estimate,watch,watch-days}.test.ts',
   // A law at one job more: kills and full disks, a clock that was wrong, old layouts, what is adopted or mended.
   'test/laws/{L1-clock-ledger,L1-clock-registry,L1-L6-views,L1-labels,L1-lookahead,L1-value-types}.test.ts',
   'test/laws/{L1-clock-ahead,L1-publish,L1-recall,L2-accepted,L2-adopt,L2-adopt-registry,L2-incidents,L2-registry-raw,L2-registry-verify,L2-remedies}.test.ts',
   'test/laws/{L3-backup,L3-compact,L3-copy,L3-full,L3-index,L3-power,L3-publish,L3-rsync,L4-registry}.test.ts',
-  'test/laws/{L5-metadata,L5-stopped,L6-explain,L6-layouts,L6-publish,L6-published-vacuum,L6-pull}.test.ts',
+  'test/laws/{L5-metadata,L5-stopped,L6-certificate,L6-compact,L6-explain,L6-layouts,L6-publish,L6-published-vacuum,L6-pull,L6-pull-vacuum,L6-race}.test.ts',
+  // What processes hold of memory, what becomes of vintages over years, and a kill between two askings.
+  'test/laws/{memory,L2-own-vintages,L2-vintages,L3-incident}.test.ts',
   'test/views/{altered,changed,dbt,links-oracle,lookahead-function,lookahead-python,manifest,notes,noticed,recent,registry-merged,stress-delays}.test.ts',
   'test/{cli/stress,page/explain}.test.ts',
 ]
@@ -43,9 +45,10 @@ const files = readdirSync('test', { recursive: true, encoding: 'utf8' })
 
 /** What takes a minute and more begins first, then what takes half of one: no core is to wait for them in the end. */
 const slow: readonly (readonly string[])[] = [
-  ['cli/ends-asking', 'cli/stress', 'doors/doors', 'laws/L3-pairs', 'laws/L1-lookahead', 'laws/L3-powercuts'],
-  ['cli/answers', 'cli/ends-lake', 'cli/first-hour', 'laws/L1-L6-views', 'laws/L1-walls', 'laws/L5-calendar', 'laws/L6-layouts'],
-  ['laws/L3-publish', 'laws/L6-publish', 'laws/watch', 'laws/watch-days', 'views/lookahead-python', 'views/peers'],
+  ['cli/stress', 'doors/doors', 'laws/L1-lookahead', 'laws/L3-pairs', 'laws/L3-powercuts', 'laws/memory'],
+  ['cli/answers', 'cli/ends-asking', 'cli/ends-lake', 'cli/first-hour', 'laws/L1-L6-views', 'laws/watch-days'],
+  ['laws/L1-walls', 'laws/L2-registry-verify', 'laws/L3-publish', 'laws/L5-calendar', 'laws/L6-layouts', 'laws/L6-publish'],
+  ['cli/daily', 'laws/L6-explain', 'laws/watch', 'page/explore', 'views/lookahead-python', 'views/peers'],
 ]
 
 /** Those first, then the larger ones. */

@@ -110,6 +110,8 @@ export interface LookaheadOptions {
   readonly labels?: readonly string[]
   /** How many times the query runs without a part of the future: 50, and 5 where its plan proves it. */
   readonly cutoffs?: number
+  /** Files of one's own by the names under which the query reads them. */
+  readonly own?: Readonly<Record<string, string>> | undefined
 }
 
 /** How a lake is opened. */
@@ -220,12 +222,13 @@ function commands(seat: Seat): Pick<Lake, 'stamp' | 'replay' | 'lookahead'> {
       (await library()).askAbout<Stamped>(['stamp', '--out', resolve(out), ...flagsOf(options)], query, asking(signal)),
     replay: async (file, { signal } = {}) =>
       (await library()).askCommand<Replayed>(['replay', resolve(file)], asking(signal, 4)),
-    lookahead: async (query, { signal, ts = 'ts', labels = [], cutoffs } = {}) => {
+    lookahead: async (query, { signal, ts = 'ts', labels = [], cutoffs, own: files = {} } = {}) => {
       const own = [
         '--ts',
         ts,
         ...(cutoffs === undefined ? [] : ['--cutoffs', String(cutoffs)]),
         ...(labels.length > 0 ? ['--labels', labels.join(',')] : []),
+        ...Object.entries(files).flatMap(([name, file]) => ['--own', `${name}=${resolve(file)}`]),
         ...flagsOf({ ...options, asOf: undefined, observedAsOf: undefined }),
       ]
       return (await library()).askAbout<LookaheadProof>(['lookahead', ...own], query, asking(signal, 4, 6))

@@ -230,11 +230,13 @@ async function deltaFiles(folder, rows) {
   return [...live].map((path) => quoted(join(folder, decodeURIComponent(path))))
 }
 const ms = (column) => `((epoch_us(${column}) + 999) // 1000)`
-const line = `concat_ws(' ', ${ms('t')}, CASE WHEN o IS NOT NULL THEN 'o' || sha256(o) WHEN v IS NOT NULL
-  THEN 'v' || CAST(v AS VARCHAR) ELSE '-' END, ${ms('available_at')}, basis,
+const rest = `concat_ws(' ',
   CASE WHEN basis <> 'provider' OR ${ms('computed_at')} <> ${ms('available_at')} THEN 'c' || ${ms('computed_at')} END,
   CASE WHEN ${ms('available_rule_at')} <> ${ms('available_at')} THEN 'r' || ${ms('available_rule_at')} END,
-  'x' || sha256(extra))`
+  'o' || strlen(o) || ' ' || o, 'x' || strlen(extra) || ' ' || extra)`
+const form = "8 * strlen(rest) + list_position(['provider', 'observed', 'stated', 'assumed', 'override'], basis) - 1"
+const numbers = [ms('t'), "coalesce(v, 'nan')", ms('available_at'), form]
+const record = numbers.map((one) => `hex(CAST(CAST(CAST(${one} AS DOUBLE) AS BIT) AS BLOB))`).join(' || ')
 const columns = 'metric, asset, "interval", currency, exchange, network'
 
 /** Digests the published points of every series that it names, as they were when its entry was committed. */
@@ -244,15 +246,15 @@ async function checkTables(folder, { entry, state }, rows) {
   const wanted = [...new Set(series.map((one) => quoted(one.series[0])))]
   const all = wanted.length === 0 || files.length === 0 ? [] : await rows(`
     SELECT to_json([${columns}]) AS series, month, seen, count(*) AS n,
-      sha256(string_agg(line, chr(10) ORDER BY t, line)) AS digest
-    FROM (SELECT *, strftime(make_timestamp(epoch_us(t)), '%Y-%m') AS month, ${ms('observed_at')} AS seen, ${line} AS line
-      FROM read_parquet([${files}]) WHERE metric IN (${wanted})) WHERE seen <= ${Math.ceil(entry.committed_at / 1000)}
-    GROUP BY ${columns}, month, seen ORDER BY month, seen`)
+      sha256(unhex(string_agg(record, '' ORDER BY record, rest)) || encode(string_agg(rest, '' ORDER BY record, rest))) AS digest
+    FROM (SELECT *, strftime(make_timestamp(epoch_us(t)), '%Y-%m') AS month, ${ms('observed_at')} AS seen, ${record} AS record
+      FROM (SELECT *, ${rest} AS rest FROM read_parquet([${files}]) WHERE metric IN (${wanted})))
+    WHERE seen <= ${Math.ceil(entry.committed_at / 1000)} GROUP BY ${columns}, month, seen ORDER BY month, seen`)
   const found = new Map()
   for (const { series: of, month, seen, n, digest } of all) {
     const own = JSON.stringify(JSON.parse(of))
     const [points, chain] = found.get(own)?.get(month)?.split(' ') ?? [0, '']
-    const next = `${Number(points) + Number(n)} ${hex(sha256(`${chain}\n${seen} ${n} ${digest}`))}`
+    const next = `${Number(points) + Number(n)} b${hex(sha256(`${chain}\n${seen} ${n} ${digest}`))}`
     found.set(own, (found.get(own) ?? new Map()).set(month, next))
   }
   for (const { name, value, series: own } of series) {

@@ -324,11 +324,13 @@ def delta_files(folder, rows):
 
 COLUMNS = 'metric, asset, "interval", currency, exchange, network'
 MS = {name: f"((epoch_us({name}) + 999) // 1000)" for name in ("t", "available_at", "computed_at", "available_rule_at")}
-LINE = f"""concat_ws(' ', {MS["t"]}, CASE WHEN o IS NOT NULL THEN 'o' || sha256(o) WHEN v IS NOT NULL
-  THEN 'v' || CAST(v AS VARCHAR) ELSE '-' END, {MS["available_at"]}, basis,
+REST = f"""concat_ws(' ',
   CASE WHEN basis <> 'provider' OR {MS["computed_at"]} <> {MS["available_at"]} THEN 'c' || {MS["computed_at"]} END,
   CASE WHEN {MS["available_rule_at"]} <> {MS["available_at"]} THEN 'r' || {MS["available_rule_at"]} END,
-  'x' || sha256(extra))"""
+  'o' || strlen(o) || ' ' || o, 'x' || strlen(extra) || ' ' || extra)"""
+FORM = "8 * strlen(rest) + list_position(['provider', 'observed', 'stated', 'assumed', 'override'], basis) - 1"
+NUMBERS = (MS["t"], "coalesce(v, 'nan')", MS["available_at"], FORM)
+RECORD = " || ".join(f"hex(CAST(CAST(CAST({one} AS DOUBLE) AS BIT) AS BLOB))" for one in NUMBERS)
 
 def check_tables(folder, told, rows):
     """Digests the published points of every series that it names, as they were when its entry was committed."""
@@ -338,13 +340,14 @@ def check_tables(folder, told, rows):
     until = -(-count_of(told["entry"]["committed_at"]) // 1000)
     found = {}
     for *own, month, seen, n, digest in rows(f"""
-            SELECT {COLUMNS}, month, seen, count(*), sha256(string_agg(line, chr(10) ORDER BY t, line))
+            SELECT {COLUMNS}, month, seen, count(*), sha256(unhex(string_agg(record, '' ORDER BY record, rest))
+              || encode(string_agg(rest, '' ORDER BY record, rest)))
             FROM (SELECT *, strftime(make_timestamp(epoch_us(t)), '%Y-%m') AS month,
-                (epoch_us(observed_at) + 999) // 1000 AS seen, {LINE} AS line
-              FROM read_parquet([{files}]) WHERE metric IN ({wanted})) WHERE seen <= {until}
-            GROUP BY {COLUMNS}, month, seen ORDER BY month, seen""") if files and wanted else []:
+                (epoch_us(observed_at) + 999) // 1000 AS seen, {RECORD} AS record
+              FROM (SELECT *, {REST} AS rest FROM read_parquet([{files}]) WHERE metric IN ({wanted})))
+            WHERE seen <= {until} GROUP BY {COLUMNS}, month, seen ORDER BY month, seen""") if files and wanted else []:
         points, chain = found.setdefault(tuple(own), {}).get(month, (0, ""))
-        found[tuple(own)][month] = (points + n, sha256(f"{chain}\n{seen} {n} {digest}").hex())
+        found[tuple(own)][month] = (points + n, "b" + sha256(f"{chain}\n{seen} {n} {digest}").hex())
     for one in series:
         own = found.get(tuple(one["series"]), {})
         months = [(month, f"{points} {chain}") for month, (points, chain) in own.items()]

@@ -221,7 +221,7 @@ class Lake:
               fields: Sequence[str] = ("v",), universe: str | None = None, currency: str | None = None,
               exchange: str | None = None, network: str | None = None, component: str | None = None,
               latency: Span | None = None, max_age: Span | None = None, skip_nulls: bool = False,
-              beyond: str | None = None, vintage: str | None = None) -> Result:
+              beyond: str | None = None, vintage: str | None = None, identity: str | None = None) -> Result:
         """Each decision (`asset`, `ts`) with one column a metric: the latest value that was knowable at `ts`.
 
         Decisions are a frame of pandas, polars or pyarrow, or an answer of the lake such as `calendar`; `ts` and `asset`
@@ -238,7 +238,8 @@ class Lake:
         check_choice("interval", interval, INTERVALS)
         for name in fields or (None,):
             check_choice("fields", name, FIELDS)
-        options = Options(currency, exchange, network, component, latency, max_age, skip_nulls, beyond, vintage)
+        options = Options(currency, exchange, network, component, latency, max_age, skip_nulls, beyond, vintage,
+                          identity)
         added = [name for name, _, _ in cells_of(named, fields)]
         own, table = self._decided("panel", decisions, added, universe)
         query = panel_sql(table, named, interval, fields, options)
@@ -257,20 +258,21 @@ class Lake:
     def pit_join(self, decisions: Any, metric: str, interval: str = "24h", *, currency: str | None = None,
                  exchange: str | None = None, network: str | None = None, component: str | None = None,
                  latency: Span | None = None, max_age: Span | None = None, skip_nulls: bool = False,
-                 beyond: str | None = None, vintage: str | None = None) -> Result:
+                 beyond: str | None = None, vintage: str | None = None, identity: str | None = None) -> Result:
         """Each decision with the point of a metric that was knowable at `ts`: `t, available_at, v, o, age`.
 
         >>> day = lake.calendar("2024-03-04", "2024-03-05", "1 day", ["BTC"])
         >>> lake.pit_join(day, "supply/current_pit").df()[["v", "age"]].values.tolist()
         [[2.0, Timedelta('1 days 00:00:00')]]
         """
-        options = Options(currency, exchange, network, component, latency, max_age, skip_nulls, beyond, vintage)
+        options = Options(currency, exchange, network, component, latency, max_age, skip_nulls, beyond, vintage,
+                          identity)
         return self._joined("pit_join", decisions, metric, interval, options)
 
     def window(self, decisions: Any, metric: str, n: int, interval: str = "24h", *, currency: str | None = None,
                exchange: str | None = None, network: str | None = None, component: str | None = None,
                latency: Span | None = None, max_age: Span | None = None, skip_nulls: bool = False,
-               beyond: str | None = None, vintage: str | None = None) -> Result:
+               beyond: str | None = None, vintage: str | None = None, identity: str | None = None) -> Result:
         """Each decision with the last `n` points that were knowable at `ts`, a row each; `place` 1 is the newest.
 
         >>> day = lake.calendar("2024-03-05", "2024-03-06", "1 day", ["BTC"])
@@ -279,7 +281,8 @@ class Lake:
         """
         if isinstance(n, bool) or not isinstance(n, int) or n < 1:
             raise refusal("window: n", "how many points, 1 or more", repr(n))
-        options = Options(currency, exchange, network, component, latency, max_age, skip_nulls, beyond, vintage)
+        options = Options(currency, exchange, network, component, latency, max_age, skip_nulls, beyond, vintage,
+                          identity)
         return self._joined("window", decisions, metric, interval, options, n)
 
     def calendar(self, since: Moment, until: Moment, step: Span = "1 day", assets: Names | None = None) -> Result:
@@ -368,19 +371,22 @@ class Lake:
         return program.asked(self._open().folder, ["replay", str(Path(file).resolve())], (0, 4))
 
     def lookahead(self, query: str | Path | Callable[[Lake], Any], *, ts: str = "ts", labels: Names = (), cutoffs: int | None = None,
-                  tolerance: float = 0.0, shift: Any = None) -> Any:
+                  tolerance: float = 0.0, shift: Any = None, own: Mapping[str, Any] | None = None) -> Any:
         """Proves or disproves by the command line that a query, or a backtest that takes a lake, looks ahead.
 
         Of a query it is a dict, its `verdict` clean, leak or undecided; of a function the `Verdict` of `pitlake.lookahead`:
-        `shift` is the time from the label of a row to its decision (docs/engines.md).
+        `shift` is the time from the label of a row to its decision (docs/engines.md). `own` names files of your own, for a
+        function frames, too.
         """
-        own = [labels] if isinstance(labels, str) else list(labels)
+        told = [labels] if isinstance(labels, str) else list(labels)
         if callable(query):
             from .lookahead import lookahead
 
             stand = {name: value for name, value in self._open().variables.items() if name != "as_of"}
-            return lookahead(query, self.folder, ts=ts, labels=own, cutoffs=cutoffs or 50, tolerance=tolerance, shift=shift, set=stand)
-        options = ["--ts", ts, *(["--cutoffs", str(cutoffs)] if cutoffs else []), *(["--labels", ",".join(own)] if own else [])]
+            return lookahead(query, self.folder, ts=ts, labels=told, cutoffs=cutoffs or 50, tolerance=tolerance, shift=shift, own=own, set=stand)
+        options = ["--ts", ts, *(["--cutoffs", str(cutoffs)] if cutoffs else []), *(["--labels", ",".join(told)] if told else [])]
+        for name, file in (own or {}).items():
+            options += ["--own", f"{name}={Path(file).resolve()}"]
         return program.asked_about(query, self._open().folder, "lookahead", options, (0, 4, 6))
 
     def explain_change(self, file: str | Path, to: str | Path | None = None) -> dict[str, Any]:

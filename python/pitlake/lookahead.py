@@ -6,6 +6,7 @@ import inspect
 import json
 import re
 import subprocess
+import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from .errors import LakeError, LakeWarning, refusal
 from .fence import refuse_files
 from .lake import Lake, Seat, open as open_lake
 from .program import command
-from .text import quote, utc_sql
+from .text import quote, quote_name, utc_sql
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,9 @@ def _said(value: Any) -> str:
 class _World(Seat):
     """The lake in a world: its views stand in a throw-away database over the same files."""
 
-    def __init__(self, folder: Path, database: Path, variables: Mapping[str, object], noted: list[str]) -> None:
-        self._world, self._noted = database, noted
+    def __init__(self, folder: Path, database: Path, variables: Mapping[str, object], noted: list[str],
+                 given: Mapping[str, str]) -> None:
+        self._world, self._noted, self._given = database, noted, given
         super().__init__(folder, variables, {}, False)
 
     def _begin(self, folder: Path, database: Path, limits: Mapping[str, Any]) -> None:
@@ -89,17 +91,31 @@ class _World(Seat):
         if end is not None and variables.get("as_of") is not None:
             asked = utc_sql("getvariable('as_of')")
             own.execute(f"SET VARIABLE as_of = least({asked}, {utc_sql(quote(str(end)))})").fetchall()
+        for name, file in self._given.items():
+            self._bring(own, name, file)
         return own
+
+    def _bring(self, own: duckdb.DuckDBPyConnection, name: str, file: str) -> None:
+        """A view of what of a file is known in this world."""
+        source = quote(file)
+        columns = [column for column, *_ in own.execute(f"DESCRIBE FROM {source}").fetchall()]
+        end = self.variables.get("as_of")
+        known = "" if end is None or "available_at" not in columns else (
+            f" WHERE {utc_sql('available_at')} <= {utc_sql(quote(str(end)))}")
+        own.execute(f"CREATE OR REPLACE TEMP VIEW {quote_name(name)} AS FROM {source}{known}").fetchall()
 
 
 def lookahead(work: Callable[[Lake], Any], path: str | Path | None = None, *, ts: str = "ts", labels: Sequence[str] = (),
-              cutoffs: int = 50, tolerance: float = 0.0, shift: Any = None, set: Mapping[str, object] | None = None) -> Verdict:
+              cutoffs: int = 50, tolerance: float = 0.0, shift: Any = None, own: Mapping[str, Any] | None = None,
+              set: Mapping[str, object] | None = None) -> Verdict:
     """Proves or disproves that a function looks ahead.
 
     `work` takes a lake and gives a frame with the instant of each row in `ts` (a column or the index), or what a backtest of
     another engine came to (docs/engines.md), whose rows were decided `shift` after their labels. It runs on the lake, on the
     lake as it was knowable at many instants, and on lakes in which later points have other values or are missing; rows that
-    differ at or before such an instant used the future. `labels` may look ahead. It needs the command line `pitlake`.
+    differ at or before such an instant used the future. `labels` may look ahead. `own` names frames or files
+    for the queries of the function: rows with `available_at` are known from then on, all others are given. It needs the
+    command line `pitlake`.
 
     >>> import pitlake
     >>> def honest(lake):
@@ -115,7 +131,27 @@ def lookahead(work: Callable[[Lake], Any], path: str | Path | None = None, *, ts
 
     options = ["--ts", ts, "--cutoffs", str(cutoffs), "--tolerance", repr(tolerance), "--data", str(folder), "--json"]
     name = getattr(work, "__name__", "function")
-    line = [*command(), "lookahead", name, "--function", *options, *(["--labels", ",".join(labels)] if labels else [])]
+    with tempfile.TemporaryDirectory() as scratch:
+        given = {key: _file_of(frame, Path(scratch) / f"{n}.parquet") for n, (key, frame) in enumerate((own or {}).items())}
+        files = [word for key, file in given.items() for word in ("--own", f"{key}={file}")]
+        line = [*command(), "lookahead", name, "--function", *options, *(["--labels", ",".join(labels)] if labels else []), *files]
+        stand = set or {}
+        return _proved(work, line, lambda asked: _answered(
+            told, folder, {**asked, "variables": {**stand, **asked["variables"]}}, given))
+
+
+def _file_of(given: Any, file: Path) -> str:
+    """The file that was named, or one of the rows of a frame."""
+    if isinstance(given, (str, Path)):
+        return str(Path(given).resolve())
+    own = duckdb.connect()
+    own.register("_pit_rows", given)
+    own.execute(f"COPY (SELECT * FROM _pit_rows) TO {quote(file)} (FORMAT parquet)").fetchall()
+    own.close()
+    return str(file)
+
+
+def _proved(work: Callable[[Lake], Any], line: Sequence[str], answer: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Verdict:
     with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           encoding="utf8") as peer:
         assert peer.stdin is not None and peer.stdout is not None and peer.stderr is not None
@@ -125,8 +161,7 @@ def lookahead(work: Callable[[Lake], Any], path: str | Path | None = None, *, ts
                 if not said.rstrip().endswith("}"):
                     peer.stdin.close()
                     return _verdict(json.loads(said + peer.stdout.read()), _notes_of(work))
-                asked = json.loads(said)
-                _say(peer, _answered(told, folder, {**asked, "variables": {**(set or {}), **asked["variables"]}}))
+                _say(peer, answer(json.loads(said)))
         except BrokenPipeError:
             pass
         finally:
@@ -159,9 +194,9 @@ def _notes_of(work: Callable[..., Any]) -> list[str]:
     return [f"it names the lake {name}, which is not cut: ask the lake that it is given" for name in names]
 
 
-def _answered(work: Callable[[Lake], Any], folder: Path, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+def _answered(work: Callable[[Lake], Any], folder: Path, asked: Mapping[str, Any], given: Mapping[str, str]) -> Mapping[str, Any]:
     noted: list[str] = []
-    world = Lake(lambda: _World(folder, Path(asked["database"]), asked["variables"], noted))
+    world = Lake(lambda: _World(folder, Path(asked["database"]), asked["variables"], noted, given))
     with world as lake, warnings.catch_warnings():
         # What there is to note of the whole lake stands in the verdict.
         warnings.simplefilter("ignore", LakeWarning)

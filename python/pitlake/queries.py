@@ -96,20 +96,21 @@ class Options:
     skip_nulls: bool = False
     beyond: str | None = None
     vintage: str | None = None
+    identity: str | None = None
 
     def __post_init__(self) -> None:
         for name in (*DIMENSIONS, "component"):
             check_text(name, getattr(self, name))
         check_switch("skip_nulls", self.skip_nulls)
-        if self.beyond is not None:
-            check_choice("beyond", self.beyond, ("value", "null"))
-        if self.vintage is not None:
-            check_choice("vintage", self.vintage, ("last", "first"))
+        words = {"beyond": ("value", "null"), "vintage": ("last", "first"), "identity": ("apart", "stitched")}
+        for name, choices in words.items():
+            if getattr(self, name) is not None:
+                check_choice(name, getattr(self, name), choices)
         self.arguments()
 
     def arguments(self) -> list[str]:
         """As a macro takes them."""
-        texts = {name: getattr(self, name) for name in (*DIMENSIONS, "component", "beyond", "vintage")}
+        texts = {name: getattr(self, name) for name in (*DIMENSIONS, "component", "beyond", "vintage", "identity")}
         named = [f"{name} := {quote(value)}" for name, value in texts.items() if value is not None]
         spans = {"max_age": self.max_age, "latency": self.latency}
         named += [f"{name} := {span_sql(name, value)}" for name, value in spans.items() if value is not None]

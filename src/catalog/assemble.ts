@@ -5,17 +5,11 @@ import { hint } from '../suggestion.ts'
 import { resourcesOf } from './resources.ts'
 import { type PlacedRule, placeRule, resolveRules } from './rules.ts'
 import type { EndpointRow, SourceFile } from './schema.ts'
-import type { PlacedSource } from './sources.ts'
-
-/** The named value sets of all files by `kind.name`, and which of them somebody refers to. */
-interface Sets {
-  readonly values: ReadonlyMap<string, { readonly list: readonly string[]; readonly where: string }>
-  readonly used: Set<string>
-}
 
 /** What every endpoint is put together with. */
 interface Common {
-  readonly sets: Sets
+  /** The named value sets of all files by `kind.name`, and which of them somebody refers to. */
+  readonly sets: ReturnType<typeof gatherSets>
   readonly rules: readonly PlacedRule[]
   readonly defaults: Readonly<Record<keyof Defaults, readonly string[]>> | undefined
   readonly placeholderWords: readonly string[]
@@ -42,7 +36,8 @@ export function assemble(files: readonly SourceFile[], complaints: Complaint[]):
     endpoints,
     resources: resourcesOf(files, complain),
     links: files.flatMap((file) => file.content.links ?? []),
-    sources: gatherSources(files, complain),
+    sources: placed(files, 'sources', (source, where) => ({ source, where }), complain),
+    features: placed(files, 'features', (feature, where) => ({ feature, where }), complain),
     placeholderExchanges: new Set(files.flatMap((file) => file.content.placeholders?.exchanges ?? [])),
   }
 }
@@ -52,7 +47,7 @@ function setsOf(many: Dimension['many']): 'frequencies' | Exclude<Dimension['man
   return many === 'intervals' ? 'frequencies' : many
 }
 
-function gatherSets(files: readonly SourceFile[], complain: Complain): Sets {
+function gatherSets(files: readonly SourceFile[], complain: Complain) {
   const values = new Map<string, { list: readonly string[]; where: string }>()
   for (const { yaml, content } of files) {
     for (const kind of dimensions.map(({ many }) => setsOf(many))) {
@@ -66,7 +61,7 @@ function gatherSets(files: readonly SourceFile[], complain: Complain): Sets {
       }
     }
   }
-  return { values, used: new Set() }
+  return { values, used: new Set<string>() }
 }
 
 function gatherEndpoints(files: readonly SourceFile[], common: Common): Map<string, Endpoint> {
@@ -84,16 +79,22 @@ function gatherEndpoints(files: readonly SourceFile[], common: Common): Map<stri
   return endpoints
 }
 
-function gatherSources(files: readonly SourceFile[], complain: Complain): Map<string, PlacedSource> {
-  const sources = new Map<string, PlacedSource>()
+/** What stands under a name in any of the files; each name once. */
+function placed<Key extends 'sources' | 'features', Placed extends { readonly where: string }>(
+  files: readonly SourceFile[],
+  key: Key,
+  place: (row: NonNullable<SourceFile['content'][Key]>[string], where: string) => Placed,
+  complain: Complain,
+): Map<string, Placed> {
+  const all = new Map<string, Placed>()
   for (const { yaml, content } of files)
-    for (const [name, source] of Object.entries(content.sources ?? {})) {
-      const where = yaml.where(['sources', name])
-      const before = sources.get(name)
-      if (before) complain(`${where}: sources.${name}`, 'each name once', `${name}, already at ${before.where}`)
-      else sources.set(name, { source, where })
+    for (const [name, row] of Object.entries(content[key] ?? {})) {
+      const where = yaml.where([key, name])
+      const before = all.get(name)
+      if (before) complain(`${where}: ${key}.${name}`, 'each name once', `${name}, already at ${before.where}`)
+      else all.set(name, place(row as NonNullable<SourceFile['content'][Key]>[string], where))
     }
-  return sources
+  return all
 }
 
 /** Says where a key of a row stands, and its path. */

@@ -1,5 +1,6 @@
 import { type Interval, unshownInterval } from '../time.ts'
 import { type Rule, ruleFor } from './availability.ts'
+import type { PlacedFeature } from './features.ts'
 import type { Link } from './schema.ts'
 import type { PlacedSource } from './sources.ts'
 import type { EnvelopeKey, Wire } from './wire.ts'
@@ -111,6 +112,8 @@ export interface Catalogue {
   readonly links: readonly Link[]
   /** Files of one's own that the catalogues map, by the name of what they become. */
   readonly sources: ReadonlyMap<string, PlacedSource>
+  /** Queries that the catalogues declare to be series, by the name of what they become. */
+  readonly features: ReadonlyMap<string, PlacedFeature>
   /** Exchange ids that stand for a real one. */
   readonly placeholderExchanges: ReadonlySet<string>
   /** SHA-256 over the content of all files, hex. */

@@ -1,36 +1,17 @@
 import { type Catalogue, type Endpoint, isNameless } from './catalogue.ts'
 import type { ListedEndpoint } from './listing.ts'
 
-/** One thing that the provider's listing says otherwise than the catalogue, with what each of them has alone. */
-interface ParameterDrift {
-  readonly parameter: string
-  /** Listed by the provider, unknown to the catalogue. */
-  readonly added: readonly string[]
-  /** In the catalogue, no longer listed. */
-  readonly removed: readonly string[]
-}
-
 /** An endpoint that is listed with other parameters. */
-interface ChangedEndpoint {
+type ChangedEndpoint = {
   readonly path: string
-  readonly changes: readonly ParameterDrift[]
+  readonly changes: ReturnType<typeof changesOf>
 }
 
 /** The catalogue against a provider's listing. */
-export interface Drift {
-  readonly listed: number
-  readonly catalogued: number
-  /** Listed, not catalogued. */
-  readonly new: readonly string[]
-  /** Catalogued, not listed. */
-  readonly gone: readonly string[]
-  readonly changed: readonly ChangedEndpoint[]
-  /** Catalogued under a placeholder that no real name is given for: nothing can be said of them. */
-  readonly unmapped: readonly string[]
-}
+export type Drift = ReturnType<typeof compareListing>
 
 /** How the provider spells what the catalogue names by placeholder. */
-export interface Spelling {
+type Spelling = {
   readonly paths: Readonly<Record<string, string>>
   readonly exchanges: Readonly<Record<string, string>>
   /** Whether the provider takes the catalogue's placeholders as they are. */
@@ -40,7 +21,7 @@ export interface Spelling {
 }
 
 /** Compares the catalogue with what a provider lists; a parameter of which the listing says nothing has not changed. */
-export function compareListing(catalogue: Catalogue, listing: readonly ListedEndpoint[], spelling: Spelling): Drift {
+export function compareListing(catalogue: Catalogue, listing: readonly ListedEndpoint[], spelling: Spelling) {
   const listed = new Map(listing.map((row) => [row.path, row]))
   const known = new Set<string>()
   const gone: string[] = []
@@ -60,19 +41,17 @@ export function compareListing(catalogue: Catalogue, listing: readonly ListedEnd
   return {
     listed: listing.length,
     catalogued: catalogue.endpoints.size,
+    /** Listed, not catalogued. */
     new: fresh.map(({ path }) => path),
+    /** Catalogued, not listed. */
     gone,
     changed,
+    /** Catalogued under a placeholder that no real name is given for: nothing can be said of them. */
     unmapped,
   }
 }
 
-function changesOf(
-  catalogue: Catalogue,
-  endpoint: Endpoint,
-  row: ListedEndpoint,
-  spelling: Spelling,
-): ParameterDrift[] {
+function changesOf(catalogue: Catalogue, endpoint: Endpoint, row: ListedEndpoint, spelling: Spelling) {
   const switches = (['since', 'until', 'format'] as const).filter((key) => endpoint[key])
   const own = endpoint.timestampFormat ? [...switches, 'timestamp_format'] : switches
   const found = [
@@ -104,11 +83,8 @@ function exchangesOf(
   return [mapped, exchanges?.filter((name) => mapped.includes(name))]
 }
 
-function difference(
-  parameter: string,
-  catalogued: readonly string[],
-  listed: readonly string[] | undefined,
-): ParameterDrift | undefined {
+/** What the provider lists that the catalogue does not know of a parameter (`added`), and the reverse. */
+function difference(parameter: string, catalogued: readonly string[], listed: readonly string[] | undefined) {
   if (listed === undefined) return undefined
   const added = listed.filter((value) => !catalogued.includes(value))
   const removed = catalogued.filter((value) => !listed.includes(value))

@@ -28,7 +28,7 @@ export function ownEndpoint(path: string, { mapping: source, ...row }: OwnRow): 
   return {
     path,
     ask: path,
-    about: 'own data',
+    about: row.about ?? 'own data',
     intervals: held,
     currencies,
     exchanges,

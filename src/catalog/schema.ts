@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { intervals } from '../time.ts'
 import { duration, instant, type YamlText } from './document.ts'
 import { metricPath } from './listing.ts'
+import { featureRow } from './features.ts'
 import { ruleTimeKeys, wrongTime } from './rule-kinds.ts'
 import { ownName, placedRow } from './sources.ts'
 import { wireRow } from './wire.ts'
@@ -112,6 +113,7 @@ export const catalogueFile = z.strictObject({
   resources: z.record(name, resourceRow).optional(),
   links: z.array(linkRow).optional(),
   sources: z.record(ownName, placedRow).optional(),
+  features: z.record(ownName, featureRow).optional(),
 })
 
 type CatalogueFile = z.infer<typeof catalogueFile>

@@ -104,6 +104,8 @@ export const ownRow = z.object({
   currencies: z.array(word),
   exchanges: z.array(word),
   networks: z.array(word),
+  /** What it is, where somebody said so. */
+  about: word.optional(),
 })
 
 export type OwnRow = Readonly<z.infer<typeof ownRow>>

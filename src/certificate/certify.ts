@@ -19,7 +19,9 @@ import { provedStamp, refuseForgotten } from '../results/stamp.ts'
 import { pinnedOptions, type StampNote } from '../results/stamped.ts'
 import { Engine, quoteList } from '../store/engine.ts'
 import { columnsOf, parquet } from '../store/parquet.ts'
-import { type Reads, readsOf } from './reads.ts'
+import { readsOf } from './reads.ts'
+
+type Reads = Awaited<ReturnType<typeof readsOf>>
 
 /** What is to be certified. */
 interface CertifyInput {

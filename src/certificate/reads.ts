@@ -6,7 +6,7 @@ import { ownFolders, parseRegistryFile } from '../store/layout.ts'
 import { plainPath } from '../views/read-points.ts'
 
 /** What a query reads, by its bound and optimized plan; at least that. */
-export interface Reads {
+interface Reads {
   /** Points of these metrics, of these assets (null: any). */
   readonly points: readonly { readonly metrics: ReadonlySet<string>; readonly assets: ReadonlySet<string> | null }[]
   /** Tables of the registry. */

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import type { AnswererCall, Said } from '../door/answerer.ts'
 import { Desk, type DeskMeans } from '../door/desk.ts'
 import { Pages } from '../door/pages.ts'
-import { type PathAnswer, pathsOf } from '../door/paths.ts'
+import { pathsOf } from '../door/paths.ts'
 import { toldRefusal } from '../door/refusal.ts'
 import { keepMemory } from '../store/memory.ts'
 import { type Tool, toolsOf } from '../door/tools.ts'
@@ -29,7 +29,7 @@ export type DoorQuestion =
   | { readonly tool: string; readonly args: unknown; readonly standing: object }
 
 /** What it answers: what a path shows, with a file where one was written, or what a tool gives. */
-export type MadeAnswer = PathAnswer | Awaited<ReturnType<Tool['call']>>
+export type MadeAnswer = Awaited<ReturnType<ReturnType<typeof pathsOf>[string]>> | Awaited<ReturnType<Tool['call']>>
 
 /** What it says of itself: its tools. */
 export type ToolHead = Omit<Tool, 'call'>

@@ -1,9 +1,11 @@
 import { LakeError } from '../errors.ts'
-import { auditAvailability, type AuditReport, isBroken, type judgeRule } from '../report/audit.ts'
+import { auditAvailability, isBroken, type judgeRule } from '../report/audit.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { span, table } from '../words/figures.ts'
 import { instantNow } from '../call/context.ts'
 import { answering } from '../call/spec.ts'
+
+type AuditReport = Awaited<ReturnType<typeof auditAvailability>>
 
 type AuditedRule = ReturnType<typeof judgeRule>
 

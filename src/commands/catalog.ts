@@ -69,7 +69,8 @@ export const catalogExportCommand = talking({
     '-o, --out FILE': 'write it to a file, which appears whole',
   },
   details: `--dbt lists every view of the lake with its columns, their types and what is true of them, and a table for each
-endpoint and interval that is selected in the config, else held, with the freshness that its availability rule foresees.
+endpoint and interval that is selected in the config, else held, with the freshness that its availability rule foresees;
+for own data, too, without one.
 The profile attaches lake.duckdb as lake: docs/orchestration.md.`,
   run: async (call) => {
     const { options, cwd, settings, catalogue, stdout } = await readContext(call)

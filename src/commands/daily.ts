@@ -9,6 +9,7 @@ import { redact } from '../secrets/secrets.ts'
 import { refuseMirror } from '../store/marker.ts'
 import { givenKeys } from '../config/settings.ts'
 import { readContext } from '../call/context.ts'
+import { featuresCommand } from './features.ts'
 import { fetchCommand } from './fetch.ts'
 import { headMade } from './head.ts'
 import { keyGiven, keyVariable } from './head-check.ts'
@@ -21,7 +22,7 @@ import {
   talking,
 } from '../call/spec.ts'
 import { answerPlan, planCommand } from './plan.ts'
-import { bytes, whole } from '../words/figures.ts'
+import { bytes, several, whole } from '../words/figures.ts'
 import { parseCommand } from '../call/parse.ts'
 import { registrySyncCommand } from './registry.ts'
 import { statusCommand } from './status.ts'
@@ -93,6 +94,10 @@ function steps(call: Call, dry: boolean): Step[] {
   const synced = typedAs(call, registrySyncCommand, [], ({ events, opened, updated, closed }) => {
     return `${whole(events)} events: ${whole(opened)} opened, ${whole(updated)} updated, ${whole(closed)} closed`
   })
+  const computed = typedAs(call, featuresCommand, [], (report) => {
+    const rows = report.features.reduce((sum, one) => sum + ('rows_added' in one ? one.rows_added : 0), 0)
+    return `${whole(rows)} rows of ${several(report.features.length, 'feature')} added`
+  })
   const verified = typedAs(call, verifyCommand, [], (report) => {
     if ('head' in report) return report.reason
     const { checked, windows, registry } = report
@@ -108,6 +113,7 @@ function steps(call: Call, dry: boolean): Step[] {
     ['fetch', 'metrics', null, dry ? planned : fetched],
     ['registry sync', 'registry', 'follow the change feed', synced],
     ['views', null, 'be made anew where the lake has moved on', async () => viewed(call)],
+    ...(call.catalogue.features.size === 0 ? [] : [['features', null, 'compute what is due', computed] as const]),
     ['merge', null, null, async () => (dry ? dueNow(call) : merged(call))],
     ['verify', null, `compare within ${usualBudget} credits`, verified],
     ...(key === undefined ? [] : [['head', null, 'write the head of the log', async () => headed(call)] as const]),

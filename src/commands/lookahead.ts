@@ -5,7 +5,7 @@ import { LakeError, usage } from '../errors.ts'
 import { jsonOf, jsonText } from '../json.ts'
 import { givenThat } from '../lookahead/assumed.ts'
 import { folded } from '../results/folded.ts'
-import { bringOwn, type OwnFile } from '../lookahead/own-files.ts'
+import { bringOwn } from '../lookahead/own-files.ts'
 import type { TrialInput } from '../lookahead/runs.ts'
 import { changedPoints, openWorlds } from '../lookahead/world.ts'
 import { kinds } from '../kinds.ts'
@@ -23,6 +23,8 @@ import { temporaryFolder } from '../store/files.ts'
 import { judged, readGiven, stampedPath, withinTime } from '../call/context.ts'
 import { setOption, variablesOf } from './query.ts'
 import { answering, type Deps, showLive, type Typed } from '../call/spec.ts'
+
+type OwnFile = Parameters<typeof bringOwn>[1][number]
 
 const tolerated = kinds.number('a number from 0 to 1', (value) => value >= 0 && value < 1)
 
@@ -67,7 +69,7 @@ and lookahead in TypeScript do.`,
     const often = cutoffs === undefined ? { cutoffs: 50, control: 5 } : { cutoffs }
     const trial: TrialInput = { ts, labels, ...often, tolerance, onCutoff }
     const proof = options.function
-      ? await proveTold(settings.data, trial, { ...call, ...within })
+      ? await proveTold(settings.data, trial, { ...call, ...within }, files)
       : await proveQuery(await givenQuery(call, file), trial, { folder: settings.data, ...within }, files)
     return { document: proof, words: () => inWords(proof, file, explain), error: judged(file, proof, outcome) }
   },
@@ -207,7 +209,12 @@ const reply = z.union([
 ])
 
 /** Tries a function whose program is on the other side of standard input and output. */
-async function proveTold(folder: string, input: TrialInput, { stdout, signal }: Deps): Promise<LookaheadProof> {
+async function proveTold(
+  folder: string,
+  input: TrialInput,
+  { stdout, signal }: Deps,
+  files: readonly OwnFile[],
+): Promise<LookaheadProof> {
   const lines = createInterface({ input: process.stdin, signal })[Symbol.asyncIterator]()
   const heard = async <T>(shape: z.ZodType<T>): Promise<T> => {
     const line = await lines.next()
@@ -222,6 +229,8 @@ async function proveTold(folder: string, input: TrialInput, { stdout, signal }: 
   const made = await openAltered(folder, changedPoints, { into: database, threads: 1 })
   made.close()
   using engine = await openWorlds(folder)
+  // Their program reads them; here it is when they arrive that counts.
+  await bringOwn(engine, files)
   const { text } = await heard(opening)
   let runs = 0
   try {

@@ -79,7 +79,7 @@ export const queryOptions = {
 } as const
 
 /** A call of such a command. */
-export type Querying = Typed<typeof queryOptions>
+type Querying = Typed<typeof queryOptions>
 
 /** The lake's folder of this call. */
 export const dataFolder = (call: Typed): string => resolve(call.cwd, settingsOf(call).data)

@@ -1,5 +1,5 @@
 import { describeOutcome } from '../net/outcome.ts'
-import { readFeedAhead, registryStatus, type RegistryStatus } from '../registry/status.ts'
+import { readFeedAhead, registryStatus } from '../registry/status.ts'
 import { registrySnapshot, registrySync } from '../registry/snapshot-and-sync.ts'
 import { type RegistryEvent, type RegistrySummary, verdictOf } from '../registry/run.ts'
 import { registryState } from '../registry/staging.ts'
@@ -109,7 +109,7 @@ function summaryText(summary: RegistrySummary): string {
   ])
 }
 
-function inWords(status: RegistryStatus): string {
+function inWords(status: Awaited<ReturnType<typeof registryStatus>>): string {
   const { limits, feed_at, behind, first_snapshot: first, last_snapshot: last } = status
   const lists = status.last_snapshot_source === 'lists' ? ' (from the lists)' : ''
   const read = `read to its tail at ${feed_at}, ${span(status.cursor_age ?? 0)} ago`

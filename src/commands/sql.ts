@@ -4,7 +4,7 @@ import { text as readAll } from 'node:stream/consumers'
 import { existsSync } from 'node:fs'
 import { usage } from '../errors.ts'
 import { openQuery } from '../query/lake.ts'
-import { dataFolder, flagsOf, givenOptions, type Querying, queryOptions, sessionOptions, writeAnswer } from './query.ts'
+import { dataFolder, flagsOf, givenOptions, queryOptions, sessionOptions, writeAnswer } from './query.ts'
 import { readGiven } from '../call/context.ts'
 import { talking, type Typed } from '../call/spec.ts'
 import { gridOptions, panelOptions } from '../query/options.ts'
@@ -41,7 +41,10 @@ async function scriptOf(call: Typed, query: string | undefined, file: string | u
     : readGiven(call, file, 'a file that can be read', `-f ${file}`)
 }
 
-async function session(call: Querying, history = join(homedir(), '.pitlake_history')): Promise<void> {
+async function session(
+  call: Parameters<typeof writeAnswer>[0],
+  history = join(homedir(), '.pitlake_history'),
+): Promise<void> {
   const { runSession } = await import('../door/session.ts')
   const folder = dataFolder(call)
   using engine = await openQuery(folder, sessionOptions(call))

@@ -11,7 +11,7 @@ import { answering, type Input, showLive } from '../call/spec.ts'
 import { programName } from '../call/process.ts'
 import { lakeWorld, openedLake } from '../call/world.ts'
 import { kinds } from '../kinds.ts'
-import { type ChangedPoint, type ChangedRecord, explainChange, type Explained } from '../results/explain-change.ts'
+import { explainChange, type Explained } from '../results/explain-change.ts'
 import { formatInstant } from '../time.ts'
 
 /** How the names of stamped files end. */
@@ -139,15 +139,25 @@ function explainedInWords(found: Explained): string {
 
 const most = 20
 
-function pointLine({ metric, asset, interval, currency, exchange, network, t, from, to }: ChangedPoint): string {
+function pointLine({
+  metric,
+  asset,
+  interval,
+  currency,
+  exchange,
+  network,
+  t,
+  from,
+  to,
+}: Explained['points'][number]): string {
   const series = [metric, asset, interval, currency, exchange, network].filter((part) => part !== null).join(' ')
-  const pointText = (point: ChangedPoint['from']): string =>
+  const pointText = (point: Explained['points'][number]['from']): string =>
     point === null ? 'not there' : `${point.o ?? String(point.v)} known ${point.available_at} (${point.basis})`
   const came = (to ?? from)?.observed_at ?? ''
   return `  ${series} t=${t}: ${pointText(from)} -> ${pointText(to)}, came ${came}`
 }
 
-function recordLine({ table, id, what, at, fields }: ChangedRecord): string {
+function recordLine({ table, id, what, at, fields }: Explained['records'][number]): string {
   const changes = fields.map(({ field, from, to }) => `${field} ${said(from)} -> ${said(to)}`)
   return `  ${table} ${id} ${what} ${at}${changes.length === 0 ? '' : `: ${changes.join(', ')}`}`
 }

@@ -32,6 +32,7 @@ const tasks: Readonly<Record<string, readonly Row[]>> = {
       '467',
       () => import('./import.ts'),
     ],
+    ['features', 'Compute what is due of declared features: queries as series.', '467', () => import('./features.ts')],
     ['registry snapshot', 'Take a dated snapshot of the whole registry.', '34567', registry],
     ['registry sync', 'Follow the change feed of the registry to its tail.', '34567', registry],
     ['daily', daily, '34567', () => import('./daily.ts')],

@@ -4,8 +4,8 @@ import { buildViews } from '../views/build.ts'
 import { bytes, filesInWords, labelled, table, whole } from '../words/figures.ts'
 import { answering } from '../call/spec.ts'
 import { lakeWorld, openedLake, requireLake, viewingWorld } from '../call/world.ts'
-import { type MetricSize, metricSizes } from '../points/sizes.ts'
-import { compact, type MergeSummary, mergeVerdict } from '../upkeep/compact.ts'
+import { metricSizes } from '../points/sizes.ts'
+import { compact, mergeVerdict } from '../upkeep/compact.ts'
 import { redate } from '../upkeep/redate.ts'
 import { vacuum } from '../upkeep/vacuum.ts'
 import { formatDuration, formatMicros } from '../time.ts'
@@ -47,7 +47,7 @@ export const compactCommand = answering({
   },
 })
 
-function mergedInWords(summary: MergeSummary): string {
+function mergedInWords(summary: Awaited<ReturnType<typeof compact>>): string {
   const { partitions, files_removed, files_added, rows, bytes_before, bytes_after, version } = summary
   if (partitions === 0) return `nothing to merge (version ${version})\n`
   return `version ${version}: ${whole(files_removed)} files of ${partitions} partitions became ${files_added}
@@ -63,7 +63,7 @@ function dated({ partitions, made, version, unknown }: Awaited<ReturnType<typeof
 }
 
 /** The columns that cost anything, each with its bytes a point. */
-function sizeTable(sizes: readonly MetricSize[]): string {
+function sizeTable(sizes: Awaited<ReturnType<typeof metricSizes>>): string {
   const points = sizes.reduce((sum, one) => sum + one.points, 0)
   const size = sizes.reduce((sum, one) => sum + one.bytes, 0)
   const rows = sizes.map(({ metric, points: own, bytes_per_point, columns }) => {

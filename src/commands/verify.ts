@@ -1,8 +1,18 @@
 import { resolve } from 'node:path'
 import { usage } from '../errors.ts'
+import { isOwn } from '../catalog/catalogue.ts'
+import { globTest } from '../catalog/globs.ts'
 import { hint } from '../suggestion.ts'
 import type { Damage } from '../upkeep/findings.ts'
-import { isUnreadable, verify, type VerifySummary, verifyVerdict, withRegistryVerified } from '../upkeep/verify.ts'
+import {
+  isUnreadable,
+  verify,
+  type VerifySummary,
+  verifyVerdict,
+  withOwnVerified,
+  withRegistryVerified,
+} from '../upkeep/verify.ts'
+import { type OwnVerified, verifyOwn } from '../own/verify.ts'
 import { type RegistryVerified, verifyRegistry } from '../registry/verify.ts'
 import { outFile, putOut } from '../store/output.ts'
 import { visibleLines } from '../visible.ts'
@@ -16,6 +26,8 @@ import type { Difference } from '../metrics/verify-findings.ts'
 import { againLines } from './doctor.ts'
 import { bytes, counted, cut, type LabelledRow, whole, wrapped } from '../words/figures.ts'
 
+/** So many files of own data are compared unless all are wanted. */
+const usualFiles = 20
 /** The most credits that a verify spends unless it is told otherwise. */
 export const usualBudget = 300
 /** And the most requests that it sends to the registry. */
@@ -41,6 +53,8 @@ export const verifyCommand = answering({
   details: `Windows come from all endpoints in turn, never verified or longest ago first. What differs is put on record and never
 applied. Records of the registry are asked by their own addresses, its lists by their filters: what differs though the
 feed has no word of it is a row of registry_findings. Flags of points alone leave the registry out, --resources the points.
+Own data are compared with the files from which they were imported, ${usualFiles} of them (--all: all) and others with each day;
+assets and times leave them out.
 Exit code 4: something differs or is damaged; 5: stopped early, the same command goes on; 6: windows failed.`,
   answer: async (call) => {
     const { settings, catalogue, options, cwd, stderr } = call
@@ -71,9 +85,24 @@ Exit code 4: something differs or is damaged; 5: stopped early, the same command
             await verifyRegistry({ ...registry, names }, { ...world, onEvent: registryProgress(call) }),
           )
     if (report !== undefined) await putOut(resolve(cwd, report), visibleLines(reportOf(summary)), data, '--report')
-    return { document: summary, words: () => toldOf(summary), error: verifyVerdict(summary) }
+    const isLeft = options.resources !== undefined || options.assets !== undefined || options.since !== undefined
+    const whole = isLeft || isUnreadable(summary) ? summary : await withFiles(call, summary)
+    return { document: whole, words: () => toldOf(whole), error: verifyVerdict(whole) }
   },
 })
+
+const ownMetrics = ({ endpoints }: Call<typeof verifyOptions>['catalogue']): readonly string[] =>
+  [...endpoints.values()].filter(isOwn).map(({ path }) => path)
+
+/** The same with what the files say from which own data came. */
+async function withFiles(call: Call<typeof verifyOptions>, summary: VerifySummary): Promise<VerifySummary> {
+  const { options, settings, catalogue, cwd } = call
+  const tests = options.paths?.map(globTest)
+  const isWanted = (metric: string): boolean => tests?.some((test) => test(metric)) ?? true
+  if (!ownMetrics(catalogue).some(isWanted)) return summary
+  const own = { root: settings.data, catalogue, isWanted, most: options.all ? null : usualFiles, cwd }
+  return withOwnVerified(summary, await verifyOwn(own, askingWorld(call, 'verify')))
+}
 
 /** Damage is told while the provider is still to be asked, which may take long. */
 function toldAtOnce({ stderr }: Deps): (damage: readonly Damage[]) => void {
@@ -95,13 +124,14 @@ function wantedOf({ options, settings, catalogue, stderr }: Call<typeof verifyOp
   const names = resources && namesOf(resources, [...catalogue.resources.keys()])
   if (names !== undefined) return { scope: narrowed ? scope : null, names }
   const held = providersOf(settings.data)
-  if (narrowed || !held.has('registry')) return { scope, names }
+  const isAskable = held.has('metrics') || settings.metrics.url !== null || ownMetrics(catalogue).length === 0
+  if (narrowed || !held.has('registry')) return { scope: isAskable ? scope : null, names }
   const { url, key } = settings.registry
   if (url === null || key === null) {
     stderr(`note: the registry is not asked: PITLAKE_REGISTRY_${url === null ? 'URL' : 'KEY'} is not set\n`)
     return { scope, names }
   }
-  return { scope: held.has('metrics') || settings.metrics.url !== null ? scope : null, names: null }
+  return { scope: isAskable ? scope : null, names: null }
 }
 
 /** Names of resources as typed; null: all. */
@@ -139,6 +169,7 @@ export function toldOf(summary: VerifySummary): string {
     ...each(failures, ({ series, reason }) => [`failed     ${series}: ${reason}`]),
     ...againLines(summary.observed_again).flatMap((line) => ['', ...wrapped(line)]),
     ...(registry === null ? [] : ['', ...registryLines(registry)]),
+    ...(summary.own === null ? [] : ['', ...ownLines(summary.own)]),
     ...(more > 0 ? ['', `and ${whole(more)} more: see --json or --report FILE`] : []),
   ]
   return `${lines.join('\n')}\n`
@@ -183,6 +214,24 @@ function registryLines({
       `           offered ${cut(offered ?? 'nothing', beginning)}`,
     ]),
     ...each(failures, ({ address, reason }) => [`failed     ${address}: ${reason}`]),
+  ]
+}
+
+/** What the files of own data said. */
+function ownLines({ files, left, differences }: OwnVerified): string[] {
+  const states = Object.fromEntries(
+    Object.entries(Object.groupBy(files, ({ state }) => state)).map(([state, all]) => [state, all.length]),
+  )
+  const news = files.filter((one) => one.news > 0)
+  const lost = files.filter(({ state }) => state === 'gone' || state === 'unreadable')
+  return [
+    ...labels([
+      ['own data', `${whole(files.length)} files from which it came: ${counted(states)}`],
+      left > 0 && ['left', `${whole(left)} files for another day (--all: now)`],
+    ]),
+    ...each(differences, differenceLines),
+    ...each(lost, ({ state, metric, file, reason }) => [`${state.padEnd(10)} ${metric}: ${reason ?? file}`]),
+    ...each(news, ({ metric, file, news: rows }) => [`news       ${metric}: ${file} has ${whole(rows)} rows more`]),
   ]
 }
 

@@ -10,7 +10,7 @@ import { refuseMirror } from '../store/marker.ts'
 import { formatInstant, hour, type Instant, minute } from '../time.ts'
 import type { NextPoint } from '../watch/due.ts'
 import { jobsOn } from '../watch/jobs.ts'
-import { watch, type WatchEvent } from '../watch/watch.ts'
+import { watch } from '../watch/watch.ts'
 import { whole } from '../words/figures.ts'
 import { instantNow, readContext, selectionOptions, selectionsOf } from '../call/context.ts'
 import { openHooks, type OpenHooks } from './hooks.ts'
@@ -19,6 +19,8 @@ import { destinationNamed } from './copies.ts'
 import { showsOf } from './status.ts'
 import { type Call, talking } from '../call/spec.ts'
 import { besideWorld, lakeWorld, noProvider, openedLake, spareHeap } from '../call/world.ts'
+
+type WatchEvent = Parameters<Parameters<typeof watch>[2]['log']>[0]
 
 type JobsInput = Parameters<typeof jobsOn>[0]
 

@@ -26,15 +26,6 @@ interface Setting {
   readonly origin: Origin
 }
 
-/** One API as it will be asked. */
-interface ApiSettings {
-  /** Base address without a trailing slash; null while none is set. */
-  readonly url: string | null
-  readonly key: string | null
-  /** Bytes a second that a body brings at least; 0: any pace will do. */
-  readonly smallestRate: number
-}
-
 /** Everything that a command needs to know of flags, environment and config file together. */
 export type Settings = Readonly<ReturnType<typeof resolveSettings>>
 
@@ -113,7 +104,8 @@ export function resolveSettings({ flags, env, cwd }: Sources) {
     ['default', 'data'],
   ])
   const where = (path: readonly string[]) => `${file ? `${file.yaml.where(path)}: ` : ''}${path.join('.')}`
-  const api = (name: 'metrics' | 'registry'): ApiSettings => {
+  /** One API as it will be asked: `url` without a trailing slash; a `smallestRate` of 0: any pace will do. */
+  const api = (name: 'metrics' | 'registry') => {
     const variable = `PITLAKE_${name.toUpperCase()}`
     const url = choose(`${name}.url`, [
       ['environment', env[`${variable}_URL`]],

@@ -1,5 +1,7 @@
 import { LakeError } from '../errors.ts'
-import { type ToldRefusal, thrownBy } from './refusal.ts'
+import { thrownBy } from './refusal.ts'
+
+type ToldRefusal = Parameters<typeof thrownBy>[0]
 
 /** What a process is told: a question, or that nobody waits for its answer any more. */
 export type AnswererCall<Question> =

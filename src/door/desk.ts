@@ -18,7 +18,7 @@ export interface LakeFacts {
 }
 
 /** A session of its own on one version of the lake, which stays that version for as long as it is held. */
-export interface Seat extends Disposable {
+interface Seat extends Disposable {
   readonly engine: Engine
   readonly facts: LakeFacts
 }

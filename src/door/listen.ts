@@ -7,12 +7,6 @@ import { usage } from '../errors.ts'
 import { redact } from '../secrets/secrets.ts'
 import { readStream } from '../store/files.ts'
 
-/** Where to listen: a host as the system takes it, and a port (0: a free one). */
-interface ListenAt {
-  readonly host: string
-  readonly port: number
-}
-
 /** A file that is sent as an answer, and let go of afterwards. */
 interface SentFile extends AsyncDisposable {
   readonly path: string
@@ -62,7 +56,7 @@ const patience = { head: 5000, body: 30_000, answer: 30_000 }
 const longest = 1 << 20
 
 /** Reads `--listen`; off loopback only where a token is set. */
-export function listenAt(text: string, { token }: Pick<Settings, 'token'>): ListenAt {
+export function listenAt(text: string, { token }: Pick<Settings, 'token'>) {
   const [, host = '', digits = ''] = /^([\w.:-]+|\[[\da-fA-F:.]+\]):(\d{1,5})$/.exec(text) ?? []
   const port = Number(digits)
   const url = `http://${host}`
@@ -78,7 +72,12 @@ export function listenAt(text: string, { token }: Pick<Settings, 'token'>): List
 }
 
 /** Opens the door; an address that cannot be had is a mistake of the call. */
-export async function listen({ host, port }: ListenAt, settings: Readers, shows: Shows, manner: Manner = few) {
+export async function listen(
+  { host, port }: ReturnType<typeof listenAt>,
+  settings: Readers,
+  shows: Shows,
+  manner: Manner = few,
+) {
   const requestTimeout = manner.posts.length === 0 ? patience.head : patience.body
   const limits = { headersTimeout: patience.head, requestTimeout, keepAliveTimeout: patience.head }
   const server = createServer(

@@ -6,8 +6,8 @@ import { jsonLines } from '../query/json-lines.ts'
 import { typesOf } from '../query/projection.ts'
 import { guarded, type RunDeps } from '../query/run.ts'
 import type { Note } from '../query/note.ts'
-import { judgeQuestion, type JudgedQuestion, type Question } from '../query/question.ts'
-import type { Desk, LakeFacts, Seat } from './desk.ts'
+import { judgeQuestion, type Question } from '../query/question.ts'
+import type { Desk, LakeFacts } from './desk.ts'
 
 /** How much of an answer is told at once. */
 interface PageLimits {
@@ -17,7 +17,7 @@ interface PageLimits {
 }
 
 /** A part of an answer: rows as JSON objects, a text each. */
-export interface AnswerPage {
+interface AnswerPage {
   readonly facts: LakeFacts
   readonly sql: string
   readonly columns: readonly { readonly name: string; readonly type: string }[]
@@ -34,17 +34,7 @@ const mostOpen = 8
 const patience = 600_000
 
 /** An answer of which a part was told. */
-interface Open {
-  readonly question: string
-  readonly judged: JudgedQuestion
-  readonly seat: Seat
-  readonly answer: Awaited<ReturnType<typeof jsonLines>>
-  /** Rows that were read and not told yet. */
-  waiting: readonly string[]
-  told: number
-  page: number
-  used: number
-}
+type Open = Awaited<ReturnType<typeof begin>>
 
 /** What reaches pages from the outside world. */
 interface PagesDeps {
@@ -142,13 +132,15 @@ export class Pages implements Disposable {
   }
 }
 
-async function begin(question: Question, seat: Seat, run: RunDeps): Promise<Open> {
+async function begin(question: Question, seat: Awaited<ReturnType<Desk['sit']>>, run: RunDeps) {
   const judged = await judgeQuestion(question, seat.engine, run)
   const { ready } = judged
   const answer = await guarded(seat.engine, judged.sql, run, async () =>
     jsonLines(seat.engine, { ...ready, text: boundedRows(ready) }, judged.by),
   )
-  return { question: JSON.stringify(question), judged, seat, answer, waiting: [], told: 0, page: 1, used: 0 }
+  /** Rows that were read and not told yet. */
+  const waiting: readonly string[] = []
+  return { question: JSON.stringify(question), judged, seat, answer, waiting, told: 0, page: 1, used: 0 }
 }
 
 /** As many rows as may be told at once; at least one, or it is refused. What is left waits, so that it is known whether there is more. */

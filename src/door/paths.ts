@@ -33,7 +33,7 @@ interface Written {
 }
 
 /** An answer that is on its way to be shown. */
-export type PathAnswer = Omit<Shown, 'body'> & { readonly body: string | Written }
+type PathAnswer = Omit<Shown, 'body'> & { readonly body: string | Written }
 
 /** What answers at which path. */
 type Paths = Readonly<Record<string, (asked: HttpQuestion) => Promise<PathAnswer>>>

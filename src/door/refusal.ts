@@ -3,7 +3,7 @@ import { isTooLarge } from '../query/refusal.ts'
 import type { Shown } from './listen.ts'
 
 /** A refusal on its way from one process to another. */
-export interface ToldRefusal {
+interface ToldRefusal {
   readonly kind: ErrorKind
   readonly complaints: readonly Complaint[]
 }

@@ -6,7 +6,7 @@ import { layTable } from '../query/table.ts'
 import { endings, type Format, formatOf, formats } from '../query/write.ts'
 
 /** The state that the dot commands change. */
-export interface SessionState {
+interface SessionState {
   readonly engine: Engine
   readonly folder: string
   readonly words: Vocabulary
@@ -126,20 +126,14 @@ async function columnsOf(state: SessionState, name: string): Promise<string> {
 }
 
 /** The words that a session can complete. */
-export interface Vocabulary {
-  readonly tables: readonly string[]
-  readonly columns: readonly string[]
-  readonly functions: readonly string[]
-  readonly metrics: readonly string[]
-  readonly assets: readonly string[]
-}
+type Vocabulary = Readonly<Awaited<ReturnType<typeof readVocabulary>>>
 
 const keywords =
   `SELECT, FROM, WHERE, GROUP BY, ORDER BY, HAVING, QUALIFY, LIMIT, WITH, JOIN, ASOF JOIN, LEFT JOIN, USING,
   INTERVAL, DISTINCT, DESCRIBE, SUMMARIZE, EXPLAIN, SET VARIABLE, CREATE TEMP TABLE, TIMESTAMPTZ`.split(/,\s+/)
 
 /** Reads the names that the lake offers. */
-export async function readVocabulary(engine: Engine): Promise<Vocabulary> {
+export async function readVocabulary(engine: Engine) {
   const list = async (sql: string): Promise<string[]> => {
     const rows = await engine.rows<{ name: string }>(sql)
     return rows.map((row) => row.name)

@@ -4,7 +4,7 @@ import type { Readable, Writable } from 'node:stream'
 import { usage } from '../errors.ts'
 import type { Cell, Engine } from '../store/engine.ts'
 import { outFile } from '../store/output.ts'
-import { complete, dotNames, heldMoment, readVocabulary, runDot, type SessionState } from './session-commands.ts'
+import { complete, dotNames, heldMoment, readVocabulary, runDot } from './session-commands.ts'
 import type { Ready } from '../query/gate.ts'
 import { visibleLines } from '../visible.ts'
 import { type Note, noteTexts } from '../query/note.ts'
@@ -12,8 +12,10 @@ import type { Extent } from '../query/doubts.ts'
 import { judgeQuestion } from '../query/question.ts'
 import { guarded, type RunDeps } from '../query/run.ts'
 import { cutScript, isOpen } from '../query/statements.ts'
-import { formatFacts, formatOf, givesRows, layResult, type Sink, watched, writeFile, writeTo } from '../query/write.ts'
+import { formatFacts, formatOf, givesRows, layResult, watched, writeFile, writeTo } from '../query/write.ts'
 import { several } from '../words/figures.ts'
+
+type SessionState = Parameters<typeof runDot>[0]
 
 /** What an interactive session talks to. */
 interface SessionDeps {
@@ -129,7 +131,7 @@ async function asText(state: SessionState, desk: Desk, ready: Ready, run: RunDep
   if (formatFacts[state.format].text !== true) {
     throw usage('.format', { expected: '`.out FILE` before the query', got: `${state.format} on a screen` })
   }
-  const sink: Sink = async (data) => desk.write(data)
+  const sink: Parameters<typeof writeTo>[1] = async (data) => desk.write(data)
   const options = { format: state.format, width: 80, rows: Infinity }
   const extent = await writeTo({ engine: state.engine, ready, options, deps: run }, sink)
   return { told: several(extent.rows, 'row'), extent }

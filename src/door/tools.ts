@@ -10,7 +10,9 @@ import { apart, readOptions } from '../query/read-options.ts'
 import { quote } from '../store/engine.ts'
 import { didYouMean, nearPaths } from '../suggestion.ts'
 import type { Desk } from './desk.ts'
-import { type AnswerPage, pageBytes, type Pages } from './pages.ts'
+import { pageBytes, type Pages } from './pages.ts'
+
+type AnswerPage = Awaited<ReturnType<Pages['first']>>
 
 /** One tool for agents. */
 export interface Tool {

@@ -9,10 +9,10 @@ import { entryLeaf } from '../merkle/state.ts'
 import { treeRoot } from '../merkle/tree.ts'
 import { headOf, heldLog, type KeptHead, originOf, storedHeads } from './head.ts'
 
-/** What came of it (docs/proof.md): `first` is between which versions the first lies that is not as the head knew it. */
-export type HeadVerdict = Awaited<ReturnType<typeof checkHead>>
-
-/** Compares a lake with a head that was kept elsewhere: log, journal, state and the bytes of its files. */
+/**
+ * Compares a lake with a head that was kept elsewhere: log, journal, state and the bytes of its files (docs/proof.md). `first` is
+ * between which versions the first lies that is not as the head knew it.
+ */
 export async function checkHead(ledger: Ledger, { head, note }: KeptHead, key: NoteKey | undefined) {
   const { lake } = ledger.head()
   const log = heldLog(ledger)

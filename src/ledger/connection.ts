@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { usage } from '../errors.ts'
 import type { Settings } from '../config/settings.ts'
 import { afterAWhile, type Asker, type AskEvent, interruptedMs } from '../net/ask.ts'
-import { createHttp, type Http, type HttpOptions, type Reply } from '../net/http.ts'
+import { createHttp, type Http, type Reply } from '../net/http.ts'
 import { newReach, type Reach } from '../net/reach.ts'
 import { type RetryPolicy, usualRetries } from '../net/retry.ts'
 import { type Skew, watchSkew } from '../net/skew.ts'
@@ -13,6 +13,8 @@ import { type AskOne, createRowAsker } from './requests.ts'
 import { openRunLog } from './run-facts.ts'
 import { openSpool, type Spool } from './sweep.ts'
 import { temporaryFolder } from '../store/files.ts'
+
+type HttpOptions = Parameters<typeof createHttp>[0]
 
 type RunLog = ReturnType<typeof openRunLog>
 
@@ -26,7 +28,7 @@ export interface Access {
 }
 
 /** How one API is asked. */
-export interface Api extends Access {
+interface Api extends Access {
   /** Until the provider's headers say otherwise. */
   readonly perMinute: number
   /** Requests in all, repeats included; null: any number. */

@@ -1,16 +1,10 @@
 import type { CoverageRow } from './entry.ts'
 
-/** What replacing a window changes: rows that end here and rows that begin. */
-interface CoverageChange {
-  readonly remove: readonly CoverageRow[]
-  readonly add: readonly CoverageRow[]
-}
-
 /**
  * Lays `row` over the live rows of its series that overlap or touch it (disjoint, sorted): what it overlaps is cut, the
  * rest keeps its facts. Neighbours that say the same become one row; `covered` ones then carry the later time of asking.
  */
-export function layOver(touched: readonly CoverageRow[], row: CoverageRow): CoverageChange {
+export function layOver(touched: readonly CoverageRow[], row: CoverageRow) {
   if (row.since >= row.until) return { remove: [], add: [] }
   const pieces: CoverageRow[] = []
   for (const held of touched) {
@@ -41,7 +35,7 @@ export function alreadySaid(live: readonly CoverageRow[], row: CoverageRow): boo
  * Notes that a window was asked again with the same answer: the rows inside it take the later time.
  * Plainly covered windows are left alone, because nothing is ever due there.
  */
-export function askedAgain(live: readonly CoverageRow[], row: CoverageRow): CoverageChange {
+export function askedAgain(live: readonly CoverageRow[], row: CoverageRow) {
   const remove: CoverageRow[] = []
   const add: CoverageRow[] = []
   for (const held of live) {

@@ -16,7 +16,7 @@ import {
 } from './entry.ts'
 import type { During } from '../stopwatch.ts'
 import type { Micros } from '../time.ts'
-import type { Holder } from '../store/lock.ts'
+import type { lockJob } from '../store/lock.ts'
 import { LakeError } from '../errors.ts'
 import { liveCoverage, seriesNumber } from './apply.ts'
 import { alreadySaid } from './coverage.ts'
@@ -30,7 +30,7 @@ export interface CommitDeps {
   readonly nowMicros: () => Micros
   readonly sleep: (milliseconds: number) => Promise<unknown>
   readonly random: () => number
-  readonly holder: Omit<Holder, 'since'>
+  readonly holder: Omit<Parameters<typeof lockJob>[2], 'since'>
   /** Name and version of the program. */
   readonly program: string
   readonly disk?: Disk

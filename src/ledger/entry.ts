@@ -280,8 +280,6 @@ export type Violation = Shaped<typeof violationFields> & {
   readonly until?: number
   readonly points?: number
 }
-export type IncidentPart = Shaped<typeof incidentFields>
-export type Passed = Shaped<typeof passedFields>
 export type Accepted = Shaped<typeof acceptedFields>
 export type ValueType = Shaped<typeof valueTypeFields>
 export type Finding = Shaped<typeof findingFields>

@@ -173,19 +173,11 @@ export function selectionMarks(selections: readonly Selection[]) {
   }
 }
 
-/** What was selected by fetches that have not said what they did not ask. */
-interface Pending {
-  readonly selections: readonly Selection[]
-  readonly held: boolean
-  /** When the first of them began, microseconds; null where there is none. */
-  readonly since: number | null
-}
-
 /**
  * The selections of fetches that were killed, or ended before anybody had answered, since the last one that put on record
- * what it did not ask. `but` is left aside: a run that is at work; and so is what a clock ahead dated later than `now`.
+ * what it did not ask. `but` is left aside: a run that is at work; and so is what a clock ahead dated later than `now`. `since`: when the first of them began, microseconds.
  */
-export function pendingSelections(index: Index, now: Instant, but: string | null = null): Pending {
+export function pendingSelections(index: Index, now: Instant, but: string | null = null) {
   const rows = index.statement(
     `SELECT plan, started_at FROM runs WHERE job = 'fetch' AND plan ->> '$.selections' IS NOT NULL AND id IS NOT ?1 AND started_at <= ?2
      AND started_at > coalesce((SELECT max(started_at) FROM runs

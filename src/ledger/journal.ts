@@ -10,18 +10,8 @@ export interface Sealed {
   readonly digest: string
 }
 
-/** What the journal's folder holds. */
-export interface Listing {
-  /** Versions, ascending. */
-  readonly entries: readonly number[]
-  readonly checkpoints: readonly number[]
-  /** The newest version that has a file, and the newest that a checkpoint holds; 0 for none. */
-  readonly newest: number
-  readonly folded: number
-}
-
 /** The versions that the journal's folder holds. */
-export async function listJournal(root: string): Promise<Listing> {
+export async function listJournal(root: string) {
   const entries = await entriesIn(inLake(root, places.journal))
   // A folder of such a name is nobody's entry.
   return listingOf(entries.flatMap((entry) => (entry.isDirectory() ? [] : [entry.name])))
@@ -50,8 +40,11 @@ export async function onJournal<T>(root: string, work: (listing: Listing) => Pro
   }
 }
 
-/** What the names in a journal's folder tell, up to a version. */
-export function listingOf(names: readonly string[], until: number = Number.POSITIVE_INFINITY): Listing {
+/**
+ * What the names in a journal's folder tell, up to a version: versions, ascending, the newest that has a file, and the newest
+ * that a checkpoint holds; 0 for none.
+ */
+export function listingOf(names: readonly string[], until: number = Number.POSITIVE_INFINITY) {
   const found: Record<'entry' | 'checkpoint', number[]> = { entry: [], checkpoint: [] }
   for (const name of names) {
     const parsed = parseJournalName(name)
@@ -62,6 +55,9 @@ export function listingOf(names: readonly string[], until: number = Number.POSIT
   const folded = checkpoints.at(-1) ?? 0
   return { entries, checkpoints, newest: Math.max(entries.at(-1) ?? 0, folded), folded }
 }
+
+/** What the journal's folder holds. */
+export type Listing = ReturnType<typeof listingOf>
 
 /** Reads one entry and checks its bytes and its number. */
 export async function readEntry(root: string, version: number): Promise<Sealed> {

@@ -17,7 +17,7 @@ import {
   unfinished,
 } from '../store/database.ts'
 import { isWritable, realDisk } from '../store/disk.ts'
-import { decodeEntry, type Provider, providerFields } from './entry.ts'
+import { decodeEntry, providerFields } from './entry.ts'
 import { entriesAfter, type Listing, listJournal, onJournal, readEntry, type Sealed } from './journal.ts'
 import { entryFile, inLake, places } from '../store/layout.ts'
 import { tellLive } from './live.ts'
@@ -34,17 +34,8 @@ type Statement = ReturnType<Index['statement']>
 const indexSchema = 9
 const tables = new URL('sql/', import.meta.url)
 
-/** The newest version that the index holds. */
-export interface Head {
-  /** Null until the first commit. */
-  readonly lake: string | null
-  readonly version: number
-  /** The schema of the journal's newest entry; 1 where nothing says more. */
-  readonly schema: number
-  readonly digest: string | null
-  readonly committed_at: number
-  readonly provider: Provider | null
-}
+/** The newest version that the index holds; `lake` is null until the first commit. */
+export type Head = ReturnType<Ledger['head']>
 
 /** The index over the journal. Everything in it can be made again from `journal/`, `runs/` and `stamps/`. */
 export class Ledger implements Index {
@@ -192,11 +183,12 @@ export class Ledger implements Index {
   }
 
   /** The newest version in the index. */
-  head(): Head {
+  head() {
     const told = this.#told()
     return {
       lake: told('lake', text) ?? null,
       version: told('version', whole) ?? 0,
+      /** The schema of the journal's newest entry; 1 where nothing says more. */
       schema: told('journal_schema', whole) ?? 1,
       digest: told('digest', text) ?? null,
       committed_at: told('committed_at', whole) ?? 0,

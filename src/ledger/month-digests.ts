@@ -14,7 +14,7 @@ export interface MonthDigest {
 }
 
 /** By month, `2024-06`. */
-export type Months = ReadonlyMap<string, MonthDigest>
+type Months = ReadonlyMap<string, MonthDigest>
 
 const nothing: MonthDigest = { points: 0, digest: '0'.repeat(16) }
 
@@ -55,7 +55,12 @@ export function heldMonths(index: Index, series: number, some: readonly string[]
   return new Map(
     rows.map(({ month, points, digest, chain }) => [
       String(month),
-      { points: Number(points), digest: String(digest), ...(chain !== null && { chain: String(chain) }) },
+      // Earlier programs digested lines instead of records: what they told is as good as nothing.
+      {
+        points: Number(points),
+        digest: String(digest),
+        ...(String(chain).startsWith('b') && { chain: String(chain) }),
+      },
     ]),
   )
 }

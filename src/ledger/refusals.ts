@@ -7,17 +7,6 @@ import type { WindowAnswer } from './entry.ts'
  */
 type RefusalScope = 'path' | 'series' | 'range'
 
-/** A refusal as the reason of a window keeps it. */
-interface Refusal {
-  readonly scope: RefusalScope
-  /** The status and the provider's words. */
-  readonly words: string
-  /** Since when a series that has points is refused; null for one that never had any. */
-  readonly since: Instant | null
-  /** Whether nobody waits for it any more: it was refused for 30 days, or a person took note. */
-  readonly withdrawn: boolean
-}
-
 /** How long a series that has points may be refused before it counts as withdrawn. */
 export const alarmPatience = 30 * day
 
@@ -54,8 +43,12 @@ export function standingWords(reason: string): string {
   return reason.startsWith(withdrawnBegin) ? reason.slice(withdrawnBegin.length) : reason
 }
 
-/** Reads the refusal out of a reason; null where it tells of none. */
-export function readRefusal(reason: string | null): Refusal | null {
+/**
+ * Reads the refusal out of the reason of a window; null where it tells of none. `words` are the status and the provider's,
+ * `since` is from when on a series that has points is refused, null for one that never had any; nobody waits for what is
+ * `withdrawn`: it was refused for 30 days, or a person took note.
+ */
+export function readRefusal(reason: string | null) {
   if (reason === null) return null
   const standing = /^(withdrawn, )?refused since (\S+): (.*)$/s.exec(reason)
   const words = standing?.[3] ?? reason
@@ -84,7 +77,7 @@ export const refusalPatience = 30 * day
 type RefusalAnswer = Omit<WindowAnswer, 'since' | 'until'>
 
 /** A refusal that no later answer has overtaken. */
-export interface StandingRefusal extends Refusal {
+export interface StandingRefusal extends NonNullable<ReturnType<typeof readRefusal>> {
   readonly state: 'unsupported' | 'failed'
   readonly reason: string
   readonly asked_at: Instant

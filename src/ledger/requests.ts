@@ -1,4 +1,4 @@
-import { type Asker, type AskerDeps, type AskRequest, createAsker } from '../net/ask.ts'
+import { type Asker, createAsker } from '../net/ask.ts'
 import { clockOf, describeFailure, howToGoOn, type Outcome } from '../net/outcome.ts'
 import type { RequestRow } from './entry.ts'
 import { LakeError } from '../errors.ts'
@@ -45,11 +45,11 @@ export interface AnsweredRequest {
 }
 
 /** Asks one thing until its final outcome. */
-export type AskOne = (request: AskRequest, about?: About) => Promise<AnsweredRequest>
+export type AskOne = (request: Parameters<Asker['ask']>[0], about?: About) => Promise<AnsweredRequest>
 
 /** An asker that gives each outcome with its row, which says how often it was asked. */
 export function createRowAsker(
-  deps: AskerDeps,
+  deps: Parameters<typeof createAsker>[0],
   whose: Pick<RequestRow, 'run' | 'api'>,
 ): Pick<Asker, 'drain' | 'sent'> & { readonly ask: AskOne } {
   const attempts = new Map<string, number>()

@@ -103,12 +103,6 @@ function parseLine(text: string): FactLine | undefined {
   return isObject(line) && typeof line['after'] === 'number' ? { ...line, after: line['after'] } : undefined
 }
 
-/** The log of one run: a JSON object a line, `at` and `event` first. */
-interface RunLog extends AsyncDisposable {
-  /** Writes down one event. */
-  note(event: string, facts: object): void
-}
-
 /** What a log is opened with. */
 interface Logging {
   /** Milliseconds since 1970. */
@@ -117,10 +111,10 @@ interface Logging {
 }
 
 /**
- * Opens `runs/<run>.log`. The log is for people: what cannot be written is dropped, because the commit that meets the
+ * Opens `runs/<run>.log`: a JSON object a line, `at` and `event` first. The log is for people: what cannot be written is dropped, because the commit that meets the
  * same disk says so with an error. No secret reaches it.
  */
-export function openRunLog(root: string, run: string, { now, secrets }: Logging): RunLog {
+export function openRunLog(root: string, run: string, { now, secrets }: Logging) {
   const path = inLake(root, runLog(run))
   let pending = ''
   let writing: Promise<void> | null = null
@@ -135,7 +129,7 @@ export function openRunLog(root: string, run: string, { now, secrets }: Logging)
     writing = null
   }
   return {
-    note: (event, facts) => {
+    note: (event: string, facts: object): void => {
       const line = JSON.stringify({ at: new Date(now()).toISOString(), event, ...facts })
       pending += `${redact(line, secrets, 'data')}\n`
       writing ??= Promise.resolve().then(drain)

@@ -22,21 +22,10 @@ import { closePrivate, makeLakeFolder } from '../store/private.ts'
 import type { Micros } from '../time.ts'
 
 /** The folder in which a run keeps what it has not committed; nobody sweeps it while the run lives. */
-export interface Spool extends AsyncDisposable {
-  /** The path of a file in it, relative to the lake. */
-  path(name: string): string
-  /** The same, absolute. */
-  file(name: string): string
-  /** Removes the folder with everything in it. */
-  close(): Promise<void>
-}
+export type Spool = Awaited<ReturnType<typeof openSpool>>
 
 /** Opens the spool of a run; run names are unique. */
-export async function openSpool(
-  root: string,
-  run: string,
-  deps: Pick<CommitDeps, 'holder' | 'nowMicros' | 'disk'>,
-): Promise<Spool> {
+export async function openSpool(root: string, run: string, deps: Pick<CommitDeps, 'holder' | 'nowMicros' | 'disk'>) {
   const disk = deps.disk ?? realDisk
   const name = spoolLock(run)
   const lock = await tryLock(root, name, { ...deps.holder, since: deps.nowMicros() })
@@ -54,8 +43,11 @@ export async function openSpool(
     await realDisk.remove(inLake(root, lockFile(name)))
   }
   return {
-    path: (file) => `${folder}/${file}`,
-    file: (file) => inLake(root, `${folder}/${file}`),
+    /** The path of a file in it, relative to the lake. */
+    path: (file: string) => `${folder}/${file}`,
+    /** The same, absolute. */
+    file: (file: string) => inLake(root, `${folder}/${file}`),
+    /** Removes the folder with everything in it. */
     close,
     [Symbol.asyncDispose]: close,
   }

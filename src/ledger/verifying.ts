@@ -2,14 +2,8 @@ import { LakeError } from '../errors.ts'
 import type { Micros } from '../time.ts'
 import type { Index } from './row.ts'
 
-/** What is asked again in several runs: since when what was asked counts as done. */
-type Round = {
-  readonly scope: string
-  readonly begun: Micros
-}
-
-/** A round of a job over one scope goes on until one of its runs came to its end; then the next begins. */
-export function roundOf(index: Index, job: string, about: unknown, now: Micros): Round {
+/** Since when what was asked counts as done: a round of a job over one scope goes on until one of its runs came to its end; then the next begins. */
+export function roundOf(index: Index, job: string, about: unknown, now: Micros) {
   const scope = JSON.stringify(about)
   const runs = index.statement(
     `SELECT plan ->> '$.begun' AS begun, ended_at IS NOT NULL AND stopped_by IS NULL AS ended FROM runs

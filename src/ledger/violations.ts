@@ -3,7 +3,7 @@ import { globTest } from '../catalog/globs.ts'
 import { usage } from '../errors.ts'
 import { commit, type RewriteDeps } from './commit.ts'
 import { type Accepted, type CoverageRow, sha256, violationId } from './entry.ts'
-import type { Instant, Micros } from '../time.ts'
+import type { Micros } from '../time.ts'
 import { heldCoverage, heldViolations, type HeldViolation } from './held.ts'
 import type { Ledger } from './ledger.ts'
 import { providerOf } from './provider.ts'
@@ -12,7 +12,7 @@ import { rowOf } from './row.ts'
 import { orNull, real, text } from '../shape.ts'
 
 /** Something upstream that a person has to look at: a value that differs, very many at once, or a series that is refused. */
-interface Listed {
+type Listed = {
   readonly id: string
   readonly series: string
   readonly t: number
@@ -27,18 +27,7 @@ interface Listed {
   /** Since when answers no longer show it. */
   readonly passed_at: Micros | null
   /** What an incident is about; null for what stands by itself. */
-  readonly incident: IncidentFacts | null
-}
-
-/** Many differences of one day: where, and how many points of each kind. `open`: those that the last answers still showed. */
-interface IncidentFacts {
-  readonly api: 'metrics'
-  readonly endpoints: readonly string[]
-  /** Their ids. */
-  readonly series: readonly string[]
-  readonly points: number
-  readonly open: number
-  readonly counts: Readonly<Record<string, number>>
+  readonly incident: ReturnType<typeof factsOf> | null
 }
 
 /** Which of them are meant; null for all. An incident is where one of its series is, `whole`: all of them. */
@@ -73,27 +62,16 @@ const unitOf = (one: HeldViolation): string => one.incident ?? violationId(one)
 function listed(rows: readonly HeldViolation[]): Listed {
   const [first] = rows as [HeldViolation]
   const { series, t, kind, stored, offered, offered_at: found_at, accepted_at, why, passed_at, incident: id } = first
-  if (id === null)
-    return {
-      id: violationId(first),
-      series,
-      t,
-      kind,
-      stored,
-      offered,
-      found_at,
-      accepted_at,
-      why,
-      passed_at,
-      incident: null,
-    }
+  const alone = { id: violationId(first), series, t, kind, stored, offered, found_at, accepted_at, why, passed_at }
+  if (id === null) return { ...alone, incident: null }
   const open = rows.filter((row) => row.passed_at === null)
   const passed = open.length > 0 ? null : Math.max(...rows.map((row) => row.passed_at ?? 0))
-  const about = { found_at, accepted_at, why, passed_at: passed, incident: factsOf(rows, open) }
-  return { id, series, t, kind: 'incident', stored: null, offered: null, ...about }
+  const many = { id, kind: 'incident', stored: null, offered: null, passed_at: passed }
+  return { ...alone, ...many, incident: factsOf(rows, open) }
 }
 
-function factsOf(rows: readonly HeldViolation[], open: readonly HeldViolation[]): IncidentFacts {
+/** Many differences of one day: where, and how many points of each kind. `open`: those that the last answers still showed. */
+function factsOf(rows: readonly HeldViolation[], open: readonly HeldViolation[]) {
   const began = new Map<number, number>()
   for (const { offered_at, added_version } of rows)
     began.set(offered_at, Math.min(began.get(offered_at) ?? Infinity, added_version))
@@ -104,7 +82,7 @@ function factsOf(rows: readonly HeldViolation[], open: readonly HeldViolation[])
   const sum = (some: readonly HeldViolation[]): number => some.reduce((total, { points }) => total + points, 0)
   const series = [...new Set(rows.map((row) => row.series))]
   const endpoints = [...new Set(series.map((one) => parseSeriesId(one)?.metric ?? one))].toSorted()
-  return { api: 'metrics', endpoints, series, points: sum(first), open: sum(open), counts }
+  return { api: 'metrics' as const, endpoints, series, points: sum(first), open: sum(open), counts }
 }
 
 function tests(globs: readonly string[] | null): (text: string) => boolean {
@@ -113,34 +91,24 @@ function tests(globs: readonly string[] | null): (text: string) => boolean {
   return (text) => all.some((test) => test(text))
 }
 
-/** One refusal of a series that has points, with the windows that it is about. */
-interface Refused {
-  readonly listed: Listed
-  readonly rows: readonly CoverageRow[]
-  /** Since when it is refused, and the provider's words. */
-  readonly since: Instant
-  readonly words: string
-  readonly withdrawn: boolean
-}
-
 /**
  * Series that have points and are refused, or were for so long that nobody waits for them any more; all windows of one
- * refusal are one thing to look at, under one id in both.
+ * refusal are one thing to look at, under one id in both. `words` are the provider's.
  */
-export function refusals(ledger: Ledger): Refused[] {
+export function refusals(ledger: Ledger) {
   const noted = ledger.statement('SELECT at AS accepted_at, why FROM accepted WHERE id = ?')
   return [...heldCoverage(ledger)].flatMap(([series, rows]) => {
     const refused = rows.filter(
       ({ state, reason }) => (state === 'failed' || state === 'unsupported') && isOfHeld(reason),
     )
-    return [...Map.groupBy(refused, ({ reason }) => standingWords(reason ?? ''))].map(([offered, own]): Refused => {
+    return [...Map.groupBy(refused, ({ reason }) => standingWords(reason ?? ''))].map(([offered, own]) => {
       const t = Math.min(...own.map(({ since }) => since))
       const id = sha256(JSON.stringify([series, 'refused', offered])).slice(0, 12)
       const { accepted_at, why } = notedOf(noted.get(id) ?? { accepted_at: null, why: null })
       const { since, words } = readRefusal(offered) ?? { since: null, words: offered }
       const withdrawn = own.every(({ state }) => state === 'unsupported')
       const about = { found_at: (since ?? t) * 1_000_000, accepted_at, why, passed_at: null, incident: null }
-      const one = { id, series, t, kind: 'refused', stored: null, offered, ...about }
+      const one: Listed = { id, series, t, kind: 'refused', stored: null, offered, ...about }
       return { listed: one, rows: own, since: since ?? t, words, withdrawn }
     })
   })
@@ -154,15 +122,6 @@ interface Elsewhere {
   readonly accepted_at: Micros | null
 }
 
-/** What came of accepting. */
-type Acceptance = {
-  readonly version: number
-  readonly made: boolean
-  readonly accepted: readonly string[]
-  /** Those of the named that somebody had accepted before. */
-  readonly known: readonly string[]
-}
-
 /**
  * Takes note of what differs upstream, as one dated version with the reason given: no data change. A refused series is
  * `unsupported: withdrawn` from then on. Of what is kept elsewhere the state takes note.
@@ -172,8 +131,9 @@ export async function acceptViolations(
   { ids, why }: { readonly ids: readonly string[]; readonly why: string },
   deps: RewriteDeps,
   elsewhere: ReadonlyMap<string, Elsewhere> = new Map(),
-): Promise<Acceptance> {
+) {
   let accepted: string[] = []
+  /** Those of the named that somebody had accepted before. */
   let known: string[] = []
   const version = await commit(
     ledger,

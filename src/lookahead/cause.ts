@@ -1,5 +1,5 @@
 /** How the rows of one cut-off differ. */
-export interface CutStory {
+interface CutStory {
   /** Milliseconds since 1970. */
   readonly cutoff: number
   /** The same as ISO text with microseconds. */

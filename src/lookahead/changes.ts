@@ -2,7 +2,9 @@ import { microsOf } from '../time.ts'
 import { combsFor, otherRuns, runHoles, suspectStates } from './holes.ts'
 import { chooseStates, instantsOf, type States } from './states.ts'
 import { isSameUpTo, runAt, type Trial, whereItRuns } from './runs.ts'
-import { type FutureChange, changedWorld, seesWorlds, type World } from './world.ts'
+import { changedWorld, seesWorlds, type World } from './world.ts'
+
+type FutureChange = Parameters<typeof changedWorld>[1]
 
 /*
  * The future changed instead of cut. A cut takes later points away with all that follows from it, and does not tell two
@@ -11,7 +13,7 @@ import { type FutureChange, changedWorld, seesWorlds, type World } from './world
  */
 
 /** What a leak turns on. */
-export type Dependence = 'values' | 'existence' | 'registry'
+type Dependence = 'values' | 'existence' | 'registry'
 
 /** Tries futures in which later points have larger values, then smaller ones, then every other one is missing. */
 export async function tryChanges(trial: Trial, states: States): Promise<void> {

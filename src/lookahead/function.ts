@@ -5,6 +5,7 @@ import { formatMicros, microsOf, parseMicros } from '../time.ts'
 import { type Engine, quoteName } from '../store/engine.ts'
 import type { Moment } from '../query/options.ts'
 import type { LookaheadProof } from './lookahead.ts'
+import { bringOwn, cutOwn, ownTable } from './own-files.ts'
 import type { TrialInput } from './runs.ts'
 import { tryFutures, undecided } from './trial.ts'
 import { changedWorld, enter, openWorlds, type Subject, type World, wholeLake } from './world.ts'
@@ -74,6 +75,8 @@ export async function proveFunction(session: Engine, text: string, input: TrialI
 
 /** How a function is to be tried: as a query, `ts` and 50 cut-offs unless said. */
 export interface FunctionOptions extends Partial<TrialInput> {
+  /** Files or rows of the user's, by the names under which queries find them; cut by `available_at` where they have it. */
+  readonly own?: Readonly<Record<string, string | GivenRows>> | undefined
   readonly signal?: AbortSignal | undefined
 }
 
@@ -81,19 +84,30 @@ export interface FunctionOptions extends Partial<TrialInput> {
 export async function proveAnswering(
   folder: string,
   text: string,
-  { signal, ts = 'ts', labels = [], cutoffs = 50, tolerance = 0, onCutoff }: FunctionOptions,
+  { signal, ts = 'ts', labels = [], cutoffs = 50, tolerance = 0, onCutoff, own = {} }: FunctionOptions,
   ask: (session: Engine, world: World) => Promise<{ readonly rows: GivenRows; readonly notes: readonly string[] }>,
 ): Promise<LookaheadProof> {
   using engine = await openWorlds(folder)
+  const bring = async (session: Engine): Promise<void> => {
+    for (const [name, given] of Object.entries(own)) await bringGiven(session, name, given)
+  }
+  await bring(engine)
   const input = { ts, labels, cutoffs, tolerance, ...(onCutoff && { onCutoff }) }
   return await proveFunction(engine, text, input, async (table, world) => {
     if (signal?.aborted === true) throw new LakeError('stopped', { subject: 'the look-ahead was cancelled' })
     using session = await engine.session()
     await enter(session, gone(world))
+    await bring(session)
     const { rows, notes } = await raising(world, async () => ask(session, world))
     await bringRows(engine, table, rows, ts)
     return notes
   })
+}
+
+async function bringGiven(session: Engine, name: string, given: string | GivenRows): Promise<void> {
+  if (typeof given === 'string') return await bringOwn(session, [[name, given]])
+  await bringRows(session, ownTable(name), given, 'ts')
+  await cutOwn(session, name)
 }
 
 /** An instant that a function asks for, no later than its world goes. */

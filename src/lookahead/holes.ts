@@ -1,8 +1,10 @@
 import { type Engine, quote, quoteName } from '../store/engine.ts'
-import { type ColumnSpec, rowsDigestSql, digestUpTo, type Probe, type Trial, whereItRuns } from './runs.ts'
+import { type ColumnSpec, digestUpTo, rowsDigestSql, type Trial, whereItRuns } from './runs.ts'
 import { closing } from '../query/lake.ts'
 import type { States } from './states.ts'
 import { enter, wholeLake, type World } from './world.ts'
+
+type Probe = Parameters<typeof digestUpTo>[0]
 
 /*
  * A cut-off at a decision's own instant is the only proof of a leak into the next step, and tries one state at a time.

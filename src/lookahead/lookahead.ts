@@ -6,41 +6,37 @@ import { words } from '../query/gate-lists.ts'
 import { type Door, noteTexts } from '../query/note.ts'
 import { notesOfSql } from '../query/question.ts'
 import { guarded, type RunDeps } from '../query/run.ts'
-import { type Tested, tryFutures, undecided } from './trial.ts'
+import { tryFutures, undecided } from './trial.ts'
 import { querySubject } from './world.ts'
 import { placeOf } from './proof/place.ts'
-import { argueFromPlan, type Placed } from './proof/prove.ts'
+import { argueFromPlan } from './proof/prove.ts'
 import type { Obstacle } from './proof/values.ts'
-import { fileRead, type Parsed, parsedSql, tablesIn } from '../query/tree.ts'
+import { fileRead, parsedSql, tablesIn } from '../query/tree.ts'
+
+type Parsed = Awaited<ReturnType<typeof parsedSql>>
 
 export type { LookaheadDifference as Difference } from './runs.ts'
 
 /** What is to be proved about a query. */
-export interface ProofInput extends TrialInput {
+interface ProofInput extends TrialInput {
   /** One SELECT, without a semicolon. */
   readonly sql: string
+  /** The same for the reader of its plan, where what it names is a table of the session. */
+  readonly planned?: string
   /** Whose words its notes are told in. */
   readonly door?: Door
 }
 
 /** What came of it: what running it tells, and what the plan says. */
-export interface LookaheadProof extends Tested {
+export interface LookaheadProof extends ReturnType<typeof undecided> {
   /** Whether the plan says that no row differs on any lake at any cut-off; only beside `clean`. */
   readonly proved: boolean
   /** The reasons of the plan, a line each. */
   readonly chain: readonly string[]
   /** What stands in the way of a proof from the plan: the expression, and why; its place, counted from 1, where it is known. */
-  readonly unproved: Unproved | null
+  readonly unproved: ReturnType<typeof inText> | null
   /** What its rows rest on beside what was known, whatever the verdict. */
   readonly assumes: readonly Assumed[]
-}
-
-/** An expression that stands in the way of a proof. */
-export interface Unproved {
-  readonly what: string
-  readonly why: string
-  readonly line: number | null
-  readonly column: number | null
 }
 
 /** What the plan says, and where in the text of the query's author. */
@@ -117,8 +113,9 @@ async function beyondAsOf(session: Engine, tree: Parsed): Promise<Obstacle | und
 }
 
 async function argue(session: Engine, input: ProofInput): Promise<Argued> {
-  const { unproved, ...found } = await argueFromPlan(session, input)
-  return { ...found, unproved: unproved && inText(input, unproved) }
+  const planned = { ...input, sql: input.planned ?? input.sql }
+  const { unproved, ...found } = await argueFromPlan(session, planned)
+  return { ...found, unproved: unproved && inText(planned, unproved) }
 }
 
 /** Of what is undecided: the table or function at fault, where there is one, with its place in the text. */
@@ -128,7 +125,10 @@ function whyUndecided(input: ProofInput, why: string, past?: Obstacle, tree?: Pa
 }
 
 /** The place of an obstacle in its author's text. */
-function inText({ sql }: ProofInput, { what, why, at }: Placed): Unproved {
+function inText(
+  { sql }: ProofInput,
+  { what, why, at }: NonNullable<Awaited<ReturnType<typeof argueFromPlan>>['unproved']>,
+) {
   const lines = at === null ? null : sql.slice(0, at).split('\n')
   return { what, why, line: lines?.length ?? null, column: lines ? (lines.at(-1)?.length ?? 0) + 1 : null }
 }

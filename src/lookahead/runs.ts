@@ -1,8 +1,10 @@
 import { microsOf } from '../time.ts'
 import { type Cell, type Engine, quote, quoteName, type Row } from '../store/engine.ts'
-import type { CutStory } from './cause.ts'
+import type { likelyCause } from './cause.ts'
 import { isCancel } from '../query/run.ts'
 import type { Subject, World } from './world.ts'
+
+type CutStory = Parameters<typeof likelyCause>[2][number]
 
 /** How a proof is to be tried. */
 export interface TrialInput {
@@ -43,7 +45,7 @@ const shownEach = 5
 export const fetched = 200
 
 /** What runs again and again, its columns, and the SQL of a row's instant. */
-export interface Probe {
+interface Probe {
   readonly subject: Subject
   readonly columns: readonly ColumnSpec[]
   readonly at: string

@@ -1,6 +1,7 @@
 import { type Engine, quote, quoteList, quoteName } from '../store/engine.ts'
 import type { Subject } from './world.ts'
 import { pointColumns } from '../views/relations.ts'
+import { ownArrivals } from './own-files.ts'
 import { priced } from '../query/points.ts'
 import { ctesIn, historyTables, nodesOf, parsedSql, readsRegistry, tablesIn } from '../query/tree.ts'
 
@@ -16,22 +17,19 @@ const moments = 'proof_moment'
  * The instants of a result by what was known at them: between two instants of one state nothing arrived of what the
  * query reads, so that one cut-off, at the last of them, tries them all.
  */
-export interface States {
-  readonly count: number
-  /** SQL of the registry's polls, which then count too; null where points alone tell the states apart. */
-  readonly polls: string | null
-  /** The FROM and WHERE of the points that it reads. */
-  readonly known: string
-}
+export type States = Awaited<ReturnType<typeof numberStates>>
 
-/** Numbers the states of the result in `proof_full`, from 0. `at` is the SQL of a row's instant. */
-export async function numberStates(subject: Subject, at: string): Promise<States> {
+/**
+ * Numbers the states of the result in `proof_full`, from 0. `at` is the SQL of a row's instant; `polls` of the registry's, which
+ * then count too, null where points alone tell the states apart; `known` are FROM and WHERE of the points that it reads.
+ */
+export async function numberStates(subject: Subject, at: string) {
   const { session } = subject
   const known = await pointsRead(subject)
   const polls = await pollsOf(subject)
   const own = `(SELECT DISTINCT ${at} AS instant FROM proof_full WHERE ${at} IS NOT NULL) AS own`
   await session.run(
-    `CREATE OR REPLACE TEMP TABLE ${moments} AS SELECT available_at AS moment ${known}${polls === null || polls === '' ? '' : ` UNION ${polls}`}`,
+    `CREATE OR REPLACE TEMP TABLE ${moments} AS SELECT available_at AS moment ${known}${polls === null || polls === '' ? '' : ` UNION ${polls}`}${await ownArrivals(session)}`,
   )
   // The registry has more clocks than its polls: there each instant is a state of its own.
   await session.run(

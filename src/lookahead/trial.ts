@@ -1,7 +1,7 @@
 import { columnsOf } from '../store/parquet.ts'
 import { type Engine, quoteName } from '../store/engine.ts'
 import { likelyCause } from './cause.ts'
-import { type Dependence, dependsOn, tryChanges } from './changes.ts'
+import { dependsOn, tryChanges } from './changes.ts'
 import { combsFor, otherRuns, runHoles, strayInstants, suspectStates, unmovedStates } from './holes.ts'
 import {
   bagDifference,
@@ -20,7 +20,7 @@ import { cutWorld, hiddenWorld, seesWorlds, type Subject, wholeLake } from './wo
 import { historyTables } from '../query/tree.ts'
 
 /** What running it tells. */
-export interface Tested {
+interface Tested {
   readonly verdict: 'clean' | 'leak' | 'undecided'
   /** Why, in words; for a leak the likely cause. */
   readonly reason: string | null
@@ -33,7 +33,7 @@ export interface Tested {
   /** Rows that differ, over all cut-offs. */
   readonly differing: number
   /** Of a leak: whether it turns on the values of later points, on whether they are there, on the registry. */
-  readonly depends_on: readonly Dependence[]
+  readonly depends_on: readonly Awaited<ReturnType<typeof dependsOn>>[number][]
   readonly notes: readonly string[]
 }
 

@@ -2,7 +2,7 @@ import type { Catalogue } from '../catalog/catalogue.ts'
 import type { Selection } from '../catalog/series.ts'
 import { usage } from '../errors.ts'
 import { isObject, jsonOf } from '../json.ts'
-import { commit, type CommitDeps, type Version } from '../ledger/commit.ts'
+import { commit, type CommitDeps } from '../ledger/commit.ts'
 import type { Connection } from '../ledger/connection.ts'
 import { withoutPoints } from '../ledger/draft.ts'
 import { canonical } from '../ledger/entry.ts'
@@ -11,7 +11,7 @@ import type { Run } from '../ledger/job.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { providerOf } from '../ledger/provider.ts'
 import type { AskOne } from '../ledger/requests.ts'
-import { describeOutcome, type Outcome } from '../net/outcome.ts'
+import { describeOutcome } from '../net/outcome.ts'
 import { isBegun } from '../store/begin.ts'
 import { realDisk } from '../store/disk.ts'
 import { Engine, quote, quoteList } from '../store/engine.ts'
@@ -33,16 +33,6 @@ interface Listing {
   readonly ask: AskOne
 }
 
-/** What came of the listing. */
-interface ListedAssets {
-  readonly outcome: Outcome
-  /** How many assets it names; null where it could not be had or read. */
-  readonly assets: number | null
-  readonly fresh: number
-  /** Null where nothing was noted at all. */
-  readonly version: Version | null
-}
-
 const fact = 'metrics.assets'
 const largestListing = 100_000_000
 
@@ -52,8 +42,8 @@ export function isListingDue(ledger: Ledger, nowMicros: number): boolean {
   return asked === undefined || Math.abs(nowMicros - asked.at) >= day * 1_000_000
 }
 
-/** Asks the listing of assets once and stores what is new or changed in it; no answer of it is a failure. */
-export async function refreshAssets({ run, connection, engine, ask }: Listing): Promise<ListedAssets> {
+/** Asks the listing of assets once and stores what is new or changed in it; no answer of it is a failure. `assets`: how many it names, where it could be had and read. */
+export async function refreshAssets({ run, connection, engine, ask }: Listing) {
   const { ledger, input } = run
   const { spool } = connection
   const url = assetsUrl(connection.base, input.catalogue.wire)

@@ -2,7 +2,7 @@ import { commit, type Ticket } from '../ledger/commit.ts'
 import { type BodyResult, type Heard, identityOf } from '../points/conversion.ts'
 import {
   type CoverageRow,
-  type Passed,
+  type Entry,
   type Progress,
   type RequestRow,
   type SeriesRow,
@@ -28,6 +28,8 @@ import { quarantineBody } from '../store/private.ts'
 import { knownAt, settleBody, settleFailure } from './settle.ts'
 import { keepingProven, onlyMissing, unusedOf, verifiedRows } from './verify-findings.ts'
 import { incidentOf, type Standing, standingDifferences } from '../ledger/differences.ts'
+
+type Passed = NonNullable<Entry['passed']>[number]
 
 type Made = Awaited<ReturnType<typeof compareAll>>['made']
 

@@ -9,12 +9,6 @@ import type { standingRefusal } from '../ledger/refusals.ts'
 
 type RefusalAnswer = Parameters<typeof standingRefusal>[0][number]
 
-/** What a provider says of a path: the values that each parameter takes, by query key, and where history begins. */
-type Described = {
-  readonly parameters: Readonly<Record<string, readonly string[]>>
-  readonly min: Instant | null
-}
-
 const value = z.union([z.string(), z.number(), z.boolean()]).transform(String)
 /** A text or a list; in any other shape a parameter says nothing. */
 const values = z.union([value.transform((one) => [one]), z.array(value)]).catch([])
@@ -30,8 +24,11 @@ const instant = z
   .nullish()
   .catch(null)
 
-/** Reads the metadata of a path; null for what is of another shape. What changes from day to day is left out. */
-export function readMetadata(text: string, keys: NonNullable<Wire['metadata']>): Described | null {
+/**
+ * What a provider says of a path: the values that each parameter takes, by query key, and where history begins; null for what
+ * is of another shape. What changes from day to day is left out.
+ */
+export function readMetadata(text: string, keys: NonNullable<Wire['metadata']>) {
   const body = z.looseObject({
     [keys.parameters]: z.record(z.string(), values),
     [keys.timerange]: z
@@ -45,7 +42,9 @@ export function readMetadata(text: string, keys: NonNullable<Wire['metadata']>):
   const range = data[keys.timerange] as Record<string, Instant | null | undefined> | null | undefined
   return {
     // Sorted: another order says nothing new.
-    parameters: Object.fromEntries(Object.entries(lists).map(([key, list]) => [key, [...new Set(list)].toSorted()])),
+    parameters: Object.fromEntries(
+      Object.entries(lists).map(([key, list]): [string, readonly string[]] => [key, [...new Set(list)].toSorted()]),
+    ),
     min: range?.[keys.min] ?? null,
   }
 }
@@ -54,9 +53,7 @@ export function readMetadata(text: string, keys: NonNullable<Wire['metadata']>):
 type DatedSaid = ReturnType<typeof saidOf>
 
 /** Metadata with the instant at which they were first read as they are. */
-export interface DatedMetadata extends Described {
-  readonly at: Instant
-}
+type DatedMetadata = Readonly<NonNullable<ReturnType<typeof readMetadata>>> & { readonly at: Instant }
 
 /**
  * What metadata say of a series, with its exchange as the provider spells it. An empty list says nothing; nor does one

@@ -4,7 +4,7 @@ import { type Endpoint, isNameless } from '../catalog/catalogue.ts'
 import type { Wire } from '../catalog/wire.ts'
 import { askedPaths, type Selection } from '../catalog/series.ts'
 import type { AskOne } from '../ledger/requests.ts'
-import { type DatedMetadata, readMetadata } from './metadata-said.ts'
+import { readMetadata, type saidOf } from './metadata-said.ts'
 import { metadataUrl, type MetricsProvider } from './api.ts'
 import { type RetryPolicy, usualRetries } from '../net/retry.ts'
 import { commit, type CommitDeps, type Draft, type Version } from '../ledger/commit.ts'
@@ -16,7 +16,7 @@ import type { Settings } from '../config/settings.ts'
 import { day } from '../time.ts'
 
 /** What is known of each path, by its name on the wire. */
-type Metadata = ReadonlyMap<string, DatedMetadata>
+type Metadata = ReadonlyMap<string, Parameters<typeof saidOf>[0]>
 
 /** Requests a minute: metadata and listings stand in a bucket of their own, and cost nothing. */
 export const metadataPerMinute = 1_200
@@ -63,18 +63,12 @@ export function isWithout(ledger: Ledger | null, answers: readonly MetadataAnswe
   return !others.some(([, { value, at }]) => value === 'read' && Math.abs(nowMicros - at) < patience)
 }
 
-/** Paths to be asked for; those with unmapped names apart. */
-interface Due {
-  readonly plain: readonly string[]
-  readonly guarded: readonly string[]
-}
-
-/** The selected paths whose metadata were not asked for within seven days. */
+/** The selected paths whose metadata were not asked for within seven days; those with unmapped names apart. */
 export function metadataDue(
   { settings, catalogue, selections }: MetadataInput,
   ledger: Ledger | null,
   nowMicros: number,
-): Due {
+) {
   const provider = ledger?.head().provider ?? null
   const isOld = (key: string): boolean => {
     const asked = ledger === null ? undefined : heldPassing(ledger, key)
@@ -117,7 +111,7 @@ type MetadataAnswer = Awaited<ReturnType<typeof askOne>>
  */
 export async function askMetadata(
   asking: MetadataAsking,
-  { plain, guarded }: Due,
+  { plain, guarded }: Readonly<Record<'plain' | 'guarded', readonly string[]>>,
   isSandbox: (answers: readonly MetadataAnswer[]) => boolean,
 ): Promise<MetadataAnswer[]> {
   const limit = pLimit(asking.concurrency)

@@ -22,7 +22,7 @@ export interface Held {
 }
 
 /** What bounds and prices a plan. */
-export interface PlanLimits {
+interface PlanLimits {
   readonly requestsPerMinute: number
   /** Per asset, `*` for the others. */
   readonly credits: Readonly<Record<string, number>>
@@ -101,7 +101,7 @@ export function plan(
   const blocked: Blocked[] = []
   let windows = 0
   let expected = 0
-  const horizons = new Map<string, Horizon>()
+  const horizons = new Map<string, ReturnType<typeof horizonOf>>()
   const paths = refusedPaths(held)
   for (const want of wanted) {
     const known = held.get(want.series.id)
@@ -159,7 +159,7 @@ interface Line {
   readonly want: Wanted
   readonly known: Held | undefined
   readonly interval: Interval
-  readonly horizon: Horizon
+  readonly horizon: ReturnType<typeof horizonOf>
   readonly limits: PlanLimits
   readonly now: Instant
 }
@@ -174,19 +174,11 @@ function expectedOf({ settles, interval }: Ask, known: Held | undefined): number
   return points
 }
 
-/** `settled`: end of the newest interval whose availability instant has passed; `complete`: of the newest that has ended. */
-interface Horizon {
-  readonly final: Instant
-  readonly complete: Instant
-}
-
-/** Up to where answers can be expected now; half-open ends on the grid of the interval. */
-export function horizonOf(
-  endpoint: Pick<Endpoint, 'rules'>,
-  interval: Interval,
-  now: Instant,
-  weekStart?: Weekday,
-): Horizon {
+/**
+ * Up to where answers can be expected now, on the grid of the interval: the end of the newest interval whose availability
+ * instant has passed (`final`), and of the newest that has ended.
+ */
+export function horizonOf(endpoint: Pick<Endpoint, 'rules'>, interval: Interval, now: Instant, weekStart?: Weekday) {
   const rules = endpoint.rules[interval]
   const complete = floor(now, interval, weekStart)
   let final = complete

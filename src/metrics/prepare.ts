@@ -13,7 +13,7 @@ import { mirrorOf } from '../store/marker.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { providerAt } from '../ledger/provider.ts'
 import { LakeError } from '../errors.ts'
-import { type Ask, type Held, placeholderReason, plan, type Plan, type PlanLimits } from './plan.ts'
+import { type Ask, type Held, placeholderReason, plan, type Plan } from './plan.ts'
 import { isLoopback, type Settings } from '../config/settings.ts'
 import type { Instant } from '../time.ts'
 import { intersect, minus, union, type Window } from '../windows.ts'
@@ -99,7 +99,7 @@ export async function planOn(
   const { settings, catalogue, gapsOnly, eager = false, only, now } = input
   const selections = await withListedAssets(input.selections, ledger)
   const provider = ledger?.head().provider ?? null
-  const limits: PlanLimits = {
+  const limits: Parameters<typeof plan>[2] = {
     requestsPerMinute: settings.metrics.requestsPerMinute,
     credits: settings.metrics.credits,
     weekStart: settings.metrics.weekStart,

@@ -94,24 +94,10 @@ export function unusedOf(answers: readonly Answered[], bodies: readonly BodyResu
 }
 
 /** One stored value that the provider no longer gives, with everything that it needs to find out why. */
-export interface Difference extends ReturnType<typeof readableSeries> {
-  readonly t: string
-  readonly result: VerifyResult
-  /** Both values as JSON text; null where there is none. */
-  readonly stored: string | null
-  readonly offered: string | null
-  readonly stored_at: string | null
-  readonly offered_at: string
-  /** The request that brought the stored value, and the one that brought the other. */
-  readonly stored_request: string | null
-  readonly offered_request: string | null
-  /** The provider's own id of the second request, where it gave one. */
-  readonly provider_request: string | null
-  readonly address: string | null
-}
+export type Difference = ReturnType<Findings['differences']>[number]
 
 /** A window without a usable answer. */
-export interface Unanswered {
+interface Unanswered {
   readonly series: string
   readonly since: string
   readonly until: string
@@ -128,6 +114,8 @@ const earlierOf = rowOf({ id: text, series: text, since: orNull(real), until: or
 /** A request that was answered before. */
 type Earlier = ReturnType<typeof earlierOf>
 
+type Compared = Pick<BatchResult, 'violations' | 'verified' | 'unused' | 'asked'>
+
 /** What the batches of a verify have brought so far. */
 export class Findings {
   readonly #violations = new Map<string, Violation>()
@@ -137,7 +125,7 @@ export class Findings {
   /** Requests by series whose rows stand in files of the lake. */
   #archived = new Map<string, Earlier[]>()
 
-  readonly add = ({ violations, verified, unused, asked }: BatchResult): void => {
+  readonly add = ({ violations, verified, unused, asked }: Compared): void => {
     for (const violation of violations) this.#violations.set(violationId(violation), violation)
     this.#verified.push(...verified)
     for (const [series, reason] of unused) this.#unused.set(series, reason)
@@ -189,10 +177,7 @@ export class Findings {
   }
 
   /** Every difference in full. */
-  differences(
-    ledger: Ledger,
-    { base, secrets }: { readonly base: string; readonly secrets: readonly string[] },
-  ): Difference[] {
+  differences(ledger: Ledger, { base, secrets }: { readonly base: string; readonly secrets: readonly string[] }) {
     const before = new Map<string, Earlier[]>()
     return [...this.#violations.values()].map((violation) => {
       const { series, t, kind, stored, offered, stored_at, offered_at, request } = violation
@@ -203,12 +188,15 @@ export class Findings {
         ...readableSeries(series),
         t: formatInstant(t),
         result: resultOfKind(kind),
+        /** Both values as JSON text; null where there is none. */
         stored,
         offered,
         stored_at: stored_at === null ? null : formatMillis(stored_at),
         offered_at: formatMillis(asked?.request.asked_at ?? offered_at),
+        /** The request that brought the stored value, and the one that brought the other. */
         stored_request: broughtBy(requests, t, stored_at),
         offered_request: request,
+        /** The provider's own id of the second request, where it gave one. */
         provider_request: asked?.provider ?? null,
         address: asked === undefined ? null : addressOf(base, asked.request, secrets),
       }

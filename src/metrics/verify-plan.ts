@@ -8,7 +8,7 @@ import { heldCoverage, heldSeries, type HeldSeries, storedInterval } from '../le
 import { heldVerified } from '../ledger/held-runs.ts'
 import { affordable, inTurns } from '../ledger/verifying.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { type Ask, type Plan, priceOf, totalsOf } from './plan.ts'
+import { type Ask, priceOf, totalsOf } from './plan.ts'
 import type { Settings } from '../config/settings.ts'
 import { ceil, count, type Instant, type Micros } from '../time.ts'
 import { intersect, minus, type Window } from '../windows.ts'
@@ -36,13 +36,6 @@ interface Choice {
   readonly damaged: ReadonlySet<string>
 }
 
-/** The plan, and how much of what could be asked it is. */
-interface Chosen {
-  readonly plan: Plan
-  /** Windows that the scope holds. */
-  readonly windows: number
-}
-
 interface Candidate {
   readonly ask: Ask
   /** Since when at least half of it counts as asked again; null: never. */
@@ -50,7 +43,7 @@ interface Candidate {
 }
 
 /** One window a series, never verified or longest ago first, one endpoint after the other, within the budget. */
-export function chooseWindows(ledger: Ledger, choice: Choice): Chosen {
+export function chooseWindows(ledger: Ledger, choice: Choice) {
   const { settings, budget } = choice
   const { candidates, done, left } = candidatesOf(ledger, choice)
   const inOrder = Iterator.from(spread(candidates)).map(({ ask }) => ask)
@@ -68,14 +61,7 @@ export function chooseWindows(ledger: Ledger, choice: Choice): Chosen {
   return { plan: { asks, blocked: [], totals, notes }, windows }
 }
 
-interface Candidates {
-  readonly candidates: readonly Candidate[]
-  readonly done: number
-  /** Why series are left out, and how many. */
-  readonly left: ReadonlyMap<string, number>
-}
-
-function candidatesOf(ledger: Ledger, choice: Choice): Candidates {
+function candidatesOf(ledger: Ledger, choice: Choice) {
   const { catalogue, settings, scope, damaged, begun } = choice
   const paths = scope.paths === null ? null : matchPaths(catalogue, scope.paths).map(({ path }) => path)
   const assets = scope.assets?.map(globTest) ?? null

@@ -1,14 +1,14 @@
 import { currentRate, governor, type Governor, newGovernor, nextSlot, parked } from './governor.ts'
-import type { Http, HttpRequest, Reply } from './http.ts'
+import type { Http, Reply } from './http.ts'
 import type { Outcome } from './outcome.ts'
 import { newReach, type Reach } from './reach.ts'
 import { type During, unwatched } from '../stopwatch.ts'
-import { afterTry, noTries, type RetryPolicy, type Tries } from './retry.ts'
+import { afterTry, noTries, type RetryPolicy } from './retry.ts'
 
 type GovernorEvent = Parameters<typeof governor>[1]
 
 /** One thing to ask: where, into which file, and what a refusal may name. */
-export interface AskRequest extends Omit<HttpRequest, 'signal' | 'firstByteMs'> {
+interface AskRequest extends Omit<Parameters<Http['get']>[0], 'signal' | 'firstByteMs'> {
   /** The caller's name for it, repeated in events. */
   readonly id: string
   /** Requests of different buckets have limits of their own; all are in `data` unless said. */
@@ -38,7 +38,7 @@ export type AskEvent =
     }
 
 /** What an asker is made of. */
-export interface AskerDeps {
+interface AskerDeps {
   readonly http: Pick<Http, 'get'>
   readonly governor: Parameters<typeof newGovernor>[0]
   readonly retry: RetryPolicy
@@ -100,7 +100,7 @@ interface Run {
 async function ask(run: Run, request: AskRequest): Promise<Outcome> {
   const { deps } = run
   const policy = { ...deps.retry, attempts: Math.min(deps.retry.attempts, request.attempts ?? Infinity) }
-  let tries: Tries = noTries
+  let tries: Parameters<typeof afterTry>[1] = noTries
   let last: Outcome | null = null
   for (let attempt = 1; ; attempt++) {
     const turn = await inTurn(run, request)

@@ -5,7 +5,9 @@ import { pipeline } from 'node:stream/promises'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { createRedactor } from '../secrets/secrets.ts'
 import { header, type Headers } from './governor.ts'
-import { startBytes, type Vain } from './outcome.ts'
+import { type Outcome, startBytes } from './outcome.ts'
+
+type Vain = NonNullable<Extract<Outcome, { kind: 'body' }>['vain']>
 
 /** Where a body goes and what may not go there. */
 interface Target {

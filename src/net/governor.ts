@@ -80,12 +80,6 @@ function leading(text: string | null): number | null {
   return match ? Number(match[0]) : null
 }
 
-/** What a governor starts from. */
-interface GovernorOptions {
-  /** The configured rate, until headers say otherwise. */
-  readonly perMinute: number
-}
-
 /** What happened. `at` is in milliseconds since 1970; `ticket` is the number of the request, as `sent` was after it. */
 type GovernorEvent =
   | { readonly kind: 'request-sent'; readonly at: number }
@@ -116,8 +110,8 @@ const mostWaits = 2
 /** Seconds in headers are rounded down: one more is waited. */
 const marginMs = 1_000
 
-/** All that one API's governor knows, nothing yet. */
-export function newGovernor({ perMinute }: GovernorOptions) {
+/** All that one API's governor knows, nothing yet but the configured rate, which holds until headers say otherwise. */
+export function newGovernor({ perMinute }: { readonly perMinute: number }) {
   return {
     perMinute,
     /** Learned from headers: `limit` requests a `windowMs`; null while no header told. */

@@ -17,25 +17,15 @@ const EnvHttpProxyAgent = undici('./lib/dispatcher/env-http-proxy-agent') as typ
 const errors = undici('./lib/core/errors') as typeof Errors
 Object.assign((undici('./lib/dispatcher/dispatcher') as { prototype: object }).prototype, undici('./lib/api'))
 
-/** The only way a key travels. */
-interface KeyHeader {
-  readonly name: 'X-Api-Key' | 'Authorization'
-  readonly key: string
-}
-
 /** The values of the usual proxy variables, where they are set. */
-interface ProxySettings {
-  readonly http?: string | undefined
-  readonly https?: string | undefined
-  readonly all?: string | undefined
-  readonly none?: string | undefined
-}
+type ProxySettings = Readonly<Partial<Record<'http' | 'https' | 'all' | 'none', string | undefined>>>
 
 /** One provider's connection. */
-export interface HttpOptions {
+interface HttpOptions {
   /** Requests go to this origin and no other. */
   readonly base: string
-  readonly key: KeyHeader
+  /** The only way a key travels. */
+  readonly key: { readonly name: 'X-Api-Key' | 'Authorization'; readonly key: string }
   /** What else must not be written: the keys of this process for other providers, too. */
   readonly secrets: readonly string[]
   readonly userAgent: string
@@ -57,7 +47,7 @@ const usualTimeouts = { connectMs: 10_000, firstByteMs: 120_000, idleMs: 30_000,
 type Timeouts = Readonly<typeof usualTimeouts>
 
 /** One GET. The body of a 200 goes to `file`, which exists afterwards only if the outcome is `body`. */
-export interface HttpRequest {
+interface HttpRequest {
   readonly url: string
   readonly file: string
   readonly etag?: string | undefined
@@ -300,7 +290,7 @@ interface FilePart {
 }
 
 /** One request whose head and body are the caller's own. */
-export interface Exchange {
+interface Exchange {
   readonly method: 'GET' | 'HEAD' | 'PUT' | 'POST' | 'DELETE'
   /** With the query. */
   readonly path: string
@@ -311,7 +301,7 @@ export interface Exchange {
 }
 
 /** What came of it: an answer of any status, or none. */
-export type Exchanged =
+type Exchanged =
   | { readonly kind: 'answer'; readonly status: number; readonly headers: Headers; readonly body: Buffer }
   | { readonly kind: 'fault'; readonly code: string; readonly words: string }
 

@@ -4,7 +4,7 @@ import { formatInstant, type Instant, instantOf } from '../time.ts'
 import { ageOf, dateOf, header, type Headers, readLimits } from './governor.ts'
 
 /** What every answer carries: when it came, how long it took, and the few headers that later stages use. */
-interface Answer {
+type Answer = {
   readonly status: number
   /** When the answer's head was read, in milliseconds since 1970 by the local clock. */
   readonly at: number
@@ -21,7 +21,7 @@ interface Answer {
 }
 
 /** The provider's own words: at most 300 characters, secrets replaced; and its machine-readable code. */
-interface Words {
+type Words = {
   readonly words: string
   readonly code: string | null
 }
@@ -30,7 +30,7 @@ interface Words {
 export type AgainReason = 'status' | 'connect' | 'reset' | 'timeout' | 'cut' | 'protocol'
 
 /** What a body is that holds nothing. */
-export type Vain = 'a page' | 'nothing'
+type Vain = 'a page' | 'nothing'
 
 /** How one request ended. Closed: whoever handles it must handle each kind. */
 export type Outcome =

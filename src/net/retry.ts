@@ -17,15 +17,11 @@ export const usualRetries = {
 
 export type RetryPolicy = Readonly<typeof usualRetries>
 
-/** What one request has cost so far. */
-export interface Tries {
-  readonly faults: number
-  readonly limited: number
-  readonly spentMs: number
-}
-
 /** Before the first try. */
-export const noTries: Tries = { faults: 0, limited: 0, spentMs: 0 }
+export const noTries = { faults: 0, limited: 0, spentMs: 0 }
+
+/** What one request has cost so far. */
+type Tries = Readonly<typeof noTries>
 
 /** What to do after a try. */
 type Next = { readonly kind: 'stop' } | { readonly kind: 'retry'; readonly waitMs: number; readonly tries: Tries }

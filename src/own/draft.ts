@@ -5,7 +5,7 @@ import { stepSql } from '../intervals-sql.ts'
 import type { Draft, Ticket } from '../ledger/commit.ts'
 import { rulesOf } from '../points/datings.ts'
 import { footerOf } from '../ledger/draft.ts'
-import type { CoverageRow, Json } from '../ledger/entry.ts'
+import type { CoverageRow, Json, Violation } from '../ledger/entry.ts'
 import { heldCoverage, heldWeekStart, liveFiles } from '../ledger/held.ts'
 import type { JobDeps, Run } from '../ledger/job.ts'
 import { heldLost } from '../ledger/lost.ts'
@@ -51,6 +51,8 @@ export interface Importing {
   /** The metric. */
   readonly path: string
   readonly row: OwnRow
+  /** Whether what the lake keeps of it changes in any case. */
+  readonly renewed?: boolean
 }
 
 /** What of the rows is one series, of one export where there are several. */
@@ -69,6 +71,8 @@ export function startOf({ timestamp }: SourceMapping, interval: Interval): strin
 export interface Drafted {
   readonly draft: Draft
   readonly violations: number
+  /** Those of them that are of single points. */
+  readonly differing: readonly Violation[]
   readonly incidents: number
   readonly lacking: number
   readonly kept: number
@@ -96,10 +100,10 @@ export async function drafted(
   const judged = judge(ledger, differing, { recorded: 0, at: ticket.committed_at, intervalOf: () => interval })
   const asks = bodies.map(({ series }) => ({ ask: { series, interval } }))
   const learnt = await learntFrom({ engine: async () => engine, ledger }, asks, made, ticket)
-  const fresh = made.files.length > 0 || ownRows(ledger).get(path) === undefined
+  const fresh = importing.renewed || made.files.length > 0 || ownRows(ledger).get(path) === undefined
   const catalogue = withOwn(given, ledger)
   const draft: Draft = {
-    job: 'import',
+    job: run.job,
     run: run.id,
     provider: { synthetic: ledger.head().provider?.synthetic ?? false },
     add: made.files,
@@ -118,7 +122,8 @@ export async function drafted(
   }
   const { violations, incidents } = judged.seen
   const { lacking, kept } = made
-  const seen = { violations: violations.length + incidents.length, incidents: incidents.length }
+  const many = violations.length + incidents.length
+  const seen = { violations: many, differing: violations, incidents: incidents.length }
   return { draft, ...seen, lacking, kept, doubled: reading.doubled() }
 }
 

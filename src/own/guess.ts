@@ -14,7 +14,14 @@ const meanings = {
   network: ['network', 'chain'],
 } as const
 
-const bars = ['open', 'high', 'low', 'close', 'volume']
+/** The parts of a bar, and how files call them; only the first is known at its beginning. */
+const bars = [
+  ['open', 'o', 'open_price', 'price_open', 'first'],
+  ['high', 'h', 'high_price', 'price_high', 'max'],
+  ['low', 'l', 'low_price', 'price_low', 'min'],
+  ['close', 'c', 'close_price', 'price_close', 'last'],
+  ['volume', 'v', 'vol', 'base_volume'],
+]
 
 type Guess = Partial<Record<keyof typeof meanings, string>>
 
@@ -29,8 +36,9 @@ export async function guessed({ files, cwd, maxBytes, options }: Asked): Promise
     const hit = words.flatMap((word) => rest.filter((name) => name.toLowerCase() === word))[0]
     if (hit !== undefined) found[key as keyof Guess] = hit
   }
-  const parts = bars.flatMap((bar) => names.filter((name) => name.toLowerCase() === bar))
-  const isBar = parts.length > 2
+  const parts = bars.map((bar) => names.find((name) => bar.includes(name.toLowerCase())))
+  const isBar = parts.slice(0, 4).every((name) => name !== undefined)
+  const components = isBar ? parts.filter((name) => name !== undefined) : []
   const unit = await unitOf(engine, given, found.t)
   const name = options.as ?? 'name'
   const lines = [
@@ -40,27 +48,34 @@ export async function guessed({ files, cwd, maxBytes, options }: Asked): Promise
     `    asset: ${found.asset ?? '=ASSET        # no column tells it: which asset is it?'}`,
     `    t: ${found.t ?? 'COLUMN           # which column is the instant that a row is about?'}`,
     ...(isBar
-      ? [`    components: [${parts.join(', ')}]`]
+      ? [`    components: [${components.join(', ')}]`]
       : [`    value: ${found.value ?? 'COLUMN       # which column is the value?'}`]),
     ...(unit === null ? [] : [`    unit: ${unit}`]),
     ...(['available_at', 'vintage', 'currency', 'exchange', 'network'] as const).flatMap((key) =>
       found[key] === undefined ? [] : [`    ${key}: ${found[key]}`],
     ),
   ]
-  return `${[...lines, ...questions(given, found, isBar)].join('\n')}\n`
+  return `${[...lines, ...questions(given, found, components)].join('\n')}\n`
 }
 
 /** The two dates of each row, what an instant is and when it was known, are asked of whoever has the files. */
-function questions({ files }: OwnFiles, found: Guess, isBar: boolean): string[] {
+function questions({ files }: OwnFiles, found: Guess, [open, ...rest]: readonly string[]): string[] {
   const t = found.t ?? 't'
   const known = found.available_at ?? found.vintage
+  const each = [`${open}=start`, ...rest.map((name) => `${name}=end`)].join(',')
   return [
     `# is \`${t}\` the start or the end of the interval?        timestamp: interval_start | interval_end`,
     '# how long is the interval? (left out: the distance of the rows)   interval: 24h',
     `# in which zone are times that name none, and days?     zone: UTC`,
     ...(known === undefined
       ? [
-          `# when was a value known? ${isBar ? 'available: open=start,high=end,low=end,close=end' : 'available: end | end+15m | start'}`,
+          ...(open === undefined
+            ? ['# when was a value known?   available: end | end+15m | start']
+            : [
+                `# when was each part of a bar known?   available: ${each}`,
+                `# … or, if all of it was known at its end:   available: end`,
+                `# (as flags: --components ${[open, ...rest].join(',')} --available ${each})`,
+              ]),
           ...(files.length > 0 && files.every(({ path }) => exportDay(path) !== null)
             ? ['# is the date in the name of the file the day of an export?   available: export']
             : []),

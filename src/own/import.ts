@@ -137,7 +137,8 @@ const keptFiles = 200
 
 const union = <T>(one: readonly T[], other: readonly T[]): T[] => [...new Set([...one, ...other])]
 
-async function portionsOf({ engine, rows }: Importing): Promise<Portion[]> {
+/** The series that the rows are, and from where to where each goes. */
+export async function portionsOf({ engine, rows }: Importing): Promise<Portion[]> {
   const { keys, constants, interval, mapping } = rows
   const start = startOf(mapping, interval)
   const own = ['asset', 'currency', 'exchange', 'network', 'day'].map((name) => {
@@ -161,9 +162,12 @@ async function portionsOf({ engine, rows }: Importing): Promise<Portion[]> {
   return found
 }
 
-/** Compares the rows with what is held and commits what is new; what has nothing new makes no version. */
-async function taken(importing: Importing, name: string, notes: readonly string[]): Promise<Result<Taken>> {
-  const { run, deps, rows, path } = importing
+/**
+ * Compares the rows with what is held and commits what is new; what has nothing new makes no version. Nothing is drafted
+ * where the lake is not of the version `of` any more.
+ */
+export async function commitRows(importing: Importing, of?: number) {
+  const { run, deps, path } = importing
   const portions = await portionsOf(importing)
   const row = { ...importing.row }
   for (const [many, one] of [
@@ -180,11 +184,18 @@ async function taken(importing: Importing, name: string, notes: readonly string[
   const version = await commit(
     run.ledger,
     async (ticket) => {
+      if (of !== undefined && ticket.version !== of + 1) return null
       done = await drafted({ ...importing, row }, endpoint, portions, ticket)
       return done.draft
     },
     deps,
   )
+  return { done, version }
+}
+
+async function taken(importing: Importing, name: string, notes: readonly string[]): Promise<Result<Taken>> {
+  const { rows } = importing
+  const { done, version } = await commitRows(importing)
   if (!done) throw new RangeError('an import that nobody drafted')
   const told = summary(importing.rows, done, version, { name, notes })
   const error = verdictOf(told, done.incidents, rows)

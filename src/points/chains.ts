@@ -1,12 +1,15 @@
 import { seriesNumber } from '../ledger/apply.ts'
-import { type FileEntry, type Progress, sha256 } from '../ledger/entry.ts'
-import { heldSeries, liveFiles, storedInterval } from '../ledger/held.ts'
+import type { StagedFile } from '../ledger/draft.ts'
+import { type Progress, sha256 } from '../ledger/entry.ts'
+import { type HeldSeries, heldSeries, liveFiles, storedInterval } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { heldMonths } from '../ledger/month-digests.ts'
+import { asDigests, heldMonths, monthsBetween } from '../ledger/month-digests.ts'
 import type { Engine } from '../store/engine.ts'
 import type { Micros } from '../time.ts'
 import { identityOf } from './conversion.ts'
-import { digestShift, monthsIn, type MonthSum, type PointsFile, seriesKey } from './month-sums.ts'
+import { sharesOf } from './files.ts'
+import { monthsIn, type PointsFile, seriesKey } from './month-sums.ts'
+import type { MonthSum } from './records.ts'
 
 /*
  * The chain of a month: what each commit brought to it, in the order of commits, hashed one after the other. It follows
@@ -16,7 +19,7 @@ import { digestShift, monthsIn, type MonthSum, type PointsFile, seriesKey } from
 /** The chain that goes on with what a month is made of; `''` begins one. */
 function linked({ steps }: Pick<MonthSum, 'steps'>, from = ''): string {
   const link = (chain: string, { seen, points, digest }: MonthSum['steps'][number]): string =>
-    sha256(`${chain}\n${seen} ${points} ${digest}`)
+    `b${sha256(`${chain}\n${seen} ${points} ${digest}`)}`
   return steps.reduce(link, from)
 }
 
@@ -28,28 +31,42 @@ export function chained(one: Progress, all: ReadonlyMap<string, MonthSum> | unde
   return { ...one, chains: Object.fromEntries(told) as Record<string, string> }
 }
 
-/** The progress with the chains of its months as they are after a change of files: all of their points are read. */
-export async function withChains(
-  ledger: Ledger,
-  engine: Engine,
-  progress: readonly Progress[],
-  { add, remove }: { readonly add: readonly PointsFile[]; readonly remove: readonly string[] },
-): Promise<Progress[]> {
-  const series = new Set(progress.map((one) => one.series))
-  const own = [...heldSeries(ledger, [...series]).values()]
+interface Change<File extends PointsFile = PointsFile> {
+  readonly add: readonly File[]
+  readonly remove: readonly string[]
+}
+
+/** All months of series as they are after a change of files. */
+async function monthsAfter(ledger: Ledger, engine: Engine, own: readonly HeldSeries[], { add, remove }: Change) {
   const ids = new Map(own.map((one) => [seriesKey(one.metric, storedInterval(one), identityOf(one)), one.id]))
   const metrics = new Set(own.map(({ metric }) => metric))
-  const live: readonly FileEntry[] = liveFiles(ledger, { table: 'points' })
-  const left = live.filter(({ path }) => !remove.includes(path))
+  const left = liveFiles(ledger, { table: 'points' }).filter(({ path }) => !remove.includes(path))
   const files = [...left, ...add].filter(({ metric }) => metric === null || metrics.has(metric))
-  const all = await monthsIn(engine, ledger.root, files, (key) => ids.get(key))
+  return await monthsIn(engine, ledger.root, files, (key) => ids.get(key))
+}
+
+/** The progress with the chains of its months as they are after a change of files: all of their points are read. */
+export async function withChains(ledger: Ledger, engine: Engine, progress: readonly Progress[], change: Change) {
+  const own = heldSeries(
+    ledger,
+    progress.map(({ series }) => series),
+  )
+  const all = await monthsAfter(ledger, engine, [...own.values()], change)
   return progress.map((one) => chained(one, all.get(one.series)))
 }
 
 /** What it does to digests and chains of each series that files stand for others, whose rows bear other clocks. */
-export async function chainedShift(...all: Parameters<typeof digestShift>): Promise<Progress[]> {
-  const [ledger, engine, change] = all
-  return await withChains(ledger, engine, await digestShift(...all), change)
+export async function chainedShift(ledger: Ledger, engine: Engine, change: Change<StagedFile>): Promise<Progress[]> {
+  const old = liveFiles(ledger, { table: 'points' }).filter(({ path }) => change.remove.includes(path))
+  const metrics = new Set([...old, ...change.add].flatMap((file) => sharesOf(file).map(({ metric }) => metric)))
+  const own = [...heldSeries(ledger).values()].filter(({ metric }) => metrics.has(metric))
+  const all = await monthsAfter(ledger, engine, own, change)
+  return own.flatMap(({ id: series, first_t, last_t }): Progress[] => {
+    const months = all.get(series) ?? new Map<string, never>()
+    const { digests } = asDigests(monthsBetween(heldMonths(ledger, seriesNumber(ledger, series) ?? 0), months))
+    if (first_t === null || last_t === null || digests === undefined) return []
+    return [chained({ series, points: 0, first_t, last_t, digests }, all.get(series))]
+  })
 }
 
 /** The progress of a fetch with its chains: what new files bring goes on where the ledger's ends. */

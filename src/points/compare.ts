@@ -7,29 +7,11 @@ import { bodyAt, type Existing, type Heard, identityOf, type Loaded, type Ordere
 import { unload } from './load.ts'
 import { firstOf, intervalSql, numbered, rowsSql, statement } from './sql.ts'
 import type { Engine } from '../store/engine.ts'
+import { identityColumns } from '../store/parquet.ts'
 import { computedSql, namedSql } from './files.ts'
-import { hashSql } from './month-sums.ts'
+import { monthSums } from './month-sums.ts'
 import type { Standing } from '../ledger/differences.ts'
 import type { Lost } from '../ledger/lost.ts'
-
-/** What is new (then in `fresh`) and what contradicts. */
-export interface Comparison {
-  /** Whether the table `late` names points that came late. */
-  readonly late: boolean
-  /** Whether any point may be -0.0. */
-  readonly minusZero: boolean
-  readonly tallies: ReadonlyMap<number, Tally>
-  readonly contradictions: readonly Contradiction[]
-  /** What answers no longer hold of series whose values may be revised. */
-  readonly gone: readonly Gone[]
-  /** What is said now of differences that are on record. */
-  readonly heard: readonly Heard[]
-  /** What came again of months that had lost points with a file. */
-  readonly regained: readonly Regained[]
-  readonly lacking: number
-  /** Whether what is new is what was read, in its order. */
-  readonly asRead: boolean
-}
 
 /** Of a batch with series whose values may be revised, also: how vintages are dated, and whether a difference is one. */
 const revisableColumns = ', revisable VARCHAR, revises BOOLEAN'
@@ -55,8 +37,13 @@ export async function tellAsked(session: Engine, ordered: readonly Ordered[]): P
   await session.run(`CREATE TEMP TABLE rules AS ${rowsSql(ruleColumns, rules)}`)
 }
 
-/** Compares what is staged with the files that are there and with the other bodies of the batch. */
-export async function compare(session: Engine, ordered: readonly Ordered[], loaded: Loaded): Promise<Comparison> {
+/**
+ * Compares what is staged with the files that are there and with the other bodies of the batch: what is new (then in `fresh`; in
+ * the order in which it was read, all of it: `asRead`; the table `late` names points that came late) and what contradicts, what
+ * is said now of differences that are on record (`heard`), what answers no longer hold of series whose values may be revised
+ * (`gone`), and what came again of months that had lost points with a file (`regained`).
+ */
+export async function compare(session: Engine, ordered: readonly Ordered[], loaded: Loaded) {
   const good = ordered.flatMap((one, i) => (loaded.poison.has(i) ? [] : [{ ...one, i }]))
   const shared = new Set(good.map(({ rank }) => rank)).size < good.length
   const doubled = [...loaded.staged.values()].some((body) => body.doubled)
@@ -173,7 +160,7 @@ const nothingHeld =
 
 /** The points that files of both levels hold between the earliest and the latest instant that any body was asked for or brought. */
 function heldSql(good: readonly Good[], loaded: Loaded, revised: boolean): string {
-  const meets = ({ from, to }: Range, { min_t, max_t }: Existing): boolean =>
+  const meets = ({ from, to }: ReturnType<typeof rangeOf>, { min_t, max_t }: Existing): boolean =>
     (min_t ?? -Infinity) <= to && (max_t ?? Infinity) >= from
   const own = [...Map.groupBy(good, ({ part }) => part)].flatMap(([part, bodies]) => {
     const range = rangeOf(bodies, loaded)
@@ -199,13 +186,8 @@ function heldSql(good: readonly Good[], loaded: Loaded, revised: boolean): strin
 
 const held = 'asset, currency, exchange, network, params, t, v, o, basis, available_at, computed_at, observed_at'
 
-interface Range {
-  readonly from: Instant
-  readonly to: Instant
-}
-
 /** The first and the last t that bodies were asked for or brought. */
-function rangeOf(bodies: readonly Good[], { staged }: Loaded): Range {
+function rangeOf(bodies: readonly Good[], { staged }: Loaded) {
   const first = bodies.map(({ i, body }) => Math.min(body.since ?? -Infinity, staged.get(i)?.first ?? Infinity))
   const last = bodies.map(({ i, body }) => Math.max((body.until ?? Infinity) - 1, staged.get(i)?.last ?? -Infinity))
   return { from: Math.min(...first), to: Math.max(...last) }
@@ -249,7 +231,7 @@ interface TallyRow extends Omit<Tally, 'addedFirst' | 'addedLast'> {
   readonly added_last: Instant | null
 }
 
-const goneColumns = 'rank INTEGER, month VARCHAR, since BIGINT, until BIGINT, digest UBIGINT'
+const goneColumns = 'rank INTEGER, month VARCHAR, since BIGINT, until BIGINT'
 const seenColumns = 'rank INTEGER, since BIGINT, until BIGINT, observed BIGINT'
 const askedColumns = 'rank INTEGER, since BIGINT, until BIGINT, asked_at BIGINT, observed BIGINT'
 const recordedColumns = 'body INTEGER, t BIGINT, valued BOOLEAN, v DOUBLE, o VARCHAR, computed BIGINT, stored_at BIGINT'
@@ -258,7 +240,7 @@ const recordedColumns = 'body INTEGER, t BIGINT, valued BOOLEAN, v DOUBLE, o VAR
 async function tellLost(session: Engine, good: readonly Good[]): Promise<void> {
   const byRank = new Map(good.flatMap(({ rank, body }) => (body.lost ? [[rank, body.lost] as const] : [])))
   const gone = [...byRank].flatMap(([rank, { months }]) =>
-    months.map(({ digest, ...month }) => ({ rank, ...month, digest: digest && String(BigInt(`0x${digest}`)) })),
+    months.map(({ month, since, until }) => ({ rank, month, since, until })),
   )
   const seen = [...byRank].flatMap(([rank, lost]) => lost.seen.map((one) => ({ rank, ...one })))
   const asked = [...byRank].flatMap(([rank, lost]) => lost.asked.map((one) => ({ rank, ...one })))
@@ -301,20 +283,12 @@ async function regain(
   revised: boolean,
 ): Promise<Regained[]> {
   const was = `coalesce(r.stored_at, s.observed, ${now}::BIGINT)`
-  const source = `(SELECT f.*, g.month, g.digest, r.stored_at AS kept, ${was} AS was,
+  const source = `(SELECT f.*, g.month, r.stored_at AS kept, ${was} AS was,
       f.computed IS NULL AND EXISTS (FROM asked a WHERE a.rank = f.rank AND f.t >= a.since AND f.t < a.until
         AND a.asked_at > f.ruled AND a.observed < ${was}) AS tardy
     FROM fresh f JOIN gone g ON f.rank = g.rank AND f.t >= g.since AND f.t < g.until
       LEFT JOIN seen s ON f.rank = s.rank AND f.t >= s.since AND f.t < s.until
       LEFT JOIN recorded r ON r.body = f.body AND r.t = f.t)`
-  const hash = hashSql({
-    t: 't * 1000000',
-    available: 'available',
-    observed: 'seen',
-    basis: 'dated_by',
-    computed: 'told_at',
-    rule: 'stands_in',
-  })
   const clocks = revised
     ? {
         late: '(tardy OR (vintage AND NOT firm))',
@@ -323,7 +297,13 @@ async function regain(
       }
     : { late: 'tardy', again: 'false', first: '' }
   const dated = statement('dated', { source, seen: 'was', ...clocks })
-  await session.run(statement('regained', { dated, hash, modulus: '18446744073709551616::HUGEINT' }))
+  await session.run(statement('came', { dated, none: identityColumns.map((name) => `NULL AS ${name}`).join(', ') }))
+  const lost = new Set(ordered.flatMap(({ rank, body }) => body.lost?.months.map((one) => provenKey(rank, one)) ?? []))
+  const sums = (await monthSums(session, 'came')).flatMap(({ metric: rank, months }) =>
+    [...months].map(([month, { digest }]) => ({ rank: Number(rank), month, digest })),
+  )
+  const proven = sums.filter((one) => lost.has(provenKey(one.rank, one)))
+  await session.run(statement('regained', { proven: rowsSql('rank INTEGER, month VARCHAR', proven) }))
   await session.run('DELETE FROM late WHERE (body, t) IN (SELECT (body, t) FROM regained)')
   await session.run('INSERT INTO late SELECT body, t, tardy, stood, again FROM regained')
   const rows = await numbered<{ body: number; month: string; points: number; proven: boolean }>(
@@ -333,8 +313,13 @@ async function regain(
   return rows.map(({ body, ...rest }) => ({ series: bodyAt(ordered, body).body.series.id, ...rest }))
 }
 
+const provenKey = (
+  rank: number,
+  { month, digest }: { readonly month: string; readonly digest: string | null },
+): string => `${rank} ${month} ${digest}`
+
 /** Points that a body of a revisable series lacks: how many, and the first and last t. */
-export interface Gone {
+interface Gone {
   readonly body: number
   readonly t: Instant
   readonly last: Instant
@@ -356,7 +341,7 @@ function talliesSql(allFresh: boolean, revised: boolean): string {
 }
 
 /** A contradiction, by position of the body that brought it. */
-export interface Contradiction {
+interface Contradiction {
   readonly body: number
   readonly t: Instant
   readonly kind: string

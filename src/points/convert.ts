@@ -1,6 +1,6 @@
 import { fewRows, parquet } from '../store/parquet.ts'
 import { realDisk } from '../store/disk.ts'
-import { compare, type Comparison, type Contradiction, type Gone, tellAsked } from './compare.ts'
+import { compare, tellAsked } from './compare.ts'
 import {
   type Body,
   bodyAt,
@@ -27,6 +27,8 @@ import { ceil, count, end, floor, type Instant, longestSeconds, step } from '../
 import { type Clocks, clocksSql } from './stage.ts'
 import { availableAt, ruleFor } from '../catalog/availability.ts'
 import { minus, type Window } from '../windows.ts'
+
+type Comparison = Awaited<ReturnType<typeof compare>>
 
 /**
  * Turns the spool files of a batch into sorted Parquet files of the points that are new, one for all that comes in
@@ -148,7 +150,7 @@ function bodyResults(
   return results.toSorted((a, b) => a.p - b.p || a.ord - b.ord).map(({ result }) => result)
 }
 
-function violation(found: Contradiction, ordered: readonly Ordered[]): Violation {
+function violation(found: Comparison['contradictions'][number], ordered: readonly Ordered[]): Violation {
   const { body, part } = bodyAt(ordered, found.body)
   return {
     series: body.series.id,
@@ -163,7 +165,10 @@ function violation(found: Contradiction, ordered: readonly Ordered[]): Violation
 }
 
 /** What a revisable series lost upstream stays, and is told; what it says of the rest still counts. */
-function goneFrom({ body: position, t, points, last }: Gone, ordered: readonly Ordered[]): Finding {
+function goneFrom(
+  { body: position, t, points, last }: Comparison['gone'][number],
+  ordered: readonly Ordered[],
+): Finding {
   const { body, part } = bodyAt(ordered, position)
   return { series: body.series.id, t, kind: 'vanished', detail: { points, last }, at: Number(part.observedAt) }
 }

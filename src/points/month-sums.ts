@@ -1,51 +1,10 @@
 import { type Identity, identityColumns } from '../store/parquet.ts'
 import type { Engine } from '../store/engine.ts'
 import { inLake } from '../store/layout.ts'
-import type { FileEntry, Progress } from '../ledger/entry.ts'
-import { heldSeries, liveFiles, storedInterval } from '../ledger/held.ts'
-import type { Ledger } from '../ledger/ledger.ts'
-import type { StagedFile } from '../ledger/draft.ts'
-import { identityOf } from './conversion.ts'
-import { addDigests, asDigests, digestOfSum, type MonthDigest, monthsBetween } from '../ledger/month-digests.ts'
+import type { FileEntry } from '../ledger/entry.ts'
 import { namedSql } from './files.ts'
+import { type PointColumns, pointColumns, type MonthSum, PointRecords } from './records.ts'
 import { statement } from './sql.ts'
-
-/** SQL of what of a point makes its hash: instants in microseconds, `v` and `o` as they stand in files. */
-interface Hashed {
-  readonly t: string
-  readonly available: string
-  readonly observed: string
-  readonly basis: string
-  readonly computed: string
-  readonly rule: string
-  /** The number as text. */
-  readonly value?: string
-}
-
-/** SQL of the hash of a point: of its t, its value as text and its clocks; the same whichever program computes it. */
-export function hashSql(hashed: Hashed): string {
-  const { t, available, observed, basis, computed, rule, value = 'CAST(v AS VARCHAR)' } = hashed
-  const optional = [computed, rule].map((one) => `coalesce(CAST(${one} AS VARCHAR), '')`)
-  const told = `CASE WHEN o IS NOT NULL THEN 'o' || o ELSE coalesce('v' || ${value}, '') END`
-  const parts = [t, told, `coalesce(extra, '')`, basis, available, observed, ...optional]
-  return `md5_number_lower(concat_ws(chr(31), ${parts.join(', ')}))`
-}
-
-/** The columns that `months` reads it from. */
-const stored: Hashed = {
-  t: 'ut',
-  available: 'ua',
-  observed: 'uo',
-  basis: 'basis',
-  computed: 'uc',
-  rule: 'ur',
-  value: 'vt',
-}
-
-/** What a month holds, and what each commit brought to it: when (milliseconds, as published), rows, SHA-256 of their lines. */
-export interface MonthSum extends MonthDigest {
-  readonly steps: readonly { readonly seen: number; readonly points: number; readonly digest: string }[]
-}
 
 /** The months of a series of a partition. */
 interface SeriesSums extends Identity {
@@ -54,26 +13,51 @@ interface SeriesSums extends Identity {
   readonly months: ReadonlyMap<string, MonthSum>
 }
 
-/** What a relation of points with metric and interval holds of each month of each series. */
-export async function monthSums(engine: Engine, source: string): Promise<SeriesSums[]> {
+/** So many cells may lie until all is collected: few texts are made of them. */
+const cells = 2 ** 24
+
+/**
+ * What a relation of points with metric and interval holds of each month of each series. As it comes (`inOrder`) it is
+ * read until one of them comes again, then in an order.
+ */
+export async function monthSums(engine: Engine, source: string, inOrder = false): Promise<SeriesSums[]> {
   const identity = identityColumns.join(', ')
-  const rows = await engine.rows<Omit<SeriesSums, 'months'> & { months: string }>(
-    statement('months', { source, identity, hash: hashSql(stored) }),
-  )
-  return rows.map(({ months, ...own }) => ({ ...own, months: monthsOf(months.split(',')) }))
+  const sql = statement('months', { source, identity, order: inOrder ? '' : 'ORDER BY who, t' })
+  const found = new Map<string, SeriesSums & { readonly months: Map<string, MonthSum> }>()
+  const records = new PointRecords()
+  let [low, high, begin, end] = [0, 0, 0, 0]
+  let close = (): boolean => true
+  for await (const chunk of (await engine.vectors(sql, undefined, cells)).chunks) {
+    const columns = pointColumns(chunk, identityColumns)
+    const { t, who, text } = columns
+    let from = 0
+    for (let row = 0; row < columns.rows; row++) {
+      const at = t[row] ?? 0
+      if (at >= begin && at < end && who[2 * row] === low && who[2 * row + 1] === high) continue
+      records.add(columns, from, row)
+      if (!close()) return await monthSums(engine, source)
+      from = row
+      ;[low = 0, high = 0] = who.subarray(2 * row)
+      const date = new Date(at / 1000)
+      ;[begin, end] = [monthAt(date), monthAt(date, 1)]
+      const own = found.get(`${low} ${high}`) ?? { ...namedIn(text, row), months: new Map<string, MonthSum>() }
+      found.set(`${low} ${high}`, own)
+      const month = date.toISOString().slice(0, 7)
+      close = () => !own.months.has(month) && own.months.set(month, records.end()).size > 0
+    }
+    records.add(columns, from, columns.rows)
+  }
+  return close() ? [...found.values()] : await monthSums(engine, source)
 }
 
-/** The months of a series as the statement tells them, a commit after the other. */
-function monthsOf(told: readonly string[]): Map<string, MonthSum> {
-  const found = new Map<string, MonthSum>()
-  for (const one of told) {
-    const [month = '', seen, count, sum = '0', digest = ''] = one.split(' ')
-    const points = Number(count)
-    const { steps = [], ...before } = found.get(month) ?? { points: 0, digest: digestOfSum('0') }
-    const step = { seen: Number(seen), points, digest }
-    found.set(month, { ...addDigests(before, { points, digest: digestOfSum(sum) }), steps: [...steps, step] })
-  }
-  return found
+/** When the month of a date begins, or the next one, in microseconds. */
+const monthAt = (date: Date, more = 0): number => Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + more) * 1000
+
+/** What tells a row's series apart. */
+function namedIn(text: PointColumns['text'], row: number): Omit<SeriesSums, 'months'> {
+  const [metric = '', interval = ''] = ['metric', 'interval'].map((name) => text(name, row) ?? '')
+  const identity = identityColumns.map((name) => [name, text(name, row)])
+  return { metric, interval, ...(Object.fromEntries(identity) as Identity & { asset: string }) }
 }
 
 /** What tells the series of a lake apart in its files: the interval is the one under which its points stand. */
@@ -97,34 +81,11 @@ export async function monthsIn(
   const points = files.filter(({ table }) => table === 'points')
   if (points.length === 0) return found
   const source = namedSql(points.map((file) => ({ ...file, path: inLake(root, file.temporary ?? file.path) })))
-  for (const { months, ...one } of await monthSums(engine, source)) {
+  // A file stands in the order of its series.
+  const inOrder = new Set(points.map(({ metric, interval }) => `${metric} ${interval}`)).size === points.length
+  for (const { months, ...one } of await monthSums(engine, source, inOrder)) {
     const id = find(seriesKey(one.metric, one.interval, one))
     if (id !== undefined) found.set(id, months)
   }
   return found
-}
-
-/** What it does to the digests of each series that files stand for others, whose rows bear other clocks. */
-export async function digestShift(
-  ledger: Ledger,
-  engine: Engine,
-  { add, remove }: { readonly add: readonly StagedFile[]; readonly remove: readonly string[] },
-): Promise<Progress[]> {
-  const held = heldSeries(ledger)
-  const named = new Map(
-    [...held.values()].map((one) => [seriesKey(one.metric, storedInterval(one), identityOf(one)), one.id]),
-  )
-  const gone = new Set(remove)
-  const old = liveFiles(ledger, { table: 'points' }).filter(({ path }) => gone.has(path))
-  const [before, after] = [
-    await monthsIn(engine, ledger.root, old, (key) => named.get(key)),
-    await monthsIn(engine, ledger.root, add, (key) => named.get(key)),
-  ]
-  return [...before].flatMap(([series, months]): Progress[] => {
-    const digests = asDigests(monthsBetween(months, after.get(series) ?? new Map<string, never>()))
-    const { first_t = null, last_t = null } = held.get(series) ?? {}
-    return first_t === null || last_t === null || digests.digests === undefined
-      ? []
-      : [{ series, points: 0, first_t, last_t, ...digests }]
-  })
 }

@@ -11,10 +11,15 @@ import { isBegun } from '../store/begin.ts'
 /** What the names of own data begin with, as metrics and as pieces of state. */
 export const ownPrefix = 'own/'
 
-/** How own data were mapped, by the metric that they are. */
+/** The same of features, whose values are a query's. */
+export const featurePrefix = 'feature/'
+
+/** How own data were mapped, by the metric that they are; features are own data, too. */
 export function ownRows(index: Index): ReadonlyMap<string, OwnRow> {
-  const states = heldStates(index, ownPrefix, shape({}))
-  return new Map(states.map(({ key, value }) => [`${ownPrefix}${key}`, ownRow.parse(value)]))
+  const rows = [ownPrefix, featurePrefix].flatMap((prefix) =>
+    heldStates(index, prefix, shape({})).map(({ key, value }) => [`${prefix}${key}`, ownRow.parse(value)] as const),
+  )
+  return new Map(rows)
 }
 
 /** The catalogue of a lake: a catalogue with what is own data there. What it knows of them already stays. */

@@ -7,7 +7,7 @@ import { statement } from './sql.ts'
 import { inLake } from '../store/layout.ts'
 
 /** What the points of one metric cost on disk. */
-export interface MetricSize {
+type MetricSize = {
   readonly metric: string
   readonly files: number
   readonly points: number

@@ -91,7 +91,7 @@ interface Bounds extends Omit<WrittenFile, 'min_t' | 'max_t'> {
 }
 
 /** What a relation with metric and interval holds of one partition, with its proof. */
-export interface ShareRow extends Bounds {
+interface ShareRow extends Bounds {
   readonly metric: string
   readonly interval: Interval
   readonly minus_zeros: number

@@ -4,7 +4,7 @@ import { type QueryKey, queryKeys, type Wire } from '../catalog/wire.ts'
 import type { Window } from '../windows.ts'
 import type { HeardAnswer } from './hear.ts'
 
-export type Keys = Wire['queryKeys']
+type Keys = Wire['queryKeys']
 
 /** Names that providers of this kind give their parameters; since and until go in pairs. */
 const spellings: Readonly<Partial<Record<QueryKey, readonly string[]>>> = {

@@ -13,8 +13,10 @@ import {
 import { day, floor, type Instant, type Interval } from '../time.ts'
 import type { Window } from '../windows.ts'
 import { type Budget, type HeardAnswer, type Listener, listening } from './hear.ts'
-import { type Keys, keysFrom, listsIn, nextKeys, spelling, wrongKeys } from './keys.ts'
+import { keysFrom, listsIn, nextKeys, spelling, wrongKeys } from './keys.ts'
 import { pointsIn, isUnfinished } from './timestamp.ts'
+
+type Keys = Parameters<typeof spelling>[0]
 
 /** All that was heard of the metrics API. */
 type MetricsSeen = Awaited<ReturnType<typeof conversation>>

@@ -98,12 +98,6 @@ function eventKeys(page: Fields, resources: Resources): Named[] {
 /** All that was heard of the registry API. */
 type RegistrySeen = Awaited<ReturnType<typeof hearRegistry>>
 
-/** Where the lake stands with this provider. */
-interface Standing {
-  readonly cursor: string | null
-  readonly held: string | null
-}
-
 /** How many requests listening to the registry may take. */
 export const registryRequests = 4
 
@@ -123,7 +117,7 @@ export async function hearRegistry(
   const { url } = accessTo('registry', settings)
   const { pageLimit } = settings.registry
   const { resources } = catalogue
-  const standing = async (sandbox: string | null): Promise<Standing> => await standingOf(settings.data, url, sandbox)
+  const standing = async (sandbox: string | null) => await standingOf(settings.data, url, sandbox)
   return await listening(access, deps, budget, async (listener) => ({
     resources,
     pageLimit,
@@ -132,7 +126,7 @@ export async function hearRegistry(
 }
 
 /** What the lake holds of the provider at the address, which calls itself this sandbox or none. */
-async function standingOf(root: string, url: string, sandbox: string | null): Promise<Standing> {
+async function standingOf(root: string, url: string, sandbox: string | null) {
   const nothing = { cursor: null, held: null }
   if (!isThere(inLake(root, places.journal))) return nothing
   using ledger = await Ledger.openToRead(root)
@@ -146,7 +140,7 @@ async function conversation(
   { base, hear, ended, left }: Listener,
   resources: Catalogue['resources'],
   pageLimit: number,
-  standing: (sandbox: string | null) => Promise<Standing>,
+  standing: (sandbox: string | null) => ReturnType<typeof standingOf>,
 ) {
   const ask = async (request: RegistryAsk, etag?: string): Promise<HeardAnswer | null> =>
     await hear(registryUrl(base, request), { parameters: registryParameters, ...(etag !== undefined && { etag }) })

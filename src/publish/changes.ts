@@ -1,9 +1,11 @@
 import { LakeError } from '../errors.ts'
 import { fileSql } from '../views/relations.ts'
 import type { Add, TableState, Texts } from './log.ts'
-import { beginning, type HeldPiece, type Mark, pieceOf, type Portions, rewriting, tagsOf } from './ranges.ts'
+import { beginning, type Mark, pieceOf, type Portions, rewriting, tagsOf } from './ranges.ts'
 import { type columnsFor, groupSql, microsSql, placeFile, writeRows, type Writing } from './write.ts'
 import type { PublishedTable } from './tables.ts'
+
+type HeldPiece = Parameters<typeof rewriting>[0][number]
 
 type Portion = Parameters<typeof writeRows>[2]
 

@@ -6,7 +6,7 @@ import { type Destination, stopAt } from './destination.ts'
 import { sha256 } from '../ledger/entry.ts'
 import type { Micros } from '../time.ts'
 import type { Engine } from '../store/engine.ts'
-import { type Action, commitTable, lakeKey, type Logs, ownProtocol, publishedFile, type TableState } from './log.ts'
+import { commitTable, lakeKey, type Logs, ownProtocol, publishedFile, type TableState } from './log.ts'
 import type { TableChange, Target } from './changes.ts'
 import type { Mark } from './ranges.ts'
 import type { PublishedTable } from './tables.ts'
@@ -66,7 +66,7 @@ async function requireThere(to: Destination, wanted: readonly StampedFile[]): Pr
 }
 
 /** The version of the lake that is being published. */
-export interface At extends Mark {
+interface At extends Mark {
   readonly lake: string
   readonly at: Micros
   /** SHA-256 of its journal entry, hex. */
@@ -139,7 +139,7 @@ export async function commitChange(
   const now = at.now()
   const schema = schemaString(columns)
   const isNew = state.metaData?.schemaString !== schema
-  const actions: Action[] = [
+  const actions: Parameters<typeof commitTable>[3][number][] = [
     {
       commitInfo: {
         timestamp: now,

@@ -50,21 +50,6 @@ export interface CopyDeps {
   readonly onFile?: (done: number, of: number) => void
 }
 
-/** What a copy came to. */
-export interface Copied {
-  readonly lake: string
-  readonly version: number
-  /** The version that stood there before; 0 for none. */
-  readonly before: number
-  /** What travelled: data files and what stamps need. */
-  readonly files: number
-  readonly bytes: number
-  readonly entries: number
-  readonly stamps: number
-  /** The newest entry was written anew where the lake is, and so it was here. */
-  readonly rewritten: boolean
-}
-
 const mostTries = 5
 
 /**
@@ -72,7 +57,7 @@ const mostTries = 5
  * digest, then the notes of stamped results, then the journal, entry by entry. Whoever reads the target at any instant
  * finds a whole version; killed anywhere and run again it ends the same.
  */
-export async function copyLake(input: CopyInput, deps: CopyDeps): Promise<Copied> {
+export async function copyLake(input: CopyInput, deps: CopyDeps) {
   for (let tries = 1; ; tries++) {
     try {
       return await copyOnce({ ...input, scratch: `${input.scratch}/${tries}` }, deps)
@@ -87,7 +72,8 @@ export async function copyLake(input: CopyInput, deps: CopyDeps): Promise<Copied
   }
 }
 
-async function copyOnce(input: CopyInput, deps: CopyDeps): Promise<Copied> {
+/** `files` and `bytes` travelled, for data and stamps; `before` is the version that stood there, 0 for none. */
+async function copyOnce(input: CopyInput, deps: CopyDeps) {
   const { from, to } = input
   const source = await journalAt(from, input.until)
   if (source.newest === 0)

@@ -28,15 +28,6 @@ export async function journalAt(place: Destination, until?: number): Promise<Lis
   return listingOf(paths, until)
 }
 
-/** A journal that was brought to this machine and read: its newest checkpoint and the entries after it. */
-interface StagedJournal extends Disposable {
-  readonly root: string
-  readonly index: Ledger
-  /** Null where every entry is there. */
-  readonly checkpoint: number | null
-  readonly entries: readonly number[]
-}
-
 /** A place on this machine that an earlier copy was brought to. */
 interface Held {
   readonly place: Destination
@@ -90,7 +81,8 @@ function inForce({ entries, checkpoints }: Listing): Omit<Placed, 'place'>[] {
   return checkpoint === 0 ? after : [{ version: checkpoint, entry: false }, ...after]
 }
 
-async function staged(root: string, from: Destination, files: readonly Placed[], held?: Held): Promise<StagedJournal> {
+/** A journal that was brought to this machine and read: its newest checkpoint, null where every entry is there, and what follows it. */
+async function staged(root: string, from: Destination, files: readonly Placed[], held?: Held) {
   await makeFolder(realDisk, inLake(root, places.journal))
   await stageRuns(root, from, held)
   for (const { version, entry, place } of files) {

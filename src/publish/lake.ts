@@ -20,7 +20,7 @@ import {
   requireApart,
 } from './destination.ts'
 import type { Micros } from '../time.ts'
-import { type Copied, type CopyDeps, copyLake } from './lake-copy.ts'
+import { type CopyDeps, copyLake } from './lake-copy.ts'
 import { journalAt } from './lake-journal.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import { beginDatabase } from '../store/database.ts'
@@ -32,7 +32,7 @@ import { namedByViews } from '../views/manifest.ts'
 import { destinationOf } from './s3.ts'
 
 /** A run of whoever changes a destination, of a lake that has a version. */
-export interface PublishingRun extends Run {
+interface PublishingRun extends Run {
   readonly lake: string
   /** For what is on the way; gone at the end. */
   readonly spool: Spool
@@ -67,7 +67,7 @@ interface LakeInput {
 }
 
 /** Copies journal, stamps and the files of a version under `lake/` of a destination, for `pitlake pull`. */
-export async function publishLake(input: LakeInput, deps: CommitDeps & CopyDeps): Promise<Copied> {
+export async function publishLake(input: LakeInput, deps: CommitDeps & CopyDeps) {
   const { root, to, version, run, scratch, thorough = false } = input
   const from = folderAt(root, { disk: deps.disk ?? realDisk, mark: run })
   await using _ = await pin(root, run, { ...deps.holder, since: deps.nowMicros() })
@@ -109,18 +109,11 @@ interface BackupInput {
   readonly thorough: boolean
 }
 
-/** What a backup did. */
-type BackedUp = Copied & {
-  readonly destination: string
-  /** Files there that its newest version needs no longer, and leftovers of killed copies: these are gone. */
-  readonly removed: number
-}
-
 /**
  * Brings `lake/` of a destination up to the newest version of a lake, beside whatever writes to it: what is missing
  * travels, what that version and the stamped results do not need goes afterwards.
  */
-export async function backup(input: BackupInput, deps: JobDeps & CopyDeps): Promise<BackedUp> {
+export async function backup(input: BackupInput, deps: JobDeps & CopyDeps) {
   const { root, to, thorough } = input
   requireApart(root, to, 'destination')
   // What publish writes to `lake/` is the same copy: one at a time.
@@ -161,18 +154,11 @@ interface PullDeps extends CommitDeps, CopyDeps {
   readonly web: NonNullable<DestinationDeps['web']>
 }
 
-/** What a pull did. */
-type Pulled = Copied & {
-  readonly source: string
-  /** What the source's vacuum had taken away, and leftovers of killed runs: these are gone here, too. */
-  readonly removed: number
-}
-
 /**
  * Brings a mirror up to the newest version of its lake, asking no provider; a new one where the folder is empty. What
  * shall be a lake of its own is a mirror until all of it is there.
  */
-export async function pull(input: PullInput, deps: PullDeps): Promise<Pulled> {
+export async function pull(input: PullInput, deps: PullDeps) {
   const { root, own = false } = input
   const name = own ? 'restore' : 'pull'
   const disk = deps.disk ?? realDisk

@@ -79,7 +79,7 @@ type MetaData = Readonly<z.infer<typeof metaDataShape>>
 /** Who may read and write the table. */
 type Protocol = Readonly<z.infer<typeof protocolShape>>
 /** One line of the log: one of its keys is set. */
-export type Action = Readonly<z.infer<typeof actionShape>>
+type Action = Readonly<z.infer<typeof actionShape>>
 
 /** An action as the log holds it; throws on what is none. */
 const parseAction = (text: string): Action => actionShape.parse(JSON.parse(text))

@@ -13,14 +13,16 @@ import { buildViews } from '../views/build.ts'
 import { fileSql } from '../views/relations.ts'
 import { type Logs, noTable, publishedFile, readTable, requireFree, requireOwn, type TableState } from './log.ts'
 import { changeOf, type TableChange, type Target } from './changes.ts'
-import { type At, commitChange, comparedAt, lastMark, requireFit } from './commit.ts'
+import { commitChange, comparedAt, lastMark, requireFit } from './commit.ts'
 import { type Destination, isLocal, stopAt } from './destination.ts'
 import { type Mark, type Portions, usualPortions } from './ranges.ts'
-import { publishing, type PublishingRun, publishLake } from './lake.ts'
+import { publishing, publishLake } from './lake.ts'
 import { columnsFor, microsSql, placeFile, schemaString, writeRows, type Writing } from './write.ts'
 import { publishedTables, versionsTable } from './tables.ts'
 import { heldRevisable } from '../points/revisable.ts'
 import { readerTexts } from './readers/texts.ts'
+
+type At = Parameters<typeof commitChange>[3]
 
 /** What is published, and where. */
 interface PublishInput {
@@ -35,19 +37,6 @@ interface PublishInput {
   readonly verify?: boolean
 }
 
-/** What a publish did; tables that were as they should be are not named. */
-type PublishSummary = {
-  readonly destination: string
-  readonly lake: string
-  /** The lake version that the tables tell of now. */
-  readonly version: number
-  readonly tables: Readonly<Record<string, ReturnType<typeof publishedChange>>>
-  /** Files that the tables named and that were gone, cut or changed there; they were brought again. */
-  readonly lost: { readonly missing: number; readonly changed: number }
-  /** What travelled to `lake/`, where that was asked for. */
-  readonly lake_copy?: { readonly version: number; readonly files: number; readonly bytes: number }
-}
-
 /** Brings the tables of a destination up to the newest version of the lake, each by one commit, `versions` last. */
 export async function publish(input: PublishInput, deps: JobDeps & { readonly signal: AbortSignal }) {
   const { root, to } = input
@@ -57,7 +46,7 @@ export async function publish(input: PublishInput, deps: JobDeps & { readonly si
     // What is the newest now or becomes it later is kept from vacuum, until the last file of it was read.
     await using _ = await pin(root, `${run.id}-tables`, { ...deps.holder, since: deps.nowMicros() })
     const value = await published(input, deps, run)
-    if (input.withLake !== true) return value
+    if (input.withLake !== true) return { ...value, lake_copy: undefined }
     const copy = { root, to, version: value.version, run: run.id, scratch: run.spool.file('lake') }
     const thorough = input.verify === true
     const { version, files, bytes } = await publishLake({ ...copy, thorough }, deps)
@@ -68,8 +57,8 @@ export async function publish(input: PublishInput, deps: JobDeps & { readonly si
 async function published(
   { root, catalogue, to, portions = usualPortions, verify = false }: PublishInput,
   deps: CommitDeps & { readonly signal: AbortSignal },
-  { ledger, begin, id, lake, spool }: PublishingRun,
-): Promise<PublishSummary> {
+  { ledger, begin, id, lake, spool }: Parameters<Parameters<typeof publishing>[2]>[0],
+) {
   const { version } = await buildViews(ledger, { catalogue, deps, into: spool.file('.') })
   const frugal = { readOnly: true, tempDirectory: spool.file('duckdb') }
   using engine = await Engine.open(spool.file(places.database), frugal)
@@ -108,7 +97,16 @@ async function published(
   await publishTexts(to, heldRevisable(ledger))
   const [newest] = (await storedHeads(root)).slice(-1)
   if (newest) await to.replace('head.txt', signedText(newest.note))
-  return { destination: to.uri, lake, version, tables: done, lost: count }
+  return {
+    destination: to.uri,
+    lake,
+    /** The lake version that the tables tell of now. */
+    version,
+    /** Those that were as they should be are not named. */
+    tables: done,
+    /** Files that the tables named and that were gone, cut or changed there; they were brought again. */
+    lost: count,
+  }
 }
 
 /** The files of a table that are not there as they were brought. */

@@ -20,7 +20,7 @@ interface Piece extends Range {
 }
 
 /** A published file with what it holds. */
-export interface HeldPiece {
+interface HeldPiece {
   readonly add: Add
   readonly piece: Piece
   readonly rows: number

@@ -1,6 +1,6 @@
 import { createHash, createHmac } from 'node:crypto'
 import { join } from 'node:path'
-import { type Exchange, type Exchanged, exchangesWith, percentEncoded } from '../net/http.ts'
+import { exchangesWith, percentEncoded } from '../net/http.ts'
 import { isLoopback } from '../config/settings.ts'
 import { LakeError, usage } from '../errors.ts'
 import { readStream, textOf } from '../store/files.ts'
@@ -8,6 +8,10 @@ import { dateOf, header } from '../net/governor.ts'
 import { afterTry, noTries, type RetryPolicy } from '../net/retry.ts'
 import { redact } from '../secrets/secrets.ts'
 import { stopAt, type Web } from './destination.ts'
+
+type Exchanged = Awaited<ReturnType<ReturnType<typeof exchangesWith>>>
+
+type Exchange = Parameters<ReturnType<typeof exchangesWith>>[0]
 
 /** A key pair, with the token of a passing one. */
 interface Credentials {
@@ -119,13 +123,8 @@ function checkEndpoint(endpoint: string): string {
   return endpoint.replace(/\/+$/, '')
 }
 
-interface Profile {
-  readonly name: string
-  readonly values: Readonly<Record<string, string>>
-}
-
 /** What a profile says in both files; that of the credentials' file is stronger. */
-async function readProfile(env: Environment): Promise<Profile> {
+async function readProfile(env: Environment) {
   const name = first(env['AWS_PROFILE'], env['AWS_DEFAULT_PROFILE']) ?? 'default'
   const folder = join(env['HOME'] ?? env['USERPROFILE'] ?? '/', '.aws')
   const config = sectionsOf((await textOf(env['AWS_CONFIG_FILE'] ?? join(folder, 'config'))) ?? '')
@@ -133,7 +132,7 @@ async function readProfile(env: Environment): Promise<Profile> {
   const found = [config.get(`profile ${name}`) ?? config.get(name), keys.get(name)]
   if (found.every((section) => section === undefined) && name !== 'default')
     throw usage(`AWS_PROFILE ${name}`, { expected: 'a profile of the files in ~/.aws', got: 'none of that name' })
-  return { name, values: Object.assign({}, ...found) as Profile['values'] }
+  return { name, values: Object.assign({}, ...found) as Readonly<Record<string, string>> }
 }
 
 /** The sections of an AWS profile file by name: `key = value` a line, `#` and `;` begin comments, indented lines are nested. */
@@ -148,6 +147,8 @@ function sectionsOf(text: string): Map<string, Record<string, string>> {
   }
   return sections
 }
+
+type Profile = Awaited<ReturnType<typeof readProfile>>
 
 function credentialsOf(env: Environment, { name, values }: Profile): Credentials {
   const given = [env['AWS_ACCESS_KEY_ID'], env['AWS_SECRET_ACCESS_KEY']].map((text) => first(text))
@@ -170,10 +171,10 @@ function credentialsOf(env: Environment, { name, values }: Profile): Credentials
 }
 
 /** What a bucket said, of whatever status. */
-export type S3Answer = Extract<Exchanged, { kind: 'answer' }>
+type S3Answer = Extract<Exchanged, { kind: 'answer' }>
 
 /** One request to a bucket. */
-export interface S3Call extends Pick<Exchange, 'method' | 'body' | 'into'> {
+interface S3Call extends Pick<Exchange, 'method' | 'body' | 'into'> {
   /** Relative to the destination; left out for the bucket itself. */
   readonly path?: string
   readonly query?: Readonly<Record<string, string>>

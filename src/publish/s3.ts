@@ -3,7 +3,9 @@ import { header } from '../net/governor.ts'
 import { sizeOf } from '../store/files.ts'
 import { parseMicros } from '../time.ts'
 import { type Destination, type DestinationDeps, folderAt, onTheWay, type Published, type Web } from './destination.ts'
-import { askS3, codeIn, lastingAnswer, parseS3, type S3Answer, type S3Call, tag } from './s3-ask.ts'
+import { askS3, codeIn, lastingAnswer, parseS3, tag } from './s3-ask.ts'
+
+type S3Answer = Awaited<ReturnType<S3Asking['ask']>>
 
 type S3Asking = ReturnType<typeof askS3>
 
@@ -32,7 +34,7 @@ export function s3At(text: string, web: Web, partSize = partBytes): Destination 
   const { bucket, prefix } = parseS3(text)
   const asking = askS3(text, web)
   /** The answer about an object; undefined where it is not there. */
-  const found = async (doing: string, call: S3Call): Promise<S3Answer | undefined> => {
+  const found = async (doing: string, call: Parameters<S3Asking['ask']>[1]): Promise<S3Answer | undefined> => {
     const answer = await asking.ask(doing, call)
     if (answer.status >= 200 && answer.status < 300) return answer
     if (isMissing(answer)) return undefined
@@ -127,17 +129,12 @@ async function endless(settings: S3Asking['settings'], pages: number): Promise<L
   })
 }
 
-interface ListPage {
-  readonly objects: readonly { readonly key: string; readonly bytes: number; readonly modified: number }[]
-  readonly next: string | undefined
-}
-
 /** A page of a list; undefined for a text that is none, which tells of no object that it has none. */
-function listOf(xml: string): ListPage | undefined {
+function listOf(xml: string) {
   const truncated = tag(xml, 'IsTruncated')
   const next = truncated === 'true' ? tag(xml, 'NextContinuationToken') : undefined
   if (truncated === undefined || (truncated === 'true' && next === undefined)) return undefined
-  const objects: ListPage['objects'][number][] = []
+  const objects: { readonly key: string; readonly bytes: number; readonly modified: number }[] = []
   for (const [, item = ''] of xml.matchAll(/<Contents>(.*?)<\/Contents>/gs)) {
     const [key, size, written] = [tag(item, 'Key'), tag(item, 'Size'), tag(item, 'LastModified')]
     const micros = written === undefined ? undefined : parseMicros(written)

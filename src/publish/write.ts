@@ -33,13 +33,6 @@ interface Portion {
   readonly order: readonly string[]
 }
 
-/** A data file that is not at the destination yet. */
-interface WrittenRows {
-  readonly local: string
-  readonly rows: number
-  readonly stats: string
-}
-
 /** Writes rows as one Parquet file to the local disk. */
 export async function writeRows({ engine, local }: Writing, name: string, { rows, columns, where, order }: Portion) {
   const file = local(name)
@@ -71,7 +64,7 @@ export async function placeFile(
   { to, mark, now }: Writing,
   table: string,
   name: string,
-  { local, stats }: WrittenRows,
+  { local, stats }: Awaited<ReturnType<typeof writeRows>>,
   tags: Texts,
 ): Promise<Add> {
   const [size, sha256] = [await sizeOf(local), await sha256File(local)]

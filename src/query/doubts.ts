@@ -9,7 +9,9 @@ import type { Parameters } from '../store/sql.ts'
 import { admit } from './gate.ts'
 import { words } from './gate-lists.ts'
 import type { PanelSpec } from './panel.ts'
-import type { PointsFilter, Standard } from './points.ts'
+import type { PointsFilter, standardsOf } from './points.ts'
+
+type Standard = Awaited<ReturnType<typeof standardsOf>>[number]
 import { readsRegistry, Remembered, treeOf } from './tree.ts'
 import { statementsOf } from './statements.ts'
 
@@ -42,7 +44,7 @@ interface Beyond {
 }
 
 /** What the lake is asked to note. */
-export interface AskedNotes {
+interface AskedNotes {
   readonly metrics?: readonly AskedMetric[]
   /** The constants of a query, and the views and macros that it reads. */
   readonly texts?: readonly string[]

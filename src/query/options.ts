@@ -118,6 +118,12 @@ export const joinOptions = {
     flag: 'WORD',
     about: 'first: of points that were revised the value that was told first, for studies of what revisions do',
   },
+  identity: {
+    kind: 'choice',
+    choices: ['apart', 'stitched'],
+    flag: 'WORD',
+    about: 'stitched: with the points of what an asset took over from and of what took it over, once that was known',
+  },
 } as const satisfies Options
 
 /** Decisions × metrics; where decisions come from each door says in its own way beside. */

@@ -2,17 +2,14 @@ import { usage } from '../errors.ts'
 import { quote } from '../store/engine.ts'
 import { parseDuration, parseInstant, parseMicros } from '../time.ts'
 
-/** A grid of decisions, `until` exclusive. */
-export interface Grid {
-  readonly kind: 'calendar'
-  readonly since: string
-  readonly until: string
-  /** As DuckDB spells an interval: `1 day`, `1 month`, `15 minutes`. */
-  readonly step: string
-}
+/** A grid of decisions. */
+export type Grid = ReturnType<typeof calendarOf>
 
-/** A grid of decisions as a person types it: two instants, and a step such as `15m`, `1h`, `1d`, `1w` or `3months`. */
-export function calendarOf(subject: string, given: readonly string[]): Grid {
+/**
+ * A grid of decisions as a person types it: two instants, `until` exclusive, and a step such as `15m`, `1h`, `1d`, `1w` or
+ * `3months`, told as DuckDB spells an interval.
+ */
+export function calendarOf(subject: string, given: readonly string[]) {
   const [since = '', until = '', step = '', ...more] = given.map((part) => part.trim())
   const [from, to] = [parseInstant(since), parseInstant(until)]
   const got = `"${given.join(',')}"`
@@ -24,7 +21,7 @@ export function calendarOf(subject: string, given: readonly string[]): Grid {
       got,
       next: from > to ? 'the two are reversed' : 'UNTIL is exclusive',
     })
-  return { kind: 'calendar', since, until, step: stepOf(subject, step) }
+  return { kind: 'calendar' as const, since, until, step: stepOf(subject, step) }
 }
 
 /** The instants of a grid, for FROM; none lies in a reversed one, which is refused. */

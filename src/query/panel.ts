@@ -40,17 +40,11 @@ export type Panel = GivenOptions<typeof gridOptions & typeof panelOptions> & {
 /** A panel as it is asked, whoever asks. */
 export type PanelSpec = ReadOptions<typeof panelOptions> & { readonly decisions: Decisions; readonly interval: string }
 
-/** The statements behind a panel: the first makes the table of decisions, the second is the query. */
-export interface PanelSql {
-  readonly decisions: string
-  readonly query: string
-}
-
 /** Numbers the decisions; names that begin like this are taken by the joins. */
 export const key = '_pit_decision'
 
 /** The SQL of a panel over a table of that name; it runs as it is in any DuckDB session on the lake. */
-export function panelSql(spec: PanelSpec, table = 'decisions'): PanelSql {
+export function panelSql(spec: PanelSpec, table = 'decisions') {
   if (spec.decisions.kind === 'list') checkNames('decisions', Object.keys(spec.decisions.types), spec)
   const decisions = quoteName(table)
   const query = [
@@ -87,7 +81,7 @@ export function tableSql(spec: Pick<PanelSpec, 'decisions' | 'universe'>, table:
 
 /** What is said to a join beside metric and interval. */
 export function optionsSql(spec: ReadOptions<typeof joinOptions>): readonly string[] {
-  const named = ['currency', 'exchange', 'network', 'component', 'beyond', 'vintage'] as const
+  const named = ['currency', 'exchange', 'network', 'component', 'beyond', 'vintage', 'identity'] as const
   return [
     ...named.flatMap((name) => (spec[name] === undefined ? [] : [`${name} := ${quote(spec[name])}`])),
     ...(spec.maxAge === undefined ? [] : [`max_age := to_seconds(${spec.maxAge})`]),
@@ -102,7 +96,7 @@ function decidedSql({ universe }: Pick<PanelSpec, 'universe'>, moments: string):
 }
 
 /** The columns that a panel adds. */
-function cellsOf({ metrics, fields = ['v'] }: PanelSpec): Cell[] {
+function cellsOf({ metrics, fields = ['v'] }: PanelSpec) {
   return metrics.flatMap(({ name, metric }) =>
     fields.map((field) => ({ metric, field, name: field === 'v' ? name : `${name}.${field}` })),
   )
@@ -268,13 +262,6 @@ async function checkFile(engine: Engine, path: string, spec: PanelSpec): Promise
   checkNames(`--decisions ${path}`, names, spec)
 }
 
-/** One column that a panel adds: a field of a metric's answer. */
-interface Cell {
-  readonly metric: string
-  readonly field: string
-  readonly name: string
-}
-
 /** So many metrics are told apart at once: each costs every row a comparison, so that many take two steps. */
 const few = 16
 const together = 8
@@ -283,7 +270,7 @@ const together = 8
  * The CTE `wide`, and what it needs: of answers, a row for each decision and metric, a row for each decision and a column
  * for each cell.
  */
-function wideSql(cells: readonly Cell[], metrics: readonly string[], answers: string, key: string): string {
+function wideSql(cells: ReturnType<typeof cellsOf>, metrics: readonly string[], answers: string, key: string): string {
   // A decision has one instant: with it among the keys the plan tells that nothing of a group is known later.
   if (metrics.length <= few)
     return table(

@@ -8,7 +8,7 @@ import type { GivenOptions, Moment, pointsOptions } from './options.ts'
 export type PointsFilter = GivenOptions<typeof pointsOptions>
 
 /** What the catalogue takes for a metric where nothing is named. */
-export interface Standard extends Defaults {
+interface Standard extends Defaults {
   readonly metric: string
 }
 

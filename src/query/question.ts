@@ -1,18 +1,20 @@
 import { usage } from '../errors.ts'
 import { type Engine, quoteName } from '../store/engine.ts'
 import type { Parameters } from '../store/sql.ts'
-import { type AskedNotes, asOfIn, doubtsOfFilter, doubtsOfPanel, type Extent, notesOf, noticingSql } from './doubts.ts'
+import { asOfIn, doubtsOfFilter, doubtsOfPanel, type Extent, notesOf, noticingSql } from './doubts.ts'
 import { Filled } from './filled.ts'
 import type { Ready } from './gate.ts'
 import { joinSql } from './joined.ts'
 import { distinctNotes, type Note } from './note.ts'
 import type { knowledgeOptions, ReadOptions } from './options.ts'
 import { inBlocks } from './panel-blocks.ts'
-import { bringDecisions, type PanelSpec, type PanelSql, panelSql } from './panel.ts'
+import { bringDecisions, type PanelSpec, panelSql } from './panel.ts'
 import { type PointsFilter, pointsSql, standardsOf } from './points.ts'
 import { guarded, runScript, type RunDeps } from './run.ts'
 import { parsedSql } from './tree.ts'
 import { openingWords } from './statements.ts'
+
+type AskedNotes = ReturnType<typeof doubtsOfFilter>
 
 /** The state of knowledge in which something is asked. */
 export type Knowledge = ReadOptions<typeof knowledgeOptions>
@@ -33,7 +35,7 @@ export type AskedQuestion =
 export type Question = AskedQuestion & { readonly knowledge: Knowledge }
 
 /** A question that was judged: it may run, and its answer is what its statement gives and what its notes tell. */
-export interface JudgedQuestion {
+interface JudgedQuestion {
   /** The SQL that runs: in any session on the lake it gives the same. */
   readonly sql: string
   readonly ready: Ready
@@ -101,7 +103,7 @@ export async function notesOfSql(engine: Engine, sql: string, run: RunDeps, tabl
  */
 async function judgeDecided(
   asked: Extract<AskedQuestion, { panel: PanelSpec } | { join: PanelSpec }>,
-  sqlOver: (table: string) => PanelSql,
+  sqlOver: (table: string) => ReturnType<typeof panelSql>,
   notices: Notices,
   found?: string,
 ): Promise<JudgedQuestion> {

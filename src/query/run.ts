@@ -5,7 +5,9 @@ import { admit, type Ready } from './gate.ts'
 import { type Door, optionAt } from './note.ts'
 import { metricsOf } from './points.ts'
 import { hushed, refusal, unknownMetricIn } from './refusal.ts'
-import { type ScriptStatement, statementsOf } from './statements.ts'
+import { statementsOf } from './statements.ts'
+
+type ScriptStatement = ReturnType<typeof statementsOf>[number]
 
 /** What a script is run with. */
 export interface RunDeps {

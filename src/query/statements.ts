@@ -1,8 +1,5 @@
 /** One statement of a script: its text without the closing `;`, and where that text begins. */
-export interface ScriptStatement {
-  readonly text: string
-  readonly offset: number
-}
+type ScriptStatement = ReturnType<typeof piece>
 
 /**
  * Cuts SQL at its semicolons into whole statements, and what follows the last `;` (blank when nothing does). Those in texts,
@@ -89,7 +86,7 @@ export function isOpen(sql: string): boolean {
   return false
 }
 
-function piece(sql: string, begin: number, end: number): ScriptStatement {
+function piece(sql: string, begin: number, end: number) {
   const raw = sql.slice(begin, end)
   return { text: raw.trim(), offset: begin + (raw.length - raw.trimStart().length) }
 }

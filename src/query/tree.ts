@@ -5,7 +5,7 @@ import { formOf, opening, statementsOf } from './statements.ts'
 type Node = { readonly [name: string]: unknown }
 
 /** A parsed text: its statements, or why the engine does not show them. */
-export type Parsed =
+type Parsed =
   | { readonly statements: readonly Node[] }
   /** `parser` where it is no SQL; anything else where it is, but holds a statement that is no SELECT. */
   | { readonly error: string }

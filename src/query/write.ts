@@ -4,7 +4,7 @@ import { createGzip } from 'node:zlib'
 import { readStream } from '../store/files.ts'
 import { usage } from '../errors.ts'
 import { bytesOf, mega } from '../kinds.ts'
-import { type Cell, type Chunk, Engine, quote, type Stream } from '../store/engine.ts'
+import { type Cell, type Chunk, Engine, quote } from '../store/engine.ts'
 import { type OutFile, streamTo } from '../store/output.ts'
 import { carry } from './beside.ts'
 import { jsonLines } from './json-lines.ts'
@@ -57,7 +57,7 @@ export const formatFacts: Readonly<Record<Format, FormatFact>> = facts
 export const formats = Object.keys(facts) as readonly Format[]
 
 /** How a result is written. */
-export interface WriteOptions {
+interface WriteOptions {
   readonly format: Format
   /** Parquet for small readers: old page format, no dictionaries, plain types. */
   readonly compat?: boolean
@@ -74,7 +74,7 @@ export interface WriteOptions {
 }
 
 /** Where text or bytes go; the promise holds back whoever writes faster than the reader reads. */
-export type Sink = (data: string | Uint8Array) => Promise<void>
+type Sink = (data: string | Uint8Array) => Promise<void>
 
 /** What was written. */
 interface WrittenResult {
@@ -208,6 +208,8 @@ async function toParquet({ engine, ready, options }: ResultWriting, { path }: Ou
 }
 
 /** A stream that is looked at as it goes by. */
+type Stream = Awaited<ReturnType<Engine['stream']>>
+
 export function watched(stream: Stream, by: string | undefined): Stream & { readonly filled: Filled } {
   const filled = new Filled(stream.names, by)
   async function* seen(): AsyncGenerator<Chunk> {

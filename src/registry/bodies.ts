@@ -26,17 +26,6 @@ export interface RegistryPage extends Envelope {
   readonly hasMore: boolean
 }
 
-/** One event of the feed; `incoming` is null where the entity is gone, `resource` where its type is not known. */
-export interface RegistryChange {
-  readonly type: string
-  readonly resource: string | null
-  readonly id: string
-  readonly op: string
-  readonly incoming: Incoming | null
-  /** The event as received. */
-  readonly text: string
-}
-
 /** A page of the feed. */
 interface FeedPage extends Envelope {
   readonly events: readonly RegistryChange[]
@@ -290,7 +279,10 @@ function eventsOf(body: Fields): readonly Value[] {
   return (full?.[1] ?? []) as readonly Value[]
 }
 
-function readEvent(value: Value, resources: Resources): RegistryChange {
+/** One event of the feed; `incoming` is null where the entity is gone, `resource` where its type is not known. */
+export type RegistryChange = ReturnType<typeof readEvent>
+
+function readEvent(value: Value, resources: Resources) {
   if (!isFields(value)) throw new BadBody('an event that is no object')
   const { entity_type: type, entity_id: given, op, record = null } = usually(value, resources)
   if (typeof type !== 'string' || type === '') throw new BadBody('an event without entity_type')

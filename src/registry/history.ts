@@ -174,7 +174,7 @@ export function unseen(poll: Poll): EntityName[] {
 }
 
 /** A version that begins (`op`) or ends (`closedBy`). */
-export interface Step {
+interface Step {
   readonly table: string
   readonly id: string
   readonly op: string | null
@@ -221,7 +221,7 @@ type SchemaChange = {
 }
 
 /** What a poll comes to beside its steps. */
-export interface Folded {
+interface Folded {
   /** Records that additive keys came to; no versions. */
   readonly absorbed: readonly (EntityName & Pick<Incoming, 'text' | 'hash'>)[]
   readonly newKeys: readonly SchemaChange[]

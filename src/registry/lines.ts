@@ -1,12 +1,14 @@
 import { footerOf, type Ticket } from '../ledger/draft.ts'
 import type { Spool } from '../ledger/sweep.ts'
 import { type Engine, quote } from '../store/engine.ts'
-import { type BlockFile, openBlocks } from '../store/files.ts'
+import { openBlocks } from '../store/files.ts'
 import { footerSql } from '../store/parquet.ts'
 import type { RegistryChange } from './bodies.ts'
 import { type RegistryColumn, registryStatement } from './columns.ts'
-import { type Folded, observeEvent, type Poll, type Step } from './history.ts'
+import { type fold, observeEvent, type Poll } from './history.ts'
 import { textHash } from './record.ts'
+
+type Step = Parameters<Parameters<typeof fold>[2]>[0]
 
 const newline = 0x0a
 
@@ -15,7 +17,7 @@ const blockBytes = 1 << 18
 
 interface OpenFile {
   readonly file: string
-  readonly handle: BlockFile
+  readonly handle: ReturnType<typeof openBlocks>
   readonly block: Buffer
   used: number
   rows: number
@@ -155,7 +157,11 @@ export function writeStep(lines: Lines, change: PollChange, step: Step): void {
 }
 
 /** Writes what a poll came to beside its steps. */
-export function writeFolded(lines: Lines, change: PollChange, { absorbed, newKeys, findings }: Folded): void {
+export function writeFolded(
+  lines: Lines,
+  change: PollChange,
+  { absorbed, newKeys, findings }: ReturnType<typeof fold>,
+): void {
   for (const { resource, id, text, hash } of absorbed) {
     note(change, resource, id, text)
     lines.add('absorbed', { resource, id, hash, record: text })

@@ -193,17 +193,11 @@ type RegistryStop =
   | 'undecodable'
 
 /** The end of asking: nothing that was not read by then is committed. */
-export interface Stopped {
-  readonly kind: 'stopped'
-  readonly by: RegistryStop
-  /** When a spent quota comes back, Unix milliseconds. */
-  readonly until: number | null
-  readonly words: string
-}
+export type Stopped = ReturnType<typeof stop>
 
-/** Says so; `failed` where an answer is of no use. */
-export function stop(by: RegistryStop, words: string, until: number | null = null): Stopped {
-  return { kind: 'stopped', by, until, words }
+/** Says so; `failed` where an answer is of no use. `until`: when a spent quota comes back, Unix milliseconds. */
+export function stop(by: RegistryStop, words: string, until: number | null = null) {
+  return { kind: 'stopped' as const, by, until, words }
 }
 
 /** A body as received, in the spool. */

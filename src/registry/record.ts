@@ -12,19 +12,6 @@ function readAnswer(value: string | null): readonly [answer: string, reason: str
   return value.startsWith('None (') ? ['none', value.slice(6).replace(/\)\s*$/, '')] : ['named', null]
 }
 
-/** A record as it came: its text is JSON from which each value comes back as sent. */
-export interface Incoming {
-  readonly id: string
-  readonly text: string
-  readonly hash: string
-  /** For deployments: the product that it belongs to, whose removal removes it, too. */
-  readonly product: string | null
-  /** For deployments: whether the list of deployments would publish it. */
-  readonly verified: boolean
-  /** For products: whether its deployments must still be put into it. */
-  readonly bare: boolean
-}
-
 /** Larger records and longer ids are taken for damage. */
 const longestRecord = 4_000_000
 const longestId = 1000
@@ -32,20 +19,16 @@ const longestId = 1000
 /** 32 hex digits of a text; equal texts have equal ones. */
 export const textHash = (text: string): string => hash('md5', text)
 
+/** A record as it came: its text is JSON from which each value comes back as sent. */
+export type Incoming = ReturnType<typeof withHash>
+
 /** Reads one record. */
 export function readRecord(resource: Resource, value: Value): Incoming {
   return withHash(resource, readRecordText(resource, value))
 }
 
-/** A record whose text can be trusted. */
-interface RecordText {
-  readonly id: string
-  readonly text: string
-  readonly record: Fields
-}
-
 /** The first half of reading a record: its id and its text. */
-export function readRecordText({ name }: Resource, value: Value): RecordText {
+export function readRecordText({ name }: Resource, value: Value) {
   if (!isFields(value)) throw new BadBody(`${name}: a record that is no object`)
   const { id } = value
   if (id === undefined || id === null || id === '') throw new BadBody(`${name}: a record without id`)
@@ -59,14 +42,17 @@ export function readRecordText({ name }: Resource, value: Value): RecordText {
 }
 
 /** The second half: what is known of a record besides. */
-export function withHash(resource: Resource, { id, text, record }: RecordText): Incoming {
+export function withHash(resource: Resource, { id, text, record }: ReturnType<typeof readRecordText>) {
   const deployment = resource.name === 'deployments'
   return {
     id,
     text,
     hash: textHash(text),
+    /** For deployments: the product that it belongs to, whose removal removes it, too. */
     product: deployment ? fieldText(resource.fields['product_id'], record) : null,
+    /** For deployments: whether the list of deployments would publish it. */
     verified: deployment && record['verification_status'] === 'verified',
+    /** For products: whether its deployments must still be put into it. */
     bare: resource.holds['deployments'] !== undefined && record['deployments'] === undefined,
   }
 }

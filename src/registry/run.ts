@@ -8,7 +8,7 @@ import type { Outcome } from '../net/outcome.ts'
 import { describeSkew } from '../net/skew.ts'
 import { commit } from '../ledger/commit.ts'
 import { type Ended, endedEarly } from '../ledger/requests.ts'
-import { accessTo, type Api, type AskingDeps, type Connection, withConnection } from '../ledger/connection.ts'
+import { accessTo, type AskingDeps, type Connection, withConnection } from '../ledger/connection.ts'
 import { liveFiles } from '../ledger/held.ts'
 import { type Result, type Run, withLake } from '../ledger/job.ts'
 import { quarantineBody } from '../store/private.ts'
@@ -57,7 +57,11 @@ interface Learnt {
 }
 
 /** The API as a run, or a single look, asks it. */
-export function registryApi({ settings, maxRequests, providerMoved }: RegistryInput): Api {
+export function registryApi({
+  settings,
+  maxRequests,
+  providerMoved,
+}: RegistryInput): Parameters<typeof withConnection>[1] {
   const limits = { connections: 1, maxBytes: 400_000_000, perMinute: 120, maxRequests }
   return { name: 'registry', keyHeader: 'Authorization', settings, providerMoved, patient: false, ...limits }
 }

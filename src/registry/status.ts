@@ -207,7 +207,7 @@ const stepFields = {
 }
 
 /** The registry's products after one instant. */
-export type UniverseStep = Shaped<typeof stepFields>
+type UniverseStep = Shaped<typeof stepFields>
 
 /** The products over time, one step for every instant at which something changed; empty where nothing is known. */
 export async function universeSteps(ledger: Ledger): Promise<UniverseStep[]> {
@@ -241,9 +241,6 @@ function universeSql(paths: readonly string[]): string {
 }
 
 /** Where the registry stands by what its jobs committed; instants are ISO text, UTC. Names are relied on by scripts. */
-export type RegistryFacts = Readonly<ReturnType<typeof registryFacts>>
-
-/** Reads them. */
 export function registryFacts(ledger: Ledger) {
   const { first, last, epoch } = registryState(ledger)
   return {
@@ -255,9 +252,6 @@ export function registryFacts(ledger: Ledger) {
     feed_at: iso(passingFacts(ledger).polled),
   }
 }
-
-/** The same with what the files and the last answers tell. */
-export type RegistryStatus = Readonly<Awaited<ReturnType<typeof registryStatus>>>
 
 /** Reads what the lake knows; `behind` is what the feed says after the held cursor, if it was asked. `now` in Unix milliseconds. */
 export async function registryStatus(ledger: Ledger, catalogue: Catalogue, now: number, behind: boolean | null) {

@@ -105,20 +105,13 @@ export async function askList(
 }
 
 /** A contradiction that a check found, and what the lake held of the record then. */
-export interface Suspect extends RecordFinding {
+interface Suspect extends RecordFinding {
   readonly check: Check
   readonly address: string
   readonly state: string
 }
 
-/** What a check came to: what its answer contradicts, and the entity tag of an answer that contradicts nothing. */
-interface Compared {
-  readonly kind: 'compared'
-  readonly suspects: readonly Suspect[]
-  readonly etag: string | null
-  /** Nobody can say: the answer is none where one need not be. */
-  readonly untold: boolean
-}
+type Compared = ReturnType<typeof comparedTo>
 
 /** What checks are compared with. */
 interface Comparing {
@@ -174,8 +167,12 @@ const untold: Compared = { kind: 'compared', suspects: [], etag: null, untold: t
 
 type Judged = RecordFinding & { readonly state: string }
 
-function comparedTo(suspects: readonly Suspect[], etag: string | null = null): Compared {
-  return { kind: 'compared', suspects, etag: suspects.length === 0 ? etag : null, untold: false }
+/**
+ * What a check came to: what its answer contradicts, and the entity tag of an answer that contradicts nothing. `untold`:
+ * nobody can say, the answer is none where one need not be.
+ */
+function comparedTo(suspects: readonly Suspect[], etag: string | null = null) {
+  return { kind: 'compared' as const, suspects, etag: suspects.length === 0 ? etag : null, untold: false }
 }
 
 function held({ holding }: Comparing, { resource, id }: Pick<Shown, 'resource' | 'id'>) {

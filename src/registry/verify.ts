@@ -19,8 +19,10 @@ import { readFeed, stop, type Stopped } from './reading.ts'
 import { Lines } from './lines.ts'
 import { isUsable } from './snapshot-and-sync.ts'
 import { registryState, stageTable } from './staging.ts'
-import { compareCheck, type Suspect } from './verify-compare.ts'
+import { compareCheck } from './verify-compare.ts'
 import { type Check, chooseChecks, type Holding, type Seen, stateOf } from './verify-plan.ts'
+
+type Suspect = Extract<Awaited<ReturnType<typeof compareCheck>>, { kind: 'compared' }>['suspects'][number]
 
 type Comparing = Parameters<typeof compareCheck>[0]
 
@@ -28,16 +30,7 @@ type Comparing = Parameters<typeof compareCheck>[0]
 export const acceptedPrefix = 'registry.accepted.'
 
 /** A contradiction that a verify found, and who took note of it. */
-export interface ListedFinding extends Required<Omit<RecordFinding, 'id'>> {
-  readonly id: string
-  /** The registry's id of the record. */
-  readonly record: string
-  readonly found_at: Micros
-  readonly accepted_at: Micros | null
-  readonly why: string | null
-  /** Whether the lake has taken over another state of the record since: nothing is left to look at. */
-  readonly settled: boolean
-}
+export type ListedFinding = Awaited<ReturnType<typeof listFindings>>[number]
 
 /** The name of a finding for people: another one for each offered record. */
 const findingId = (finding: RecordFinding): string => sha256(findingLine(finding)).slice(0, 12)
@@ -56,15 +49,18 @@ export function isOpenFinding({ accepted_at, settled }: Pick<ListedFinding, 'acc
 /** Kinds that a later state of the record in the lake settles. */
 const settling: ReadonlySet<string> = new Set(['lost_event', 'wrong_retirement', 'silent_change'])
 
-/** What verifies found in these resources (null: all), the oldest first. */
-export async function listFindings(ledger: Ledger, resources: readonly string[] | null): Promise<ListedFinding[]> {
+/**
+ * What verifies found in these resources (null: all), the oldest first. `record` is the registry's id of the record; `settled`:
+ * the lake has taken over another state of it since, nothing is left to look at.
+ */
+export async function listFindings(ledger: Ledger, resources: readonly string[] | null) {
   if (tableFiles(ledger, 'registry_findings').length === 0) return []
   using engine = await Engine.open(':memory:', { threads: 1 })
   const rows = await readVerifyFindings(ledger, engine)
   const chosen = rows.filter(({ resource }) => resources?.includes(resource) ?? true)
   const held = await readHeld(ledger, engine, [...new Set(chosen.map(({ resource }) => resource))])
   const accepted = acceptedFindings(ledger)
-  return chosen.map(({ id: record, ...row }): ListedFinding => {
+  return chosen.map(({ id: record, ...row }) => {
     const id = findingId({ ...row, id: record })
     const note = accepted.get(id)
     const since = held.get(row.resource)?.get(record)?.at ?? 0

@@ -1,7 +1,7 @@
 import { heldRevisable } from '../points/revisable.ts'
 import { availableAt, backfillAfter, type Rule } from '../catalog/availability.ts'
 import { availableSql } from '../catalog/availability-sql.ts'
-import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
+import type { Catalogue } from '../catalog/catalogue.ts'
 import { endSql, stepSql } from '../intervals-sql.ts'
 import {
   day,
@@ -60,12 +60,7 @@ const arrivalsFields = {
 type Arrivals = Shaped<typeof arrivalsFields>
 
 /** The arrivals of one endpoint and interval, and the rules that they are held against. */
-export interface HeldArrivals {
-  readonly endpoint: Endpoint
-  readonly interval: Interval
-  readonly rules: readonly Rule[]
-  readonly arrivals: Arrivals
-}
+export type HeldArrivals = Awaited<ReturnType<typeof heldArrivals>>[number]
 
 /** A point that comes later than this after its rule's instant is no matter of precision. */
 const soonSeconds = 300
@@ -201,10 +196,7 @@ const longestLag = 366 * day
 /** A rule this many times longer than nearly all arrivals could be shorter. */
 const generous = 4
 
-/** What the audit found, and the block of `pitlake.yaml` that mends it. */
-export type AuditReport = Awaited<ReturnType<typeof auditAvailability>>
-
-/** Holds every availability rule against the arrivals that the lake has seen. */
+/** Holds every availability rule against the arrivals that the lake has seen; `proposal` is the block of `pitlake.yaml` that mends it. */
 export async function auditAvailability(ledger: Ledger, { catalogue, paths, overrides, now }: AuditInput) {
   const globs = paths?.map(globTest)
   const wanted = (path: string): boolean => globs === undefined || globs.some((matches) => matches(path))

@@ -65,10 +65,7 @@ export interface StatusInput {
 /** So many points are read in a second or two. */
 const fewPoints = 2_000_000
 
-/** What `status --json` prints of a lake beside the judgement; names are relied on by scripts. */
-export type StatusFacts = Awaited<ReturnType<typeof readStatusFacts>>['facts']
-
-/** Reads all that a status tells, with what it was told from. */
+/** Reads all that a status tells, with what it was told from: names of `facts` are relied on by scripts. */
 export async function readStatusFacts(ledger: Ledger, input: StatusInput, files_damaged: number) {
   proveLive(ledger)
   const { settings, catalogue, now } = input

@@ -5,7 +5,7 @@ import { type Check, lateFor } from '../config/health.ts'
 import { isAnswer } from '../ledger/coverage.ts'
 import type { CoverageRow, Verified } from '../ledger/entry.ts'
 import { heldCoverage, heldSeries, type HeldSeries, heldWeekStart, storedInterval } from '../ledger/held.ts'
-import { registryFacts, type RegistryFacts } from '../registry/status.ts'
+import { registryFacts } from '../registry/status.ts'
 import { horizonOf, toleranceOf } from '../metrics/plan.ts'
 import { isOfHeld } from '../ledger/refusals.ts'
 import { end, floor, hour, type Instant, instantOf, type Interval, type Weekday } from '../time.ts'
@@ -18,17 +18,11 @@ import { realDisk } from '../store/disk.ts'
 import { textOf } from '../store/files.ts'
 import { inLake, places } from '../store/layout.ts'
 
-/** How far the newest points of some series are from what the rule makes due now. */
-interface FreshCounts {
-  /** Everything that is due is held. */
-  readonly fresh: number
-  /** Asked since it became due, not there yet. */
-  readonly awaited: number
-  /** Due, and not asked since. */
-  readonly behind: number
-  /** Asked in vain for longer than the endpoint's tolerance. */
-  readonly stopped: number
-}
+/**
+ * How far the newest points of a series are from what the rule makes due now: all of it is held; asked since it became due,
+ * not there yet; due, and not asked since; asked in vain for longer than the endpoint's tolerance.
+ */
+type Freshness = 'fresh' | 'awaited' | 'behind' | 'stopped'
 
 /** One series against what the rule makes due now. */
 export interface SeriesStanding {
@@ -44,7 +38,7 @@ export interface SeriesStanding {
   /** Where what is held was asked again with the same answer. */
   readonly verified: readonly Window[]
   /** Null for a series without points, and for one that was withdrawn. */
-  readonly fresh: keyof FreshCounts | null
+  readonly fresh: Freshness | null
   /** For how long its next point has been due without being asked for, in seconds. */
   readonly overdue: number
   /** For how long its next point has been due, whether or not it was asked for, in seconds. */
@@ -116,7 +110,7 @@ function freshness(
   interval: Interval,
   rows: readonly CoverageRow[],
   { endpoint, horizon, now }: Against,
-): { fresh: keyof FreshCounts; overdue: number; late: number } {
+): { fresh: Freshness; overdue: number; late: number } {
   if (reached >= horizon) return { fresh: 'fresh', ...inTime }
   const late = Math.max(0, now - dueAt(endpoint, reached, interval))
   const said = rows.find((row) => row.since <= reached && row.until > reached)
@@ -181,7 +175,10 @@ export function lateOf(
 }
 
 /** For how long the registry was not polled, in seconds; 0 where it never was. */
-export function silenceOf({ feed_at, last_snapshot }: Pick<RegistryFacts, 'feed_at' | 'last_snapshot'>, now: Instant) {
+export function silenceOf(
+  { feed_at, last_snapshot }: Pick<ReturnType<typeof registryFacts>, 'feed_at' | 'last_snapshot'>,
+  now: Instant,
+) {
   const last = feed_at ?? last_snapshot
   return last === null ? 0 : now - instantOf(last)
 }
@@ -194,15 +191,6 @@ type Stale =
 /** Something upstream that a person has to look at: in points, or in records of the registry. */
 export type UpstreamDifference = ReturnType<typeof listViolations>[number] | ListedFinding
 
-/** What a person may want to be woken for. */
-interface Alarms {
-  readonly version: number
-  readonly synthetic: boolean
-  /** What differs upstream or is refused, and nobody has accepted. */
-  readonly violations: readonly UpstreamDifference[]
-  readonly stale: readonly Stale[]
-}
-
 /** What they are judged by. */
 interface AlarmsInput {
   readonly catalogue: Catalogue
@@ -210,22 +198,24 @@ interface AlarmsInput {
   readonly now: Instant
 }
 
-/** How the lake stands; reads no points, and of the registry only what verifies found. */
-export async function alarmsOf(ledger: Ledger, { catalogue, check, now }: AlarmsInput): Promise<Alarms> {
+/** What a person may want to be woken for; reads no points, and of the registry only what verifies found. */
+export async function alarmsOf(ledger: Ledger, { catalogue, check, now }: AlarmsInput) {
   const { version, provider } = ledger.head()
   const series = heldSeries(ledger).values()
   const judged = judgeSeries(series, heldCoverage(ledger), new Map(), catalogue, now, heldWeekStart(ledger))
-  const late = lateOf(judged, check, patience).late.map(
-    ({ seconds, ...of }): Stale => ({ ...of, late_seconds: seconds }),
-  )
+  const late: readonly Stale[] = lateOf(judged, check, patience).late.map(({ seconds, ...of }) => ({
+    ...of,
+    late_seconds: seconds,
+  }))
   const silent = Math.round(silenceOf(registryFacts(ledger), now))
   const violations = listViolations(ledger, { paths: null, assets: null })
   const findings = ((await findingsIfReadable(ledger)) ?? []).filter(isOpenFinding)
   return {
     version,
     synthetic: provider?.synthetic ?? false,
+    /** What differs upstream or is refused, and nobody has accepted. */
     violations: [...violations.filter(isOpenViolation), ...findings],
-    stale: [...late, ...(silent > check.maxFeedAge ? [{ registry: true, late_seconds: silent } as const] : [])],
+    stale: silent > check.maxFeedAge ? [...late, { registry: true as const, late_seconds: silent }] : late,
   }
 }
 
@@ -234,16 +224,12 @@ export async function findingsIfReadable(ledger: Ledger): Promise<readonly Liste
   return await listFindings(ledger, null).catch(() => null)
 }
 
-/** What has been told and lasts. */
-interface ToldAlarms {
-  readonly violations: readonly string[]
-  readonly stale: readonly string[]
-}
+type Alarms = Awaited<ReturnType<typeof alarmsOf>>
 
 const toldShape = z.object({ violations: z.array(z.string()), stale: z.array(z.string()) })
 
-/** What was told of this lake, by whatever job; null where nothing ever was, or cannot be read. */
-async function readTold(root: string): Promise<ToldAlarms | null> {
+/** What has been told of this lake and lasts, by whatever job; null where nothing ever was, or cannot be read. */
+async function readTold(root: string) {
   const text = await textOf(inLake(root, places.alarms))
   return (text === undefined ? undefined : toldShape.safeParse(jsonOf(text)).data) ?? null
 }
@@ -258,7 +244,7 @@ export async function newAlarms(root: string, { violations, stale }: Alarms, bef
   const told = await readTold(root)
   const known = new Set(told?.violations ?? before.map(({ id }) => id))
   const lasting = new Set(told?.stale)
-  const now: ToldAlarms = { violations: violations.map(({ id }) => id), stale: stale.map(nameOf) }
+  const now: z.infer<typeof toldShape> = { violations: violations.map(({ id }) => id), stale: stale.map(nameOf) }
   const file = inLake(root, places.alarms)
   const text = `${JSON.stringify(now)}\n`
   if (told === null || text !== `${JSON.stringify(told)}\n`) {

@@ -163,62 +163,41 @@ function silentOf(ledger: Ledger, series: readonly SeriesStanding[]) {
   return [...silent.values()]
 }
 
-/** A stored value that the provider contradicts, or a record of the registry: then without t and interval. */
-interface ViolationFact {
-  readonly metric: string
-  readonly series: string
-  readonly t: number | null
-  readonly interval: string | null
-  readonly kind: string
-  readonly stored: string | null
-  readonly offered: string | null
-  /** Whether later answers no longer show it. */
-  readonly passed: boolean
-  /** Why somebody accepted it; null where nobody has. */
-  readonly accepted: string | null
-  /** Unix seconds. */
-  readonly offeredAt: number
-}
+const nowhere = { t: null as number | null, interval: null as string | null }
 
-/** The newest first; what a later state of the record has settled is past. */
-function violationsOf(ledger: Ledger, findings: readonly ListedFinding[]): ViolationFact[] {
+/**
+ * Stored values that the provider contradicts, and records of the registry, which have no t nor interval: the newest first.
+ * `accepted` is why somebody did. What later answers no longer show, or a later state of the record has settled, is past.
+ */
+function violationsOf(ledger: Ledger, findings: readonly ListedFinding[]) {
   const values = listViolations(ledger, { paths: null, assets: null })
     .filter(({ kind }) => kind !== 'refused')
     .slice(-shownViolations)
-    .map((v): ViolationFact => {
+    .map((v) => {
       const { metric, interval, asset, currency, exchange, network } = readableSeries(v.series)
       const about = { kind: v.kind, stored: v.stored, offered: v.offered, accepted: v.why }
       const when = { passed: v.passed_at !== null, offeredAt: v.found_at / 1_000_000 }
       if (v.incident !== null) {
         const { endpoints, points } = v.incident
-        return {
-          metric: several(endpoints.length, 'endpoint'),
-          series: several(points, 'point'),
-          t: null,
-          interval: null,
-          ...about,
-          ...when,
-        }
+        const many = { metric: several(endpoints.length, 'endpoint'), series: several(points, 'point') }
+        return { ...many, ...nowhere, ...about, ...when }
       }
       const series = [asset, currency, exchange, network].filter((part) => part !== null).join(' ')
       return { metric, series, t: v.t, interval: interval ?? unshownInterval, ...about, ...when }
     })
   const records = findings
     .filter((one) => isOpenFinding(one) || one.accepted_at !== null)
-    .map(
-      ({ resource, record, kind, held, offered, why, found_at }): ViolationFact => ({
-        metric: `registry ${resource}`,
-        series: record,
-        t: null,
-        interval: null,
-        kind,
-        stored: held,
-        offered,
-        accepted: why,
-        passed: false,
-        offeredAt: found_at / 1_000_000,
-      }),
-    )
+    .map(({ resource, record, kind, held, offered, why, found_at }) => ({
+      metric: `registry ${resource}`,
+      series: record,
+      ...nowhere,
+      kind,
+      stored: held,
+      offered,
+      accepted: why,
+      passed: false,
+      offeredAt: found_at / 1_000_000,
+    }))
   return [...records, ...values]
     .toSorted((a, b) => a.offeredAt - b.offeredAt)
     .slice(-shownViolations)

@@ -1,32 +1,23 @@
 import type { Ledger } from '../ledger/ledger.ts'
 import { atOneInstant } from '../ledger/row.ts'
-import { readStatusFacts, type StatusFacts, type StatusInput } from './facts.ts'
+import { readStatusFacts, type StatusInput } from './facts.ts'
 import { lateOf, type SeriesStanding } from './freshness.ts'
-import type { ListedFinding } from '../registry/verify.ts'
-import type { HeldArrivals } from './audit.ts'
 import { type Reason, reasonsOf, restsOn, trustOf } from './trust.ts'
 import { percent, whole } from '../words/figures.ts'
 import { isOnDisk, liveFiles } from '../ledger/held.ts'
 import { bytesProblem } from '../ledger/commit.ts'
 
-/** What `status --json` prints; names are relied on by scripts. */
-export interface LakeStanding extends StatusFacts {
-  readonly trust: 'yes' | 'look' | 'no'
-  readonly reasons: readonly Reason[]
-}
-
 /** The standing of the lake together with the series it was judged from. */
-export interface JudgedStanding {
-  readonly standing: LakeStanding
-  readonly series: readonly SeriesStanding[]
-  /** Null where they were not read. */
-  readonly arrivals: readonly HeldArrivals[] | null
-  /** What verifies found in the registry; null where it cannot be read. */
-  readonly findings: readonly ListedFinding[] | null
-}
+export type JudgedStanding = Awaited<ReturnType<typeof readStanding>>
 
-/** Whether the lake can be trusted now; only reads, also while a job writes. */
-export async function readStanding(ledger: Ledger, input: StatusInput): Promise<JudgedStanding> {
+/** What `status --json` prints; names are relied on by scripts. */
+export type LakeStanding = JudgedStanding['standing']
+
+/**
+ * Whether the lake can be trusted now; only reads, also while a job writes. `arrivals` are null where they were not read,
+ * `findings` where they cannot be.
+ */
+export async function readStanding(ledger: Ledger, input: StatusInput) {
   const damaged = await damagedFiles(ledger)
   const { facts, ...from } = await atOneInstant(ledger, async () => await readStatusFacts(ledger, input, damaged))
   const reasons = reasonsOf(facts, input.now, { check: input.settings.check, late: lateCount(from.series, input) })

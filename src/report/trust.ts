@@ -1,32 +1,17 @@
 import { beginsInWords } from '../metrics/tally.ts'
-import type { StatusFacts } from './facts.ts'
+import type { readStatusFacts } from './facts.ts'
 import type { Check } from '../config/health.ts'
 import { percent, several } from '../words/figures.ts'
 import { silenceOf } from './freshness.ts'
 import { day, formatDuration, formatInstant, hour, type Instant, minute } from '../time.ts'
 
+type StatusFacts = Awaited<ReturnType<typeof readStatusFacts>>['facts']
+
 /** What a reason not to trust the lake blindly is about. */
 type ReasonKind =
-  | 'nothing'
-  | 'damage'
-  | 'violations'
-  | 'incidents'
-  | 'findings'
-  | 'refused'
-  | 'withdrawn'
-  | 'observed_again'
-  | 'failed'
-  | 'not_asked'
-  | 'late'
-  | 'stopped'
-  | 'gaps'
-  | 'begins'
-  | 'feed'
-  | 'published'
-  | 'synthetic'
-  | 'running'
-  | 'rules'
-  | 'verified'
+  | ('nothing' | 'damage' | 'violations' | 'incidents' | 'findings' | 'refused' | 'withdrawn' | 'observed_again')
+  | ('failed' | 'not_asked' | 'late' | 'stopped' | 'gaps' | 'begins' | 'feed' | 'published' | 'synthetic' | 'running')
+  | ('rules' | 'verified')
 
 /** One reason not to trust the lake blindly, and what to type. */
 export interface Reason {

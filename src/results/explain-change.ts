@@ -6,9 +6,9 @@ import { Ledger } from '../ledger/ledger.ts'
 import { ownScript } from '../query/altered.ts'
 import { carryFile } from '../query/beside.ts'
 import { refuseOthers } from '../query/changed.ts'
-import { type Between, type ChangedPoint, type ChangedRecord, type Makers, makersOf } from './explain-makers.ts'
+import { type Makers, makersOf } from './explain-makers.ts'
 import { isSameRun, openStandpoint, type KeptRun, type Standpoint } from './explain-runs.ts'
-import { type ChangedText, changedText } from './explain-text.ts'
+import { changedText } from './explain-text.ts'
 import { strangeViews } from '../query/lake.ts'
 import type { RunDeps } from '../query/run.ts'
 import { changes, provedStamp, refuseOutcome } from './stamp.ts'
@@ -57,14 +57,12 @@ export interface Explained extends Makers {
   /** How often the query ran to find the commit and the text. */
   readonly runs: number
   /** What of the views and macros differs, where that alone changes the result; null where it does not. */
-  readonly text: ChangedText | null
+  readonly text: Awaited<ReturnType<typeof changedText>> | null
   readonly commit: GuiltyCommit | null
   /** The first row in which the commit changed the result: before it and after it. */
   readonly row: Omit<FirstRow, 'lines'> | null
   readonly notes: readonly string[]
 }
-
-export type { ChangedPoint, ChangedRecord, ChangedText }
 
 /** A result, and the text of the views by which it can be made again. */
 interface Result extends Side {
@@ -190,7 +188,7 @@ async function searched(search: Search): Promise<Found> {
 /** What of the commit makes the first row. */
 async function narrowed(
   { ledger, input, run, to }: Search,
-  own: Pick<Between, 'earlier' | 'guilty' | 'after' | 'row'>,
+  own: Pick<Parameters<typeof makersOf>[0], 'earlier' | 'guilty' | 'after' | 'row'>,
 ): Promise<Makers | undefined> {
   let tries = 0
   const onTry = (): void => {

@@ -7,7 +7,7 @@ import { alteredScript, realPoints, relationOfPoints } from '../views/script.ts'
 import { tableOf, filesSql } from '../views/relations.ts'
 import { countOf, type FirstRow, type StampNote } from './stamped.ts'
 import { openStandpoint, type Standpoint, type KeptRun } from './explain-runs.ts'
-import { type ChangedField, changedFields, smallestPart, textsOf } from './explain-text.ts'
+import { changedFields, smallestPart, textsOf } from './explain-text.ts'
 import { price, priced } from '../query/points.ts'
 import { instantText } from '../query/projection.ts'
 import type { RunDeps } from '../query/run.ts'
@@ -23,22 +23,14 @@ interface ToldPoint {
 }
 
 /** A point that a commit brought, dated anew or took away: null where it was not there. */
-export interface ChangedPoint extends SeriesName {
+interface ChangedPoint extends SeriesName {
   readonly t: string
   readonly from: ToldPoint | null
   readonly to: ToldPoint | null
 }
 
 /** A step in the history of a record, and the fields in which it differs from the one before. */
-export interface ChangedRecord {
-  readonly table: string
-  readonly id: string
-  /** What happened to it: created, updated, deleted … */
-  readonly what: string
-  /** The poll that brought it. */
-  readonly at: string
-  readonly fields: readonly ChangedField[]
-}
+type ChangedRecord = Awaited<ReturnType<typeof recordOf>>
 
 /** What makes the first row that differs: without any one of these it would be as it was. */
 export interface Makers {
@@ -49,7 +41,7 @@ export interface Makers {
 }
 
 /** Two neighbouring versions, the rows that they give, and what made them. */
-export interface Between {
+interface Between {
   readonly ledger: Ledger
   readonly root: string
   /** The text of the views, its version, and the query over it. */
@@ -288,7 +280,7 @@ async function pointOf(engine: Engine, table: Table, n: number): Promise<Changed
 
 type Step = { readonly id: string; readonly at: string; readonly what: string; readonly record: string | null }
 
-async function recordOf(engine: Engine, table: Table, n: number): Promise<ChangedRecord> {
+async function recordOf(engine: Engine, table: Table, n: number) {
   const { name, clock, read } = table
   const at = quoteName(clock)
   const what =

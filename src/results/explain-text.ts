@@ -2,26 +2,6 @@ import type { Engine } from '../store/engine.ts'
 import { opening, statementsOf } from '../query/statements.ts'
 import { constantTexts, namesIn, treesOf } from '../query/tree.ts'
 
-/** A field of a record with both of its values. */
-export interface ChangedField {
-  readonly field: string
-  readonly from: unknown
-  readonly to: unknown
-}
-
-/** One fact of the catalogue that the views of two results tell otherwise. */
-interface ChangedFact extends ChangedField {
-  readonly path: string
-}
-
-/** What of the views differs between two results, where that changes rows although the data are the same. */
-export interface ChangedText {
-  /** The views and macros that the query names and that have another text. */
-  readonly objects: readonly string[]
-  /** What the catalogue says otherwise of the metrics that the query names. */
-  readonly catalogue: readonly ChangedFact[]
-}
-
 const created = /^CREATE (?:OR REPLACE )?(?:VIEW|MACRO)(?: IF NOT EXISTS)? ([\w."]+)/i
 
 /** What of two texts of the views a query has to do with, asked of sessions on both. */
@@ -29,14 +9,19 @@ export async function changedText(
   [own, later]: readonly [Engine, Engine],
   [from, to]: readonly [string, string],
   query: string,
-): Promise<ChangedText> {
+) {
   const [before, after] = [objectsOf(from), objectsOf(to)]
   const named = namesIn(await treesOf(later, query))
   const objects = [...before].flatMap(([name, sql]) => {
     const last = name.slice(name.lastIndexOf('.') + 1).replaceAll('"', '')
     return named.has(last.toLowerCase()) && after.has(name) && after.get(name) !== sql ? [name] : []
   })
-  return { objects, catalogue: await changedFacts(own, later, query) }
+  return {
+    /** The views and macros that the query names and that have another text. */
+    objects,
+    /** What the catalogue says otherwise of the metrics that the query names. */
+    catalogue: await changedFacts(own, later, query),
+  }
 }
 
 /** The views and macros of a text by name, each with its statement. */
@@ -55,7 +40,7 @@ export async function textsOf(engine: Engine, query: string): Promise<ReadonlySe
   return new Set(constantTexts(await treesOf(engine, query)).map((one) => one.split('#')[0] ?? one))
 }
 
-async function changedFacts(own: Engine, later: Engine, query: string): Promise<readonly ChangedFact[]> {
+async function changedFacts(own: Engine, later: Engine, query: string) {
   const texts = await textsOf(later, query)
   const [from, to] = [await endpointsOf(own), await endpointsOf(later)]
   return [...texts].toSorted().flatMap((path) => {

@@ -36,7 +36,7 @@ import {
   writeStamped,
 } from './stamped.ts'
 import type { Stressed } from './stress.ts'
-import { type StressAsked, tryFigure, tryFigureAgain } from './stress-stamp.ts'
+import { tryFigure, tryFigureAgain } from './stress-stamp.ts'
 import { refuseOthers } from '../query/changed.ts'
 
 /** What is to be stamped. */
@@ -50,7 +50,7 @@ interface StampInput {
   /** Session variables by name; of a stamped result none beside its own. */
   readonly variables: StampNote['variables']
   /** Stamps, instead of the query's rows, how far a figure over them moves. */
-  readonly stress?: StressAsked | undefined
+  readonly stress?: Parameters<typeof tryFigure>[2] | undefined
 }
 
 /** What is known of a stamped query: whether its plan proves that it looks nowhere ahead, or what its figure bears. */

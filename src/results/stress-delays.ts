@@ -47,7 +47,7 @@ interface Floor {
 }
 
 /** How much later points are known than the lake says. */
-export interface Delay {
+interface Delay {
   /** A longer lag of what arrives, or more time between knowing and acting. */
   readonly kind: 'lag' | 'latency'
   /** As it was asked for: `30m`, `p95`. */

@@ -8,7 +8,7 @@ import { formatMicros, parseMicros } from '../time.ts'
 import { heldVersions } from '../ledger/held.ts'
 
 /** A stress that is to be stamped, with so many earlier versions. */
-export interface StressAsked extends StressInput {
+interface StressAsked extends StressInput {
   readonly vintages: number
 }
 

@@ -31,7 +31,7 @@ export interface MetricShare {
 }
 
 /** Whether the figure bears what was tried. */
-export interface StressVerdict {
+interface StressVerdict {
   readonly verdict: 'holds' | 'falls' | 'undecided'
   readonly reason: string | null
 }

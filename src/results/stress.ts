@@ -8,7 +8,6 @@ import { guarded, type RunDeps, runScript } from '../query/run.ts'
 import {
   asLateAs,
   type Borne,
-  type Delay,
   delayedPoints,
   laterBy,
   type Quantile,
@@ -18,16 +17,17 @@ import {
 import { fileReadIn, parsedSql } from '../query/tree.ts'
 import {
   isFallen,
-  stressVerdict,
   longestBorne,
   type MetricShare,
   movedShare,
   type StressRun,
-  type StressVerdict,
+  stressVerdict,
 } from './stress-verdict.ts'
 import { usage } from '../errors.ts'
 import { carry, rowsBeside } from '../query/beside.ts'
 import { admit } from '../query/gate.ts'
+
+type Delay = ReturnType<typeof laterBy>
 
 /** What is run, and the earlier versions to try. */
 export interface StressSource extends PinnedQuery {
@@ -42,7 +42,7 @@ export interface StressInput extends Borne {
 }
 
 /** What came of it. */
-export interface Stressed extends StressVerdict {
+export interface Stressed extends ReturnType<typeof stressVerdict> {
   readonly figure: number | null
   readonly rows: number
   readonly runs: readonly StressRun[]
@@ -62,12 +62,7 @@ interface Conditions {
   readonly observedAsOf?: string
 }
 
-/** What one run gave; its session is open. */
-interface Ran extends Disposable {
-  readonly session: Engine
-  readonly figure: number | null
-  readonly rows: number
-}
+type Ran = Awaited<ReturnType<typeof runUnder>>
 
 const none = { runs: [], delay: null, metrics: [], bears_seconds: null }
 /** Changes nothing, and is opened sooner than the views whole. */
@@ -156,8 +151,8 @@ async function allMetrics(session: Engine): Promise<string[]> {
   return rows.map(({ metric }) => metric)
 }
 
-/** Runs the query and its figure under conditions; what its script makes lives and ends with the session. */
-async function runUnder(trial: Trial, { delay, metrics, asOf, observedAsOf }: Conditions): Promise<Ran> {
+/** Runs the query and its figure under conditions; what its script makes lives and ends with the session, which is open. */
+async function runUnder(trial: Trial, { delay, metrics, asOf, observedAsOf }: Conditions) {
   const { source, input, run } = trial
   const clocks = {
     ...(asOf !== undefined && { as_of: asOf }),

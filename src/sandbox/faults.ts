@@ -250,17 +250,11 @@ interface Counts {
 }
 
 /** A list of faults together with how often each one was met; the same requests give the same strikes. */
-interface FaultScript {
-  readonly faults: readonly Fault[]
-  /** The instant at which the list was set. */
-  readonly setAt: number
-  readonly counts: Map<string, Counts>
-  readonly seed: number
-}
+type FaultScript = ReturnType<typeof createScript>
 
-/** A script at its beginning. */
-export function createScript(faults: readonly Fault[], seed: number, setAt: number): FaultScript {
-  return { faults: faults.map(withDefaults), setAt, counts: new Map(), seed }
+/** A script at its beginning; `setAt` is the instant at which the list was set. */
+export function createScript(faults: readonly Fault[], seed: number, setAt: number) {
+  return { faults: faults.map(withDefaults), setAt, counts: new Map<string, Counts>(), seed }
 }
 
 /** A null is filled later only if it is not for ever: without any selector of time or count it comes once. */

@@ -1,18 +1,13 @@
 import { usage } from '../errors.ts'
 import { day, parseDuration } from '../time.ts'
 
-/** How many requests each window of so many seconds allows; windows begin at whole multiples of their length. */
-interface RateRule {
-  readonly requests: number
-  readonly seconds: number
-}
-
 /** How `reset` is spelled: seconds left, Unix time, HTTP date; `none` sends no limit header at all. */
 type HeaderDialect = 'seconds' | 'unix' | 'date' | 'none'
 
 /** The limits of one API; null: no such limit. */
-export interface ApiLimit {
-  readonly rate: RateRule | null
+interface ApiLimit {
+  /** How many requests each window of so many seconds allows; windows begin at whole multiples of their length. */
+  readonly rate: { readonly requests: number; readonly seconds: number } | null
   /** Requests per UTC day. */
   readonly daily: number | null
   /** Calls of the registry's snapshot per UTC day. */
@@ -21,13 +16,8 @@ export interface ApiLimit {
   readonly retryAfter: 'seconds' | 'date' | 'none'
 }
 
-/** The limits of both APIs. */
-interface SandboxLimits {
-  readonly metrics: ApiLimit
-  /** The bucket of the metrics API's metadata. */
-  readonly metadata: ApiLimit
-  readonly registry: ApiLimit
-}
+/** The limits of both APIs, and of the bucket of the metrics API's metadata. */
+type SandboxLimits = Readonly<Record<'metrics' | 'metadata' | 'registry', ApiLimit>>
 
 const wide: ApiLimit = {
   rate: { requests: 60_000, seconds: 60 },

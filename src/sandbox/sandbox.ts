@@ -1,6 +1,6 @@
 import { createScript, type Fault, type FaultEntry, faultTable, fraction, pick, strike } from './faults.ts'
-import { admitRequest, type ApiLimit, defaultLimits, httpDate, limitHeaders, retryAfterText, unused } from './limits.ts'
-import { answerMetrics, describedPath, type MetricsEnv } from './metrics.ts'
+import { admitRequest, defaultLimits, httpDate, limitHeaders, retryAfterText, unused } from './limits.ts'
+import { answerMetrics, describedPath } from './metrics.ts'
 import { poison } from './body-faults.ts'
 import { answerRegistry, registryPrefix } from './registry/handler.ts'
 
@@ -116,7 +116,7 @@ interface RequestRecord {
 }
 
 /** What a sandbox is made of; everything that it answers follows from this and from the requests. */
-interface SandboxOptions extends Pick<MetricsEnv, 'catalogue' | 'seed' | 'metadata'> {
+interface SandboxOptions extends Pick<Parameters<typeof answerMetrics>[1], 'catalogue' | 'seed' | 'metadata'> {
   /** The provider's clock: Unix seconds, fractional. */
   readonly now: () => number
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>
@@ -127,15 +127,6 @@ interface SandboxOptions extends Pick<MetricsEnv, 'catalogue' | 'seed' | 'metada
   readonly registryKey: string
   /** The clock that the limits count by, in seconds from anywhere (default `now`). */
   readonly pace?: () => number
-}
-
-/** The local provider: both APIs behind one handler. */
-export interface Sandbox {
-  /** Answers a request; `Response.error()` stands for a connection to be reset. */
-  handle(request: Request): Promise<Response>
-  /** The latest requests (at most 100,000), oldest first. */
-  requests(): readonly RequestRecord[]
-  setFaults(faults: readonly Fault[]): void
 }
 
 /** A clock in Unix seconds that begins at `start` (null: the real time) and runs `speed` times as fast as `real` (ms). */
@@ -156,7 +147,7 @@ interface State {
 }
 
 /** Makes a provider that holds no file and no socket; it needs no closing. */
-export function createSandbox(options: SandboxOptions): Sandbox {
+export function createSandbox(options: SandboxOptions) {
   const script = (faults: readonly Fault[]): ReturnType<typeof createScript> =>
     createScript(faults, options.seed, options.now())
   const state: State = {
@@ -166,11 +157,16 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     count: 0,
   }
   return {
-    handle: async (request) => await handle(request, options, state),
-    requests: () => state.records,
-    setFaults: (faults) => void (state.script = script(faults)),
+    /** Answers a request; `Response.error()` stands for a connection to be reset. */
+    handle: async (request: Request): Promise<Response> => await handle(request, options, state),
+    /** The latest requests (at most 100,000), oldest first. */
+    requests: (): readonly RequestRecord[] => state.records,
+    setFaults: (faults: readonly Fault[]): void => void (state.script = script(faults)),
   }
 }
+
+/** The local provider: both APIs behind one handler. */
+export type Sandbox = ReturnType<typeof createSandbox>
 
 /** What stands at an address. */
 function apiOf(url: URL, { catalogue, metadata }: SandboxOptions): RequestRecord['api'] {
@@ -271,7 +267,12 @@ function stamped(answer: Response, options: SandboxOptions, now: number): Respon
   return answer
 }
 
-function withLimits(answer: Response, limit: ApiLimit, verdict: Parameters<typeof limitHeaders>[1], scene: Scene) {
+function withLimits(
+  answer: Response,
+  limit: Parameters<typeof limitHeaders>[0],
+  verdict: Parameters<typeof limitHeaders>[1],
+  scene: Scene,
+) {
   for (const [name, value] of limitHeaders(limit, verdict, scene.now)) answer.headers.set(name, value)
   if (scene.side === 'registry') answer.headers.set('x-request-id', scene.requestId)
   return answer

@@ -6,14 +6,6 @@ import { constants, createGzip } from 'node:zlib'
 import { usage } from '../errors.ts'
 import type { Sandbox } from './sandbox.ts'
 
-/** A sandbox on a port of this machine. */
-interface Served extends AsyncDisposable {
-  readonly port: number
-  readonly url: string
-  /** Stops listening, lets answers in flight end while `grace` lasts, then closes every connection. */
-  close(): Promise<void>
-}
-
 /** Where to listen; port 0 takes a free one. */
 interface ServeOptions {
   readonly port: number
@@ -24,8 +16,11 @@ interface ServeOptions {
 /** Bodies below this many bytes are not worth compressing. */
 const smallBody = 1024
 
-/** Puts a sandbox on a port; a port in use is a usage error. */
-export async function serve(sandbox: Sandbox, options: ServeOptions): Promise<Served> {
+/**
+ * Puts a sandbox on a port of this machine; one in use is a usage error. Closing stops listening, lets answers in flight end
+ * while `grace` lasts, then closes every connection.
+ */
+export async function serve(sandbox: Sandbox, options: ServeOptions) {
   const host = options.host ?? '127.0.0.1'
   const server = createServer({ keepAliveTimeout: 60_000, noDelay: true }, (incoming, outgoing) => {
     answer(sandbox, incoming, outgoing).catch((error: unknown) => failed(outgoing, error))
@@ -118,13 +113,8 @@ async function send(
   else source.pipe(outgoing)
 }
 
-interface Start {
-  readonly chunks: Uint8Array[]
-  readonly done: boolean
-}
-
 /** The first chunk, and whether it was all. */
-async function start(reader: ReadableStreamDefaultReader<Uint8Array>, exact: boolean): Promise<Start> {
+async function start(reader: ReadableStreamDefaultReader<Uint8Array>, exact: boolean) {
   const chunks: Uint8Array[] = []
   while (!exact && chunks.length < 2 && (chunks[0]?.length ?? 0) <= 4 * smallBody) {
     const next = await reader.read()
@@ -134,7 +124,10 @@ async function start(reader: ReadableStreamDefaultReader<Uint8Array>, exact: boo
   return { chunks, done: false }
 }
 
-async function* chunksOf({ chunks, done }: Start, reader: ReadableStreamDefaultReader<Uint8Array>) {
+async function* chunksOf(
+  { chunks, done }: Awaited<ReturnType<typeof start>>,
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+) {
   yield* chunks
   while (!done) {
     const next = await reader.read()

@@ -277,7 +277,7 @@ interface Redactor {
 }
 
 /** `data`: what may be a number of JSON stays as it is; `text`: every place that reads like a key is replaced. */
-export type RedactionKind = 'data' | 'text'
+type RedactionKind = 'data' | 'text'
 
 const nothing = Buffer.alloc(0)
 

@@ -20,16 +20,11 @@ import { places } from './layout.ts'
 /** So long a writer waits for another one. */
 export const busyMilliseconds = 60_000
 
-/** An exclusive hold on a file, given back by the operating system when its process ends, however it ends. */
-interface Hold {
-  release(): void
-}
-
 /** Keeps the holds from being collected, which would give them back. */
 const held = new Set<DatabaseSync>()
 
 /** Takes the file for this process alone; undefined while another holds it, for as long as is waited (nothing else goes on then). */
-export function holdFile(path: string, timeout = 0): Hold | undefined {
+export function holdFile(path: string, timeout = 0) {
   let database: DatabaseSync | undefined
   try {
     database = new DatabaseSync(path, { timeout })
@@ -41,7 +36,7 @@ export function holdFile(path: string, timeout = 0): Hold | undefined {
   }
   held.add(database)
   return {
-    release: () => {
+    release: (): void => {
       if (held.delete(database)) database.close()
     },
   }

@@ -55,13 +55,6 @@ export interface Chunk {
   readonly columns: readonly (readonly Cell[])[]
 }
 
-/** A streamed result: names and DuckDB types of the columns, then the chunks in order. */
-export interface Stream {
-  readonly names: readonly string[]
-  readonly types: readonly string[]
-  readonly chunks: AsyncIterable<Chunk>
-}
-
 /** DuckDB's numbers of its types: `column.type.typeId`. */
 export const typeIds: typeof DuckDBTypeId = DuckDBTypeId
 
@@ -69,12 +62,6 @@ export const typeIds: typeof DuckDBTypeId = DuckDBTypeId
 export interface Column {
   readonly name: string
   readonly type: DuckDBType
-}
-
-/** A streamed result as DuckDB's own vectors, for whoever copies them without boxing each value. */
-interface VectorStream {
-  readonly columns: readonly Column[]
-  readonly chunks: AsyncIterable<DuckDBDataChunk>
 }
 
 /** What one statement is, known without running it: `SELECT`, `COPY` …, and the columns that it would give, none where its parameters decide. */
@@ -166,8 +153,8 @@ export class Engine {
       .map((row) => Object.fromEntries(Object.entries(row).map(([k, v]) => [k, cell(v)])) as T)
   }
 
-  /** Runs one statement and hands its result on chunk by chunk, so that memory stays flat. */
-  async stream(sql: string, parameters?: Parameters): Promise<Stream> {
+  /** Runs one statement and hands its result on chunk by chunk, so that memory stays flat; `types` as DuckDB names them. */
+  async stream(sql: string, parameters?: Parameters) {
     const { result, chunks } = await this.#streamed(sql, parameters)
     async function* columns(): AsyncGenerator<Chunk> {
       for await (const chunk of chunks)
@@ -176,9 +163,12 @@ export class Engine {
     return { names: result.columnNames(), types: result.columnTypes().map(String), chunks: columns() }
   }
 
-  /** Runs one statement and hands its result on as DuckDB's own vectors; each chunk is good until the next is asked for. */
-  async vectors(sql: string, parameters?: Parameters): Promise<VectorStream> {
-    const { result, chunks } = await this.#streamed(sql, parameters)
+  /**
+   * Runs one statement and hands its result on as DuckDB's own vectors; each chunk is good until the next is asked for.
+   * Whoever makes few values of its cells may let more of them lie (`cells`) until all is collected.
+   */
+  async vectors(sql: string, parameters?: Parameters, cells = heldCells) {
+    const { result, chunks } = await this.#streamed(sql, parameters, cells)
     const types = result.columnTypes()
     return { columns: result.columnNames().map((name, i) => column(name, types[i])), chunks }
   }
@@ -187,12 +177,12 @@ export class Engine {
    * A result that ends in an error looks like one that is at its end: DuckDB's binding drops the error. It leaves its
    * traces in the transaction, so each stream has one.
    */
-  async #streamed(sql: string, parameters?: Parameters) {
+  async #streamed(sql: string, parameters?: Parameters, most = heldCells) {
     const own = !/^\s*(?:BEGIN|START|COMMIT|END|ROLLBACK|ABORT)\b/i.test(sql) && (await this.#begin())
     this.#interrupted = false
     try {
       const result = await this.#connection.stream(sql, ...bindAll(parameters, bound))
-      return { result, chunks: this.#chunks(result, own, sql, parameters) }
+      return { result, chunks: this.#chunks(result, own, most, [sql, parameters]) }
     } catch (error) {
       if (own) await this.#rollback()
       throw error
@@ -202,8 +192,8 @@ export class Engine {
   async *#chunks(
     result: DuckDBResult,
     own: boolean,
-    sql: string,
-    parameters?: Parameters,
+    most: number,
+    [sql, parameters]: [string, Parameters | undefined],
   ): AsyncGenerator<DuckDBDataChunk> {
     let ended = false
     let [fetched, cells] = [0, 0]
@@ -214,7 +204,7 @@ export class Engine {
         // Only the collector lets go of a chunk, and sees of it but the handle.
         if (++fetched % heldChunks === 0) collectYoung()
         cells += chunk.rowCount * chunk.columnCount
-        if (cells > heldCells) {
+        if (cells > most) {
           collectAll()
           cells = 0
         }
@@ -276,7 +266,7 @@ export class Engine {
   }
 
   /** Adds the rows of a stream to a temporary table whose columns are of the same types. */
-  async append(table: string, { chunks }: VectorStream): Promise<number> {
+  async append(table: string, { chunks }: Awaited<ReturnType<Engine['vectors']>>): Promise<number> {
     const appender = await this.#connection.createAppender(table, 'main', 'temp')
     let rows = 0
     let held = 0

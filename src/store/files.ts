@@ -107,20 +107,14 @@ export function writeStream(path: string, flags: 'w' | 'a' = 'w'): WriteStream {
   return createWriteStream(path, { ...ownerOnly, flags })
 }
 
-/** A file that takes its bytes at once: for what is written in blocks amid long work, without waiting for a turn. */
-export interface BlockFile {
-  write(bytes: Buffer): void
-  close(): void
-}
-
 /** Opens a new file for the owner alone. */
-export function openBlocks(path: string): BlockFile {
+export function openBlocks(path: string) {
   const handle = openSync(path, 'w', ownerOnly.mode)
   return {
-    write: (bytes) => {
+    write: (bytes: Buffer): void => {
       for (let at = 0; at < bytes.length; ) at += writeSync(handle, bytes, at)
     },
-    close: () => closeSync(handle),
+    close: (): void => closeSync(handle),
   }
 }
 

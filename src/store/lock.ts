@@ -9,7 +9,7 @@ import { decodeSegment, holderFile, inLake, lockFile, places } from './layout.ts
 import { holdFile } from './database.ts'
 
 /** Who holds a lock, for people; the lock itself is the operating system's and dies with its process. */
-export interface Holder {
+interface Holder {
   readonly pid: number
   readonly host: string
   readonly command: string

@@ -75,18 +75,8 @@ export async function dataFooters(root: string): Promise<Footer[]> {
   return one.flat()
 }
 
-/** Data files without the journal and the ledger that explain them. */
-interface Found {
-  readonly files: number
-  readonly bytes: number
-  /** The lakes that their footers name; more than one where folders were mixed. */
-  readonly lakes: readonly string[]
-  /** The newest version that they speak of. */
-  readonly version: number
-}
-
 /** Counts the data files in a folder whose journal and ledger do not explain them. */
-export async function whatIsLeft(root: string): Promise<Found> {
+export async function whatIsLeft(root: string) {
   const paths: string[] = []
   for await (const path of ownData(root)) paths.push(path)
   const sizes = await Promise.all(paths.map(async (path) => (await statOf(inLake(root, path)))?.size ?? 0))
@@ -96,7 +86,9 @@ export async function whatIsLeft(root: string): Promise<Found> {
   return {
     files: paths.length,
     bytes: sizes.reduce((sum, size) => sum + size, 0),
+    /** The lakes that their footers name; more than one where folders were mixed. */
     lakes: [...new Set(named)].toSorted(),
+    /** The newest version that they speak of. */
     version: Math.max(
       ...paths.map((path) => dataVersion(path) ?? 0),
       ...footers.map((one) => Number(one.version ?? 0)),

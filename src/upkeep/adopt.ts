@@ -8,7 +8,7 @@ import { writeCheckpoint } from '../ledger/checkpoint.ts'
 import { type CommitDeps, rooted } from '../ledger/commit.ts'
 import { type Disk, entriesIn, makeFolder, realDisk } from '../store/disk.ts'
 import { Engine } from '../store/engine.ts'
-import { decodeEntry, type Entry, type FileEntry, type Json, type Progress, type SeriesRow } from '../ledger/entry.ts'
+import { decodeEntry, type Entry, type FileEntry, type Progress, type SeriesRow } from '../ledger/entry.ts'
 import { schemaOf } from '../ledger/draft.ts'
 import { revisableAnew, revisableIn } from '../points/revisable.ts'
 import { heldAcceptances, packed, standingDifferences } from '../ledger/differences.ts'
@@ -130,19 +130,10 @@ async function lakeOf(root: string, lakes: readonly string[]): Promise<string> {
   })
 }
 
-interface Stock {
-  readonly listed: readonly FileEntry[]
-  readonly others: readonly LeftOut[]
-  readonly state: { readonly [key: string]: Json }
-  readonly registry: string | null
-  readonly version: number
-  readonly observed: number
-  /** How many of the listed files tell no digest. */
-  readonly unproved: number
-}
+type Stock = Awaited<ReturnType<typeof takeStock>>
 
 /** Reads every file of ours and decides which are taken up. */
-async function takeStock(folder: LostFolder, lake: string): Promise<Stock> {
+async function takeStock(folder: LostFolder, lake: string) {
   const { root } = folder
   const sound: FoundFile[] = []
   const unfit: LeftOut[] = []
@@ -167,6 +158,7 @@ async function takeStock(folder: LostFolder, lake: string): Promise<Stock> {
   const rest = unfit.filter((file) => !inRegistry(file))
   const others = [...rest, ...points.others, ...assets.others, ...registry.others]
   const kept = new Set(listed.map(({ path }) => path))
+  /** How many of the listed files tell no digest. */
   const unproved = sound.filter(({ path, digest }) => digest === null && kept.has(path)).length
   return { listed, others, state: registry.state, registry: registry.refused, version, observed, unproved }
 }

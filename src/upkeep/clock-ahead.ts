@@ -4,7 +4,7 @@ import { clocked } from '../ledger/apply.ts'
 import { commit, type CommitDeps, type RewriteDeps, type StagedFile } from '../ledger/commit.ts'
 import { type Damage, finding } from './findings.ts'
 import type { CoverageRow, Finding } from '../ledger/entry.ts'
-import { heldCoverage, heldSeries, heldVersions, liveFiles, storedInterval } from '../ledger/held.ts'
+import { heldCoverage, heldSeries, type HeldVersion, heldVersions, liveFiles, storedInterval } from '../ledger/held.ts'
 import { places } from '../store/layout.ts'
 import { runName } from '../ledger/job.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -21,13 +21,8 @@ type Mending = Parameters<typeof mendArchive>[1]
 /** A clock may be off by so much without anybody's noticing. */
 const tolerated = 3_600_000_000
 
-interface Dated {
-  readonly version: number
-  readonly committed_at: Micros
-}
-
 /** The versions that a clock far ahead has dated, and the one before them: none once they are mended. */
-function versionsAhead(ledger: Ledger, now: Micros): { readonly good: Dated | undefined; readonly wrong: Dated[] } {
+function versionsAhead(ledger: Ledger, now: Micros) {
   const versions = heldVersions(ledger)
   const good = versions.findLast(({ committed_at }) => committed_at <= now + tolerated)
   return { good, wrong: versions.filter(({ version }) => version > (good?.version ?? 0)) }
@@ -160,16 +155,10 @@ function busy(): LakeError {
   return usage('points or polls came while the instants were mended', { next: 'run pitlake doctor --repair again' })
 }
 
-interface Uncovered {
-  readonly series: string
-  readonly since: number
-  readonly until: number
-}
-
 /** Windows that answers of the future told of, and what of them stored points prove. */
-function coverageBack(ledger: Ledger, now: number): { uncovered: Uncovered[]; coverage: CoverageRow[] } {
+function coverageBack(ledger: Ledger, now: number) {
   const held = heldSeries(ledger)
-  const uncovered: Uncovered[] = []
+  const uncovered: Pick<CoverageRow, 'series' | 'since' | 'until'>[] = []
   const coverage: CoverageRow[] = []
   for (const row of [...heldCoverage(ledger).values()].flat()) {
     if (row.asked_at <= now + 3600 && row.until <= now + 3600) continue
@@ -183,7 +172,7 @@ function coverageBack(ledger: Ledger, now: number): { uncovered: Uncovered[]; co
   return { uncovered, coverage }
 }
 
-function findingsOf(ledger: Ledger, series: ReadonlySet<string>, first: Dated, at: Micros): Finding[] {
+function findingsOf(ledger: Ledger, series: ReadonlySet<string>, first: HeldVersion, at: Micros): Finding[] {
   const held = heldSeries(ledger)
   const detail = { version: first.version, committed_at: first.committed_at }
   return [...series].map((id) => ({ series: id, t: held.get(id)?.last_t ?? 0, kind: 'clock_ahead', detail, at }))

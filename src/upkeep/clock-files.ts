@@ -150,11 +150,6 @@ function staysSql({ ledger }: Rewriting, { before = 0 }: Mending, table: Archive
   return `epoch_us(${instant}) <= ${before} OR CAST(${key} AS VARCHAR) NOT IN (SELECT unnest(${keys}))`
 }
 
-/** The mending of these tables as a part of a draft. */
-interface MendedRegistry extends Mended, Required<Pick<Draft, 'state' | 'passing'>> {
-  readonly rows: number
-}
-
 /** The true instants of polls, the day of the mending, and what layers of dated tables are called from now on. */
 interface Polls extends TrueInstants {
   /** `YYYY-MM-DD`. */
@@ -264,7 +259,7 @@ function relabelled(ledger: Ledger, first: number, date: string): StagedFile[] {
 
 const layerOf = (path: string): string => posix.basename(path, '.parquet')
 
-function stateOf(ledger: Ledger, polls: Polls, paths: ReadonlyMap<string, string>): MendedRegistry['state'] {
+function stateOf(ledger: Ledger, polls: Polls, paths: ReadonlyMap<string, string>) {
   const { first, last, layers } = registryState(ledger)
   const instant = (at: Micros): Micros => (at > polls.now ? (polls.known.get(at) ?? polls.otherwise) : at)
   const snapshot = (shown: RegistryState['last']): RegistryState['last'] =>
@@ -284,7 +279,7 @@ function stateOf(ledger: Ledger, polls: Polls, paths: ReadonlyMap<string, string
 }
 
 /** When the feed was read last is told too early rather than too late: after the commit that came before. */
-function passingOf(ledger: Ledger, { now, before }: Mending): MendedRegistry['passing'] {
+function passingOf(ledger: Ledger, { now, before }: Mending) {
   const { polled } = passingFacts(ledger)
   const limit = heldPassing(ledger, 'registry.snapshot_limit')
   return passingDraft({

@@ -22,19 +22,7 @@ type Abandoned = Pick<HeldFile, 'table' | 'metric' | 'interval'> & {
 }
 
 /** What came of merging; bytes are those of the exchanged files. */
-export interface MergeSummary {
-  readonly version: number
-  readonly versions_made: number
-  readonly partitions: number
-  readonly rows: number
-  readonly files_removed: number
-  readonly files_added: number
-  readonly bytes_before: number
-  readonly bytes_after: number
-  readonly abandoned: readonly Abandoned[]
-  /** Whether an interrupt ended it early. */
-  readonly stopped: boolean
-}
+type MergeSummary = ReturnType<typeof summaryOf>
 
 /** A version of merged files is made when so many bytes wait for it, or at the end. */
 const batchBytes = 512_000_000
@@ -216,7 +204,7 @@ async function exchangeFiles(rewriting: Rewriting, job: string, batch: readonly 
   outcome.versions++
 }
 
-function summaryOf(ledger: Ledger, outcome: Outcome): MergeSummary {
+function summaryOf(ledger: Ledger, outcome: Outcome) {
   const { merged, abandoned, versions, stopped } = outcome
   const written = new Map(liveFiles(ledger).map((file) => [file.path, file.bytes]))
   // What one step wrote and the next one replaced is neither.
@@ -234,6 +222,7 @@ function summaryOf(ledger: Ledger, outcome: Outcome): MergeSummary {
     bytes_before: inputs.reduce((sum, file) => sum + file.bytes, 0),
     bytes_after: added.reduce((sum, { path }) => sum + (written.get(path) ?? 0), 0),
     abandoned,
+    /** Whether an interrupt ended it early. */
     stopped,
   }
 }

@@ -178,19 +178,14 @@ function offsetsOf(ledger: Ledger): Map<string, number> {
   return new Map(rows.map((row) => [String(row['name']), Number(row['offset'])]))
 }
 
-/** A last entry that was written as it is and yet cannot be applied to the lake before it. */
-interface Unfit {
-  readonly version: number
-  readonly digest: string
-  /** Why. */
-  readonly found: string
-}
+/** A last entry that was written as it is and yet cannot be applied to the lake before it, and why (`found`). */
+type Unfit = NonNullable<Awaited<ReturnType<typeof unfitEntry>>>
 
 /**
  * The journal's last entry, if its bytes are sound and everything before it is, but it cannot be applied. Programs of
  * before could commit such a one; no command opens the lake while it stands there.
  */
-export async function unfitEntry(root: string): Promise<Unfit | undefined> {
+export async function unfitEntry(root: string) {
   const { newest: version, folded } = await listJournal(root)
   if (folded >= version) return undefined
   const text = await textOf(inLake(root, entryFile(version)))

@@ -149,18 +149,12 @@ async function mendIndex(
   return rebuildLedger || half ? [...done, ...(await rebuilt())] : done
 }
 
-interface MendedFiles {
-  readonly done: readonly string[]
-  readonly forgotten: Awaited<ReturnType<typeof forgetLost>> | null
-  /** Why files of the registry could not be made again, by path. */
-  readonly beyond: ReadonlyMap<string, string>
-}
-
-async function mendFiles(ledger: Ledger, input: DoctorInput, deps: DoctorDeps): Promise<MendedFiles> {
+async function mendFiles(ledger: Ledger, input: DoctorInput, deps: DoctorDeps) {
   const gone = async (): Promise<DamagedFile[]> =>
     (await checkFiles(ledger, input.thorough)).damaged.filter(({ damage }) => isGone(damage))
   const done: string[] = []
-  let beyond: MendedFiles['beyond'] = new Map()
+  /** Why files of the registry could not be made again, by path. */
+  let beyond: ReadonlyMap<string, string> = new Map()
   if (input.repair) {
     const lost = await gone()
     done.push(...(await mendMarker(ledger, deps)))

@@ -4,7 +4,7 @@ import { type CommitDeps, type Draft, commit } from '../ledger/commit.ts'
 import { type DamagedFile, isForgettable } from './findings.ts'
 import { isPlain, lostReason } from '../ledger/coverage.ts'
 import { seriesNumber } from '../ledger/apply.ts'
-import { asDigests, heldMonths, type MonthDigest, type Months, monthsBetween } from '../ledger/month-digests.ts'
+import { asDigests, heldMonths, type MonthDigest, monthsBetween } from '../ledger/month-digests.ts'
 import { withChains } from '../points/chains.ts'
 import { monthSums } from '../points/month-sums.ts'
 import { type CoverageRow, type Forgotten, type Json, type Progress, seriesFields } from '../ledger/entry.ts'
@@ -18,16 +18,15 @@ import { identityOf } from '../points/conversion.ts'
 import { text, orNull, count, real } from '../shape.ts'
 import { rowsAs } from '../ledger/row.ts'
 
+type Months = Parameters<typeof asDigests>[0]
+
 /** What a series lost with a file. */
-interface LostPart {
+interface Gone {
   readonly series: string
   readonly points: number
   /** Half-open, in seconds. */
   readonly windows: readonly Window[]
-}
-
-/** The same with what is left of each month of the series, and what there was as far as it was counted. */
-interface Gone extends LostPart {
+  /** What is left of each month of the series, and what there was as far as it was counted. */
   readonly months: { readonly left: Months; readonly held: Months }
 }
 
@@ -200,7 +199,7 @@ function monthsOf(windows: readonly Window[]): string[] {
   return [...names]
 }
 
-function coverageOf(parts: readonly LostPart[], asked_at: number): CoverageRow[] {
+function coverageOf(parts: readonly Gone[], asked_at: number): CoverageRow[] {
   return parts.flatMap(({ series, windows }) =>
     windows.map(
       ({ since, until }): CoverageRow => ({

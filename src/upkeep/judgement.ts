@@ -60,11 +60,7 @@ function unfitFindings(
   return [...findings.filter((one) => one.path !== path), finding('entry_unfit', path, found)]
 }
 
-interface Ahead {
-  readonly damage: Damage
-  /** Whether none of the files is here that only the index names. */
-  readonly elsewhere: boolean
-}
+type Ahead = NonNullable<Awaited<ReturnType<typeof beyond>>>
 
 async function wayOf(
   root: string,
@@ -137,12 +133,13 @@ function strangeIn(ledger: Ledger, own: string | null, { digests }: JournalHealt
 }
 
 /** The versions that only the index knows: entries are lost, or the folder is a copy into which the index came later. */
-async function beyond(ledger: Ledger, journal: JournalHealth): Promise<Ahead | null> {
+async function beyond(ledger: Ledger, journal: JournalHealth) {
   const { version } = ledger.head()
   // Listed anew, and after the ledger was asked: another job may have committed since the journal was read.
   const newest = Math.max(journal.newest, (await listJournal(ledger.root)).newest)
   if (version <= newest) return null
   const lost = await lostBeyond(ledger, newest)
+  /** Whether none of the files is here that only the index names. */
   const elsewhere = lost.named > 0 && lost.paths.length === lost.named
   const found = `the ledger has seen version ${version}, the journal ends at ${newest}`
   const what = elsewhere ? `, and ${lost.named} of the files that it names beyond that are not here` : ''
@@ -150,7 +147,7 @@ async function beyond(ledger: Ledger, journal: JournalHealth): Promise<Ahead | n
 }
 
 /** The files of versions that only the ledger knows: how many it names, and which of them are not there. */
-export async function lostBeyond(ledger: Ledger, newest: number): Promise<{ named: number; paths: string[] }> {
+export async function lostBeyond(ledger: Ledger, newest: number) {
   const late = filesOnDisk(ledger).filter(({ added_version }) => added_version > newest)
   const paths: string[] = []
   for (const file of late)

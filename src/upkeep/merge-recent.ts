@@ -1,5 +1,5 @@
 import { parquet } from '../store/parquet.ts'
-import { describe, readShares, shareOf, type ShareRow } from '../points/write.ts'
+import { describe, readShares, shareOf } from '../points/write.ts'
 import { type Engine, quote } from '../store/engine.ts'
 import { inLake, pointsFile, recentFile, versioned } from '../store/layout.ts'
 import { inSession, orderOf, rowsOf, refuseUnsound, Unmergeable } from './merge.ts'
@@ -8,12 +8,10 @@ import { recentGroup, sharesMeta } from '../points/files.ts'
 import type { HeldFile } from '../ledger/held.ts'
 import type { StagedFile } from '../ledger/draft.ts'
 
+type ShareRow = Awaited<ReturnType<typeof readShares>>[number]
+
 /** A file that is to be written: of one partition, or (null) a recent one of several. */
-interface Placed {
-  readonly shares: readonly ShareRow[]
-  readonly own: ShareRow | null
-  readonly out: string
-}
+type Placed = ReturnType<typeof placesFor>[number]
 
 /**
  * Writes the rows of recent files into one, and those of partitions that have become large, from `portion` rows on, into
@@ -57,7 +55,7 @@ export async function mergeRecentFiles(
   })
 }
 
-function placesFor(all: readonly ShareRow[], portion: number, out: (i: number) => string): Placed[] {
+function placesFor(all: readonly ShareRow[], portion: number, out: (i: number) => string) {
   const small = all.filter(({ rows }) => rows < portion)
   const large = all.filter(({ rows }) => rows >= portion)
   return [

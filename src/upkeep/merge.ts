@@ -8,7 +8,6 @@ import { type FileEntry, journalSchema } from '../ledger/entry.ts'
 import { inLake } from '../store/layout.ts'
 import {
   encodingLike,
-  type MergedFile,
   mergedFooter,
   recordRows,
   replacement,
@@ -19,6 +18,8 @@ import {
 } from './rewrite.ts'
 import type { HeldFile } from '../ledger/held.ts'
 import type { StagedFile } from '../ledger/draft.ts'
+
+type MergedFile = Parameters<typeof replacement>[3]
 
 type Rows = Parameters<typeof writeForGood>[1]
 
@@ -156,15 +157,8 @@ export function orderOf(table: string, columns: Columns): string {
   return `ORDER BY ${[...first, ...keys].join(', ')}`
 }
 
-/** What must not change when files are exchanged. */
-interface Proof {
-  readonly rows: number
-  readonly digest: string
-  readonly minusZero: boolean
-}
-
-/** Counts and digests all rows of a relation. */
-export async function prove(session: Engine, source: string, columns: Columns, table: string): Promise<Proof> {
+/** Counts and digests all rows of a relation: what must not change when files are exchanged. */
+export async function prove(session: Engine, source: string, columns: Columns, table: string) {
   const digest = holdsPoints(table) ? digestSql : digestOf(columns)
   const doubles = columns.filter(({ type }) => isFloat(type)).map(({ name }) => name)
   const zeroes = doubles.map((name) => `(${quoteName(name)} = 0 AND signbit(${quoteName(name)}))`)
@@ -185,6 +179,8 @@ function digestOf(columns: Columns): string {
 }
 
 const isFloat = (type: string): boolean => type === 'DOUBLE' || type === 'FLOAT'
+
+type Proof = Awaited<ReturnType<typeof prove>>
 
 interface Exchange {
   readonly source: string

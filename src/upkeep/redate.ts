@@ -8,7 +8,7 @@ import { rulesOf, redatedLabel } from '../points/datings.ts'
 import { busy } from '../store/lock.ts'
 import { computedSql, isRecent, ruledSql } from '../points/files.ts'
 import { valueTypesAnew } from '../points/value-types.ts'
-import type { Interval, Micros } from '../time.ts'
+import type { Micros } from '../time.ts'
 import { dissolveRecent } from './compact.ts'
 import { type Rewriting, upkeepSql, withRewriting } from './rewrite.ts'
 import { providerOf } from '../ledger/provider.ts'
@@ -18,28 +18,11 @@ import { availableSql, basisSql, floorSql, trustedSql } from '../catalog/availab
 import { orderOf, rewriteFiles, rowsOf, writeChanged } from './merge.ts'
 import { chainedShift } from '../points/chains.ts'
 
-/** A partition that got other dates. */
-type RedatedPart = {
-  readonly metric: string
-  readonly interval: Interval
-  readonly points: number
-  readonly redated: number
-}
-
-/** What came of applying changed availability rules. */
-type RedateSummary = {
-  readonly version: number
-  readonly made: boolean
-  readonly partitions: readonly RedatedPart[]
-  /** Stored metrics that the catalogue does not know: they keep their dates. */
-  readonly unknown: readonly string[]
-}
-
 /**
  * Dates every stored point by the rules of the catalogue, as one version. The files with the earlier dates stay in the
  * lake under the table `redated`, so that every earlier `observed_as_of` answers as before.
  */
-export async function redate(root: string, catalogue: Catalogue, deps: RewriteDeps & JobDeps): Promise<RedateSummary> {
+export async function redate(root: string, catalogue: Catalogue, deps: RewriteDeps & JobDeps) {
   return await withLake({ root, name: 'redate', lock: 'merge' }, deps, async ({ id, ledger, begin }) => {
     const made: Dated[] = []
     const points = (): number => made.reduce((sum, { part }) => sum + part.redated, 0)
@@ -56,12 +39,8 @@ export async function redate(root: string, catalogue: Catalogue, deps: RewriteDe
 /** A fetch may bring recent points while partitions are dated: those move to their partitions too, then all begins anew. */
 const attempts = 5
 
-interface Dated {
-  readonly inputs: readonly HeldFile[]
-  /** Null where every point has its date already. */
-  readonly staged: StagedFile | null
-  readonly part: RedatedPart
-}
+/** `staged` is null where every point has its date already. */
+type Dated = NonNullable<Awaited<ReturnType<typeof dateOne>>>
 
 /** Null where recent points came meanwhile. */
 async function redateAll(
@@ -69,7 +48,7 @@ async function redateAll(
   catalogue: Catalogue,
   deps: RewriteDeps,
   { run, made }: { readonly run: string; readonly made: Dated[] },
-): Promise<RedateSummary | null> {
+) {
   const { version, provider } = ledger.head()
   if (!provider) return { version, made: false, partitions: [], unknown: [] }
   const unknown = new Set<string>()

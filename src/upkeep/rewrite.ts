@@ -12,7 +12,7 @@ import { realDisk } from '../store/disk.ts'
 import { statementsIn } from '../store/sql.ts'
 
 /** The facts of a written file that the journal keeps. */
-export type MergedFile = Pick<FileEntry, 'rows' | 'min_t' | 'max_t' | 'digest' | 'meta'>
+type MergedFile = Pick<FileEntry, 'rows' | 'min_t' | 'max_t' | 'digest' | 'meta'>
 
 /** Where files are rewritten for a run. */
 export interface Rewriting<D extends CommitDeps = RewriteDeps> {

@@ -43,29 +43,8 @@ interface VacuumDeps extends JobDeps {
   readonly buildViews: (ledger: Ledger) => Promise<unknown>
 }
 
-/** Some files and their bytes. */
-type Freed = {
-  readonly files: number
-  readonly bytes: number
-}
-
-/** What was freed, or would be. */
-type VacuumSummary = {
-  readonly version: number
-  readonly dry_run: boolean
-  readonly data: Freed
-  readonly journal: Freed
-  readonly exports: Freed
-  /** Requests and runs that are old enough: what they stand in leaves the view now and goes like any superseded file. */
-  readonly requests: Freed
-  /** Superseded files that stay because a stamped result needs them. */
-  readonly stamped: Freed
-  /** Relative to the lake. */
-  readonly paths: readonly string[]
-}
-
 /** Takes away the bytes that no kept version needs; what is live, young or stamped stays. */
-export async function vacuum(input: VacuumInput, deps: VacuumDeps): Promise<VacuumSummary> {
+export async function vacuum(input: VacuumInput, deps: VacuumDeps) {
   const { root, really, keepSeconds: keep_seconds } = input
   // Somebody may have opened the views that stand there now, whatever is made in their place.
   const inPlace = await namedByViews(root)
@@ -89,20 +68,11 @@ export async function vacuum(input: VacuumInput, deps: VacuumDeps): Promise<Vacu
 /** Whether views may name a file, relative to the lake. */
 type IsNamed = (path: string) => boolean
 
-interface Going {
-  readonly data: readonly HeldFile[]
-  readonly stamped: readonly HeldFile[]
-  readonly journal: readonly string[]
-  readonly exports: readonly string[]
-  /** Files of old requests and runs that leave the view. */
-  readonly expired: readonly HeldFile[]
-  /** Logs of old runs. */
-  readonly logs: readonly string[]
-}
+type Going = Awaited<ReturnType<typeof goingOf>>
 
 const year = 400 * 86_400
 
-async function goingOf(ledger: Ledger, input: VacuumInput, deps: VacuumDeps, inPlace: IsNamed): Promise<Going> {
+async function goingOf(ledger: Ledger, input: VacuumInput, deps: VacuumDeps, inPlace: IsNamed) {
   // Where the clock has stepped back, the newest commit is later than it.
   const now = Math.max(deps.nowMicros(), ledger.head().committed_at)
   const pinned = await pinnedSince(input.root)
@@ -124,7 +94,9 @@ async function goingOf(ledger: Ledger, input: VacuumInput, deps: VacuumDeps, inP
     stamped,
     journal,
     exports: await supersededExports(ledger.root, isNamed, isOld),
+    /** Files of old requests and runs that leave the view. */
     expired: expiredFiles(ledger, oldest),
+    /** Logs of old runs. */
     logs,
   }
 }
@@ -183,7 +155,8 @@ async function removeExports(root: string, paths: readonly string[], deps: Vacuu
   for (const path of paths) if (!isNamed(path)) await (deps.disk ?? realDisk).remove(inLake(root, path))
 }
 
-async function summaryOf(ledger: Ledger, input: VacuumInput, going: Going): Promise<VacuumSummary> {
+/** What was freed, or would be. */
+async function summaryOf(ledger: Ledger, input: VacuumInput, going: Going) {
   const data = pathsOf(going.data)
   const { journal, exports, logs } = going
   return {
@@ -192,8 +165,11 @@ async function summaryOf(ledger: Ledger, input: VacuumInput, going: Going): Prom
     data: await sizes(ledger.root, data),
     journal: await sizes(ledger.root, journal),
     exports: await sizes(ledger.root, exports),
+    /** Requests and runs that are old enough: what they stand in leaves the view now and goes like any superseded file. */
     requests: await sizes(ledger.root, [...pathsOf(going.expired), ...logs]),
+    /** Superseded files that stay because a stamped result needs them. */
     stamped: await sizes(ledger.root, pathsOf(going.stamped)),
+    /** Relative to the lake. */
     paths: [...data, ...journal, ...exports, ...logs],
   }
 }
@@ -201,7 +177,7 @@ async function summaryOf(ledger: Ledger, input: VacuumInput, going: Going): Prom
 /** The paths of files, each once under however many labels. */
 const pathsOf = (files: readonly HeldFile[]): string[] => [...new Set(files.map(({ path }) => path))]
 
-async function sizes(root: string, paths: readonly string[]): Promise<Freed> {
+async function sizes(root: string, paths: readonly string[]) {
   const all = await Promise.all(paths.map(async (path) => (await statOf(inLake(root, path)))?.size ?? 0))
   return { files: paths.length, bytes: all.reduce((sum, bytes) => sum + bytes, 0) }
 }

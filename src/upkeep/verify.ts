@@ -12,23 +12,22 @@ import {
 import { contradicted, type Counts, roundOf, unanswered } from '../ledger/verifying.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { countStarts } from '../points/revisable.ts'
-import type { ObservedAgain } from '../ledger/lost.ts'
 import { partitionsOf } from '../points/files.ts'
 import { accessTo } from '../ledger/connection.ts'
 import { endedBy } from '../ledger/requests.ts'
-import { examine } from './doctor.ts'
+import { type Diagnosis, examine } from './doctor.ts'
 import { execute } from '../metrics/execute.ts'
 import { type IngestDeps, type MetricsInput, type MetricsRun, withMetrics } from '../metrics/run.ts'
 import type { Result } from '../ledger/job.ts'
 import { differingAtOnce, type IngestSummary, stoppedEarly } from '../metrics/tally.ts'
 import { chooseWindows, partitionOf } from '../metrics/verify-plan.ts'
-import { type Difference, Findings, type Unanswered } from '../metrics/verify-findings.ts'
+import { type Difference, Findings } from '../metrics/verify-findings.ts'
 import { registryVerdict, type RegistryVerified } from '../registry/verify.ts'
+import type { OwnVerified } from '../own/verify.ts'
 import { countSeries, footersOf, identityColumns } from '../store/parquet.ts'
 import { identityOf } from '../points/conversion.ts'
 import { Engine } from '../store/engine.ts'
 import { isPlain } from '../ledger/coverage.ts'
-import type { CoverageRow } from '../ledger/entry.ts'
 import { inLake } from '../store/layout.ts'
 import { readPoints } from '../views/relations.ts'
 import { count } from '../time.ts'
@@ -51,38 +50,43 @@ interface VerifyDeps extends IngestDeps {
   readonly onDamage?: (damage: readonly Damage[]) => void
 }
 
-/** What scripts read; names are relied on. `differences` are single ones; `accepted`: accepted ones that were seen again. */
-export interface VerifySummary
-  extends Pick<
-    IngestSummary,
-    | 'version'
-    | 'requests'
-    | 'points_added'
-    | 'vintages_added'
-    | 'incidents'
-    | 'accepted'
-    | 'stopped_by'
-    | 'resume_at'
-    | 'words'
-  > {
-  readonly ok: boolean
-  readonly run: string | null
-  readonly provider: string | null
-  readonly checked: { readonly files: number; readonly bytes: number; readonly series: number; readonly points: number }
-  readonly damage: readonly Damage[]
-  /** Months of series that lost points with a file and did not get the very same again. */
-  readonly observed_again: readonly ObservedAgain[]
-  /** Windows in which points are known to be missing. */
-  readonly gaps: number
-  readonly windows: Counts
-  readonly results: Readonly<Record<keyof ReturnType<Findings['results']>, number>>
-  readonly budget: number | null
-  readonly credits: number
-  readonly differences: readonly Difference[]
-  readonly failures: readonly Unanswered[]
-  /** What the registry said; null where it was not asked. */
-  readonly registry: RegistryVerified | null
+/**
+ * What scripts read, here where nothing was asked; names are relied on. `differences` are single ones; `accepted`: accepted
+ * ones that were seen again.
+ */
+function unasked({ budget }: VerifyInput, { checked, version, observed_again }: Diagnosis, damage: readonly Damage[]) {
+  return {
+    ok: false,
+    run: null as string | null,
+    version,
+    provider: null as string | null,
+    checked: { files: checked.files, bytes: checked.bytes, series: 0, points: 0 },
+    damage,
+    /** Months of series that lost points with a file and did not get the very same again. */
+    observed_again,
+    /** Windows in which points are known to be missing. */
+    gaps: 0,
+    windows: { held: 0, chosen: 0, verified: 0, failed: 0, left: 0 } as Counts,
+    results: new Findings().results(),
+    budget,
+    requests: 0,
+    credits: 0,
+    points_added: 0,
+    vintages_added: 0,
+    differences: [] as readonly Difference[],
+    incidents: 0,
+    accepted: 0,
+    failures: [] as readonly ReturnType<Findings['windows']>['failures'][number][],
+    ...endedBy<NonNullable<IngestSummary['stopped_by']>>(null),
+    /** What the registry said; null where it was not asked. */
+    registry: null as RegistryVerified | null,
+    /** What the files say from which own data came; null where there are none. */
+    own: null as OwnVerified | null,
+  }
 }
+
+/** What a verify came to. */
+export type VerifySummary = Readonly<ReturnType<typeof unasked>>
 
 /** What `doctor` finds that says nothing about the stored history. */
 const conveniences: ReadonlySet<Damage['kind']> = new Set(['views_missing', 'views_torn', 'views_moved', 'disk_full'])
@@ -93,35 +97,10 @@ const conveniences: ReadonlySet<Damage['kind']> = new Set(['views_missing', 'vie
  */
 export async function verify(input: VerifyInput, deps: VerifyDeps): Promise<VerifySummary> {
   const { scope } = input
-  const { findings, checked, version, observed_again } = await examine(
-    { data: input.settings.data, thorough: true },
-    deps,
-  )
-  const damage = findings.filter(({ kind, severity }) => severity === 'damage' && !conveniences.has(kind))
+  const diagnosis = await examine({ data: input.settings.data, thorough: true }, deps)
+  const damage = diagnosis.findings.filter(({ kind, severity }) => severity === 'damage' && !conveniences.has(kind))
   deps.onDamage?.(damage)
-  const nothing: VerifySummary = {
-    ok: false,
-    run: null,
-    version,
-    provider: null,
-    checked: { files: checked.files, bytes: checked.bytes, series: 0, points: 0 },
-    damage,
-    observed_again,
-    gaps: 0,
-    windows: { held: 0, chosen: 0, verified: 0, failed: 0, left: 0 },
-    results: new Findings().results(),
-    budget: input.budget,
-    requests: 0,
-    credits: 0,
-    points_added: 0,
-    vintages_added: 0,
-    differences: [],
-    incidents: 0,
-    accepted: 0,
-    failures: [],
-    ...endedBy(null),
-    registry: null,
-  }
+  const nothing: VerifySummary = unasked(input, diagnosis, damage)
   if (isUnreadable(nothing)) return nothing
   if (scope === null) return { ...nothing, ok: damage.length === 0 }
   const { url: configured, key } = input.settings.metrics
@@ -147,6 +126,16 @@ export function isUnreadable({ damage }: Pick<VerifySummary, 'damage'>): boolean
 export function withRegistryVerified(summary: VerifySummary, registry: RegistryVerified): VerifySummary {
   const whole = { ...summary, registry }
   return { ...whole, ok: summary.ok && registryVerdict(registry) === null, version: registry.version }
+}
+
+/** The same with what the files of own data said. */
+export function withOwnVerified(summary: VerifySummary, own: OwnVerified): VerifySummary {
+  return {
+    ...summary,
+    own,
+    version: own.version,
+    ok: summary.ok && own.differences.length === 0 && own.incidents === 0,
+  }
 }
 
 /** Compares what the provider says now; `nothing` is what is told where nothing was asked. */
@@ -210,7 +199,17 @@ export function verifyVerdict(summary: VerifySummary): LakeError | null {
     stoppedEarly(summary),
     unanswered(summary.failures, 'windows'),
     summary.registry && registryVerdict(summary.registry),
+    ...ownVerdict(summary.own),
   ])
+}
+
+function ownVerdict(own: OwnVerified | null): (LakeError | null)[] {
+  if (own === null) return []
+  const next = 'nothing stored was changed: see pitlake violations list, then pitlake violations accept'
+  return [
+    contradicted(own.differences.length, 'stored values differ in the files from which they came', next),
+    differingAtOnce(own.incidents),
+  ]
 }
 
 /**
@@ -234,14 +233,10 @@ export async function checkContents(ledger: Ledger, damaged: ReadonlySet<string>
   return { findings, series: counted.length, points: counted.reduce((sum, one) => sum + one.points, 0) }
 }
 
-interface Facts {
-  readonly files: readonly HeldFile[]
-  readonly series: readonly HeldSeries[]
-  readonly coverage: ReadonlyMap<string, readonly CoverageRow[]>
-}
+type Facts = ReturnType<typeof factsOf>
 
 /** What the ledger says at one version, also while another process commits. */
-function factsOf(ledger: Ledger): Facts {
+function factsOf(ledger: Ledger) {
   for (let attempt = 0; ; attempt++) {
     const { version } = ledger.head()
     const facts = { files: liveFiles(ledger), series: [...heldSeries(ledger).values()], coverage: heldCoverage(ledger) }

@@ -15,7 +15,7 @@ import { heldRevisable } from '../points/revisable.ts'
 import { earlierDatings } from '../points/datings.ts'
 import { withOwn } from '../points/own-rows.ts'
 import { compile, type Compiled, type Statements } from './compile.ts'
-import { type ExportDeps, exportedTables, exportsFolder, exportTable, isExport } from './ledger-tables.ts'
+import { exportedTables, exportsFolder, exportTable, isExport } from './ledger-tables.ts'
 import { type Manifest, manifestOf, namedByViews, readManifest, noteProved, readByViews } from './manifest.ts'
 import { changedObjects, scriptText } from './script.ts'
 
@@ -54,28 +54,19 @@ interface Making {
 }
 
 /** What the views are made from beside the ledger. */
-export interface ViewsOptions extends Making {
+interface ViewsOptions extends Making {
   /** Makes the files again even if nothing changed. */
   readonly force?: boolean
   /** The folder, absolute, that gets the three files instead of the lake's own; they then name nothing but the lake's files and exports. */
   readonly into?: string
 }
 
-/** What a build did; `made` is false where the files were there already. */
-export interface ViewsBuilt {
-  readonly made: boolean
-  readonly version: number
-  readonly objects: number
-  readonly files: number
-  readonly exports: number
-  readonly bytes: number
-}
-
 /**
  * Makes `lake.duckdb`, `lake.sql` and their manifest from the ledger. Each is replaced whole by rename: whoever has the
- * old database open goes on with it. Builders wait for each other, and each starts from what is committed by then.
+ * old database open goes on with it. Builders wait for each other, and each starts from what is committed by then. `made` is
+ * false where the files were there already.
  */
-export async function buildViews(ledger: Ledger, options: ViewsOptions): Promise<ViewsBuilt> {
+export async function buildViews(ledger: Ledger, options: ViewsOptions) {
   const { deps, into = ledger.root } = options
   await using _lock = await waitForViews(ledger.root, deps)
   using engine = openedOnce()
@@ -164,7 +155,7 @@ export async function waitForViews(root: string, deps: CommitDeps): Promise<Lock
 async function exportAll(
   ledger: Ledger,
   catalogue: Catalogue,
-  tools: ExportDeps,
+  tools: Parameters<typeof exportTable>[3],
 ): Promise<{ paths: Map<string, string>; written: number }> {
   const paths = new Map<string, string>()
   let written = 0

@@ -5,17 +5,10 @@ import { quote } from '../store/engine.ts'
 import { type Interval, longestSeconds } from '../time.ts'
 
 /** A part of the values of own data that is known before the whole: it is joined like a metric of its own, `own/x#/open`. */
-export interface EarlyPart {
-  readonly name: string
-  readonly metric: string
-  readonly pointer: string
-  readonly intervals: readonly Interval[]
-  /** A relation over points files with the part's own instants in the place of those of the whole. */
-  readonly dated: (relation: Sql) => Sql
-}
+export type EarlyPart = ReturnType<typeof earlyParts>[number]
 
 /** All of them. */
-export function earlyParts({ endpoints }: Catalogue): EarlyPart[] {
+export function earlyParts({ endpoints }: Catalogue) {
   return [...endpoints.values()].flatMap(({ path: metric, clocks = {}, intervals }) =>
     Object.entries(clocks).map(([pointer, rules]) => {
       const instants = intervals.map((one) => `WHEN '${one}' THEN ${availableSql(rules[one], startSeconds, one)}`)

@@ -12,19 +12,13 @@ import { askedWords } from './asked.ts'
 import { clockedPoints, type EarlyPart, earlyParts } from './clocks.ts'
 import { tableOf, datedPoints, emptySql, filesSql, ledgerSql, readPoints } from './relations.ts'
 import { literalPath } from './read-points.ts'
-import { vintageNotes, withVintages } from './points-vintages.ts'
+import { vintageNotes, lastVintagesIn } from './points-vintages.ts'
+import { identityWords } from './joins-identity.ts'
 import { joinWords } from './joins.ts'
 import { exportedTables } from './ledger-tables.ts'
-import {
-  type ObjectText,
-  partOf,
-  readObjects,
-  backfillSql,
-  type Fill,
-  fillIn,
-  instantSql,
-  unsetSql,
-} from './template.ts'
+import { backfillSql, fillIn, instantSql, type ObjectText, partOf, readObjects, unsetSql } from './template.ts'
+
+type Fill = Parameters<typeof fillIn>[2]
 
 /** Everything that the texts of the objects depend on. */
 interface Sources {
@@ -53,23 +47,16 @@ export interface Compiled {
 }
 
 /** The lake's objects in the order in which they are made. */
-export interface Statements {
-  readonly root: string
-  readonly version: number
-  readonly lake: string | null
-  readonly objects: readonly Compiled[]
-  /** The files of each table, relative to the lake. */
-  readonly tables: Readonly<Record<string, readonly string[]>>
-}
+export type Statements = ReturnType<typeof compile>
 
-/** The statements of all objects over these sources; pure. */
-export function compile(sources: Sources): Statements {
+/** The statements of all objects over these sources, and the files of each table, relative to the lake; pure. */
+export function compile(sources: Sources) {
   const texts = readObjects([...recordTables(sources.catalogue.resources).keys()]).map((text) =>
-    withVintages(text, sources.revisable ?? []),
+    lastVintagesIn(text, sources.revisable ?? []),
   )
   const reads = new Set<string>()
   const fill = fillFor(sources, texts, (table) => reads.add(table))
-  const objects = texts.map(({ name, kind, file, text }) => {
+  const objects: readonly Compiled[] = texts.map(({ name, kind, file, text }) => {
     reads.clear()
     const sql = fillIn(file, text, fill)
     return { name, kind, file, sql, reads: [...reads].toSorted() }
@@ -82,7 +69,13 @@ export function compile(sources: Sources): Statements {
   const tables = Object.groupBy(files, ({ table }) => table)
   const named = Object.entries(tables).map(([table, own = []]) => [table, [...new Set(own.map(({ path }) => path))]])
   const { version, lake } = head
-  return { root, version, lake, objects, tables: Object.fromEntries(named) as Statements['tables'] }
+  return {
+    root,
+    version,
+    lake,
+    objects,
+    tables: Object.fromEntries(named) as Readonly<Record<string, readonly string[]>>,
+  }
 }
 
 /** What the columns say by which series are told apart. */
@@ -115,6 +108,9 @@ export const clockWords: Readonly<Record<string, (argument: string) => string>> 
   proved: (at) => provedSql(at),
   computed: (stored) => computedSql(stored),
   ruled: (stored) => ruledSql(stored),
+  chain_of: (id) => `regexp_replace(lower(${id}), '^eip155:', '')`,
+  contract_of: (address) =>
+    `CASE WHEN regexp_full_match(${address}, '0[xX][0-9a-fA-F]+') THEN lower(${address}) ELSE ${address} END`,
   ...askedWords,
 }
 
@@ -171,9 +167,12 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
       coverage: () => body('coverage'),
       uncovered: () => fill('ledger', 'uncovered') ?? '',
       last: () => `\n${fillIn('last_vintage', partOf('last_vintage'), fill)}`,
+      stitched: () => (hasRegistry(tables) ? fillIn('stitched', partOf('stitched'), fill) : undefined),
     }),
     ...clockWords,
     ...own.words,
+    every_point: () => pointsIn(datedPoints(root, readPoints(root, points), earlier), true),
+    ...identityWords(revisable),
     ...vintageNotes(revisable, () => body('vintages')),
     files: (table) => {
       onRead(table)
@@ -197,6 +196,11 @@ function fillFor(sources: Sources, texts: readonly ObjectText[], onRead: (table:
     ...factWords(sources),
   }
   return fill
+}
+
+/** Without a product or a deployment no asset follows another. */
+function hasRegistry(tables: ReadonlyMap<string, readonly HeldFile[]>): boolean {
+  return ['history.products', 'history.deployments'].some((table) => (tables.get(table) ?? []).length > 0)
 }
 
 /** What objects are named, and their fields. */

@@ -1,5 +1,5 @@
 import { ruleFor } from '../catalog/availability.ts'
-import type { Catalogue, Endpoint } from '../catalog/catalogue.ts'
+import { type Catalogue, type Endpoint, isOwn } from '../catalog/catalogue.ts'
 import { countedSeconds, describeRule, ruleKinds } from '../catalog/rule-kinds.ts'
 import type { Wanted } from '../catalog/series.ts'
 import { toleranceOf } from '../metrics/plan.ts'
@@ -81,12 +81,13 @@ const database = 'lake'
 /**
  * The sources of a dbt project (`sources.yml`, version 2, for dbt 1.10 and later) over the lake's views: each view with
  * its columns and what is true of them, and each endpoint and interval of `wanted` as a table of its own, whose
- * freshness is that of its availability rule.
+ * freshness is that of its availability rule; own data, too, of which nobody says when they come.
  */
 export async function dbtSources(catalogue: Catalogue, wanted: readonly Wanted[]) {
   const schemas = Map.groupBy(await describeViews(catalogue), ({ schema }) => schema)
-  const endpoints = endpointTables(wanted)
-  const finest = endpoints.toSorted((a, b) => a.due - b.due)[0]
+  const asked = endpointTables(wanted)
+  const endpoints = [...asked, ...ownTables(catalogue)]
+  const finest = asked.toSorted((a, b) => a.due - b.due)[0]
   const views = [...schemas].map(([schema, own]) => ({
     name: schema === 'main' ? database : `${database}_${schema}`,
     description: about[schema] ?? '',
@@ -131,30 +132,38 @@ function accepted(values: readonly string[]) {
   return { accepted_values: { arguments: { values } } }
 }
 
-function columnOf({ name, type, about: description }: DescribedColumn, tests: readonly unknown[]) {
+function columnOf({ name, type, about: description }: DescribedView['columns'][number], tests: readonly unknown[]) {
   const told = { name, description, data_type: type, quote: true }
   return tests.length === 0 ? told : { ...told, data_tests: tests }
 }
 
-interface EndpointTable {
-  /** How old the newest `t` may be before the next point is due, and overdue, in seconds. */
-  readonly due: number
-  readonly overdue: number
-  readonly table: object
-}
+type EndpointTable = ReturnType<typeof endpointTable>
 
 /** One table for each endpoint and interval, in the order of the catalogue. */
 function endpointTables(wanted: readonly Wanted[]): EndpointTable[] {
   const found = new Map<string, EndpointTable>()
   for (const { endpoint, series } of wanted) {
-    const plain = [endpoint.path, ...(series.interval === null ? [] : [series.interval])].join('__')
-    const name = plain.replaceAll('/', '__').replaceAll(/\W/g, '_').toLowerCase()
-    if (!found.has(name)) found.set(name, endpointTable(name, endpoint, series.interval))
+    const name = tableName(endpoint, series.interval)
+    if (!found.has(name) && !isOwn(endpoint)) found.set(name, endpointTable(name, endpoint, series.interval))
   }
   return [...found.values()]
 }
 
-function endpointTable(name: string, endpoint: Endpoint, interval: Interval | null): EndpointTable {
+/** The same of own data that the lake holds. */
+function ownTables({ endpoints }: Catalogue): EndpointTable[] {
+  return [...endpoints.values()]
+    .filter(isOwn)
+    .flatMap((endpoint) =>
+      endpoint.intervals.map((interval) => endpointTable(tableName(endpoint, interval), endpoint, interval)),
+    )
+}
+
+function tableName({ path }: Endpoint, interval: Interval | null): string {
+  const plain = [path, ...(interval === null ? [] : [interval])].join('__')
+  return plain.replaceAll('/', '__').replaceAll(/\W/g, '_').toLowerCase()
+}
+
+function endpointTable(name: string, endpoint: Endpoint, interval: Interval | null) {
   const unit = interval ?? unshownInterval
   const rule = ruleFor(endpoint.rules[unit], Number.POSITIVE_INFINITY)
   const length = longestSeconds(unit)
@@ -165,7 +174,7 @@ function endpointTable(name: string, endpoint: Endpoint, interval: Interval | nu
   const rows = `(SELECT * FROM ${database}.main.points WHERE metric = ${quote(endpoint.path)}${held})`
   const config = {
     loaded_at_field: 't',
-    ...freshnessOf({ due, overdue }),
+    ...(isOwn(endpoint) ? {} : freshnessOf({ due, overdue })),
     // The adapter fills in what stands in braces.
     meta: { external_location: rows.replaceAll(/[{}]/g, '$&$&') },
   }
@@ -173,7 +182,7 @@ function endpointTable(name: string, endpoint: Endpoint, interval: Interval | nu
   return { due, overdue, table: { name, description, config } }
 }
 
-function freshnessOf({ due, overdue }: Pick<EndpointTable, 'due' | 'overdue'>) {
+function freshnessOf({ due, overdue }: Readonly<Record<'due' | 'overdue', number>>) {
   return { freshness: { warn_after: spanOf(due), error_after: spanOf(overdue) } }
 }
 
@@ -188,23 +197,11 @@ function spanOf(seconds: number) {
   return { count: Math.ceil(seconds / unit), period }
 }
 
-/** A column of a view, as the engine tells it. */
-interface DescribedColumn {
-  readonly name: string
-  readonly type: string
-  readonly about: string
-}
-
-/** A view of the lake with what its own file says of it. */
-interface DescribedView {
-  readonly schema: string
-  readonly name: string
-  readonly about: string
-  readonly columns: readonly DescribedColumn[]
-}
+/** A view of the lake with what its own file says of it, and its columns as the engine tells them. */
+type DescribedView = Awaited<ReturnType<typeof describeViews>>[number]
 
 /** Every view that a lake of this catalogue has, in the order in which they are made; no lake is needed for it. */
-async function describeViews(catalogue: Catalogue): Promise<readonly DescribedView[]> {
+async function describeViews(catalogue: Catalogue) {
   const head = { lake: null, version: 0, schema: 0, digest: null, committed_at: 0, provider: null }
   const nothing = {
     root: resolve('/'),

@@ -5,12 +5,13 @@ import { quote } from '../store/engine.ts'
 import type { HeldFile } from '../ledger/held.ts'
 import { type EarlyPart, earliestLag, partPath } from './clocks.ts'
 import { beyondAsked, beyondMistake, ruleLines, ruleText, unsettledText } from './joins-beyond.ts'
+import { identityMistake, withIdentity } from './joins-identity.ts'
 import { vintageMistake, vintageWords } from './joins-vintages.ts'
 import { isRecent, type Share, sharesOf } from '../points/files.ts'
 import { literalPath, relationText } from './read-points.ts'
 
 /** What the macros of the joins are made from. */
-export interface JoinSources {
+interface JoinSources {
   readonly root: string
   readonly catalogue: Catalogue
   /** The day on which weeks begin. */
@@ -30,12 +31,14 @@ export interface JoinSources {
   /** The metrics whose points may have several vintages: `points` gives all of them, with `last` behind it the last. */
   readonly revisable: readonly string[]
   readonly last: () => string
+  /** The text of stitched series, see joins-identity; undefined where none can be. */
+  readonly stitched: () => string | undefined
 }
 
 /** The dimensions that a metric has one value of in a join. */
 const joinDimensions = ['currency', 'exchange', 'network'] as const
 /** One of them. */
-export type JoinDimension = (typeof joinDimensions)[number]
+type JoinDimension = (typeof joinDimensions)[number]
 
 /** The macro's parameter `metric`, a name that may end in a pointer. */
 export const metricName = 'CAST(metric AS VARCHAR)'
@@ -46,19 +49,10 @@ const priced = 'supply/current_pit'
  * What is known of each metric, as texts of lines `key TAB value`. Binding a macro costs time for every node of its
  * expressions: a text is cheaper than a map, and a split that gives NULL is cheaper than `nullif`, which doubles its argument.
  */
-export interface JoinFacts {
-  /** metric -> its intervals by comma, then for each dimension that it takes `name=,default,others`; by tab. */
-  readonly metrics: Sql
-  /** `metric|interval` -> the files, by tab. */
-  readonly files: Sql
-  /** `metric|interval` -> microseconds. */
-  readonly lags: Sql
-  /** `metric|interval` -> its rules, by tab. */
-  readonly rules: Sql
-}
+type JoinFacts = ReturnType<typeof factsOf>
 
 /** The facts of these sources. */
-export function factsOf({ catalogue, files, parts }: JoinSources): JoinFacts {
+export function factsOf({ catalogue, files, parts }: JoinSources) {
   const shares = files.flatMap((file) => sharesOf(file).map((share) => ({ ...share, path: file.path })))
   const held = Map.groupBy(shares, ({ metric, interval }) => `${metric}|${interval}`)
   const lags = [...held].map(([key, own]): [string, string] => [key, String(smallestLag(own))])
@@ -77,9 +71,13 @@ export function factsOf({ catalogue, files, parts }: JoinSources): JoinFacts {
   )
   const lines = new Map(metricsOf(catalogue, files))
   return {
+    /** metric -> its intervals by comma, then for each dimension that it takes `name=,default,others`; by tab. */
     metrics: linesOf([...lines, ...parts.map(({ name, metric }) => [name, lines.get(metric) ?? ''] as const)]),
+    /** `metric|interval` -> the files, by tab. */
     files: linesOf([...held].map(([key, own]) => [key, own.map(({ path }) => literalPath(path)).join('\t')])),
+    /** `metric|interval` -> microseconds. */
     lags: linesOf([...lags, ...prices, ...early.map(({ key, lag }) => [key, lag] as const)]),
+    /** `metric|interval` -> its rules, by tab. */
     rules: linesOf([...rules, ...early.map(({ key, rule }) => [key, rule] as const)]),
   }
 }
@@ -153,7 +151,7 @@ export function joinPointsSql(
     `array_to_string(list_distinct(flatten(list_transform(facts, lambda fact: string_split(${one}, chr(9))))), chr(9))`
   const chosen = all(`CASE
       ${mistakes(names, interval)}
-      ${alone ? '' : `${beyondMistake}\n      ${vintageMistake}`}
+      ${alone ? '' : `${beyondMistake}\n      ${vintageMistake}\n      ${identityMistake}`}
       ELSE ${filesOf(sources, facts, interval)} END`)
   const paths = `array_to_string(list_transform(facts, lambda fact: fact['name']), chr(9))`
   const text = said(storedText(sources, false), { [relation]: filesText(sources, chosen), names: paths, interval })
@@ -182,7 +180,8 @@ function withHoles(sources: JoinSources, rules: Sql, interval: Sql, text: Sql, a
     alone,
   )
   if (alone) return `concat(${before}, ${text}, ${behind})`
-  return `concat(CASE WHEN ${beyondAsked} THEN ${before} END, ${text}, CASE WHEN ${beyondAsked} THEN ${behind} END)`
+  const whole = `CASE WHEN ${beyondAsked} THEN ${before} END, ${text}, CASE WHEN ${beyondAsked} THEN ${behind} END`
+  return withIdentity(sources.stitched(), `concat(${whole})`)
 }
 
 /** The text for the one metric that `fact` is about. */
@@ -229,6 +228,7 @@ export function seriesOf(
     ${mistakes('metric', '"interval"')}
     ${beyondMistake}
     ${vintageMistake}
+    ${identityMistake}
     ELSE concat(${text.join(',\n      ')}) END)[1])`
 }
 

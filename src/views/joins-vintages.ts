@@ -10,10 +10,7 @@ import { quoteList } from '../store/engine.ts'
 /** What is wrong with the option `vintage` of a join, as a branch of a CASE. */
 export const vintageMistake = `WHEN coalesce(CAST(vintage AS VARCHAR), '') NOT IN ('last', 'first') THEN error('vintage is ''last'' or ''first''')`
 
-/** What of the texts of the joins depends on whether there are such metrics. */
-export type VintageWords = ReturnType<typeof vintageWords>
-
-/** Those words for a lake in which the points of these metrics may have several vintages. */
+/** What of the texts of the joins depends on whether there are such metrics: for a lake in which the points of these metrics may have several vintages. */
 export function vintageWords(revisable: readonly string[]) {
   const any = revisable.length > 0
   const given = (sql: Sql): Sql => (any ? sql : '')

@@ -1,22 +1,12 @@
 import { countSql, endSql, fitsSql, lengthSql, micros, type Sql, startSql } from '../intervals-sql.ts'
-import {
-  type JoinDimension,
-  type JoinFacts,
-  factsOf,
-  type JoinSources,
-  lookUp,
-  metricName,
-  pathOf,
-  pointerSql,
-  joinPointsSql,
-  seriesOf,
-  wantedOf,
-} from './joins-points.ts'
+import { factsOf, joinPointsSql, lookUp, metricName, pathOf, pointerSql, seriesOf, wantedOf } from './joins-points.ts'
 import { partPath } from './clocks.ts'
 import { beyondAsked } from './joins-beyond.ts'
-import { type VintageWords, vintageWords } from './joins-vintages.ts'
+import { vintageWords } from './joins-vintages.ts'
 import { backfillSql, unsetSql, utcSql } from './template.ts'
 import type { Weekday } from '../time.ts'
+
+type VintageWords = ReturnType<typeof vintageWords>
 
 /**
  * The placeholders of the joins. All of it is made of constants and of the macro's own parameters, so that it folds
@@ -47,14 +37,16 @@ import type { Weekday } from '../time.ts'
  *
  * NAMES is the macro's parameter `metric` or `metrics`; NAME is `metric` or a column with a path.
  */
-export function joinWords(sources: JoinSources): Readonly<Record<string, (argument: string) => string>> {
+export function joinWords(
+  sources: Parameters<typeof factsOf>[0],
+): Readonly<Record<string, (argument: string) => string>> {
   const facts = factsOf(sources)
   const { weekStart } = sources
   const own = vintageWords(sources.revisable)
   const words: Readonly<Record<string, (...parts: string[]) => string>> = {
     points_of: (names = '', interval = '"interval"') => joinPointsSql(sources, facts, names, interval),
     unsettled_of: (names = '') => joinPointsSql(sources, facts, names, '"interval"', true),
-    wanted: (dimension = '', line = '') => wantedOf(dimension as JoinDimension, line),
+    wanted: (dimension = '', line = '') => wantedOf(dimension as Parameters<typeof wantedOf>[0], line),
     line: (name = '') => lookUp(facts.metrics, name),
     series: () => seriesOf(sources, facts, pointerSql(metricName), leafSql),
     lag: (name = '') => lagSql(facts, pathOf(sources, name)),
@@ -97,7 +89,7 @@ export function joinWords(sources: JoinSources): Readonly<Record<string, (argume
 }
 
 /** With other clocks than those of the files in view the end of the interval is the only safe bound. */
-function lagSql(facts: JoinFacts, metric: Sql): Sql {
+function lagSql(facts: ReturnType<typeof factsOf>, metric: Sql): Sql {
   const own = lookUp(facts.lags, `${metric}, '|', CAST("interval" AS VARCHAR)`)
   return `least(coalesce(CAST(${own} AS BIGINT), 0), CASE WHEN ${backfillSql} OR NOT ${unsetSql('observed_as_of')} OR ${beyondAsked} THEN 0 END)`
 }

@@ -6,7 +6,7 @@ import { archivable, type Archived } from '../ledger/archive.ts'
 import { acceptedToo, ofPassed } from '../ledger/differences.ts'
 import { archivedState } from '../ledger/held.ts'
 import { acceptedPrefix } from '../registry/verify.ts'
-import { declared, type TypedColumns } from './relations.ts'
+import { declared } from './relations.ts'
 import { footerSql } from '../store/parquet.ts'
 import { writeStream } from '../store/files.ts'
 import { sha256File } from '../ledger/commit.ts'
@@ -17,7 +17,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 
 /** A table of the lake's own knowledge: its columns and its rows, each as one JSON object in one line. */
 interface Exported {
-  readonly columns: TypedColumns
+  readonly columns: ReturnType<typeof declared>
   readonly lines: (ledger: Ledger) => Iterable<string>
 }
 
@@ -249,14 +249,8 @@ function linksOf(catalogue: Catalogue): Exported {
 /** The folder of what is made for the views: the ledger's tables. The journal names none of it. */
 export const exportsFolder = places.exports
 
-/** A table's export: its file and whether it had to be written. */
-interface ExportedFile {
-  readonly path: string
-  readonly written: boolean
-}
-
 /** What writing exports needs. */
-export interface ExportDeps {
+interface ExportDeps {
   /** Opened with the first table that is written. */
   readonly engine: () => Promise<Engine>
   readonly disk: Disk
@@ -273,7 +267,7 @@ export async function exportTable(
   table: string,
   { columns, lines }: Exported,
   { engine, disk, mark }: ExportDeps,
-): Promise<ExportedFile> {
+) {
   const folder = inLake(ledger.root, exportsFolder)
   await makeFolder(disk, folder)
   const text = inLake(ledger.root, `${exportsFolder}/.tmp-${mark}-${table}.jsonl`)

@@ -11,7 +11,11 @@ import type { Catalogue } from '../catalog/catalogue.ts'
 type Listed = Pick<FileEntry, 'path' | 'label' | 'table' | 'meta'>
 
 /** The relation over the files of a table, for FROM: absolute paths, and a typed empty one where there are none. */
-export function filesSql(root: string, { columns, dated }: Table, files: readonly Listed[]): string {
+export function filesSql(
+  root: string,
+  { columns, dated }: ReturnType<typeof tableOf>,
+  files: readonly Listed[],
+): string {
   if (dated) return datedSql(root, columns, files)
   if (files.length === 0) return emptySql(columns)
   return readSql(root, columns, files, '')
@@ -94,7 +98,7 @@ export function ledgerSql(root: string, path: string, files: readonly Pick<Liste
 }
 
 /** Names and DuckDB types of the columns of a table, in their order. */
-export type TypedColumns = readonly RegistryColumn[]
+type TypedColumns = readonly RegistryColumn[]
 
 /** Columns as SQL declares them: `id VARCHAR, since TIMESTAMPTZ`. */
 export function declared(text: string): TypedColumns {
@@ -115,14 +119,8 @@ const otherTables: Readonly<Record<string, TypedColumns>> = {
   metric_assets: declared('id VARCHAR, symbol VARCHAR, addresses VARCHAR, record VARCHAR, observed_at TIMESTAMPTZ'),
 }
 
-/** The columns of a table's files, and whether these are whole states, each of a date. */
-interface Table {
-  readonly columns: TypedColumns
-  readonly dated: boolean
-}
-
 /** A table by its name; one that the catalogue does not know is an error. */
-export function tableOf(name: string, resources: Catalogue['resources']): Table {
+export function tableOf(name: string, resources: Catalogue['resources']) {
   const columns = otherTables[name] ?? tableColumns(name, resources)
   return { columns, dated: otherTables[name] === undefined && recordTables(resources).has(name) }
 }

@@ -1,7 +1,7 @@
 import { textsIn } from '../store/sql.ts'
 
 /** What stands for a placeholder: its word and its argument ('' where it has none) give the SQL text. */
-export type Fill = (word: string, argument: string) => string | undefined
+type Fill = (word: string, argument: string) => string | undefined
 
 /** The text with every `{{word argument}}` replaced, inner ones first; one that nothing stands for is an error. */
 export function fillIn(name: string, text: string, fill: Fill): string {
@@ -58,21 +58,7 @@ export const backfillSql = `CASE WHEN getvariable('backfill') IS NULL THEN false
 const folder = new URL('sql/', import.meta.url)
 
 /** One object of the lake as its file tells it, placeholders not yet replaced. */
-export interface ObjectText {
-  /** `points`, `history.issuers`, `pit_join`. */
-  readonly name: string
-  readonly kind: 'schema' | 'view' | 'macro'
-  /** The name of its file. */
-  readonly file: string
-  /** The comments at the top of its file. */
-  readonly header: string
-  /** Everything after the header: the CREATE statement and the comments. */
-  readonly text: string
-  /** Of a view: what stands between AS and the first `;` at the end of a line. */
-  readonly body: string
-  /** Of `points` the same with every vintage of a point. */
-  readonly stored: string
-}
+export type ObjectText = ReturnType<typeof objectOf>
 
 /** The objects in the order of their files' numbers; a text with `{{resource}}` gives one for each of these tables of the registry. */
 export function readObjects(tables: readonly string[]): ObjectText[] {
@@ -93,18 +79,23 @@ export function partOf(name: string): string {
 
 const create = /^CREATE (?:OR REPLACE )?(SCHEMA|VIEW|MACRO)(?: IF NOT EXISTS)? ([\w."]+)/i
 
-function objectOf(file: string, header: string, text: string): ObjectText {
+function objectOf(file: string, header: string, text: string) {
   const [, kind = '', name] = create.exec(text) ?? []
   if (name === undefined) throw new RangeError(`src/views/sql/${file} does not begin with a CREATE statement`)
   const [, body] = /\sAS\s+([\s\S]*?);[^\S\n]*(?:\n|$)/i.exec(text) ?? []
   if (body === undefined && kind.toUpperCase() !== 'SCHEMA') throw new RangeError(`src/views/sql/${file} says no AS`)
   return {
+    /** `points`, `history.issuers`, `pit_join`. */
     name: name.replaceAll('"', ''),
-    kind: kind.toLowerCase() as ObjectText['kind'],
+    kind: kind.toLowerCase() as 'schema' | 'view' | 'macro',
     file,
+    /** The comments at the top of its file. */
     header,
+    /** Everything after the header: the CREATE statement and the comments. */
     text: text.trimEnd(),
+    /** Of a view: what stands between AS and the first `;` at the end of a line. */
     body: body ?? '',
+    /** Of `points` the same with every vintage of a point. */
     stored: body ?? '',
   }
 }

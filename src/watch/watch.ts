@@ -36,7 +36,7 @@ interface Polled {
 }
 
 /** What a watch tells, each with the instant at which it happened; names are relied on by scripts. */
-export type WatchEvent =
+type WatchEvent =
   | (Polled & { readonly kind: 'metrics'; readonly series: number; readonly next: Instant | null })
   | (Polled & { readonly kind: 'registry' })
   | { readonly kind: 'views'; readonly at: Instant; readonly version: number }

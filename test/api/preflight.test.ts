@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { type Foreign, type Otherwise, wednesday, withForeign } from '../helpers/preflight.ts'
+import { turnOf } from '../helpers/shares.ts'
 
 const keys = 'query keys of the metrics API'
 const meaning = 'meaning of `t`'
@@ -108,17 +109,19 @@ const mended: readonly (readonly [string, Otherwise, readonly string[], string])
 
 const selection = ['--assets', 'BTC', '--paths', 'supply/current_pit', '--intervals', '24h,1w', '--since', '2026-01-01']
 
-test.each(mended)('%s: it is found, and the YAML mends it', async (_, otherwise, against, yaml) =>
-  withForeign(otherwise, async ({ ask, config }) => {
-    const before = await ask()
-    expect([before.code, before.against]).toEqual([4, against.toSorted((a, b) => order(before.rows, a, b))])
-    expect(before.message).toMatch(/assumptions? contradicted: .*; put the YAML above into pitlake\.yaml/)
-    expect(before.requests).toBeLessThanOrEqual(10)
-    expect(readable(before.yaml)).toEqual(readable(yaml))
-    config(before.yaml ?? '')
-    const after = await ask()
-    expect([after.code, after.against, after.yaml]).toEqual([0, [], null])
-  }),
+test.each(turnOf(mended, 2, mended.length))(
+  '%s: it is found, and the YAML mends it',
+  async (_, otherwise, against, yaml) =>
+    withForeign(otherwise, async ({ ask, config }) => {
+      const before = await ask()
+      expect([before.code, before.against]).toEqual([4, against.toSorted((a, b) => order(before.rows, a, b))])
+      expect(before.message).toMatch(/assumptions? contradicted: .*; put the YAML above into pitlake\.yaml/)
+      expect(before.requests).toBeLessThanOrEqual(10)
+      expect(readable(before.yaml)).toEqual(readable(yaml))
+      config(before.yaml ?? '')
+      const after = await ask()
+      expect([after.code, after.against, after.yaml]).toEqual([0, [], null])
+    }),
 )
 
 test.each([0, 5, 13])('with that YAML the provider is fetched as it is (%s)', async (which) => {

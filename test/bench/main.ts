@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { expand } from '../../src/catalog/series.ts'
-import { type PlanLimits, plan } from '../../src/metrics/plan.ts'
-import { answerMetrics, type MetricsEnv } from '../../src/sandbox/metrics.ts'
+import { plan } from '../../src/metrics/plan.ts'
+import { answerMetrics } from '../../src/sandbox/metrics.ts'
 import { writeTopic } from './benchmarks-page.ts'
 import { byTurns, figure, figures, judged, type Measured, median, scaled, share } from './measured.ts'
 
@@ -45,6 +45,7 @@ const topics: Readonly<Record<string, () => Promise<void>>> = {
   polars: async () => tell(await (await import('./polars.ts')).benchPolars()),
   rebuild: async () => tell(await (await import('./rebuild.ts')).benchRebuild()),
   publish: async () => tell(await (await import('./publish.ts')).benchPublish()),
+  import: async () => tell(await (await import('./import.ts')).benchImport()),
   heads: async () => tell(await (await import('./heads.ts')).benchHeads()),
   serve: async () => tell(await (await import('./serve.ts')).benchServe()),
   page: async () => tell(await (await import('./page.ts')).benchPage()),
@@ -118,7 +119,7 @@ function startUp(): Pair {
 
 /** A warm daily window of 4,000 points from the sandbox against serialising and encoding the same points. */
 function sandboxWindow(): Pair {
-  const env: MetricsEnv = { catalogue, seed: 1, key: 'k', now: () => now }
+  const env: Parameters<typeof answerMetrics>[1] = { catalogue, seed: 1, key: 'k', now: () => now }
   const query = `a=BTC&i=24h&s=${now - 4000 * day}&u=${now}`
   const request = () =>
     new Request(`http://127.0.0.1/v1/metrics/supply/current_pit?${query}`, { headers: { 'x-api-key': 'k' } })
@@ -143,7 +144,12 @@ function sandboxWindow(): Pair {
 function planning(): Pair {
   const assets = Array.from({ length: 900 }, (_, i) => `A${i}`)
   const wanted = expand(catalogue, [{ assets, paths: ['*'] }])
-  const limits: PlanLimits = { requestsPerMinute: 600, credits: { '*': 2 }, gapsOnly: false, blocked: () => null }
+  const limits: Parameters<typeof plan>[2] = {
+    requestsPerMinute: 600,
+    credits: { '*': 2 },
+    gapsOnly: false,
+    blocked: () => null,
+  }
   const names = (all: readonly { readonly id: string }[]): string =>
     [...new Set(all.map(({ id }) => id))].toSorted().join('\n')
   const ours = async () => {

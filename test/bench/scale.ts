@@ -27,7 +27,7 @@ import { asOf, type Place, provedQuery, type Question, questions } from './scale
 /*
  * One lake of so many points (POINTS, 50 million unless set) and all that is asked of it, each question in a process of its
  * own with its seconds, those of the processor and its largest memory; the same of bare DuckDB and polars over the same files where
- * they can do it. `PITLAKE_SCALE_LAKES` names the folder of lakes. What was answered is kept, and not asked again.
+ * they can do it. `PITLAKE_SCALE_LAKES` names the folder of lakes; with `PITLAKE_SCALE_UNFINISHED` a lake is asked as it is. What was answered is kept, and not asked again.
  */
 
 /** What one process came to; a question that failed says why. */
@@ -65,11 +65,12 @@ const answersFile = join(lakes, `${name}.answers.json`)
 const answers: Answers = existsSync(answersFile) ? (JSON.parse(readFileSync(answersFile, 'utf8')) as Answers) : {}
 
 async function main(): Promise<void> {
-  if (builtAt(place.root).points < heldOf(size)) {
+  const unfinished = process.env['PITLAKE_SCALE_UNFINISHED'] !== undefined
+  if (!unfinished && builtAt(place.root).points < heldOf(size)) {
     const built = spawnSync(process.execPath, [scriptOf('scale-lake'), place.root, String(size)], { stdio: 'inherit' })
     if (built.status !== 0) throw new Error(`the lake of ${size} points was not built`)
   }
-  await bringRegistry()
+  if (!unfinished) await bringRegistry()
   mkdirSync(place.out, { recursive: true })
   writeFileSync(join(place.out, 'query.sql'), provedQuery(place))
   copyLake()

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { alive, until } from '../helpers/processes.ts'
 import { makeQueryLake } from '../helpers/query-lake.ts'
+import { turnOf } from '../helpers/shares.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const token = 'a-token-of-the-server'
@@ -117,7 +118,7 @@ async function others(server: Server, count: number): Promise<void> {
   expect(told).toEqual(Array.from({ length: count }, (_, n) => [200, n, points, sum]))
 }
 
-describe.each(Object.entries(deaf))('%s', (_, sql) => {
+describe.each(turnOf(Object.entries(deaf), 3, 3))('%s', (_, sql) => {
   test('ends nothing of others, whether its asker goes away or waits', async () => {
     await using server = await Server.at(['--memory', '512MB', '--timeout', '5s'])
     const before = await server.answering()

@@ -76,9 +76,6 @@ test('what is wrong with a bucket is one line with its exit code and the next st
   }
   const skewed = { now: () => Date.now() - 3_600_000 }
   expect(await pitlake(folder, ['pull', 's3://lake/empty', '--data', join(folder, 'none')], env, skewed)).toMatchObject(
-    {
-      code: 2,
-      message: expect.stringContaining('no lake in s3://lake/empty') as string,
-    },
+    { code: 2, message: expect.stringContaining('no lake in s3://lake/empty') as string },
   )
 })

@@ -20,10 +20,7 @@ async function daily(rig: Rig, { argv = [], config = select, env = {}, signal }:
     PITLAKE_REGISTRY_URL: `${rig.url}/registry/v1`,
     PITLAKE_REGISTRY_KEY: otherKey,
   }
-  const world = {
-    now: () => rig.clock.now * 1000,
-    ...(signal && { signal }),
-  }
+  const world = { now: () => rig.clock.now * 1000, ...(signal && { signal }) }
   const ended = await pitlake(rig.root, ['daily', '--data', lakeOf(rig), ...argv], { ...apis, ...env }, world)
   const err = ended.notes + ended.message
   for (const key of [fetchKey, otherKey]) expect(ended.out + err).not.toContain(key)

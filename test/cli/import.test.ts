@@ -1,7 +1,8 @@
-import { existsSync, readdirSync, truncateSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { expect, test } from 'vitest'
+import { parse } from 'yaml'
 import { Engine } from '../../src/store/engine.ts'
 import { type Desk, withDesk } from '../helpers/importing.ts'
 import { shareOf } from '../helpers/shares.ts'
@@ -225,5 +226,65 @@ test('a query over a file of one’s own is proved with it: what it tells too ea
     ).toEqual([0, 'clean'])
     const early = `FROM d JOIN s ON s.asset = d.asset AND s.day = CAST(d.ts AS DATE) + 1`
     expect(await prove(`SELECT d.asset, d.ts, s.score ${early}`)).toEqual([4, 'leak'])
+  })
+})
+
+test('verify compares own data with the files from which they came, where these are still there', async () => {
+  await withDesk(async (desk) => {
+    const file = desk.put('p.csv', 'asset,t,value\nBTC,2024-03-01,1\nBTC,2024-03-02,2\n')
+    const bars = desk.put('b.csv', 'asset,t,open,close\nBTC,2024-03-01,1,2\n')
+    await desk.take([file, '--as', 'p', '--interval', '24h'])
+    await desk.take([bars, '--as', 'b', '--interval', '24h', '--components', 'open,close', '--available', 'open=start'])
+    const verified = async (...more: readonly string[]) => {
+      const { code, out, message } = await desk.run(['verify', '--json', ...more])
+      const { own, version } = JSON.parse(out) as {
+        version: number
+        own: { files: { metric: string; state: string; news: number }[]; differences: Record<string, unknown>[] }
+      }
+      const states = own.files.map(({ metric, state, news }) => `${metric} ${state} ${news}`).toSorted()
+      return { code, message, states, version, differences: own.differences }
+    }
+    expect(await verified()).toMatchObject({ code: 0, states: ['own/b held 0', 'own/p held 0'], differences: [] })
+    desk.put('p.csv', 'asset,t,value\nBTC,2024-03-01,1\nBTC,2024-03-02,2.5\nBTC,2024-03-03,3\n')
+    rmSync(bars)
+    const told = await verified()
+    expect(told).toMatchObject({
+      code: 4,
+      states: ['own/b gone 0', 'own/p differs 1'],
+      message: expect.stringMatching(/1 stored values differ in the files from which they came/),
+      differences: [{ metric: 'own/p', asset: 'BTC', t: '2024-03-02T00:00:00Z', stored: '2.0', offered: '2.5' }],
+    })
+    // Told again, recorded once; nothing was taken, and what is not named is left out.
+    expect(await verified('--paths', 'own/p')).toMatchObject({
+      code: 4,
+      states: ['own/p differs 1'],
+      version: told.version,
+    })
+    expect(await desk.rows('SELECT count(*) AS n FROM points')).toEqual([{ n: 3n }])
+    expect(await desk.rows('SELECT count(*) AS n FROM violations')).toEqual([{ n: 1n }])
+    desk.put('p.csv', 'asset,t,value\nBTC,2024-03-01,one\n')
+    const words = await desk.run(['verify'])
+    expect(words.out).toMatch(
+      /own data +2 files from which it came: .*\n[^]*gone +own\/b[^]*unreadable own\/p: .*p\.csv: row 1/,
+    )
+  })
+})
+
+test('own data are sources of a dbt project', async () => {
+  await withDesk(async (desk) => {
+    const file = desk.put('p.csv', 'asset,t,open,close\nBTC,2024-03-01,1,2\nBTC,2024-03-02,3,4\n')
+    await desk.take([file, '--as', 'desk/bars', '--components', 'open,close', '--interval', '24h'])
+    const { code, out, message } = await desk.run(['catalog', 'export', '--dbt'])
+    expect([code, message]).toEqual([0, ''])
+    const { sources } = parse(out) as {
+      sources: {
+        name: string
+        tables: { name: string; config?: { freshness?: object; meta?: { external_location: string } } }[]
+      }[]
+    }
+    const [table] = sources.find(({ name }) => name === 'lake_endpoints')?.tables ?? []
+    expect([table?.name, table?.config?.freshness]).toEqual(['own__desk__bars__24h', undefined])
+    const where = table?.config?.meta?.external_location.replace('lake.main.', '')
+    expect(await desk.rows(`SELECT count(*) AS n FROM ${where}`)).toEqual([{ n: 2n }])
   })
 })

@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest'
-import type { AuditReport } from '../../src/report/audit.ts'
+import type { auditAvailability } from '../../src/report/audit.ts'
 import { type Line, withTimedLake } from '../helpers/timed-lake.ts'
 import { endOf, startAfter } from '../helpers/time-twin.ts'
 import { withViews } from '../helpers/views.ts'
+
+type AuditReport = Awaited<ReturnType<typeof auditAvailability>>
 
 const sopr = 'indicators/sopr_adjusted_pit'
 const day = 86_400

@@ -62,10 +62,7 @@ async function withCatalogue(work: (desk: Desk) => Promise<void>): Promise<void>
         json: async (...argv) => (await document(...argv, '--json')) as Record<string, unknown>,
         rows: async (query) => {
           const out = join(copy, 'rows.json')
-          expect(await inCopy('sql', '--format', 'json', '--out', out, query)).toMatchObject({
-            code: 0,
-            message: '',
-          })
+          expect(await inCopy('sql', '--format', 'json', '--out', out, query)).toMatchObject({ code: 0, message: '' })
           return JSON.parse(readFileSync(out, 'utf8'))
         },
       })

@@ -362,10 +362,7 @@ describe('many at once', () => {
     expect(await small.stop()).toMatchObject({ code: 0 })
     expect(
       await pitlake(folder, ['serve', '--data', folder, '--listen', '127.0.0.1:0', '--spill', 'much']),
-    ).toMatchObject({
-      code: 2,
-      message: expect.stringContaining('expected a size such as 512MB or 16GB, got much'),
-    })
+    ).toMatchObject({ code: 2, message: expect.stringContaining('expected a size such as 512MB or 16GB, got much') })
   })
 })
 

@@ -8,6 +8,7 @@ import type { Stressed } from '../../src/results/stress.ts'
 import { type Ended, pitlake } from '../helpers/command.ts'
 import { makeLake, makeViews } from '../helpers/views.ts'
 import { fastStrategy, makeStressLake, slowStrategy, stressMetrics } from '../helpers/stress-lake.ts'
+import { turnOf } from '../helpers/shares.ts'
 
 let lake: Awaited<ReturnType<typeof makeStressLake>>
 beforeAll(async () => (lake = await makeStressLake()))
@@ -226,75 +227,79 @@ test.each([
   expect([code, message]).toEqual([2, expect.stringMatching(words)])
 })
 
-test('an outcome is stamped, and tried again by replay; it is no result of a query', async () => {
-  writeFileSync(join(home(), 'q.sql'), fastStrategy)
-  const lags = ['--lag', 'p95,20m,21m', '--latency', '1h', '--vintages', '1']
-  const run = [
-    'stress',
-    'q.sql',
-    '--data',
-    lake.root,
-    '--figure',
-    sharpe,
-    ...lags,
-    '--out',
-    'outcome.parquet',
-    '--json',
-  ]
-  const { code, out } = await pitlake(home(), run)
-  const done = JSON.parse(out) as Stressed
-  expect([code, done.verdict, done.bears_seconds]).toEqual([4, 'falls', 1200])
-  const path = join(home(), 'outcome.parquet')
-  using engine = await Engine.open(':memory:', { threads: 1 })
-  const rows = await engine.rows(`SELECT kind, name, figure, falls FROM read_parquet('${path}')`)
-  expect(rows.map(({ kind, name, figure: value, falls }) => [kind, name, value, falls])).toEqual([
-    ['as it is', null, done.figure, null],
-    ...done.runs.map((one) => [one.kind, one.name, one.figure, one.falls]),
-    ...done.metrics.map((one) => ['metric', one.metric, one.figure, null]),
-    ['bears', 'seconds', 1200, null],
-    ['verdict', 'falls', null, null],
-  ])
-  const again = await pitlake(home(), ['replay', 'outcome.parquet', '--data', lake.root])
-  expect([again.code, again.out]).toEqual([0, `${rows.length} rows of version 2, the same bit for bit\n`])
-  for (const command of ['stress', 'explain-change']) {
-    const refused = await pitlake(home(), [
-      command,
-      'outcome.parquet',
+/** What takes longest: many delays are tried, and tried again from the stamp. One of them with each commit. */
+const outcomes: Readonly<Record<string, () => Promise<void>>> = {
+  'an outcome is stamped, and tried again by replay; it is no result of a query': async () => {
+    writeFileSync(join(home(), 'q.sql'), fastStrategy)
+    const lags = ['--lag', 'p95,20m,21m', '--latency', '1h', '--vintages', '1']
+    const run = [
+      'stress',
+      'q.sql',
       '--data',
       lake.root,
-      ...(command === 'stress' ? ['--figure', '1'] : []),
+      '--figure',
+      sharpe,
+      ...lags,
+      '--out',
+      'outcome.parquet',
+      '--json',
+    ]
+    const { code, out } = await pitlake(home(), run)
+    const done = JSON.parse(out) as Stressed
+    expect([code, done.verdict, done.bears_seconds]).toEqual([4, 'falls', 1200])
+    const path = join(home(), 'outcome.parquet')
+    using engine = await Engine.open(':memory:', { threads: 1 })
+    const rows = await engine.rows(`SELECT kind, name, figure, falls FROM read_parquet('${path}')`)
+    expect(rows.map(({ kind, name, figure: value, falls }) => [kind, name, value, falls])).toEqual([
+      ['as it is', null, done.figure, null],
+      ...done.runs.map((one) => [one.kind, one.name, one.figure, one.falls]),
+      ...done.metrics.map((one) => ['metric', one.metric, one.figure, null]),
+      ['bears', 'seconds', 1200, null],
+      ['verdict', 'falls', null, null],
     ])
-    expect([refused.code, refused.message]).toEqual([
-      2,
-      expect.stringMatching(/a stamped result of a query, got the outcome of pitlake stress/),
-    ])
-  }
-  const page = join(home(), 'page.html')
-  await pitlake(home(), ['stamp', 'q.sql', '--data', lake.root, '--out', 'plain.parquet'])
-  await pitlake(home(), ['status', '--data', lake.root, '--html', page])
-  const html = readFileSync(page, 'utf8')
-    .replaceAll(/<[^>]*>/g, ' ')
-    .replaceAll(/\s+/g, ' ')
-  expect(html).toMatch(/outcome\.parquet 2 \S+ \S+ UTC 11 falls apart/)
-  expect(html).toMatch(/plain\.parquet 2 \S+ \S+ UTC 695 look-ahead not proved/)
-})
+    const again = await pitlake(home(), ['replay', 'outcome.parquet', '--data', lake.root])
+    expect([again.code, again.out]).toEqual([0, `${rows.length} rows of version 2, the same bit for bit\n`])
+    for (const command of ['stress', 'explain-change']) {
+      const refused = await pitlake(home(), [
+        command,
+        'outcome.parquet',
+        '--data',
+        lake.root,
+        ...(command === 'stress' ? ['--figure', '1'] : []),
+      ])
+      expect([refused.code, refused.message]).toEqual([
+        2,
+        expect.stringMatching(/a stamped result of a query, got the outcome of pitlake stress/),
+      ])
+    }
+    const page = join(home(), 'page.html')
+    await pitlake(home(), ['stamp', 'q.sql', '--data', lake.root, '--out', 'plain.parquet'])
+    await pitlake(home(), ['status', '--data', lake.root, '--html', page])
+    const html = readFileSync(page, 'utf8')
+      .replaceAll(/<[^>]*>/g, ' ')
+      .replaceAll(/\s+/g, ' ')
+    expect(html).toMatch(/outcome\.parquet 2 \S+ \S+ UTC 11 falls apart/)
+    expect(html).toMatch(/plain\.parquet 2 \S+ \S+ UTC 695 look-ahead not proved/)
+  },
+  'the outcome for a stamped result is stamped over its version, whatever came since': async () => {
+    writeFileSync(join(home(), 'old.sql'), fastStrategy)
+    const query = ['stamp', 'old.sql', '--data', lake.root, '--out', 'old.parquet', '--as-of', '2025-02-01']
+    const stamped = await pitlake(home(), query)
+    expect([stamped.code, stamped.message]).toEqual([0, ''])
+    const { metric, asset } = { metric: stressMetrics.signal, asset: 'BTC' }
+    const late = { metric, asset, interval: '1h' as const, currency: null, exchange: null, network: null, v: 9 }
+    const when = '2025-01-05T00:00:00Z'
+    await makeLake(lake.root, [{ at: '2026-01-01T00:00:00Z', points: [{ ...late, t: when, available_at: when }] }])
+    await makeViews(lake.root)
+    const run = ['stress', 'old.parquet', '--data', lake.root, '--figure', sharpe, '--lag', '20m', '--vintages', '1']
+    const plain = JSON.parse((await pitlake(home(), [...run, '--json'])).out) as Stressed
+    const { code, out } = await pitlake(home(), [...run, '--json', '--out', 'borne.parquet'])
+    expect([code, JSON.parse(out)]).toEqual([0, plain])
+    const again = await pitlake(home(), ['replay', 'borne.parquet', '--data', lake.root])
+    expect([again.code, again.out]).toEqual([0, expect.stringMatching(/ rows of version 2, the same bit for bit\n$/)])
+    const refused = await pitlake(home(), [...run, '--out', 'no.parquet', '--as-of', '2024-01-01'])
+    expect([refused.code, refused.message]).toEqual([2, expect.stringMatching(/with its own variables/)])
+  },
+}
 
-test('the outcome for a stamped result is stamped over its version, whatever came since', async () => {
-  writeFileSync(join(home(), 'old.sql'), fastStrategy)
-  const query = ['stamp', 'old.sql', '--data', lake.root, '--out', 'old.parquet', '--as-of', '2025-02-01']
-  const stamped = await pitlake(home(), query)
-  expect([stamped.code, stamped.message]).toEqual([0, ''])
-  const { metric, asset } = { metric: stressMetrics.signal, asset: 'BTC' }
-  const late = { metric, asset, interval: '1h' as const, currency: null, exchange: null, network: null, v: 9 }
-  const when = '2025-01-05T00:00:00Z'
-  await makeLake(lake.root, [{ at: '2026-01-01T00:00:00Z', points: [{ ...late, t: when, available_at: when }] }])
-  await makeViews(lake.root)
-  const run = ['stress', 'old.parquet', '--data', lake.root, '--figure', sharpe, '--lag', '20m', '--vintages', '1']
-  const plain = JSON.parse((await pitlake(home(), [...run, '--json'])).out) as Stressed
-  const { code, out } = await pitlake(home(), [...run, '--json', '--out', 'borne.parquet'])
-  expect([code, JSON.parse(out)]).toEqual([0, plain])
-  const again = await pitlake(home(), ['replay', 'borne.parquet', '--data', lake.root])
-  expect([again.code, again.out]).toEqual([0, expect.stringMatching(/ rows of version 2, the same bit for bit\n$/)])
-  const refused = await pitlake(home(), [...run, '--out', 'no.parquet', '--as-of', '2024-01-01'])
-  expect([refused.code, refused.message]).toEqual([2, expect.stringMatching(/with its own variables/)])
-})
+test.each(turnOf(Object.entries(outcomes), 2, 2))('%s', async (_, work) => expect(await work()).toBeUndefined())

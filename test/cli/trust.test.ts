@@ -46,11 +46,7 @@ test('doctor: exit 4 for what is lost, with the remedy; a lost ledger is rebuilt
   const found = await run(root, 'doctor', '--json')
   expect(found.code).toBe(4)
   expect(found.message).toMatch(/lake\.duckdb.*pitlake views/)
-  expect(JSON.parse(found.out)).toMatchObject({
-    ok: false,
-    version: 1,
-    findings: [{ kind: 'views_missing' }],
-  })
+  expect(JSON.parse(found.out)).toMatchObject({ ok: false, version: 1, findings: [{ kind: 'views_missing' }] })
   writeFileSync(join(root, 'data', 'ledger.sqlite'), 'x'.repeat(5000))
   const torn = await run(root, 'doctor')
   expect(torn).toMatchObject({ code: 4, message: expect.stringContaining('--rebuild-ledger') })

@@ -1,10 +1,12 @@
 import { spawnSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { hash } from 'node:crypto'
+import { beforeAll } from 'vitest'
 import { readKey, signedNote, signedText } from '../../src/merkle/note.ts'
 import { pitlake } from './command.ts'
-import { withKept } from './kept-lakes.ts'
+import { unpackKept } from './kept-lakes.ts'
+import { scratch } from './scratch.ts'
 
 const proofs = new URL('../../docs/proof/', import.meta.url).pathname
 
@@ -31,13 +33,16 @@ export interface Certified {
   readonly sealed: (body: string) => string
 }
 
-/** Takes a kept lake through heads, a try, a stamp and a certificate. */
-export async function withCertified(work: (made: Certified) => Promise<void>): Promise<void> {
-  await withKept('3/stamped', async (root, home) => {
-    const env = { PITLAKE_HEAD_KEY_FILE: join(home, 'k.key') }
-    const run = async (...argv: readonly string[]) => {
-      return await pitlake(home, [...argv, '--data', root], env)
-    }
+/** Takes a kept lake through heads, a try, a stamp and a certificate, once for a file; each work finds it as it was then. */
+export function certifiedOfFile(): (work: (made: Certified) => Promise<void>) => Promise<void> {
+  const place = scratch('certified')
+  const [home, kept] = [join(place, 'home'), join(place, 'kept')]
+  const env = { PITLAKE_HEAD_KEY_FILE: join(home, 'k.key') }
+  const root = join(home, 'lake')
+  const run: Certified['run'] = async (...argv) => await pitlake(home, [...argv, '--data', root], env)
+  beforeAll(async () => {
+    mkdirSync(home, { recursive: true })
+    unpackKept('3/stamped', home)
     await run('key', 'new')
     await run('compact')
     writeFileSync(join(home, 'old.txt'), (await run('head')).out)
@@ -47,12 +52,17 @@ export async function withCertified(work: (made: Certified) => Promise<void>): P
     await run('stamp', 'q.sql', '--out', 'q.parquet')
     const figure = 'SELECT sum(v) AS s, count(*) AS n FROM result'
     await run('certify', 'q.parquet', '--out', 'c.json', '--figure', figure, '--disclose', 'months')
+    cpSync(home, kept, { recursive: true, preserveTimestamps: true })
+  })
+  const sealed = (body: string): string => {
     const key = readKey(readFileSync(env.PITLAKE_HEAD_KEY_FILE, 'utf8').trim())
     if (key === undefined) throw new Error('no key')
-    const sealed = (body: string): string => {
-      const text = `pitlake certificate\nsha256 ${hash('sha256', body)}\n`
-      return `${body},\n"signature": ${JSON.stringify(signedText(signedNote(key, text)))}\n}\n`
-    }
+    const text = `pitlake certificate\nsha256 ${hash('sha256', body)}\n`
+    return `${body},\n"signature": ${JSON.stringify(signedText(signedNote(key, text)))}\n}\n`
+  }
+  return async (work) => {
+    rmSync(home, { recursive: true })
+    cpSync(kept, home, { recursive: true, preserveTimestamps: true })
     await work({ home, root, run, certificate: readFileSync(join(home, 'c.json'), 'utf8'), sealed })
-  })
+  }
 }

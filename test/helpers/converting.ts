@@ -73,10 +73,7 @@ async function convertRecent(engine: Engine, { existing, ...task }: Task): Promi
   const { metric, interval } = task
   const there: string[] = []
   for (const path of existing) there.push(await asRecent(engine, path, task))
-  const recent = {
-    existing: there.map((path) => ({ path, min_t: null, max_t: null })),
-    out: `${task.out}.recent`,
-  }
+  const recent = { existing: there.map((path) => ({ path, min_t: null, max_t: null })), out: `${task.out}.recent` }
   const parts = [{ ...task, existing: [] }]
   const portion = Number.POSITIVE_INFINITY
   const { files, recent: held, ...result } = await convertBatch(engine, { ...task, parts, recent, portion })

@@ -210,6 +210,26 @@ export const commandsOfTheLake = rowsOf({
     ['own.csv --as x --asset asset --t t --value v --interval 24h', full, 6, incomplete, noRoom],
     ['own.csv --as x --asset asset --t t --value v --interval 24h', waits, 7, busy, committing],
   ],
+  features: [
+    ['--config features.yaml', {}, 0, { features: [{ name: 'feature/level', version: 1, status: 'proved' }] }, notes],
+    ['--check', {}, 0, { features: [] }, ''],
+    [
+      '',
+      {},
+      2,
+      usage,
+      /^pitlake: features: expected `features:` in a catalogue that pitlake\.yaml names, got none; docs/,
+    ],
+    [
+      '--config leaking.yaml',
+      {},
+      4,
+      { features: [{ status: 'refused' }] },
+      /^pitlake: feature\/far looks ahead: got a stat/,
+    ],
+    ['--config features.yaml', full, 6, incomplete, noRoom],
+    ['--config features.yaml', waits, 7, busy, committing],
+  ],
   page: [
     ['--out folder', {}, 0, '', /^\d+ charts, \d+ answers in folder\/index\.html\n$/],
     ['', {}, 2, '', /^pitlake: --out: expected a folder to write, got none\n$/],

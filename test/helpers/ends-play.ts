@@ -3,6 +3,7 @@ import { type ListedCommand, optionsOf } from '../../src/call/spec.ts'
 import { commandTable } from '../../src/commands/table.ts'
 import { files, type Prepared, type Row } from './ends-words.ts'
 import { openStage, type Stage } from './ends-stage.ts'
+import { turnOf } from './shares.ts'
 
 /** Every command by its name. */
 export const specs: ReadonlyMap<string, ListedCommand> = new Map(
@@ -31,13 +32,13 @@ const firsts = (rows: readonly Row[], kindOf: (row: Row) => string | number): re
 
 /**
  * A test a row: the command, where the row says, ends as the row says, and nothing of it is left that would keep a process.
- * Where there is time the first of each command is a process of its own, full disks and held commits, too; else the first of
- * each code, and no other is played.
+ * Where there is time every second row is played with a commit, the first of each command as a process of its own, full disks
+ * and held commits, too; else the first of each code, and no other.
  */
 export function playRows(rows: readonly Row[], prepared: readonly Prepared[], long: boolean): void {
-  const played = long ? rows : firsts(rows, ([, , , code]) => code)
-  const alone = new Set(long ? firsts(rows, ([command]) => command) : played)
-  for (const row of rows) if (long && isPatient(row)) alone.add(row)
+  const played = long ? turnOf(rows, 2, rows.length) : firsts(rows, ([, , , code]) => code)
+  const alone = new Set(long ? firsts(played, ([command]) => command) : played)
+  for (const row of played) if (long && isPatient(row)) alone.add(row)
   let stage: Stage
   beforeAll(async () => (stage = await openStage(files, prepared)))
   afterAll(async () => await stage[Symbol.asyncDispose]())

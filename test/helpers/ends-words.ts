@@ -32,6 +32,12 @@ SELECT ts, v FROM pit_join('d', 'supply/current_pit', '24h') ORDER BY ts`,
   'leak.sql': 'SELECT t AS ts, asset, v FROM points ORDER BY ALL',
   'dateless.sql': 'SELECT 1 AS one',
   'd.csv': `asset,ts\nBTC,${new Date(Date.now() - 2 * day).toISOString()}\n`,
+  'level.yaml': `features:
+  level: { why: a test, grid: 24h, assets: [BTC], sql: "SELECT ts, asset, v FROM pit_join('grid', 'supply/current_pit', '24h')" }
+`,
+  'ahead.yaml': `features: { far: { why: a test, grid: 24h, sql: "SELECT ts, count(*) OVER () AS n FROM grid" } }\n`,
+  'features.yaml': 'catalogs: [level.yaml]\n',
+  'leaking.yaml': 'catalogs: [ahead.yaml]\n',
   'listing.json': '["new/one_pit"]',
   'own.csv': 'asset,t,v\nBTC,2024-01-01,1\nBTC,2024-01-02,2\n',
   'changed.csv': 'asset,t,v\nBTC,2024-01-01,1\nBTC,2024-01-02,3\n',

@@ -8,6 +8,7 @@ import { requestRow } from './lakes.ts'
 import { type RegistryRig, withRegistryRig } from './registry-rig.ts'
 import { catalogue as builtIn } from './sandbox-client.ts'
 import { SmallRegistry } from './small-registry.ts'
+import { seeded } from './sql-grammar.ts'
 import { isoOf, makeLake, makeViews, micros, type PointRow, type Step } from './views.ts'
 
 /*
@@ -42,15 +43,7 @@ export const catalogue: Catalogue = {
 }
 
 /** Numbers in [0, 1) that a seed tells. */
-export function randomOf(seed: number): () => number {
-  let state = (Math.imul(seed + 1, 0x9e3779b1) ^ 0x85ebca6b) >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
+export const randomOf = (seed: number): (() => number) => seeded(Math.imul(seed + 1, 0x9e3779b1) ^ 0x85ebca6b)
 
 const at = (day: number, hour = 0): number => Date.UTC(2026, 1, day, hour) * 1000
 const hour = 3_600_000_000

@@ -40,13 +40,17 @@ export function keptLakes(): string[] {
 /** What was written down of a kept lake when it was made. */
 export const frozen = (kept: string): Frozen => JSON.parse(readFileSync(join(folder, `${kept}.json`), 'utf8')) as Frozen
 
-/** A copy of a kept lake in a folder of its own: `<home>/lake`, results beside it. */
-export async function withKept(kept: string, work: (root: string, home: string) => Promise<void>): Promise<void> {
-  using homeFolder = ownFolder('kept')
-  const home = homeFolder.path
+/** Puts a copy of a kept lake into a folder, `<home>/lake`, results beside it; gives the lake's. */
+export function unpackKept(kept: string, home: string): string {
   const packed = readFileSync(join(folder, `${kept}.tar.zst`))
   execFileSync('tar', ['-xf', '-', '-C', home], { input: zstdDecompressSync(packed) })
-  await work(join(home, 'lake'), home)
+  return join(home, 'lake')
+}
+
+/** A copy of a kept lake in a folder of its own. */
+export async function withKept(kept: string, work: (root: string, home: string) => Promise<void>): Promise<void> {
+  using home = ownFolder('kept')
+  await work(unpackKept(kept, home.path), home.path)
 }
 
 const series = 'metric, asset, "interval", currency, exchange, network'

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'vitest'
+import { limitedGroup } from './cgroup.ts'
 
 declare module 'vitest' {
   interface TaskMeta {
@@ -54,6 +55,13 @@ const needs = {
   fish: [() => program('/usr/bin/fish'), 'no fish (apt-get install fish)'],
   mount: [mounts, 'no right to mount a file system'],
   nobody: [nobody, 'no right to be another user'],
+  cgroup: [
+    () => {
+      using group = limitedGroup(2 ** 30)
+      return group?.prefix[0]
+    },
+    'no right to make a group of processes (cgroup)',
+  ],
   linux: [() => (process.platform === 'linux' ? 'linux' : undefined), 'no Linux'],
 } as const satisfies Record<string, readonly [find: () => string | undefined, lacking: string]>
 

@@ -60,6 +60,8 @@ const joined: readonly string[] = [
   `'${revised}', '24h', vintage := 'first'`,
   `'${revised}', '24h', ${late.sql}, vintage := 'first', skip_nulls := true`,
   `'${revised}', '24h', beyond := 'null'`,
+  `'${plain}', '24h', identity := 'stitched', beyond := 'null'`,
+  `'${revised}', '24h', identity := 'stitched'`,
 ]
 const lists = [
   `['${everyInterval}', '${supply}', 'price_usd'], '24h'`,
@@ -71,6 +73,7 @@ const lists = [
   `['${plain}', 'price_usd'], '24h', beyond := 'null'`,
   `['${revised}', '${plain}'], '24h', ${late.sql}`,
   `['${plain}', '${revised}'], '24h', vintage := 'first', skip_nulls := true`,
+  `['${plain}', 'price_usd'], '24h', identity := 'stitched'`,
 ]
 const aggregates = ['sum', 'mean', 'avg', 'min', 'max', 'median', 'first', 'last']
 const coarser = intervals.flatMap((from, n) => intervals.slice(n + 1).map((to) => [from, to] as const))
@@ -144,12 +147,18 @@ export async function probesOf(engine: Engine, left: readonly string[]): Promise
         const asked = macros[name]
         if (asked === undefined) throw new Error(`nobody asks ${name}: test/helpers/probes.ts`)
         const answers = name === 'resample' ? 'r.v' : name.startsWith('pit_') && name !== 'pit_universe' ? 'r.t' : '*'
-        return asked.map((options) => ({
-          ...probe(`${name}(${options})`, `FROM ${name}(${options})`, answers),
-          turn: 24,
-        }))
+        return asked.map((options) => {
+          const call = `${name}(${options})`
+          return { ...probe(call, name === 'question_notes' ? ofNothing(call) : `FROM ${call}`, answers), turn: 24 }
+        })
       }),
   ]
+}
+
+/** Of a metric without points a note says what to do, or with an `as_of` that none was known: both are that there is nothing. */
+function ofNothing(notes: string): string {
+  return `SELECT * EXCLUDE (code, words),
+    CASE WHEN code IN ('nothing-held', 'unknown-then') THEN 'nothing' ELSE concat_ws(': ', code, words) END AS told FROM ${notes}`
 }
 
 function probe(name: string, sql: string, count: string): Omit<Probe, 'turn'> {
@@ -158,7 +167,8 @@ function probe(name: string, sql: string, count: string): Omit<Probe, 'turn'> {
 
 /** What is asked of a lake that knows more than the instant allows, and must then not say more: `{at}` is the instant. */
 export function boundedOf(probes: readonly Probe[]): Probe[] {
-  const decided = probes.filter(({ sql }) => sql.includes('{d}'))
+  // What is settled by now is not what was settled then: with `beyond` only knowledge at the instant answers alike.
+  const decided = probes.filter(({ sql }) => sql.includes('{d}') && !sql.includes('beyond'))
   const dated = ['points', 'components', 'price_usd', 'vintages'].map((name) => {
     // A revised point gives way to its next vintage, which only knowledge at the instant takes back.
     const others = name === 'points' ? ` AND metric <> '${revised}'` : ''

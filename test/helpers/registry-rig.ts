@@ -11,7 +11,7 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import { recordTables, relation } from '../../src/registry/columns.ts'
 import { tableFiles } from '../../src/registry/status.ts'
 import { parseFault } from '../../src/sandbox/faults.ts'
-import { type ApiLimit, defaultLimits } from '../../src/sandbox/limits.ts'
+import { type admitRequest, defaultLimits } from '../../src/sandbox/limits.ts'
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { serve } from '../../src/sandbox/server.ts'
 import { resolveSettings } from '../../src/config/settings.ts'
@@ -51,7 +51,7 @@ export interface RegistryRig {
 
 /** Changes to the provider of a rig. */
 export interface Provider {
-  readonly registry?: Partial<ApiLimit>
+  readonly registry?: Partial<Parameters<typeof admitRequest>[0]>
   /** Answers instead of the sandbox where it gives something. */
   readonly instead?: (request: Request) => Response | undefined | Promise<Response>
 }

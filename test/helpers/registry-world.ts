@@ -1,16 +1,10 @@
 import { type Fields, type Value } from '../../src/registry/json.ts'
 import { type RegistryChange, type Records, readPage, readSnapshot } from '../../src/registry/bodies.ts'
-import {
-  type HeldEntities,
-  type HeldEntity,
-  type HeldTexts,
-  type Poll,
-  fold,
-  type Folded,
-  type Step,
-} from '../../src/registry/history.ts'
+import { fold, type HeldEntities, type HeldEntity, type HeldTexts, type Poll } from '../../src/registry/history.ts'
 import { addKey, type KnownKeys, noKeys } from '../../src/registry/keys.ts'
 import { catalogue } from './sandbox-client.ts'
+
+type Step = Parameters<Parameters<typeof fold>[2]>[0]
 
 /** The registry's six resources. */
 export const { resources } = catalogue
@@ -80,7 +74,7 @@ export class SmallWorld {
 const textOf = (value: Value | undefined): string => (typeof value === 'string' ? value : '')
 
 /** What a poll comes to, its steps in their order. */
-export interface Outcome extends Folded {
+export interface Outcome extends ReturnType<typeof fold> {
   readonly steps: readonly Step[]
 }
 

@@ -24,12 +24,18 @@ function spread<T>(all: readonly T[], few: number): readonly T[] {
   return Array.from({ length: few }, (_, n) => all[Math.round((n * (all.length - 1)) / Math.max(1, few - 1))] as T)
 }
 
+/** Which part of what goes by turns is tried: `PITLAKE_TURN` counts commits in `make test` and `make test-long`. */
+export const turn = Number(process.env['PITLAKE_TURN'] ?? 0)
+
 /**
- * In `make test-long` each n-th of them at its turn: `PITLAKE_TURN`, which counts commits there, says which. All of them
- * with `PITLAKE_STEPS=all`, which `make nightly` sets; else so many, spread evenly.
+ * In `make test-long` each n-th of them at its turn, in `make test` about so few at theirs: another part with each commit,
+ * so that none is left out. All of them with `PITLAKE_STEPS=all`, which `make nightly` sets.
  */
 export function turnOf<T>(all: readonly T[], parts: number, few: number): readonly T[] {
   if (process.env['PITLAKE_STEPS'] === 'all') return all
-  const turn = Number(process.env['PITLAKE_TURN'] ?? 0) % parts
-  return long ? all.filter((_, n) => n % parts === turn) : spread(all, few)
+  return partOf(all, long ? parts : Math.ceil(all.length / few), turn)
 }
+
+/** Every n-th of them, another part at each turn; after as many turns each was one of a part. */
+export const partOf = <T>(all: readonly T[], every: number, nth: number): readonly T[] =>
+  all.filter((_, n) => n % every === nth % every)

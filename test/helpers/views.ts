@@ -9,7 +9,7 @@ import type { SeriesRow } from '../../src/ledger/entry.ts'
 import { inLake, places, pointsFile, registryFile } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { tableColumns } from '../../src/registry/columns.ts'
-import { buildViews, type ViewsBuilt, type ViewsOptions } from '../../src/views/build.ts'
+import { buildViews } from '../../src/views/build.ts'
 import { end, type Interval } from '../../src/time.ts'
 import { commitDeps } from './lakes.ts'
 import { catalogue } from './sandbox-client.ts'
@@ -162,7 +162,7 @@ function seriesOf(points: readonly PointRow[]): SeriesRow[] {
 }
 
 /** Builds the views of a lake. */
-export async function makeViews(root: string, options: Partial<ViewsOptions> = {}): Promise<ViewsBuilt> {
+export async function makeViews(root: string, options: Partial<Parameters<typeof buildViews>[1]> = {}) {
   using ledger = await Ledger.open(root)
   return await buildViews(ledger, { catalogue, deps: commitDeps(), ...options })
 }

@@ -5,9 +5,11 @@ import type { WindowAnswer } from '../../src/ledger/entry.ts'
 import { day, end, floor, formatInstant, type Instant, type Interval, step } from '../../src/time.ts'
 import type { Learnt } from '../../src/watch/due.ts'
 import type { WatchJobs } from '../../src/watch/jobs.ts'
-import { watch, type WatchEvent } from '../../src/watch/watch.ts'
+import { watch } from '../../src/watch/watch.ts'
 import { cataloguedRule } from './hand-rules.ts'
 import { endOf, ruleInstant, spellOf, startAfter, startAt } from './time-twin.ts'
+
+type WatchEvent = Parameters<Parameters<typeof watch>[2]['log']>[0]
 
 type Look = Awaited<ReturnType<WatchJobs['look']>>
 

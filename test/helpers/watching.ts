@@ -7,7 +7,7 @@ import { priceOf } from '../../src/metrics/plan.ts'
 import { Engine } from '../../src/store/engine.ts'
 import { readPoints } from '../../src/views/relations.ts'
 import { jobsOn } from '../../src/watch/jobs.ts'
-import { watch, type WatchEvent } from '../../src/watch/watch.ts'
+import { watch } from '../../src/watch/watch.ts'
 import { depsAt, fetchKey, otherKey, type Rig } from './fetching.ts'
 import { catalogue } from './sandbox-client.ts'
 import { computedByFormat } from './stored-twin.ts'
@@ -72,7 +72,7 @@ export async function simulate(rig: Pick<Rig, 'clock' | 'root' | 'url'>, how: Si
   })
   const watches = { metrics: true, registry: how.registry === true }
   const jobs = jobsOn({ settings, catalogue, selections: how.selections, watches, publish: null }, world)
-  const events: WatchEvent[] = []
+  const events: Parameters<Parameters<typeof watch>[2]['log']>[0][] = []
   const code = await watch(
     {
       weekStart: metrics.weekStart,

@@ -40,6 +40,7 @@ export const ranks: Readonly<Record<string, number>> = {
   'src/publish/': 10,
   'src/certificate/': 13,
   'src/report/': 13,
+  'src/features/': 14,
   'src/watch/': 14,
   'src/door/': 15,
   'src/page/': 15,

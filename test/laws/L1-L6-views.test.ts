@@ -20,7 +20,7 @@ import { isoOf, makeViews, multiset, type PointRow } from '../helpers/views.ts'
  * `PITLAKE_CUTS` is at how many instants lakes are cut, a lake for each five hundred; `PITLAKE_CUTS_SEED` draws others.
  * Everything is asked at a first cut in the middle, and then each question at its turn, which is rarer where cuts are many.
  */
-const wanted = times('PITLAKE_CUTS', 4, 15)
+const wanted = times('PITLAKE_CUTS', 4, 10)
 const seed = Number(process.env['PITLAKE_CUTS_SEED'] ?? 1)
 const perLake = 500
 const rarer = Math.ceil(wanted / perLake)
@@ -245,7 +245,7 @@ test('TIME 52: as_of = T answers like a lake that holds only what was knowable b
 }, 7_200_000)
 
 /** Of how many versions one is asked. */
-const fewer = long ? 1 : 3
+const fewer = long ? 2 : 3
 /** Of how many of those one is asked again when the lake has become another one. */
 const sparing = 2
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { argueFromPlan } from '../../src/lookahead/proof/prove.ts'
-import { labelOf, openShadow, type TableLabel, tableLabels } from '../../src/lookahead/proof/tables.ts'
+import { labelOf, openShadow, tableLabels } from '../../src/lookahead/proof/tables.ts'
 import { type Engine, quoteName } from '../../src/store/engine.ts'
 import { columnsOf } from '../../src/store/parquet.ts'
 import { arrivals, type FullLake, metrics, withFullLake } from '../helpers/full-lake.ts'
@@ -17,7 +17,7 @@ const cuts = Number(process.env['PITLAKE_LABEL_CUTS'] ?? 3)
 interface Assumed {
   readonly name: string
   readonly from: string
-  readonly label: TableLabel
+  readonly label: NonNullable<ReturnType<typeof labelOf>>
 }
 
 const decisions = `(SELECT ts, asset FROM calendar('2026-02-01', '2026-03-20', '17 hours'), (VALUES ('BTC'), ('ETH')) AS a (asset))`

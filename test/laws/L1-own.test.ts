@@ -68,7 +68,7 @@ const instants = (bars: readonly Bar[]): number[] => [...new Set(bars.flatMap(({
 
 test('TIME 61: each part of a bar is known by its own clock, and never before', async () => {
   const random = randomOf(39)
-  for (let n = 0; n < times('PITLAKE_OWN', 1, 6); n++)
+  for (let n = 0; n < times('PITLAKE_OWN', 1, 4); n++)
     await withDesk(async (desk) => {
       const bars = await imported(desk, random)
       using lake = await desk.open()

@@ -348,7 +348,7 @@ function told({ edge, offset, weekday, stages, cells, ...rest }: Story) {
 const basics = '  metadata: false\n  concurrency: 1\n  requests_per_minute: 1000000\n'
 
 /** So many lakes are drawn, from this seed on. */
-const lakes = times('PITLAKE_RULES', 1, 4)
+const lakes = times('PITLAKE_RULES', 1, 3)
 const firstSeed = Number(process.env['PITLAKE_RULES_SEED'] ?? 1)
 
 test.each(Array.from({ length: lakes }, (_, i) => firstSeed + i))(

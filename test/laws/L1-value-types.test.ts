@@ -62,7 +62,7 @@ function changesIn(points: readonly Known[]): string[] {
 }
 
 /** At how many instants a lake is asked. */
-const cuts = times('PITLAKE_TYPE_CUTS', 6, 30)
+const cuts = times('PITLAKE_TYPE_CUTS', 6, 20)
 
 const asked = `SELECT resource, path, epoch_us(first_seen) AS at, kind, value FROM schema_changes WHERE resource LIKE '%/%'`
 const compared = [metrics.nested, metrics.plain]

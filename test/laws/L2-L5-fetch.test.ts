@@ -11,12 +11,7 @@ import { reading } from '../helpers/ledgers.ts'
 
 const at = (text: string) => Date.parse(`${text}Z`) / 1000
 const now = at('2026-03-02T12:00:00')
-const everything = {
-  assets: ['BTC', 'ETH'],
-  paths: ['*'],
-  intervals: ['24h'],
-  since: at('2025-12-01T00:00:00'),
-}
+const everything = { assets: ['BTC', 'ETH'], paths: ['*'], intervals: ['24h'], since: at('2025-12-01T00:00:00') }
 
 test('all endpoints under every kind of fault: the lake is the truth, and asking again changes nothing', async () =>
   withRig(now, async (rig) => {

@@ -168,10 +168,7 @@ test('what was accepted is in the journal: a ledger made anew and a checkpoint s
 })
 
 test('a refused series with points is listed, and withdrawn once it is accepted', async ({ root, ledger }) => {
-  const refused = {
-    state: 'failed',
-    reason: 'refused since 2026-03-01T00:00:00Z: 403, outside the plan: no',
-  } as const
+  const refused = { state: 'failed', reason: 'refused since 2026-03-01T00:00:00Z: 403, outside the plan: no' } as const
   const provider = { metrics: 'https://a.example', synthetic: false }
   const draft = { job: 'fetch', run: 'r', provider, series: [seriesRow(1), seriesRow(2)] }
   const coverage = [
@@ -206,10 +203,7 @@ test('ids that nobody knows, nothing named, both named: exit 2', async ({ root }
   )
   ledger.close()
   const accept = async (...argv: string[]) => await pitlake(root, 'violations', 'accept', '--why', 'x', ...argv)
-  expect(await accept('abcdef')).toMatchObject({
-    code: 2,
-    message: expect.stringContaining('pitlake violations list'),
-  })
+  expect(await accept('abcdef')).toMatchObject({ code: 2, message: expect.stringContaining('pitlake violations list') })
   expect(await accept()).toMatchObject({ code: 2, message: expect.stringContaining('got neither') })
   expect(await accept('abcdef', '--paths', '*')).toMatchObject({
     code: 2,

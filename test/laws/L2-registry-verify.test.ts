@@ -1,7 +1,10 @@
+import { cpSync, existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { exitCode } from '../../src/errors.ts'
 import { registryVerdict, type RegistryVerified } from '../../src/registry/verify.ts'
 import { contentOf, type RegistryRig, standing, withRegistryRig } from '../helpers/registry-rig.ts'
+import { scratch } from '../helpers/scratch.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
 import { registryStateAt } from '../helpers/registry-truth.ts'
@@ -53,9 +56,14 @@ function quiet(table: string, fits: (record: Record<string, unknown>) => boolean
 
 const isActive = ({ status }: Record<string, unknown>): boolean => status === 'active'
 
+const kept = scratch('registry-verify')
+
+/** A lake that followed the registry once: the first that asks makes it, the others have a copy. */
 async function withHeld(work: (rig: RegistryRig) => Promise<void>): Promise<void> {
   await withRegistryRig(wednesday, async (rig) => {
-    await rig.sync()
+    const isMade = existsSync(join(kept, 'journal'))
+    if (!isMade) await rig.sync()
+    cpSync(isMade ? kept : rig.root, isMade ? rig.root : kept, { recursive: true })
     rig.clock.now += 60
     await work(rig)
   })

@@ -29,6 +29,7 @@ import { commitDeps } from '../helpers/lakes.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { need } from '../helpers/needs.ts'
 import { writing } from '../helpers/ledgers.ts'
+import { turn } from '../helpers/shares.ts'
 
 type DoctorInput = Parameters<typeof examine>[0]
 
@@ -220,9 +221,9 @@ async function standOf(root: string): Promise<Stand | undefined> {
 
 const everyOne = process.env['PITLAKE_STEPS'] === 'all'
 
-/** The n-th harm with every remedy, or with doing nothing and each second one. */
+/** The n-th harm with every remedy, or with doing nothing and each third one, another with each commit. */
 const remediesOf = (n: number): readonly (readonly [string, Partial<DoctorInput>])[] =>
-  Object.entries(remedies).filter(([name], m) => everyOne || name === 'nothing' || (n + m) % 2 === 0)
+  Object.entries(remedies).filter(([name], m) => everyOne || name === 'nothing' || (n + m + turn) % 3 === 0)
 
 describe.each(Object.entries(harms).map(([name, harm], n) => [name, harm, n] as const))('L2: %s', (_, harm, n) => {
   test.each(remediesOf(n))('and then doctor with %s', async (name, flags) => {

@@ -6,6 +6,7 @@ import { describe, expect } from 'vitest'
 import { sha256File } from '../../src/ledger/commit.ts'
 import { filesOnDisk, liveFiles } from '../../src/ledger/held.ts'
 import { inLake } from '../../src/store/layout.ts'
+import { revisableKey } from '../../src/ledger/draft.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { findOrphans, sweep } from '../../src/ledger/sweep.ts'
 import { dump } from '../helpers/lakes.ts'
@@ -48,7 +49,9 @@ describe('L3: kill -9 around merging and vacuum', () => {
     const deps = rewriteDeps()
     for (let n = 0; n < 3; n++)
       for (const metric of metrics) await topUp(ledger, deps, { metric, since: n * 30, days: 30, skip: [n * 30 + 4] })
-    await topUp(ledger, deps, { metric: metrics[0], since: 0, days: 0, late: [4] })
+    // A late point, and a second vintage of one that was held.
+    const more = { state: { [revisableKey]: [metrics[0]] } }
+    await topUp(ledger, deps, { metric: metrics[0], since: 0, days: 0, late: [4, 7], more })
     const recent = (since: number) => metrics.map((metric) => ({ metric, since, days: 3 }))
     for (const since of [90, 93]) await topUps(ledger, deps, recent(since), 'recent')
     const expected = await answers(ledger, null)

@@ -14,7 +14,7 @@ const now = Math.floor(Date.now() / 1000)
 const since = now - 400 * 86_400
 const selection = { assets: ['BTC', 'ETH'], paths: ['supply/*', 'blockchain/*', 'options/*'], since }
 /** `make torture N=1000` sets the number. */
-const kills = times('PITLAKE_KILLS', 3, 6)
+const kills = times('PITLAKE_KILLS', 2, 4)
 
 interface Ended {
   readonly code: number | null
@@ -108,9 +108,7 @@ async function isWhole(root: string): Promise<void> {
 
 test(
   `${kills} kills at random instants, then completion: the lake is that of an undisturbed run`,
-  {
-    timeout: 120_000 + kills * 20_000,
-  },
+  { timeout: 120_000 + kills * 20_000 },
   async () =>
     withRig(now, async (rig) => {
       for (let i = 0; i < kills; i++) {

@@ -14,12 +14,7 @@ const selection = { assets: ['BTC', 'ETH'], paths: ['addresses/*'], intervals: [
 async function fetchOnce(rig: Rig, kill: (url: string) => boolean): Promise<{ code: number | null; out: string }> {
   const { assets, paths, since } = selection
   const of = ['--assets', assets.join(','), '--paths', paths.join(','), '--intervals', '24h', '--since', String(since)]
-  const env = {
-    ...process.env,
-    PITLAKE_METRICS_URL: rig.url,
-    PITLAKE_METRICS_KEY: fetchKey,
-    PITLAKE_DATA: rig.root,
-  }
+  const env = { ...process.env, PITLAKE_METRICS_URL: rig.url, PITLAKE_METRICS_KEY: fetchKey, PITLAKE_DATA: rig.root }
   const child = spawn(process.execPath, [main, 'fetch', '--json', ...of], { env, stdio: ['ignore', 'pipe', 'ignore'] })
   rig.onRequest(({ url }) => {
     if (kill(url)) child.kill('SIGKILL')

@@ -7,7 +7,7 @@ import type { Ended } from '../helpers/command.ts'
 import { harms, type Lakes, makeLakes, others, placeOf } from '../helpers/damages.ts'
 import { rigOfFile } from '../helpers/rig-of-file.ts'
 import { scratch } from '../helpers/scratch.ts'
-import { shareOf, turnOf } from '../helpers/shares.ts'
+import { turnOf } from '../helpers/shares.ts'
 
 const home = scratch('pairs')
 let lakes: Lakes
@@ -87,7 +87,7 @@ const beyondHelp = (harm: string, { message }: Ended): boolean =>
   !harm.includes('nothing else') &&
   message.includes('from a copy of the lake: registry/raw cannot make it')
 
-test.each([...circles, ...shareOf(alone, 2), ...turnOf(pairs, 9, 8)])(
+test.each([...circles, ...turnOf(alone, 2, 2), ...turnOf(pairs, 14, 5)])(
   'L3: %s, %s: doctor leads out',
   async (one, two) => {
     const root = fresh()

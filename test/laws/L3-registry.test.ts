@@ -67,7 +67,7 @@ test('a disk that fails at any step: the same command again gives what an undist
 
 test('kills at random instants, then completion: the content is that of an undisturbed run', async () => {
   const small = new SmallRegistry()
-  const kills = times('PITLAKE_KILLS', 3, 5)
+  const kills = times('PITLAKE_KILLS', 2, 4)
   let onRequest: () => void = () => undefined
   const instead = (request: Request): Response => {
     onRequest()

@@ -178,7 +178,7 @@ test('L3: a copy by rsync beside a fetch is a committed version, at any step', a
   const versions = new Set<number>()
   const all = await steps()
   expect(all).toBeGreaterThan(30)
-  for (const [part, every] of someOf(moments, 4)) versions.add(await copiedAt(Math.round(part * all), every, rsync))
+  for (const [part, every] of someOf(moments, 3)) versions.add(await copiedAt(Math.round(part * all), every, rsync))
   expect(versions.size).toBeGreaterThan(1)
 })
 
@@ -263,7 +263,7 @@ plain('L3: a snapshot of the file system beside a fetch is a committed version, 
         await lives(rig, told(snap))
       })
       const versions = new Set<number>()
-      for (const at of someOf(snapshots, 8)) {
+      for (const at of someOf(snapshots, 6)) {
         const root = join(at, lake)
         const version = await wholeVersion(root)
         versions.add(version)

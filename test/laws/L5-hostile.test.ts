@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import type { Outcome } from '../../src/net/outcome.ts'
-import type { AskRequest } from '../../src/net/ask.ts'
+import type { Asker } from '../../src/net/ask.ts'
 import { requestRow, type AnsweredRequest } from '../../src/ledger/requests.ts'
 import { readFeed, readWhole, type RegistryAsking } from '../../src/registry/reading.ts'
 import { fetchOnce } from '../helpers/fetching.ts'
@@ -11,6 +11,8 @@ import { type Answers, withProvider } from '../helpers/provider.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { reading } from '../helpers/ledgers.ts'
 import { ownFolder } from '../helpers/own-folder.ts'
+
+type AskRequest = Parameters<Asker['ask']>[0]
 
 const now = Date.UTC(2026, 2, 4, 12) / 1000
 const since = now - 30 * 86_400
@@ -76,11 +78,7 @@ async function registry(
     throw new Error('not of this test')
   }
   const asking: RegistryAsking = {
-    connection: {
-      base: 'http://127.0.0.1/v1',
-      ask,
-      spool: { file: () => join(folder, 'body.json') },
-    },
+    connection: { base: 'http://127.0.0.1/v1', ask, spool: { file: () => join(folder, 'body.json') } },
     requests: [],
     nextId: () => `r-${asked}`,
     held: () => undefined,

@@ -15,6 +15,7 @@ import { leaping } from '../helpers/leaping.ts'
 import { withProvider } from '../helpers/provider.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { reading } from '../helpers/ledgers.ts'
+import { turnOf } from '../helpers/shares.ts'
 
 const day = 86_400
 const now = Date.UTC(2026, 2, 4, 12) / 1000
@@ -121,12 +122,7 @@ test('they are asked at a pace of their own, 1,200 a minute where no header says
 
 test('after seven days they are read again: unchanged they make no version, a wider set is asked', async () =>
   withRig(now, async (rig) => {
-    const selection = {
-      assets: ['BTC', 'ETH'],
-      paths: [active, supply],
-      since,
-      until: since + 37 * day,
-    }
+    const selection = { assets: ['BTC', 'ETH'], paths: [active, supply], since, until: since + 37 * day }
     const asked = requestsOf(rig)
     rig.faults(`metadata-says@metadata/${active}:parameter=a,values=ETH`)
     await rig.fetch(selection, told)
@@ -248,7 +244,7 @@ test('metadata that lie are overruled by answers: a listed series is refused, a 
     expect(stored).toEqual(rig.truth(wide))
   }))
 
-test.each(['gone-404', 'status-401', 'html', 'poison-object', 'no-content-204', 'reset'])(
+test.each(turnOf(['gone-404', 'status-401', 'html', 'poison-object', 'no-content-204', 'reset'], 2, 6))(
   'without metadata (%s) a fetch tries, and asks for them no more where that was an answer',
   async (fault) =>
     withRig(now, async (rig) => {
@@ -284,7 +280,7 @@ test('what metadata left out is new to the plan once it is asked', async () =>
     expect(points_added).toBeGreaterThan(48)
   }))
 
-test.each(['gone-404', 'status-401', 'html', 'poison-object', 'status-500'])(
+test.each(turnOf(['gone-404', 'status-401', 'html', 'poison-object', 'status-500'], 2, 5))(
   'where metadata are no more (%s) what they left out is tried; a fault alone takes nothing back',
   async (fault) =>
     withRig(now, async (rig) => {

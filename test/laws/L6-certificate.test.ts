@@ -1,7 +1,9 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { checked, checkers, withCertified } from '../helpers/certified.ts'
+import { certifiedOfFile, checked, checkers } from '../helpers/certified.ts'
+
+const withCertified = certifiedOfFile()
 
 /** So many changed certificates are put to both checkers; 10,000 have been. */
 const cases = Number(process.env['PITLAKE_CERTIFICATES'] ?? 150)

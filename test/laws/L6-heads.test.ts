@@ -4,9 +4,11 @@ import { expect, test } from 'vitest'
 import { encodeEntry, type Entry } from '../../src/ledger/entry.ts'
 import { foldJournal } from '../../src/ledger/fold.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { checked, checkers, withCertified } from '../helpers/certified.ts'
+import { certifiedOfFile, checked, checkers } from '../helpers/certified.ts'
 import { commitDeps } from '../helpers/lakes.ts'
 import { writing } from '../helpers/ledgers.ts'
+
+const withCertified = certifiedOfFile()
 
 const entriesOf = (root: string): string[] =>
   readdirSync(join(root, 'journal')).filter((name) => /^\d+\.json$/.test(name))

@@ -29,10 +29,7 @@ describe('vacuum during a pull', () => {
         taken = await mergeAndVacuum(source)
       })()
     }
-    expect(await pulled(mirror, source, { onFile, sleep, nowMicros: () => 1 })).toMatchObject({
-      version: 5,
-      files: 5,
-    })
+    expect(await pulled(mirror, source, { onFile, sleep, nowMicros: () => 1 })).toMatchObject({ version: 5, files: 5 })
     await vacuumed
     expect(since).toBe(1)
     expect(taken).toEqual([])

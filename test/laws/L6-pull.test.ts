@@ -79,12 +79,7 @@ describe('a mirror', () => {
     expect(await listJournal(mirror)).toMatchObject({ entries: [version], checkpoints: [version] })
     await expectMirror(mirror, source)
     await grow(source, 7, 2)
-    expect(await pulled(mirror, source)).toMatchObject({
-      before: version,
-      version: version + 2,
-      files: 2,
-      entries: 2,
-    })
+    expect(await pulled(mirror, source)).toMatchObject({ before: version, version: version + 2, files: 2, entries: 2 })
     expect((await listJournal(mirror)).entries).toEqual([version, version + 1, version + 2])
     await expectMirror(mirror, source)
   })

@@ -15,6 +15,7 @@ import { type OwnProvider, withProvider } from '../helpers/provider.ts'
 import { type RegistryRig, withRegistryRig } from '../helpers/registry-rig.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
+import { seeded } from '../helpers/sql-grammar.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
 
 const day = 86_400
@@ -24,17 +25,6 @@ const paths = ['blockchain/block_count_pit', 'addresses/active_count_pit']
 /** `PITLAKE_YEARS_DAYS=365 PITLAKE_YEARS_SEED=7` for another and longer time. */
 const days = Number(process.env['PITLAKE_YEARS_DAYS'] ?? 183)
 const seed = Number(process.env['PITLAKE_YEARS_SEED'] ?? 20_251)
-
-/** Random numbers in [0, 1) that the seed alone decides. */
-function chance(from: number): () => number {
-  let state = from
-  return () => {
-    state = (state + 0x6d_2b_79_f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
 
 /** What is wrong today. */
 type Fault =
@@ -284,7 +274,7 @@ async function live(own: OwnProvider, world: World, registry: RegistryRig, rando
 
 test(`${days} days with whatever may happen (seed ${seed})`, { timeout: 600_000 }, async () =>
   withProvider(start + day + 2 * hour, async (own) => {
-    const random = chance(seed)
+    const random = seeded(seed)
     const world = new World(random)
     own.answer((path, query) => world.answer(own, path, query))
     await withRegistryRig(

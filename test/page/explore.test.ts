@@ -7,6 +7,7 @@ import { pitlake } from '../helpers/command.ts'
 import { need } from '../helpers/needs.ts'
 import { mutantEnv } from '../helpers/program.ts'
 import { makeQueryLake } from '../helpers/query-lake.ts'
+import { times } from '../helpers/shares.ts'
 import { type Drawn, expectLine, instantsIn, type Raw, reading, stateOf } from './drawing.ts'
 import { random } from './random.ts'
 import { bareLake, browsing, drawn, serving, shownFolder, sleep } from './serving.ts'
@@ -16,7 +17,7 @@ import { bareLake, browsing, drawn, serving, shownFolder, sleep } from './servin
  * `PITLAKE_PAGE` tries so many states; without it a few.
  */
 
-const states = Number(process.env['PITLAKE_PAGE'] ?? 3)
+const states = times('PITLAKE_PAGE', 1, 3)
 const wall = '2024-02-20T03:00:00Z'
 
 let folder = ''

@@ -3,6 +3,7 @@
 import json
 import random
 import sys
+from pathlib import Path
 
 import pandas as pd
 
@@ -124,6 +125,16 @@ def reading(lake):
     return lake.sql(f"SELECT t AS ts, v FROM read_parquet('{lake.folder}/points/**/*.parquet')").df()
 
 
+def signalled(lake):
+    """The last score that was sent by then."""
+    return lake.sql("SELECT d.ts, s.score AS v FROM decided AS d ASOF LEFT JOIN scores AS s ON s.available_at <= d.ts").df()
+
+
+def hurried(lake):
+    """The score of a day before it was sent."""
+    return lake.sql("SELECT d.ts, s.score AS v FROM decided AS d LEFT JOIN scores AS s ON CAST(s.available_at AS DATE) = CAST(d.ts AS DATE)").df()
+
+
 def nothing(lake):
     return pd.DataFrame({"a": [1.0]})
 
@@ -133,11 +144,16 @@ def text(lake):
 
 
 works = [normalised, centred, filled, shifted, scaled, resampled, interpolated, daily, of_later, honest, wondering, trailing, expanding,
-         of_then, raising, broken, drawn, reading, nothing, text]
+         of_then, raising, broken, drawn, reading, signalled, hurried, nothing, text]
+instants = pd.date_range("2024-03-01", periods=20, freq="D", tz="UTC")
+scores = pd.DataFrame({"available_at": instants + pd.Timedelta(hours=9), "score": [float(n) for n in range(20)]})
+given = {"scores": scores, "decided": Path(folder).parent / "decided.csv"}
+given["decided"].write_text("ts\n" + "\n".join(f"{one:%Y-%m-%dT07:00:00Z}" for one in instants), encoding="utf8")
 only = sys.argv[2:]
 for work in [work for work in works if not only or work.__name__ in only]:
     try:
-        told = pitlake.lookahead(work, folder, cutoffs=8, tolerance=1e-9)
+        own = given if work in (signalled, hurried) else None
+        told = pitlake.lookahead(work, folder, cutoffs=8, tolerance=1e-9, own=own)
         said = {"verdict": told.verdict, "reason": told.reason, "depends_on": told.depends_on, "clean": bool(told), "words": str(told),
                 "notes": told.notes}
     except pitlake.LakeError as error:

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { type Asker, type AskerDeps, type AskEvent, createAsker } from '../../src/net/ask.ts'
-import type { HttpRequest, Reply } from '../../src/net/http.ts'
+import { type Asker, type AskEvent, createAsker } from '../../src/net/ask.ts'
+import type { Http, Reply } from '../../src/net/http.ts'
 import type { Headers } from '../../src/net/governor.ts'
 import { classify, type Outcome } from '../../src/net/outcome.ts'
 import { usualRetries } from '../../src/net/retry.ts'
@@ -47,11 +47,15 @@ interface Trial {
   drive: (work: Promise<unknown>) => Promise<void>
 }
 
-function trial(answers: (n: number, url: string) => Answer, changes: Partial<AskerDeps> = {}, latency = 100): Trial {
+function trial(
+  answers: (n: number, url: string) => Answer,
+  changes: Partial<Parameters<typeof createAsker>[0]> = {},
+  latency = 100,
+): Trial {
   const { now, sleep, run } = clock()
   const requests: Trial['requests'] = []
   const events: AskEvent[] = []
-  const get = async (request: HttpRequest): Promise<Reply> => {
+  const get = async (request: Parameters<Http['get']>[0]): Promise<Reply> => {
     const answer = answers(requests.push({ url: request.url, at: now() - start }), request.url)
     await sleep(latency, request.signal)
     if (request.signal?.aborted) return { outcome: { kind: 'stopped', by: 'signal' }, status: null, headers: {} }

@@ -1,6 +1,11 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
+import { checkHead } from '../../src/heads/check.ts'
 import { completeState } from '../../src/heads/complete.ts'
+import { headNote, headOf } from '../../src/heads/head.ts'
+import { seriesNumber } from '../../src/ledger/apply.ts'
+import { commit } from '../../src/ledger/commit.ts'
+import { heldMonths } from '../../src/ledger/month-digests.ts'
 import { heldChains, heldMembers, heldRoot } from '../../src/ledger/state-tree.ts'
 import { heldSeries, liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
@@ -15,7 +20,7 @@ import { commitDeps } from '../helpers/lakes.ts'
 import { reading, writing } from '../helpers/ledgers.ts'
 
 const day = 86_400
-const sha = (text: string): string => createHash('sha256').update(text).digest('hex')
+const sha = (text: string | Buffer): string => createHash('sha256').update(text).digest('hex')
 
 interface Told {
   readonly [column: string]: unknown
@@ -31,7 +36,7 @@ async function twin(root: string): Promise<Map<string, string>> {
   const rows: readonly Told[] = await engine.rows(
     `SELECT metric, asset, currency, exchange, network, interval, epoch_us(t) AS t, epoch_us(available_at) AS a,
        epoch_us(observed_at) AS seen, epoch_us(computed_at) AS c, epoch_us(available_rule_at) AS r, basis, o, extra,
-       CAST(v AS VARCHAR) AS v FROM ${readPoints(root, files)}`,
+       v FROM ${readPoints(root, files)}`,
   )
   const ms = (micros: unknown): number => Math.ceil(Number(micros) / 1000)
   const months = Map.groupBy(rows, (row) => {
@@ -42,26 +47,30 @@ async function twin(root: string): Promise<Map<string, string>> {
     )
     return `${own?.id} ${new Date(ms(row['t'])).toISOString().slice(0, 7)}`
   })
-  const lineOf = (row: Told): string => {
+  const bases = ['provider', 'observed', 'stated', 'assumed', 'override']
+  const recordOf = (row: Told): readonly [string, string] => {
     const { t, a, c, r, basis, o, v, extra } = row
-    const value = o !== null ? `o${sha(o as string)}` : v === null ? '-' : `v${v as number}`
     const [computed, ruled] = [c ?? (basis === 'provider' ? a : null), r ?? a]
-    return [
-      ms(t),
-      value,
-      ms(a),
-      basis,
+    const sized = (text: unknown): string => `${Buffer.byteLength(String(text))} ${String(text)}`
+    const rest = [
       ...(computed !== null && (basis !== 'provider' || ms(computed) !== ms(a)) ? [`c${ms(computed)}`] : []),
       ...(ms(ruled) === ms(a) ? [] : [`r${ms(ruled)}`]),
-      ...(extra === null ? [] : [`x${sha(extra as string)}`]),
+      ...(o === null ? [] : [`o${sized(o)}`]),
+      ...(extra === null ? [] : [`x${sized(extra)}`]),
     ].join(' ')
+    const view = new DataView(new ArrayBuffer(32))
+    const form = 8 * Buffer.byteLength(rest) + bases.indexOf(String(basis))
+    for (const [n, one] of [ms(t), v === null ? Number.NaN : Number(v), ms(a), form].entries())
+      view.setFloat64(8 * n, one)
+    return [Buffer.from(view.buffer).toString('latin1'), Buffer.from(rest).toString('latin1')]
   }
   const found = new Map<string, string>()
   for (const [month, own] of months) {
     let chain = ''
     for (const [seen, some] of [...Map.groupBy(own, (row) => ms(row['seen']))].toSorted(([x], [y]) => x - y)) {
-      const lines = some.toSorted((x, y) => ms(x['t']) - ms(y['t'])).map(lineOf)
-      chain = sha(`${chain}\n${seen} ${some.length} ${sha(lines.join('\n'))}`)
+      const records = some.map(recordOf).toSorted((x, y) => (x.join('') < y.join('') ? -1 : 1))
+      const bytes = [0, 1].flatMap((part) => records.map((one) => one[part])).join('')
+      chain = `b${sha(`${chain}\n${seen} ${some.length} ${sha(Buffer.from(bytes, 'latin1'))}`)}`
     }
     found.set(month, `${own.length} ${chain}`)
   }
@@ -170,3 +179,38 @@ test.each(['1/vacuumed', '2/redated'])(
     })
   },
 )
+
+test('a lake whose chains are of lines gets those of records, and its heads stay', async () => {
+  await withKept('3/stamped', async (root) => {
+    const digests = (ledger: Ledger) =>
+      [...heldSeries(ledger)].map(([id]) => [id, [...heldMonths(ledger, seriesNumber(ledger, id) ?? 0)]])
+    const [whole, head] = await writing(root, async (ledger) => {
+      await completeState(ledger, commitDeps())
+      const { provider } = ledger.head()
+      const told = digests(ledger)
+      // As an earlier program told them: other sums, and no letter before a chain.
+      const progress = [...heldSeries(ledger).values()].map(({ id, first_t, last_t }) => {
+        const months = [...heldMonths(ledger, seriesNumber(ledger, id) ?? 0).keys()]
+        const each = (text: (month: string) => string) => Object.fromEntries(months.map((one) => [one, text(one)]))
+        const bounds = { first_t: first_t ?? 0, last_t: last_t ?? 0 }
+        return { series: id, points: 0, ...bounds, digests: each(() => '0 00000000deadbeef'), chains: each(sha) }
+      })
+      await commit(
+        ledger,
+        { job: 'tree', run: 'lines', provider: provider ?? { synthetic: true }, progress },
+        commitDeps(),
+      )
+      expect(digests(ledger)).not.toEqual(told)
+      return [told, headOf(ledger)]
+    })
+    using made = await Ledger.inMemory(root)
+    expect(heldRoot(made)).toBe(await reading(root, heldRoot))
+    await writing(root, async (ledger) => {
+      await completeState(ledger, commitDeps())
+      expect(digests(ledger)).toEqual(whole)
+      const { verdict } = await checkHead(ledger, { head, note: headNote(head, undefined) }, undefined)
+      expect([verdict, headOf(ledger).size]).toEqual(['extends', head.size + 1])
+    })
+    await agrees(root)
+  })
+})

@@ -7,6 +7,7 @@ import { convert } from '../helpers/converting.ts'
 import { times } from '../helpers/shares.ts'
 import { computedByFormat } from '../helpers/stored-twin.ts'
 import { scratch } from '../helpers/scratch.ts'
+import { seeded } from '../helpers/sql-grammar.ts'
 
 let engine: Engine
 const folder = scratch('fuzz')
@@ -19,7 +20,7 @@ afterAll(async () => {
 
 const seed = Number(process.env['PITLAKE_FUZZ_SEED'] ?? 20_240_301)
 const perBatch = 12
-const batches = Math.ceil(times('PITLAKE_FUZZ', 120, 600) / perBatch)
+const batches = Math.ceil(times('PITLAKE_FUZZ', 120, 400) / perBatch)
 const hour = 3600
 
 type Point = Readonly<Record<string, unknown>>
@@ -28,21 +29,10 @@ interface Expected {
   readonly rows: readonly { t: number; v: unknown; o: unknown; extra: unknown; computed: number | null }[]
 }
 
-/** A small generator of numbers in [0, 1). */
-function mulberry(start: number): () => number {
-  let a = start >>> 0
-  return () => {
-    a = (a + 0x6d2b79f5) >>> 0
-    let x = Math.imul(a ^ (a >>> 15), 1 | a)
-    x = (x + Math.imul(x ^ (x >>> 7), 61 | x)) ^ x
-    return ((x ^ (x >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
-
 class Maker {
   readonly random: () => number
   constructor(start: number) {
-    this.random = mulberry(start)
+    this.random = seeded(start)
   }
   chance(p: number): boolean {
     return this.random() < p

@@ -35,13 +35,7 @@ test('the rule dates a point, and the identity of the series stands beside it', 
       params: '{"a":"1","b":"2"}',
     },
   ])
-  expect(file).toMatchObject({
-    rows: 1,
-    min_t: t1,
-    max_t: t1,
-    min_lag: 600_000_000,
-    min_available: Number(available),
-  })
+  expect(file).toMatchObject({ rows: 1, min_t: t1, max_t: t1, min_lag: 600_000_000, min_available: Number(available) })
   const footer = await made.engine.rows(
     `SELECT decode(value) AS v FROM parquet_kv_metadata('${task.out.replaceAll("'", "''")}')`,
   )

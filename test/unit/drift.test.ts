@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { compareListing, type Spelling } from '../../src/catalog/drift.ts'
+import { compareListing } from '../../src/catalog/drift.ts'
 import { readListing } from '../../src/catalog/listing.ts'
 import { findDrift } from '../../src/metrics/drift.ts'
 import type { Sandbox } from '../../src/sandbox/sandbox.ts'
@@ -7,7 +7,7 @@ import { resolveSettings } from '../../src/config/settings.ts'
 import { mounts } from '../helpers/mounts.ts'
 import { catalogue, withSandbox } from '../helpers/sandbox-client.ts'
 
-const plain: Spelling = { paths: {}, exchanges: {}, placeholders: true, all: false }
+const plain: Parameters<typeof compareListing>[2] = { paths: {}, exchanges: {}, placeholders: true, all: false }
 const all = [...catalogue.endpoints.values()]
 const supply = catalogue.endpoints.get('supply/current_pit')!
 const listingOf = (rows: readonly object[]) => readListing('listing', JSON.stringify(rows))

@@ -42,12 +42,7 @@ test.each([
           asked_at: day(200),
           request: null,
         }) as const
-      const counted = (own: object, points: number) => ({
-        series: id(own),
-        points,
-        first_t: day(0),
-        last_t: day(5),
-      })
+      const counted = (own: object, points: number) => ({ series: id(own), points, first_t: day(0), last_t: day(5) })
       await makeLake(root, [
         {
           at: '2024-07-01',

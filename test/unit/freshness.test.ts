@@ -129,12 +129,7 @@ test('nothing is due of what was withdrawn, nor of a series without points', () 
       ],
       9,
     ),
-  ).toMatchObject({
-    due: { since: at(0), until: at(3) },
-    fresh: null,
-    overdue: 0,
-    late: 0,
-  })
+  ).toMatchObject({ due: { since: at(0), until: at(3) }, fresh: null, overdue: 0, late: 0 })
   // What was never asked for again, or for another reason, is due.
   expect(
     judged(

@@ -184,9 +184,7 @@ describe('timeouts', () => {
     const { outcome } = await get(
       (_, response) => void response.writeHead(400).write('{"error":"unknown parameter \\"s\\""'),
       soon,
-      {
-        parameters: [{ name: 'since', key: 's' }],
-      },
+      { parameters: [{ name: 'since', key: 's' }] },
     )
     expect(outcome).toMatchObject({
       kind: 'refused',

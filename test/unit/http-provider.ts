@@ -4,7 +4,11 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
-import { createHttp, type Http, type HttpOptions, type HttpRequest, type Reply } from '../../src/net/http.ts'
+import { createHttp, type Http, type Reply } from '../../src/net/http.ts'
+
+type HttpRequest = Parameters<Http['get']>[0]
+
+type HttpOptions = Parameters<typeof createHttp>[0]
 
 /** What a provider answers in one test. */
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void

@@ -4,7 +4,7 @@ import { type AddressInfo, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import type { HttpOptions, Reply } from '../../src/net/http.ts'
+import type { createHttp, Reply } from '../../src/net/http.ts'
 import { body, key, type Handler, provider } from './http-provider.ts'
 
 const { answer, base, folder, get, http, seen } = provider()
@@ -149,7 +149,7 @@ describe('other answers', () => {
 
 describe('proxies', () => {
   async function proxied(
-    changes: Partial<HttpOptions>,
+    changes: Partial<Parameters<typeof createHttp>[0]>,
     url: string,
   ): Promise<{ asked: string[]; heads: string; reply: Reply }> {
     const asked: string[] = []

@@ -142,10 +142,7 @@ test('the head of the index is that of one version, also where another process b
   expect([
     { version: 1, digest },
     { version: 2, digest: 'two' },
-  ]).toContainEqual({
-    version: head.version,
-    digest: head.digest,
-  })
+  ]).toContainEqual({ version: head.version, digest: head.digest })
 })
 
 test('a mirror can be opened from its first entry on, while it is still brought', async ({ root }) => {

@@ -259,12 +259,7 @@ describe('checkpoints', () => {
     const files = (): string[] => readdirSync(inLake(root, 'runs')).toSorted()
     const at = (days: number) => commitDeps({ nowMicros: () => began + days * day })
     const ended = async (id: string, days: number): Promise<void> =>
-      await noteRunFacts(ledger, {
-        id,
-        job: 'fetch',
-        started_at: began + days * day,
-        ended_at: began + days * day + 1,
-      })
+      await noteRunFacts(ledger, { id, job: 'fetch', started_at: began + days * day, ended_at: began + days * day + 1 })
     using ledger = await Ledger.open(root)
     await commit(ledger, draftOf(root, 0), at(0))
     ledger.exec('PRAGMA wal_checkpoint(TRUNCATE)')

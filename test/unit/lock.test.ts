@@ -49,9 +49,7 @@ describe('locks', () => {
         const hold = holdFile(${JSON.stringify(inLake(root, lockFile('metrics')))})
         console.log('held')
         process.stdin.once('data', () => setTimeout(() => { hold.release(); process.exit() }, 20))`
-    const looker = spawn(process.execPath, ['--input-type=module', '-e', code], {
-      stdio: ['pipe', 'pipe', 'inherit'],
-    })
+    const looker = spawn(process.execPath, ['--input-type=module', '-e', code], { stdio: ['pipe', 'pipe', 'inherit'] })
     await once(looker.stdout, 'data')
     looker.stdin.write('go')
     // This thread waits in the lock itself, however long the looker takes.

@@ -7,7 +7,6 @@ import {
   suspectStates,
   unmovedStates,
 } from '../../src/lookahead/holes.ts'
-import type { Probe } from '../../src/lookahead/runs.ts'
 import { chooseStates, instantsOf, numberStates, rowlessInstants, type States } from '../../src/lookahead/states.ts'
 import { hiddenWorld, querySubject, seesWorlds } from '../../src/lookahead/world.ts'
 import { Engine } from '../../src/store/engine.ts'
@@ -185,10 +184,7 @@ describe('choice', () => {
   )
 
   test('where a point comes without any value, with the state before it; an object is one', async () => {
-    const { states } = await hundred(plain, {
-      20: { available: '', v: null },
-      65: { available: '', v: null, o: '{}' },
-    })
+    const { states } = await hundred(plain, { 20: { available: '', v: null }, 65: { available: '', v: null, o: '{}' } })
     const found = await chosen(states)
     expect(found).toEqual(expect.arrayContaining([19, 20]))
     expect([found.includes(64), found.includes(65)]).toEqual([false, false])
@@ -232,7 +228,7 @@ describe('choice', () => {
 })
 
 /** Forty hourly decisions, each by the points that arrived by then. */
-async function forty(value: string): Promise<Probe> {
+async function forty(value: string): Promise<Parameters<typeof prepareHoles>[0]> {
   const hours = Array.from({ length: 40 }, (_, n) => new Date(Date.UTC(2024, 2, 1, n)).toISOString())
   await store(hours.map((available, n) => ({ available, v: n + 1 })))
   await session.run(`CREATE TABLE d AS SELECT unnest([${hours.map((at) => `TIMESTAMPTZ '${at}'`).join(', ')}]) AS ts`)

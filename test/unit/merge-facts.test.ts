@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect } from 'vitest'
 import { type FileEntry, journalSchema } from '../../src/ledger/entry.ts'
 import { Engine, quote } from '../../src/store/engine.ts'
-import { encodingLike, markOf, type MergedFile } from '../../src/upkeep/rewrite.ts'
+import { encodingLike, markOf, type replacement } from '../../src/upkeep/rewrite.ts'
 import { inSession, mergedFile, readBack, refuseNewerFiles } from '../../src/upkeep/merge.ts'
 import { test } from '../helpers/lake-test.ts'
 import { day, start } from '../helpers/merging.ts'
@@ -20,7 +20,7 @@ test('files that take the place of others carry their facts, and bounds that are
        FROM range(3) r(n)) TO ${quote(out)} (FORMAT parquet)`,
   )
   const held = { path: 'x', label: '', bytes: 1, sha256: '', digest: null, rows: 1, metric: null, interval: null }
-  const facts = async (files: readonly Partial<FileEntry>[]): Promise<MergedFile> => {
+  const facts = async (files: readonly Partial<FileEntry>[]): Promise<Parameters<typeof replacement>[3]> => {
     const all = files.map((file) => ({ ...held, min_t: null, max_t: null, meta: {}, ...file }) as FileEntry)
     const columns = [{ name: 't', type: 'TIMESTAMP WITH TIME ZONE' }]
     return { ...mergedFile(all, await readBack(engine, out, columns, all), 'v1/0'), digest: '7' }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { compact, type MergeSummary, mergeSmallFiles } from '../../src/upkeep/compact.ts'
+import { compact, mergeSmallFiles } from '../../src/upkeep/compact.ts'
 import { Engine } from '../../src/store/engine.ts'
 import { liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
@@ -39,7 +39,10 @@ const misplaced: typeof everywhere = [
   ['metrics exchanged', instead(`CASE metric WHEN '${one}' THEN '${other}' ELSE '${one}' END AS metric`)],
   ['another interval', instead(`CASE metric WHEN '${one}' THEN '1h' ELSE "interval" END AS "interval"`)],
 ]
-const merge = async (root: string, deps: ReturnType<typeof rewriteDeps>): Promise<MergeSummary> => {
+const merge = async (
+  root: string,
+  deps: ReturnType<typeof rewriteDeps>,
+): Promise<Awaited<ReturnType<typeof compact>>> => {
   using ledger = await Ledger.open(root)
   return await mergeSmallFiles(ledger, deps)
 }

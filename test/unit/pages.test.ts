@@ -1,8 +1,10 @@
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Desk } from '../../src/door/desk.ts'
-import { type AnswerPage, pageBytes, Pages } from '../../src/door/pages.ts'
+import { pageBytes, Pages } from '../../src/door/pages.ts'
 import { Engine } from '../../src/store/engine.ts'
+
+type AnswerPage = Awaited<ReturnType<Pages['first']>>
 
 let engine: Engine
 beforeAll(async () => (engine = await Engine.open()))

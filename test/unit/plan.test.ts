@@ -5,16 +5,13 @@ import type { Endpoint } from '../../src/catalog/catalogue.ts'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { expand, type Selection, type Wanted } from '../../src/catalog/series.ts'
 import type { WindowAnswer } from '../../src/ledger/entry.ts'
-import { type PlanLimits, type Plan, plan } from '../../src/metrics/plan.ts'
+import { type Plan, plan } from '../../src/metrics/plan.ts'
 import { day, end, floor, hour, type Instant, type Interval, intervals, longestSeconds, step } from '../../src/time.ts'
 
+type PlanLimits = Parameters<typeof plan>[2]
+
 const catalogue = loadCatalogue()
-const limits: PlanLimits = {
-  requestsPerMinute: 600,
-  credits: { BTC: 1, '*': 2 },
-  gapsOnly: false,
-  blocked: () => null,
-}
+const limits: PlanLimits = { requestsPerMinute: 600, credits: { BTC: 1, '*': 2 }, gapsOnly: false, blocked: () => null }
 const at = (text: string): Instant => Date.parse(text.includes('T') ? text : `${text}T00:00:00Z`) / 1000
 const now = at('2024-03-10T12:00:00Z')
 

@@ -2,11 +2,13 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { mergeYaml } from '../../src/preflight/finding.ts'
 import type { HeardAnswer } from '../../src/preflight/hear.ts'
-import { type Keys, keysFrom, nextKeys, spelling, wrongKeys } from '../../src/preflight/keys.ts'
+import { keysFrom, nextKeys, spelling, wrongKeys } from '../../src/preflight/keys.ts'
 import { metricsJudges, rateHolds, resetHolds } from '../../src/preflight/metrics-rows.ts'
 import { registryJudges } from '../../src/preflight/registry.ts'
 import { isUnfinished, meaningOf } from '../../src/preflight/timestamp.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
+
+type Keys = Parameters<typeof spelling>[0]
 
 const page = readFileSync(new URL('../../docs/assumptions.md', import.meta.url), 'utf8')
 

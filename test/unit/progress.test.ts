@@ -3,11 +3,16 @@ import { number } from '../../src/words/figures.ts'
 import { expand } from '../../src/catalog/series.ts'
 import { fetchProgress } from '../../src/commands/fetch.ts'
 import type { IngestEvent } from '../../src/metrics/run.ts'
-import { type Ask, type PlanLimits, plan } from '../../src/metrics/plan.ts'
+import { type Ask, plan } from '../../src/metrics/plan.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 
 const now = Date.UTC(2026, 2, 4) / 1000
-const limits: PlanLimits = { requestsPerMinute: 600, credits: { '*': 2 }, gapsOnly: false, blocked: () => null }
+const limits: Parameters<typeof plan>[2] = {
+  requestsPerMinute: 600,
+  credits: { '*': 2 },
+  gapsOnly: false,
+  blocked: () => null,
+}
 const work = plan(expand(catalogue, [{ assets: ['BTC', 'ETH'], paths: ['blockchain/*'] }]), new Map(), limits, now)
 
 /** Plays a run of one request a second; what was shown, cut at each write. */

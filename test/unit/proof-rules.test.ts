@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Argument, argueFromPlan } from '../../src/lookahead/proof/prove.ts'
+import { argueFromPlan } from '../../src/lookahead/proof/prove.ts'
 import type { Engine } from '../../src/store/engine.ts'
 import { bareLake } from '../helpers/bare-lake.ts'
 import { grid, onGrid, proofRules } from '../helpers/proof-rules.ts'
@@ -8,12 +8,8 @@ let lake: Engine
 beforeAll(async () => (lake = await bareLake()))
 afterAll(() => lake.close())
 
-async function argued(sql: string, labels: readonly string[] = []): Promise<Argument> {
-  return await argueFromPlan(lake, {
-    sql: onGrid(sql),
-    ts: 'ts',
-    labels,
-  })
+async function argued(sql: string, labels: readonly string[] = []): Promise<Awaited<ReturnType<typeof argueFromPlan>>> {
+  return await argueFromPlan(lake, { sql: onGrid(sql), ts: 'ts', labels })
 }
 
 describe('a rule of the proof from the plan', () => {

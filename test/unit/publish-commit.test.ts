@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { actionsOf, noTable, type TableState } from '../../src/publish/log.ts'
-import { type At, lastMark, requireFit } from '../../src/publish/commit.ts'
+import { lastMark, requireFit } from '../../src/publish/commit.ts'
 import type { Destination } from '../../src/publish/destination.ts'
 import { Engine } from '../../src/store/engine.ts'
 
@@ -11,7 +11,9 @@ afterAll(() => engine.close())
 const day = 86_400_000
 const now = Date.UTC(2026, 0, 20)
 const digest = (version: number): string => `${version}`.repeat(64)
-const at = { lake: 'l', version: 5, at: 5000, digest: digest(5), program: 'p', now: () => now } satisfies At
+const at = { lake: 'l', version: 5, at: 5000, digest: digest(5), program: 'p', now: () => now } satisfies Parameters<
+  typeof requireFit
+>[3]
 const told = (version: number, of = digest(version)): TableState => ({
   ...noTable,
   version: 0,

@@ -2,7 +2,6 @@ import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import {
-  type Action,
   commitFile,
   commitTable,
   type Logs,
@@ -40,7 +39,7 @@ const metaData = (lake: string) => ({
   configuration: { 'pitlake.lake': lake },
 })
 
-const addOf = (n: number): Action => ({
+const addOf = (n: number): Parameters<typeof commitTable>[3][number] => ({
   add: {
     path: `several/ä %41-${n}.parquet`,
     partitionValues: {},

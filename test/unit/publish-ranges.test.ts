@@ -1,14 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import {
-  beginning,
-  type HeldPiece,
-  type Mark,
-  pieceOf,
-  type Portions,
-  rewriting,
-  tagsOf,
-} from '../../src/publish/ranges.ts'
+import { beginning, type Mark, pieceOf, type Portions, rewriting, tagsOf } from '../../src/publish/ranges.ts'
+
+type HeldPiece = Parameters<typeof rewriting>[0][number]
 
 const portions: Portions = { few: 100, large: 5000 }
 const mark = (version: number): Mark => ({ version, at: version * 1000 })

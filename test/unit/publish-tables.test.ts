@@ -14,10 +14,7 @@ async function growthOf(name: string, rows: readonly string[]) {
   await engine.run(`CREATE SCHEMA ${folder}`)
   await engine.run(`CREATE VIEW ${folder}.${view} AS ${rows.join(' UNION ALL ')}`)
   if (!table?.growth) throw new Error(name)
-  return {
-    fresh: await table.growth.fresh(engine, mark),
-    stale: await table.growth.stale?.values(engine, mark),
-  }
+  return { fresh: await table.growth.fresh(engine, mark), stale: await table.growth.stale?.values(engine, mark) }
 }
 
 test('a version of a record is new to a publish where a later commit began or ended it', async () => {

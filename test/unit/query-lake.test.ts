@@ -23,6 +23,14 @@ async function session<T>(options: SessionOptions, work: (engine: Engine) => Pro
   return await work(engine)
 }
 
+/** A session for all tests of a group. */
+function sessionOfGroup(options: SessionOptions = {}): () => Engine {
+  let engine: Engine
+  beforeAll(async () => void (engine = await openQuery(folder, options)))
+  afterAll(() => engine.close())
+  return () => engine
+}
+
 const run = async (engine: Engine, sql: string, signal?: AbortSignal) => {
   const deps = { folder, sleep: setTimeout, signal }
   const { text } = await runScript(engine, sql, deps)
@@ -147,15 +155,14 @@ describe('a session only reads', () => {
     [`FROM sqlite_scan('a', 'b')`, /a wish for the extension sqlite_scanner; .*lake.sql/],
     [`SELECT ST_Point(1, 2)`, /a wish for the extension spatial/],
   ]
+  const engine = sessionOfGroup()
   test.each(attempts)('%s', async (sql, words) => {
     const before = await readdir(folder)
-    await session({}, async (engine) => {
-      const error: unknown = await run(engine, sql.replaceAll('HERE', here())).catch((caught: unknown) => caught)
-      expect(error).toBeInstanceOf(LakeError)
-      expect((error as LakeError).message).toMatch(words)
-      expect((error as LakeError).message).not.toContain('\n')
-      expect((error as LakeError).kind).toBe('usage')
-    })
+    const error: unknown = await run(engine(), sql.replaceAll('HERE', here())).catch((caught: unknown) => caught)
+    expect(error).toBeInstanceOf(LakeError)
+    expect((error as LakeError).message).toMatch(words)
+    expect((error as LakeError).message).not.toContain('\n')
+    expect((error as LakeError).kind).toBe('usage')
     expect(await readdir(folder)).toEqual(before)
   })
 
@@ -181,6 +188,7 @@ CREATE TEMP MACRO plus(x) AS x + 1; SET VARIABLE k = 5; SELECT sum(plus(a)) + ge
 
 describe('a mistake is one line with its place', () => {
   const spaces = ' '.repeat(200)
+  const engine = sessionOfGroup()
   test.each([
     ['selec 1', /^SQL \(line 1 column 1\): syntax error at or near "selec"$/],
     ['SELECT 1;\n\n  SELECT nope', /^SQL \(line 3 column 10\): Referenced column "nope" (?:was )?not found/],
@@ -194,13 +202,11 @@ describe('a mistake is one line with its place', () => {
     [`SELECT error('mine')`, /^SQL: mine$/],
     [`SELECT CAST('abc' AS INTEGER)`, /^SQL \(line 1 column 8\): Could not convert string 'abc' to INT32$/],
     ['SELECT $1', /^SQL: Values were not provided|^SQL: .*parameter/],
-  ])('%j', (sql, words) =>
-    session({}, async (engine) => {
-      const error: unknown = await run(engine, sql).catch((caught: unknown) => caught)
-      expect((error as LakeError).message).toMatch(words)
-      expect((error as LakeError).kind).toBe('usage')
-    }),
-  )
+  ])('%j', async (sql, words) => {
+    const error: unknown = await run(engine(), sql).catch((caught: unknown) => caught)
+    expect((error as LakeError).message).toMatch(words)
+    expect((error as LakeError).kind).toBe('usage')
+  })
 })
 
 describe('a query that never ends', () => {
@@ -218,6 +224,11 @@ describe('a query that never ends', () => {
 
 describe('notes on the registry', () => {
   const notesOn = async (engine: Engine, sql: string) => notesOfSql(engine, sql, { folder, sleep: setTimeout })
+  const [before, after, now] = [
+    sessionOfGroup({ asOf: '2024-01-15' }),
+    sessionOfGroup({ asOf: '2024-02-15' }),
+    sessionOfGroup(),
+  ]
   test.each([
     ['SELECT * FROM universe', true],
     ['SELECT * FROM history.products', true],
@@ -229,12 +240,8 @@ describe('notes on the registry', () => {
     ['SET VARIABLE a = 1', false],
   ])('%s', async (sql, noted) => {
     const note = /the registry is not known at this as_of: it is known since 2024-02-01T00:00:00Z/
-    await session({ asOf: '2024-01-15' }, async (engine) => {
-      const notes = await notesOn(engine, sql)
-      expect(noteTexts(notes, 'terminal')).toEqual(noted ? [expect.stringMatching(note)] : [])
-      expect(await run(engine, `SELECT getvariable('as_of') AS a`)).toEqual([{ a: '2024-01-15' }])
-    })
-    await session({ asOf: '2024-02-15' }, async (engine) => expect(await notesOn(engine, sql)).toEqual([]))
-    await session({}, async (engine) => expect(await notesOn(engine, sql)).toEqual([]))
+    expect(noteTexts(await notesOn(before(), sql), 'terminal')).toEqual(noted ? [expect.stringMatching(note)] : [])
+    expect(await run(before(), `SELECT getvariable('as_of') AS a`)).toEqual([{ a: '2024-01-15' }])
+    for (const other of [after, now]) expect(await notesOn(other(), sql)).toEqual([])
   })
 })

@@ -9,8 +9,10 @@ import { Engine } from '../../src/store/engine.ts'
 import { runScript } from '../../src/query/run.ts'
 import { layTable } from '../../src/query/table.ts'
 import { outFile } from '../../src/store/output.ts'
-import { type Format, formatOf, type WriteOptions, writeFile, writeTo } from '../../src/query/write.ts'
+import { type Format, formatOf, writeFile, writeTo } from '../../src/query/write.ts'
 import { scratch } from '../helpers/scratch.ts'
+
+type WriteOptions = Parameters<typeof writeFile>[0]['options']
 
 let engine: Engine
 const home = scratch('output')

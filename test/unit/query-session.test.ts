@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { complete, type Vocabulary } from '../../src/door/session-commands.ts'
+import { complete } from '../../src/door/session-commands.ts'
 import { openQuery } from '../../src/query/lake.ts'
 import { runSession } from '../../src/door/session.ts'
 import { until } from '../helpers/processes.ts'
@@ -188,7 +188,7 @@ describe('a session at a terminal', () => {
 })
 
 describe('completion', () => {
-  const words: Vocabulary = {
+  const words: Parameters<typeof complete>[1] = {
     tables: ['points', 'series', 'history.products'],
     columns: ['asset', 'available_at', 'metric'],
     functions: ['pit_join'],

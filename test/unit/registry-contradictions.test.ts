@@ -120,14 +120,7 @@ test('a record without an address of its own, left out of a list by a filter, wh
 })
 
 test('the state of a record changes with its text and with its end', () => {
-  const entity: HeldEntity = {
-    id: 'i',
-    hash: 'h',
-    at: 1,
-    open: true,
-    product: null,
-    verified: false,
-  }
+  const entity: HeldEntity = { id: 'i', hash: 'h', at: 1, open: true, product: null, verified: false }
   const states = [entity, { ...entity, hash: 'g' }, { ...entity, open: false }, undefined].map(stateOf)
   expect(states).toEqual(['h', 'g', 'gone', 'gone'])
 })

@@ -18,9 +18,7 @@ async function withSmall(
   work: (small: SmallRegistry, rig: Parameters<Parameters<typeof withRegistryRig>[1]>[0]) => Promise<void>,
 ): Promise<void> {
   const small = new SmallRegistry()
-  await withRegistryRig(now, async (rig) => await work(small, rig), {
-    instead: (request) => small.answer(request),
-  })
+  await withRegistryRig(now, async (rig) => await work(small, rig), { instead: (request) => small.answer(request) })
 }
 
 const text = (body: string | Uint8Array<ArrayBuffer>) => () => new Response(body)

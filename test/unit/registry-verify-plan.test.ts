@@ -15,12 +15,7 @@ const entity = (id: string, own: Readonly<Record<string, string>> | null): HeldE
 /** Issuers with what they say by filter; `null`: gone. */
 function holding(said: Readonly<Record<string, Readonly<Record<string, string>> | null>>, pageLimit = 2): Holding {
   const held = Object.entries(said).map(([id, own]) => [id, entity(id, own)] as const)
-  return {
-    resources: [issuers],
-    held: new Map([['issuers', new Map(held)]]),
-    seen: new Map(),
-    pageLimit,
-  }
+  return { resources: [issuers], held: new Map([['issuers', new Map(held)]]), seen: new Map(), pageLimit }
 }
 
 const said = {

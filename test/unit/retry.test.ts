@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Outcome } from '../../src/net/outcome.ts'
-import { afterTry, noTries, type RetryPolicy, type Tries, usualRetries } from '../../src/net/retry.ts'
+import { afterTry, noTries, type RetryPolicy, usualRetries } from '../../src/net/retry.ts'
 
 const policy: RetryPolicy = {
   attempts: 4,
@@ -32,7 +32,7 @@ const limited = (waitMs: number | null, code: string | null = null): Outcome => 
 /** The waits until the policy gives up. */
 function waits(outcome: Outcome, random: number, rules = policy): number[] {
   const all: number[] = []
-  let tries: Tries = noTries
+  let tries: Parameters<typeof afterTry>[1] = noTries
   for (let i = 0; i < 100; i++) {
     const next = afterTry(rules, tries, outcome, () => random)
     if (next.kind === 'stop') return all

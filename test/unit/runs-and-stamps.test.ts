@@ -18,15 +18,7 @@ test('a note tells of its stamp itself: the index learns of it, a checkpoint doe
   ledger,
 }) => {
   const provider = { metrics: 'x', synthetic: true }
-  const stamp: Stamp = {
-    id: 'f'.repeat(16),
-    version: 1,
-    digest: 'd',
-    query_digest: 'q',
-    path: null,
-    at: 7,
-    detail: {},
-  }
+  const stamp: Stamp = { id: 'f'.repeat(16), version: 1, digest: 'd', query_digest: 'q', path: null, at: 7, detail: {} }
   await commit(ledger, { job: 'fetch', run: 'a', provider, state: { a: 1 } }, commitDeps())
   await commit(ledger, { job: 'stamp', run: 'b', provider, stamps: [stamp] }, commitDeps())
   const { lake } = ledger.head()

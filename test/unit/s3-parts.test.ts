@@ -1,11 +1,14 @@
 import { expect, test } from 'vitest'
-import type { Exchanged } from '../../src/net/http.ts'
-import type { askS3, S3Answer, S3Call } from '../../src/publish/s3-ask.ts'
+import type { exchangesWith } from '../../src/net/http.ts'
+import type { askS3 } from '../../src/publish/s3-ask.ts'
 import { putParts } from '../../src/publish/s3.ts'
 
 type S3Asking = ReturnType<typeof askS3>
 
-const answer = (body = '', headers: Record<string, string> = {}): S3Answer => ({
+const answer = (
+  body = '',
+  headers: Record<string, string> = {},
+): Awaited<ReturnType<ReturnType<typeof askS3>['ask']>> => ({
   kind: 'answer',
   status: 200,
   headers,
@@ -16,12 +19,13 @@ const answer = (body = '', headers: Record<string, string> = {}): S3Answer => ({
 async function partsOf(bytes: number, partSize: number): Promise<readonly (readonly [number, number])[]> {
   const parts: [number, number][] = []
   const asking: Partial<S3Asking> = {
-    want: async (_, { method, body }: S3Call) => {
+    want: async (_, { method, body }: Parameters<ReturnType<typeof askS3>['ask']>[1]) => {
       if (method === 'POST') return await Promise.resolve(answer('<UploadId>u</UploadId>'))
       if (body !== undefined && !Buffer.isBuffer(body)) parts.push([body.start, body.bytes])
       return answer('', { etag: '"e"' })
     },
-    once: async () => await Promise.resolve(answer('<ETag>e</ETag>') as Exchanged),
+    once: async () =>
+      await Promise.resolve(answer('<ETag>e</ETag>') as Awaited<ReturnType<ReturnType<typeof exchangesWith>>>),
     persist: async (_, attempt) => {
       const end = await attempt()
       if ('done' in end) return end.done

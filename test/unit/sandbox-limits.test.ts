@@ -1,15 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { LakeError } from '../../src/errors.ts'
-import {
-  admitRequest,
-  type ApiLimit,
-  defaultLimits,
-  httpDate,
-  limitHeaders,
-  parseLimit,
-  unused,
-} from '../../src/sandbox/limits.ts'
+import { admitRequest, defaultLimits, httpDate, limitHeaders, parseLimit, unused } from '../../src/sandbox/limits.ts'
+
+type ApiLimit = Parameters<typeof admitRequest>[0]
 
 const plain: ApiLimit = { rate: null, daily: null, snapshots: null, headers: 'seconds', retryAfter: 'seconds' }
 const rated = (requests: number, seconds: number): ApiLimit => ({ ...plain, rate: { requests, seconds } })
@@ -111,11 +105,7 @@ describe('the text form', () => {
   test('changes the named parts and keeps the others', () => {
     const once = parseLimit('metrics=fixed:10/1m,headers=date,retry-after=date', defaultLimits)
     const limits = parseLimit('registry=daily=50,snapshots=2', once)
-    expect(limits.metrics).toMatchObject({
-      rate: { requests: 10, seconds: 60 },
-      headers: 'date',
-      retryAfter: 'date',
-    })
+    expect(limits.metrics).toMatchObject({ rate: { requests: 10, seconds: 60 }, headers: 'date', retryAfter: 'date' })
     expect(limits.registry).toMatchObject({
       daily: 50,
       snapshots: 2,

@@ -1,6 +1,8 @@
 import { expect } from 'vitest'
 import { loadCatalogue } from '../../src/catalog/load.ts'
-import { answerMetrics, type MetricsEnv } from '../../src/sandbox/metrics.ts'
+import { answerMetrics } from '../../src/sandbox/metrics.ts'
+
+type MetricsEnv = Parameters<typeof answerMetrics>[1]
 
 /** The built-in catalogue. */
 export const catalogue = loadCatalogue()
@@ -12,12 +14,7 @@ export const at = (text: string): number => Date.parse(text) / 1000
 export const now = at('2025-11-20T13:47:00Z')
 
 /** The provider unless a test changes it. */
-export const base: MetricsEnv = {
-  catalogue,
-  seed: 7,
-  key: 'secret',
-  now: () => now,
-}
+export const base: MetricsEnv = { catalogue, seed: 7, key: 'secret', now: () => now }
 
 /** One request with the key in the header. */
 export function ask(

@@ -1,6 +1,8 @@
 import { expect } from 'vitest'
-import { type RegistryEnv, answerRegistry } from '../../src/sandbox/registry/handler.ts'
+import { answerRegistry } from '../../src/sandbox/registry/handler.ts'
 import { parseInstant } from '../../src/time.ts'
+
+type RegistryEnv = Parameters<typeof answerRegistry>[1]
 
 /** A decoded answer. */
 export type Json = Record<string, ReturnType<typeof JSON.parse>>

@@ -1,11 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseFault, pick } from '../../src/sandbox/faults.ts'
-import type { RegistryEnv } from '../../src/sandbox/registry/handler.ts'
+import type { answerRegistry } from '../../src/sandbox/registry/handler.ts'
 import { tables } from '../../src/sandbox/registry/state.ts'
 import { day, parseInstant } from '../../src/time.ts'
 import { type Json, ask, autumn, body, env, refused } from './sandbox-registry-ask.ts'
 import { addedFields, registryStateAt } from '../helpers/registry-truth.ts'
+
+type RegistryEnv = Parameters<typeof answerRegistry>[1]
 
 type Held = Map<string, Map<string, Json>>
 

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import type { RegistryEnv } from '../../src/sandbox/registry/handler.ts'
+import type { answerRegistry } from '../../src/sandbox/registry/handler.ts'
 import { tables } from '../../src/sandbox/registry/state.ts'
 import { day } from '../../src/time.ts'
 import { type Json, ask, autumn, body, env, refused } from './sandbox-registry-ask.ts'
 import { registryStateAt } from '../helpers/registry-truth.ts'
 
-async function listAll(table: string, from: RegistryEnv, query = ''): Promise<Json[]> {
+async function listAll(table: string, from: Parameters<typeof answerRegistry>[1], query = ''): Promise<Json[]> {
   const all: Json[] = []
   for (let cursor: string | null | undefined, pages = 0; cursor !== null && pages < 1000; pages++) {
     const page = await body(`/${table}?${query}${cursor === undefined ? '' : `&cursor=${cursor}`}`, from)

@@ -6,14 +6,9 @@ import { loadCatalogue } from '../../src/catalog/load.ts'
 import { ceil, end, type Interval, step } from '../../src/time.ts'
 import { worldAssets } from '../../src/sandbox/world/assets.ts'
 import { marketOf } from '../../src/sandbox/world/market.ts'
-import {
-  assetHas,
-  launchOf,
-  worldPoint,
-  worldPoints,
-  type WorldSeries,
-  worldStart,
-} from '../../src/sandbox/world/points.ts'
+import { assetHas, launchOf, worldPoint, worldPoints, worldStart } from '../../src/sandbox/world/points.ts'
+
+type WorldSeries = Parameters<typeof worldPoint>[0]
 
 type WorldPoint = NonNullable<ReturnType<typeof worldPoint>>
 

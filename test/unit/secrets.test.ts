@@ -1,14 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import {
-  createRedactor,
-  type RedactionKind,
-  redact,
-  redactBytes,
-  shortestKey,
-  withoutHalfKey,
-} from '../../src/secrets/secrets.ts'
+import { createRedactor, redact, redactBytes, shortestKey, withoutHalfKey } from '../../src/secrets/secrets.ts'
 import { base64, each, jsonEscape, leaks, percentEscape } from '../helpers/spellings.ts'
+
+type RedactionKind = Parameters<typeof createRedactor>[1]
 
 const key = 'sk-Zq7/+"ta%l=='
 const other = 'registry.???>>>~~~_Key_0987654321'

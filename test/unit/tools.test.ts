@@ -3,10 +3,12 @@ import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Desk } from '../../src/door/desk.ts'
 import { serveMcp } from '../../src/door/mcp.ts'
-import { type AnswerPage, pageBytes, type Pages } from '../../src/door/pages.ts'
+import { pageBytes, type Pages } from '../../src/door/pages.ts'
 import { type Tool, toolsOf } from '../../src/door/tools.ts'
 import type { Note } from '../../src/query/note.ts'
 import { Engine } from '../../src/store/engine.ts'
+
+type AnswerPage = Awaited<ReturnType<Pages['first']>>
 
 const facts = { lake: 'l', version: 1, digest: 'd', synthetic: true }
 const never = new AbortController().signal

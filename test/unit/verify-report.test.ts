@@ -13,6 +13,7 @@ const summary: VerifySummary = {
   vintages_added: 0,
   incidents: 0,
   accepted: 0,
+  own: null,
   stopped_by: null,
   resume_at: null,
   words: null,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { vintageWords } from '../../src/views/joins-vintages.ts'
-import { withVintages } from '../../src/views/points-vintages.ts'
+import { lastVintagesIn } from '../../src/views/points-vintages.ts'
 import { readObjects } from '../../src/views/template.ts'
 
 test('a lake without revisable series has the texts of one that knows of no vintages', () => {
@@ -13,8 +13,8 @@ test('a lake without revisable series has the texts of one that knows of no vint
   ])
   const words = [own.current('p', 'k'), own.newest('p'), own.lived('p'), own.vintages('w.asset', 'true')]
   expect(words).toEqual(['', '', '', ''])
-  for (const object of readObjects([])) expect(withVintages(object, [])).toBe(object)
+  for (const object of readObjects([])) expect(lastVintagesIn(object, [])).toBe(object)
   const [points] = readObjects([]).filter(({ name }) => name === 'points')
-  expect(points && withVintages(points, ['m'])).toMatchObject({ stored: points?.body })
-  expect(points && withVintages(points, ['m']).text).toContain('last_vintage')
+  expect(points && lastVintagesIn(points, ['m'])).toMatchObject({ stored: points?.body })
+  expect(points && lastVintagesIn(points, ['m']).text).toContain('last_vintage')
 })

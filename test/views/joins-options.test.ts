@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { expect, test } from 'vitest'
+import { expect, test as base } from 'vitest'
 import type { Engine } from '../../src/store/engine.ts'
 import { type HeldPoint, withJoins } from '../helpers/joins.ts'
 
@@ -26,85 +26,77 @@ const points: HeldPoint[] = Array.from({ length: 20 }, (_, n) => [
   daily('supply/current_pit', n, { v: 10 * n, currency: 'usd' }),
 ]).flat()
 
-const opened = (work: (engine: Engine) => Promise<void>) => async () => await withJoins(points, work)
+/** A test that may have the lake open as `engine`. */
+const test = base.extend<{ engine: Engine }>({
+  // oxlint-disable-next-line no-empty-pattern -- what a fixture needs of others is read from here
+  engine: async ({}, use) => await withJoins(points, use),
+})
 
-test(
-  'every example of the guide runs and finds something',
-  opened(async (engine) => {
-    const guide = readFileSync(new URL('../../docs/joins.md', import.meta.url), 'utf8')
-    const examples = [...guide.matchAll(/```sql\n([\s\S]*?)```/g)].map((match) => match[1] ?? '')
-    expect(examples.length).toBeGreaterThan(5)
-    for (const example of examples) {
-      const rows = await engine.rows(example)
-      expect(rows.length, example).toBeGreaterThan(0)
-      expect(Object.values(rows.at(-1) ?? {}), example).not.toContain(null)
-    }
-  }),
-)
+test('every example of the guide runs and finds something', async ({ engine }) => {
+  const guide = readFileSync(new URL('../../docs/joins.md', import.meta.url), 'utf8')
+  const examples = [...guide.matchAll(/```sql\n([\s\S]*?)```/g)].map((match) => match[1] ?? '')
+  expect(examples.length).toBeGreaterThan(5)
+  for (const example of examples) {
+    const rows = await engine.rows(example)
+    expect(rows.length, example).toBeGreaterThan(0)
+    expect(Object.values(rows.at(-1) ?? {}), example).not.toContain(null)
+  }
+})
 
-test(
-  'what does not exist is an error, without any decision too',
-  opened(async (engine) => {
-    await engine.run(`CREATE TEMP TABLE none (asset VARCHAR, ts TIMESTAMPTZ)`)
-    const wrong: Readonly<Record<string, RegExp>> = {
-      [`pit_join('none', 'nix', '24h')`]: /unknown metric nix/,
-      [`pit_long('none', ['${plain}', 'nix'], '24h')`]: /unknown metric nix/,
-      [`pit_join('none', '${plain}', '1w')`]: /has no interval 1w, but 10m,1h,24h/,
-      [`pit_join('none', 'supply/current_pit', '24h', currency := 'eur')`]: /has no currency eur/,
-      [`pit_join('none', '${plain}', '24h', component := 'a')`]: /JSON pointer/,
-      [`resample('${plain}', '24h', '1h', 'sum')`]: /has no interval|cannot resample/,
-      [`pit_join('missing', '${plain}', '24h')`]: /missing/,
-      [`pit_join('one', '${plain}', '24h', latency := 15)`]: /latency has no unit: 15/,
-      [`pit_join('one', '${plain}', '24h', latency := '15')`]: /latency has no unit: 15/,
-      [`pit_join('one', '${plain}', '24h', max_age := ' 1e3')`]: /max_age has no unit: {2}1e3/,
-      [`pit_long('one', ['${plain}'], '24h', max_age := 3)`]: /max_age has no unit: 3/,
-      [`pit_window('one', '${plain}', '24h', 2, latency := '0.5')`]: /latency has no unit: 0.5/,
-      [`calendar('2024-01-01', '2024-01-02', 15)`]: /step has no unit: 15/,
-      [`calendar('2024-01-01', '2024-01-02', '900')`]: /step has no unit: 900/,
-    }
-    await engine.run(`CREATE TEMP TABLE one AS SELECT 'BTC' AS asset, TIMESTAMPTZ '2024-03-01 00:00:00Z' AS ts`)
-    for (const [macro, message] of Object.entries(wrong))
-      await expect(engine.rows(`FROM ${macro}`), macro).rejects.toThrow(message)
-    const told = async (options: string) => engine.rows(`FROM pit_join('one', '${plain}', '24h'${options})`)
-    for (const nothing of ['0', "'0'", "'0m'", 'INTERVAL 0 DAY'])
-      expect(await told(`, latency := ${nothing}`), nothing).toEqual(await told(''))
-  }),
-)
+test('what does not exist is an error, without any decision too', async ({ engine }) => {
+  await engine.run(`CREATE TEMP TABLE none (asset VARCHAR, ts TIMESTAMPTZ)`)
+  const wrong: Readonly<Record<string, RegExp>> = {
+    [`pit_join('none', 'nix', '24h')`]: /unknown metric nix/,
+    [`pit_long('none', ['${plain}', 'nix'], '24h')`]: /unknown metric nix/,
+    [`pit_join('none', '${plain}', '1w')`]: /has no interval 1w, but 10m,1h,24h/,
+    [`pit_join('none', 'supply/current_pit', '24h', currency := 'eur')`]: /has no currency eur/,
+    [`pit_join('none', '${plain}', '24h', component := 'a')`]: /JSON pointer/,
+    [`resample('${plain}', '24h', '1h', 'sum')`]: /has no interval|cannot resample/,
+    [`pit_join('missing', '${plain}', '24h')`]: /missing/,
+    [`pit_join('one', '${plain}', '24h', latency := 15)`]: /latency has no unit: 15/,
+    [`pit_join('one', '${plain}', '24h', latency := '15')`]: /latency has no unit: 15/,
+    [`pit_join('one', '${plain}', '24h', max_age := ' 1e3')`]: /max_age has no unit: {2}1e3/,
+    [`pit_long('one', ['${plain}'], '24h', max_age := 3)`]: /max_age has no unit: 3/,
+    [`pit_window('one', '${plain}', '24h', 2, latency := '0.5')`]: /latency has no unit: 0.5/,
+    [`calendar('2024-01-01', '2024-01-02', 15)`]: /step has no unit: 15/,
+    [`calendar('2024-01-01', '2024-01-02', '900')`]: /step has no unit: 900/,
+  }
+  await engine.run(`CREATE TEMP TABLE one AS SELECT 'BTC' AS asset, TIMESTAMPTZ '2024-03-01 00:00:00Z' AS ts`)
+  for (const [macro, message] of Object.entries(wrong))
+    await expect(engine.rows(`FROM ${macro}`), macro).rejects.toThrow(message)
+  const told = async (options: string) => engine.rows(`FROM pit_join('one', '${plain}', '24h'${options})`)
+  for (const nothing of ['0', "'0'", "'0m'", 'INTERVAL 0 DAY'])
+    expect(await told(`, latency := ${nothing}`), nothing).toEqual(await told(''))
+})
 
-test(
-  'a clash of names is an error for every name that is added',
-  opened(async (engine) => {
-    const added: Readonly<Record<string, readonly string[]>> = {
-      [`pit_join('d', '${plain}', '24h')`]: ['t', 'available_at', 'v', 'o', 'age'],
-      [`pit_long('d', ['${plain}'], '24h')`]: ['metric', 'T'],
-      [`pit_window('d', '${plain}', '24h', 2)`]: ['v', 'place'],
+test('a clash of names is an error for every name that is added', async ({ engine }) => {
+  const added: Readonly<Record<string, readonly string[]>> = {
+    [`pit_join('d', '${plain}', '24h')`]: ['t', 'available_at', 'v', 'o', 'age'],
+    [`pit_long('d', ['${plain}'], '24h')`]: ['metric', 'T'],
+    [`pit_window('d', '${plain}', '24h', 2)`]: ['v', 'place'],
+  }
+  for (const [macro, names] of Object.entries(added)) {
+    for (const name of names) {
+      const asked = engine.rows(
+        `WITH d AS (SELECT 'BTC' AS asset, TIMESTAMP '2024-03-01' AS ts, 1 AS ${name}) FROM ${macro}`,
+      )
+      await expect(asked, `${macro} ${name}`).rejects.toThrow(/mbiguous/)
     }
-    for (const [macro, names] of Object.entries(added)) {
-      for (const name of names) {
-        const asked = engine.rows(
-          `WITH d AS (SELECT 'BTC' AS asset, TIMESTAMP '2024-03-01' AS ts, 1 AS ${name}) FROM ${macro}`,
-        )
-        await expect(asked, `${macro} ${name}`).rejects.toThrow(/mbiguous/)
-      }
-    }
-  }),
-)
+  }
+})
 
-test(
-  'own columns come first, whatever the decisions are',
-  opened(async (engine) => {
-    await engine.run(
-      `CREATE TEMP VIEW w AS SELECT 7 AS weight, 'BTC' AS asset, '2024-03-01T05:30:00+05:30' AS ts, 'x' AS points`,
-    )
-    const [row] = await engine.rows(`FROM pit_join('w', '${plain}', '24h')`)
-    expect(Object.keys(row ?? {})).toEqual(['weight', 'asset', 'ts', 'points', 't', 'available_at', 'v', 'o', 'age'])
-    expect(row?.['v']).toBe(8)
-    const [both] = await engine.rows(
-      `SELECT count(*) AS n, count(v) AS known FROM pit_long('w', ['price_usd', '${plain}'], '24h')`,
-    )
-    expect(both).toEqual({ n: 2n, known: 2n })
-  }),
-)
+test('own columns come first, whatever the decisions are', async ({ engine }) => {
+  await engine.run(
+    `CREATE TEMP VIEW w AS SELECT 7 AS weight, 'BTC' AS asset, '2024-03-01T05:30:00+05:30' AS ts, 'x' AS points`,
+  )
+  const [row] = await engine.rows(`FROM pit_join('w', '${plain}', '24h')`)
+  expect(Object.keys(row ?? {})).toEqual(['weight', 'asset', 'ts', 'points', 't', 'available_at', 'v', 'o', 'age'])
+  expect(row?.['v']).toBe(8)
+  const [both] = await engine.rows(
+    `SELECT count(*) AS n, count(v) AS known FROM pit_long('w', ['price_usd', '${plain}'], '24h')`,
+  )
+  expect(both).toEqual({ n: 2n, known: 2n })
+})
 
 test.each(['joins', 'joins [1]', 'joins=1'])(
   'prices alone, in a folder %s: the same from both joins',
@@ -124,18 +116,15 @@ test.each(['joins', 'joins [1]', 'joins=1'])(
   },
 )
 
-test(
-  'the decisions may have any name, with quotes or without, and may stand in a list',
-  opened(async (engine) => {
-    for (const name of ['grid', 'fact', 'facts', 'one', 'metric', 'latency'])
-      for (const given of [name, `'${name}'`, `['${name}', '${name}']`])
-        for (const macro of [`pit_join(${given}, '${plain}', '24h')`, `pit_long(${given}, ['${plain}'], '24h')`]) {
-          const decided = `WITH ${name} AS (SELECT 'BTC' AS asset, TIMESTAMP '2024-03-01' AS ts)`
-          const rows = await engine.rows(`${decided} SELECT v FROM ${macro}`)
-          expect(rows, macro).toEqual(given.startsWith('[') ? [{ v: 8 }, { v: 8 }] : [{ v: 8 }])
-        }
-  }),
-)
+test('the decisions may have any name, with quotes or without, and may stand in a list', async ({ engine }) => {
+  for (const name of ['grid', 'fact', 'facts', 'one', 'metric', 'latency'])
+    for (const given of [name, `'${name}'`, `['${name}', '${name}']`])
+      for (const macro of [`pit_join(${given}, '${plain}', '24h')`, `pit_long(${given}, ['${plain}'], '24h')`]) {
+        const decided = `WITH ${name} AS (SELECT 'BTC' AS asset, TIMESTAMP '2024-03-01' AS ts)`
+        const rows = await engine.rows(`${decided} SELECT v FROM ${macro}`)
+        expect(rows, macro).toEqual(given.startsWith('[') ? [{ v: 8 }, { v: 8 }] : [{ v: 8 }])
+      }
+})
 
 test('components: numbers, parts, nulls, absent ones', async () => {
   const told = [

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test as base } from 'vitest'
 import type { Engine } from '../../src/store/engine.ts'
 import type { Interval } from '../../src/time.ts'
 import { withJoins } from '../helpers/joins.ts'
@@ -92,132 +92,114 @@ async function at(
   return found.map(({ x }) => x)
 }
 
-const opened = (work: (engine: Engine) => Promise<void>) => async () => await withViews(root, work)
+/** A test that may have the lake open as `engine`. */
+const test = base.extend<{ engine: Engine }>({
+  // oxlint-disable-next-line no-empty-pattern -- what a fixture needs of others is read from here
+  engine: async ({}, use) => await withViews(root, use),
+})
 
 describe('cases', () => {
-  test(
-    'TIME 4, TIME 5, TIME 6: months and weeks end where the calendar says',
-    opened(async (engine) => {
-      const monthly = { metric: long, interval: '1month' }
-      expect(await at(engine, 'MONTH', ['02-29 23:59:59', '03-01 00:00'], monthly)).toEqual([null, 4])
-      expect(await at(engine, 'MONTH', ['03-01 00:00'], { ...monthly, column: 'age' })).toEqual(['00:00:00'])
-      const weekly = { metric: long, interval: '1w' }
-      expect(await at(engine, 'WEEK', ['03-03 23:59:59', '03-04 00:00'], weekly)).toEqual([null, 5])
-      expect(await at(engine, 'WEEK', ['2025-01-05 23:59:59', '2025-01-06 00:00:00'], weekly)).toEqual([5, 6])
-    }),
-  )
+  test('TIME 4, TIME 5, TIME 6: months and weeks end where the calendar says', async ({ engine }) => {
+    const monthly = { metric: long, interval: '1month' }
+    expect(await at(engine, 'MONTH', ['02-29 23:59:59', '03-01 00:00'], monthly)).toEqual([null, 4])
+    expect(await at(engine, 'MONTH', ['03-01 00:00'], { ...monthly, column: 'age' })).toEqual(['00:00:00'])
+    const weekly = { metric: long, interval: '1w' }
+    expect(await at(engine, 'WEEK', ['03-03 23:59:59', '03-04 00:00'], weekly)).toEqual([null, 5])
+    expect(await at(engine, 'WEEK', ['2025-01-05 23:59:59', '2025-01-06 00:00:00'], weekly)).toEqual([5, 6])
+  })
 
-  test(
-    'TIME 7, TIME 8, TIME 9: lags longer than the interval, clock rules, computed_at',
-    opened(async (engine) => {
-      expect(await at(engine, 'TEN', ['03-01 12:25'], { interval: '10m', column: 't' })).toEqual([
-        '2024-03-01T11:50:00.000000Z',
-      ])
-      expect(await at(engine, 'CLOCK', ['03-02 10:14:59', '03-02 10:15'])).toEqual([29, 1])
-      expect(await at(engine, 'COMPUTED', ['03-02 00:15', '03-02 00:20'])).toEqual([null, 100])
-    }),
-  )
+  test('TIME 7, TIME 8, TIME 9: lags longer than the interval, clock rules, computed_at', async ({ engine }) => {
+    expect(await at(engine, 'TEN', ['03-01 12:25'], { interval: '10m', column: 't' })).toEqual([
+      '2024-03-01T11:50:00.000000Z',
+    ])
+    expect(await at(engine, 'CLOCK', ['03-02 10:14:59', '03-02 10:15'])).toEqual([29, 1])
+    expect(await at(engine, 'COMPUTED', ['03-02 00:15', '03-02 00:20'])).toEqual([null, 100])
+  })
 
-  test(
-    'TIME 11, TIME 12, TIME 13: late points and ties',
-    opened(async (engine) => {
-      expect(await at(engine, 'LATE', ['03-05 01:00'])).toEqual([200])
-      await engine.run(
-        `CREATE TEMP TABLE late AS SELECT 'LATE' AS asset, unnest(['2024-03-03 00:09', '2024-03-04', '2024-03-06']) AS ts`,
+  test('TIME 11, TIME 12, TIME 13: late points and ties', async ({ engine }) => {
+    expect(await at(engine, 'LATE', ['03-05 01:00'])).toEqual([200])
+    await engine.run(
+      `CREATE TEMP TABLE late AS SELECT 'LATE' AS asset, unnest(['2024-03-03 00:09', '2024-03-04', '2024-03-06']) AS ts`,
+    )
+    const known = await engine.rows(
+      `SELECT ts, list(v ORDER BY t) FILTER (v IS NOT NULL) AS all FROM pit_window('late', '${plain}', '24h', 9) GROUP BY ts ORDER BY ts`,
+    )
+    expect(known.map((row) => row['all'])).toEqual([null, [200], [100, 200]])
+    for (const threads of [1, 2, 4]) {
+      await engine.run(`SET threads = ${threads}`)
+      for (const n of [1, 64, 65])
+        expect(new Set(await at(engine, 'TIED', Array(n).fill('03-03 00:10')))).toEqual(new Set([200]))
+    }
+  })
+
+  test('TIME 18, TIME 19, TIME 20, TIME 21, TIME 22: every row comes back once; keys match whole', async ({
+    engine,
+  }) => {
+    await engine.run(
+      `CREATE TEMP TABLE odd AS SELECT * FROM (VALUES ('BTC', TIMESTAMPTZ '2024-03-02 00:20:00Z'), ('BTC', '2024-03-02 00:20:00Z'), (NULL, '2024-03-02 00:20:00Z'), ('BTC', NULL), ('nobody', '2024-03-02 00:20:00Z'), ('BTC_', '2024-03-02 00:20:00Z')) AS odd (asset, ts)`,
+    )
+    const rows = await engine.rows(
+      `SELECT asset, v FROM pit_join('odd', '${plain}', '24h') ORDER BY v NULLS LAST, asset NULLS LAST`,
+    )
+    expect(rows.map((row) => [row['asset'], row['v']])).toEqual([
+      ['BTC', 100],
+      ['BTC', 100],
+      ['BTC', null],
+      ['BTC_', null],
+      ['nobody', null],
+      [null, null],
+    ])
+    const supply = { metric: 'supply/current_pit' }
+    expect(await at(engine, 'CUR', ['03-04 00:00'], supply)).toEqual([1])
+    expect(await at(engine, 'CUR', ['03-04 00:00'], { ...supply, options: `, currency := 'usd'` })).toEqual([2])
+    expect(await at(engine, 'CUR', ['03-04 00:00'], { metric: 'price_usd' })).toEqual([2])
+  })
+
+  test('TIME 23, TIME 24: a null is the latest knowledge; doubles keep their bits', async ({ engine }) => {
+    expect(await at(engine, 'NULLS', ['03-04 01:00'])).toEqual([null])
+    expect(await at(engine, 'NULLS', ['03-04 01:00'], { column: 't' })).toEqual(['2024-03-03T00:00:00.000000Z'])
+    expect(await at(engine, 'NULLS', ['03-04 01:00'], { options: ', skip_nulls := true' })).toEqual([200])
+    expect(await at(engine, 'ODD', ['03-02 00:00', '03-03 00:00', '03-04 00:00'])).toEqual([
+      5e-324, 1.7976931348623157e308, 9007199254740992,
+    ])
+  })
+
+  test('TIME 28, TIME 30: four session zones, and days of 86,400 s when clocks change', async ({ engine }) => {
+    const asked = ['03-10 23:59', '03-11 00:00', '03-12 00:00', '11-03 23:59', '11-04 00:00', '11-05 00:00']
+    for (const zone of ['UTC', 'America/New_York', 'Asia/Kolkata', 'Pacific/Kiritimati']) {
+      await engine.run(`SET TimeZone = '${zone}'`)
+      expect(await at(engine, 'DST', asked)).toEqual([0, 1, 2, 3, 4, 5])
+      const [grid] = await engine.rows(
+        `SELECT count(*) AS n, epoch(max(ts)) - epoch(min(ts)) AS s FROM calendar('2024-03-09', '2024-03-12', '1 day')`,
       )
-      const known = await engine.rows(
-        `SELECT ts, list(v ORDER BY t) FILTER (v IS NOT NULL) AS all FROM pit_window('late', '${plain}', '24h', 9) GROUP BY ts ORDER BY ts`,
-      )
-      expect(known.map((row) => row['all'])).toEqual([null, [200], [100, 200]])
-      for (const threads of [1, 2, 4]) {
-        await engine.run(`SET threads = ${threads}`)
-        for (const n of [1, 64, 65])
-          expect(new Set(await at(engine, 'TIED', Array(n).fill('03-03 00:10')))).toEqual(new Set([200]))
-      }
-    }),
-  )
+      expect(grid).toEqual({ n: 3n, s: 172_800 })
+    }
+  })
 
-  test(
-    'TIME 18, TIME 19, TIME 20, TIME 21, TIME 22: every row comes back once; keys match whole',
-    opened(async (engine) => {
-      await engine.run(
-        `CREATE TEMP TABLE odd AS SELECT * FROM (VALUES ('BTC', TIMESTAMPTZ '2024-03-02 00:20:00Z'), ('BTC', '2024-03-02 00:20:00Z'), (NULL, '2024-03-02 00:20:00Z'), ('BTC', NULL), ('nobody', '2024-03-02 00:20:00Z'), ('BTC_', '2024-03-02 00:20:00Z')) AS odd (asset, ts)`,
-      )
-      const rows = await engine.rows(
-        `SELECT asset, v FROM pit_join('odd', '${plain}', '24h') ORDER BY v NULLS LAST, asset NULLS LAST`,
-      )
-      expect(rows.map((row) => [row['asset'], row['v']])).toEqual([
-        ['BTC', 100],
-        ['BTC', 100],
-        ['BTC', null],
-        ['BTC_', null],
-        ['nobody', null],
-        [null, null],
-      ])
-      const supply = { metric: 'supply/current_pit' }
-      expect(await at(engine, 'CUR', ['03-04 00:00'], supply)).toEqual([1])
-      expect(await at(engine, 'CUR', ['03-04 00:00'], { ...supply, options: `, currency := 'usd'` })).toEqual([2])
-      expect(await at(engine, 'CUR', ['03-04 00:00'], { metric: 'price_usd' })).toEqual([2])
-    }),
-  )
+  test('TIME 29, TIME 58: as_of of any type, far away too', async ({ engine }) => {
+    const texts = [
+      `'2024-03-03'`,
+      `DATE '2024-03-03'`,
+      `TIMESTAMP '2024-03-03 00:00'`,
+      `TIMESTAMPTZ '2024-03-02 19:00:00-05'`,
+      `'2024-03-03T05:30:00+05:30'`,
+    ]
+    for (const text of texts) {
+      await engine.run(`SET TimeZone = 'Asia/Kolkata'; SET VARIABLE as_of = ${text}`)
+      expect(await at(engine, 'BTC', ['03-09 00:00'])).toEqual([100])
+    }
+    await engine.run(`SET VARIABLE as_of = '2099-01-01'`)
+    expect(await at(engine, 'BTC', ['03-09 00:00'])).toEqual([200])
+    await engine.run(`SET VARIABLE as_of = '1970-01-01'`)
+    expect(await at(engine, 'BTC', ['03-09 00:00'])).toEqual([null])
+  })
 
-  test(
-    'TIME 23, TIME 24: a null is the latest knowledge; doubles keep their bits',
-    opened(async (engine) => {
-      expect(await at(engine, 'NULLS', ['03-04 01:00'])).toEqual([null])
-      expect(await at(engine, 'NULLS', ['03-04 01:00'], { column: 't' })).toEqual(['2024-03-03T00:00:00.000000Z'])
-      expect(await at(engine, 'NULLS', ['03-04 01:00'], { options: ', skip_nulls := true' })).toEqual([200])
-      expect(await at(engine, 'ODD', ['03-02 00:00', '03-03 00:00', '03-04 00:00'])).toEqual([
-        5e-324, 1.7976931348623157e308, 9007199254740992,
-      ])
-    }),
-  )
-
-  test(
-    'TIME 28, TIME 30: four session zones, and days of 86,400 s when clocks change',
-    opened(async (engine) => {
-      const asked = ['03-10 23:59', '03-11 00:00', '03-12 00:00', '11-03 23:59', '11-04 00:00', '11-05 00:00']
-      for (const zone of ['UTC', 'America/New_York', 'Asia/Kolkata', 'Pacific/Kiritimati']) {
-        await engine.run(`SET TimeZone = '${zone}'`)
-        expect(await at(engine, 'DST', asked)).toEqual([0, 1, 2, 3, 4, 5])
-        const [grid] = await engine.rows(
-          `SELECT count(*) AS n, epoch(max(ts)) - epoch(min(ts)) AS s FROM calendar('2024-03-09', '2024-03-12', '1 day')`,
-        )
-        expect(grid).toEqual({ n: 3n, s: 172_800 })
-      }
-    }),
-  )
-
-  test(
-    'TIME 29, TIME 58: as_of of any type, far away too',
-    opened(async (engine) => {
-      const texts = [
-        `'2024-03-03'`,
-        `DATE '2024-03-03'`,
-        `TIMESTAMP '2024-03-03 00:00'`,
-        `TIMESTAMPTZ '2024-03-02 19:00:00-05'`,
-        `'2024-03-03T05:30:00+05:30'`,
-      ]
-      for (const text of texts) {
-        await engine.run(`SET TimeZone = 'Asia/Kolkata'; SET VARIABLE as_of = ${text}`)
-        expect(await at(engine, 'BTC', ['03-09 00:00'])).toEqual([100])
-      }
-      await engine.run(`SET VARIABLE as_of = '2099-01-01'`)
-      expect(await at(engine, 'BTC', ['03-09 00:00'])).toEqual([200])
-      await engine.run(`SET VARIABLE as_of = '1970-01-01'`)
-      expect(await at(engine, 'BTC', ['03-09 00:00'])).toEqual([null])
-    }),
-  )
-
-  test(
-    'TIME 53: observed_as_of takes back what was not held yet',
-    opened(async (engine) => {
-      expect(await at(engine, 'SEEN', ['03-09 00:00'])).toEqual([1])
-      await engine.run(`SET VARIABLE observed_as_of = '2030-01-31'`)
-      expect(await at(engine, 'SEEN', ['03-09 00:00'])).toEqual([null])
-      expect(await at(engine, 'BTC', ['03-09 00:00'])).toEqual([200])
-    }),
-  )
+  test('TIME 53: observed_as_of takes back what was not held yet', async ({ engine }) => {
+    expect(await at(engine, 'SEEN', ['03-09 00:00'])).toEqual([1])
+    await engine.run(`SET VARIABLE observed_as_of = '2030-01-31'`)
+    expect(await at(engine, 'SEEN', ['03-09 00:00'])).toEqual([null])
+    expect(await at(engine, 'BTC', ['03-09 00:00'])).toEqual([200])
+  })
 })
 
 test('TIME 52: as_of answers like a lake that was cut', async () => {

@@ -116,7 +116,7 @@ for (const interval of ['1h', '24h', '1month'] as const)
         const rows = [...held.map(({ row, at }) => ({ ...row, observed_at: at })), ...plain]
         await withJoins(rows, async (engine) => await hold(engine, points, interval, seed), { revisable: [metric] })
       }),
-      { numRuns: times('PITLAKE_JOINS', 1, 6), endOnFailure: true },
+      { numRuns: times('PITLAKE_JOINS', 1, 4), endOnFailure: true },
     )
     expect.hasAssertions()
   })

@@ -62,10 +62,7 @@ beforeAll(async () => {
         verified: [{ series, since: 11 * 86_400, until: 13 * 86_400, at: micros(6), result: 'same' }],
       },
     },
-    {
-      at: iso(9),
-      draft: { accepted: [{ id: violationId(seen), series, t, kind, offered, why: 'looked at' }] },
-    },
+    { at: iso(9), draft: { accepted: [{ id: violationId(seen), series, t, kind, offered, why: 'looked at' }] } },
   ])
   const ledger = await Ledger.open(root)
   const actual = { done: 1 }

@@ -23,14 +23,7 @@ const product = (
   symbol: string | null,
   op: string | null = 'snapshot',
   closed_by: string | null = null,
-) => ({
-  id,
-  symbol,
-  op,
-  closed_by,
-  inferred: false,
-  record: '{}',
-})
+) => ({ id, symbol, op, closed_by, inferred: false, record: '{}' })
 
 const deployment = (id: string, product_id: string, chain_id: string, address: string) => ({
   ...product(id, null),
@@ -67,12 +60,7 @@ const steps: Step[] = [
       'history.deployments': [deployment('d1', 'p1', '1', '0xabcD'), deployment('d2', 'p2', 'solana', 'CaseMatters')],
     },
   },
-  {
-    at: second,
-    tables: {
-      'history.products': [product('p2', 'USDY', 'updated'), product('p1', 'usdy', 'updated')],
-    },
-  },
+  { at: second, tables: { 'history.products': [product('p2', 'USDY', 'updated'), product('p1', 'usdy', 'updated')] } },
   { at: third, tables: { 'history.products': [product('p2', null, null, 'deleted')] } },
 ]
 

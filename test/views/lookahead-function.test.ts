@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Lake, lookahead, type Rows } from '../../src/index.ts'
 import { makeTrustLake, trustMetric } from '../helpers/trust-lake.ts'
@@ -61,6 +63,24 @@ describe('a function', () => {
       return known(own).then((rows) => rows.map((row, n) => ({ ...row, v: rows[n + 1]?.v ?? null })))
     })
     expect(set.verdict).toBe('leak')
+  })
+
+  test('that reads rows and a file of one’s own sees of them what was known by then', async () => {
+    const days = Array.from({ length: 20 }, (_, n) => new Date(Date.UTC(2024, 2, 1 + n)))
+    const decided = join(dirname(lake.root), 'decided.csv')
+    writeFileSync(decided, `ts\n${days.map((at) => `${at.toISOString().slice(0, 10)}T07:00:00Z`).join('\n')}\n`)
+    const scores = days.map((at, n) => ({ available_at: new Date(at.getTime() + 9 * 3_600_000), score: n }))
+    const asked = async (on: string) =>
+      lookahead(
+        async (own) => own.sql(`SELECT d.ts, s.score FROM decided AS d ASOF LEFT JOIN scores AS s ON ${on}`),
+        lake.root,
+        {
+          cutoffs: 5,
+          own: { decided, scores },
+        },
+      )
+    expect((await asked('s.available_at <= d.ts')).verdict).toBe('clean')
+    expect((await asked(`s.available_at <= CAST(d.ts AS TIMESTAMPTZ) + INTERVAL 3 HOURS`)).verdict).toBe('leak')
   })
 
   test('that raises, or is not deterministic, or gives no instants, is undecided with the reason', async () => {

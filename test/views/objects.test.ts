@@ -34,7 +34,10 @@ const columns: Readonly<Record<string, readonly string[]>> = {
     ...words('lag_seconds basis quote reason default_interval default_currency default_exchange'),
     ...words('default_network tolerance_seconds overlap params placeholders rules revisable source'),
   ],
-  links: words('metric_asset product_id basis ambiguous valid_from valid_to symbol chain_id address assumed'),
+  links: [
+    ...words('metric_asset product_id basis ambiguous valid_from valid_to symbol chain_id address assumed'),
+    ...words('predecessor predecessor_at predecessor_change successor successor_at successor_change'),
+  ],
   metric_assets: ['id', 'symbol', 'addresses', 'record', 'first_seen', 'changed_at', 'assumed'],
   coverage: [...six, 'since', 'until', 'state', 'reason', 'asked_at', 'verified_at'],
   gaps: [...six, 'since', 'until', 'missing', 'asked_at', 'state', 'reason'],

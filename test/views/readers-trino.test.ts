@@ -169,15 +169,7 @@ function universeAt(asOf: number, observedAsOf = asOf): Row[] {
       ])
     })
     const ids = { product_id: own['id'] ?? null, issuer_id: issuer, asset_id: asset }
-    return {
-      ...ids,
-      name,
-      symbol,
-      isin: null,
-      status,
-      ...Object.fromEntries(told),
-      valid_from: ceiled(own.at),
-    }
+    return { ...ids, name, symbol, isin: null, status, ...Object.fromEntries(told), valid_from: ceiled(own.at) }
   })
 }
 

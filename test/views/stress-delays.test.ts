@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openAltered } from '../../src/query/altered.ts'
 import { openQuery } from '../../src/query/lake.ts'
-import { asLateAs, type Delay, delayedPoints, laterBy } from '../../src/results/stress-delays.ts'
+import { asLateAs, delayedPoints, laterBy } from '../../src/results/stress-delays.ts'
 import type { Row } from '../../src/store/engine.ts'
 import { makeTrustLake, trustMetric } from '../helpers/trust-lake.ts'
 import { makeStressLake, stressMetrics } from '../helpers/stress-lake.ts'
 import { micros, multiset } from '../helpers/views.ts'
+
+type Delay = ReturnType<typeof laterBy>
 
 const lakes: Record<string, Awaited<ReturnType<typeof makeTrustLake>>> = {}
 beforeAll(async () => {

@@ -35,18 +35,13 @@ export function joined(reading: Reading, node: Node, left: Relation, right: Rela
   }
 }
 
-/** What a join compares. */
-interface Condition {
-  /** Of both sides, in the order of left and right. */
-  readonly pairs: readonly { readonly left: Id; readonly right: Id; readonly comparison: string }[]
-  readonly bound: Bound
-  /** What is true of rows that match, the facts of both sides included. */
-  readonly facts: readonly Fact[]
-  readonly present: readonly Id[]
-  readonly text: string
-}
+type Condition = ReturnType<typeof conditionOf>
 
-function conditionOf(reading: Reading, node: Node, left: Relation, right: Relation): Condition {
+/**
+ * What a join compares: `pairs` are of both sides, in the order of left and right; `facts` are true of rows that match, those of
+ * both sides included.
+ */
+function conditionOf(reading: Reading, node: Node, left: Relation, right: Relation) {
   const facts: Fact[] = [...left.facts, ...right.facts]
   const leftScope: Scope = { columns: left.columns, present: left.present, facts }
   const rightScope: Scope = { columns: right.columns, present: right.present, facts }

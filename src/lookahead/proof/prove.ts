@@ -10,13 +10,13 @@ import { allOf, coveredBy, type Id, isInstant, isObstacle, noValues, type Obstac
 import { mayBeRevised, openShadow } from './tables.ts'
 
 /** What stands in the way of a proof, and where. */
-export interface Placed extends Obstacle {
+type Placed = Obstacle & {
   /** Characters from the beginning of the query; null where it is not known which part of its text is meant. */
   readonly at: number | null
 }
 
 /** What the plan of a query says about its look-ahead. */
-export interface Argument {
+interface Argument {
   /** For every lake and every instant T its rows up to T are the same on the lake cut at T. */
   readonly proved: boolean
   /** The reasons in the order of the plan, a line each. */

@@ -9,7 +9,6 @@ import {
   type Id,
   isObstacle,
   type Obstacle,
-  type Values,
   valueOf,
 } from './values.ts'
 
@@ -51,7 +50,7 @@ export interface Reading {
   readonly settings: ReadonlySet<Assumption>
   /** Whether points of the lake may have several vintages. */
   readonly revised: boolean
-  readonly values: Values
+  readonly values: Parameters<typeof valueOf>[0]
   readonly ctes: Map<number, Node>
   /** The reasons, each once, in the order in which they were met. */
   readonly reasons: Set<string>

@@ -6,7 +6,7 @@ import type { Assumption } from '../assumed.ts'
 import { closing } from '../../query/lake.ts'
 
 /** What is known of the rows of a view of the lake. */
-export interface TableLabel {
+interface TableLabel {
   /** The instant of a row from which on it is known; null: always, the same on every cut. */
   readonly clock: string | null
   /** Columns that hold the end of a version. */
@@ -148,8 +148,8 @@ function shownAs(table: string): string {
  */
 
 /** The options of the joins, as the lake's macros name them. */
-const options = `currency := NULL, exchange := NULL, network := NULL, component := NULL, max_age := NULL, latency := NULL, skip_nulls := false, beyond := 'value', vintage := 'last'`
-const asked = `concat("interval", currency, exchange, network, component, CAST(max_age AS VARCHAR), CAST(latency AS VARCHAR), CAST(skip_nulls AS VARCHAR), CAST(beyond AS VARCHAR), CAST(vintage AS VARCHAR))`
+const options = `currency := NULL, exchange := NULL, network := NULL, component := NULL, max_age := NULL, latency := NULL, skip_nulls := false, beyond := 'value', vintage := 'last', identity := 'apart'`
+const asked = `concat("interval", currency, exchange, network, component, CAST(max_age AS VARCHAR), CAST(latency AS VARCHAR), CAST(skip_nulls AS VARCHAR), CAST(beyond AS VARCHAR), CAST(vintage AS VARCHAR), CAST(identity AS VARCHAR))`
 const clocks = 't TIMESTAMPTZ, available_at TIMESTAMPTZ'
 const found = 'p.t, p.available_at, p.v, p.o, p.age'
 const series = 'metric VARCHAR, asset VARCHAR, "interval" VARCHAR, currency VARCHAR, exchange VARCHAR, network VARCHAR'

@@ -28,15 +28,12 @@ interface Value {
 export type Fact = readonly [earlier: Id, later: Id]
 
 /** Every value that a plan mentions. */
-export interface Values {
-  readonly list: Value[]
-  /** Expressions by what they are made of: the same twice is one value. */
-  readonly known: Map<string, Id>
-}
+type Values = ReturnType<typeof noValues>
 
 /** Nothing yet. */
-export function noValues(): Values {
-  return { list: [], known: new Map() }
+export function noValues() {
+  /** `known`: expressions by what they are made of, the same twice is one value. */
+  return { list: [] as Value[], known: new Map<string, Id>() }
 }
 
 /** A further value. */

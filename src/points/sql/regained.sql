@@ -1,9 +1,8 @@
--- regained: fresh points of months that lost some with a file, and whether they are the very same.
+-- regained: what came of months that lost points, and whether they are the very same.
 -- columns: body, t, rank, month, proven (the month's points have the digest of the lost ones), stood (when this lake first
 --   saw it; NULL: now), tardy (an answer before that lacked it), again (it is known from when it was seen).
--- law: L1, L2. What the lake knew of the windows then says when each point was seen and whether it was late; the digest
---   proves it.
+-- law: L1, L2. The digest proves it.
 CREATE TEMP TABLE regained AS
-SELECT body, t, rank, month, coalesce(sum({{hash}}) OVER (PARTITION BY rank, month) % {{modulus}} = digest, false) AS proven,
+SELECT body, epoch_us(t) // 1000000 AS t, rank, month, coalesce(same, false) AS proven,
   CASE WHEN proven THEN was ELSE kept END AS stood, late OR NOT proven AS tardy, again OR NOT proven AS again
-FROM ({{dated}})
+FROM came LEFT JOIN (SELECT *, true AS same FROM ({{proven}})) USING (rank, month)

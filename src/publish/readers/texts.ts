@@ -4,20 +4,14 @@ import { intervals, measureOf } from '../../time.ts'
 import { arrivalsSql } from '../../views/joins.ts'
 import { type ObjectText, readObjects, fillIn, utcSql } from '../../views/template.ts'
 
-/** A text that is published beside the tables. */
-interface ReaderText {
-  /** Relative to the destination. */
-  readonly path: string
-  readonly text: string
-}
-
 /**
  * The texts by which other engines ask the published tables as our views ask the lake. The SQL ones are made of the
  * very text of the view `points` and of two queries that every dialect understands. Of points of `revisable` metrics, which
  * may have several vintages, `points` gives the last.
  */
-export function readerTexts(uri: string, revisable: readonly string[] = []): readonly ReaderText[] {
-  const one = (name: string, dialect?: Dialect): ReaderText => ({
+export function readerTexts(uri: string, revisable: readonly string[] = []) {
+  const one = (name: string, dialect?: Dialect) => ({
+    /** Relative to the destination. */
     path: `readers/${name}`,
     text: fillIn(name, own(name), (word, argument) => {
       const names = JSON.stringify(revisable)

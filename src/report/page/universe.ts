@@ -1,8 +1,9 @@
 import type { StatusPage } from '../status-page.ts'
-import type { UniverseStep } from '../../registry/status.ts'
 import { day } from '../../time.ts'
 import { html, type Html } from './html.ts'
 import { instant, moment, several, whole } from '../../words/figures.ts'
+
+type UniverseStep = StatusPage['universe'][number]
 
 const width = 720
 const height = 226

@@ -122,14 +122,6 @@ function* snapshotPieces(view: RegistryView, env: RegistryEnv, as_of: string): G
   yield `${layout === 'data' ? '}' : ''},"${key}":${JSON.stringify(headCursor(view, env))},"as_of":"${as_of}"}`
 }
 
-/** What a feed cursor stands for; `pause` marks one that followed a page without events. */
-interface FeedPosition {
-  readonly seed: number
-  readonly epoch: number
-  readonly seq: number
-  readonly pause: boolean
-}
-
 /** What a page of the feed needs to know beside the registry itself. */
 interface FeedSettings {
   readonly faults: readonly Fault[]
@@ -143,14 +135,14 @@ interface FeedSettings {
 /** How many entries of the log a feed that repeats itself goes back. */
 const repeatedRows = 4
 
-/** The opaque text of a position. */
-function writeCursor({ seed, epoch, seq, pause }: FeedPosition): string {
+/** The opaque text of what a feed cursor stands for; `pause` marks one that followed a page without events. */
+function writeCursor({ seed, epoch, seq, pause }: ReturnType<typeof readCursor>): string {
   const body = `${epoch}.${seq}.${pause ? 1 : 0}`
   return Buffer.from(`${body}.${sign(seed, body)}`).toString('base64url')
 }
 
 /** The sequence number and the pause of a cursor of this epoch that is not beyond the head. */
-function readCursor(text: string, settings: FeedSettings, head: number): FeedPosition {
+function readCursor(text: string, settings: FeedSettings, head: number) {
   const plain = Buffer.from(text, 'base64url').toString()
   const match = /^((\d+)\.(\d+)\.([01]))\.([0-9a-z]+)$/.exec(plain)
   const [, body = '', epoch, seq, pause, signature] = match ?? []
@@ -230,7 +222,7 @@ function lastKnown(view: RegistryView, type: EntityType, id: string): EntityRow 
 const sign = (seed: number, body: string): string => hashText(`feed|${seed}|${body}`).toString(36)
 
 /** What the registry side of the sandbox answers from: seed, keys, clock, size, epochs and faults. */
-export interface RegistryEnv {
+interface RegistryEnv {
   seed: number
   key: string
   /** Unix seconds. */

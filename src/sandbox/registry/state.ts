@@ -51,12 +51,7 @@ export const tables = {
   venues: 'venue',
   derivatives: 'derivative',
 } as const satisfies Readonly<Record<string, EntityType>>
-interface World {
-  readonly draft: RegistryDraft
-  nextMidnight: number
-}
-
-const worlds = new Map<string, World>()
+const worlds = new Map<string, ReturnType<typeof startWorld>>()
 const worldsKept = 6
 const horizon = dateAt('2100-01-01')
 
@@ -112,7 +107,7 @@ function deploymentsOf(view: RegistryView, product: string): EntityRow[] {
   return ids.map((id) => recordOf(view, 'deployment', id)).filter((record) => record !== undefined)
 }
 
-function startWorld(env: { seed: number; scale: RegistryScale }): World {
+function startWorld(env: { seed: number; scale: RegistryScale }) {
   const draft: RegistryDraft = {
     store: createStore(),
     pools: new Map(entityTypes.map((type) => [type, []])),

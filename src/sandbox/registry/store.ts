@@ -28,21 +28,16 @@ interface LogEntry {
 }
 
 /** The audit log and every version of every entity; readable as of any entry of the log. */
-export interface Store {
-  readonly audit: LogEntry[]
-  readonly entities: ReadonlyMap<EntityType, Map<string, Version[]>>
-  /** Ids of the deployments that a product ever had, in id order. */
-  readonly deploymentsOf: Map<string, string[]>
-  readonly sorted: Map<EntityType, readonly string[]>
-}
+export type Store = ReturnType<typeof createStore>
 
 /** An empty registry. */
-export function createStore(): Store {
+export function createStore() {
   return {
-    audit: [],
+    audit: [] as LogEntry[],
     entities: new Map(entityTypes.map((type) => [type, new Map<string, Version[]>()])),
-    deploymentsOf: new Map(),
-    sorted: new Map(),
+    /** Ids of the deployments that a product ever had, in id order. */
+    deploymentsOf: new Map<string, string[]>(),
+    sorted: new Map<EntityType, readonly string[]>(),
   }
 }
 

@@ -7,7 +7,7 @@ import { type AssetMarket, marketOf } from './market.ts'
 import { type Curve, hashAt, hashText, mix, octave, unit } from './noise.ts'
 
 /** What identifies a series of the sandbox; dimensions that the endpoint does not take are null. */
-export interface WorldSeries {
+interface WorldSeries {
   readonly endpoint: Endpoint
   readonly asset: string
   readonly interval: Interval | null
@@ -28,15 +28,7 @@ interface WorldPoint {
   readonly revised?: true
 }
 
-interface Source {
-  readonly interval: Interval
-  /** The first interval start of its history. */
-  readonly start: number
-  readonly bodies: ReturnType<typeof bodiesOf>
-  readonly publication: Publication
-  readonly points: number
-  readonly revised: boolean
-}
+type Source = NonNullable<ReturnType<typeof makeSource>>
 
 /** About 0.2 % of the points are missing for good, about 0.3 % are null. */
 const gapShare = 0.002
@@ -115,7 +107,7 @@ function sourceOf(series: WorldSeries): Source | undefined {
   return source === 'none' ? undefined : source
 }
 
-function makeSource(series: WorldSeries): Source | undefined {
+function makeSource(series: WorldSeries) {
   const { endpoint, seed } = series
   const market = marketOf(series.asset, seed)
   if (!market || !assetHas(endpoint.ask, market.asset)) return undefined
@@ -141,6 +133,7 @@ function makeSource(series: WorldSeries): Source | undefined {
   const starts = [market.born, dateAt(family.since ?? '1970-01-01'), placeStart(series)]
   return {
     interval,
+    /** The first interval start of its history. */
     start: ceil(Math.max(...starts), interval),
     bodies: bodiesOf(ground),
     publication: publicationOf(endpoint.ask, interval, identity),

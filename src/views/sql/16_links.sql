@@ -1,5 +1,5 @@
 -- links: which registry products an asset of the metrics API is, and when.
--- reads: products symbol, deployments product_id chain_id address.
+-- reads: products symbol, deployments product_id chain_id address status.
 -- law: L1, L6. Dated by the registry's clock, cut before it is closed: what ended after as_of reads as open. An asset
 --   that the mapping names is linked by it alone; else by the contracts that its listing carries; else by its symbol.
 CREATE OR REPLACE VIEW links AS
@@ -16,8 +16,8 @@ product_versions AS (
   WHERE op IS NOT NULL AND {{registry_backfill}}
 ),
 deployment_versions AS (
-  SELECT product_id, regexp_replace(lower(chain_id), '^eip155:', '') AS chain,
-    CASE WHEN regexp_full_match(address, '0[xX][0-9a-fA-F]+') THEN lower(address) ELSE address END AS contract,
+  SELECT product_id, {{chain_of chain_id}} AS chain,
+    {{contract_of address}} AS contract,
     valid_from, valid_to, assumed
   FROM (
     SELECT product_id, chain_id, address, valid_from, valid_to, false AS assumed FROM ({{view history.deployments}})
@@ -28,8 +28,8 @@ deployment_versions AS (
   )
 ),
 mapping AS (
-  SELECT metric_asset, product_id, regexp_replace(lower(chain_id), '^eip155:', '') AS chain,
-    CASE WHEN regexp_full_match(address, '0[xX][0-9a-fA-F]+') THEN lower(address) ELSE address END AS contract,
+  SELECT metric_asset, product_id, {{chain_of chain_id}} AS chain,
+    {{contract_of address}} AS contract,
     coalesce(since, TIMESTAMPTZ '-infinity') AS since, coalesce(until, TIMESTAMPTZ 'infinity') AS until
   FROM {{ledger links}}
 ),
@@ -42,8 +42,8 @@ unmapped AS (
   WHERE coalesce(listed.id, pointed.asset) NOT IN (SELECT metric_asset FROM mapping)
 ),
 carried AS (
-  SELECT metric_asset, regexp_replace(lower(contract.chain_id), '^eip155:', '') AS chain,
-    CASE WHEN regexp_full_match(contract.address, '0[xX][0-9a-fA-F]+') THEN lower(contract.address) ELSE contract.address END AS contract
+  SELECT metric_asset, {{chain_of contract.chain_id}} AS chain,
+    {{contract_of contract.address}} AS contract
   FROM (SELECT metric_asset, unnest(contracts) AS contract FROM unmapped)
 ),
 matches AS (
@@ -79,14 +79,35 @@ periods AS (
     symbol, chain_id, address, assumed
   FROM numbered
   GROUP BY metric_asset, product_id, basis, symbol, chain_id, address, assumed, period
+),
+standing AS MATERIALIZED (
+  SELECT * FROM (
+    {{part successions}}
+    FROM _id_edges
+  ) WHERE undone_at = TIMESTAMPTZ 'infinity'
+),
+came AS (
+  SELECT heir.asset AS asset, product_id AS product, heir.chain AS chain, heir.contract AS contract, heir.symbol AS named,
+    max({'at': known_at, 'asset': predecessor, 'change': change}) AS last
+  FROM standing GROUP BY ALL
+),
+went AS (
+  SELECT predecessor AS asset, product_id AS product, chain, contract, symbol AS named, max({'at': known_at, 'asset': successor, 'change': change}) AS last
+  FROM standing GROUP BY ALL
 )
 SELECT metric_asset, product_id, basis,
   len(list_filter(rivals, lambda rival: rival.product_id <> product_id AND rival.valid_from < valid_to AND valid_from < rival.valid_to)) > 0 AS ambiguous,
-  valid_from, valid_to, symbol, chain_id, address, assumed
+  valid_from, valid_to, symbol, chain_id, address, assumed,
+  came.last.asset AS predecessor, came.last.at AS predecessor_at, came.last.change AS predecessor_change,
+  went.last.asset AS successor, went.last.at AS successor_at, went.last.change AS successor_change
 FROM (
   SELECT *, list({'product_id': product_id, 'valid_from': valid_from, 'valid_to': valid_to}) OVER (PARTITION BY metric_asset) AS rivals
   FROM periods
-);
+) AS linked
+LEFT JOIN came ON came.asset = metric_asset AND came.product = product_id AND came.chain IS NOT DISTINCT FROM chain_id
+  AND came.contract IS NOT DISTINCT FROM address AND came.named IS NOT DISTINCT FROM lower(linked.symbol) AND came.last.at < valid_to
+LEFT JOIN went ON went.asset = metric_asset AND went.product = product_id AND went.chain IS NOT DISTINCT FROM chain_id
+  AND went.contract IS NOT DISTINCT FROM address AND went.named IS NOT DISTINCT FROM lower(linked.symbol) AND went.last.at > valid_from;
 COMMENT ON VIEW links IS 'Metric assets and the registry products that they are, with the period of each link.';
 COMMENT ON COLUMN links.metric_asset IS 'asset id of the metrics API';
 COMMENT ON COLUMN links.product_id IS 'id of the product in the registry';
@@ -98,3 +119,9 @@ COMMENT ON COLUMN links.symbol IS 'the product''s symbol, where that made the li
 COMMENT ON COLUMN links.chain_id IS 'the chain, where a contract made the link';
 COMMENT ON COLUMN links.address IS 'the contract, where it made the link; hex in lower case';
 COMMENT ON COLUMN links.assumed IS 'true where registry_backfill lets the first snapshot stand in';
+COMMENT ON COLUMN links.predecessor IS 'the metric asset from which this link took over, itself where its contract alone changed; NULL where none is known';
+COMMENT ON COLUMN links.predecessor_at IS 'the poll at which that was known';
+COMMENT ON COLUMN links.predecessor_change IS 'chain (another one), address (corrected), symbol (renamed) or link (mapped, or listed, otherwise)';
+COMMENT ON COLUMN links.successor IS 'the metric asset that took this link over, itself where its contract alone changed; NULL where none is known';
+COMMENT ON COLUMN links.successor_at IS 'the poll at which that was known';
+COMMENT ON COLUMN links.successor_change IS 'as predecessor_change';

@@ -5,7 +5,8 @@
 -- Two semi-joins stand for one filter: they tell the optimiser that few rows are missed, so that the points, not the
 --   misses, pass by the small side of the joins that follow.
 CREATE OR REPLACE MACRO pit_join(decisions, metric, "interval", currency := NULL, exchange := NULL, network := NULL,
-  component := NULL, max_age := NULL, latency := NULL, skip_nulls := false, beyond := 'value', vintage := 'last') AS TABLE
+  component := NULL, max_age := NULL, latency := NULL, skip_nulls := false, beyond := 'value', vintage := 'last',
+  identity := 'apart') AS TABLE
 WITH {{known}} (
   SELECT p.* FROM {{series}} AS p WHERE NOT coalesce(CAST(skip_nulls AS BOOLEAN), false) OR p.v IS NOT NULL OR p.o IS NOT NULL
 ),{{vintages asset {{revised metric}}}}
@@ -48,4 +49,4 @@ SELECT * EXCLUDE (_pit_u, _pit_k, _pit_e, _pit_a, _pit_v, _pit_o, _pit_age, _pit
   CASE WHEN _pit_fresh THEN _pit_v END AS v, CASE WHEN _pit_fresh THEN _pit_o END AS o,
   CASE WHEN _pit_fresh THEN to_microseconds(_pit_age) END AS age
 FROM _pit_aged;
-COMMENT ON MACRO TABLE pit_join IS 'pit_join(decisions, metric, interval): each row of a table or view with asset and ts, and the newest point that was knowable at ts: t, available_at, v, o, age. Options: currency, exchange, network, component, max_age, latency, skip_nulls, beyond, vintage.';
+COMMENT ON MACRO TABLE pit_join IS 'pit_join(decisions, metric, interval): each row of a table or view with asset and ts, and the newest point that was knowable at ts: t, available_at, v, o, age. Options: currency, exchange, network, component, max_age, latency, skip_nulls, beyond, vintage, identity.';

@@ -1,0 +1,57 @@
+import { z } from 'zod'
+import { type Interval, intervals } from '../time.ts'
+import { duration, instant } from './document.ts'
+import { ownRow } from './sources.ts'
+
+const word = z.string().trim().min(1)
+
+/** What makes the values of a feature: whoever changes any of it has another version of it. */
+const definition = {
+  sql: word,
+  grid: z.enum(intervals),
+  /** Seconds from an instant of the grid to when its value is told. */
+  latency: duration.default(0),
+  /** The first instant of the grid, Unix seconds. */
+  since: instant.optional(),
+  assets: z.array(word).min(1).optional(),
+}
+
+/** A feature as a catalogue declares it. */
+export const featureRow = z.strictObject({ ...definition, why: word })
+
+/** A feature of a catalogue, and where it stands. */
+export interface PlacedFeature {
+  readonly feature: Readonly<z.infer<typeof featureRow>>
+  readonly where: string
+}
+
+const seconds = z.number().int()
+
+/** One definition of a feature, as a lake keeps it. */
+const version = z.object({
+  ...definition,
+  latency: seconds,
+  since: seconds.optional(),
+  /** The grid begins here. */
+  first: seconds,
+  /** The last instant of the grid that was computed; null before the first. */
+  through: seconds.nullable(),
+})
+
+export type FeatureVersion = Readonly<z.infer<typeof version>>
+
+/** What a lake keeps of a feature: its versions, the first one first, and what makes it a series as own data are. */
+export const keptFeature = ownRow.extend({ versions: z.array(version) })
+
+export type KeptFeature = Readonly<z.infer<typeof keptFeature>>
+
+/** The definition alone, as a text that is the same for the same. */
+export function definitionText({
+  sql,
+  grid,
+  latency,
+  since,
+  assets,
+}: PlacedFeature['feature'] | FeatureVersion): string {
+  return JSON.stringify([sql, grid satisfies Interval, latency, since ?? null, assets ?? null])
+}

@@ -1,0 +1,56 @@
+import { gravestOf, LakeError } from '../errors.ts'
+import { checkFeatures, checkVerdict, type FeatureChecked } from '../features/check.ts'
+import { bringFeatures, type FeatureTold } from '../features/features.ts'
+import { whole } from '../words/figures.ts'
+import { timeoutOption, withinTime } from '../call/context.ts'
+import { answering } from '../call/spec.ts'
+import { requireLake, viewingWorld } from '../call/world.ts'
+
+export const featuresCommand = answering({
+  recorded: true,
+  args: { '[name...]': 'features of the catalogue; all unless named' },
+  options: {
+    '--check': 'compute all again, each with what the lake held when it was computed, and compare bit for bit',
+    ...timeoutOption,
+  },
+  details: `A feature is a query that a catalogue declares under \`features:\`; it becomes the series feature/NAME. It is accepted
+only if it looks nowhere ahead: proved from its plan, or tested, in which case every value is computed as of its own instant.
+Exit 4: it looks ahead, and the row that gives it away is told. Exit 6: that cannot be decided. The same again adds nothing.`,
+  answer: async (call) => {
+    const { args: names, settings, catalogue } = call
+    requireLake(settings.data)
+    if (call.options.check) {
+      const features = await checkFeatures(settings.data, names, withinTime(call))
+      const error = gravestOf(features.map(checkVerdict))
+      const words = () => features.map(checkedInWords).join('')
+      return { document: { features }, words, error }
+    }
+    const input = { root: settings.data, catalogue, names, within: withinTime(call) }
+    const { told, errors } = await bringFeatures(input, viewingWorld(call, 'features'))
+    const error = gravestOf([...told.map(verdictOf), ...errors])
+    return { document: { features: told }, words: () => told.map(inWords).join(''), error }
+  },
+})
+
+function verdictOf({ name, status, reason }: FeatureTold): LakeError | null {
+  const got = reason ?? undefined
+  if (status === 'refused')
+    return new LakeError('integrity', {
+      subject: `${name} looks ahead`,
+      got,
+      next: 'docs/trust.md shows how to mend it',
+    })
+  if (status !== 'undecided') return null
+  return new LakeError('incomplete', { subject: `${name} is undecided`, got, next: 'mend it, then pitlake features' })
+}
+
+function checkedInWords({ name, version, rows, differs }: FeatureChecked): string {
+  return `${name} v${version}: ${whole(rows)} rows, ${differs ?? 'the same bit for bit'}\n`
+}
+
+function inWords({ name, version, status, reason, rows_added, until, waits_for }: FeatureTold): string {
+  const added = `${whole(rows_added)} rows added${until === null ? '' : `, until ${until}`}`
+  const bad = status !== 'proved' && status !== 'tested'
+  const parts = [bad ? null : added, reason, waits_for && `waits for ${waits_for}`].filter(Boolean)
+  return `${name} v${version}: ${status}${parts.map((part) => `, ${part}`).join('')}\n`
+}

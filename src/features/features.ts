@@ -1,0 +1,288 @@
+import type { Catalogue } from '../catalog/catalogue.ts'
+import {
+  definitionText,
+  type FeatureVersion,
+  type KeptFeature,
+  keptFeature,
+  type PlacedFeature,
+} from '../catalog/features.ts'
+import { exportRule } from '../catalog/sources.ts'
+import { LakeError, usage } from '../errors.ts'
+import { commit } from '../ledger/commit.ts'
+import type { Json } from '../ledger/entry.ts'
+import { heldState, heldSeries, heldWeekStart } from '../ledger/held.ts'
+import { type JobDeps, type Run, withLake } from '../ledger/job.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { heldLost } from '../ledger/lost.ts'
+import { openSpool } from '../ledger/sweep.ts'
+import { type Difference, proveNoLookahead } from '../lookahead/lookahead.ts'
+import { leakSentence } from '../lookahead/sentence.ts'
+import { openWorlds } from '../lookahead/world.ts'
+import { commitRows } from '../own/import.ts'
+import { readRows } from '../own/rows.ts'
+import { featurePrefix, ownPrefix, ownRows } from '../points/own-rows.ts'
+import { carry } from '../query/beside.ts'
+import { openQuery, versionOf } from '../query/lake.ts'
+import type { RunDeps } from '../query/run.ts'
+import { columnsOf } from '../store/parquet.ts'
+import { Engine } from '../store/engine.ts'
+import { hint } from '../suggestion.ts'
+import { ceil, floor, formatInstant, type Instant, step } from '../time.ts'
+import { buildViews } from '../views/build.ts'
+import { arguedOf, bringGrid, plannedOver } from './grid.ts'
+import { type Due, selectOf, valuesOf, waitsFor } from './values.ts'
+
+/** What features are brought up to date with. */
+interface FeaturesInput {
+  readonly root: string
+  readonly catalogue: Catalogue
+  /** All where none is named. */
+  readonly names: readonly string[]
+  readonly within: Pick<RunDeps, 'signal' | 'sleep'>
+}
+
+/** How a feature stands. */
+export interface FeatureTold {
+  /** The metric. */
+  readonly name: string
+  /** Which of its definitions it is, counted from 1. */
+  readonly version: number
+  /** Whether its plan proves that it looks nowhere ahead, or trials have not met that it does; `failed`: it cannot run. */
+  readonly status: 'proved' | 'tested' | 'refused' | 'undecided' | 'failed'
+  /** Why it is not computed, or what stands in the way of a proof. */
+  readonly reason: string | null
+  /** Of a leak: the first row that gives it away. */
+  readonly difference: Difference | null
+  readonly rows_added: number
+  /** The last instant of its grid that was computed. */
+  readonly until: string | null
+  readonly waits_for: string | null
+}
+
+interface Job extends FeaturesInput {
+  readonly run: Run
+  readonly deps: JobDeps
+}
+
+/** A feature with what its lake keeps of it, and which of its versions the catalogue declares. */
+interface Known extends PlacedFeature {
+  readonly name: string
+  readonly path: string
+  readonly kept: KeptFeature
+  /** Its place among the versions. */
+  readonly at: number
+  /** Whether it was accepted before. */
+  readonly held: boolean
+  readonly current: FeatureVersion
+}
+
+/** Computes what is due of the declared features, one after the other; what is wrong with one leaves the others alone. */
+export async function bringFeatures(input: FeaturesInput, deps: JobDeps) {
+  return await withLake({ root: input.root, name: 'features', lock: 'import' }, deps, async (run) => {
+    const names = chosen(input)
+    const told: FeatureTold[] = []
+    const rows = (): number => told.reduce((sum, { rows_added }) => sum + rows_added, 0)
+    await run.begin({ features: names }, () => ({ points: rows() }))
+    const errors: LakeError[] = []
+    for (const name of names) {
+      const found = input.catalogue.features.get(name)
+      if (found === undefined) continue
+      const known = knownAs(run.ledger, name, found)
+      try {
+        told.push(await brought({ ...input, run, deps }, known))
+      } catch (error) {
+        if (!(error instanceof LakeError) || error.kind !== 'usage') throw error
+        const complaints = error.complaints.map((one) => ({ ...one, subject: `${found.where}: ${one.subject}` }))
+        errors.push(new LakeError('usage', complaints))
+        told.push({ ...bare(known), status: 'failed', reason: error.message })
+      }
+    }
+    return { value: { told, errors }, stopped_by: null, error: errors[0] ?? null }
+  })
+}
+
+/** The features that are named, each behind those that it reads. */
+function chosen({ catalogue, names }: FeaturesInput): string[] {
+  const all = [...catalogue.features.keys()]
+  const bareNames = names.map((name) => name.replace(new RegExp(`^${featurePrefix}`), ''))
+  const unknown = bareNames.find((name) => !all.includes(name))
+  if (all.length === 0 || unknown !== undefined)
+    throw usage(unknown === undefined ? 'features' : `feature ${unknown}`, {
+      expected: all.length === 0 ? '`features:` in a catalogue that pitlake.yaml names' : `one of ${all.join(', ')}`,
+      got: unknown ?? 'none',
+      next: unknown === undefined ? 'docs/features.md shows how' : hint(unknown, all),
+    })
+  const left = all.filter((name) => bareNames.length === 0 || bareNames.includes(name))
+  const sorted: string[] = []
+  while (left.length > 0) {
+    const sqlOf = (name: string): string => catalogue.features.get(name)?.feature.sql ?? ''
+    const reads = (name: string): boolean =>
+      left.some((other) => other !== name && sqlOf(name).includes(`'${featurePrefix}${other}`))
+    const next = left.findIndex((name) => !reads(name))
+    sorted.push(...left.splice(Math.max(0, next), 1))
+  }
+  return sorted
+}
+
+function knownAs(ledger: Ledger, name: string, placed: PlacedFeature): Known {
+  const { feature } = placed
+  const path = `${featurePrefix}${name}`
+  const state = heldState(ledger, path)
+  const none = { mapping: {}, files: [], intervals: [], currencies: [], exchanges: [], networks: [], versions: [] }
+  const kept: KeptFeature = state === undefined ? none : keptFeature.parse(state)
+  const place = kept.versions.findIndex((one) => definitionText(one) === definitionText(feature))
+  const at = place < 0 ? kept.versions.length : place
+  const read = [...heldSeries(ledger).values()].filter(({ metric }) => !metric.startsWith(featurePrefix))
+  const begins = feature.since ?? read.reduce((least, { first_t }) => Math.min(least, first_t ?? least), Infinity)
+  const first = Number.isFinite(begins) ? ceil(begins, feature.grid, heldWeekStart(ledger)) : 0
+  const current = kept.versions[at] ?? { ...feature, first, through: null }
+  return { ...placed, name, path, kept, at, held: place >= 0, current }
+}
+
+/** The version as the series are told apart by it. */
+const numberOf = ({ at }: Known): string => `v${at + 1}`
+
+const bare = ({ path, at, current }: Known): FeatureTold => ({
+  name: path,
+  version: at + 1,
+  status: 'undecided',
+  reason: null,
+  difference: null,
+  rows_added: 0,
+  until: current.through === null ? null : formatInstant(current.through),
+  waits_for: null,
+})
+
+/** Computes what is due of one feature, if it looks nowhere ahead; again where another commit came in between. */
+async function brought(job: Job, known: Known): Promise<FeatureTold> {
+  const { run, deps, catalogue, root, within } = job
+  for (let tries = 0; tries < 5; tries++) {
+    await buildViews(run.ledger, { catalogue, deps })
+    using session = await openQuery(root, { threads: 1 })
+    const rundeps: RunDeps = { folder: root, ...within }
+    const now = Math.floor(deps.nowMicros() / 1_000_000)
+    const due = dueOf(known, now, run.ledger)
+    const judged = await judge(session, known, due, rundeps)
+    if ('refused' in judged) return judged.refused
+    const waits = await waitsFor(session, due, now, datedIn(run.ledger))
+    const to = waits === null ? due.to : step(waits.at, known.current.grid, -1)
+    const told: FeatureTold = {
+      ...bare(known),
+      ...judged,
+      waits_for: waits && `${waits.metric} ${waits.asset} at ${formatInstant(waits.at)}`,
+    }
+    const isCurrent = known.current.through === null || known.kept.networks[0] === numberOf(known)
+    if (to < due.from && isCurrent) return told
+    const added = await computed(job, known, session, { ...due, to, proved: judged.status === 'proved' })
+    if (added !== undefined) return { ...told, ...added }
+  }
+  throw new LakeError('busy', { subject: known.path, got: 'a lake that others change', next: 'pitlake features' })
+}
+
+/** Own data that says itself when it was known: no rule tells for what to wait. */
+function datedIn(ledger: Ledger): string[] {
+  return [...ownRows(ledger)].flatMap(
+    ([
+      path,
+      {
+        mapping: { available_at: at, vintage, available },
+      },
+    ]) =>
+      path.startsWith(ownPrefix) && (at ?? vintage ?? (available === exportRule || undefined)) !== undefined
+        ? [path]
+        : [],
+  )
+}
+
+function dueOf({ current, path }: Known, now: Instant, ledger: Ledger): Due {
+  const { grid, latency, first, through } = current
+  const weekStart = heldWeekStart(ledger)
+  const own = [...heldSeries(ledger).values()].flatMap(({ id, metric }) => (metric === path ? [id] : []))
+  // What was lost with a file is computed again.
+  const from = through === null || heldLost(ledger, own).size > 0 ? first : step(through, grid, 1)
+  return { feature: current, from, to: floor(now - latency, grid, weekStart), weekStart }
+}
+
+/** Whether a feature may be computed. One that was accepted stays so: whether its plan proves it is seen at each run. */
+async function judge(
+  session: Engine,
+  known: Known,
+  due: Due,
+  run: RunDeps,
+): Promise<Pick<FeatureTold, 'status' | 'reason'> | { readonly refused: FeatureTold }> {
+  const { current } = known
+  const { sql, assets } = current
+  await bringGrid(session, { ...current, last: due.to })
+  await selectOf(session, sql, run)
+  const planned = await plannedOver(session, sql, assets)
+  const open = async (threads = 1): Promise<Engine> => {
+    const worlds = await openWorlds(run.folder, { threads })
+    await bringGrid(worlds, { ...current, last: due.to })
+    return worlds
+  }
+  const trial = { ts: 'ts', labels: [], tolerance: 0, cutoffs: 50, control: 5 }
+  const proof = known.held
+    ? { ...(await arguedOf(session, current)), ...accepted }
+    : await proveNoLookahead(open, { ...trial, sql, ...(planned && { planned }) }, run)
+  const { verdict, proved, unproved, differences } = proof
+  if (verdict === 'clean')
+    return { status: proved ? 'proved' : 'tested', reason: unproved && `${unproved.what}: ${unproved.why}` }
+  const [difference = null] = differences
+  const reason = [proof.reason, difference && leakSentence(difference)].filter((part) => part !== null).join(': ')
+  return { refused: { ...bare(known), status: verdict === 'leak' ? 'refused' : 'undecided', reason, difference } }
+}
+
+const accepted = { verdict: 'clean', differences: [], reason: null } as const
+
+/** Computes and commits; undefined where the lake went on meanwhile. */
+async function computed(job: Job, known: Known, session: Engine, due: Parameters<typeof valuesOf>[1]) {
+  const { run, deps, catalogue, root, within } = job
+  const version = await versionOf(session)
+  await using spool = await openSpool(root, run.id, deps)
+  using engine = await Engine.open(':memory:', { tempDirectory: spool.file('duckdb') })
+  const { table, values, keys } = await valuesOf(session, due, { folder: root, ...within })
+  const count = await carry(session, `FROM ${table} ORDER BY ALL`, engine, 'feature_rows')
+  const number = numberOf(known)
+  const through = Math.max(due.to, known.current.through ?? due.to)
+  const until = formatInstant(through)
+  const [value] = values
+  const mapping = {
+    ...Object.fromEntries(keys.map((key) => [key, key])),
+    ...(!keys.includes('asset') && { asset: '=MARKET' }),
+    network: `=${number}`,
+    t: 'ts',
+    timestamp: 'interval_end' as const,
+    interval: due.feature.grid,
+    ...(values.length === 1 ? { value } : { components: [...values] }),
+    available: 'end',
+    available_at: 'known',
+  }
+  const { kept, feature, at } = known
+  const versions = kept.versions.toSpliced(at, 1, { ...known.current, through })
+  const first = <T>(one: T, all: readonly T[]): T[] => [...new Set([one, ...all])]
+  const row: KeptFeature = {
+    ...kept,
+    about: feature.why,
+    mapping,
+    intervals: first(due.feature.grid, kept.intervals),
+    networks: first(number, kept.networks),
+    versions,
+  }
+  if (count === 0) {
+    const state = { [known.path]: JSON.parse(JSON.stringify(row)) as Json }
+    const synthetic = run.ledger.head().provider?.synthetic ?? false
+    const draft = { job: run.job, run: run.id, provider: { synthetic }, state }
+    const made = await commit(run.ledger, async (ticket) => (ticket.version === version + 1 ? draft : null), deps)
+    return made.made ? { until, rows_added: 0 } : undefined
+  }
+  const given = {
+    format: 'query',
+    relation: 'feature_rows',
+    files: [],
+    columns: await columnsOf(engine, 'feature_rows'),
+  } as const
+  const rows = await readRows(engine, given, mapping, due.weekStart)
+  const importing = { run, deps, spool, engine, catalogue, rows, path: known.path, row, renewed: true }
+  const { done, version: made } = await commitRows(importing, version)
+  return done && { until, rows_added: made.points_added }
+}

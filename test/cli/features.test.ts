@@ -1,0 +1,225 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { pitlake } from '../helpers/command.ts'
+import { type Desk, withDesk } from '../helpers/importing.ts'
+import { leaks, makeLeakLake } from '../helpers/leaks.ts'
+import { turnOf } from '../helpers/shares.ts'
+
+interface Told {
+  readonly name: string
+  readonly version: number
+  readonly status: string
+  readonly reason: string | null
+  readonly difference: object | null
+  readonly rows_added: number
+  readonly until: string | null
+  readonly waits_for: string | null
+}
+
+/** The text of a catalogue with features: each a SQL, and what else its row says. */
+function yamlOf(features: Readonly<Record<string, readonly [sql: string, more?: string]>>): string {
+  const rows = Object.entries(features).map(([name, [sql, more = '']]) => {
+    const lines = [
+      `why: a test`,
+      'grid: 24h',
+      ...(more === '' ? [] : [more]),
+      'sql: |-',
+      ...sql.split('\n').map((line) => `  ${line}`),
+    ]
+    return `  ${name}:\n${lines.map((line) => `    ${line}\n`).join('')}`
+  })
+  return `features:\n${rows.join('')}`
+}
+
+/** A desk with twenty days of a price, and a way to have features computed. */
+async function withPrices(
+  work: (
+    desk: Desk,
+    compute: (yaml: string, argv?: readonly string[], at?: string) => Promise<Features>,
+  ) => Promise<void>,
+): Promise<void> {
+  await withDesk(async (desk) => {
+    await bring(desk, 20)
+    const config = desk.put('pitlake.yaml', `catalogs: [${join(desk.folder, 'f.yaml')}]\n`)
+    await work(desk, async (yaml, argv = [], at = '2024-03-21T01:00:00Z') => {
+      desk.put('f.yaml', yaml)
+      const ended = await desk.run(['features', '--config', config, '--json', ...argv], at)
+      const { features = [] } = (ended.out === '' ? {} : JSON.parse(ended.out)) as { features?: readonly Told[] }
+      return { ...ended, features }
+    })
+  })
+}
+
+interface Features {
+  readonly code: number
+  readonly message: string
+  readonly features: readonly Told[]
+}
+
+async function bring(desk: Desk, days: number): Promise<void> {
+  const rows = Array.from(
+    { length: days },
+    (_, i) => `BTC,${new Date(Date.UTC(2024, 2, 1 + i)).toISOString().slice(0, 10)},${i * i}`,
+  )
+  desk.put('p.csv', `asset,t,value\n${rows.join('\n')}\n`)
+  const at = new Date(Date.UTC(2024, 2, 1 + days, 0, 30)).toISOString()
+  expect(await desk.take([join(desk.folder, 'p.csv'), '--as', 'p', '--available', 'end'], at)).toMatchObject({
+    code: 0,
+  })
+}
+
+const step = `SELECT ts, asset, v - lag(v) OVER (PARTITION BY asset ORDER BY ts) AS v FROM pit_join('grid', 'own/p', '24h')`
+const ofBtc = 'assets: [BTC]'
+
+test('every known leak is refused as a feature, with the row', async () => {
+  const lake = await makeLeakLake()
+  try {
+    const chosen = turnOf(leaks, 8, 3)
+    const features = Object.fromEntries(chosen.map(([, sql], n) => [`leak_${n}`, [sql]] as const))
+    writeFileSync(join(lake.root, '..', 'f.yaml'), yamlOf(features))
+    const config = join(lake.root, '..', 'c.yaml')
+    writeFileSync(config, `catalogs: [${join(lake.root, '..', 'f.yaml')}]\n`)
+    const argv = ['features', '--config', config, '--data', lake.root, '--json']
+    const { code, out, message } = await pitlake(lake.root, argv, {}, { now: () => Date.UTC(2024, 11, 2) })
+    expect([code, message.split('\n').length]).toEqual([4, chosen.length])
+    const { features: told } = JSON.parse(out) as { features: readonly Told[] }
+    for (const [n, [what]] of chosen.entries()) {
+      expect(told[n], what).toMatchObject({ name: `feature/leak_${n}`, status: 'refused', rows_added: 0, until: null })
+      expect(told[n]?.difference, what).toMatchObject({
+        as_of: expect.any(String),
+        row: expect.objectContaining({ ts: expect.any(String) }),
+      })
+      expect(told[n]?.reason, what).toMatch(/(?:on|at) \d{4}-/)
+    }
+  } finally {
+    lake.remove()
+  }
+})
+
+test('how far the grid goes is the future, too', async () => {
+  await withPrices(async (desk, compute) => {
+    const { code, features } = await compute(
+      yamlOf({
+        count: ['SELECT ts, count(*) OVER () AS n FROM grid'],
+        next: ['SELECT ts, lead(ts) OVER (ORDER BY ts) IS NULL AS last FROM grid'],
+      }),
+    )
+    expect([code, features.map(({ status }) => status)]).toEqual([4, ['refused', 'refused']])
+    expect(await desk.rows(`SELECT * FROM points WHERE metric LIKE 'feature/%'`)).toEqual([])
+  })
+})
+
+test('a changed definition is a further version; the first one stays, and its stamps replay', async () => {
+  await withPrices(async (desk, compute) => {
+    const sql = `SELECT ts, asset, v FROM pit_join('d', 'feature/step', '24h') ORDER BY ts`
+    const decisions = `WITH d AS (SELECT 'BTC' AS asset, ts FROM calendar('2024-03-03 00:20', '2024-03-20', '1 day')) `
+    desk.put('q.sql', decisions + sql)
+    const first = await compute(yamlOf({ step: [step, `${ofBtc}\n    latency: 15m`] }))
+    expect([first.message, first.features]).toMatchObject([
+      '',
+      [{ version: 1, status: 'proved', rows_added: 21, until: '2024-03-21T00:00:00Z' }],
+    ])
+    expect(await compute(yamlOf({ step: [step, `${ofBtc}\n    latency: 15m`] }))).toMatchObject({
+      features: [{ rows_added: 0 }],
+    })
+    const one = await desk.rows(decisions + sql)
+    expect(one.map(({ v }) => v).slice(0, 3)).toEqual([1, 3, 5])
+    expect(await desk.run(['stamp', 'q.sql', '--out', 'r.parquet'])).toMatchObject({ code: 0 })
+    const other = await compute(yamlOf({ step: [step.replace('v - lag(v)', '-v + lag(v)'), ofBtc] }))
+    expect(other.features).toMatchObject([{ version: 2, status: 'proved', rows_added: 21 }])
+    expect((await desk.rows(decisions + sql)).map(({ v }) => v).slice(0, 3)).toEqual([-1, -3, -5])
+    const old = sql.replace(`'24h')`, `'24h', network := 'v1')`)
+    expect(await desk.rows(decisions + old)).toEqual(one)
+    expect(await desk.run(['replay', 'r.parquet'])).toMatchObject({ code: 0 })
+    // Back again: what is there counts at once.
+    expect(await compute(yamlOf({ step: [step, `${ofBtc}\n    latency: 15m`] }))).toMatchObject({
+      features: [{ version: 1, rows_added: 0 }],
+    })
+    expect(await desk.rows(decisions + sql)).toEqual(one)
+    const check = await desk.run(['features', '--check', '--json'])
+    expect([check.code, JSON.parse(check.out)]).toMatchObject([
+      0,
+      {
+        features: [
+          { version: 1, rows: 21, differs: null },
+          { version: 2, rows: 21, differs: null },
+        ],
+      },
+    ])
+  })
+})
+
+test('a feature waits for what it reads, and features that read features come behind them', async () => {
+  await withPrices(async (desk, compute) => {
+    const yaml = yamlOf({
+      twice: [`SELECT ts, asset, 2 * v AS v FROM pit_join('grid', 'feature/step', '24h')`, ofBtc],
+      step: [step, ofBtc],
+    })
+    const at = '2024-03-22T12:00:00Z'
+    const waiting = await compute(yaml, [], at)
+    const waits = { until: '2024-03-21T00:00:00Z', waits_for: 'own/p BTC at 2024-03-22T00:00:00Z' }
+    expect(waiting.features).toMatchObject([
+      { name: 'feature/step', ...waits },
+      { name: 'feature/twice', waits_for: 'feature/step BTC at 2024-03-22T00:00:00Z' },
+    ])
+    await bring(desk, 21)
+    expect((await compute(yaml, [], at)).features).toMatchObject([
+      { until: '2024-03-22T00:00:00Z', rows_added: 1, waits_for: null },
+      { until: '2024-03-22T00:00:00Z', rows_added: 1, waits_for: null },
+    ])
+    // What nobody brings for days is a gap, which the value is told without.
+    expect((await compute(yaml, ['step'], '2024-03-30T12:00:00Z')).features).toMatchObject([
+      { until: '2024-03-27T00:00:00Z', rows_added: 5 },
+    ])
+  })
+})
+
+test('several values are the parts of one, what is no number is null, and what cannot be used is told with its place', async () => {
+  await withPrices(async (desk, compute) => {
+    const parts = `SELECT ts, asset, v AS now, v / 0.0 AS never, v > 100 AS high FROM pit_join('grid', 'own/p', '24h')`
+    expect((await compute(yamlOf({ parts: [parts, ofBtc] }))).features).toMatchObject([
+      { status: 'proved', rows_added: 21 },
+    ])
+    const rows = await desk.rows(
+      `SELECT component, v FROM components WHERE metric = 'feature/parts' AND t = '2024-03-19' ORDER BY 1`,
+    )
+    expect(rows).toEqual([
+      { component: '/high', v: 1 },
+      { component: '/never', v: null },
+      { component: '/now', v: 324 },
+    ])
+    const off = await compute(
+      yamlOf({ off: [`SELECT ts + INTERVAL 1 HOUR AS ts, 1 AS v FROM grid`], none: ['SELECT ts FROM grid'] }),
+    )
+    expect(off.code).toBe(2)
+    expect(off.message).toMatch(
+      /f\.yaml:2: ts: expected instants on the grid of 24h, got 2024-03-01T01:00:00.*; mend sql or grid/,
+    )
+    const wrong = async (yaml: string): Promise<string> => (await compute(yaml)).message
+    expect(await wrong(yamlOf({ x: ['SELECT 1 AS v'] }))).toMatch(/f\.yaml:2: sql: expected a column ts/)
+    for (const [sql, name] of [
+      ['SELECT ts, 1 AS v FROM grid WHERE ts < current_timestamp', 'now'],
+      ['SELECT ts, random() AS v FROM grid', 'random'],
+    ] as const)
+      expect(await wrong(yamlOf({ x: [sql] }))).toContain(
+        `f.yaml:2: sql: expected functions that give the same at any time, got ${name}`,
+      )
+    expect(await wrong(yamlOf({ x: ['SELECT 1 AS v; SELECT 1 AS ts, 2 AS v'] }))).toMatch(
+      /f\.yaml:2: sql: expected one SELECT/,
+    )
+    expect(await wrong(yamlOf({ x: ['SELECT ts, v FROM nowhere'] }))).toMatch(/f\.yaml:2: .*nowhere/)
+    expect(await wrong('features:\n  x:\n    grid: 2d\n    sql: SELECT 1\n')).toMatch(
+      /f\.yaml:3: features\.x\.grid: expected one of 10m/,
+    )
+    expect(await wrong('features:\n  x:\n    grid: 24h\n    sql: SELECT 1\n')).toMatch(
+      /f\.yaml:2: features\.x\.why: expected text/,
+    )
+    expect(await wrong('features:\n  X: { grid: 24h, sql: SELECT 1, why: w }\n')).toMatch(
+      /f\.yaml:2: features\.X: .*small letters/,
+    )
+    expect(await wrong(yamlOf({ x: ['SELECT 1'] }).replace('why', 'wy'))).toMatch(
+      /f\.yaml:3: features\.x\.wy: .*unknown key `wy`/,
+    )
+  })
+})

@@ -1,0 +1,199 @@
+import { expect, test } from 'vitest'
+import { revisableKey } from '../../src/ledger/draft.ts'
+import type { Engine } from '../../src/store/engine.ts'
+import {
+  day,
+  type History,
+  historyOf,
+  type Hour,
+  polls,
+  stitchedAt,
+  type Succession,
+  successionsOf,
+} from '../helpers/identities.ts'
+import { ownFolder } from '../helpers/own-folder.ts'
+import { catalogue } from '../helpers/sandbox-client.ts'
+import { times } from '../helpers/shares.ts'
+import { makeLake, makeViews, type Step, withViews } from '../helpers/views.ts'
+
+/* Series that follow each other, against the plain definition, on random histories: many of them in one lake. */
+
+const metrics = ['indicators/asol_pit', 'indicators/sopr_adjusted_pit'] as const
+const iso = (hour: Hour): string => new Date(Date.UTC(2024, 0, 1) + hour * 3_600_000).toISOString()
+const instant = (hour: Hour): string => iso(hour).replace('Z', '000Z')
+
+function stepsOf(histories: readonly History[], revisable: boolean): Step[] {
+  const all = <T>(of: (history: History) => readonly T[]): T[] => histories.flatMap(of)
+  const [products, deployments, listings] = [all((h) => h.products), all((h) => h.deployments), all((h) => h.listings)]
+  const record = (id: string, isThere: boolean) => ({
+    id,
+    op: isThere ? 'updated' : null,
+    closed_by: isThere ? null : 'deleted',
+    inferred: false,
+    record: isThere ? '{}' : null,
+  })
+  return polls.map((poll, n): Step => {
+    const told = <T extends { readonly at: Hour }>(list: readonly T[]): T[] => list.filter(({ at }) => at === poll)
+    return {
+      at: iso(poll),
+      ...(n === 0 && {
+        points: all((h) => h.points).map(({ metric, asset, t, available, v }) => {
+          const [name, at] = [metrics[metric] ?? '', iso(available)]
+          return { metric: name, asset, interval: '24h' as const, t: iso(t), available_at: at, v }
+        }),
+        ...(revisable && { draft: { state: { [revisableKey]: [metrics[1]] } } }),
+      }),
+      tables: {
+        metric_assets: told(listings).map(({ id, is }) => {
+          const contracts = is?.contracts?.map(([chain_id, address]) => ({ chain_id, address }))
+          return {
+            id,
+            symbol: is?.symbol ?? null,
+            addresses: contracts ? JSON.stringify(contracts) : null,
+            record: '{}',
+          }
+        }),
+        'history.products': told(products).map(({ id, is }) => ({ ...record(id, is !== null), symbol: is })),
+        'history.deployments': told(deployments).map(({ id, is }) => ({
+          ...record(id, is !== null),
+          product_id: is?.product ?? null,
+          chain_id: is?.chain ?? null,
+          address: is?.address ?? null,
+          status: is?.status ?? null,
+        })),
+      },
+    }
+  })
+}
+
+interface Decision {
+  readonly n: number
+  readonly asset: string
+  readonly ts: Hour
+}
+
+/** A few instants of each history: before, at and behind what became known of its names, and its end. */
+function decisionsOf(histories: readonly History[], successions: readonly (readonly Succession[])[]): Decision[] {
+  return histories.flatMap((history, n) => {
+    const known = (successions[n] ?? []).flatMap(({ known: at, undone }) => [at - 0.5, at, at + 30, undone])
+    const instants = [...new Set([...known.filter(Number.isFinite), 17 * day])].slice(-9)
+    const assets = new Set(history.points.map(({ asset }) => asset))
+    return [...assets].flatMap((asset) => instants.map((ts) => ({ n, asset, ts })))
+  })
+}
+
+type Found = Readonly<Record<'t' | 'available_at' | 'v', string | number | null>>
+const said = (rows: readonly Found[]): string =>
+  JSON.stringify(rows.filter(({ t }) => t !== null).map(({ t, available_at, v }) => [t, available_at, v]))
+
+/** What the joins answer to each decision: the join, the long one for each metric, the window. */
+async function answers(engine: Engine, decisions: readonly Decision[]): Promise<string[][]> {
+  const rows = decisions.map(({ asset, ts }, id) => ({ id, asset, ts: iso(ts) }))
+  await engine.run(
+    `CREATE OR REPLACE TEMP TABLE d AS SELECT unnest(from_json($1, '[{"id": "INTEGER", "asset": "VARCHAR", "ts": "TIMESTAMPTZ"}]'), recursive := true)`,
+    [JSON.stringify(rows)],
+  )
+  const asked = async (call: string, more = ''): Promise<string[]> => {
+    const found = await engine.rows<Found & { id: number }>(`FROM ${call} ${more} ORDER BY id, t DESC`)
+    const own = Map.groupBy(found, ({ id }) => id)
+    return decisions.map((_, id) => said(own.get(id) ?? []))
+  }
+  const names = `['${metrics.join("', '")}']`
+  const own = `identity := 'stitched'`
+  return await Promise.all([
+    asked(`pit_join('d', '${metrics[0]}', '24h', ${own})`),
+    asked(`pit_long('d', ${names}, '24h', ${own})`, `WHERE metric = '${metrics[0]}'`),
+    asked(`pit_long('d', ${names}, '24h', ${own})`, `WHERE metric = '${metrics[1]}'`),
+    asked(`pit_window('d', '${metrics[1]}', '24h', 20, ${own})`),
+  ])
+}
+
+async function hold(engine: Engine, histories: readonly History[], asOf: Hour | null): Promise<number> {
+  const end = asOf ?? Infinity
+  await engine.run(`SET VARIABLE as_of = ${asOf === null ? 'NULL' : `'${iso(asOf)}'`}`)
+  const whole = histories.map((history) => successionsOf(history, Infinity))
+  const decisions = decisionsOf(histories, whole)
+  const [join = [], long = [], other = [], window = []] = await answers(engine, decisions)
+  let stitched = 0
+  for (const [i, { n, asset, ts }] of decisions.entries()) {
+    const at = Math.min(ts, end)
+    const history = histories[n] as History
+    const then = successionsOf(history, at)
+    const [first, second] = [0, 1].map((metric) =>
+      stitchedAt(history, then, [metric, asset, at]).map((point) => ({
+        t: instant(point.t),
+        available_at: instant(point.available),
+        v: point.v,
+      })),
+    ) as [Found[], Found[]]
+    const place = `history ${n} ${asset} ${ts} as of ${asOf}`
+    expect([place, join[i], long[i]]).toEqual([place, said(first.slice(0, 1)), said(first.slice(0, 1))])
+    expect([place, window[i]]).toEqual([place, said(second.slice(0, 20))])
+    expect([place, other[i]]).toEqual([place, said(second.slice(0, 1))])
+    if (first.some(({ v }) => Math.floor(Number(v) / 1000) !== Math.floor(Number(first[0]?.v) / 1000))) stitched++
+  }
+  return stitched
+}
+
+type Link = Readonly<Record<string, string | null>>
+
+/** The columns of `links` that tell of successions, against those of the definition. */
+async function holdLinks(engine: Engine, histories: readonly History[], asOf: Hour | null): Promise<number> {
+  const at = asOf ?? Infinity
+  const standing = histories.flatMap((history) =>
+    successionsOf(history, at).filter(({ undone }) => undone > at || undone === Infinity),
+  )
+  const rows = await engine.rows<Link>('FROM links')
+  const isOf = (row: Link, node: Succession['from']): boolean =>
+    row['metric_asset'] === node.asset &&
+    row['product_id'] === node.product &&
+    row['chain_id'] === node.chain &&
+    row['address'] === node.contract &&
+    (row['symbol']?.toLowerCase() ?? null) === node.symbol
+  let shown = 0
+  for (const row of rows) {
+    const last = (own: readonly Succession[], side: 'from' | 'to') => {
+      const one = own.toSorted((a, b) => b.known - a.known || (b[side].asset < a[side].asset ? -1 : 1))[0]
+      return one === undefined ? [null, null] : [one[side].asset, instant(one.known)]
+    }
+    const came = last(
+      standing.filter((one) => isOf(row, one.to)),
+      'from',
+    )
+    const went = last(
+      standing.filter((one) => isOf(row, one.from)),
+      'to',
+    )
+    const isBefore =
+      came[1] !== null && String(came[1]) < (row['valid_to'] === 'infinity' ? '~' : String(row['valid_to']))
+    const isBehind =
+      went[1] !== null && String(went[1]) > (row['valid_from'] === '-infinity' ? '' : String(row['valid_from']))
+    const expected = [...(isBefore ? came : [null, null]), ...(isBehind ? went : [null, null])]
+    expect({
+      row,
+      told: ['predecessor', 'predecessor_at', 'successor', 'successor_at'].map((name) => row[name]),
+    }).toEqual({ row, told: expected })
+    shown += expected.filter((one) => one !== null).length
+  }
+  return shown
+}
+
+for (const revisable of [false, true])
+  test(`stitched series are what the plain definition says${revisable ? ', with vintages' : ''}`, {
+    timeout: 1_200_000,
+  }, async () => {
+    const many = times('PITLAKE_IDENTITIES', 6, 60)
+    const histories = Array.from({ length: many }, (_, n) => historyOf(n * 2 + Number(revisable), revisable))
+    using folder = ownFolder('identities')
+    await makeLake(folder.path, stepsOf(histories, revisable))
+    await makeViews(folder.path, { catalogue: { ...catalogue, links: histories.flatMap(({ mapping }) => mapping) } })
+    await withViews(folder.path, async (engine) => {
+      expect(await hold(engine, histories, null)).toBeGreaterThan(many / 5)
+      expect(await holdLinks(engine, histories, null)).toBeGreaterThan(many / 5)
+      for (const asOf of [polls[4] ?? 0, (polls[8] ?? 0) + 3]) {
+        await hold(engine, histories, asOf)
+        await holdLinks(engine, histories, asOf)
+      }
+      await engine.run('SET VARIABLE as_of = NULL')
+    })
+  })
