@@ -20,14 +20,7 @@ const views = { chart, universe, ...(recorded === null ? engine : without), cove
 const shown = () => views[state.view] ?? chart
 
 /** Does what may fail, and tells why. */
-async function attempt(work) {
-  try {
-    await work()
-    trouble(null)
-  } catch (error) {
-    trouble(error)
-  }
-}
+const attempt = async (work) => await work().then(() => trouble(null), trouble)
 
 function drawNav() {
   byId('views').replaceChildren(...Object.entries(views).map(([name, { title }], n) => html`<button type="button"

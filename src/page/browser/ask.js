@@ -54,7 +54,8 @@ const kept = new Map()
 export async function post(path, body) {
   const token = sessionStorage.getItem('token')
   const headers = { 'content-type': 'application/json', ...(token !== null && { authorization: `Bearer ${token}` }) }
-  const answer = await fetch(path, { headers, ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }) })
+  const sent = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }
+  const answer = await fetch(path, { headers, ...sent })
   if (answer.status === 401 && askToken()) return post(path, body)
   if (!answer.ok) throw new Error((await answer.text()).trim())
   const version = answer.headers.get('pitlake-version')

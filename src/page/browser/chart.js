@@ -1,9 +1,8 @@
 /** A metric of some assets as it was known at an instant, and in grey what came later. */
 
-import { scale } from './axes.js'
 import { beside, knownAt, lake, latest, recorded, rows, utc, wall } from './ask.js'
 import { button, cellOf, field, figure, form, html, input, moment, quiet, select, span, svg, table } from './dom.js'
-import { axes, lines, nearest, place } from './picture.js'
+import { axes, lines, nearest, place, scale } from './picture.js'
 import { heat, heatStep } from './heat.js'
 import * as sql from './questions.js'
 import { change, state } from './state.js'
@@ -91,7 +90,8 @@ export async function step() {
   const { picked, range, columns, x, box, picture } = held ?? {}
   if (picture === undefined) return
   const asOf = state.as_of
-  const [told, second] = await Promise.all([columnsAt(asOf), state.second === '' ? [] : columnsAt(state.second), heatStep()])
+  const [told, second] = await Promise.all([asOf, state.second || null].map(columnsAt))
+  await heatStep()
   held.told = told
   const at = knownAt(asOf)
   const line = svg`<line class="instant" x1=${x(at)} x2=${x(at)} y1=${box.top} y2=${box.bottom}></line>`
@@ -103,8 +103,9 @@ export async function step() {
   held.legend.replaceChildren(newest(told, asOf, at))
 }
 
-/** What was known at an instant: columns whose last arrival came before are what they are; where it falls into others SQL is asked. */
+/** What was known at an instant: of columns whose last arrival came before all; SQL is asked of those it falls into. */
 async function columnsAt(asOf) {
+  if (asOf === null) return []
   const { picked, range, columns, later, version } = held
   const at = knownAt(asOf)
   if (asOf === '' || recorded !== null || version !== lake.version || at > latest())

@@ -90,15 +90,11 @@ export function table(rows, label, { columns = Object.keys(rows[0] ?? {}), cell 
   const lines = rows.map((one) => {
     const line = document.createElement('tr')
     line.append(...columns.map((name) => cell(one[name], name, one)))
-    for (const [name, value] of Object.entries(row(one)))
-      if (typeof value === 'function') line.addEventListener(name, value)
-      else line.setAttribute(name, value)
+    for (const [name, value] of Object.entries(row(one))) line.setAttribute(name, value)
     return line
   })
-  const grid = html`<table><thead><tr></tr></thead><tbody></tbody></table>`
-  grid.rows[0].append(...head)
-  grid.tBodies[0].append(...lines)
-  return html`<div class="scroll" tabindex="0" role="region" aria-label=${label}>${grid}</div>`
+  return html`<div class="scroll" tabindex="0" role="region" aria-label=${label}><table><thead><tr>${head}</tr></thead>
+    <tbody>${lines}</tbody></table></div>`
 }
 
 /** A cell; parts of tables stand in no text of their own. */
@@ -133,14 +129,8 @@ export const button = (words, click, title = null) =>
 export function coalesced(work) {
   let [running, wanted] = [null, false]
   const run = async () => {
-    while (wanted) {
-      wanted = false
-      await work()
-    }
+    for (; wanted; await work()) wanted = false
     running = null
   }
-  return () => {
-    wanted = true
-    return (running ??= run())
-  }
+  return () => ((wanted = true), (running ??= run()))
 }

@@ -46,7 +46,7 @@ export function relationOf({ metric: { metric }, assets, component, ...picked })
   return { from: own ? 'price_usd' : leaf ? 'components' : 'points', where: where.join(' AND ') }
 }
 
-/** So many columns of pixels, each with what its points come to: first, least, most, all of the last; of a part of them. */
+/** So many columns of pixels, or a part of them: what the points of each come to, its first and all of its last. */
 export function columnsSql(picked, [since, until], width, [from, to] = [since, until]) {
   const { from: relation, where } = relationOf(picked)
   return `SELECT asset, (epoch_ms(t) - ${since}) * ${width} // ${until - since} AS px, count(*) AS n,
