@@ -108,7 +108,9 @@ async function columnsAt(asOf) {
   if (asOf === null) return []
   const { picked, range, columns, later, version } = held
   const at = knownAt(asOf)
-  if (asOf === '' || recorded !== null || version !== lake.version || at > latest())
+  // Of a revisable series the vintage before the last may have been known.
+  const isWhole = recorded !== null || version !== lake.version || at > latest() || picked.metric.revisable
+  if (asOf === '' || isWhole)
     return await rows(sql.columnsSql(picked, range, columns), asOf)
   const open = later.filter(({ a0, a1 }) => a0 <= at && a1 >= at)
   const done = later.filter(({ a1 }) => a1 < at)

@@ -18,7 +18,7 @@ export function axes({ x, y, box, range, up, counted = false, dated = false }) {
       <text x=${box.left - 8} y=${y(value) + 4} text-anchor="end">
       ${dated ? timeText(value, between) : tickText(value)}</text></g>`)}
     ${along.map((at) => svg`<g><line x1=${x(at)} x2=${x(at)} y1=${box.top} y2=${box.bottom}></line>
-      <text x=${x(at)} y=${box.bottom + 18} text-anchor="middle">
+      <text x=${x(at)} y=${box.bottom + 18} text-anchor=${x(at) > box.right - 12 ? 'end' : 'middle'}>
       ${counted ? tickText(at) : timeText(at, apart)}</text></g>`)}</g>`
 }
 
