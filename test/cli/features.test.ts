@@ -1,10 +1,10 @@
-import { writeFileSync } from 'node:fs'
+import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { pitlake } from '../helpers/command.ts'
 import { type Desk, withDesk } from '../helpers/importing.ts'
 import { leaks, makeLeakLake } from '../helpers/leaks.ts'
-import { turnOf } from '../helpers/shares.ts'
+import { shareOf, turnOf } from '../helpers/shares.ts'
 
 interface Told {
   readonly name: string
@@ -181,6 +181,34 @@ test('several values are the parts of one, and every door knows it', async () =>
     desk.put('d.csv', 'asset,ts\nMARKET,2024-03-05\nBTC,2024-03-06\nBTC,2024-03-07\n')
     const proof = await desk.run(['lookahead', 'q.sql', '--own', 'd=d.csv', '--json'])
     expect(JSON.parse(proof.out)).toMatchObject({ verdict: 'clean', rows: 3 })
+    // What was lost with a file is computed again, and is what it was.
+    const all = await desk.rows(`FROM points WHERE metric = 'feature/parts' ORDER BY t`)
+    const points = join(desk.folder, 'lake', 'points')
+    const own = readdirSync(points, { recursive: true }).filter((name) => String(name).endsWith('-features.parquet'))
+    expect(own).toHaveLength(1)
+    rmSync(join(points, String(own[0])))
+    expect(await desk.run(['doctor', '--forget-lost'])).toMatchObject({ code: 0 })
+    expect((await compute(yamlOf({ parts: [parts, ofBtc] }))).features).toMatchObject([{ rows_added: 21 }])
+    expect(await desk.rows(`FROM points WHERE metric = 'feature/parts' ORDER BY t`)).toEqual(all)
+  })
+})
+
+/** A grid, where it is said to begin, and what the series has of it by the calendar: first and last t, and how many. */
+const grids = [
+  ['1w', '2024-03-01', '2024-02-26T00:00:00', '2024-03-11T00:00:00', 3],
+  ['1month', '2024-01-01', '2023-12-01T00:00:00', '2024-02-01T00:00:00', 3],
+  ['10m', '2024-03-20T12:00:00Z', '2024-03-20T11:50:00', '2024-03-21T00:50:00', 79],
+  ['1h', '2024-03-20T12:30:00Z', '2024-03-20T12:00:00', '2024-03-21T00:00:00', 13],
+] as const
+
+test.each(shareOf(grids, 1))('a grid of %s', async (grid, since, first, last, rows) => {
+  await withPrices(async (desk, compute) => {
+    const yaml = yamlOf({ x: [`SELECT ts, asset, v FROM pit_join('grid', 'own/p', '24h')`, ofBtc] })
+    const own = yaml.replace('grid: 24h', `grid: ${grid}\n    since: ${since}`)
+    expect((await compute(own)).features).toMatchObject([{ status: 'proved', rows_added: rows }])
+    expect(await desk.rows(`SELECT min(t) AS first, max(t) AS last FROM points WHERE metric = 'feature/x'`)).toEqual([
+      { first: `${first}.000000Z`, last: `${last}.000000Z` },
+    ])
   })
 })
 
