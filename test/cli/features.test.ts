@@ -156,6 +156,24 @@ test('a feature waits for what it reads, and features that read features come be
     expect((await compute(yaml, ['step'], '2024-03-30T12:00:00Z')).features).toMatchObject([
       { until: '2024-03-27T00:00:00Z', rows_added: 5 },
     ])
+    // Another version of what it reads makes another one of it.
+    expect((await compute(yaml.replace('v - lag(v)', '-v + lag(v)'), [], at)).features).toMatchObject([
+      { name: 'feature/step', version: 2, rows_added: 22 },
+      { name: 'feature/twice', version: 2, rows_added: 22 },
+    ])
+    const sums = `SELECT network, sum(v) AS sum FROM points WHERE metric = 'feature/twice' AND t < '2024-03-22' GROUP BY ALL ORDER BY ALL`
+    expect(await desk.rows(sums)).toEqual([
+      { network: 'v1', sum: 800 },
+      { network: 'v2', sum: -800 },
+    ])
+    const check = await desk.run(['features', '--check', '--json'])
+    expect(JSON.parse(check.out)).toMatchObject({
+      features: [
+        { version: 1, differing: 0 },
+        { version: 2, differing: 0 },
+        { name: 'feature/twice', version: 2, differing: 0 },
+      ],
+    })
   })
 })
 
@@ -231,6 +249,10 @@ test('what cannot be used is told with its place, and leaves the others alone', 
       ],
       two: ['SELECT 1 AS v; SELECT 1 AS ts, 2 AS v', /sql: expected one SELECT, got several statements/],
       nowhere: ['SELECT ts, v FROM nowhere', /nowhere/],
+      itself: [
+        `SELECT ts, v FROM pit_join('grid', 'feature/itself', '24h')`,
+        /sql: expected what others tell, got feature\/itself itself/,
+      ],
       unread: [`SELECT ts, v FROM 'f.yaml'`, /f\.yaml/],
     }
     const yaml = yamlOf({
@@ -247,7 +269,7 @@ test('what cannot be used is told with its place, and leaves the others alone', 
         .filter((text) => text.includes(`f.yaml:${line}: `) || text.includes(`feature/${name} `))
       expect(own.join('\n'), name).toMatch(said)
     }
-    expect(ended.features.map(({ status }) => status).join(' ')).toMatch(/^failed undecided( failed){6} proved$/)
+    expect(ended.features.map(({ status }) => status).join(' ')).toMatch(/^failed undecided( failed){7} proved$/)
     expect(await desk.rows(`SELECT DISTINCT metric FROM points WHERE metric LIKE 'feature/%'`)).toEqual([
       { metric: 'feature/good' },
     ])
