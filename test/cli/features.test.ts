@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { pitlake } from '../helpers/command.ts'
 import { type Desk, withDesk } from '../helpers/importing.ts'
 import { leaks, makeLeakLake } from '../helpers/leaks.ts'
-import { shareOf, turnOf } from '../helpers/shares.ts'
+import { turnOf } from '../helpers/shares.ts'
 
 interface Told {
   readonly name: string
@@ -75,7 +75,7 @@ const ofBtc = 'assets: [BTC]'
 test('every known leak is refused as a feature, with the row', async () => {
   const lake = await makeLeakLake()
   try {
-    const chosen = turnOf(leaks, 8, 2)
+    const chosen = turnOf(leaks, 16, 2)
     const features = Object.fromEntries(chosen.map(([, sql], n) => [`leak_${n}`, [sql]] as const))
     writeFileSync(join(lake.root, '..', 'f.yaml'), yamlOf(features))
     const config = join(lake.root, '..', 'c.yaml')
@@ -219,7 +219,7 @@ const grids = [
   ['1h', '2024-03-20T12:30:00Z', '2024-03-20T12:00:00', '2024-03-21T00:00:00', 13],
 ] as const
 
-test.each(shareOf(grids, 1))('a grid of %s', async (grid, since, first, last, rows) => {
+test.each(turnOf(grids, 4, 1))('a grid of %s', async (grid, since, first, last, rows) => {
   await withPrices(async (desk, compute) => {
     const yaml = yamlOf({ x: [`SELECT ts, asset, v FROM pit_join('grid', 'own/p', '24h')`, ofBtc] })
     const own = yaml.replace('grid: 24h', `grid: ${grid}\n    since: ${since}`)
