@@ -14,7 +14,7 @@ const upkeep = () => import('./upkeep.ts')
 const violations = () => import('./violations.ts')
 const watch = () => import('./watch.ts')
 const daily =
-  'What cron calls, all that keeps a lake fresh: fetch, registry sync, views, merge when due, a sample of verify, the status page.'
+  'What cron calls, all that keeps a lake fresh: fetch, registry sync, views, features, merge when due, a sample of verify, the status page.'
 const completion = async () => (await import('./completion.ts')).completions(commandTable)
 
 const tasks: Readonly<Record<string, readonly Row[]>> = {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { type FeatureVersion, keptFeature } from '../catalog/features.ts'
 import { endSql } from '../intervals-sql.ts'
 import { heldStates, heldWeekStart } from '../ledger/held.ts'
@@ -9,7 +10,7 @@ import type { RunDeps } from '../query/run.ts'
 import { shape } from '../shape.ts'
 import { type Engine, quote, quoteName } from '../store/engine.ts'
 import { formatMicros, type Weekday } from '../time.ts'
-import { arguedOf } from './grid.ts'
+import { arguedOf, featuresIn } from './grid.ts'
 import { valuesOf } from './values.ts'
 
 /** What computing a version of a feature again came to. */
@@ -30,6 +31,8 @@ export async function checkFeatures(root: string, names: readonly string[], with
     const name = `${featurePrefix}${key}`
     if (names.length > 0 && !names.includes(key) && !names.includes(name)) continue
     for (const [at, feature] of keptFeature.parse(value).versions.entries()) {
+      // What read versions of other features that joins take no more cannot be had again.
+      if (!isDeepStrictEqual(feature.reads, featuresIn(ledger, feature.sql))) continue
       const stored = `points WHERE metric = ${quote(name)} AND network = ${quote(`v${at + 1}`)}`
       const weekStart = heldWeekStart(ledger)
       const found = await compared(session, { feature, stored, weekStart }, { folder: root, ...within })

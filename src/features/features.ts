@@ -29,7 +29,7 @@ import { Engine } from '../store/engine.ts'
 import { hint } from '../suggestion.ts'
 import { ceil, floor, formatInstant, type Instant, step } from '../time.ts'
 import { buildViews } from '../views/build.ts'
-import { arguedOf, bringGrid, plannedOver } from './grid.ts'
+import { arguedOf, bringGrid, namesFeature, plannedOver, featuresIn } from './grid.ts'
 import { type Due, selectOf, valuesOf, waitsFor } from './values.ts'
 
 /** What features are brought up to date with. */
@@ -90,6 +90,8 @@ export async function bringFeatures(input: FeaturesInput, deps: JobDeps) {
       const known = knownAs(run.ledger, name, found)
       const taken = input.catalogue.endpoints.get(known.path)
       try {
+        if (namesFeature(found.feature.sql, name))
+          throw usage('sql', { expected: 'what others tell', got: `${known.path} itself` })
         if (taken && !isOwn(taken)) throw usage(known.path, { expected: 'a name of its own', got: taken.source })
         told.push(await brought({ ...input, run, deps }, known))
       } catch (error) {
@@ -133,8 +135,7 @@ function chosen({ catalogue, names }: FeaturesInput): string[] {
   const sorted: string[] = []
   while (left.length > 0) {
     const sqlOf = (name: string): string => catalogue.features.get(name)?.feature.sql ?? ''
-    const reads = (name: string): boolean =>
-      left.some((other) => other !== name && sqlOf(name).includes(`'${featurePrefix}${other}`))
+    const reads = (name: string): boolean => left.some((other) => other !== name && namesFeature(sqlOf(name), other))
     const next = left.findIndex((name) => !reads(name))
     sorted.push(...left.splice(Math.max(0, next), 1))
   }
@@ -147,12 +148,13 @@ function knownAs(ledger: Ledger, name: string, placed: PlacedFeature): Known {
   const state = heldState(ledger, path)
   const none = { mapping: {}, files: [], intervals: [], currencies: [], exchanges: [], networks: [], versions: [] }
   const kept: KeptFeature = state === undefined ? none : keptFeature.parse(state)
-  const place = kept.versions.findIndex((one) => definitionText(one) === definitionText(feature))
+  const reads = featuresIn(ledger, feature.sql)
+  const place = kept.versions.findIndex((one) => definitionText(one, one.reads) === definitionText(feature, reads))
   const at = place < 0 ? kept.versions.length : place
   const read = [...heldSeries(ledger).values()].filter(({ metric }) => !metric.startsWith(featurePrefix))
   const begins = feature.since ?? read.reduce((least, { first_t }) => Math.min(least, first_t ?? least), Infinity)
   const first = Number.isFinite(begins) ? ceil(begins, feature.grid, heldWeekStart(ledger)) : 0
-  const current = kept.versions[at] ?? { ...feature, first, through: null }
+  const current = kept.versions[at] ?? { ...feature, reads, first, through: null }
   return { ...placed, name, path, kept, at, held: place >= 0, current }
 }
 

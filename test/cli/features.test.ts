@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { pitlake } from '../helpers/command.ts'
@@ -75,7 +75,7 @@ const ofBtc = 'assets: [BTC]'
 test('every known leak is refused as a feature, with the row', async () => {
   const lake = await makeLeakLake()
   try {
-    const chosen = turnOf(leaks, 8, 2)
+    const chosen = turnOf(leaks, 16, 2)
     const features = Object.fromEntries(chosen.map(([, sql], n) => [`leak_${n}`, [sql]] as const))
     writeFileSync(join(lake.root, '..', 'f.yaml'), yamlOf(features))
     const config = join(lake.root, '..', 'c.yaml')
@@ -156,6 +156,24 @@ test('a feature waits for what it reads, and features that read features come be
     expect((await compute(yaml, ['step'], '2024-03-30T12:00:00Z')).features).toMatchObject([
       { until: '2024-03-27T00:00:00Z', rows_added: 5 },
     ])
+    // Another version of what it reads makes another one of it.
+    expect((await compute(yaml.replace('v - lag(v)', '-v + lag(v)'), [], at)).features).toMatchObject([
+      { name: 'feature/step', version: 2, rows_added: 22 },
+      { name: 'feature/twice', version: 2, rows_added: 22 },
+    ])
+    const sums = `SELECT network, sum(v) AS sum FROM points WHERE metric = 'feature/twice' AND t < '2024-03-22' GROUP BY ALL ORDER BY ALL`
+    expect(await desk.rows(sums)).toEqual([
+      { network: 'v1', sum: 800 },
+      { network: 'v2', sum: -800 },
+    ])
+    const check = await desk.run(['features', '--check', '--json'])
+    expect(JSON.parse(check.out)).toMatchObject({
+      features: [
+        { version: 1, differing: 0 },
+        { version: 2, differing: 0 },
+        { name: 'feature/twice', version: 2, differing: 0 },
+      ],
+    })
   })
 })
 
@@ -181,6 +199,34 @@ test('several values are the parts of one, and every door knows it', async () =>
     desk.put('d.csv', 'asset,ts\nMARKET,2024-03-05\nBTC,2024-03-06\nBTC,2024-03-07\n')
     const proof = await desk.run(['lookahead', 'q.sql', '--own', 'd=d.csv', '--json'])
     expect(JSON.parse(proof.out)).toMatchObject({ verdict: 'clean', rows: 3 })
+    // What was lost with a file is computed again, and is what it was.
+    const all = await desk.rows(`FROM points WHERE metric = 'feature/parts' ORDER BY t`)
+    const points = join(desk.folder, 'lake', 'points')
+    const own = readdirSync(points, { recursive: true }).filter((name) => String(name).endsWith('-features.parquet'))
+    expect(own).toHaveLength(1)
+    rmSync(join(points, String(own[0])))
+    expect(await desk.run(['doctor', '--forget-lost'])).toMatchObject({ code: 0 })
+    expect((await compute(yamlOf({ parts: [parts, ofBtc] }))).features).toMatchObject([{ rows_added: 21 }])
+    expect(await desk.rows(`FROM points WHERE metric = 'feature/parts' ORDER BY t`)).toEqual(all)
+  })
+})
+
+/** A grid, where it is said to begin, and what the series has of it by the calendar: first and last t, and how many. */
+const grids = [
+  ['1w', '2024-03-01', '2024-02-26T00:00:00', '2024-03-11T00:00:00', 3],
+  ['1month', '2024-01-01', '2023-12-01T00:00:00', '2024-02-01T00:00:00', 3],
+  ['10m', '2024-03-20T12:00:00Z', '2024-03-20T11:50:00', '2024-03-21T00:50:00', 79],
+  ['1h', '2024-03-20T12:30:00Z', '2024-03-20T12:00:00', '2024-03-21T00:00:00', 13],
+] as const
+
+test.each(turnOf(grids, 4, 1))('a grid of %s', async (grid, since, first, last, rows) => {
+  await withPrices(async (desk, compute) => {
+    const yaml = yamlOf({ x: [`SELECT ts, asset, v FROM pit_join('grid', 'own/p', '24h')`, ofBtc] })
+    const own = yaml.replace('grid: 24h', `grid: ${grid}\n    since: ${since}`)
+    expect((await compute(own)).features).toMatchObject([{ status: 'proved', rows_added: rows }])
+    expect(await desk.rows(`SELECT min(t) AS first, max(t) AS last FROM points WHERE metric = 'feature/x'`)).toEqual([
+      { first: `${first}.000000Z`, last: `${last}.000000Z` },
+    ])
   })
 })
 
@@ -203,6 +249,10 @@ test('what cannot be used is told with its place, and leaves the others alone', 
       ],
       two: ['SELECT 1 AS v; SELECT 1 AS ts, 2 AS v', /sql: expected one SELECT, got several statements/],
       nowhere: ['SELECT ts, v FROM nowhere', /nowhere/],
+      itself: [
+        `SELECT ts, v FROM pit_join('grid', 'feature/itself', '24h')`,
+        /sql: expected what others tell, got feature\/itself itself/,
+      ],
       unread: [`SELECT ts, v FROM 'f.yaml'`, /f\.yaml/],
     }
     const yaml = yamlOf({
@@ -219,7 +269,7 @@ test('what cannot be used is told with its place, and leaves the others alone', 
         .filter((text) => text.includes(`f.yaml:${line}: `) || text.includes(`feature/${name} `))
       expect(own.join('\n'), name).toMatch(said)
     }
-    expect(ended.features.map(({ status }) => status).join(' ')).toMatch(/^failed undecided( failed){6} proved$/)
+    expect(ended.features.map(({ status }) => status).join(' ')).toMatch(/^failed undecided( failed){7} proved$/)
     expect(await desk.rows(`SELECT DISTINCT metric FROM points WHERE metric LIKE 'feature/%'`)).toEqual([
       { metric: 'feature/good' },
     ])
