@@ -58,6 +58,7 @@ const sound: Partial<VerifySummary> = {
   incidents: 0,
   failures: [],
   registry: null,
+  own: null,
   stopped_by: null,
   resume_at: null,
 }
