@@ -41,10 +41,7 @@ interface CertifyInput {
   readonly trials?: ((note: StampNote) => Promise<LookaheadProof>) | undefined
 }
 
-/** A certificate before it is signed. */
-export type Certificate = Awaited<ReturnType<typeof certify>>
-
-/** Gathers what a stamped result rests on, with the proofs that lead from each of it to the head of the log. */
+/** A certificate before it is signed: gathers what a stamped result rests on, with the proofs that lead from each of it to the head of the log. */
 export async function certify({ root, result, key, deps, figure, months, since, trials }: CertifyInput) {
   using ledger = await Ledger.open(root)
   await completeState(ledger, deps)

@@ -50,7 +50,7 @@ export type Cell =
 export type Row = Readonly<Record<string, Cell>>
 
 /** One chunk of a streamed result, column by column. */
-export interface Chunk {
+interface Chunk {
   readonly rows: number
   readonly columns: readonly (readonly Cell[])[]
 }
@@ -59,7 +59,7 @@ export interface Chunk {
 export const typeIds: typeof DuckDBTypeId = DuckDBTypeId
 
 /** One column of a result: its name and DuckDB's own type. */
-export interface Column {
+interface Column {
   readonly name: string
   readonly type: DuckDBType
 }

@@ -83,6 +83,25 @@ describe('the chart', () => {
   })
 })
 
+describe('a step of the slider', () => {
+  test('at the very instants of arrivals, where columns hold nine days each', async () => {
+    await tab.setViewportSize({ width: 390, height: 900 })
+    const later = await pointsAt('indicators/one', null)
+    for (let day = 30; day < 40; day++) {
+      // Ten minutes after a day its value is known; a millisecond before, it is not.
+      const known = Date.UTC(2024, 0, 1 + day, 0, 10)
+      const asOf = day % 3 === 0 ? new Date(known - 1).toISOString() : new Date(known).toISOString()
+      const range = { since: '2020-01-01', until: '2028-01-01' }
+      await drawn(tab, door('free'), { metric: 'indicators/one', assets: 'BTC,ETH', as_of: asOf, ...range })
+      const picture: Drawn = await tab.evaluate(reading)
+      const told = await pointsAt('indicators/one', asOf)
+      expect(told).toHaveLength(2 * (day % 3 === 0 ? day - 1 : day))
+      for (const [asset, path] of Object.entries(picture.paths.known)) expectLine(path, told, asset, picture)
+      for (const [asset, path] of Object.entries(picture.paths.later)) expectLine(path, later, asset, picture)
+    }
+  })
+})
+
 describe('a point', () => {
   test('tells all of itself to pointer and keys; what was told otherwise stands beside it', async () => {
     const other = { asset: 'BTC', t: '2024-01-11T00:00:00Z', at: Date.UTC(2024, 0, 11), kind: 'changed' }
@@ -90,7 +109,7 @@ describe('a point', () => {
     const own = await browser!.open()
     await own.route('**/query*', async (route) => {
       const isAsked = (route.request().postData() ?? '').includes('FROM violations')
-      await (isAsked ? route.fulfill({ json: [dispute] }) : route.continue())
+      await (isAsked ? route.fulfill({ json: [{ told: [dispute] }] }) : route.continue())
     })
     const state = { metric: 'indicators/one', assets: 'BTC' }
     await drawn(own, door('free'), { ...state, as_of: '2024-02-10T12:00:00Z' })
