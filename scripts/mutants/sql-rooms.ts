@@ -59,7 +59,6 @@ const tests: readonly (readonly [pattern: RegExp, quick: string, dear?: string])
   ],
   [/upkeep\/forget/, 'unit/forget unit/doctor', 'laws/L2-remedies laws/L2-accepted'],
   [/upkeep\//, 'unit/merge-facts unit/merge-plan unit/merge', 'laws/L6-compact laws/L6-layouts unit/doctor'],
-  [/features\//, 'cli/features', 'laws/L4-features'],
   [/door\//, 'unit/query-gate cli/mcp cli/serve'],
   [/publish\/readers/, 'views/readers-trino', 'views/readers laws/L1-publish'],
   [
