@@ -5,6 +5,7 @@ const tests: readonly (readonly [pattern: RegExp, quick: string, dear?: string])
     'views/cases views/objects',
     'views/joins-options views/clocks laws/L1-L6-views views/readers-trino laws/L1-lookahead',
   ],
+  [/views\/sql\/parts\/(?:successions|stitched)/, 'views/identity', 'laws/L1-L6-views'],
   [/views\/sql\/1[56]_/, 'views/links views/links-oracle', 'views/objects views/cases views/clocks laws/L1-L6-views'],
   [
     /views\/sql\/2\d_|views\/ledger-tables/,

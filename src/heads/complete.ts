@@ -13,7 +13,7 @@ import { Engine, quote } from '../store/engine.ts'
 import { inLake } from '../store/layout.ts'
 import { identityColumns } from '../store/parquet.ts'
 
-/** What the engine holds to read files at all, and for a point while months are added up: 170 bytes at most were seen. */
+/** What the engine holds to read files at all, and for a point that it sorts: 170 bytes at most were seen. */
 const readingBytes = 32 * mega
 const pointBytes = 224
 /** And so many points at most are told by one version: what was told stays, wherever the rest is cut short. */

@@ -78,11 +78,10 @@ function sizeFor(question: string, { name, points }: Asked): number {
 function unfinished({ name, points }: Asked): string[] {
   const asked = Number.parseFloat(name) * 1e6
   if (points > 0.98 * asked) return []
-  const range =
-    'nine tenths of the range, of every hour and the largest metric, but not of all of ten minutes, and not all merges'
+  const whole = 'nine tenths of the range are whole, which is what joins and panels ask, and not all is merged'
   return [
     '',
-    `The lake of ${million(asked)} points was asked when ${million(points)} were built, for lack of time: ${range}. Joins and panels ask what is whole.`,
+    `The lake of ${million(asked)} points was asked when ${million(points)} were built, for lack of time: ${whole}.`,
   ]
 }
 

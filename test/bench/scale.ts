@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process'
+import { spawnSync, type SpawnSyncReturns } from 'node:child_process'
 import {
   copyFileSync,
   existsSync,
@@ -58,8 +58,8 @@ const wanted = new RegExp(process.env['PITLAKE_SCALE_ASK'] ?? '')
 const changes = /top-up|publish|backup|compact/
 /** What each of ours may hold. */
 const promise = ['--memory', '2GB']
-/** A question may take so long. */
-const patience = 900_000
+/** A question may take so many milliseconds of the clock; `PITLAKE_SCALE_PATIENCE=3600` on a machine with other work. */
+const patience = Number(process.env['PITLAKE_SCALE_PATIENCE'] ?? 900) * 1000
 
 const answersFile = join(lakes, `${name}.answers.json`)
 const answers: Answers = existsSync(answersFile) ? (JSON.parse(readFileSync(answersFile, 'utf8')) as Answers) : {}
@@ -168,8 +168,10 @@ function run(args: readonly string[]): Took {
   return { wall, cpu: own?.cpu ?? wall, megabytes: own?.megabytes ?? 0, answer: answerOf(done.stdout), ...failed }
 }
 
-function reasonOf({ signal, stderr }: { signal: NodeJS.Signals | null; stderr: string }): string {
-  return signal === null ? stderr.trim().slice(-300) : `ended after ${patience / 1000} s by ${signal}`
+/** Whoever is told to end may do so by itself. */
+function reasonOf({ signal, stderr, error }: Pick<SpawnSyncReturns<string>, 'signal' | 'stderr' | 'error'>): string {
+  const late = signal !== null || (error !== undefined && 'code' in error && error.code === 'ETIMEDOUT')
+  return late ? `ended after ${patience / 1000} s` : stderr.trim().slice(-300)
 }
 
 /** Rows as every engine writes them; other documents are no answer to compare. */

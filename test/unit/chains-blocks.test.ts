@@ -13,7 +13,7 @@ import { catalogue } from '../helpers/sandbox-client.ts'
 
 const [metrics, hours, assets] = [3, 20_000, 10]
 /** What an engine may count that cannot hold all of these points together. */
-const small = '96MiB'
+const small = '64MiB'
 
 /** A lake whose series nobody told the months of, as earlier programs left them. */
 async function earlierLake(root: string): Promise<void> {
@@ -60,7 +60,7 @@ test('months of a lake too large for the engine are told in parts, each once, al
     expect(await versionOf(root)).toBe(version + 1)
 
     await writing(root, async (ledger) => await completeState(ledger, commitDeps(), small))
-    const parts = Math.ceil((metrics * assets) / Math.floor((64 * 2 ** 20) / 224 / hours))
+    const parts = Math.ceil((metrics * assets) / Math.floor((32 * 2 ** 20) / 224 / hours))
     expect(await versionOf(root)).toBe(version + parts)
     const told = await chains(root)
     expect(told).toEqual(await chains(whole))
