@@ -77,6 +77,15 @@ export function stateOf(draw: (n: number) => number): Record<string, string> {
   }
 }
 
+/** At the very instants of arrivals, ten minutes after a day, or a millisecond before, where columns hold some days each. */
+export const atArrivals: readonly Record<string, string>[] = Array.from({ length: 10 }, (_, n) => ({
+  metric: 'indicators/one',
+  assets: 'BTC,ETH',
+  as_of: new Date(Date.UTC(2024, 1, 1 + n, 0, 10) - (n % 3 === 0 ? 1 : 0)).toISOString(),
+  since: '2020-01-01',
+  until: '2028-01-01',
+}))
+
 /** Every instant that an answer of the server holds under a name of its own. */
 export function instantsIn(text: string): readonly number[] {
   const found: number[] = []

@@ -8,7 +8,7 @@ import { need } from '../helpers/needs.ts'
 import { mutantEnv } from '../helpers/program.ts'
 import { makeQueryLake } from '../helpers/query-lake.ts'
 import { times } from '../helpers/shares.ts'
-import { type Drawn, expectLine, instantsIn, type Raw, reading, stateOf } from './drawing.ts'
+import { atArrivals, type Drawn, expectLine, instantsIn, type Raw, reading, stateOf } from './drawing.ts'
 import { random } from './random.ts'
 import { bareLake, browsing, drawn, serving, shownFolder, sleep } from './serving.ts'
 
@@ -59,8 +59,8 @@ async function pointsAt(metric: string, asOf: string | null): Promise<readonly R
 describe('the chart', () => {
   test(`draws what SQL says, in ${states} states`, async () => {
     const draw = random(Number(process.env['PITLAKE_PAGE_SEED'] ?? 1))
-    for (let n = 0; n < states; n++) {
-      const state = stateOf(draw)
+    const some = Array.from({ length: states }, () => stateOf(draw))
+    for (const state of [...some, ...atArrivals]) {
       await tab.setViewportSize({ width: [390, 640, 1280, 2560][draw(4)]!, height: 900 })
       await drawn(tab, door('free'), state)
       const picture: Drawn = await tab.evaluate(reading)
@@ -79,25 +79,6 @@ describe('the chart', () => {
       )
       if ((picture.x[1] - picture.x[0]) / picture.columns < 864e5)
         expect(picture.dots.filter(({ late }) => !late)).toHaveLength(wanted.length)
-    }
-  })
-})
-
-describe('a step of the slider', () => {
-  test('at the very instants of arrivals, where columns hold nine days each', async () => {
-    await tab.setViewportSize({ width: 390, height: 900 })
-    const later = await pointsAt('indicators/one', null)
-    for (let day = 30; day < 40; day++) {
-      // Ten minutes after a day its value is known; a millisecond before, it is not.
-      const known = Date.UTC(2024, 0, 1 + day, 0, 10)
-      const asOf = day % 3 === 0 ? new Date(known - 1).toISOString() : new Date(known).toISOString()
-      const range = { since: '2020-01-01', until: '2028-01-01' }
-      await drawn(tab, door('free'), { metric: 'indicators/one', assets: 'BTC,ETH', as_of: asOf, ...range })
-      const picture: Drawn = await tab.evaluate(reading)
-      const told = await pointsAt('indicators/one', asOf)
-      expect(told).toHaveLength(2 * (day % 3 === 0 ? day - 1 : day))
-      for (const [asset, path] of Object.entries(picture.paths.known)) expectLine(path, told, asset, picture)
-      for (const [asset, path] of Object.entries(picture.paths.later)) expectLine(path, later, asset, picture)
     }
   })
 })
