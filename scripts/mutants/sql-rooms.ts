@@ -34,6 +34,7 @@ const tests: readonly (readonly [pattern: RegExp, quick: string, dear?: string])
     'unit/convert unit/convert-values unit/convert-time unit/convert-overlap unit/convert-batch',
     'unit/points-files unit/convert-poison unit/output laws/L2-time unit/convert-fuzz laws/L2-verify laws/L5-clocks',
   ],
+  [/features\//, 'cli/features', 'laws/L4-features'],
   [/registry\/universe/, 'views/two-apis unit/registry-reading', 'cli/commands cli/registry'],
   [
     /registry\//,
