@@ -35,6 +35,7 @@ th, td {{ padding: .25em .8em; text-align: right; border: 0 solid var(--line); b
   a {{ color: #7fb3da; }} .output_png img {{ filter: invert(.91) hue-rotate(180deg); }}
   {dark}
 }}
+@media (min-width: 2200px) {{ body {{ font-size: 19px; max-width: 1240px; }} pre, code, table {{ font-size: 15.5px; }} }}
 </style></head><body>
 {body}
 </body></html>

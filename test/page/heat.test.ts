@@ -5,13 +5,14 @@ import { withDesk } from '../helpers/importing.ts'
 import { need } from '../helpers/needs.ts'
 import { mutantEnv } from '../helpers/program.ts'
 import { pitlake } from '../helpers/command.ts'
+import { times } from '../helpers/shares.ts'
 import { type Drawn as Chart, expectLine, reading as chartReading } from './drawing.ts'
 import { random } from './random.ts'
 import { browsing, drawn, serving, shownFolder, sleep } from './serving.ts'
 
 /* Vintages as a picture: each cell against the values that were told, one by one. `PITLAKE_PAGE` tries so many states. */
 
-const states = Number(process.env['PITLAKE_PAGE'] ?? 4)
+const states = times('PITLAKE_PAGE', 2, 4)
 const day = 86_400_000
 const iso = (ms: number): string => new Date(ms).toISOString()
 

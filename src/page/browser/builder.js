@@ -29,7 +29,8 @@ export async function draw(main) {
   const asOf = state.as_of === '' ? {} : { as_of: utc(state.as_of) }
   const body = { ...panel, metrics: panel.metrics.split(','), ...asOf }
   const fields = Object.entries(options).map(([name, hint]) => {
-    const text = input(name, panel[name] ?? '', (value) => change({ [name]: value }), { hint })
+    const size = name === 'calendar' ? 26 : 20
+    const text = input(name, panel[name] ?? '', (value) => change({ [name]: value }), { hint, size })
     return field(name.replace('_', ' '), text, name === 'metrics' ? 'wide' : '')
   })
   const [result, ways] = [section('Rows', quiet('Asking …')), html`<section></section>`]

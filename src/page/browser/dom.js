@@ -85,14 +85,14 @@ export function plainCell(value) {
 
 /** Rows as a table that can be scrolled by keyboard, too. */
 export function table(rows, label, { columns = Object.keys(rows[0] ?? {}), cell = plainCell, row = () => ({}) } = {}) {
-  const kind = (name) => (typeof rows[0]?.[name] === 'number' ? 'number' : '')
-  const head = columns.map((name) => cellOf('th', name.replaceAll('_', ' '), kind(name)))
   const lines = rows.map((one) => {
     const line = document.createElement('tr')
     line.append(...columns.map((name) => cell(one[name], name, one)))
     for (const [name, value] of Object.entries(row(one))) line.setAttribute(name, value)
     return line
   })
+  const kind = (n) => (lines.some(({ cells }) => cells[n].className === 'number') ? 'number' : '')
+  const head = columns.map((name, n) => cellOf('th', name.replaceAll('_', ' '), kind(n)))
   return html`<div class="scroll" tabindex="0" role="region" aria-label=${label}><table><thead><tr>${head}</tr></thead>
     <tbody>${lines}</tbody></table></div>`
 }

@@ -57,15 +57,15 @@ def same(seen, told):
 
 
 def known(lake, bars):
-    """What was knowable when each bar had ended: of BTC, whether more addresses were active than three days before."""
+    """What was knowable when each bar had ended: of BTC, whether no fewer addresses were active than three days before: where nothing new comes it holds on."""
     from pitlake.engines.bars import known_at
 
     told = known_at(lake, bars, "BTC", {"active": METRIC}, step="6h")["active"].to_numpy(dtype="float64")
-    return pd.Series(told, index=bars).pipe(lambda own: own > own.shift(12))
+    return pd.Series(told, index=bars).pipe(lambda own: own >= own.shift(12))
 
 
 def ahead(lake, bars):
     """The same by the day that a value describes: nobody has it before that day has ended, and the lag."""
     days = lake.points(METRIC, "BTC").df().set_index("t")["v"].tz_convert("UTC")
     told = days.reindex(bars, method="ffill")
-    return told > told.shift(12)
+    return told >= told.shift(12)

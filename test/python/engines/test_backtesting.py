@@ -6,6 +6,7 @@ from backtesting import Backtest, Strategy
 from conftest import METRIC, ahead, joined, known, same
 
 import pitlake
+from pitlake.backtests import rows_of
 from pitlake.engines.backtesting import feed
 
 
@@ -69,3 +70,23 @@ def test_lookahead(lake, bars, prices, signal, verdict, at_close, finalized):
     told = lake.lookahead(backtest, cutoffs=6, shift="6h" if at_close else None)
     assert told.verdict == verdict and bool(told) == (verdict == "clean"), str(told)
     assert verdict == "clean" or "\non 2025-" in str(told) or "\non 2026-" in str(told)
+
+
+def test_fills(prices):
+    """However trades are cut, and whether they are closed: what was bought and sold."""
+    close = prices["BTC"].head(60)
+    ohlc = close.to_frame("Close").assign(Open=close, High=close, Low=close, Volume=1.0)
+
+    class Half(Strategy):
+        def init(self):
+            pass
+
+        def next(self):
+            if len(self.data) == 10:
+                self.buy(size=10)
+            if len(self.data) == 20:
+                self.position.close(0.5)
+
+    rows = rows_of(Backtest(ohlc, Half, cash=1_000_000).run(), "ts", None)
+    told = [(close.index.get_loc(one.ts), one.side, one.size) for one in rows.itertuples()]
+    assert told == [(10, "buy", 10.0), (20, "sell", -5.0)]
