@@ -78,6 +78,23 @@ for (const format of ['csv', 'jsonl', 'parquet'])
     })
   })
 
+test('names in a column of Parquet are told apart and sorted as texts are', async () => {
+  await withDesk(async (desk) => {
+    using engine = await Engine.open()
+    const rows = `SELECT name AS asset, money AS currency, TIMESTAMP '2000-01-01' + INTERVAL (n) DAY AS t, n + length(name) AS value
+      FROM (SELECT unnest(['b', 'Z', 'é', 'a b', 'A']) AS name), (SELECT unnest(['usd', 'EUR']) AS money),
+        (SELECT unnest(range(900)) AS n) ORDER BY hash(n), name DESC, money`
+    const file = join(desk.folder, 'n.parquet')
+    await engine.run(`COPY (${rows}) TO '${file}' (FORMAT parquet)`)
+    const flags = ['--as', 'n', '--currency', 'currency', '--value', 'value']
+    expect(await desk.take([file, ...flags])).toMatchObject({ code: 0 })
+    const held = `SELECT asset, currency, epoch(t) AS t, v FROM read_parquet('${join(desk.folder, 'lake/points/**/*.parquet')}')`
+    const sorted = `SELECT asset, currency, epoch(t) AS t, CAST(value AS DOUBLE) AS v FROM (${rows}) ORDER BY ALL`
+    const told = async (sql: string) => JSON.stringify(await engine.rows(sql))
+    expect((await told(held)) === (await told(sorted))).toBe(true)
+  })
+})
+
 test('files that are torn, of several kinds or too large are refused', async () => {
   await withDesk(async (desk) => {
     const parquet = await written(desk, 'parquet', good)
