@@ -113,13 +113,8 @@ describe('a point', () => {
       `SELECT strftime(t, '%Y-%m-%d') AS t, v, strftime(available_at, '%Y-%m-%d %H:%MZ') AS a, strftime(observed_at, '%Y-%m-%d %H:%M') AS o, basis
        FROM points WHERE metric = 'indicators/one' AND asset = 'BTC' ORDER BY t DESC LIMIT 1 OFFSET 2`,
     )
-    expect(told).toEqual([
-      row?.t,
-      row?.v.toLocaleString('en'),
-      row?.a,
-      expect.stringContaining(row?.o ?? '?'),
-      row?.basis,
-    ])
+    const seen = expect.stringContaining(row?.o ?? '?') as unknown
+    expect(told).toEqual([row?.t, row?.v.toLocaleString('en'), row?.a, seen, row?.basis])
     await own.close()
   })
 })
@@ -167,32 +162,18 @@ describe('behind a wall', () => {
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify(body),
       })
-    const sql = 'SELECT count(*) AS n, max(available_at) <= $wall AS held FROM points'.replace(
-      '$wall',
-      `'${wall}'::TIMESTAMPTZ`,
-    )
+    const one = { assets: 'BTC', metrics: ['indicators/one'] }
+    const sql = `SELECT count(*) AS n, max(available_at) <= '${wall}'::TIMESTAMPTZ AS held FROM points`
     const n =
       (await pointsAt(bare, 'supply/current_pit', wall)).length + (await pointsAt(bare, 'indicators/one', wall)).length
     expect(await (await ask('/query', { sql })).json()).toEqual({ n, held: true })
     for (const later of ['2024-02-20T03:00:00.000001Z', '2024-02-20T04:00:00+00:30', '2025-01-01']) {
       expect((await ask('/query', { sql, as_of: later })).status, later).toBe(400)
-      expect(
-        (
-          await ask('/panel', {
-            calendar: '2024-01-02,2024-03-01,1d',
-            assets: 'BTC',
-            metrics: ['indicators/one'],
-            as_of: later,
-          })
-        ).status,
-      ).toBe(400)
+      const asked = { ...one, calendar: '2024-01-02,2024-03-01,1d', as_of: later }
+      expect((await ask('/panel', asked)).status).toBe(400)
     }
     expect((await ask('/query', { sql, as_of: '2024-02-20T04:00:00+01:00' })).status).toBe(200)
-    const panel = await ask('/panel', {
-      calendar: '2024-02-01,2024-03-01,1d',
-      assets: 'BTC',
-      metrics: ['indicators/one'],
-    })
+    const panel = await ask('/panel', { ...one, calendar: '2024-02-01,2024-03-01,1d' })
     const rows = (await panel.text())
       .trim()
       .split('\n')
