@@ -23,7 +23,7 @@ const whole = [
   'test/cli/{findings,first-hour,hooks,own-recipes,publish,service}.test.ts',
   // Days of a watch, whole catalogues, every variant of a provider, and calls that nothing ends.
   'test/api/{catalogue-walk,preflight}.test.ts',
-  'test/cli/{answers,daily,ends-asking,ends-lake,heedless,lookahead,mcp,mirror,own-resource,serve}.test.ts',
+  'test/cli/{answers,daily,ends-asking,ends-lake,features,heedless,lookahead,mcp,mirror,own-resource,serve}.test.ts',
   'test/laws/{L5-calendar,L5-estimate,watch,watch-days}.test.ts',
   // A law at one job more: kills and full disks, a clock that was wrong, old layouts, what is adopted or mended.
   'test/laws/{L1-clock-ledger,L1-clock-registry,L1-L6-views,L1-labels,L1-lookahead,L1-value-types}.test.ts',
@@ -38,6 +38,15 @@ const whole = [
 
 /** What only targets of their own run: `make test-watch`, `make test-years`. */
 const apart = ['test/laws/{watch-memory,years,L6-growth}.test.ts']
+
+/** Two that try the same of one another's kind: with `all` one of them at its turn, which counts commits. */
+const inTurn = [
+  ['test/laws/watch-days.test.ts', 'test/laws/L5-calendar.test.ts'],
+  ['test/laws/L1-clock-registry.test.ts', 'test/laws/L1-clock-ledger.test.ts'],
+  ['test/views/peers.test.ts', 'test/views/readers.test.ts'],
+]
+const turn = Number(process.env['PITLAKE_TURN'] ?? 0)
+const notNow = inTurn.flatMap((pair) => pair[turn % 2] ?? [])
 
 const files = readdirSync('test', { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.test.ts'))
@@ -76,7 +85,7 @@ const longer = new Set([...matching(whole), ...holding("from '../helpers/shares.
  * By itself all of them, so that each can be named, and each in a process of its own.
  */
 const share = process.env['PITLAKE_LONG']
-const later = new Set(matching(share === 'all' ? apart : [...whole, ...apart]))
+const later = new Set(matching(share === 'all' ? [...apart, ...notNow] : [...whole, ...apart]))
 const chosen = share === '1' ? [...longer] : files.filter((file) => !later.has(file))
 
 /**

@@ -4,7 +4,7 @@ const parts = ['views', 'committing', 'writing', 'proving', 'reading', 'asking',
 type Part = (typeof parts)[number]
 
 /** Seconds by part: together they are the whole run. */
-export type Spent = Readonly<Record<Part, number>>
+type Spent = Readonly<Record<Part, number>>
 
 /** Does work on the account of a part. */
 export type During = <T>(part: Part, work: () => Promise<T>) => Promise<T>

@@ -22,7 +22,6 @@ const base64 = (text, what) => {
 }
 const proofOf = (list, what) =>
   must(Array.isArray(list) && list.every(isHash) && list, `${what} is no list`).map((one) => Buffer.from(one, 'hex'))
-
 /** JSON in which no object names a key twice. */
 function strictJson(text) {
   const value = JSON.parse(text)
@@ -51,7 +50,6 @@ function readKey(text) {
   const der = Buffer.concat([Buffer.from('302a300506032b6570032100', 'hex'), bytes.subarray(1)])
   return { name, id, key: createPublicKey({ key: der, format: 'der', type: 'spki' }) }
 }
-
 /** The text of a note that bears a sound signature of the key, and who else signed it. */
 function signedText(note, { name, id, key }, what) {
   const at = note.lastIndexOf('\n\n')
@@ -81,7 +79,6 @@ function readHead(note, key, what) {
 // --- trees of RFC 6962: a leaf is hashed behind 0, a node behind 1; left stands the largest power of two below n
 const [leafOf, nodeOf] = [(text) => sha256('\0', text), (left, right) => sha256('\x01', left, right)]
 const split = (n) => 2 ** Math.floor(Math.log2(n - 1))
-
 /** The root to which an inclusion proof leads from a leaf of a tree of so many; it is told from the leaf upwards. */
 function fromLeaf(leaf, index, size, proof) {
   const rest = [...proof]
@@ -94,7 +91,6 @@ function fromLeaf(leaf, index, size, proof) {
   const root = rise(index, size)
   return must(rest.length === 0 && hex(root), 'the proof of the entry is too long')
 }
-
 /** The roots of the older and the newer tree to which a consistency proof leads. */
 function fromBoth(older, newer, root, proof) {
   const rest = [...proof]
@@ -108,7 +104,6 @@ function fromBoth(older, newer, root, proof) {
   const roots = rise(older, newer, true).map(hex)
   return must(rest.length === 0 && roots, 'a proof of consistency is too long')
 }
-
 /** The root of a tree of which some leaves are known by their index; the proof tells the rest, from left to right. */
 function fromSome(size, known, proof) {
   const [rest, indices] = [[...proof], [...known.keys()]]
@@ -121,7 +116,6 @@ function fromSome(size, known, proof) {
   const root = size === 0 ? sha256('') : rise(0, size)
   return must(rest.length === 0 && hex(root), 'a proof is too long')
 }
-
 /** Members of a tree of named values, once they are proved: its value tells how many it has, and its root. */
 function provenMembers(value, tree, what) {
   const form = /^(0|[1-9][0-9]{0,8}) ([0-9a-f]{64})$/
@@ -139,7 +133,6 @@ function provenMembers(value, tree, what) {
   must(fromSome(Number(count), known, proofOf(proof, `the proof of ${what}`)) === root, `${what} has another root`)
   return members
 }
-
 /** The value of a tree over all of its named values. */
 function treeOf(members) {
   must(members.flat().every(isText), 'names and values are no texts')
@@ -167,11 +160,10 @@ function check(file, asked) {
   const leaf = leafOf(`pitlake entry\nversion ${version}\ncommitted_at ${when}\nsha256 ${digest}\nstate ${state}\n`)
   const proof = proofOf(inclusion, 'the proof of the entry')
   must(fromLeaf(leaf, index, head.size, proof) === head.root, 'the entry does not lead to the head')
-  checkHeads(told.consistency, head, asked.head && readHead(asked.head, key, 'the head that you kept'))
+  const heads = checkHeads(told.consistency, head, asked.head && readHead(asked.head, key, 'the head that you kept'))
   checkState(told, provenMembers(state, told.state, 'the state'))
-  return { told, head }
+  return { told, head, stamps: stampsOf(told.time_stamps === undefined ? [] : told.time_stamps, heads, key) }
 }
-
 /** Older heads lead to the one of the certificate; one that somebody kept must be among them. */
 function checkHeads(list, head, kept) {
   const heads = new Map([[head.size, head.root]])
@@ -182,13 +174,21 @@ function checkHeads(list, head, kept) {
     must(roots[0] === root && roots[1] === head.root, `the log does not go on from the head of ${size} entries`)
     heads.set(size, root)
   }
-  if (!kept) return
+  if (!kept) return heads
   must(kept.origin === head.origin, 'the head that you kept is of another log')
   must(kept.size <= head.size, 'the head that you kept is younger: ask for a certificate made since')
   const root = heads.get(kept.size) ?? refuse('no proof leads from the head that you kept: ask for one --since it')
-  must(root === kept.root, 'the head that you kept is of another history')
+  return must(root === kept.root, 'the head that you kept is of another history') && heads
 }
-
+/** How to prove each time stamp (RFC 3161) of a head that it leads from. */
+const stampsOf = (all, heads, key) => must(Array.isArray(all) && all, 'no time stamps').map(({ note, reply }) => {
+  const [{ size, root }, bytes] = [readHead(note, key, 'a head with a time stamp'), base64(reply, 'a time stamp')]
+  must(heads.get(size) === root, 'a time stamp of a head of another history')
+  const forms = [note.slice(0, note.lastIndexOf('\n\n') + 1), note].map((form) => sha256(form))
+  const digest = hex(forms.find((one) => bytes.includes(one)) ?? refuse('a time stamp of something else'))
+  const proof = `openssl ts -verify -digest ${digest} -in ${size}.tsr -CAfile CA.pem`
+  return `time stamp of ${size} entries (not checked): base64 -d > ${size}.tsr <<< ${reply} && ${proof}`
+})
 /** What it says of series, tables, rules, the query and tries is what the state tells. */
 function checkState({ query, tries, knowledge }, groups) {
   must(isCount(knowledge?.version), 'it tells no version')
@@ -229,26 +229,26 @@ async function deltaFiles(folder, rows) {
       }
   return [...live].map((path) => quoted(join(folder, decodeURIComponent(path))))
 }
-const ms = (column) => `((epoch_us(${column}) + 999) // 1000)`
-const rest = `concat_ws(' ',
-  CASE WHEN basis <> 'provider' OR ${ms('computed_at')} <> ${ms('available_at')} THEN 'c' || ${ms('computed_at')} END,
-  CASE WHEN ${ms('available_rule_at')} <> ${ms('available_at')} THEN 'r' || ${ms('available_rule_at')} END,
-  'o' || strlen(o) || ' ' || o, 'x' || strlen(extra) || ' ' || extra)`
-const form = "8 * strlen(rest) + list_position(['provider', 'observed', 'stated', 'assumed', 'override'], basis) - 1"
-const numbers = [ms('t'), "coalesce(v, 'nan')", ms('available_at'), form]
-const record = numbers.map((one) => `hex(CAST(CAST(CAST(${one} AS DOUBLE) AS BIT) AS BLOB))`).join(' || ')
 const columns = 'metric, asset, "interval", currency, exchange, network'
-
+/** A point as ../proof.md tells it: its text, and its record. */
+const recordsOf = (points) => `(
+  SELECT *, bits(ms(t)) || bits(coalesce(v, 'nan')) || bits(ms(available_at)) || bits(8 * strlen(rest)
+    + list_position(['provider', 'observed', 'stated', 'assumed', 'override'], basis) - 1) AS record
+  FROM (SELECT *, strftime(make_timestamp(epoch_us(t)), '%Y-%m') AS month, ms(observed_at) AS seen, concat_ws(' ',
+    CASE WHEN basis <> 'provider' OR ms(computed_at) <> ms(available_at) THEN 'c' || ms(computed_at) END,
+    CASE WHEN ms(available_rule_at) <> ms(available_at) THEN 'r' || ms(available_rule_at) END,
+    'o' || strlen(o) || ' ' || o, 'x' || strlen(extra) || ' ' || extra) AS rest FROM ${points}))`
 /** Digests the published points of every series that it names, as they were when its entry was committed. */
 async function checkTables(folder, { entry, state }, rows) {
   const series = state.members.flatMap(({ members }) => members.filter((one) => one.series !== undefined))
   const files = await deltaFiles(join(folder, 'points'), rows)
   const wanted = [...new Set(series.map((one) => quoted(one.series[0])))]
+  await rows('CREATE MACRO ms(x) AS (epoch_us(x) + 999) // 1000')
+  await rows('CREATE MACRO bits(x) AS hex(CAST(CAST(CAST(x AS DOUBLE) AS BIT) AS BLOB))')
   const all = wanted.length === 0 || files.length === 0 ? [] : await rows(`
-    SELECT to_json([${columns}]) AS series, month, seen, count(*) AS n,
-      sha256(unhex(string_agg(record, '' ORDER BY record, rest)) || encode(string_agg(rest, '' ORDER BY record, rest))) AS digest
-    FROM (SELECT *, strftime(make_timestamp(epoch_us(t)), '%Y-%m') AS month, ${ms('observed_at')} AS seen, ${record} AS record
-      FROM (SELECT *, ${rest} AS rest FROM read_parquet([${files}]) WHERE metric IN (${wanted})))
+    SELECT to_json([${columns}]) AS series, month, seen, count(*) AS n, sha256(unhex(string_agg(record, '' ORDER BY
+      record, rest)) || encode(string_agg(rest, '' ORDER BY record, rest))) AS digest
+    FROM ${recordsOf(`read_parquet([${files}]) WHERE metric IN (${wanted})`)}
     WHERE seen <= ${Math.ceil(entry.committed_at / 1000)} GROUP BY ${columns}, month, seen ORDER BY month, seen`)
   const found = new Map()
   for (const { series: of, month, seen, n, digest } of all) {
@@ -263,7 +263,6 @@ async function checkTables(folder, { entry, state }, rows) {
   }
   return `${series.length} series digested anew`
 }
-
 /** The result beside the certificate, or in the folder of the tables: its figure once more. */
 async function checkResult(folders, { result, figure }, rows) {
   const there = folders.flatMap((one) => readdirSync(one).map((name) => join(one, name)))
@@ -275,7 +274,6 @@ async function checkResult(folders, { result, figure }, rows) {
   must(JSON.stringify(row) === JSON.stringify(figure.values), 'the figure is another')
   return 'the figure comes again'
 }
-
 const [files, asked] = [[], {}]
 for (let n = 2; n < process.argv.length; n++) {
   const [, flag] = /^--(key|head|tables)$/.exec(process.argv[n]) ?? []
@@ -285,10 +283,10 @@ if (existsSync(asked.key ?? '')) asked.key = readFileSync(asked.key, 'utf8').tri
 asked.head &&= readFileSync(asked.head, 'utf8')
 for (const file of files) {
   try {
-    const { told, head } = check(file, asked)
+    const { told, head, stamps } = check(file, asked)
     const who = asked.key === undefined ? 'its own key, which nobody named' : 'your key'
     const others = head.others.length === 0 ? '' : `, also by ${head.others.join(', ')} (not checked)`
-    const more = [`valid ${file}: version ${told.knowledge.version} of ${head.origin}, by ${who}${others}`]
+    const more = [`valid ${file}: version ${told.knowledge.version} of ${head.origin}, by ${who}${others}`, ...stamps]
     const rows = asked.tables && (await duckdb())
     if (rows) more.push(await checkTables(asked.tables, told, rows))
     if (rows) more.push(await checkResult([dirname(file), asked.tables], told, rows))

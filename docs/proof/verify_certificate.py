@@ -17,46 +17,35 @@ import sys
 from urllib.parse import unquote
 
 class Refused(Exception): """Why a certificate is not valid."""
-
 def must(fact, why):
     if not fact:
         raise Refused(why)
     return fact
-
 def sha256(data):
     return hashlib.sha256(data if isinstance(data, bytes) else data.encode()).digest()
-
 def read(path):
     with open(path, "rb") as opened:
         return opened.read()
-
 def is_text(value):
     return isinstance(value, str)
-
 def count_of(value):
     """A whole number as JSON may write it; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     return int(value) if 0 <= value < 2**53 and value == int(value) else None
-
 def is_hash(value):
     return is_text(value) and re.fullmatch(r"[0-9a-f]{64}", value) is not None
-
 def unbase64(text, what):
     data = base64.b64decode(text, validate=True)
     return must(base64.b64encode(data).decode() == text and data, f"{what} is no base64")
-
 def proof_of(told, what):
     must(isinstance(told, list) and all(is_hash(one) for one in told), f"{what} is no list of hashes")
     return [bytes.fromhex(one) for one in told]
-
 def strict_json(text):
     """JSON in which no object names a key twice, and nothing but JSON."""
-
     def once(pairs):
         must(len({key for key, _ in pairs}) == len(pairs), "a key stands there twice")
         return dict(pairs)
-
     value = json.loads(text, object_pairs_hook=once, parse_constant=lambda name: must(False, f"{name} is no JSON"))
     json.dumps(value, ensure_ascii=False).encode()  # Fails where half of a character stands.
     return value
@@ -85,13 +74,11 @@ def point_of(data):
     sign, y = divmod(int.from_bytes(data, "little"), 1 << 255)
     x = recover_x(y, sign)
     return None if x is None else (x, y, 1, x * y % P)
-
 def add(a, b):
     e, f = (a[1] - a[0]) * (b[1] - b[0]) % P, (a[1] + a[0]) * (b[1] + b[0]) % P
     g, h = 2 * a[3] * b[3] * D % P, 2 * a[2] * b[2] % P
     e, f, g, h = f - e, h - g, h + g, f + e
     return (e * f % P, g * h % P, f * g % P, e * h % P)
-
 def multiply(scalar, point):
     result = (0, 1, 1, 0)
     while scalar > 0:
@@ -163,14 +150,12 @@ def split(n):
 def from_leaf(leaf, index, size, proof):
     """The root to which an inclusion proof leads from a leaf of a tree of so many; told from the leaf upwards."""
     rest = list(proof)
-
     def rise(at, n):
         if n == 1:
             return leaf
         must(rest, "the proof of the entry is too short")
         left, other = split(n), rest.pop()
         return node_of(rise(at, left), other) if at < left else node_of(other, rise(at - left, n - left))
-
     root = rise(index, size)
     must(not rest, "the proof of the entry is too long")
     return root.hex()
@@ -178,7 +163,6 @@ def from_leaf(leaf, index, size, proof):
 def from_both(older, newer, root, proof):
     """The roots of the older and the newer tree to which a consistency proof leads."""
     rest = list(proof)
-
     def rise(m, n, whole):
         if m == n and whole:
             return bytes.fromhex(root), bytes.fromhex(root)
@@ -189,7 +173,6 @@ def from_both(older, newer, root, proof):
         left = split(n)
         old, now = rise(m, left, whole) if m <= left else rise(m - left, n - left, False)
         return (old, node_of(now, other)) if m <= left else (node_of(other, old), node_of(other, now))
-
     old, now = rise(older, newer, True)
     must(not rest, "a proof of consistency is too long")
     return old.hex(), now.hex()
@@ -197,7 +180,6 @@ def from_both(older, newer, root, proof):
 def from_some(size, known, proof):
     """The root of a tree of which some leaves are known by their index; the proof tells the rest from the left."""
     rest, indices = list(proof), list(known)
-
     def rise(begin, n):
         if not any(begin <= at < begin + n for at in indices):
             must(rest, "a proof is too short")
@@ -206,7 +188,6 @@ def from_some(size, known, proof):
             return known[begin]
         left = split(n)
         return node_of(rise(begin, left), rise(begin + left, n - left))
-
     root = sha256(b"") if size == 0 else rise(0, size)
     must(not rest, "a proof is too long")
     return root.hex()
@@ -258,9 +239,11 @@ def check(file, asked):
     root = from_leaf(leaf, index, head["size"], proof_of(entry.get("inclusion"), "the proof of the entry"))
     must(root == head["root"], "the entry does not lead to the head")
     kept = read_head(asked["head"], key, "the head that you kept") if "head" in asked else None
-    check_heads(told.get("consistency"), head, kept)
+    heads = check_heads(told.get("consistency"), head, kept)
     check_state(told, proven_members(state, told.get("state"), "the state"))
-    return told, head
+    stamps = told.get("time_stamps", [])
+    must(isinstance(stamps, list), "the time stamps are no list")
+    return told, head, [stamp_of(one, heads, key) for one in stamps]
 
 def check_heads(told, head, kept):
     """Older heads lead to the one of the certificate; one that somebody kept must be among them."""
@@ -273,11 +256,23 @@ def check_heads(told, head, kept):
         must(roots == (root, head["root"]), f"the log does not go on from the head of {size} entries")
         heads[size] = root
     if kept is None:
-        return
+        return heads
     must(kept["origin"] == head["origin"], "the head that you kept is of another log")
     must(kept["size"] <= head["size"], "the head that you kept is younger: ask for a certificate made since")
     must(kept["size"] in heads, "no proof leads from the head that you kept: ask for one --since it")
     must(heads[kept["size"]] == kept["root"], "the head that you kept is of another history")
+    return heads
+
+def stamp_of(told, heads, key):
+    """How to prove a time stamp (RFC 3161) of a head that it leads from."""
+    note, reply = told["note"], told["reply"]
+    head, data = read_head(note, key, "a head with a time stamp"), unbase64(reply, "a time stamp")
+    size = head["size"]
+    must(heads.get(size) == head["root"], "a time stamp of a head of another history")
+    forms = [sha256(form) for form in (note[: note.rfind("\n\n") + 1], note)]
+    digest = must(next((one for one in forms if one in data), None), "a time stamp of something else").hex()
+    proof = f"openssl ts -verify -digest {digest} -in {size}.tsr -CAfile CA.pem"
+    return f"time stamp of {size} entries (not checked): base64 -d > {size}.tsr <<< {reply} && {proof}"
 
 def check_state(told, groups):
     """What it says of series, tables, rules, the query and tries is what the state tells."""
@@ -323,14 +318,16 @@ def delta_files(folder, rows):
     return ", ".join(quoted(os.path.join(folder, unquote(path))) for path in live)
 
 COLUMNS = 'metric, asset, "interval", currency, exchange, network'
-MS = {name: f"((epoch_us({name}) + 999) // 1000)" for name in ("t", "available_at", "computed_at", "available_rule_at")}
-REST = f"""concat_ws(' ',
-  CASE WHEN basis <> 'provider' OR {MS["computed_at"]} <> {MS["available_at"]} THEN 'c' || {MS["computed_at"]} END,
-  CASE WHEN {MS["available_rule_at"]} <> {MS["available_at"]} THEN 'r' || {MS["available_rule_at"]} END,
-  'o' || strlen(o) || ' ' || o, 'x' || strlen(extra) || ' ' || extra)"""
-FORM = "8 * strlen(rest) + list_position(['provider', 'observed', 'stated', 'assumed', 'override'], basis) - 1"
-NUMBERS = (MS["t"], "coalesce(v, 'nan')", MS["available_at"], FORM)
-RECORD = " || ".join(f"hex(CAST(CAST(CAST({one} AS DOUBLE) AS BIT) AS BLOB))" for one in NUMBERS)
+MACROS = """CREATE MACRO ms(x) AS (epoch_us(x) + 999) // 1000;
+  CREATE MACRO bits(x) AS hex(CAST(CAST(CAST(x AS DOUBLE) AS BIT) AS BLOB))"""
+# A point as ../proof.md tells it: its text, and its record.
+RECORDS = """(
+  SELECT *, bits(ms(t)) || bits(coalesce(v, 'nan')) || bits(ms(available_at)) || bits(8 * strlen(rest)
+    + list_position(['provider', 'observed', 'stated', 'assumed', 'override'], basis) - 1) AS record
+  FROM (SELECT *, strftime(make_timestamp(epoch_us(t)), '%Y-%m') AS month, ms(observed_at) AS seen, concat_ws(' ',
+    CASE WHEN basis <> 'provider' OR ms(computed_at) <> ms(available_at) THEN 'c' || ms(computed_at) END,
+    CASE WHEN ms(available_rule_at) <> ms(available_at) THEN 'r' || ms(available_rule_at) END,
+    'o' || strlen(o) || ' ' || o, 'x' || strlen(extra) || ' ' || extra) AS rest FROM {}))"""
 
 def check_tables(folder, told, rows):
     """Digests the published points of every series that it names, as they were when its entry was committed."""
@@ -339,13 +336,13 @@ def check_tables(folder, told, rows):
     wanted = ", ".join(sorted({quoted(one["series"][0]) for one in series}))
     until = -(-count_of(told["entry"]["committed_at"]) // 1000)
     found = {}
+    rows(MACROS)
+    records = RECORDS.format(f"read_parquet([{files}]) WHERE metric IN ({wanted})")
     for *own, month, seen, n, digest in rows(f"""
             SELECT {COLUMNS}, month, seen, count(*), sha256(unhex(string_agg(record, '' ORDER BY record, rest))
               || encode(string_agg(rest, '' ORDER BY record, rest)))
-            FROM (SELECT *, strftime(make_timestamp(epoch_us(t)), '%Y-%m') AS month,
-                (epoch_us(observed_at) + 999) // 1000 AS seen, {RECORD} AS record
-              FROM (SELECT *, {REST} AS rest FROM read_parquet([{files}]) WHERE metric IN ({wanted})))
-            WHERE seen <= {until} GROUP BY {COLUMNS}, month, seen ORDER BY month, seen""") if files and wanted else []:
+            FROM {records} WHERE seen <= {until}
+            GROUP BY {COLUMNS}, month, seen ORDER BY month, seen""") if files and wanted else []:
         points, chain = found.setdefault(tuple(own), {}).get(month, (0, ""))
         found[tuple(own)][month] = (points + n, "b" + sha256(f"{chain}\n{seen} {n} {digest}").hex())
     for one in series:
@@ -381,11 +378,11 @@ def main(words):
     code = 0 if files else 4
     for file in files:
         try:
-            told, head = check(file, asked)
+            told, head, stamps = check(file, asked)
             who = "your key" if "key" in asked else "its own key, which nobody named"
             others = f", also by {', '.join(head['others'])} (not checked)" if head["others"] else ""
             version = told["knowledge"]["version"]
-            more = [f"valid {file}: version {version} of {head['origin']}, by {who}{others}"]
+            more = [f"valid {file}: version {version} of {head['origin']}, by {who}{others}", *stamps]
             if "tables" in asked:
                 import duckdb  # Only who asks for it needs it.
                 connection = duckdb.connect(":memory:")

@@ -5,6 +5,7 @@ const tests: readonly (readonly [pattern: RegExp, quick: string, dear?: string])
     'views/cases views/objects',
     'views/joins-options views/clocks laws/L1-L6-views views/readers-trino laws/L1-lookahead',
   ],
+  [/views\/sql\/parts\/(?:successions|stitched)/, 'views/identity', 'laws/L1-L6-views'],
   [/views\/sql\/1[56]_/, 'views/links views/links-oracle', 'views/objects views/cases views/clocks laws/L1-L6-views'],
   [
     /views\/sql\/2\d_|views\/ledger-tables/,
@@ -33,6 +34,7 @@ const tests: readonly (readonly [pattern: RegExp, quick: string, dear?: string])
     'unit/convert unit/convert-values unit/convert-time unit/convert-overlap unit/convert-batch',
     'unit/points-files unit/convert-poison unit/output laws/L2-time unit/convert-fuzz laws/L2-verify laws/L5-clocks',
   ],
+  [/features\//, 'cli/features', 'laws/L4-features'],
   [/registry\/universe/, 'views/two-apis unit/registry-reading', 'cli/commands cli/registry'],
   [
     /registry\//,

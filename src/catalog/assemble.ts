@@ -4,7 +4,7 @@ import { type Catalogue, type Defaults, type Dimension, dimensions, type Endpoin
 import { hint } from '../suggestion.ts'
 import { resourcesOf } from './resources.ts'
 import { type PlacedRule, placeRule, resolveRules } from './rules.ts'
-import type { EndpointRow, SourceFile } from './schema.ts'
+import type { SourceFile } from './schema.ts'
 
 /** What every endpoint is put together with. */
 interface Common {
@@ -100,7 +100,12 @@ function placed<Key extends 'sources' | 'features', Placed extends { readonly wh
 /** Says where a key of a row stands, and its path. */
 type Place = (...keys: readonly string[]) => string
 
-function endpointOf(common: Common, row: EndpointRow, source: string, at: Place): Endpoint {
+function endpointOf(
+  common: Common,
+  row: NonNullable<SourceFile['content']['endpoints']>[number],
+  source: string,
+  at: Place,
+): Endpoint {
   const values = (many: Dimension['many']) => valuesOf(common, many, row[many], () => at(many))
   const allowed = values('intervals').filter(isInterval)
   const [currencies, exchanges, networks] = [values('currencies'), values('exchanges'), values('networks')]

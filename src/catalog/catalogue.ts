@@ -2,8 +2,8 @@ import { type Interval, unshownInterval } from '../time.ts'
 import { type Rule, ruleFor } from './availability.ts'
 import type { PlacedFeature } from './features.ts'
 import type { Link } from './schema.ts'
-import type { PlacedSource } from './sources.ts'
 import type { EnvelopeKey, Wire } from './wire.ts'
+import type { SourceMapping } from './sources.ts'
 
 /** The dimensions of a series beside its asset, in the words for one value of them and for the values that there are. */
 export const dimensions = [
@@ -101,6 +101,12 @@ export interface RegistryField {
   /** For references: the resource named. */
   readonly to: string | null
   readonly source: string
+}
+
+/** A mapping of a catalogue, and where it stands. */
+interface PlacedSource {
+  readonly source: SourceMapping & { readonly files: readonly string[] }
+  readonly where: string
 }
 
 /** The whole catalogue: the program's only source of truth on endpoints and resources. */

@@ -7,9 +7,6 @@ type ChangedEndpoint = {
   readonly changes: ReturnType<typeof changesOf>
 }
 
-/** The catalogue against a provider's listing. */
-export type Drift = ReturnType<typeof compareListing>
-
 /** How the provider spells what the catalogue names by placeholder. */
 type Spelling = {
   readonly paths: Readonly<Record<string, string>>

@@ -32,6 +32,8 @@ const version = z.object({
   ...definition,
   latency: seconds,
   since: seconds.optional(),
+  /** Which versions of other features it reads. */
+  reads: z.record(z.string(), z.string()),
   /** The grid begins here. */
   first: seconds,
   /** The last instant of the grid that was computed; null before the first. */
@@ -45,13 +47,10 @@ export const keptFeature = ownRow.extend({ versions: z.array(version) })
 
 export type KeptFeature = Readonly<z.infer<typeof keptFeature>>
 
-/** The definition alone, as a text that is the same for the same. */
-export function definitionText({
-  sql,
-  grid,
-  latency,
-  since,
-  assets,
-}: PlacedFeature['feature'] | FeatureVersion): string {
-  return JSON.stringify([sql, grid satisfies Interval, latency, since ?? null, assets ?? null])
+/** The definition alone, and what it reads of other features, as a text that is the same for the same. */
+export function definitionText(
+  { sql, grid, latency, since, assets }: PlacedFeature['feature'] | FeatureVersion,
+  reads: FeatureVersion['reads'],
+): string {
+  return JSON.stringify([sql, grid satisfies Interval, latency, since ?? null, assets ?? null, reads])
 }

@@ -1,9 +1,9 @@
 import { intervals, longestSeconds } from '../time.ts'
 import type { Rule } from './availability.ts'
 import { type Endpoint, imported } from './catalogue.ts'
-import { exportRule, type KnownFrom, momentsOf, type OwnRow, type SourceMapping, unsaid } from './sources.ts'
+import { exportRule, momentsOf, type OwnRow, type SourceMapping, unsaid } from './sources.ts'
 
-function ruleOf({ from, seconds }: KnownFrom, { available }: SourceMapping): Rule {
+function ruleOf({ from, seconds }: typeof unsaid, { available }: SourceMapping): Rule {
   const frame = { until: null, trust: 'provider' } as const
   const time = { kind: from === 'end' ? ('lag' as const) : ('start' as const), seconds }
   if (available === undefined || available === exportRule)

@@ -1,6 +1,8 @@
 import type { Complain } from '../errors.ts'
 import type { Catalogue, RegistryField, Resource } from './catalogue.ts'
-import type { ResourceRow, SourceFile } from './schema.ts'
+import type { SourceFile } from './schema.ts'
+
+type ResourceRow = NonNullable<SourceFile['content']['resources']>[string]
 
 /** A resource as written, and where in its file its parts stand. */
 interface Placed {

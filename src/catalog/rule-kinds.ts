@@ -84,7 +84,7 @@ type Table = typeof table
 type RuleName = keyof Table
 
 /** The time part of an availability rule: its kind and what it states. */
-export type RuleTime = { [K in RuleName]: { readonly kind: K } & Readonly<ReturnType<Table[K]['read']>> }[RuleName]
+type RuleTime = { [K in RuleName]: { readonly kind: K } & Readonly<ReturnType<Table[K]['read']>> }[RuleName]
 
 /** Every kind: whatever reads, tells or dates by rules, here or in SQL, is made from this table. */
 export const ruleKinds: Readonly<Record<RuleName, RuleKind>> = table

@@ -116,16 +116,10 @@ export const catalogueFile = z.strictObject({
   features: z.record(ownName, featureRow).optional(),
 })
 
-type CatalogueFile = z.infer<typeof catalogueFile>
-
 /** One parsed file and the means to point into it. */
 export interface SourceFile {
   readonly yaml: YamlText
-  readonly content: CatalogueFile
+  readonly content: z.infer<typeof catalogueFile>
   /** The number of a list's row in the text, of which rows with problems may have been left out. */
   readonly row: (key: 'availability' | 'endpoints', index: number) => number
 }
-
-export type ResourceRow = z.infer<typeof resourceRow>
-export type EndpointRow = z.infer<typeof endpointRow>
-export type AvailabilityRow = z.infer<typeof availabilityRow>

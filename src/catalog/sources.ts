@@ -9,7 +9,7 @@ export const ownName = z
   .regex(/^[a-z0-9][a-z0-9_]{0,59}(?:\/[a-z0-9][a-z0-9_]{0,59}){0,3}$/, 'a name of small letters, digits and _')
 
 /** When a part of a value, or the whole, is known: so many seconds after the start or the end of its interval. */
-export interface KnownFrom {
+interface KnownFrom {
   readonly from: 'start' | 'end'
   readonly seconds: number
 }
@@ -89,12 +89,6 @@ export const placedRow = z
   })
 
 export type SourceMapping = Readonly<z.infer<z.ZodObject<typeof mapping>>>
-
-/** A mapping of a catalogue, and where it stands. */
-export interface PlacedSource {
-  readonly source: SourceMapping & { readonly files: readonly string[] }
-  readonly where: string
-}
 
 /** What a lake keeps of own data: how it was mapped, from which files, and what of each dimension there is. */
 export const ownRow = z.object({

@@ -1,6 +1,6 @@
 import { usage } from '../errors.ts'
 import { completeState } from '../heads/complete.ts'
-import { headNote, headOf, type KeptHead, storedHeads, storeHead } from '../heads/head.ts'
+import { headNote, headOf, type KeptHead, timeStampFile, storedHeads, storeHead } from '../heads/head.ts'
 import { heldTries } from '../heads/tries.ts'
 import { type CommitDeps, sha256File } from '../ledger/commit.ts'
 import { canonical, type Json, sha256 } from '../ledger/entry.ts'
@@ -10,7 +10,7 @@ import { readStamp } from '../ledger/stamps.ts'
 import { heldChains, heldLeaves, heldMembers, heldRoot } from '../ledger/state-tree.ts'
 import type { LookaheadProof } from '../lookahead/lookahead.ts'
 import { argueFromPlan } from '../lookahead/proof/prove.ts'
-import { type Checkpoint, type NoteKey, publicText, signedText } from '../merkle/note.ts'
+import { type Checkpoint, isSigned, type NoteKey, publicText, signedText } from '../merkle/note.ts'
 import { type Named, namedLeaves } from '../merkle/state.ts'
 import { consistencyProof, inclusionProof, rangeProof, treeRoot } from '../merkle/tree.ts'
 import { openQuery } from '../query/lake.ts'
@@ -18,6 +18,8 @@ import { folded } from '../results/folded.ts'
 import { provedStamp, refuseForgotten } from '../results/stamp.ts'
 import { pinnedOptions, type StampNote } from '../results/stamped.ts'
 import { Engine, quoteList } from '../store/engine.ts'
+import { isThere, readBytes } from '../store/files.ts'
+import { inLake } from '../store/layout.ts'
 import { columnsOf, parquet } from '../store/parquet.ts'
 import { readsOf } from './reads.ts'
 
@@ -39,10 +41,7 @@ interface CertifyInput {
   readonly trials?: ((note: StampNote) => Promise<LookaheadProof>) | undefined
 }
 
-/** A certificate before it is signed. */
-export type Certificate = Awaited<ReturnType<typeof certify>>
-
-/** Gathers what a stamped result rests on, with the proofs that lead from each of it to the head of the log. */
+/** A certificate before it is signed: gathers what a stamped result rests on, with the proofs that lead from each of it to the head of the log. */
 export async function certify({ root, result, key, deps, figure, months, since, trials }: CertifyInput) {
   using ledger = await Ledger.open(root)
   await completeState(ledger, deps)
@@ -62,7 +61,10 @@ export async function certify({ root, result, key, deps, figure, months, since, 
   const tries = heldTries(state)
   const { version: newest, digest: sum, committed_at } = state.head()
   const entry = { index: heldLeaves(state).length - 1, version: newest, committed_at, sha256: sum }
-  const kept = new Map([...(await storedHeads(root)).slice(-16), ...since].map((one) => [one.head.size, one.head]))
+  const stored = await storedHeads(root)
+  const stamps = await timeStamps(root, stored, key)
+  const shown = [...stored.slice(-16), ...stamps, ...since]
+  const kept = new Map(shown.map((one) => [one.head.size, one.head]))
   const holds = ({ size, root: was }: Checkpoint): boolean => treeRoot(leaves.slice(0, size)) === was
   const older = [...kept.values()].filter((one) => one.size > 0 && one.size < leaves.length && holds(one))
   if (!since.every((one) => holds(one.head)))
@@ -86,11 +88,22 @@ export async function certify({ root, result, key, deps, figure, months, since, 
     reads: { complete: reads.told, own_tables: [...reads.own].toSorted() },
     head: signedText(head),
     consistency: older.map((one) => ({ size: one.size, root: one.root, proof: consistencyProof(leaves, one.size) })),
+    time_stamps: stamps.filter(({ head: one }) => holds(one)).map(({ note, reply }) => ({ note, reply })),
     entry: { ...entry, state: heldRoot(state), inclusion: inclusionProof(leaves, entry.index) },
     state: stateOf(state, reads, months),
   }
   await storeHead(root, head)
   return told
+}
+
+/** The heads that were time-stamped (RFC 3161) as this key signed them, with what came back. */
+async function timeStamps(root: string, heads: readonly KeptHead[], key: NoteKey) {
+  const found = heads.map(async ({ head, note: { text, signatures } }) => {
+    const [path, own] = [inLake(root, timeStampFile(head.size)), { text, signatures: signatures.slice(0, 1) }]
+    if (!isThere(path) || !isSigned(own, key)) return []
+    return [{ head, note: signedText(own), reply: (await readBytes(path)).toString('base64') }]
+  })
+  return (await Promise.all(found)).flat()
 }
 
 /** What is known of its look-ahead: by running it again (`tried`), or by its plan alone. */

@@ -7,8 +7,6 @@ import { answering } from '../call/spec.ts'
 
 type AuditReport = Awaited<ReturnType<typeof auditAvailability>>
 
-type AuditedRule = ReturnType<typeof judgeRule>
-
 export const auditAvailabilityCommand = answering({
   options: { '--paths LIST': 'endpoints, by comma, `*` as a glob', '--all': 'also list the rules that hold' },
   details: `An arrival is known where the provider tells computed_at, or where a top-up caught a point being late. A rule that more
@@ -34,7 +32,7 @@ function inWords(report: AuditReport, all: boolean): string {
   const listed = rows
     .filter((row) => all || isBroken(row))
     .toSorted((a, b) => order.indexOf(a.verdict) - order.indexOf(b.verdict) || a.metric.localeCompare(b.metric))
-  const named = ({ metric, interval }: AuditedRule): string => `${metric} ${interval}`
+  const named = ({ metric, interval }: ReturnType<typeof judgeRule>): string => `${metric} ${interval}`
   const latest = listed.flatMap((row) => {
     const { asset, t, arrived_at, rule_at } = row.worst ?? {}
     return t === undefined ? [] : [`${named(row)}: ${asset} ${t} arrived ${arrived_at}, rule ${rule_at}`]

@@ -19,9 +19,11 @@ import { answering, type Call, type CommandContext, documentText, talking } from
 import { existsSync } from 'node:fs'
 import { importedRow, readListing } from '../catalog/listing.ts'
 import { loadCatalogue } from '../catalog/load.ts'
-import type { Drift } from '../catalog/drift.ts'
+import type { compareListing } from '../catalog/drift.ts'
 import { findDrift } from '../metrics/drift.ts'
 import { besideWorld } from '../call/world.ts'
+
+type Drift = ReturnType<typeof compareListing>
 
 const listOptions = {
   '--group LIST': 'first part of the path, by comma',

@@ -1,5 +1,5 @@
-import { gravestOf, LakeError } from '../errors.ts'
-import { checkFeatures, checkVerdict, type FeatureChecked } from '../features/check.ts'
+import { LakeError } from '../errors.ts'
+import { checkFeatures, type FeatureChecked } from '../features/check.ts'
 import { bringFeatures, type FeatureTold } from '../features/features.ts'
 import { whole } from '../words/figures.ts'
 import { timeoutOption, withinTime } from '../call/context.ts'
@@ -21,31 +21,21 @@ Exit 4: it looks ahead, and the row that gives it away is told. Exit 6: that can
     requireLake(settings.data)
     if (call.options.check) {
       const features = await checkFeatures(settings.data, names, withinTime(call))
-      const error = gravestOf(features.map(checkVerdict))
-      const words = () => features.map(checkedInWords).join('')
-      return { document: { features }, words, error }
+      const [wrong] = features.filter(({ differing }) => differing > 0)
+      const next = 'pitlake doctor proves the files; after a change of rules, declare another version'
+      const subject = wrong && `${wrong.differing} values of ${wrong.name} v${wrong.version} are others now`
+      const error = subject === undefined ? null : new LakeError('integrity', { subject, next })
+      return { document: { features }, words: () => features.map(checkedInWords).join(''), error }
     }
     const input = { root: settings.data, catalogue, names, within: withinTime(call) }
-    const { told, errors } = await bringFeatures(input, viewingWorld(call, 'features'))
-    const error = gravestOf([...told.map(verdictOf), ...errors])
+    const { told, error } = await bringFeatures(input, viewingWorld(call, 'features'))
     return { document: { features: told }, words: () => told.map(inWords).join(''), error }
   },
 })
 
-function verdictOf({ name, status, reason }: FeatureTold): LakeError | null {
-  const got = reason ?? undefined
-  if (status === 'refused')
-    return new LakeError('integrity', {
-      subject: `${name} looks ahead`,
-      got,
-      next: 'docs/trust.md shows how to mend it',
-    })
-  if (status !== 'undecided') return null
-  return new LakeError('incomplete', { subject: `${name} is undecided`, got, next: 'mend it, then pitlake features' })
-}
-
-function checkedInWords({ name, version, rows, differs }: FeatureChecked): string {
-  return `${name} v${version}: ${whole(rows)} rows, ${differs ?? 'the same bit for bit'}\n`
+function checkedInWords({ name, version, rows, differing }: FeatureChecked): string {
+  const found = differing === 0 ? 'the same bit for bit' : `${whole(differing)} differ`
+  return `${name} v${version}: ${whole(rows)} rows, ${found}\n`
 }
 
 function inWords({ name, version, status, reason, rows_added, until, waits_for }: FeatureTold): string {

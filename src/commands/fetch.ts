@@ -1,13 +1,15 @@
 import { fetchSeries } from '../metrics/fetch.ts'
 import { beginsInWords, type IngestSummary, verdict } from '../metrics/tally.ts'
 import { boundingOptions, instantNow, isVerbose, selectionOptions, selectionsOf } from '../call/context.ts'
-import type { IngestEvent } from '../metrics/run.ts'
+import type { IngestDeps } from '../metrics/run.ts'
 import { answering } from '../call/spec.ts'
 import { askingWorld, spareHeap } from '../call/world.ts'
-import { type Spent, stopwatch } from '../stopwatch.ts'
+import { stopwatch } from '../stopwatch.ts'
 import { whole, labelled, bytes, span } from '../words/figures.ts'
 import { passingLine, type Teller } from '../words/progress.ts'
 import { describeSkew } from '../net/skew.ts'
+
+type IngestEvent = Parameters<IngestDeps['onEvent']>[0]
 
 export const fetchCommand = answering({
   recorded: true,
@@ -40,7 +42,7 @@ export const fetchCommand = answering({
 const shown = 3
 
 /** Where the time went, to a tenth of a second, in the order in which a run begins with it. */
-function inSeconds(seconds: Spent): string {
+function inSeconds(seconds: ReturnType<ReturnType<typeof stopwatch>['spent']>): string {
   const parts = Object.entries(seconds).map(([part, took]) => `${part} ${took.toFixed(1)}`)
   const whole = Object.values(seconds).reduce((sum, took) => sum + took, 0)
   return `took ${whole.toFixed(1)} s: ${parts.toReversed().join(', ')}\n`

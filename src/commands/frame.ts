@@ -3,14 +3,16 @@ import { exitCode, LakeError } from '../errors.ts'
 import { isBegun } from '../store/begin.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { readContext, settingsOf } from '../call/context.ts'
-import type { SandboxWorld } from './sandbox.ts'
+import type { withSandbox } from './sandbox.ts'
 import type { Deps, Typed } from '../call/spec.ts'
 import { hookNames } from '../config/health.ts'
 import type { Settings } from '../config/settings.ts'
-import type { OpenHooks } from './hooks.ts'
+import type { openHooks } from './hooks.ts'
 import { damageBehind } from '../query/changed.ts'
 import { NotWhereNamed } from '../query/refusal.ts'
 import { diskError } from '../store/disk.ts'
+
+type SandboxWorld = Parameters<typeof withSandbox>[0]
 
 /** Whatever of these is set, the user has a provider in mind. */
 const ofProviders = /^PITLAKE_(?:METRICS|REGISTRY)_(?:URL|KEY|KEY_FILE)$/
@@ -84,7 +86,7 @@ export async function withHooks<T>(
 }
 
 /** A mistake of the configuration is told by the command itself. */
-async function hooksOf(command: string, call: Typed): Promise<OpenHooks | null> {
+async function hooksOf(command: string, call: Typed): Promise<Awaited<ReturnType<typeof openHooks>> | null> {
   if ('dryRun' in call.options && call.options.dryRun === true) return null
   try {
     if (!hasHooks(settingsOf(call))) return null

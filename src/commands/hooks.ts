@@ -16,9 +16,6 @@ import { lakeWorld } from '../call/world.ts'
 import { beforeLeaving } from '../call/process.ts'
 import type { hookNames } from '../config/health.ts'
 
-/** The hooks of one process, run one after the other beside its work. */
-export type OpenHooks = Awaited<ReturnType<typeof openHooks>>
-
 /** So many may wait for their turn. */
 const mostWaiting = 20
 /** So many violations are told one by one. */

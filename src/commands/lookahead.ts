@@ -76,7 +76,7 @@ and lookahead in TypeScript do.`,
 })
 
 async function proveQuery(
-  { text, set }: Given,
+  { text, set }: Awaited<ReturnType<typeof givenQuery>>,
   trial: TrialInput,
   run: RunDeps,
   files: readonly OwnFile[] = [],
@@ -112,8 +112,6 @@ const outcome = {
   bad: 'looks ahead',
   next: 'use the pit joins, or join on available_at; docs/trust.md shows how, then run pitlake lookahead again',
 } as const
-
-type Given = Awaited<ReturnType<typeof givenQuery>>
 
 /** What a file holds, or what a stamped result was made by; `as_of` is the proof's own to set. */
 async function givenQuery(call: Typed<typeof setOption>, file: string) {

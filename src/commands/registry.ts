@@ -1,7 +1,7 @@
 import { describeOutcome } from '../net/outcome.ts'
 import { readFeedAhead, registryStatus } from '../registry/status.ts'
 import { registrySnapshot, registrySync } from '../registry/snapshot-and-sync.ts'
-import { type RegistryEvent, type RegistrySummary, verdictOf } from '../registry/run.ts'
+import { type RegistryDeps, type RegistrySummary, verdictOf } from '../registry/run.ts'
 import { registryState } from '../registry/staging.ts'
 import { isBegun } from '../store/begin.ts'
 import { Ledger } from '../ledger/ledger.ts'
@@ -70,7 +70,7 @@ async function asked(call: Call<typeof jobOptions>, job: string, run: typeof reg
 }
 
 /** Says on stderr what happens on the way. */
-export function registryProgress(call: Typed): (event: RegistryEvent) => void {
+export function registryProgress(call: Typed): (event: Parameters<RegistryDeps['onEvent']>[0]) => void {
   const say = (line: string): void => call.stderr(`${line}\n`)
   return (event) => {
     if (event.kind === 'note') say(`note: ${event.text}`)

@@ -18,7 +18,7 @@ const apiKeys = { metricsKey: 'sandbox-metrics-key', registryKey: 'sandbox-regis
 const scales = ['demo', 'full'] as const
 
 /** Which of its worlds a sandbox shows. */
-export type SandboxWorld = Readonly<{ seed: number; scale: (typeof scales)[number] }>
+type SandboxWorld = Readonly<{ seed: number; scale: (typeof scales)[number] }>
 
 /** Has a sandbox answer while the work lasts, which is told how to reach it. */
 export async function withSandbox<T>(world: SandboxWorld, deps: Deps, work: (env: Deps['env']) => Promise<T>) {

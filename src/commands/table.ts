@@ -14,7 +14,7 @@ const upkeep = () => import('./upkeep.ts')
 const violations = () => import('./violations.ts')
 const watch = () => import('./watch.ts')
 const daily =
-  'What cron calls, all that keeps a lake fresh: fetch, registry sync, views, merge when due, a sample of verify, the status page.'
+  'What cron calls, all that keeps a lake fresh: fetch, registry sync, views, features, merge when due, a sample of verify, the status page.'
 const completion = async () => (await import('./completion.ts')).completions(commandTable)
 
 const tasks: Readonly<Record<string, readonly Row[]>> = {
@@ -32,7 +32,7 @@ const tasks: Readonly<Record<string, readonly Row[]>> = {
       '467',
       () => import('./import.ts'),
     ],
-    ['features', 'Compute what is due of declared features: queries as series.', '467', () => import('./features.ts')],
+    ['features', 'Compute what is due of declared features: queries as series.', '4567', () => import('./features.ts')],
     ['registry snapshot', 'Take a dated snapshot of the whole registry.', '34567', registry],
     ['registry sync', 'Follow the change feed of the registry to its tail.', '34567', registry],
     ['daily', daily, '34567', () => import('./daily.ts')],

@@ -13,7 +13,7 @@ import { jobsOn } from '../watch/jobs.ts'
 import { watch } from '../watch/watch.ts'
 import { whole } from '../words/figures.ts'
 import { instantNow, readContext, selectionOptions, selectionsOf } from '../call/context.ts'
-import { openHooks, type OpenHooks } from './hooks.ts'
+import { openHooks } from './hooks.ts'
 import { hasHooks } from './frame.ts'
 import { destinationNamed } from './copies.ts'
 import { showsOf } from './status.ts'
@@ -21,8 +21,6 @@ import { type Call, talking } from '../call/spec.ts'
 import { besideWorld, lakeWorld, noProvider, openedLake, spareHeap } from '../call/world.ts'
 
 type WatchEvent = Parameters<Parameters<typeof watch>[2]['log']>[0]
-
-type JobsInput = Parameters<typeof jobsOn>[0]
 
 type WatchDeps = Parameters<typeof watch>[2]
 
@@ -72,7 +70,7 @@ spread over the day. docs/watch.md has the rest.`,
 })
 
 /** The same world, whose hooks hear of each turn that left a newer version and of the end, and are asked about each minute. */
-function hooked(world: WatchDeps, hooks: OpenHooks, version: number): WatchDeps {
+function hooked(world: WatchDeps, hooks: Awaited<ReturnType<typeof openHooks>>, version: number): WatchDeps {
   let seen = version
   let looked = Number.NEGATIVE_INFINITY
   const look = (): void => {
@@ -106,7 +104,7 @@ function budgetOf({ creditsPerDay: credits, reserve = 0 }: Budgeting): number | 
 }
 
 /** Publishes to the named destination, at most hourly; null where none is named. */
-function publisher(call: Call, name: string | undefined): JobsInput['publish'] {
+function publisher(call: Call, name: string | undefined): Parameters<typeof jobsOn>[0]['publish'] {
   if (name === undefined) return null
   const { catalogue, now, signal } = call
   const { data: root } = call.settings

@@ -22,12 +22,11 @@ export const usualCheck = {
 export type Check = Readonly<typeof usualCheck>
 
 export const hookNames = ['on_done', 'on_violation', 'on_stale', 'on_head'] as const
-type HookName = (typeof hookNames)[number]
 
 /** What is run when something has happened. */
 type Hooks = {
   /** A line for the shell, or a program and its arguments. */
-  readonly commands: Readonly<Partial<Record<HookName, string | readonly string[] | undefined>>>
+  readonly commands: Readonly<Partial<Record<(typeof hookNames)[number], string | readonly string[] | undefined>>>
   /** Seconds. */
   readonly limit: number
   /** Where they are run: the folder of the config file. */

@@ -23,7 +23,7 @@ export interface Shown {
 }
 
 /** What a reader asks for. */
-export interface HttpQuestion {
+interface HttpQuestion {
   readonly method: string
   readonly query: URLSearchParams
   readonly headers: IncomingHttpHeaders

@@ -13,9 +13,11 @@ import { sizeOf, writePrivate } from '../store/files.ts'
 import { outFile } from '../store/output.ts'
 import { engineMemory } from '../store/memory.ts'
 import { type Desk, type LakeFacts, writerPart } from './desk.ts'
-import type { HttpQuestion, Shown } from './listen.ts'
+import type { Shown, Shows } from './listen.ts'
 import { refusalIn, thrownBy } from './refusal.ts'
 import { lookaheadOptions, lookaheadTool } from './tools.ts'
+
+type HttpQuestion = Parameters<Shows[string]>[0]
 
 /** What the paths answer from. */
 interface PathsInput {
@@ -26,14 +28,8 @@ interface PathsInput {
   readonly draw: () => string
 }
 
-/** A whole answer in a file. */
-interface Written {
-  readonly path: string
-  readonly bytes: number
-}
-
 /** An answer that is on its way to be shown. */
-type PathAnswer = Omit<Shown, 'body'> & { readonly body: string | Written }
+type PathAnswer = Omit<Shown, 'body'> & { readonly body: string | { readonly path: string; readonly bytes: number } }
 
 /** What answers at which path. */
 type Paths = Readonly<Record<string, (asked: HttpQuestion) => Promise<PathAnswer>>>

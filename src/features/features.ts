@@ -1,4 +1,4 @@
-import type { Catalogue } from '../catalog/catalogue.ts'
+import { type Catalogue, isOwn } from '../catalog/catalogue.ts'
 import {
   definitionText,
   type FeatureVersion,
@@ -7,7 +7,7 @@ import {
   type PlacedFeature,
 } from '../catalog/features.ts'
 import { exportRule } from '../catalog/sources.ts'
-import { LakeError, usage } from '../errors.ts'
+import { gravestOf, LakeError, usage } from '../errors.ts'
 import { commit } from '../ledger/commit.ts'
 import type { Json } from '../ledger/entry.ts'
 import { heldState, heldSeries, heldWeekStart } from '../ledger/held.ts'
@@ -29,7 +29,7 @@ import { Engine } from '../store/engine.ts'
 import { hint } from '../suggestion.ts'
 import { ceil, floor, formatInstant, type Instant, step } from '../time.ts'
 import { buildViews } from '../views/build.ts'
-import { arguedOf, bringGrid, plannedOver } from './grid.ts'
+import { arguedOf, bringGrid, namesFeature, plannedOver, featuresIn } from './grid.ts'
 import { type Due, selectOf, valuesOf, waitsFor } from './values.ts'
 
 /** What features are brought up to date with. */
@@ -88,7 +88,11 @@ export async function bringFeatures(input: FeaturesInput, deps: JobDeps) {
       const found = input.catalogue.features.get(name)
       if (found === undefined) continue
       const known = knownAs(run.ledger, name, found)
+      const taken = input.catalogue.endpoints.get(known.path)
       try {
+        if (namesFeature(found.feature.sql, name))
+          throw usage('sql', { expected: 'what others tell', got: `${known.path} itself` })
+        if (taken && !isOwn(taken)) throw usage(known.path, { expected: 'a name of its own', got: taken.source })
         told.push(await brought({ ...input, run, deps }, known))
       } catch (error) {
         if (!(error instanceof LakeError) || error.kind !== 'usage') throw error
@@ -97,27 +101,41 @@ export async function bringFeatures(input: FeaturesInput, deps: JobDeps) {
         told.push({ ...bare(known), status: 'failed', reason: error.message })
       }
     }
-    return { value: { told, errors }, stopped_by: null, error: errors[0] ?? null }
+    const error = gravestOf([...told.map(verdictOf), ...errors])
+    return { value: { told, error }, stopped_by: null, error }
   })
+}
+
+function verdictOf({ name, status, reason }: FeatureTold): LakeError | null {
+  const got = reason ?? undefined
+  if (status === 'refused')
+    return new LakeError('integrity', {
+      subject: `${name} looks ahead`,
+      got,
+      next: 'docs/trust.md shows how to mend it',
+    })
+  if (status !== 'undecided') return null
+  return new LakeError('incomplete', { subject: `${name} is undecided`, got, next: 'mend it, then pitlake features' })
 }
 
 /** The features that are named, each behind those that it reads. */
 function chosen({ catalogue, names }: FeaturesInput): string[] {
   const all = [...catalogue.features.keys()]
   const bareNames = names.map((name) => name.replace(new RegExp(`^${featurePrefix}`), ''))
-  const unknown = bareNames.find((name) => !all.includes(name))
-  if (all.length === 0 || unknown !== undefined)
-    throw usage(unknown === undefined ? 'features' : `feature ${unknown}`, {
-      expected: all.length === 0 ? '`features:` in a catalogue that pitlake.yaml names' : `one of ${all.join(', ')}`,
-      got: unknown ?? 'none',
-      next: unknown === undefined ? 'docs/features.md shows how' : hint(unknown, all),
+  const [unknown = 'none'] = bareNames.filter((name) => !all.includes(name))
+  if (all.length === 0)
+    throw usage('features', {
+      expected: '`features:` in a catalogue that pitlake.yaml names',
+      got: 'none',
+      next: 'docs/features.md shows how',
     })
+  if (unknown !== 'none')
+    throw usage('features', { expected: `one of ${all.join(', ')}`, got: unknown, next: hint(unknown, all) })
   const left = all.filter((name) => bareNames.length === 0 || bareNames.includes(name))
   const sorted: string[] = []
   while (left.length > 0) {
     const sqlOf = (name: string): string => catalogue.features.get(name)?.feature.sql ?? ''
-    const reads = (name: string): boolean =>
-      left.some((other) => other !== name && sqlOf(name).includes(`'${featurePrefix}${other}`))
+    const reads = (name: string): boolean => left.some((other) => other !== name && namesFeature(sqlOf(name), other))
     const next = left.findIndex((name) => !reads(name))
     sorted.push(...left.splice(Math.max(0, next), 1))
   }
@@ -130,12 +148,13 @@ function knownAs(ledger: Ledger, name: string, placed: PlacedFeature): Known {
   const state = heldState(ledger, path)
   const none = { mapping: {}, files: [], intervals: [], currencies: [], exchanges: [], networks: [], versions: [] }
   const kept: KeptFeature = state === undefined ? none : keptFeature.parse(state)
-  const place = kept.versions.findIndex((one) => definitionText(one) === definitionText(feature))
+  const reads = featuresIn(ledger, feature.sql)
+  const place = kept.versions.findIndex((one) => definitionText(one, one.reads) === definitionText(feature, reads))
   const at = place < 0 ? kept.versions.length : place
   const read = [...heldSeries(ledger).values()].filter(({ metric }) => !metric.startsWith(featurePrefix))
   const begins = feature.since ?? read.reduce((least, { first_t }) => Math.min(least, first_t ?? least), Infinity)
   const first = Number.isFinite(begins) ? ceil(begins, feature.grid, heldWeekStart(ledger)) : 0
-  const current = kept.versions[at] ?? { ...feature, first, through: null }
+  const current = kept.versions[at] ?? { ...feature, reads, first, through: null }
   return { ...placed, name, path, kept, at, held: place >= 0, current }
 }
 
@@ -163,17 +182,14 @@ async function brought(job: Job, known: Known): Promise<FeatureTold> {
     const now = Math.floor(deps.nowMicros() / 1_000_000)
     const due = dueOf(known, now, run.ledger)
     const judged = await judge(session, known, due, rundeps)
-    if ('refused' in judged) return judged.refused
+    const proved = judged.status === 'proved'
+    if (!proved && judged.status !== 'tested') return judged
     const waits = await waitsFor(session, due, now, datedIn(run.ledger))
     const to = waits === null ? due.to : step(waits.at, known.current.grid, -1)
-    const told: FeatureTold = {
-      ...bare(known),
-      ...judged,
-      waits_for: waits && `${waits.metric} ${waits.asset} at ${formatInstant(waits.at)}`,
-    }
+    const told = { ...judged, waits_for: waits && `${waits.metric} ${waits.asset} at ${formatInstant(waits.at)}` }
     const isCurrent = known.current.through === null || known.kept.networks[0] === numberOf(known)
     if (to < due.from && isCurrent) return told
-    const added = await computed(job, known, session, { ...due, to, proved: judged.status === 'proved' })
+    const added = await computed(job, known, session, { ...due, to, proved })
     if (added !== undefined) return { ...told, ...added }
   }
   throw new LakeError('busy', { subject: known.path, got: 'a lake that others change', next: 'pitlake features' })
@@ -181,17 +197,11 @@ async function brought(job: Job, known: Known): Promise<FeatureTold> {
 
 /** Own data that says itself when it was known: no rule tells for what to wait. */
 function datedIn(ledger: Ledger): string[] {
-  return [...ownRows(ledger)].flatMap(
-    ([
-      path,
-      {
-        mapping: { available_at: at, vintage, available },
-      },
-    ]) =>
-      path.startsWith(ownPrefix) && (at ?? vintage ?? (available === exportRule || undefined)) !== undefined
-        ? [path]
-        : [],
+  const own = [...ownRows(ledger)].filter(([path]) => path.startsWith(ownPrefix))
+  const dated = own.filter(
+    ([, { mapping }]) => mapping.available_at ?? mapping.vintage ?? mapping.available === exportRule,
   )
+  return dated.map(([path]) => path)
 }
 
 function dueOf({ current, path }: Known, now: Instant, ledger: Ledger): Due {
@@ -204,12 +214,7 @@ function dueOf({ current, path }: Known, now: Instant, ledger: Ledger): Due {
 }
 
 /** Whether a feature may be computed. One that was accepted stays so: whether its plan proves it is seen at each run. */
-async function judge(
-  session: Engine,
-  known: Known,
-  due: Due,
-  run: RunDeps,
-): Promise<Pick<FeatureTold, 'status' | 'reason'> | { readonly refused: FeatureTold }> {
+async function judge(session: Engine, known: Known, due: Due, run: RunDeps): Promise<FeatureTold> {
   const { current } = known
   const { sql, assets } = current
   await bringGrid(session, { ...current, last: due.to })
@@ -225,11 +230,12 @@ async function judge(
     ? { ...(await arguedOf(session, current)), ...accepted }
     : await proveNoLookahead(open, { ...trial, sql, ...(planned && { planned }) }, run)
   const { verdict, proved, unproved, differences } = proof
+  const told = bare(known)
   if (verdict === 'clean')
-    return { status: proved ? 'proved' : 'tested', reason: unproved && `${unproved.what}: ${unproved.why}` }
+    return { ...told, status: proved ? 'proved' : 'tested', reason: unproved && `${unproved.what}: ${unproved.why}` }
   const [difference = null] = differences
   const reason = [proof.reason, difference && leakSentence(difference)].filter((part) => part !== null).join(': ')
-  return { refused: { ...bare(known), status: verdict === 'leak' ? 'refused' : 'undecided', reason, difference } }
+  return { ...told, status: verdict === 'leak' ? 'refused' : 'undecided', reason, difference }
 }
 
 const accepted = { verdict: 'clean', differences: [], reason: null } as const
@@ -254,7 +260,8 @@ async function computed(job: Job, known: Known, session: Engine, due: Parameters
     timestamp: 'interval_end' as const,
     interval: due.feature.grid,
     ...(values.length === 1 ? { value } : { components: [...values] }),
-    available: 'end',
+    // The rule, too: what is not computed yet is not late before.
+    available: `end+${due.feature.latency}s`,
     available_at: 'known',
   }
   const { kept, feature, at } = known
@@ -284,5 +291,11 @@ async function computed(job: Job, known: Known, session: Engine, due: Parameters
   const rows = await readRows(engine, given, mapping, due.weekStart)
   const importing = { run, deps, spool, engine, catalogue, rows, path: known.path, row, renewed: true }
   const { done, version: made } = await commitRows(importing, version)
+  // After a loss of files they were computed anew.
+  if (done && done.violations > 0)
+    throw new LakeError('integrity', {
+      subject: `stored values of ${known.path} differ`,
+      next: 'pitlake violations list',
+    })
   return done && { until, rows_added: made.points_added }
 }

@@ -1,7 +1,11 @@
-import type { FeatureVersion } from '../catalog/features.ts'
+import { type FeatureVersion, keptFeature } from '../catalog/features.ts'
+import { heldStates } from '../ledger/held.ts'
+import type { Index } from '../ledger/row.ts'
 import { argueFromPlan } from '../lookahead/proof/prove.ts'
+import { featurePrefix } from '../points/own-rows.ts'
 import { ctesIn, parsedSql } from '../query/tree.ts'
 import { folded } from '../results/folded.ts'
+import { shape } from '../shape.ts'
 import { type Engine, quote, quoteList } from '../store/engine.ts'
 import { formatInstant, type Instant, type Interval, measureOf } from '../time.ts'
 import { instantSql } from '../views/template.ts'
@@ -46,4 +50,15 @@ export async function arguedOf(
   { sql, assets }: Pick<FeatureVersion, 'sql' | 'assets'>,
 ): ReturnType<typeof argueFromPlan> {
   return await argueFromPlan(session, { sql: (await plannedOver(session, sql, assets)) ?? sql, ts: 'ts', labels: [] })
+}
+
+/** Whether a query names a feature, or a part of its values. */
+export function namesFeature(sql: string, other: string): boolean {
+  return [`'`, '#'].some((end) => sql.includes(`'${featurePrefix}${other}${end}`))
+}
+
+/** The features that a query names, with the version of each that joins take. */
+export function featuresIn(index: Index, sql: string): Readonly<Record<string, string>> {
+  const all = heldStates(index, featurePrefix, shape({})).filter(({ key }) => namesFeature(sql, key))
+  return Object.fromEntries(all.map(({ key, value }) => [key, keptFeature.parse(value).networks[0] ?? '']))
 }

@@ -3,7 +3,7 @@ import { usage } from '../errors.ts'
 import { onGridSql } from '../intervals-sql.ts'
 import { namedMetrics } from '../lookahead/states.ts'
 import { setMoment } from '../query/lake.ts'
-import { type RunDeps, runScript } from '../query/run.ts'
+import { guarded, type RunDeps, runScript } from '../query/run.ts'
 import { statementsOf } from '../query/statements.ts'
 import { nodesOf, treesOf } from '../query/tree.ts'
 import { type Engine, quote, quoteList, quoteName } from '../store/engine.ts'
@@ -58,17 +58,14 @@ export async function valuesOf(
   if (stray?.ts)
     throw usage('ts', { expected: `instants on the grid of ${feature.grid}`, got: stray.ts, next: 'mend sql or grid' })
   const computed = { table, values, keys: columns.flatMap(({ name }) => (keys.includes(name) ? [name] : [])) }
-  await session.run(`CREATE OR REPLACE TEMP TABLE ${table} AS FROM ${instants}${proved ? '' : ' AND false'}`)
-  if (proved) return computed
-  try {
-    for (let ts = from; ts <= to; ts = step(ts, feature.grid, 1)) {
-      if (run.signal?.aborted) throw usage('features', { expected: 'time to compute', got: 'an interrupt' })
+  await guarded(session, sql, run, async () => {
+    await session.run(`CREATE OR REPLACE TEMP TABLE ${table} AS FROM ${instants}${proved ? '' : ' AND false'}`)
+    for (let ts = from; !proved && ts <= to; ts = step(ts, feature.grid, 1)) {
       await setMoment(session, 'as_of', formatInstant(ts))
       await session.run(`INSERT INTO ${table} FROM (${rows}) WHERE epoch_us(ts) = ${ts * 1e6}`)
     }
-  } finally {
-    await setMoment(session, 'as_of')
-  }
+  })
+  await setMoment(session, 'as_of')
   return computed
 }
 

@@ -81,6 +81,9 @@ export async function storeHead(root: string, { text: told, signatures }: Signed
   return path
 }
 
+/** Where the time stamp of a head of so many entries is kept. */
+export const timeStampFile = (size: number): string => headFile(size).replace(/txt$/, 'tsr')
+
 /**
  * Attaches what others say of a head that the lake keeps: lines of signatures, or beside it a time stamp (RFC 3161) of its
  * text or of its file as it was printed; `check` is the command that proves that one.
@@ -95,7 +98,7 @@ export async function attach(root: string, file: string) {
     const forms = [own.text, signedText({ ...own, signatures: own.signatures.slice(0, 1) })]
     const digest = forms.map((form) => hash('sha256', form)).find((one) => bytes.includes(Buffer.from(one, 'hex')))
     if (digest === undefined) continue
-    const path = headFile(checkpointOf(own.text)?.size ?? 0).replace(/txt$/, 'tsr')
+    const path = timeStampFile(checkpointOf(own.text)?.size ?? 0)
     await realDisk.write(inLake(root, path), bytes)
     const check = `openssl ts -verify -digest ${digest} -in ${inLake(root, path)} -CAfile CA.pem`
     return { path, signatures: [], check }

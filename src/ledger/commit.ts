@@ -162,9 +162,6 @@ export async function sha256File(path: string): Promise<string> {
   return hash.digest('hex')
 }
 
-/** A file of the lake as its bytes were committed. */
-type CommittedBytes = Pick<FileEntry, 'path' | 'bytes' | 'sha256'>
-
 /** Why a file is not as it was committed: its bytes, or (`file_linked`, `file_denied`) the way to them, at `path`. */
 interface BytesProblem {
   readonly kind: 'file_lost' | 'file_torn' | 'file_changed' | 'file_linked' | 'file_denied'
@@ -175,7 +172,7 @@ interface BytesProblem {
 /** What is wrong with the bytes of a file, all of them read if `thorough`; undefined where they are as committed. */
 export async function bytesProblem(
   root: string,
-  { path, bytes, sha256 }: CommittedBytes,
+  { path, bytes, sha256 }: Pick<FileEntry, 'path' | 'bytes' | 'sha256'>,
   thorough = true,
 ): Promise<BytesProblem | undefined> {
   const full = inLake(root, path)

@@ -5,7 +5,7 @@ import { afterAWhile, type Asker, type AskEvent, interruptedMs } from '../net/as
 import { createHttp, type Http, type Reply } from '../net/http.ts'
 import { newReach, type Reach } from '../net/reach.ts'
 import { type RetryPolicy, usualRetries } from '../net/retry.ts'
-import { type Skew, watchSkew } from '../net/skew.ts'
+import { type describeSkew, watchSkew } from '../net/skew.ts'
 import type { Provider } from './entry.ts'
 import type { JobDeps, Run } from './job.ts'
 import { agreeProvider, providerAt } from './provider.ts'
@@ -58,7 +58,7 @@ export interface AskingDeps extends JobDeps {
 /** Who is told of what happens on the way. */
 interface Listeners {
   readonly onAsk: (event: AskEvent) => void
-  readonly onSkew: (skew: Skew) => void
+  readonly onSkew: (skew: Parameters<typeof describeSkew>[0]) => void
   readonly onReply?: (reply: Reply) => void
 }
 

@@ -18,11 +18,8 @@ const runOf = rowOf({
 })
 const costOf = rowOf({ requests: whole, credits: real, points: whole })
 
-/** One run as the ledger remembers it, with what its requests cost. */
-type HeldRun = ReturnType<typeof runOf> & ReturnType<typeof costOf>
-
 /** The newest runs, newest first. */
-export function heldRuns(index: Index, most: number): HeldRun[] {
+export function heldRuns(index: Index, most: number): (ReturnType<typeof runOf> & ReturnType<typeof costOf>)[] {
   const rows = index.statement(
     `SELECT runs.*, count(q.id) AS requests, coalesce(sum(credits), 0) AS credits, coalesce(sum(points), 0) AS points
      FROM (SELECT * FROM runs ORDER BY coalesce(started_at, 0) DESC, id DESC LIMIT ?) runs LEFT JOIN requests q ON q.run = runs.id
@@ -51,14 +48,11 @@ export function lastPublished(index: Index): ReturnType<typeof publishedOf>[] {
 
 const totalsOf = rowOf({ total: count, credits: real, day: count, day_credits: real, busiest_minute: count })
 
-/** What all requests cost together. */
-type RequestTotals = ReturnType<typeof totalsOf>
-
 /**
  * Requests and credits in all and in the 24 hours before an instant, with the busiest minute of those for points, whose
  * pace is what the configuration sets; metadata and listings have one of their own.
  */
-export function requestTotals(index: Index, now: Micros): RequestTotals {
+export function requestTotals(index: Index, now: Micros): ReturnType<typeof totalsOf> {
   const rows = index.statement(
     `SELECT count(*) + ?1 AS total, coalesce(sum(credits), 0) + ?2 AS credits, count(*) FILTER (WHERE asked_at >= ?3) AS day,
        coalesce(sum(credits) FILTER (WHERE asked_at >= ?3), 0) AS day_credits,

@@ -289,11 +289,8 @@ const summaryOf = rowOf({
   newest: orNull(real),
 })
 
-/** What `status` counts. */
-type Summary = ReturnType<typeof summaryOf>
-
 /** The counts of the newest version in the index. */
-export function summary(index: Index): Summary {
+export function summary(index: Index): ReturnType<typeof summaryOf> {
   const rows = index.statement(
     `SELECT (SELECT coalesce(max(version), 0) FROM versions) AS version, series.*, files.*, windows.*, violations.*,
        (SELECT count(*) FROM clock_findings) AS findings

@@ -39,7 +39,7 @@ interface Job {
 }
 
 /** What a run came to: numbers by name, `requests` among them where it asks somebody. */
-export type Actual = Readonly<Record<string, number>>
+type Actual = Readonly<Record<string, number>>
 
 /** One run of a job on its open lake. */
 export interface Run {

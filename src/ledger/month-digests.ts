@@ -14,7 +14,7 @@ export interface MonthDigest {
 }
 
 /** By month, `2024-06`. */
-type Months = ReadonlyMap<string, MonthDigest>
+export type Months = ReadonlyMap<string, MonthDigest>
 
 const nothing: MonthDigest = { points: 0, digest: '0'.repeat(16) }
 

@@ -73,9 +73,6 @@ const dailyPatience = 22 * 3600
 /** A refusal of a series or range that is no alarm is tried again after so long. */
 export const refusalPatience = 30 * day
 
-/** An answer about a window, as far as refusals are concerned. */
-type RefusalAnswer = Omit<WindowAnswer, 'since' | 'until'>
-
 /** A refusal that no later answer has overtaken. */
 export interface StandingRefusal extends NonNullable<ReturnType<typeof readRefusal>> {
   readonly state: 'unsupported' | 'failed'
@@ -85,7 +82,7 @@ export interface StandingRefusal extends NonNullable<ReturnType<typeof readRefus
 }
 
 /** The newest refusal of a series or path among its answers, unless the provider has answered since. */
-export function standingRefusal(answers: readonly RefusalAnswer[]): StandingRefusal | null {
+export function standingRefusal(answers: readonly Omit<WindowAnswer, 'since' | 'until'>[]): StandingRefusal | null {
   let newest: StandingRefusal | null = null
   let answered = Number.NEGATIVE_INFINITY
   for (const { state, reason, asked_at, request } of answers) {

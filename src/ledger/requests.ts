@@ -37,7 +37,7 @@ export function requestRow({ url, at, ...requested }: Requested, outcome: Outcom
 }
 
 /** One request with everything that came of it. */
-export interface AnsweredRequest {
+interface AnsweredRequest {
   readonly outcome: Outcome
   /** When the answer came, milliseconds since 1970. */
   readonly at: number

@@ -6,13 +6,17 @@ import { type Ask, horizonOf } from './plan.ts'
 import { isAnswer } from '../ledger/coverage.ts'
 import { heldCoverage, heldSeries } from '../ledger/held.ts'
 import { refusalWords, standingRefusal } from '../ledger/refusals.ts'
-import { type AnsweredRequest, requestRow } from '../ledger/requests.ts'
+import { type AskOne, requestRow } from '../ledger/requests.ts'
 import { type Answered, withoutAnswer } from './answered.ts'
-import type { AskingState, RefusedAsk } from './tally.ts'
+import type { newAskingState, RefusedAsk } from './tally.ts'
 import { maxBodyBytes, type OpenRun } from './run.ts'
 import { type AskedAt, halve, knownAt, settleFailure, settleRefusal, settleWhole } from './settle.ts'
 import { day, end, type Instant, longestSeconds, step, type Weekday } from '../time.ts'
 import type { Window } from '../windows.ts'
+
+type AnsweredRequest = Awaited<ReturnType<AskOne>>
+
+type AskingState = ReturnType<typeof newAskingState>
 
 type StoppedBy = NonNullable<AskingState['stopped']>['by']
 

@@ -92,7 +92,7 @@ type Made = Omit<ConvertResult, 'files' | 'recent'> & { readonly files: readonly
 export async function compareAll(
   context: BatchContext,
   ticket: Ticket,
-  { batch, refused }: Pick<Inferred, 'batch' | 'refused'>,
+  { batch, refused }: Pick<Awaited<ReturnType<typeof inferIntervals>>, 'batch' | 'refused'>,
 ): Promise<{ made: Made; batch: readonly Answered[]; differing: Differing; doubts: readonly Again[] }> {
   const { ledger, tally } = context
   const standing = standingBySeries(
@@ -280,9 +280,6 @@ function bodyOf({ ask, body, request }: Brought, coverage: readonly CoverageRow[
     prior,
   }
 }
-
-/** Answers whose interval is known, and those that contradict what is known. */
-type Inferred = Awaited<ReturnType<typeof inferIntervals>>
 
 /**
  * Gives the answers of endpoints that take no interval the smallest spacing of their points. What is on record, or

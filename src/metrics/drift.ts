@@ -1,5 +1,5 @@
 import { readText } from '../store/files.ts'
-import { compareListing, type Drift } from '../catalog/drift.ts'
+import { compareListing } from '../catalog/drift.ts'
 import { type ListedEndpoint, readListing } from '../catalog/listing.ts'
 import { LakeError } from '../errors.ts'
 import { assetsUrl, metricsAccess, type MetricsProvider } from './api.ts'
@@ -18,7 +18,7 @@ interface DriftInput extends MetricsProvider {
 }
 
 /** The catalogue against the provider's own listing. */
-export async function findDrift(input: DriftInput, deps: BesideDeps): Promise<Drift> {
+export async function findDrift(input: DriftInput, deps: BesideDeps): Promise<ReturnType<typeof compareListing>> {
   const { settings, catalogue, all } = input
   const { url, paths, exchanges } = settings.metrics
   const listing = input.file ? readListing(input.file.name, input.file.text) : await askListing(input, deps)

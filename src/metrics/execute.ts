@@ -12,7 +12,9 @@ import type { Ask, Plan } from './plan.ts'
 import { notAsked, pendingAsks, unmapped } from './prepare.ts'
 import { connected, type MetricsRun, type OpenRun } from './run.ts'
 import { settleWhole } from './settle.ts'
-import { type AskingState, newAskingState, windowsOf } from './tally.ts'
+import { newAskingState, windowsOf } from './tally.ts'
+
+type AskingState = ReturnType<typeof newAskingState>
 
 /** Does what the plan says; the plan is written down first, with further facts beside it. */
 export async function execute(run: MetricsRun, plan: Plan, marks: { readonly [name: string]: Json } = {}) {

@@ -49,9 +49,6 @@ export function readMetadata(text: string, keys: NonNullable<Wire['metadata']>) 
   }
 }
 
-/** What metadata say of one series since `at`; `start` null: nothing about its beginning. */
-type DatedSaid = ReturnType<typeof saidOf>
-
 /** Metadata with the instant at which they were first read as they are. */
 type DatedMetadata = Readonly<NonNullable<ReturnType<typeof readMetadata>>> & { readonly at: Instant }
 
@@ -96,7 +93,7 @@ export function isOfMetadata(answer: Pick<RefusalAnswer, 'state' | 'reason'>): b
 
 /** A series that holds points, or is named exactly, is asked whatever metadata say; what was told first keeps its date. */
 export function standingOf(
-  said: DatedSaid | null,
+  said: ReturnType<typeof saidOf> | null,
   answers: readonly RefusalAnswer[],
   asked: 'new' | 'held' | 'exact',
   floor: (at: Instant) => Instant,

@@ -87,7 +87,7 @@ export function metadataDue(
 }
 
 /** What is selected, of whom. */
-export interface MetadataInput extends MetricsProvider {
+interface MetadataInput extends MetricsProvider {
   readonly selections: readonly Selection[]
 }
 

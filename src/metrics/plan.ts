@@ -65,12 +65,9 @@ interface Blocked extends Pick<Ask, 'series' | 'endpoint' | 'interval'> {
 export interface Plan {
   readonly asks: readonly Ask[]
   readonly blocked: readonly Blocked[]
-  readonly totals: Totals
+  readonly totals: ReturnType<typeof totalsOf>
   readonly notes: readonly string[]
 }
-
-/** Names are relied on by scripts. */
-type Totals = ReturnType<typeof totalsOf>
 
 /** Where history begins when nobody says: the first block of the oldest chain. */
 export const historyStart: Instant = Date.UTC(2009, 0, 3) / 1000

@@ -27,13 +27,14 @@ import {
   keepMetadata,
   mergeMetadata,
   metadataDue,
-  type MetadataInput,
   metadataPerMinute,
   metadataRetries,
   standingMetadata,
   wirePathOf,
 } from './metadata.ts'
 import { saidOf } from './metadata-said.ts'
+
+type MetadataInput = Parameters<typeof metadataDue>[0]
 
 /** What a plan is made of beside the ledger. */
 export interface PlanInput extends MetadataInput {

@@ -5,7 +5,7 @@ import type { AskEvent } from '../net/ask.ts'
 import type { Outcome } from '../net/outcome.ts'
 import { newReach, type Reach } from '../net/reach.ts'
 import { type RetryPolicy, usualRetries } from '../net/retry.ts'
-import type { Skew } from '../net/skew.ts'
+import type { describeSkew } from '../net/skew.ts'
 import { Engine } from '../store/engine.ts'
 import type { BatchResult } from './answered.ts'
 import { metricsAccess } from './api.ts'
@@ -147,7 +147,7 @@ async function refreshMetadata(
 }
 
 /** What happens while a fetch runs, for progress and the run's log. */
-export type IngestEvent =
+type IngestEvent =
   | { readonly kind: 'planned'; readonly plan: Plan }
   /** A request is about to be asked, under this id. */
   | { readonly kind: 'request'; readonly id: string; readonly ask: Ask }
@@ -165,7 +165,7 @@ export type IngestEvent =
       readonly violations: number
     }
   /** The clocks of this machine and of the provider differ by more than ten minutes. */
-  | { readonly kind: 'skew'; readonly skew: Skew }
+  | { readonly kind: 'skew'; readonly skew: Parameters<typeof describeSkew>[0] }
   /** The listing of assets was asked: how many it names, and how many of them are new or changed. */
   | { readonly kind: 'listing'; readonly assets: number | null; readonly fresh: number; readonly outcome: string }
   /** Metadata were asked for: of how many paths, and how many of them have any. */

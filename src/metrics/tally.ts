@@ -49,7 +49,7 @@ export function newAskingState() {
   }
 }
 
-export type AskingState = ReturnType<typeof newAskingState>
+type AskingState = ReturnType<typeof newAskingState>
 
 /** What scripts read; names are relied on. */
 export type IngestSummary = ReturnType<RunTally['summary']>

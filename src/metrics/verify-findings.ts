@@ -104,11 +104,6 @@ interface Unanswered {
   readonly reason: string
 }
 
-interface Asked {
-  readonly request: RequestRow
-  readonly provider: string | null
-}
-
 const earlierOf = rowOf({ id: text, series: text, since: orNull(real), until: orNull(real), asked_at: real })
 
 /** A request that was answered before. */
@@ -121,7 +116,7 @@ export class Findings {
   readonly #violations = new Map<string, Violation>()
   readonly #verified: Verified[] = []
   readonly #unused = new Map<string, string>()
-  readonly #asked = new Map<string, Asked>()
+  readonly #asked = new Map<string, { readonly request: RequestRow; readonly provider: string | null }>()
   /** Requests by series whose rows stand in files of the lake. */
   #archived = new Map<string, Earlier[]>()
 

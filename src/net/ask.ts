@@ -1,9 +1,11 @@
-import { currentRate, governor, type Governor, newGovernor, nextSlot, parked } from './governor.ts'
+import { currentRate, governor, newGovernor, nextSlot, parked } from './governor.ts'
 import type { Http, Reply } from './http.ts'
 import type { Outcome } from './outcome.ts'
 import { newReach, type Reach } from './reach.ts'
 import { type During, unwatched } from '../stopwatch.ts'
 import { afterTry, noTries, type RetryPolicy } from './retry.ts'
+
+type Governor = Parameters<typeof nextSlot>[0]
 
 type GovernorEvent = Parameters<typeof governor>[1]
 

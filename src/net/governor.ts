@@ -144,7 +144,7 @@ export function newGovernor({ perMinute }: { readonly perMinute: number }) {
 }
 
 /** A plain value, changed only by `governor`. */
-export type Governor = Readonly<ReturnType<typeof newGovernor>>
+type Governor = Readonly<ReturnType<typeof newGovernor>>
 
 /** The state after the event; nothing is changed in place. */
 export function governor(state: Governor, event: GovernorEvent): Governor {

@@ -4,7 +4,7 @@ import type { Reply } from './http.ts'
 import { ageOf, dateOf } from './governor.ts'
 
 /** How far the local clock is from the provider's, in seconds; positive where the local one is ahead. */
-export type Skew = NonNullable<ReturnType<typeof skewOf>>
+type Skew = NonNullable<ReturnType<typeof skewOf>>
 
 /** Clocks that differ by more are told. */
 const toldSeconds = 600

@@ -217,7 +217,9 @@ function readerOf(rows: TakenRows, days: ReadonlyMap<string, Instant | null>) {
       ...Object.fromEntries(keys.map((key) => [key, key === 'day' ? days.get(request) : series[key]])),
     }))
     const columns = ['body INTEGER', ...keys.map((key) => `${key} ${key === 'day' ? 'BIGINT' : 'VARCHAR'}`)].join(', ')
-    await session.run(`CREATE TEMP TABLE own_bodies AS ${rowsSql(columns, bodies)}`)
+    const typed = rows.typed.map((key) => `CAST(${key} AS own_${key}) AS ${key}`)
+    const replaced = typed.length === 0 ? '' : `REPLACE (${typed.join(', ')})`
+    await session.run(`CREATE TEMP TABLE own_bodies AS SELECT * ${replaced} FROM (${rowsSql(columns, bodies)})`)
     await session.run(stagedSql(rows, startOf(mapping, interval)))
     await session.run(statement('canonical'))
     const staged = await statsOfRows(session, rows)

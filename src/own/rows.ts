@@ -31,6 +31,8 @@ export interface TakenRows {
   readonly interval: Interval
   /** Dimensions that a column tells; `day` where each file is an export of one. */
   readonly keys: readonly (Word | 'day')[]
+  /** Those of them whose names are numbered, as the type `own_asset` …. */
+  readonly typed: readonly Word[]
   /** The columns of the table beside those. */
   readonly columns: ReadonlySet<string>
   /** Dimensions that the mapping tells for all. */
@@ -59,8 +61,13 @@ export async function readRows(
       ? given.relation
       : `${given.relation} WHERE CASE WHEN ${also.join(' OR ')} THEN error('own') ELSE true END`
   const order = [...keys, 'mark'].join(', ')
+  let typed: Word[] = []
   try {
-    await engine.run(statement('rows', { columns: taken.join(',\n  '), source, order }))
+    typed = given.format === 'parquet' ? await enumKeys(engine, readings, source) : []
+    const columns = typed.map((word) => `CAST(${word} AS own_${word}) AS ${word}`)
+    const rows = `(SELECT ${taken.join(',\n  ')} FROM ${source})`
+    const replaced = columns.length === 0 ? '' : `REPLACE (${columns.join(', ')})`
+    await engine.run(statement('rows', { replaced, rows, order }))
   } catch (error) {
     throw (await faultOf(engine, given, readings)) ?? unreadableFile(given.files[0]?.path ?? 'the SELECT', error)
   }
@@ -71,7 +78,32 @@ export async function readRows(
   const interval = mapping.interval ?? (await spacingOf(engine, keys))
   await refuseOffGrid(engine, given, mapping, interval, weekStart)
   const columns = new Set(readings.map(({ name }) => name))
-  return { given, mapping, interval, keys, columns, constants, rows, notes }
+  return { given, mapping, interval, keys, typed, columns, constants, rows, notes }
+}
+
+/** From so many names on they are no longer numbered. */
+const mostNames = 65_535
+
+/**
+ * Makes enums (`own_asset` …) of the names in columns that can be read alone, and tells which: numbers are sorted,
+ * compared and joined in half the time of texts.
+ */
+async function enumKeys(engine: Engine, readings: readonly ColumnReading[], source: string): Promise<Word[]> {
+  const made: Word[] = []
+  for (const { name, sql } of readings) {
+    const word = words.find((one) => one === name)
+    if (word === undefined) continue
+    await engine.run(
+      `CREATE OR REPLACE TEMP TABLE names AS FROM (SELECT DISTINCT ${sql} AS name FROM ${source}) LIMIT ${mostNames + 1}`,
+    )
+    const [counted] = await numbered<{ n: number }>(engine, 'SELECT count(name) AS n FROM names')
+    if (counted === undefined || counted.n === 0 || counted.n > mostNames) continue
+    await engine.run(
+      `CREATE TYPE own_${word} AS ENUM (SELECT name FROM names WHERE name IS NOT NULL ORDER BY name); DROP TABLE names`,
+    )
+    made.push(word)
+  }
+  return made
 }
 
 const named: readonly (keyof SourceMapping)[] = [
@@ -264,11 +296,14 @@ export function withinSql(keys: TakenRows['keys']): string {
 /** The interval whose length the smallest distance between two rows of a series is. */
 async function spacingOf(engine: Engine, keys: TakenRows['keys']): Promise<Interval> {
   const sql = statement('spacing', { within: withinSql(keys) })
-  const [found] = await numbered<{ least: number | null; months: boolean }>(engine, sql)
+  const [found] = await numbered<{ least: number | null }>(engine, sql)
   const least = found?.least ?? null
+  const begins = 'make_timestamp(mark * 1000000)'
+  const months = `SELECT bool_and(${begins} = date_trunc('month', ${begins})) AS monthly FROM own_rows`
+  const isMonthly = least !== null && least >= 28 * 86_400 && (await engine.rows(months))[0]?.['monthly'] === true
   const fits = intervals.find((name) => {
-    const { seconds, months } = measureOf(name)
-    return months > 0 ? found?.months === true && least !== null && least >= 28 * 86_400 : seconds === least
+    const measure = measureOf(name)
+    return measure.months > 0 ? isMonthly : measure.seconds === least
   })
   if (fits !== undefined) return fits
   const got = least === null ? 'one row a series, or none' : `rows ${least} seconds apart`

@@ -62,10 +62,10 @@ export async function chainedShift(ledger: Ledger, engine: Engine, change: Chang
   const own = [...heldSeries(ledger).values()].filter(({ metric }) => metrics.has(metric))
   const all = await monthsAfter(ledger, engine, own, change)
   return own.flatMap(({ id: series, first_t, last_t }): Progress[] => {
-    const months = all.get(series) ?? new Map<string, never>()
+    const months = all.get(series) ?? new Map<string, MonthSum>()
     const { digests } = asDigests(monthsBetween(heldMonths(ledger, seriesNumber(ledger, series) ?? 0), months))
     if (first_t === null || last_t === null || digests === undefined) return []
-    return [chained({ series, points: 0, first_t, last_t, digests }, all.get(series))]
+    return [chained({ series, points: 0, first_t, last_t, digests }, months)]
   })
 }
 

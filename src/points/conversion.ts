@@ -187,7 +187,7 @@ export interface WrittenFile {
 }
 
 /** The written recent file. */
-export interface WrittenRecent extends WrittenFile {
+interface WrittenRecent extends WrittenFile {
   readonly shares: readonly Share[]
 }
 

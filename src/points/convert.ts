@@ -14,7 +14,6 @@ import {
   type PartJob,
   type Tally,
   type WrittenFile,
-  type WrittenRecent,
 } from './conversion.ts'
 import { load } from './load.ts'
 import { intervalSql, numbered, statement } from './sql.ts'
@@ -24,9 +23,11 @@ import { type Engine, quote } from '../store/engine.ts'
 import { portionRows, recentGroup } from './files.ts'
 import type { Finding, Json, Violation } from '../ledger/entry.ts'
 import { ceil, count, end, floor, type Instant, longestSeconds, step } from '../time.ts'
-import { type Clocks, clocksSql } from './stage.ts'
+import { clocksSql } from './stage.ts'
 import { availableAt, ruleFor } from '../catalog/availability.ts'
 import { minus, type Window } from '../windows.ts'
+
+type WrittenRecent = NonNullable<ConvertResult['recent']>
 
 type Comparison = Awaited<ReturnType<typeof compare>>
 
@@ -177,6 +178,18 @@ function goneFrom(
  * What the provider's `computed_at` contradicts, on the points in `fresh`: `before_end`, `before_stated`, and `convention`,
  * once a body, where all its instants fit the other meaning of `t`; it then stands for that body's `before_end` too.
  */
+/** How the `computed_at` of a body lies to the end of the interval. */
+interface Clocks {
+  readonly told: number
+  /** How many lie before the end of the interval or a stated instant. */
+  readonly early: number
+  /** `computed_at` minus the end, microseconds: the smallest and the largest. */
+  readonly low: number
+  readonly high: number
+  /** The first `t`. */
+  readonly first: number
+}
+
 async function findClocks(session: Engine, ordered: readonly Ordered[]): Promise<Finding[]> {
   const findings: Finding[] = []
   const mistaken = new Set<number>()

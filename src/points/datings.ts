@@ -4,7 +4,7 @@ import { type FileEntry, type Json, type Rules, sha256 } from '../ledger/entry.t
 import type { Catalogue } from '../catalog/catalogue.ts'
 
 /** The points of a partition as they were dated in the half-open span `[from, until)` of commit instants. */
-export type EarlierDating = ReturnType<typeof earlierDatings>[number]
+type EarlierDating = ReturnType<typeof earlierDatings>[number]
 
 /** How files that keep an earlier dating are listed: table `redated`, labelled with the instant that ended it. */
 export function redatedLabel(until: Micros): string {

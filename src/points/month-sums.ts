@@ -3,7 +3,7 @@ import type { Engine } from '../store/engine.ts'
 import { inLake } from '../store/layout.ts'
 import type { FileEntry } from '../ledger/entry.ts'
 import { namedSql } from './files.ts'
-import { type PointColumns, pointColumns, type MonthSum, PointRecords } from './records.ts'
+import { type ChunkColumns, chunkColumns, type MonthSum, MonthRecords } from './records.ts'
 import { statement } from './sql.ts'
 
 /** The months of a series of a partition. */
@@ -24,11 +24,11 @@ export async function monthSums(engine: Engine, source: string, inOrder = false)
   const identity = identityColumns.join(', ')
   const sql = statement('months', { source, identity, order: inOrder ? '' : 'ORDER BY who, t' })
   const found = new Map<string, SeriesSums & { readonly months: Map<string, MonthSum> }>()
-  const records = new PointRecords()
+  const records = new MonthRecords()
   let [low, high, begin, end] = [0, 0, 0, 0]
   let close = (): boolean => true
   for await (const chunk of (await engine.vectors(sql, undefined, cells)).chunks) {
-    const columns = pointColumns(chunk, identityColumns)
+    const columns = chunkColumns(chunk, identityColumns)
     const { t, who, text } = columns
     let from = 0
     for (let row = 0; row < columns.rows; row++) {
@@ -54,7 +54,7 @@ export async function monthSums(engine: Engine, source: string, inOrder = false)
 const monthAt = (date: Date, more = 0): number => Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + more) * 1000
 
 /** What tells a row's series apart. */
-function namedIn(text: PointColumns['text'], row: number): Omit<SeriesSums, 'months'> {
+function namedIn(text: ChunkColumns['text'], row: number): Omit<SeriesSums, 'months'> {
   const [metric = '', interval = ''] = ['metric', 'interval'].map((name) => text(name, row) ?? '')
   const identity = identityColumns.map((name) => [name, text(name, row)])
   return { metric, interval, ...(Object.fromEntries(identity) as Identity & { asset: string }) }

@@ -16,10 +16,10 @@ const places = ['who', 't', 'available', 'seen', 'v', 'form', 'rest', 'metric', 
 type Numbers = (typeof places)[1 | 2 | 3 | 4 | 5]
 
 /** The columns of `months` as they lie in a chunk. */
-export type PointColumns = ReturnType<typeof pointColumns>
+export type ChunkColumns = ReturnType<typeof chunkColumns>
 
 /** What lies in a chunk of `months`: of `who` two words a row; `names` are those of the columns behind its own. */
-export function pointColumns(chunk: DuckDBDataChunk, names: readonly string[]) {
+export function chunkColumns(chunk: DuckDBDataChunk, names: readonly string[]) {
   const all: readonly string[] = [...places, ...names]
   const vector = (name: string) => chunk.getColumnVector(all.indexOf(name))
   const numbers = (name: Numbers | 'who'): Float64Array => Reflect.get(vector(name), 'items') as Float64Array
@@ -42,7 +42,7 @@ const width = 4
 const texted = 8
 
 /** The points of one month of one series, which are added up while they come. */
-export class PointRecords {
+export class MonthRecords {
   #numbers = new Float64Array(width * 1024)
   #seen = new Float64Array(1024)
   readonly #texts = new Map<number, string>()
@@ -55,17 +55,18 @@ export class PointRecords {
   readonly #words = new Int32Array(this.#point.buffer)
 
   /** Adds rows of a chunk. */
-  add(columns: PointColumns, from: number, to: number): void {
+  add(columns: ChunkColumns, from: number, to: number): void {
     this.#grow(this.#rows + to - from)
     const [numbers, seen, point, words] = [this.#numbers, this.#seen, this.#point, this.#words]
-    let [low, high, n] = [0, 0, this.#rows]
+    // One by one: an array a row is the most of what it costs.
+    let low = 0
+    let high = 0
+    let n = this.#rows
     for (let row = from; row < to; row++, n++) {
-      const [at, v, available, form] = [
-        columns.t[row] ?? 0,
-        columns.v[row] ?? 0,
-        columns.available[row] ?? 0,
-        columns.form[row] ?? 0,
-      ]
+      const at = columns.t[row] ?? 0
+      const v = columns.v[row] ?? 0
+      const available = columns.available[row] ?? 0
+      const form = columns.form[row] ?? 0
       const place = n * width
       numbers[place] = point[0] = millis(at)
       numbers[place + 1] = point[1] = v
@@ -74,7 +75,8 @@ export class PointRecords {
       seen[n] = point[4] = millis(columns.seen[row] ?? 0)
       this.#plain &&=
         seen[n] === seen[0] && at >= 0 && (n === 0 || (numbers[place] ?? 0) > (numbers[place - width] ?? 0))
-      let [a, b] = [available | 0, 1]
+      let a = available | 0
+      let b = 1
       for (let word = 0; word < words.length; word++) {
         a = Math.imul(a ^ (words[word] ?? 0), 0x85_eb_ca_6b)
         b = Math.imul(b ^ (a >>> 15), 0xc2_b2_ae_35)

@@ -7,20 +7,8 @@ import type { Engine } from '../store/engine.ts'
 /** From here on a double does not hold every integer: whether it held the one that was sent, only its text tells. */
 export const beyondDouble = 2 ** 53
 
-/** How the `computed_at` of a body lies to the end of the interval. */
-export interface Clocks {
-  readonly told: number
-  /** How many lie before the end of the interval or a stated instant. */
-  readonly early: number
-  /** `computed_at` minus the end, microseconds: the smallest and the largest. */
-  readonly low: number
-  readonly high: number
-  /** The first `t`. */
-  readonly first: number
-}
-
 /** The staging of one batch: what is known so far, shared by the ways of reading. */
-export interface Loading {
+interface Loading {
   readonly engine: Engine
   readonly circumstances: Circumstances
   /** SQL of the interval of a row. */

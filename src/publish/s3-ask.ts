@@ -148,9 +148,7 @@ function sectionsOf(text: string): Map<string, Record<string, string>> {
   return sections
 }
 
-type Profile = Awaited<ReturnType<typeof readProfile>>
-
-function credentialsOf(env: Environment, { name, values }: Profile): Credentials {
+function credentialsOf(env: Environment, { name, values }: Awaited<ReturnType<typeof readProfile>>): Credentials {
   const given = [env['AWS_ACCESS_KEY_ID'], env['AWS_SECRET_ACCESS_KEY']].map((text) => first(text))
   const [id, secret] = given.some((text) => text !== undefined)
     ? given

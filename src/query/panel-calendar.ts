@@ -2,9 +2,6 @@ import { usage } from '../errors.ts'
 import { quote } from '../store/engine.ts'
 import { parseDuration, parseInstant, parseMicros } from '../time.ts'
 
-/** A grid of decisions. */
-export type Grid = ReturnType<typeof calendarOf>
-
 /**
  * A grid of decisions as a person types it: two instants, `until` exclusive, and a step such as `15m`, `1h`, `1d`, `1w` or
  * `3months`, told as DuckDB spells an interval.
@@ -25,7 +22,7 @@ export function calendarOf(subject: string, given: readonly string[]) {
 }
 
 /** The instants of a grid, for FROM; none lies in a reversed one, which is refused. */
-export function gridSql(subject: string, { since, until, step }: Omit<Grid, 'kind'>): string {
+export function gridSql(subject: string, { since, until, step }: Omit<ReturnType<typeof calendarOf>, 'kind'>): string {
   if ((parseMicros(since) ?? 0) > (parseMicros(until) ?? Infinity))
     throw usage(subject, { expected: 'since before until', got: `${since} and ${until}`, next: 'they are reversed' })
   return `calendar(${quote(since)}, ${quote(until)}, ${quote(step)})`

@@ -16,7 +16,7 @@ import {
   panelOptions,
   type ReadOptions,
 } from './options.ts'
-import { type Grid, gridSql } from './panel-calendar.ts'
+import { type calendarOf, gridSql } from './panel-calendar.ts'
 import { readOption, readOptions } from './read-options.ts'
 import { refusal, unreadInstant } from './refusal.ts'
 import { guarded, type RunDeps, runScript } from './run.ts'
@@ -27,7 +27,7 @@ type Decisions =
   /** A JSON array of objects, and the SQL type of each of their fields. */
   | { readonly kind: 'list'; readonly text: string; readonly types: Readonly<Record<string, string>> }
   /** Without assets where a universe says of which there are decisions. */
-  | (Grid & { readonly assets?: readonly string[] })
+  | (ReturnType<typeof calendarOf> & { readonly assets?: readonly string[] })
 
 /** What the caller of a program asks for; `decisions` are instants where there is a universe. */
 export type Panel = GivenOptions<typeof gridOptions & typeof panelOptions> & {

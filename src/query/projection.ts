@@ -1,11 +1,11 @@
 import type { DuckDBType } from '@duckdb/node-api'
-import { type Cell, type Column, quoteName, typeIds } from '../store/engine.ts'
+import { type Cell, type Prepared, quoteName, typeIds } from '../store/engine.ts'
 
 /** A form of output that has types of its own. */
 type Target = 'parquet' | 'compat' | 'csv' | 'safe csv'
 
 /** The statement with its columns brought into types that the target keeps without loss, and no name twice. */
-export function projected(statement: string, columns: readonly Column[], target: Target): string {
+export function projected(statement: string, columns: readonly Prepared['columns'][number][], target: Target): string {
   const names = distinctNames(columns.map(({ name }) => (target === 'safe csv' ? spreadsheetName(name) : name)))
   const places = columns.map((_, i) => `c${i}`)
   const parts = columns.map(({ type }, i) => {

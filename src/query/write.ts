@@ -4,7 +4,7 @@ import { createGzip } from 'node:zlib'
 import { readStream } from '../store/files.ts'
 import { usage } from '../errors.ts'
 import { bytesOf, mega } from '../kinds.ts'
-import { type Cell, type Chunk, Engine, quote } from '../store/engine.ts'
+import { type Cell, Engine, quote } from '../store/engine.ts'
 import { type OutFile, streamTo } from '../store/output.ts'
 import { carry } from './beside.ts'
 import { jsonLines } from './json-lines.ts'
@@ -212,7 +212,7 @@ type Stream = Awaited<ReturnType<Engine['stream']>>
 
 export function watched(stream: Stream, by: string | undefined): Stream & { readonly filled: Filled } {
   const filled = new Filled(stream.names, by)
-  async function* seen(): AsyncGenerator<Chunk> {
+  async function* seen() {
     for await (const chunk of stream.chunks) {
       filled.addCells(chunk.rows, chunk.columns)
       yield chunk

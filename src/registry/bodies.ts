@@ -21,7 +21,7 @@ export interface Snapshot extends Envelope {
 }
 
 /** A page of a list. */
-export interface RegistryPage extends Envelope {
+interface RegistryPage extends Envelope {
   readonly records: readonly Value[]
   readonly hasMore: boolean
 }

@@ -20,7 +20,6 @@ import { datedColumns, type Layers, writeDated } from './layers.ts'
 import { type Constants, eventTaker, Lines, type PollChange, writeFolded, writeStep } from './lines.ts'
 import {
   committedCursor,
-  type Drafting,
   enginesOf,
   type FinishedPoll,
   listAgain,
@@ -40,8 +39,7 @@ import type { Spool } from '../ledger/sweep.ts'
 import { type BodyRead, readPage, readSnapshot, type Resources } from './bodies.ts'
 import { cutApart } from './cut.ts'
 
-/** A poll that was folded into steps: their lines are written. */
-type FoldedPoll = Awaited<ReturnType<typeof foldPoll>>
+type Drafting = Parameters<typeof rawFiles>[0]
 
 /** Folds a poll into steps of history, upon what the lake holds. */
 async function foldPoll(finished: FinishedPoll) {
@@ -94,7 +92,7 @@ async function newFindings({ ledger, withEngine }: PollContext, found: readonly 
 /** Makes the files of a poll and drafts their commit, with the date of its dated tables; what is known already makes none. */
 async function draftPoll(
   finished: FinishedPoll,
-  { memory, change }: Pick<FoldedPoll, 'memory' | 'change'>,
+  { memory, change }: Pick<Awaited<ReturnType<typeof foldPoll>>, 'memory' | 'change'>,
   ticket: Ticket,
 ): Promise<{ readonly draft: Draft; readonly date: string | null }> {
   const { job, run, provider, providerMoved, ledger, requests, passing, whole, lines, cursor, epoch, as_of } = finished

@@ -11,11 +11,12 @@ import {
   readPage,
   readSnapshot,
   type RegistryChange,
-  type RegistryPage,
   type Resources,
   type Snapshot,
 } from './bodies.ts'
 import type { Value } from './json.ts'
+
+type RegistryPage = Extract<ReturnType<typeof readList>, { ok: true }>['value']
 
 /** The whole registry, from a snapshot or put together from the lists. */
 interface Whole extends Snapshot {

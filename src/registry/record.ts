@@ -66,11 +66,8 @@ export function fieldText(field: Pick<RegistryField, 'keys'> | undefined, record
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
-/** The typed columns of a record, by name. */
-type TypedFields = Readonly<Record<string, string | null>>
-
 /** Reads the typed columns of a record. */
-export function typedFields(resource: Resource, record: Fields): TypedFields {
+export function typedFields(resource: Resource, record: Fields): Readonly<Record<string, string | null>> {
   const columns: Record<string, string | null> = {}
   for (const [name, field] of Object.entries(resource.fields)) {
     const value = fieldText(field, record)

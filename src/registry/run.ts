@@ -31,7 +31,7 @@ export interface RegistryDeps extends AskingDeps {
 }
 
 /** What happens on the way, for progress. */
-export type RegistryEvent =
+type RegistryEvent =
   | { readonly kind: 'answered'; readonly ask: RegistryAsk; readonly outcome: Outcome }
   | { readonly kind: 'asking'; readonly event: AskEvent }
   | { readonly kind: 'note'; readonly text: string }

@@ -155,7 +155,7 @@ export function enginesOf(spool: Spool): WithEngine {
 }
 
 /** The draft of one poll in the making, under the commit lock. */
-export interface Drafting extends FinishedPoll {
+interface Drafting extends FinishedPoll {
   readonly memory: Memory
   readonly change: PollChange
   /** As it was before. */

@@ -23,8 +23,10 @@ import type { SeriesStanding } from './freshness.ts'
 import { isOpenFinding, type ListedFinding } from '../registry/verify.ts'
 import { universeSteps } from '../registry/status.ts'
 import { countFresh, runFact, type StatusInput } from './facts.ts'
-import type { JudgedStanding } from './status.ts'
+import type { readStanding } from './status.ts'
 import type { Window } from '../windows.ts'
+
+type JudgedStanding = Awaited<ReturnType<typeof readStanding>>
 
 const stampVerdict = z.union([
   z.object({ kind: z.literal('lookahead'), verdict: z.enum(['proved', 'not proved']) }),

@@ -8,7 +8,7 @@ import { isOnDisk, liveFiles } from '../ledger/held.ts'
 import { bytesProblem } from '../ledger/commit.ts'
 
 /** The standing of the lake together with the series it was judged from. */
-export type JudgedStanding = Awaited<ReturnType<typeof readStanding>>
+type JudgedStanding = Awaited<ReturnType<typeof readStanding>>
 
 /** What `status --json` prints; names are relied on by scripts. */
 export type LakeStanding = JudgedStanding['standing']

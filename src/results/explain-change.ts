@@ -6,7 +6,7 @@ import { Ledger } from '../ledger/ledger.ts'
 import { ownScript } from '../query/altered.ts'
 import { carryFile } from '../query/beside.ts'
 import { refuseOthers } from '../query/changed.ts'
-import { type Makers, makersOf } from './explain-makers.ts'
+import { makersOf } from './explain-makers.ts'
 import { isSameRun, openStandpoint, type KeptRun, type Standpoint } from './explain-runs.ts'
 import { changedText } from './explain-text.ts'
 import { strangeViews } from '../query/lake.ts'
@@ -14,6 +14,8 @@ import type { RunDeps } from '../query/run.ts'
 import { changes, provedStamp, refuseOutcome } from './stamp.ts'
 import { bringKept, engineVersion, firstRow, type FirstRow, keptRows, sameRows, type StampNote } from './stamped.ts'
 import { fileReadIn } from '../query/tree.ts'
+
+type Makers = NonNullable<Awaited<ReturnType<typeof makersOf>>>
 
 /** Two results of one query, of which it is asked why they differ. */
 export interface ExplainInput {

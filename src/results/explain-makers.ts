@@ -33,7 +33,7 @@ interface ChangedPoint extends SeriesName {
 type ChangedRecord = Awaited<ReturnType<typeof recordOf>>
 
 /** What makes the first row that differs: without any one of these it would be as it was. */
-export interface Makers {
+interface Makers {
   readonly points: readonly ChangedPoint[]
   readonly records: readonly ChangedRecord[]
   /** False where the tries did not suffice to leave out all that can be. */

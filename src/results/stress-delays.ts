@@ -16,7 +16,7 @@ export interface SeenLags extends Readonly<Record<Quantile, number | null>> {
 }
 
 /** An earlier version, and when it was committed, ISO. */
-export interface Vintage {
+interface Vintage {
   readonly version: number
   readonly at: string
 }

@@ -22,7 +22,7 @@ export interface StressRun {
 }
 
 /** What a delay of one metric alone does to the figure. */
-export interface MetricShare {
+interface MetricShare {
   readonly metric: string
   readonly figure: number | null
   readonly moved: number | null

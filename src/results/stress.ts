@@ -12,26 +12,21 @@ import {
   laterBy,
   type Quantile,
   type SeenLags,
-  type Vintage,
+  type StressAgain,
 } from './stress-delays.ts'
 import { fileReadIn, parsedSql } from '../query/tree.ts'
-import {
-  isFallen,
-  longestBorne,
-  type MetricShare,
-  movedShare,
-  type StressRun,
-  stressVerdict,
-} from './stress-verdict.ts'
+import { isFallen, longestBorne, movedShare, type StressRun, stressVerdict } from './stress-verdict.ts'
 import { usage } from '../errors.ts'
 import { carry, rowsBeside } from '../query/beside.ts'
 import { admit } from '../query/gate.ts'
+
+type MetricShare = Parameters<typeof stressVerdict>[3][number]
 
 type Delay = ReturnType<typeof laterBy>
 
 /** What is run, and the earlier versions to try. */
 export interface StressSource extends PinnedQuery {
-  readonly vintages: readonly Vintage[]
+  readonly vintages: StressAgain['vintages']
 }
 
 /** What is to be borne, and what is asked meanwhile. */

@@ -50,7 +50,7 @@ export type Cell =
 export type Row = Readonly<Record<string, Cell>>
 
 /** One chunk of a streamed result, column by column. */
-export interface Chunk {
+interface Chunk {
   readonly rows: number
   readonly columns: readonly (readonly Cell[])[]
 }
@@ -59,7 +59,7 @@ export interface Chunk {
 export const typeIds: typeof DuckDBTypeId = DuckDBTypeId
 
 /** One column of a result: its name and DuckDB's own type. */
-export interface Column {
+interface Column {
   readonly name: string
   readonly type: DuckDBType
 }
@@ -182,7 +182,7 @@ export class Engine {
     this.#interrupted = false
     try {
       const result = await this.#connection.stream(sql, ...bindAll(parameters, bound))
-      return { result, chunks: this.#chunks(result, own, most, [sql, parameters]) }
+      return { result, chunks: this.#chunks(result, own, sql, parameters, most) }
     } catch (error) {
       if (own) await this.#rollback()
       throw error
@@ -192,8 +192,9 @@ export class Engine {
   async *#chunks(
     result: DuckDBResult,
     own: boolean,
+    sql: string,
+    parameters: Parameters | undefined,
     most: number,
-    [sql, parameters]: [string, Parameters | undefined],
   ): AsyncGenerator<DuckDBDataChunk> {
     let ended = false
     let [fetched, cells] = [0, 0]
@@ -202,7 +203,7 @@ export class Engine {
         const chunk = await result.fetchChunk()
         if (!chunk || chunk.rowCount === 0) break
         // Only the collector lets go of a chunk, and sees of it but the handle.
-        if (++fetched % heldChunks === 0) collectYoung()
+        if (++fetched % (most > heldCells ? 4 * heldChunks : heldChunks) === 0) collectYoung()
         cells += chunk.rowCount * chunk.columnCount
         if (cells > most) {
           collectAll()

@@ -11,7 +11,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { valueTypesAnew } from '../points/value-types.ts'
 import { asEarlier } from './redate.ts'
 import { end, formatInstant, type Micros } from '../time.ts'
-import { mendArchive, type Mended, mendInstants, mendRegistry, pollInstants, trueInstantSql } from './clock-files.ts'
+import { mendArchive, mendInstants, mendRegistry, pollInstants, trueInstantSql } from './clock-files.ts'
 import { dissolveRecent } from './compact.ts'
 import { type Rewriting, withRewriting } from './rewrite.ts'
 import { providerOf } from '../ledger/provider.ts'
@@ -110,7 +110,7 @@ export async function mendClock(ledger: Ledger, deps: CommitDeps): Promise<strin
 }
 
 /** Points that were seen in the future are seen now, and so is what is known by that alone. */
-async function mendPoints(rewriting: Rewriting, mending: Mending): Promise<Mended & { readonly rows: number }> {
+async function mendPoints(rewriting: Rewriting, mending: Mending) {
   const { now, wrong, ticket } = mending
   const observed = { now, known: new Map(), otherwise: ticket.committed_at }
   const available = `CASE WHEN basis = 'observed' THEN ${trueInstantSql('available_at', observed)} ELSE available_at END`

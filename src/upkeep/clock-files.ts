@@ -1,5 +1,5 @@
 import { posix } from 'node:path'
-import { type Draft, listedAs, type StagedFile, type Ticket } from '../ledger/draft.ts'
+import { listedAs, type StagedFile, type Ticket } from '../ledger/draft.ts'
 import { formatDate, type Micros } from '../time.ts'
 import { archivedState, type HeldFile, heldPassing, type HeldVersion, liveFiles } from '../ledger/held.ts'
 import { parseRegistryFile, places, registryFile } from '../store/layout.ts'
@@ -35,9 +35,6 @@ interface Mending {
   /** A number that no other file of this mending has. */
   readonly nextFile: () => number
 }
-
-/** A part of the mending's draft. */
-export type Mended = Required<Pick<Draft, 'add' | 'remove'>>
 
 /** Instants of before and after a mending. */
 interface TrueInstants {

@@ -4,7 +4,7 @@ import { archived } from '../ledger/archive.ts'
 import { commit, type RewriteDeps, type StagedFile } from '../ledger/commit.ts'
 import { foldJournal } from '../ledger/fold.ts'
 import { type HeldFile, liveFiles } from '../ledger/held.ts'
-import { type Actual, type JobDeps, type Result, runName, withLake } from '../ledger/job.ts'
+import { type JobDeps, type Result, runName, withLake } from '../ledger/job.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { tryLock } from '../store/lock.ts'
 import { isHistory, mergeFiles, Unmergeable } from './merge.ts'
@@ -134,7 +134,7 @@ export async function dissolveRecent(ledger: Ledger, deps: RewriteDeps, run: str
 
 const newOutcome = (): Outcome => ({ abandoned: [], merged: [], versions: 0, stopped: false })
 
-function actualOf({ merged, versions }: Outcome): Actual {
+function actualOf({ merged, versions }: Outcome) {
   const files = (of: (one: Ready) => readonly unknown[]): number => merged.flatMap(of).length
   return { versions, files_removed: files(({ inputs }) => inputs), files_added: files(({ staged }) => staged) }
 }

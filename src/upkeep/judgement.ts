@@ -60,13 +60,11 @@ function unfitFindings(
   return [...findings.filter((one) => one.path !== path), finding('entry_unfit', path, found)]
 }
 
-type Ahead = NonNullable<Awaited<ReturnType<typeof beyond>>>
-
 async function wayOf(
   root: string,
   journal: JournalHealth,
   ledger: Ledger | undefined,
-  ahead: Ahead | null,
+  ahead: NonNullable<Awaited<ReturnType<typeof beyond>>> | null,
   found: Damage | null,
 ): Promise<Way> {
   const { newest, broken, torn, reach } = journal

@@ -14,7 +14,7 @@ import { atOneInstant } from '../ledger/row.ts'
 import { heldRevisable } from '../points/revisable.ts'
 import { earlierDatings } from '../points/datings.ts'
 import { withOwn } from '../points/own-rows.ts'
-import { compile, type Compiled, type Statements } from './compile.ts'
+import { compile, type Compiled } from './compile.ts'
 import { exportedTables, exportsFolder, exportTable, isExport } from './ledger-tables.ts'
 import { type Manifest, manifestOf, namedByViews, readManifest, noteProved, readByViews } from './manifest.ts'
 import { changedObjects, scriptText } from './script.ts'
@@ -209,7 +209,7 @@ interface Replacing {
 /** Puts database, script and manifest in place, in this order: a manifest that does not fit the other two counts for nothing. */
 async function replaceAll(
   root: string,
-  statements: Statements,
+  statements: ReturnType<typeof compile>,
   { script, earlier, deps, mark, engine }: Replacing,
 ): Promise<Manifest> {
   const disk = deps.disk ?? realDisk

@@ -5,7 +5,7 @@ import { quote } from '../store/engine.ts'
 import { type Interval, longestSeconds } from '../time.ts'
 
 /** A part of the values of own data that is known before the whole: it is joined like a metric of its own, `own/x#/open`. */
-export type EarlyPart = ReturnType<typeof earlyParts>[number]
+type EarlyPart = ReturnType<typeof earlyParts>[number]
 
 /** All of them. */
 export function earlyParts({ endpoints }: Catalogue) {

@@ -6,10 +6,10 @@ import type { HeldFile } from '../ledger/held.ts'
 import { inLake } from '../store/layout.ts'
 import type { Head } from '../ledger/ledger.ts'
 import { computedSql, ruledSql, sharesOf } from '../points/files.ts'
-import type { EarlierDating } from '../points/datings.ts'
+import type { earlierDatings } from '../points/datings.ts'
 import { type RegistryColumn, recordTables } from '../registry/columns.ts'
 import { askedWords } from './asked.ts'
-import { clockedPoints, type EarlyPart, earlyParts } from './clocks.ts'
+import { clockedPoints, earlyParts } from './clocks.ts'
 import { tableOf, datedPoints, emptySql, filesSql, ledgerSql, readPoints } from './relations.ts'
 import { literalPath } from './read-points.ts'
 import { vintageNotes, lastVintagesIn } from './points-vintages.ts'
@@ -28,7 +28,7 @@ interface Sources {
   readonly catalogue: Catalogue
   readonly files: readonly HeldFile[]
   /** Points as they were dated before a rule changed. */
-  readonly earlier: readonly EarlierDating[]
+  readonly earlier: readonly ReturnType<typeof earlierDatings>[number][]
   /** The Parquet file of each exported table; null where there is no lake, and each is empty. */
   readonly exports: ReadonlyMap<string, string> | null
   readonly weekStart: Weekday
@@ -46,10 +46,7 @@ export interface Compiled {
   readonly reads: readonly string[]
 }
 
-/** The lake's objects in the order in which they are made. */
-export type Statements = ReturnType<typeof compile>
-
-/** The statements of all objects over these sources, and the files of each table, relative to the lake; pure. */
+/** The statements of all objects over these sources, in the order in which they are made, and the files of each table, relative to the lake; pure. */
 export function compile(sources: Sources) {
   const texts = readObjects([...recordTables(sources.catalogue.resources).keys()]).map((text) =>
     lastVintagesIn(text, sources.revisable ?? []),
@@ -233,7 +230,7 @@ function pointWords(
       return `${over(({ metric }) => revisable.includes(metric), true)}\n  AND ${those}`
     },
   }
-  const part = ({ metric, dated }: EarlyPart): string => {
+  const part = ({ metric, dated }: ReturnType<typeof earlyParts>[number]): string => {
     const files = points.filter((file) => sharesOf(file).some((share) => share.metric === metric))
     const before = earlier.filter((dating) => dating.metric === metric)
     return pointsIn(dated(datedPoints(root, readPoints(root, files), before)), !revisable.includes(metric))

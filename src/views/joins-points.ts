@@ -3,12 +3,14 @@ import { type Interval, intervals, type Weekday } from '../time.ts'
 import type { Sql } from '../intervals-sql.ts'
 import { quote } from '../store/engine.ts'
 import type { HeldFile } from '../ledger/held.ts'
-import { type EarlyPart, earliestLag, partPath } from './clocks.ts'
+import { earliestLag, type earlyParts, partPath } from './clocks.ts'
 import { beyondAsked, beyondMistake, ruleLines, ruleText, unsettledText } from './joins-beyond.ts'
 import { identityMistake, withIdentity } from './joins-identity.ts'
 import { vintageMistake, vintageWords } from './joins-vintages.ts'
 import { isRecent, type Share, sharesOf } from '../points/files.ts'
 import { literalPath, relationText } from './read-points.ts'
+
+type EarlyPart = ReturnType<typeof earlyParts>[number]
 
 /** What the macros of the joins are made from. */
 interface JoinSources {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { statOf, codeOf, type Disk, isReadable } from '../store/disk.ts'
 import { textOf, linkAbove, readText } from '../store/files.ts'
-import type { Statements } from './compile.ts'
+import type { compile } from './compile.ts'
 import { jsonOf } from '../json.ts'
 import { sha256File } from '../ledger/commit.ts'
 import { liveFiles } from '../ledger/held.ts'
@@ -28,16 +28,13 @@ const shape = z.object({
  */
 export type Manifest = Readonly<z.infer<typeof shape>>
 
-/** Files of the views that a manifest is held against. */
-type Part = 'script' | 'database'
-
 /**
  * The manifest of the views in a folder. Undefined where none stands, or one that is torn or of other views: then nothing
  * is known of what the views name, and they are to be made anew.
  */
 export async function readManifest(
   root: string,
-  parts: readonly Part[] = ['script', 'database'],
+  parts: readonly ('script' | 'database')[] = ['script', 'database'],
 ): Promise<Manifest | undefined> {
   const text = await textOf(inLake(root, places.manifest))
   const manifest = text === undefined ? undefined : shape.safeParse(jsonOf(text)).data
@@ -50,7 +47,7 @@ export async function readManifest(
 
 /** The manifest of views with these digests of their script and database. */
 export function manifestOf(
-  { root, lake, version, objects, tables }: Statements,
+  { root, lake, version, objects, tables }: ReturnType<typeof compile>,
   script: string,
   database: string,
 ): Manifest {

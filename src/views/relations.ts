@@ -1,6 +1,6 @@
 import { quote, quoteName } from '../store/engine.ts'
 import type { FileEntry } from '../ledger/entry.ts'
-import { datedPointsSql, type EarlierDating } from '../points/datings.ts'
+import { datedPointsSql, type earlierDatings } from '../points/datings.ts'
 import { parquet } from '../store/parquet.ts'
 import { columnsMark, type RegistryColumn, recordTables, tableColumns } from '../registry/columns.ts'
 import { instantSql } from './template.ts'
@@ -23,7 +23,11 @@ export function filesSql(
 
 /** The engine takes partitions from the whole path, also from folders above the lake: it may do so nowhere but here. */
 /** The relation `newest` over points files; sessions with an `observed_as_of` before a redating read the earlier files. */
-export function datedPoints(root: string, newest: string, earlier: readonly EarlierDating[]): string {
+export function datedPoints(
+  root: string,
+  newest: string,
+  earlier: readonly ReturnType<typeof earlierDatings>[number][],
+): string {
   const read = (paths: readonly string[]): string =>
     readPoints(
       root,

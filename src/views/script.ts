@@ -1,9 +1,9 @@
 import { quote } from '../store/engine.ts'
-import { clockWords, type Compiled, type Statements } from './compile.ts'
+import { clockWords, type compile, type Compiled } from './compile.ts'
 import { readObjects, fillIn } from './template.ts'
 
 /** The text of `lake.sql`: the same objects as `lake.duckdb`, for any DuckDB session. */
-export function scriptText({ root, version, objects }: Statements): string {
+export function scriptText({ root, version, objects }: ReturnType<typeof compile>): string {
   const head = [
     `-- The lake in ${root.replaceAll(/[\r\n]/g, ' ')} as of version ${version}: views and macros only, made by \`pitlake views\`.`,
     '-- Use it with the official duckdb command line: duckdb -init lake.sql',

@@ -1,15 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { golden } from '../helpers/golden-rows.ts'
 import { type Foreign, type Otherwise, wednesday, withForeign } from '../helpers/preflight.ts'
 import { turnOf } from '../helpers/shares.ts'
 
-const keys = 'query keys of the metrics API'
 const meaning = 'meaning of `t`'
-const week = 'first day of a week'
-const metadata = 'metadata of a path'
-const body = 'body of points'
-const tail = 'cursor at the tail'
 
 test('the usual provider contradicts nothing: at most ten requests, and nothing is left on the disk', async () =>
   withForeign({}, async ({ ask, cwd, requests, run }) => {
@@ -24,88 +20,14 @@ test('the usual provider contradicts nothing: at most ten requests, and nothing 
     expect(out).toMatch(/^\d+ requests: \d+ holds, 0 contradicted, \d+ cannot be told$/m)
   }))
 
-/** What speaks otherwise, what is contradicted then, and the YAML that mends it. */
-const mended: readonly (readonly [string, Otherwise, readonly string[], string])[] = [
-  [
-    'other query keys',
-    { dialect: ['query:s=start', 'query:u=end', 'query:a=asset', 'query:i=resolution'] },
-    [keys],
-    'metrics:\n  query_keys:\n    asset: asset\n    since: start\n    until: end\n    interval: resolution\n',
-  ],
-  [
-    'other query keys, of which no metadata tell',
-    { dialect: ['query:s=from', 'query:u=to'], options: { metadata: false } },
-    [keys],
-    'metrics:\n  query_keys:\n    since: from\n    until: to\n',
-  ],
-  [
-    'another name of the asset, of which no metadata tell',
-    { dialect: ['query:a=symbol'], options: { metadata: false } },
-    [keys],
-    'metrics:\n  query_keys:\n    asset: symbol\n',
-  ],
-  [
-    'other query keys, and those that are not known have no effect',
-    { dialect: ['query:s=since', 'query:u=until', 'query:f=fmt', 'unknown=ignored'] },
-    [keys],
-    'metrics:\n  query_keys:\n    since: since\n    until: until\n',
-  ],
-  [
-    'the end of the interval',
-    { dialect: ['timestamp=interval_end'] },
-    [meaning],
-    'metrics:\n  timestamp: interval_end\n',
-  ],
-  [
-    'the end of the interval, without computed_at',
-    { dialect: ['timestamp=interval_end', 'computed_at=none'] },
-    [meaning],
-    'metrics:\n  timestamp: interval_end\n',
-  ],
-  ['weeks from Sunday', { dialect: ['week=sunday'] }, [week], 'metrics:\n  week_start: sunday\n'],
-  [
-    'other keys in the metadata',
-    { dialect: ['body:parameters=choices', 'body:timerange=span', 'body:min=from'] },
-    [metadata],
-    'metrics:\n  metadata:\n    parameters: choices\n    timerange: span\n    min: from\n',
-  ],
-  [
-    'limits in headers that nobody reads',
-    {
-      limits: ['metrics=fixed:120/60s'],
-      dialect: ['x-rate-limit-limit=x-calls-allowed', 'x-rate-limit-remaining=', 'x-rate-limit-reset='].map(
-        (one) => `header:${one}`,
-      ),
-    },
-    ['rate'],
-    'metrics:\n  requests_per_minute: 120\n',
-  ],
-  [
-    'a snapshot one level down',
-    { dialect: ['wrap=registry'] },
-    ['layout of a snapshot', 'references', 'deployments'],
-    'registry:\n  keys:\n    data: registry\n',
-  ],
-  [
-    'pages without has_more',
-    { dialect: ['body:has_more=more'] },
-    ['events', tail],
-    'registry:\n  keys:\n    has_more: more\n',
-  ],
-  ['another cursor', { dialect: ['body:next_cursor=next'] }, [tail], 'registry:\n  keys:\n    next_cursor: next\n'],
-  [
-    'other references',
-    { dialect: ['body:issuer_id=maker', 'body:product_id=of'] },
-    ['references'],
-    'registry:\n  fields:\n    products:\n      issuer_id: maker\n    deployments:\n      product_id: of\n',
-  ],
-  [
-    'all at once',
-    { dialect: ['query:s=start', 'query:u=end', 'timestamp=interval_end', 'week=saturday', 'body:min=from'] },
-    [keys, meaning, week, metadata],
-    'metrics:\n  query_keys:\n    since: start\n    until: end\n  timestamp: interval_end\n  week_start: saturday\n  metadata:\n    min: from\n',
-  ],
-]
+/** Providers by what speaks otherwise: what is contradicted then and the YAML that mends it, or what is told of it. */
+const providers = golden('preflight/providers') as {
+  readonly mended: readonly (readonly [string, Otherwise, readonly string[], string])[]
+  readonly unadapted: readonly (readonly [string, Otherwise, string, string])[]
+  readonly told: readonly (readonly [string, Otherwise, string, string])[]
+  readonly ended: readonly (readonly [string, Otherwise, number, string])[]
+}
+const { mended } = providers
 
 const selection = ['--assets', 'BTC', '--paths', 'supply/current_pit', '--intervals', '24h,1w', '--since', '2026-01-01']
 
@@ -163,91 +85,20 @@ function readable(yaml: string | null): string[] {
     .toSorted()
 }
 
-test.each<[string, Otherwise, string, RegExp]>([
-  ['the time under another key', { dialect: ['body:t=time'] }, body, /points without `t`: time, /],
-  ['the value under another key', { dialect: ['body:v=value'] }, body, /a plain value under value instead of `v`/],
-  [
-    'computed_at in milliseconds',
-    { dialect: ['computed_at=milliseconds'] },
-    '`computed_at`',
-    /it is 17\d{11}, no Unix/,
-  ],
-  ['computed_at as text', { dialect: ['computed_at=text'] }, '`computed_at`', /it is "2026-.*Z", no Unix/],
-  ['computed_at elsewhere', { dialect: ['body:computed_at=made'] }, '`computed_at`', /`made` looks like one/],
-  ['two values of a point', { faults: ['duplicate-conflict@supply/*'] }, 'order, duplicates', /two values for one `t`/],
-  ['an odd listing', { dialect: ['assets=map'] }, 'listing of assets', /nobody reads it/],
-  ['no references', { dialect: ['body:issuer_id='] }, 'references', /no issuer_id in products/],
-])('%s: it is found, and nothing adapts it', async (_, otherwise, assumption, evidence) =>
+test.each(providers.unadapted)('%s: it is found, and nothing adapts it', async (_, otherwise, assumption, evidence) =>
   withForeign(otherwise, async ({ ask }) => {
     const said = await ask()
-    expect(said.row(assumption)).toMatch(evidence)
+    expect(said.row(assumption)).toMatch(new RegExp(evidence))
     expect(said.row(assumption)).toMatch(/^contradicted: .*; cannot be adapted$/)
     expect([said.code, said.yaml]).toEqual([4, null])
     expect(said.message).toMatch(/no setting mends it/)
   }),
 )
 
-test.each<[string, Otherwise, string, RegExp]>([
-  ['no metadata', { options: { metadata: false } }, metadata, /^holds: there are none \(404\)/],
-  ['no computed_at', { dialect: ['computed_at=none'] }, '`computed_at`', /^unknown: points of supply.*rules date/],
-  [
-    'no computed_at, still the start',
-    { dialect: ['computed_at=none'] },
-    meaning,
-    /^holds: .* 36\.0 h old; were `t` the/,
-  ],
-  ['assets as texts', { dialect: ['assets=ids'] }, 'listing of assets', /^holds: \d+ assets, texts/],
-  ['assets by symbol', { dialect: ['assets=symbols'] }, 'listing of assets', /^holds: \d+ assets, objects with symbol/],
-  ['assets under data', { dialect: ['assets=data'] }, 'listing of assets', /^holds: \d+ assets, under a key/],
-  ['no listing', { dialect: ['assets=none'] }, 'listing of assets', /^holds: there is none \(404\)/],
-  ['points in any order', { faults: ['disorder@supply/*'] }, 'order, duplicates', /^holds: not in order/],
-  ['a null', { faults: ['null-filled@supply/*'] }, 'null', /^holds: a null came/],
-  [
-    'another field of points',
-    { dialect: ['body:o=shares'] },
-    'object and array values',
-    /^holds: beside `t`, as shares/,
-  ],
-  ['no headers', { limits: ['metrics=headers=none'] }, 'rate', /^unknown: no header tells; 600 a minute/],
-  [
-    'an hour of reset',
-    { limits: ['metrics=headers=unix'] },
-    'reset of a limit',
-    /^holds: x-ratelimit-reset: 17\d+ is in \d+ s/,
-  ],
-  [
-    'a date of reset',
-    { limits: ['metrics=headers=date'] },
-    'reset of a limit',
-    /^holds: x-ratelimit-reset: \w{3}, .* is in/,
-  ],
-  ['no entity tags', { dialect: ['header:etag='] }, 'conditional requests', /^holds: no `ETag` came/],
-  ['entity tags', {}, 'conditional requests', /^holds: an `ETag` came, and 304/],
-  [
-    'a snapshot under data',
-    { faults: ['registry-shape:layout=data'] },
-    'layout of a snapshot',
-    /^holds: under `data`: \d+ issuers/,
-  ],
-  ['deployments apart', { faults: ['registry-shape:embedded=array'] }, 'deployments', /^holds: an array of their own$/],
-  ['deployments within', { faults: ['registry-shape:embedded=products'] }, 'deployments', /^holds: within products$/],
-  [
-    'events elsewhere',
-    { faults: ['registry-shape:events=changes'] },
-    'events',
-    /^unknown: an empty array under `changes`/,
-  ],
-  ['no cursor at the tail', { faults: ['null-cursor'] }, tail, /^holds: null: the last one is kept/],
-  [
-    'no snapshot today',
-    { limits: ['registry=snapshots=0'] },
-    'layout of a snapshot',
-    /^unknown: 429: .*snapshot limit/,
-  ],
-])('%s: it is told, and exit 0', async (_, otherwise, assumption, told) =>
+test.each(providers.told)('%s: it is told, and exit 0', async (_, otherwise, assumption, told) =>
   withForeign(otherwise, async ({ ask }) => {
     const said = await ask()
-    expect(said.row(assumption)).toMatch(told)
+    expect(said.row(assumption)).toMatch(new RegExp(told))
     expect([said.code, said.against]).toEqual([0, []])
   }),
 )
@@ -324,21 +175,10 @@ test('a registry with other names around its records: found, pasted, and followe
   expect(told[1]).toEqual(told[0])
 })
 
-test.each<[string, Otherwise, number, RegExp]>([
-  ['a refused key', { faults: ['status-401@metrics'] }, 3, /the provider refuses the key: .*check PITLAKE_METRICS_KEY/],
-  ['a revoked key', { faults: ['forbidden-403@registry'] }, 3, /the registry refuses the key: .*PITLAKE_REGISTRY_KEY/],
-  ['a spent limit', { faults: ['status-429@registry:retry=1h'] }, 5, /the registry was not asked to the end/],
-  ['silence', { faults: ['reset@metrics'] }, 6, /the provider cannot be reached: .*PITLAKE_METRICS_URL/],
-  [
-    'a contradiction beside it',
-    { faults: ['status-401@registry'], dialect: ['week=friday'] },
-    4,
-    /contradicted: first day/,
-  ],
-])('%s ends with its own code, and the rest is judged', async (_, otherwise, code, message) =>
+test.each(providers.ended)('%s ends with its own code, and the rest is judged', async (_, otherwise, code, message) =>
   withForeign(otherwise, async ({ ask }) => {
     const said = await ask()
-    expect([said.code, said.message]).toEqual([code, expect.stringMatching(message)])
+    expect([said.code, said.message]).toEqual([code, expect.stringMatching(new RegExp(message))])
     expect(said.rows.some(({ verdict }) => verdict === 'holds')).toBe(true)
   }),
 )

@@ -126,13 +126,19 @@ async function versionOf(rig: Rig): Promise<number> {
   return version
 }
 
-test('vacuum is a step only where the config says so, and keeps thirty days', async () =>
+test('vacuum is a step only where the config says so, and keeps thirty days; features where there are some', async () =>
   withRig(now, async (rig) => {
     const config = `${select}daily: { vacuum: true }\n`
     const env = { PITLAKE_REGISTRY_URL: undefined, PITLAKE_REGISTRY_KEY: undefined }
+    const sql = `SELECT ts, asset, v FROM pit_join('grid', 'supply/current_pit', '24h')`
+    const feature = `features: { level: { why: a test, grid: 24h, assets: [BTC], sql: "${sql}" } }\n`
+    writeFileSync(join(rig.root, 'features.yaml'), feature)
     for (let run = 0; run < 3; run++) {
-      const done = await daily(rig, { config, env })
-      expect([names(done.lines), done.code]).toEqual([[...six, 'vacuum'], 0])
+      const last = run === 2
+      const done = await daily(rig, { config: last ? `${config}catalogs: [features.yaml]\n` : config, env })
+      const steps = [...six.slice(0, 3), ...(last ? ['features'] : []), ...six.slice(3), 'vacuum']
+      expect([names(done.lines), done.code]).toEqual([steps, 0])
+      if (last) expect(done.lines[3]).toMatch(/^features +0 +3\d rows of 1 feature added$/)
       rig.clock.now += day
     }
     const ledger = await Ledger.openToRead(lakeOf(rig))

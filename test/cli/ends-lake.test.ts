@@ -1,4 +1,4 @@
-import { commandsOfTheLake } from '../helpers/ends-lake.ts'
+import { commandsOfTheLake } from '../helpers/ends-rows.ts'
 import { playRows } from '../helpers/ends-play.ts'
 import { aLake, stampedAndFresh } from '../helpers/ends-words.ts'
 import { long } from '../helpers/shares.ts'

@@ -1,9 +1,14 @@
 import { expect, test } from 'vitest'
 import { commandTable } from '../../src/commands/table.ts'
-import { commandsOfFiles, commandsThatAsk } from '../helpers/ends-asking.ts'
-import { commandsOfTheLake, commandsThatCopy } from '../helpers/ends-lake.ts'
+import {
+  commandsOfFiles,
+  commandsOfTheLake,
+  commandsThatAsk,
+  commandsThatCopy,
+  type Row,
+} from '../helpers/ends-rows.ts'
 import { playRows, specs } from '../helpers/ends-play.ts'
-import { aLake, error, published, type Row } from '../helpers/ends-words.ts'
+import { aLake, followed, published } from '../helpers/ends-words.ts'
 import { long } from '../helpers/shares.ts'
 
 const unforeseen: Row = [
@@ -11,7 +16,7 @@ const unforeseen: Row = [
   '',
   { with: 'broken-clock' },
   1,
-  error('unexpected', 1),
+  { error: { kind: 'unexpected', exit_code: 1 } },
   /^pitlake: Error: the clock is broken\n.* at /,
 ]
 
@@ -27,4 +32,4 @@ test('every command has a row for each exit code that it promises, and none for 
 
 // In `make test` also what asks: the other files of these rows are played in `make test-long`.
 const rows = [unforeseen, ...commandsOfFiles, ...commandsThatCopy, ...(long ? [] : commandsThatAsk)]
-playRows(rows, [aLake, ...published], long)
+playRows(rows, [aLake, ...(long ? [] : [followed]), ...published], long)

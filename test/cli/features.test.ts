@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { pitlake } from '../helpers/command.ts'
@@ -75,7 +75,7 @@ const ofBtc = 'assets: [BTC]'
 test('every known leak is refused as a feature, with the row', async () => {
   const lake = await makeLeakLake()
   try {
-    const chosen = turnOf(leaks, 8, 3)
+    const chosen = turnOf(leaks, 16, 2)
     const features = Object.fromEntries(chosen.map(([, sql], n) => [`leak_${n}`, [sql]] as const))
     writeFileSync(join(lake.root, '..', 'f.yaml'), yamlOf(features))
     const config = join(lake.root, '..', 'c.yaml')
@@ -97,19 +97,6 @@ test('every known leak is refused as a feature, with the row', async () => {
   }
 })
 
-test('how far the grid goes is the future, too', async () => {
-  await withPrices(async (desk, compute) => {
-    const { code, features } = await compute(
-      yamlOf({
-        count: ['SELECT ts, count(*) OVER () AS n FROM grid'],
-        next: ['SELECT ts, lead(ts) OVER (ORDER BY ts) IS NULL AS last FROM grid'],
-      }),
-    )
-    expect([code, features.map(({ status }) => status)]).toEqual([4, ['refused', 'refused']])
-    expect(await desk.rows(`SELECT * FROM points WHERE metric LIKE 'feature/%'`)).toEqual([])
-  })
-})
-
 test('a changed definition is a further version; the first one stays, and its stamps replay', async () => {
   await withPrices(async (desk, compute) => {
     const sql = `SELECT ts, asset, v FROM pit_join('d', 'feature/step', '24h') ORDER BY ts`
@@ -120,9 +107,6 @@ test('a changed definition is a further version; the first one stays, and its st
       '',
       [{ version: 1, status: 'proved', rows_added: 21, until: '2024-03-21T00:00:00Z' }],
     ])
-    expect(await compute(yamlOf({ step: [step, `${ofBtc}\n    latency: 15m`] }))).toMatchObject({
-      features: [{ rows_added: 0 }],
-    })
     const one = await desk.rows(decisions + sql)
     expect(one.map(({ v }) => v).slice(0, 3)).toEqual([1, 3, 5])
     expect(await desk.run(['stamp', 'q.sql', '--out', 'r.parquet'])).toMatchObject({ code: 0 })
@@ -142,8 +126,8 @@ test('a changed definition is a further version; the first one stays, and its st
       0,
       {
         features: [
-          { version: 1, rows: 21, differs: null },
-          { version: 2, rows: 21, differs: null },
+          { version: 1, rows: 21, differing: 0 },
+          { version: 2, rows: 21, differing: 0 },
         ],
       },
     ])
@@ -172,10 +156,28 @@ test('a feature waits for what it reads, and features that read features come be
     expect((await compute(yaml, ['step'], '2024-03-30T12:00:00Z')).features).toMatchObject([
       { until: '2024-03-27T00:00:00Z', rows_added: 5 },
     ])
+    // Another version of what it reads makes another one of it.
+    expect((await compute(yaml.replace('v - lag(v)', '-v + lag(v)'), [], at)).features).toMatchObject([
+      { name: 'feature/step', version: 2, rows_added: 22 },
+      { name: 'feature/twice', version: 2, rows_added: 22 },
+    ])
+    const sums = `SELECT network, sum(v) AS sum FROM points WHERE metric = 'feature/twice' AND t < '2024-03-22' GROUP BY ALL ORDER BY ALL`
+    expect(await desk.rows(sums)).toEqual([
+      { network: 'v1', sum: 800 },
+      { network: 'v2', sum: -800 },
+    ])
+    const check = await desk.run(['features', '--check', '--json'])
+    expect(JSON.parse(check.out)).toMatchObject({
+      features: [
+        { version: 1, differing: 0 },
+        { version: 2, differing: 0 },
+        { name: 'feature/twice', version: 2, differing: 0 },
+      ],
+    })
   })
 })
 
-test('several values are the parts of one, what is no number is null, and what cannot be used is told with its place', async () => {
+test('several values are the parts of one, and every door knows it', async () => {
   await withPrices(async (desk, compute) => {
     const parts = `SELECT ts, asset, v AS now, v / 0.0 AS never, v > 100 AS high FROM pit_join('grid', 'own/p', '24h')`
     expect((await compute(yamlOf({ parts: [parts, ofBtc] }))).features).toMatchObject([
@@ -189,37 +191,94 @@ test('several values are the parts of one, what is no number is null, and what c
       { component: '/never', v: null },
       { component: '/now', v: 324 },
     ])
-    const off = await compute(
-      yamlOf({ off: [`SELECT ts + INTERVAL 1 HOUR AS ts, 1 AS v FROM grid`], none: ['SELECT ts FROM grid'] }),
-    )
-    expect(off.code).toBe(2)
-    expect(off.message).toMatch(
-      /f\.yaml:2: ts: expected instants on the grid of 24h, got 2024-03-01T01:00:00.*; mend sql or grid/,
-    )
-    const wrong = async (yaml: string): Promise<string> => (await compute(yaml)).message
-    expect(await wrong(yamlOf({ x: ['SELECT 1 AS v'] }))).toMatch(/f\.yaml:2: sql: expected a column ts/)
-    for (const [sql, name] of [
-      ['SELECT ts, 1 AS v FROM grid WHERE ts < current_timestamp', 'now'],
-      ['SELECT ts, random() AS v FROM grid', 'random'],
-    ] as const)
-      expect(await wrong(yamlOf({ x: [sql] }))).toContain(
-        `f.yaml:2: sql: expected functions that give the same at any time, got ${name}`,
-      )
-    expect(await wrong(yamlOf({ x: ['SELECT 1 AS v; SELECT 1 AS ts, 2 AS v'] }))).toMatch(
-      /f\.yaml:2: sql: expected one SELECT/,
-    )
-    expect(await wrong(yamlOf({ x: ['SELECT ts, v FROM nowhere'] }))).toMatch(/f\.yaml:2: .*nowhere/)
-    expect(await wrong('features:\n  x:\n    grid: 2d\n    sql: SELECT 1\n')).toMatch(
-      /f\.yaml:3: features\.x\.grid: expected one of 10m/,
-    )
-    expect(await wrong('features:\n  x:\n    grid: 24h\n    sql: SELECT 1\n')).toMatch(
-      /f\.yaml:2: features\.x\.why: expected text/,
-    )
-    expect(await wrong('features:\n  X: { grid: 24h, sql: SELECT 1, why: w }\n')).toMatch(
-      /f\.yaml:2: features\.X: .*small letters/,
-    )
-    expect(await wrong(yamlOf({ x: ['SELECT 1'] }).replace('why', 'wy'))).toMatch(
-      /f\.yaml:3: features\.x\.wy: .*unknown key `wy`/,
-    )
+    const listed = await desk.run(['catalog', 'list', 'feature/*', '--json'])
+    expect(JSON.parse(listed.out)).toMatchObject([{ path: 'feature/parts', intervals: ['24h'], networks: ['v1'] }])
+    for (const argv of [['doctor'], ['status'], ['publish', join(desk.folder, 'out')]])
+      expect(await desk.run(argv, '2024-03-21T01:00:00Z'), argv[0]).toMatchObject({ code: 0, message: '' })
+    desk.put('q.sql', `SELECT ts, asset, v FROM pit_join('d', 'feature/parts#/now', '24h')`)
+    desk.put('d.csv', 'asset,ts\nMARKET,2024-03-05\nBTC,2024-03-06\nBTC,2024-03-07\n')
+    const proof = await desk.run(['lookahead', 'q.sql', '--own', 'd=d.csv', '--json'])
+    expect(JSON.parse(proof.out)).toMatchObject({ verdict: 'clean', rows: 3 })
+    // What was lost with a file is computed again, and is what it was.
+    const all = await desk.rows(`FROM points WHERE metric = 'feature/parts' ORDER BY t`)
+    const points = join(desk.folder, 'lake', 'points')
+    const own = readdirSync(points, { recursive: true }).filter((name) => String(name).endsWith('-features.parquet'))
+    expect(own).toHaveLength(1)
+    rmSync(join(points, String(own[0])))
+    expect(await desk.run(['doctor', '--forget-lost'])).toMatchObject({ code: 0 })
+    expect((await compute(yamlOf({ parts: [parts, ofBtc] }))).features).toMatchObject([{ rows_added: 21 }])
+    expect(await desk.rows(`FROM points WHERE metric = 'feature/parts' ORDER BY t`)).toEqual(all)
+  })
+})
+
+/** A grid, where it is said to begin, and what the series has of it by the calendar: first and last t, and how many. */
+const grids = [
+  ['1w', '2024-03-01', '2024-02-26T00:00:00', '2024-03-11T00:00:00', 3],
+  ['1month', '2024-01-01', '2023-12-01T00:00:00', '2024-02-01T00:00:00', 3],
+  ['10m', '2024-03-20T12:00:00Z', '2024-03-20T11:50:00', '2024-03-21T00:50:00', 79],
+  ['1h', '2024-03-20T12:30:00Z', '2024-03-20T12:00:00', '2024-03-21T00:00:00', 13],
+] as const
+
+test.each(turnOf(grids, 4, 1))('a grid of %s', async (grid, since, first, last, rows) => {
+  await withPrices(async (desk, compute) => {
+    const yaml = yamlOf({ x: [`SELECT ts, asset, v FROM pit_join('grid', 'own/p', '24h')`, ofBtc] })
+    const own = yaml.replace('grid: 24h', `grid: ${grid}\n    since: ${since}`)
+    expect((await compute(own)).features).toMatchObject([{ status: 'proved', rows_added: rows }])
+    expect(await desk.rows(`SELECT min(t) AS first, max(t) AS last FROM points WHERE metric = 'feature/x'`)).toEqual([
+      { first: `${first}.000000Z`, last: `${last}.000000Z` },
+    ])
+  })
+})
+
+test('what cannot be used is told with its place, and leaves the others alone', async () => {
+  await withPrices(async (desk, compute) => {
+    const wrong: Readonly<Record<string, readonly [sql: string, said: RegExp]>> = {
+      off: [
+        'SELECT ts + INTERVAL 1 HOUR AS ts, 1 AS v FROM grid',
+        /ts: expected instants on the grid of 24h, got 2024-03-01T01:/,
+      ],
+      bare: ['SELECT ts FROM grid', /feature\/bare is undecided: got no column to compare beside the instant/],
+      without: ['SELECT 1 AS v', /sql: expected a column ts with the instant of each row, got v/],
+      clock: [
+        'SELECT ts, 1 AS v FROM grid WHERE ts < current_timestamp',
+        /sql: expected functions that give the same at any time, got now/,
+      ],
+      chance: [
+        'SELECT ts, random() AS v FROM grid',
+        /sql: expected functions that give the same at any time, got random/,
+      ],
+      two: ['SELECT 1 AS v; SELECT 1 AS ts, 2 AS v', /sql: expected one SELECT, got several statements/],
+      nowhere: ['SELECT ts, v FROM nowhere', /nowhere/],
+      itself: [
+        `SELECT ts, v FROM pit_join('grid', 'feature/itself', '24h')`,
+        /sql: expected what others tell, got feature\/itself itself/,
+      ],
+      unread: [`SELECT ts, v FROM 'f.yaml'`, /f\.yaml/],
+    }
+    const yaml = yamlOf({
+      ...Object.fromEntries(Object.entries(wrong).map(([name, [sql]]) => [name, [sql]])),
+      good: [step, ofBtc],
+    })
+    const ended = await compute(yaml)
+    expect(ended.code).toBe(2)
+    const lines = yaml.split('\n')
+    for (const [name, [, said]] of Object.entries(wrong)) {
+      const line = lines.findIndex((text) => text.trim() === `${name}:`) + 1
+      const own = ended.message
+        .split('\n')
+        .filter((text) => text.includes(`f.yaml:${line}: `) || text.includes(`feature/${name} `))
+      expect(own.join('\n'), name).toMatch(said)
+    }
+    expect(ended.features.map(({ status }) => status).join(' ')).toMatch(/^failed undecided( failed){7} proved$/)
+    expect(await desk.rows(`SELECT DISTINCT metric FROM points WHERE metric LIKE 'feature/%'`)).toEqual([
+      { metric: 'feature/good' },
+    ])
+    const text =
+      'features:\n  x: { grid: 2d, sql: SELECT 1 }\n  X: { grid: 24h, sql: SELECT 1, why: w }\n  y: { grid: 24h, sql: SELECT 1, wy: w, why: w }\n'
+    const { message } = await compute(text)
+    expect(message).toMatch(/f\.yaml:2: features\.x\.grid: expected one of 10m/)
+    expect(message).toMatch(/f\.yaml:2: features\.x\.why: expected text, got nothing/)
+    expect(message).toMatch(/f\.yaml:3: features\.X: .*small letters/)
+    expect(message).toMatch(/f\.yaml:4: features\.y\.wy: .*unknown key `wy`/)
   })
 })

@@ -1,6 +1,7 @@
-import { existsSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
+import { tableFromArrays, tableToIPC } from 'apache-arrow'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { Engine } from '../../src/store/engine.ts'
@@ -76,6 +77,23 @@ for (const format of ['csv', 'jsonl', 'parquet'])
       expect(ended.told).toMatchObject({ rows: 4, points_added: 2, left: 2, left_because: { doubled: 2, held: 0 } })
     })
   })
+
+test('names in a column of Parquet are told apart and sorted as texts are', async () => {
+  await withDesk(async (desk) => {
+    using engine = await Engine.open()
+    const rows = `SELECT name AS asset, money AS currency, TIMESTAMP '2000-01-01' + INTERVAL (n) DAY AS t, n + length(name) AS value
+      FROM (SELECT unnest(['b', 'Z', 'é', 'a b', 'A']) AS name), (SELECT unnest(['usd', 'EUR']) AS money),
+        (SELECT unnest(range(900)) AS n) ORDER BY hash(n), name DESC, money`
+    const file = join(desk.folder, 'n.parquet')
+    await engine.run(`COPY (${rows}) TO '${file}' (FORMAT parquet)`)
+    const flags = ['--as', 'n', '--currency', 'currency', '--value', 'value']
+    expect(await desk.take([file, ...flags])).toMatchObject({ code: 0 })
+    const held = `SELECT asset, currency, epoch(t) AS t, v FROM read_parquet('${join(desk.folder, 'lake/points/**/*.parquet')}')`
+    const sorted = `SELECT asset, currency, epoch(t) AS t, CAST(value AS DOUBLE) AS v FROM (${rows}) ORDER BY ALL`
+    const told = async (sql: string) => JSON.stringify(await engine.rows(sql))
+    expect((await told(held)) === (await told(sorted))).toBe(true)
+  })
+})
 
 test('files that are torn, of several kinds or too large are refused', async () => {
   await withDesk(async (desk) => {
@@ -286,5 +304,94 @@ test('own data are sources of a dbt project', async () => {
     expect([table?.name, table?.config?.freshness]).toEqual(['own__desk__bars__24h', undefined])
     const where = table?.config?.meta?.external_location.replace('lake.main.', '')
     expect(await desk.rows(`SELECT count(*) AS n FROM ${where}`)).toEqual([{ n: 2n }])
+  })
+})
+
+test('Arrow is read as files and as streams; a row that cannot be used is named', async () => {
+  await withDesk(async (desk) => {
+    const days = [0, 1, 2].map((n) => new Date(Date.UTC(2024, 2, 1 + n)))
+    const table = (values: readonly (number | null)[]) =>
+      tableFromArrays({
+        asset: ['BTC', 'BTC', 'ETH'],
+        t: days,
+        open: [...values],
+        close: [4, 5, 6],
+        known: ['a', 'b', 'c'],
+      })
+    for (const [name, kind] of [
+      ['a.arrow', 'file'],
+      ['b.arrows', 'stream'],
+    ] as const) {
+      const file = desk.put(name, Buffer.from(tableToIPC(table([1, 2, null]), kind)))
+      const mapped = [
+        '--as',
+        name[0] ?? '',
+        '--interval',
+        '24h',
+        '--components',
+        'open,close',
+        '--available',
+        'open=start',
+      ]
+      const { code, message, told } = await desk.take([file, ...mapped])
+      expect([code, message, told['rows'], told['points_added']], name).toEqual([0, '', 3, 3])
+      const rows = await desk.rows(
+        `SELECT asset, o, available_at FROM points WHERE metric = 'own/${name[0]}' ORDER BY t`,
+      )
+      expect(rows.map((row) => [row['asset'], row['o'], row['available_at']])).toEqual([
+        ['BTC', '{"open":1.0,"close":4.0}', '2024-03-02T00:00:00.000000Z'],
+        ['BTC', '{"open":2.0,"close":5.0}', '2024-03-03T00:00:00.000000Z'],
+        ['ETH', '{"open":null,"close":6.0}', '2024-03-04T00:00:00.000000Z'],
+      ])
+      const again = await desk.take([file, '--as', name[0] ?? ''])
+      expect(again.told).toMatchObject({ points_added: 0, left_because: { held: 3 } })
+    }
+    const wrong = desk.put('c.arrow', Buffer.from(tableToIPC(table([1, 2, 3]), 'file')))
+    const { code, message } = await desk.take([wrong, '--as', 'c', '--value', 'known'])
+    expect([code, message]).toEqual([
+      2,
+      expect.stringMatching(/c\.arrow: row 1: value: expected a finite number, got "?a/),
+    ])
+  })
+})
+
+test('a file that grows while it is read is refused whole, and taken once it stands still', async () => {
+  await withDesk(async (desk) => {
+    const row = (n: number): string => `BTC,${new Date(Date.UTC(2000, 0, 1 + n)).toISOString().slice(0, 10)},${n}\n`
+    const file = desk.put('p.csv', `asset,t,value\n${Array.from({ length: 2000 }, (_, n) => row(n)).join('')}`)
+    let n = 2000
+    const writing = setInterval(() => n < 5000 && appendFileSync(file, row(n++)), 1)
+    const refused = await desk.take([file, '--as', 'p'])
+    clearInterval(writing)
+    expect([refused.code, refused.message]).toEqual([
+      6,
+      expect.stringMatching(/p\.csv: expected a file that nobody writes to/),
+    ])
+    expect(existsSync(join(desk.folder, 'lake', 'points'))).toBe(false)
+    const { code, told } = await desk.take([file, '--as', 'p'])
+    expect([code, told['points_added']]).toEqual([0, n])
+  })
+})
+
+test('of a file that holds bars a mapping is proposed that has a clock for each part', async () => {
+  await withDesk(async (desk) => {
+    const rows = 'BTC,2024-03-01,1,4,0,2,9\nBTC,2024-03-02,2,5,1,3,8\n'
+    const file = desk.put('b.csv', `ticker,date,Open,High,Low,Close,Volume\n${rows}`)
+    const guess = await desk.run(['import', '--guess', file, '--as', 'bars'])
+    expect(guess.out).toContain('    components: [Open, High, Low, Close, Volume]\n')
+    expect(guess.out).not.toMatch(/^ +(?:value|available):/m)
+    const each = 'Open=start,High=end,Low=end,Close=end,Volume=end'
+    expect(guess.out).toContain(`# when was each part of a bar known?   available: ${each}\n`)
+    const flags = /--components \S+ --available [^)\s]+/.exec(guess.out)?.[0].split(' ') ?? []
+    expect(flags[3]).toBe(each)
+    await desk.take([file, '--as', 'bars', '--asset', 'ticker', '--t', 'date', '--interval', '24h', ...flags])
+    const opens = await desk.rows(
+      `SELECT CAST(epoch_ms(available_at) AS DOUBLE) AS at FROM components WHERE component = '/Open' ORDER BY t`,
+    )
+    expect(opens.map(({ at }) => at)).toEqual([Date.UTC(2024, 2, 1), Date.UTC(2024, 2, 2)])
+    const short = desk.put('s.csv', `s,ts,o,h,l,c\n${rows.replaceAll(/,\d\n/g, '\n')}`)
+    expect((await desk.run(['import', '--guess', short])).out).toContain('components: [o, h, l, c]')
+    const part = desk.put('p.csv', 'asset,t,close,volume\nBTC,2024-03-01,1,2\n')
+    expect((await desk.run(['import', '--guess', part])).out).toMatch(/ {4}value: close\n[^]*when was a value known\?/)
   })
 })

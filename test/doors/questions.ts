@@ -1,14 +1,9 @@
-import { readFileSync } from 'node:fs'
-import { parse } from 'yaml'
+import { golden } from '../helpers/golden-rows.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import type { DoorName, Kind, Owed, Question } from './question.ts'
 
-/** What stands in `test/golden/doors` under a name. */
-const golden = (name: string): unknown =>
-  parse(readFileSync(new URL(`../golden/doors/${name}.yaml`, import.meta.url), 'utf8'))
-
 const tables = ['sql', 'panel', 'sql-refused', 'panel-refused'].map(
-  (name) => golden(name) as Readonly<Record<string, Question>>,
+  (name) => golden(`doors/${name}`) as Readonly<Record<string, Question>>,
 )
 const everyMetric: Question = {
   ask: { metrics: {} },
@@ -24,7 +19,7 @@ export const questions: ReadonlyMap<string, Question> = new Map(
 )
 
 /** Where doors answer otherwise, and why they may; null where a question cannot be asked at all. */
-export const exceptions = golden('exceptions') as readonly {
+export const exceptions = golden('doors/exceptions') as readonly {
   readonly why: string
   readonly doors: readonly DoorName[]
   readonly owed: Readonly<Record<string, Owed | null>>

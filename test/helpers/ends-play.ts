@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type ListedCommand, optionsOf } from '../../src/call/spec.ts'
 import { commandTable } from '../../src/commands/table.ts'
-import { files, type Prepared, type Row } from './ends-words.ts'
+import type { Row } from './ends-rows.ts'
+import { files, type Prepared } from './ends-words.ts'
 import { openStage, type Stage } from './ends-stage.ts'
-import { turnOf } from './shares.ts'
+import { turn, turnOf } from './shares.ts'
 
 /** Every command by its name. */
 export const specs: ReadonlyMap<string, ListedCommand> = new Map(
@@ -26,18 +27,22 @@ const nameOf = ([command, rest, scene, code]: Row): string =>
 /** Whether the disk fills, or another commit is waited for. */
 const isPatient = ([, , scene]: Row): boolean => scene.with === 'full-disk' || scene.with === 'impatient'
 
-/** The first row of each of these kinds. */
-const firsts = (rows: readonly Row[], kindOf: (row: Row) => string | number): readonly Row[] =>
-  rows.filter((row, n) => rows.findIndex((other) => kindOf(other) === kindOf(row)) === n)
+/** The first row of each command. */
+const firsts = (rows: readonly Row[]): readonly Row[] =>
+  rows.filter(([command], n) => rows.findIndex(([other]) => other === command) === n)
+
+/** A row of each code, the one whose turn it is. */
+const onesOfCodes = (rows: readonly Row[]): readonly Row[] =>
+  [...Map.groupBy(rows, ([, , , code]) => code).values()].map((same) => same[turn % same.length] as Row)
 
 /**
  * A test a row: the command, where the row says, ends as the row says, and nothing of it is left that would keep a process.
  * Where there is time every second row is played with a commit, the first of each command as a process of its own, full disks
- * and held commits, too; else the first of each code, and no other.
+ * and held commits, too; else one row of each code, another with each commit.
  */
 export function playRows(rows: readonly Row[], prepared: readonly Prepared[], long: boolean): void {
-  const played = long ? turnOf(rows, 2, rows.length) : firsts(rows, ([, , , code]) => code)
-  const alone = new Set(long ? firsts(played, ([command]) => command) : played)
+  const played = long ? turnOf(rows, 2, rows.length) : onesOfCodes(rows)
+  const alone = new Set(long ? firsts(played) : played)
   for (const row of played) if (long && isPatient(row)) alone.add(row)
   let stage: Stage
   beforeAll(async () => (stage = await openStage(files, prepared)))

@@ -1,18 +1,3 @@
-import type { ExitCode } from '../../src/errors.ts'
-import type { Scene } from './ends-stage.ts'
-
-/**
- * A command as it is typed behind its name, where, and how it ends: code, standard output (the words; an object: with
- * `--json`, what the one document holds; '': nothing), and what stands on stderr ('': nothing).
- */
-export type Row = readonly [command: string, ...Rest]
-type Rest = readonly [rest: string, scene: Scene, code: ExitCode | 0, out: RegExp | object | '', err: RegExp | '']
-
-/** The rows of commands, each of which is named once. */
-export function rowsOf(table: Readonly<Record<string, readonly Rest[]>>): Row[] {
-  return Object.entries(table).flatMap(([command, rows]) => rows.map((rest): Row => [command, ...rest]))
-}
-
 const day = 86_400_000
 const since = new Date(Date.now() - 6 * day).toISOString().slice(0, 10)
 const before = new Date(Date.now() - 3 * day).toISOString().slice(0, 10)
@@ -68,36 +53,3 @@ export const stampedAndFresh: readonly Prepared[] = [
   ['sound', 0, 'fetch', '--data', 'differing'],
   ['rewritten', 4, 'verify', '--data', 'differing'],
 ]
-
-/** Nothing on stderr but notes. */
-export const notes = /^(?:note: .*\n)*$/
-/** The lake ends before some of the decisions. */
-export const late = /^note: decisions later than what is settled of 'supply\/current_pit' get its newest value: .*\n$/
-export const noRoom = /ENOSPC: no space left on the disk; make room, then run the same command again/
-export const newer =
-  /schema_version (?:up to \d, got )?99; this lake was written by a newer pitlake: update the program/
-export const torn = /journal entry journal\/\d+\.json is damaged: .*; run pitlake doctor, or put the file back/
-export const lost = /ledger\.sqlite.*; run pitlake doctor --rebuild-ledger/
-export const damaged = /points\/.*\.parquet: .*got others; run pitlake doctor/
-export const noSuchFile = /points\/.*\.parquet: .*got no such file; run pitlake doctor/
-export const noLake = /no lake in .*; run pitlake fetch to begin one/
-export const atWork =
-  /another \w+ job is at work on this lake: got process \d+ on .* \(pitlake test\) since .*; wait until it has/
-export const committing = /another commit has been under way for 600 s: got process \d+ .*; wait until it has ended/
-export const cancelled = /^pitlake: the query was cancelled\n$/
-export const noKey = /the provider refuses the key: got .*invalid or missing API key.*; check PITLAKE_METRICS_KEY\n$/
-export const noRegistryKey = /the registry refuses the key: got 401.*; check PITLAKE_REGISTRY_KEY\n$/
-export const differ = /pitlake: 1 stored values differ upstream; .*pitlake violations accept\n/
-export const wrongBucketKey = /SignatureDoesNotMatch.*; see AWS_ACCESS_KEY_ID/
-export const error = (kind: string, exit_code: number): object => ({ error: { kind, exit_code } })
-export const usage = error('usage', 2)
-export const integrity = error('integrity', 4)
-export const incomplete = error('incomplete', 6)
-export const stopped = error('stopped', 5)
-export const busy = error('busy', 7)
-
-export const full = { with: 'full-disk' } as const
-export const stop = { with: 'interrupted' } as const
-export const waits = { held: 'commit', with: 'impatient' } as const
-export const none = { lake: 'none' } as const
-export const bucket = { bucket: true } as const

@@ -64,6 +64,7 @@ export const metrics = {
   plain: 'indicators/sopr_adjusted_pit',
   exchanges: 'derivatives/futures_open_interest_cash_margin_sum_pit',
   revised: 'blockchain/block_count_pit',
+  bars: 'own/bars',
 } as const
 
 const both = ['BTC', 'ETH']
@@ -140,6 +141,30 @@ function revisedPoints(random: () => number): PointRow[] {
   })
 }
 
+/** How bars of somebody's own are mapped: their `open` is known when they begin. */
+const barsRow = {
+  mapping: { components: ['open', 'close'], available: 'open=start,close=end+1h' },
+  files: [],
+  intervals: ['24h' as const],
+  currencies: [],
+  exchanges: [],
+  networks: [],
+}
+
+/** Those bars: most are known by the rule, some came late, and then as a whole. */
+function barPoints(random: () => number): PointRow[] {
+  return both.flatMap((asset) =>
+    Array.from({ length: 38 }, (_, n): PointRow => {
+      const t = at(2 + n)
+      const [late, close] = [random() < 0.15, random() < 0.1 ? 'null' : String(Math.floor(random() * 90) / 4)]
+      const known = isoOf(t + day + hour + (late ? Math.ceil(random() * 60) * hour : 0))
+      const o = `{"open":${Math.floor(random() * 90) / 4},"close":${close}}`
+      const own = { metric: metrics.bars, asset, interval: '24h' as const, t: isoOf(t), v: null, o }
+      return { ...own, available_at: known, available_rule_at: known, basis: late ? 'observed' : 'stated' }
+    }),
+  )
+}
+
 const listed = (id: string, symbol: string, addresses: object | null = null) => ({
   id,
   symbol,
@@ -170,7 +195,7 @@ function stepOf(number: number, when: number, points: readonly PointRow[]): Step
       series: [{ ...row, id }],
       coverage: [{ ...window, state: 'covered' as const, reason: number % 2 === 0 ? 'gap' : null }],
       violations: [{ ...violation, stored_at: asked_at, offered_at: asked_at, request }],
-      state: { revisable: [metrics.revised], step: `${number}` },
+      state: { revisable: [metrics.revised], [metrics.bars]: barsRow, step: `${number}` },
       findings: [{ series: id, t: number * 86_400, kind: 'before_end', detail: { number }, at: asked_at }],
       requests: [requestRow(request, { run: `run-${number}`, asked_at: asked_at * 1_000_000 })],
     },
@@ -280,10 +305,11 @@ export async function withFullLake(
   seed: number,
   onCommit: ((root: string, committed: number) => Promise<void>) | null,
   work: (lake: FullLake) => Promise<void>,
+  { bars = true }: { readonly bars?: boolean } = {},
 ): Promise<void> {
   const random = randomOf(seed)
   const own = shapes.flatMap((shape) => pointsOf(shape, random))
-  const points = [...own, ...revisedPoints(randomOf(seed + 7000))]
+  const points = [...own, ...revisedPoints(randomOf(seed + 7000)), ...(bars ? barPoints(randomOf(seed + 9000)) : [])]
   const parts = Map.groupBy(points, () => Math.floor(random() * 3))
   const registry = firstWorld()
   const commits: number[] = []

@@ -46,6 +46,11 @@ const seconds = (hour: Hour): number => Date.UTC(2024, 0, 1, hour) / 1000
 
 /** A history whose names begin with a text of their own. With `revisable` points of the second metric are told again. */
 export function historyOf(seed: number, revisable: boolean): History {
+  const usual = usualOf(seed, revisable)
+  return seed % 8 > 5 ? movingOf(seed, usual) : usual
+}
+
+function usualOf(seed: number, revisable: boolean): History {
   const random = randomOf(seed)
   const own = (name: string): string => `h${seed}${name}`
   const among = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T
@@ -84,6 +89,28 @@ export function historyOf(seed: number, revisable: boolean): History {
       [0, 1].flatMap((metric) => pointsOf(random, { asset, metric, v: n * 1000 + metric * 10_000, revisable })),
     ),
   }
+}
+
+/** One token with a contract for each asset, which come and are retired: on one chain, or another beside it. */
+function movingOf(seed: number, usual: History): History {
+  const random = randomOf(seed + 5000)
+  const names = [...new Set(usual.points.map(({ asset }) => asset))]
+  const product = `h${seed}p`
+  const told = names.flatMap((id, n) => {
+    const [chain, address] = [random() < 0.6 ? '1' : '10', `h${seed}x${n}`]
+    const [begins, lives] = [n === 0 ? 0 : Math.floor(random() * 6), 2 + Math.floor(random() * 6)]
+    const is = (status: string): Deployed => ({ product, chain, address, status })
+    const at = polls[begins] ?? day
+    const ends = polls[begins + lives]
+    const deployments: Told<Deployed>[] = [{ at, id: `h${seed}d${n}`, is: is('active') }]
+    if (ends !== undefined)
+      deployments.push({ at: ends, id: `h${seed}d${n}`, is: random() < 0.3 ? null : is('deprecated') })
+    const listed: Told<Listed> = { at: polls[0] ?? day, id, is: { symbol: null, contracts: [[chain, address]] } }
+    return [{ deployments, listed }]
+  })
+  const products = [{ at: polls[0] ?? day, id: product, is: 'NONE' }]
+  const [deployments, listings] = [told.flatMap((one) => one.deployments), told.map(({ listed }) => listed)]
+  return { ...usual, products, deployments, listings, mapping: [] }
 }
 
 function pointsOf(

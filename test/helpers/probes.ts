@@ -32,7 +32,7 @@ const timeless = [
   'question_asked',
 ]
 
-const { everyInterval, supply, nested, plain, exchanges, revised } = metrics
+const { everyInterval, supply, nested, plain, exchanges, revised, bars } = metrics
 const intervals = ['10m', '1h', '24h', '1w', '1month'] as const
 const quarter = `INTERVAL '15 minutes'`
 const late = { sql: `latency := ${quarter}`, micros: 900_000_000 }
@@ -62,6 +62,9 @@ const joined: readonly string[] = [
   `'${revised}', '24h', beyond := 'null'`,
   `'${plain}', '24h', identity := 'stitched', beyond := 'null'`,
   `'${revised}', '24h', identity := 'stitched'`,
+  `'${bars}', '24h'`,
+  `'${bars}#/open', '24h'`,
+  `'${bars}', '24h', component := '/open', ${late.sql}`,
 ]
 const lists = [
   `['${everyInterval}', '${supply}', 'price_usd'], '24h'`,
@@ -74,6 +77,7 @@ const lists = [
   `['${revised}', '${plain}'], '24h', ${late.sql}`,
   `['${plain}', '${revised}'], '24h', vintage := 'first', skip_nulls := true`,
   `['${plain}', 'price_usd'], '24h', identity := 'stitched'`,
+  `['${bars}#/close', '${bars}#/open', '${plain}'], '24h'`,
 ]
 const aggregates = ['sum', 'mean', 'avg', 'min', 'max', 'median', 'first', 'last']
 const coarser = intervals.flatMap((from, n) => intervals.slice(n + 1).map((to) => [from, to] as const))

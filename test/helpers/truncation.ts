@@ -3,7 +3,8 @@ import { dirname, join } from 'node:path'
 import { liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { Engine, quote } from '../../src/store/engine.ts'
-import { inLake } from '../../src/store/layout.ts'
+import { inLake, parsePointsFile } from '../../src/store/layout.ts'
+import { withOwn } from '../../src/points/own-rows.ts'
 import { compile } from '../../src/views/compile.ts'
 import { exportsFolder } from '../../src/views/ledger-tables.ts'
 import { catalogue, type FullLake, metrics } from './full-lake.ts'
@@ -21,6 +22,8 @@ export interface Knowledge {
   readonly rule: boolean
   /** The earliest state of the registry, and of each asset in the listing, stands in for the time before it. */
   readonly registryBackfill: boolean
+  /** Of own data the parts are held that are known before the whole, without the others; `as_of` keeps the whole back. */
+  readonly parts: boolean
 }
 
 /** A lake that can be cut again and again. */
@@ -44,6 +47,7 @@ export async function truncationOf({ root }: FullLake, folder: string): Promise<
   const ledger = await Ledger.openToRead(root)
   const files = liveFiles(ledger).filter(({ path, table }) => path.endsWith('.parquet') && table !== 'redated')
   const head = ledger.head()
+  const known = withOwn(catalogue, ledger)
   ledger.close()
   const [store, engine] = [await Engine.open(':memory:', { threads: 1 }), await Engine.open(':memory:', { threads: 1 })]
   const parts: Part[] = []
@@ -65,14 +69,14 @@ export async function truncationOf({ root }: FullLake, folder: string): Promise<
   const cut = async (knowledge: Knowledge): Promise<void> => {
     for (const part of parts) await write(store, folder, part, leftOf(part, knowledge, Number(first?.at)))
   }
-  await cut({ at: Number.MAX_SAFE_INTEGER, rule: false, registryBackfill: false })
+  await cut({ at: Number.MAX_SAFE_INTEGER, rule: false, registryBackfill: false, parts: false })
   const cutToo = new Set(types.map(({ path }) => path))
   const placeOf = (path: string): string => inLake(cutToo.has(path) ? folder : root, path)
   const exports = new Map(kept.map((name) => [name.split('-')[0] ?? '', placeOf(`${exportsFolder}/${name}`)]))
   const { objects } = compile({
     root: folder,
     head,
-    catalogue,
+    catalogue: known,
     files,
     earlier: [],
     exports,
@@ -90,9 +94,13 @@ export async function truncationOf({ root }: FullLake, folder: string): Promise<
 const polled = ['events', 'schema_changes', 'registry_findings', 'absorbed']
 
 /** The rows that were knowable, for FROM, as they then stood. */
-function leftOf({ table, rows }: Part, { at, rule, registryBackfill }: Knowledge, start: number): string {
+function leftOf({ path, table, rows }: Part, { at, rule, registryBackfill, parts }: Knowledge, start: number): string {
   const registryAt = registryBackfill ? Math.max(at, start) : at
   const known = (clock: string, by = registryAt): string => `FROM ${rows} WHERE epoch_us(${clock}) <= ${by}`
+  if (table === 'points' && parts && parsePointsFile(path)?.metric === metrics.bars) {
+    const part = `CASE WHEN epoch_us(available_at) <= ${at} THEN o ELSE json_object('open', json_extract(o, '$.open'))::VARCHAR END`
+    return `SELECT * REPLACE (${part} AS o) FROM ${rows} WHERE epoch_us(CASE WHEN basis = 'stated' THEN t ELSE available_at END) <= ${at}`
+  }
   if (table === 'points')
     return `SELECT * ${known(rule ? 'coalesce(available_rule_at, available_at)' : 'available_at', at)}`
   if (table === 'value_types') return `SELECT * ${known(rule ? 'ruled_at' : 'available_at', at)}`

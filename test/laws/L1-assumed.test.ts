@@ -51,7 +51,7 @@ const always = 'proved for every lake and every instant'
 async function lookahead(sql: string, options: readonly string[]): Promise<string> {
   const file = join(home, 'query.sql')
   writeFileSync(file, sql)
-  return (await pitlake(root, ['lookahead', file, '--data', root, '--cutoffs', '4', ...options])).out
+  return (await pitlake(root, ['lookahead', file, '--data', root, ...options])).out
 }
 
 const proofOf = async (sql: string, ...options: readonly string[]): Promise<LookaheadProof> =>

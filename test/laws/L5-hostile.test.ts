@@ -4,13 +4,15 @@ import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import type { Outcome } from '../../src/net/outcome.ts'
 import type { Asker } from '../../src/net/ask.ts'
-import { requestRow, type AnsweredRequest } from '../../src/ledger/requests.ts'
+import { type AskOne, requestRow } from '../../src/ledger/requests.ts'
 import { readFeed, readWhole, type RegistryAsking } from '../../src/registry/reading.ts'
 import { fetchOnce } from '../helpers/fetching.ts'
 import { type Answers, withProvider } from '../helpers/provider.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { reading } from '../helpers/ledgers.ts'
 import { ownFolder } from '../helpers/own-folder.ts'
+
+type AnsweredRequest = Awaited<ReturnType<AskOne>>
 
 type AskRequest = Parameters<Asker['ask']>[0]
 

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { Selection } from '../../src/catalog/series.ts'
 import { heldCoverage, heldVersions, liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import type { IngestEvent } from '../../src/metrics/run.ts'
+import type { IngestDeps } from '../../src/metrics/run.ts'
 import { heldMetadata, standingMetadata } from '../../src/metrics/metadata.ts'
 import type { Plan } from '../../src/metrics/plan.ts'
 import { inLake } from '../../src/store/layout.ts'
@@ -16,6 +16,8 @@ import { withProvider } from '../helpers/provider.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { reading } from '../helpers/ledgers.ts'
 import { turnOf } from '../helpers/shares.ts'
+
+type IngestEvent = Parameters<IngestDeps['onEvent']>[0]
 
 const day = 86_400
 const now = Date.UTC(2026, 2, 4, 12) / 1000

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { heldCoverage, heldVersions, liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { type JudgedStanding, readStanding } from '../../src/report/status.ts'
+import { readStanding } from '../../src/report/status.ts'
 import { acceptViolations, listViolations } from '../../src/ledger/violations.ts'
 import { verdict } from '../../src/metrics/tally.ts'
 import { inLake } from '../../src/store/layout.ts'
@@ -62,7 +62,7 @@ async function coverage(own: OwnProvider): Promise<string[]> {
   )
 }
 
-async function standing(own: OwnProvider): Promise<JudgedStanding['standing']> {
+async function standing(own: OwnProvider): Promise<Awaited<ReturnType<typeof readStanding>>['standing']> {
   using ledger = await Ledger.openToRead(own.root)
   const settings = settingsAt({ root: own.root, url: own.url, now: () => own.clock.now })
   return (await readStanding(ledger, { settings, catalogue, now: own.clock.now })).standing

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { cpSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -160,7 +161,7 @@ test('L6: heads outlive folding, vacuum and an index made anew; keys stay outsid
 })
 
 test('L6: a stranger finds other data, another result, another key and another history', async () => {
-  await withCertified(async ({ root, home, run }) => {
+  await withCertified(async ({ root, home, run, sealed }) => {
     await run('publish', 'pub')
     const says = (...argv: readonly string[]) => checked(checkers[0], home, argv)
     expect(says('c.json', '--tables', 'pub', '--head', 'old.txt')).toMatchObject({
@@ -179,6 +180,21 @@ test('L6: a stranger finds other data, another result, another key and another h
       expect(checked(checker, home, ['o.json', '--key', own])).toMatchObject({ status: 4, lines: [/another key/] })
       writeFileSync(join(home, 'bad.txt'), readFileSync(join(home, 'old.txt'), 'utf8').replace(/\n\d+\n/, '\n4\n'))
       expect(checked(checker, home, ['c.json', '--head', 'bad.txt'])).toMatchObject({ status: 4, lines: [/wrong/] })
+    }
+    // The reply of an authority holds the digest of what was sent to it.
+    const digest = hash('sha256', readFileSync(join(home, 'old.txt')))
+    const reply = Buffer.concat([Buffer.from('a reply'), Buffer.from(digest, 'hex')])
+    writeFileSync(join(home, 'reply.tsr'), reply)
+    expect(await run('head', '--attach', 'reply.tsr')).toMatchObject({ code: 0 })
+    await run('certify', 'q.parquet', '--out', 't.json')
+    const text = readFileSync(join(home, 't.json'), 'utf8')
+    const other64 = Buffer.from(reply.toReversed()).toString('base64')
+    const forged = text.slice(0, text.lastIndexOf(',\n"signature": ')).replace(reply.toString('base64'), other64)
+    writeFileSync(join(home, 'f.json'), sealed(forged))
+    for (const checker of checkers) {
+      const proof = `openssl ts -verify -digest ${digest} -in \\d+.tsr -CAfile CA.pem$`
+      const said = [expect.stringMatching(new RegExp(proof)), expect.stringMatching(/^not valid.*something else/)]
+      expect(checked(checker, home, ['t.json', 'f.json'])).toMatchObject({ status: 4, lines: said })
     }
     const folder = join(home, 'pub', 'points')
     const parquet = readdirSync(folder, { recursive: true })

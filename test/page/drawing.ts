@@ -1,3 +1,4 @@
+import type { Engine } from '../../src/store/engine.ts'
 import { expect } from 'vitest'
 
 /*
@@ -87,4 +88,38 @@ export function instantsIn(text: string): readonly number[] {
     return value
   })
   return found
+}
+
+/** Each line of a picture is what these points come to. */
+export function expectLines(
+  picture: Drawn,
+  points: Partial<Readonly<Record<keyof Drawn['paths'], readonly Raw[]>>>,
+): void {
+  for (const kind of ['known', 'later', 'second'] as const)
+    for (const [asset, path] of Object.entries(picture.paths[kind]))
+      if (points[kind]) expectLine(path, points[kind], asset, picture)
+}
+
+/** The points of a metric as known at an instant, all of them one by one. */
+export async function pointsAt(bare: Engine, metric: string, asOf: string | null): Promise<readonly Raw[]> {
+  await bare.run(`SET VARIABLE as_of = ${asOf === null ? 'NULL' : `'${asOf}'`}`)
+  const found = await bare.rows<{ asset: string; t: bigint; v: number | null }>(
+    `SELECT asset, epoch_ms(t) AS t, v FROM points WHERE metric = '${metric}' ORDER BY asset, t`,
+  )
+  return found.map(({ asset, t, v }) => ({ asset, t: Number(t), v }))
+}
+
+/** Each arrival that is drawn is a point; where there is room for all, each that is known is drawn. */
+export function expectDots(
+  picture: Drawn,
+  { known, later }: { readonly known: readonly Raw[]; readonly later: readonly Raw[] },
+  assets: readonly string[],
+): void {
+  const held = new Set([...known, ...later].map(({ asset, t, v }) => `${asset} ${t} ${v}`))
+  expect(picture.dots.filter(({ asset, t, v }) => !held.has(`${asset} ${t} ${v}`))).toEqual([])
+  const wanted = known.filter(
+    ({ asset, t, v }) => v !== null && assets.includes(asset) && t >= picture.x[0] && t < picture.x[1],
+  )
+  if ((picture.x[1] - picture.x[0]) / picture.columns < 864e5)
+    expect(picture.dots.filter(({ late }) => !late)).toHaveLength(wanted.length)
 }

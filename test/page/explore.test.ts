@@ -8,7 +8,7 @@ import { need } from '../helpers/needs.ts'
 import { mutantEnv } from '../helpers/program.ts'
 import { makeQueryLake } from '../helpers/query-lake.ts'
 import { times } from '../helpers/shares.ts'
-import { type Drawn, expectLine, instantsIn, type Raw, reading, stateOf } from './drawing.ts'
+import { type Drawn, expectDots, expectLines, instantsIn, pointsAt, reading, stateOf } from './drawing.ts'
 import { random } from './random.ts'
 import { bareLake, browsing, drawn, serving, shownFolder, sleep } from './serving.ts'
 
@@ -47,15 +47,6 @@ afterAll(async () => {
 
 const door = (name: string): string => doors.get(name)?.url ?? ''
 
-/** The points of a metric as known at an instant, all of them one by one. */
-async function pointsAt(metric: string, asOf: string | null): Promise<readonly Raw[]> {
-  await bare.run(`SET VARIABLE as_of = ${asOf === null ? 'NULL' : `'${asOf}'`}`)
-  const found = await bare.rows<{ asset: string; t: bigint; v: number | null }>(
-    `SELECT asset, epoch_ms(t) AS t, v FROM points WHERE metric = '${metric}' ORDER BY asset, t`,
-  )
-  return found.map(({ asset, t, v }) => ({ asset, t: Number(t), v }))
-}
-
 describe('the chart', () => {
   test(`draws what SQL says, in ${states} states`, async () => {
     const draw = random(Number(process.env['PITLAKE_PAGE_SEED'] ?? 1))
@@ -65,20 +56,30 @@ describe('the chart', () => {
       await drawn(tab, door('free'), state)
       const picture: Drawn = await tab.evaluate(reading)
       const metric = state['metric']!
-      const [known, later] = [await pointsAt(metric, state['as_of'] ?? null), await pointsAt(metric, null)]
+      const [known, later] = [await pointsAt(bare, metric, state['as_of'] ?? null), await pointsAt(bare, metric, null)]
       expect(Object.keys(picture.paths.later)).toEqual(state['assets']?.split(','))
-      for (const [asset, path] of Object.entries(picture.paths.known)) expectLine(path, known, asset, picture)
-      for (const [asset, path] of Object.entries(picture.paths.later)) expectLine(path, later, asset, picture)
-      const second = state['second'] === undefined ? [] : await pointsAt(metric, state['second'])
-      for (const [asset, path] of Object.entries(picture.paths.second)) expectLine(path, second, asset, picture)
-      const held = new Set([...known, ...later].map(({ asset, t, v }) => `${asset} ${t} ${v}`))
-      expect(picture.dots.filter(({ asset, t, v }) => !held.has(`${asset} ${t} ${v}`))).toEqual([])
-      const wanted = known.filter(
-        ({ asset, t, v }) =>
-          v !== null && state['assets']?.split(',').includes(asset) && t >= picture.x[0] && t < picture.x[1],
-      )
-      if ((picture.x[1] - picture.x[0]) / picture.columns < 864e5)
-        expect(picture.dots.filter(({ late }) => !late)).toHaveLength(wanted.length)
+      expectLines(picture, { known: known, later: later })
+      const second = state['second'] === undefined ? [] : await pointsAt(bare, metric, state['second'])
+      expectLines(picture, { second })
+      expectDots(picture, { known, later }, state['assets']?.split(',') ?? [])
+    }
+  })
+})
+
+describe('a step of the slider', () => {
+  test('at the very instants of arrivals, where columns hold nine days each', async () => {
+    await tab.setViewportSize({ width: 390, height: 900 })
+    const later = await pointsAt(bare, 'indicators/one', null)
+    for (let day = 30; day < 40; day++) {
+      // Ten minutes after a day its value is known; a millisecond before, it is not.
+      const known = Date.UTC(2024, 0, 1 + day, 0, 10)
+      const asOf = day % 3 === 0 ? new Date(known - 1).toISOString() : new Date(known).toISOString()
+      const range = { since: '2020-01-01', until: '2028-01-01' }
+      await drawn(tab, door('free'), { metric: 'indicators/one', assets: 'BTC,ETH', as_of: asOf, ...range })
+      const picture: Drawn = await tab.evaluate(reading)
+      const told = await pointsAt(bare, 'indicators/one', asOf)
+      expect(told).toHaveLength(2 * (day % 3 === 0 ? day - 1 : day))
+      expectLines(picture, { known: told, later: later })
     }
   })
 })
@@ -90,7 +91,7 @@ describe('a point', () => {
     const own = await browser!.open()
     await own.route('**/query*', async (route) => {
       const isAsked = (route.request().postData() ?? '').includes('FROM violations')
-      await (isAsked ? route.fulfill({ json: [dispute] }) : route.continue())
+      await (isAsked ? route.fulfill({ json: [{ told: [dispute] }] }) : route.continue())
     })
     const state = { metric: 'indicators/one', assets: 'BTC' }
     await drawn(own, door('free'), { ...state, as_of: '2024-02-10T12:00:00Z' })
@@ -142,11 +143,10 @@ describe('behind a wall', () => {
       await drawn(own, door('walled'), { ...state, ...early })
       const picture: Drawn = await own.evaluate(reading)
       const [known, later] = [
-        await pointsAt(state['metric']!, early.as_of ?? wall),
-        await pointsAt(state['metric']!, wall),
+        await pointsAt(bare, state['metric']!, early.as_of ?? wall),
+        await pointsAt(bare, state['metric']!, wall),
       ]
-      for (const [asset, path] of Object.entries(picture.paths.known)) expectLine(path, known, asset, picture)
-      for (const [asset, path] of Object.entries(picture.paths.later)) expectLine(path, later, asset, picture)
+      expectLines(picture, { known: known, later: later })
     }
     for (const view of ['universe', 'versions', 'sql', 'panel', 'coverage']) await drawn(own, door('walled'), { view })
     expect(refused).toEqual([])
@@ -171,7 +171,8 @@ describe('behind a wall', () => {
       '$wall',
       `'${wall}'::TIMESTAMPTZ`,
     )
-    const n = (await pointsAt('supply/current_pit', wall)).length + (await pointsAt('indicators/one', wall)).length
+    const n =
+      (await pointsAt(bare, 'supply/current_pit', wall)).length + (await pointsAt(bare, 'indicators/one', wall)).length
     expect(await (await ask('/query', { sql })).json()).toEqual({ n, held: true })
     for (const later of ['2024-02-20T03:00:00.000001Z', '2024-02-20T04:00:00+00:30', '2025-01-01']) {
       expect((await ask('/query', { sql, as_of: later })).status, later).toBe(400)
@@ -196,7 +197,7 @@ describe('behind a wall', () => {
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line) as Record<string, number>)
-    const known = (await pointsAt('indicators/one', wall)).filter(({ asset }) => asset === 'BTC').at(-1)?.v
+    const known = (await pointsAt(bare, 'indicators/one', wall)).filter(({ asset }) => asset === 'BTC').at(-1)?.v
     expect(Math.max(...rows.map((row) => row['indicators/one']!))).toBe(known)
     const leak = await ask('/lookahead', { sql: 'SELECT t AS ts, v FROM points' })
     expect([leak.status, await leak.text()]).toEqual([400, expect.stringContaining('serve --as-of')])
@@ -370,10 +371,12 @@ describe('a folder', () => {
     await drawn(tab, site.url, { metric: 'indicators/one', as_of: '2024-02-10' })
     const picture: Drawn = await tab.evaluate(reading)
     expect(picture.asOf < '2024-02-10').toBe(true)
-    const [known, later] = [await pointsAt('indicators/one', picture.asOf), await pointsAt('indicators/one', wall)]
+    const [known, later] = [
+      await pointsAt(bare, 'indicators/one', picture.asOf),
+      await pointsAt(bare, 'indicators/one', wall),
+    ]
     expect(known.length).toBeLessThan(later.length)
-    for (const [asset, path] of Object.entries(picture.paths.known)) expectLine(path, known, asset, picture)
-    for (const [asset, path] of Object.entries(picture.paths.later)) expectLine(path, later, asset, picture)
+    expectLines(picture, { known: known, later: later })
     await drawn(tab, site.url, { view: 'universe', product: 'p3' })
     expect(await tab.locator('h2').allTextContents()).toEqual(['p3', '20 products'])
     await drawn(tab, site.url, { view: 'coverage' })
@@ -388,11 +391,10 @@ describe('a folder', () => {
 
 describe('afterwards', () => {
   test('no request leaves the server, and nothing is complained of', () => {
-    const homes = [...doors.values()].map(({ url }) => url)
+    const homes = [...doors.values()].map(({ url }) => `${url}/`)
     expect(browser!.asked.length).toBeGreaterThan(20)
-    expect(
-      browser!.asked.filter((url) => !homes.some((home) => url.startsWith(`${home}/`)) && !url.startsWith('about:')),
-    ).toEqual([])
+    const elsewhere = (url: string): boolean => ![...homes, 'about:'].some((home) => url.startsWith(home))
+    expect(browser!.asked.filter(elsewhere)).toEqual([])
     expect(browser!.said.filter((words) => !/status of (400|503)/.test(words))).toEqual([])
   })
 })

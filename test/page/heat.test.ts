@@ -5,6 +5,7 @@ import { withDesk } from '../helpers/importing.ts'
 import { need } from '../helpers/needs.ts'
 import { mutantEnv } from '../helpers/program.ts'
 import { pitlake } from '../helpers/command.ts'
+import { type Drawn as Chart, expectLine, reading as chartReading } from './drawing.ts'
 import { random } from './random.ts'
 import { browsing, drawn, serving, shownFolder, sleep } from './serving.ts'
 
@@ -93,7 +94,11 @@ async function expectCells(tab: Tab, told: readonly Told[], asOf: string | undef
     until,
     columns,
   )
+  const chart: Chart = await tab.evaluate(chartReading)
+  const last = (one: Told): boolean =>
+    !known.some(({ asset, t, at }) => asset === one.asset && t === one.t && at > one.at)
   for (const { asset, cells } of picture) {
+    expectLine(chart.paths.known[asset], known.filter(last), asset, chart)
     expect(sorted(cells.later), `${asset} later`).toEqual(sorted(all.filter((one) => one.asset === asset)))
     expect(sorted(cells.known), `${asset} at ${asOf}`).toEqual(sorted(cut.filter((one) => one.asset === asset)))
   }

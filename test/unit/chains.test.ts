@@ -125,6 +125,18 @@ async function agrees(root: string): Promise<string> {
   return stateRoot
 }
 
+/** Tells all months as an earlier program did: by other sums, and chains without a letter before them. */
+async function ofLines(ledger: Ledger, deps = commitDeps()): Promise<void> {
+  const { provider } = ledger.head()
+  const progress = [...heldSeries(ledger).values()].map(({ id, first_t, last_t }) => {
+    const months = [...heldMonths(ledger, seriesNumber(ledger, id) ?? 0).keys()]
+    const each = (text: (month: string) => string) => Object.fromEntries(months.map((one) => [one, text(one)]))
+    const bounds = { first_t: first_t ?? 0, last_t: last_t ?? 0 }
+    return { series: id, points: 0, ...bounds, digests: each(() => '0 00000000deadbeef'), chains: each(sha) }
+  })
+  await commit(ledger, { job: 'tree', run: 'lines', provider: provider ?? { synthetic: true }, progress }, deps)
+}
+
 test('the state tells every point of every month, whatever is done to files', async () => {
   const begun = 1_709_500_000
   await withRig(begun, async ({ root, clock, fetch, faults }) => {
@@ -158,6 +170,13 @@ test('the state tells every point of every month, whatever is done to files', as
     expect(await agrees(root)).not.toBe(grown)
     clock.now += day
     await fetch(selection)
+    const whole = await agrees(root)
+    // What comes to a lake whose chains are of lines goes on from none of them.
+    await writing(root, async (ledger) => await ofLines(ledger, world()))
+    expect(await reading(root, heldRoot)).not.toBe(whole)
+    clock.now += day
+    await fetch(selection)
+    await writing(root, async (ledger) => await completeState(ledger, commitDeps()))
     await agrees(root)
   })
 })
@@ -186,20 +205,8 @@ test('a lake whose chains are of lines gets those of records, and its heads stay
       [...heldSeries(ledger)].map(([id]) => [id, [...heldMonths(ledger, seriesNumber(ledger, id) ?? 0)]])
     const [whole, head] = await writing(root, async (ledger) => {
       await completeState(ledger, commitDeps())
-      const { provider } = ledger.head()
       const told = digests(ledger)
-      // As an earlier program told them: other sums, and no letter before a chain.
-      const progress = [...heldSeries(ledger).values()].map(({ id, first_t, last_t }) => {
-        const months = [...heldMonths(ledger, seriesNumber(ledger, id) ?? 0).keys()]
-        const each = (text: (month: string) => string) => Object.fromEntries(months.map((one) => [one, text(one)]))
-        const bounds = { first_t: first_t ?? 0, last_t: last_t ?? 0 }
-        return { series: id, points: 0, ...bounds, digests: each(() => '0 00000000deadbeef'), chains: each(sha) }
-      })
-      await commit(
-        ledger,
-        { job: 'tree', run: 'lines', provider: provider ?? { synthetic: true }, progress },
-        commitDeps(),
-      )
+      await ofLines(ledger)
       expect(digests(ledger)).not.toEqual(told)
       return [told, headOf(ledger)]
     })

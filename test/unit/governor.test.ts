@@ -1,14 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import {
-  currentRate,
-  governor,
-  type Governor,
-  type Headers,
-  newGovernor,
-  nextSlot,
-  parked,
-} from '../../src/net/governor.ts'
+import { currentRate, governor, type Headers, newGovernor, nextSlot, parked } from '../../src/net/governor.ts'
 import { fixedWindow, type Limiter, simulate, slidingWindow, tokenBucket } from './limiters.ts'
+
+type Governor = Parameters<typeof nextSlot>[0]
 
 const minute = 60_000
 const hour = 3_600_000

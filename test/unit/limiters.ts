@@ -1,4 +1,4 @@
-import { governor, type Governor, type Headers, newGovernor, nextSlot } from '../../src/net/governor.ts'
+import { governor, type Headers, newGovernor, nextSlot } from '../../src/net/governor.ts'
 
 /** A provider's limiter on a virtual clock: decides at the arrival of a request. */
 export type Limiter = (at: number) => { allowed: boolean; headers: Record<string, string> }
@@ -87,7 +87,7 @@ export interface Simulation {
   allowed: number[]
   refused: number[]
   sent: number[]
-  state: Governor
+  state: Parameters<typeof nextSlot>[0]
 }
 
 /** Eight workers, a latency that varies, `ms` of virtual time. */

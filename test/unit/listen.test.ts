@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type HttpQuestion, listen, type Shown } from '../../src/door/listen.ts'
+import { listen, type Shown, type Shows } from '../../src/door/listen.ts'
 
 const secrets = ['a-key-of-the-provider', 'another-key-0987654321']
 
@@ -33,7 +33,7 @@ test('what an answer or a failure says is told without the keys, on every path',
 })
 
 test('what takes a POST is told by its path, and each other method which ones it may be', async () => {
-  const show = async ({ method, body }: HttpQuestion): Promise<Shown> => ({
+  const show = async ({ method, body }: Parameters<Shows[string]>[0]): Promise<Shown> => ({
     status: 200,
     type: 'text/plain',
     body: `${method} ${await body()}`,

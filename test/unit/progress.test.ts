@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { number } from '../../src/words/figures.ts'
 import { expand } from '../../src/catalog/series.ts'
 import { fetchProgress } from '../../src/commands/fetch.ts'
-import type { IngestEvent } from '../../src/metrics/run.ts'
+import type { IngestDeps } from '../../src/metrics/run.ts'
 import { type Ask, plan } from '../../src/metrics/plan.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 
@@ -37,7 +37,7 @@ function play(isTerminal: boolean, verbose: boolean): string[] {
   return shown
 }
 
-function eventsOf(ask: Ask, i: number, at: number): IngestEvent[] {
+function eventsOf(ask: Ask, i: number, at: number): Parameters<IngestDeps['onEvent']>[0][] {
   const id = `r-${i}`
   const answer = { status: 200, at, date: null, age: 0, requestMs: 5, etag: null, requestId: null, sandbox: null }
   const outcome = { kind: 'body', file: 'f', bytes: 9, ...answer } as const

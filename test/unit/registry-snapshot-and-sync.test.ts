@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import type { RegistryEvent } from '../../src/registry/run.ts'
+import type { RegistryDeps } from '../../src/registry/run.ts'
 import { registryStatus } from '../../src/registry/status.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { contentOf, everyByte, registryKey, standing, withRegistryRig } from '../helpers/registry-rig.ts'
@@ -299,7 +299,8 @@ test('clocks more than an hour apart end a poll after its first answer; a sandbo
     await rig.snapshot()
     const notes: string[] = []
     const ahead = rig.clock.now + 7200
-    const onEvent = (event: RegistryEvent): void => void (event.kind === 'note' && notes.push(event.text))
+    const onEvent = (event: Parameters<RegistryDeps['onEvent']>[0]): void =>
+      void (event.kind === 'note' && notes.push(event.text))
     await rig.sync({ deps: { now: () => ahead * 1000, nowMicros: () => ahead * 1_000_000, onEvent } })
     expect(notes.filter((text) => text.includes('clock'))).toHaveLength(1)
   })

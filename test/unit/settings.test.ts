@@ -6,6 +6,7 @@ import { loadCatalogue } from '../../src/catalog/load.ts'
 import { configJsonSchema, parseConfig } from '../../src/config/config.ts'
 import { LakeError } from '../../src/errors.ts'
 import { applySettings, givenKeys, isLoopback, resolveSettings, type Settings } from '../../src/config/settings.ts'
+import { golden } from '../helpers/golden-rows.ts'
 import { freshFolder } from '../helpers/scratch.ts'
 
 let folder = ''
@@ -94,93 +95,19 @@ test('asset ids stay as they are written', () => {
   expect(assets).toEqual(['BTC', '00', '1', '007', '1e5', '0x10', '1.50', '$x'])
 })
 
-test.each<[string, string, string]>([
-  ['unknown key', 'metrcs: {}', 'pitlake.yaml:1: metrcs: expected one of data, memory, metrics'],
-  ['memory without a unit', 'memory: 512', 'pitlake.yaml:1: memory: expected text, got 512'],
-  ['memory that is none', 'memory: much', 'pitlake.yaml:1: memory: expected a size such as 512MB or 16GB, got "much"'],
-  ['suggestion', 'metrics:\n  concurency: 3', 'pitlake.yaml:2: metrics.concurency'],
-  ['suggested word', 'metrics:\n  concurency: 3', 'did you mean `concurrency`?'],
-  ['unknown key of a rule', 'metrics: { availability: { "*": { lga: 1h } } }', 'did you mean `lag`?'],
-  ['unknown key of the metadata', 'metrics: { metadata: { hoem: x } }', 'metrics.metadata.hoem: expected one of'],
-  ['unknown key in select', 'select:\n  - asets: [BTC]\n    assets: [BTC]', 'did you mean `assets`?'],
-  ['wrong type', 'metrics:\n  concurrency: many', 'pitlake.yaml:2: metrics.concurrency: expected a number, got "many"'],
-  ['wrong type of list', 'select:\n  - assets: BTC', 'pitlake.yaml:2: select[0].assets: expected a list, got "BTC"'],
-  ['out of range', 'registry: { page_limit: 501 }', 'registry.page_limit: expected at most 500, got 501'],
-  ['syntax', 'data: x\nmetrics: {a: [}\n', 'pitlake.yaml:2: expected valid YAML'],
-  ['repeated key', 'data: x\ndata: y', 'pitlake.yaml:2'],
-  ['not a mapping', '- a', 'expected a mapping'],
-  [
-    'unknown interval',
-    'select:\n  - assets: [BTC]\n    intervals: [24h, 2h]',
-    'pitlake.yaml:3: select[0].intervals[1]',
-  ],
-  ['since after until', 'select:\n  - { assets: [BTC], since: 2024-01-01, until: 2024-01-01 }', 'since before until'],
-  ['no such day', 'select:\n  - { assets: [BTC], since: 2023-02-29 }', 'pitlake.yaml:2: select[0].since'],
-  ['no assets', 'select:\n  - { assets: [] }', 'at least 1 values'],
-  ['mapped to nothing', 'metrics:\n  exchanges:\n    exchange_1: ""', 'pitlake.yaml:3: metrics.exchanges.exchange_1'],
-  ['path to nothing', 'metrics:\n  paths:\n    a/b_pit: " "', 'expected the real name, got nothing'],
-  ['lag and clock', 'metrics: { availability: { "*": { lag: 1h, daily_at: "10:00" } } }', 'either `lag` or `daily_at`'],
-  ['days without clock', 'metrics: { availability: { "*": { lag: 1h, days: 2 } } }', '`days` only with `daily_at`'],
-  ['endless lag', 'metrics: { availability: { "*": { lag: 400d } } }', 'at most 366d'],
-  [
-    'a rule of an interval without a time',
-    'metrics: { availability: { "*": { 24h: { trust: rule } } } }',
-    'metrics.availability.*.24h: expected either `lag` or `daily_at`',
-  ],
-  [
-    'an interval that there is not',
-    'metrics: { availability: { "*": { 2h: { lag: 1h } } } }',
-    'got the unknown key `2h`',
-  ],
-  ['an interval twice', 'metrics: { availability: { "*": { lag: 1h, intervals: [24h], 24h: { lag: 2h } } } }', 'once'],
-  ['trust beside intervals', 'metrics: { availability: { "*": { trust: rule, 24h: { lag: 2h } } } }', '`trust` only'],
-  ['a wrong key inside', 'metrics: { availability: { "*": { 24h: { lagg: 2h } } } }', 'did you mean `lag`?'],
-  ['no lag', 'metrics: { availability: { "*": { lag: soon } } }', 'a duration such as'],
-  [
-    'http',
-    'metrics:\n  url: http://api.example/x',
-    'pitlake.yaml:2: metrics.url: expected https (http only to loopback)',
-  ],
-])('refused in one line: %s', (_, yaml, text) => {
+/** What it may not say, and words of the refusal; some is found against the catalogue. */
+const refused = golden('settings/refused') as Readonly<
+  Record<'alone' | 'catalogue', readonly (readonly [string, string, string])[]>
+>
+
+test.each(refused.alone)('refused in one line: %s', (_, yaml, text) => {
   expect(refusal(() => settings(yaml))).toContain(text)
   expect(readdirSync(folder)).toEqual(['pitlake.yaml'])
 })
 
-test.each<[string, string, string]>([
-  [
-    'glob without match',
-    'metrics:\n  availability:\n    "none/*": { lag: 1h }',
-    'pitlake.yaml:3: metrics.availability.none/*',
-  ],
-  ['unknown resource', 'registry:\n  fields:\n    product: { a: b }', 'did you mean `products`?'],
-  ['unknown field', 'registry:\n  fields:\n    products: { isuer_id: b }', 'did you mean `issuer_id`?'],
-  ['unknown path', 'metrics:\n  paths:\n    supply/curent_pit: x', 'did you mean `supply/current_pit`?'],
-  [
-    'unknown exchange',
-    'metrics:\n  exchanges: { exchange_99: x }',
-    'expected an exchange of the catalogue, got exchange_99',
-  ],
-  [
-    'two exchanges of one endpoint to one id',
-    'metrics:\n  exchanges:\n    exchange_1: real\n    exchange_2: real',
-    'pitlake.yaml:4: metrics.exchanges.exchange_2: expected a real name of its own, got real, which exchange_1',
-  ],
-  [
-    'an exchange onto a listed one',
-    'metrics: { exchanges: { exchange_1: aggregated } }',
-    'aggregated, a name of the catalogue',
-  ],
-  [
-    'a path onto a listed one',
-    'metrics: { paths: { supply/current_pit: indicators/asol_pit } }',
-    'a name of the catalogue',
-  ],
-  [
-    'overrides of one rank',
-    'metrics: { availability: { "indicators/*": { lag: 1h }, "*/asol_pit": { lag: 2h } } }',
-    'expected one pattern of its rank for indicators/asol_pit',
-  ],
-])('refused against the catalogue: %s', (_, yaml, text) => expect(refusal(() => applied(yaml))).toContain(text))
+test.each(refused.catalogue)('refused against the catalogue: %s', (_, yaml, text) =>
+  expect(refusal(() => applied(yaml))).toContain(text),
+)
 
 test('one exchange may bear a name in two lists; a placeholder may be mapped to itself', () => {
   const yaml = 'metrics: { exchanges: { options_exchange_1: real, exchange_4: real, exchange_5: exchange_5 } }'

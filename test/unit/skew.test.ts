@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { LakeError } from '../../src/errors.ts'
 import type { Headers } from '../../src/net/governor.ts'
 import type { Outcome } from '../../src/net/outcome.ts'
-import { describeSkew, type Skew, watchSkew } from '../../src/net/skew.ts'
+import { describeSkew, watchSkew } from '../../src/net/skew.ts'
 
 /** When the answers of this file were sent, by the provider: 2024-03-01T00:00:00Z. */
 const sent = 1_709_251_200
@@ -14,7 +14,7 @@ function reply(headers: Headers, outcome: Partial<Outcome> = { kind: 'no_content
 
 /** A watch whose wall clock is so many seconds ahead of the clock that dates answers, and what it told. */
 function watching(ahead: number, synthetic?: boolean) {
-  const told: Skew[] = []
+  const told: Parameters<typeof describeSkew>[0][] = []
   const watch = watchSkew({
     nowMicros: () => (sent + 77 + ahead) * 1_000_000,
     now: () => (sent + 77) * 1000,

@@ -40,6 +40,8 @@ const steps: Step[] = [
     at: first,
     points: [
       { metric: 'm/x', asset: 'ONDO', interval: '24h', t: '2024-01-01', available_at: '2024-01-02', v: 1 },
+      { metric: 'own/bars', asset: 'byhand', interval: '24h', t: '2024-01-01', available_at: '2024-01-02', v: 1 },
+      { metric: 'own/bars', asset: 'ONDO', interval: '24h', t: '2024-01-01', available_at: '2024-01-02', v: 1 },
       { metric: 'm/x', asset: 'late', interval: '24h', t: '2024-02-01', available_at: '2024-02-20', v: 1 },
     ],
     tables: {
@@ -106,6 +108,17 @@ test('by mapping, by contract, else by symbol, each with its period', () =>
       `usdy p1 symbol? ${first} infinity`,
       `usdy p2 symbol? ${second} ${third}`,
     ])
+  }))
+
+test('assets of own data by a line of the mapping or by name, and through their product those of the metrics API', () =>
+  withViews(root, async (engine) => {
+    const own = (asset: string, basis: string, also: string | null) => ({ asset, basis, also })
+    const rows = await engine.rows(
+      `SELECT DISTINCT l.metric_asset AS asset, l.basis, m.metric_asset AS also
+       FROM (SELECT DISTINCT asset FROM points WHERE metric = 'own/bars') AS p JOIN links AS l ON l.metric_asset = p.asset
+       LEFT JOIN links AS m ON m.product_id = l.product_id AND m.metric_asset <> l.metric_asset ORDER BY ALL`,
+    )
+    expect(rows).toEqual([own('ONDO', 'symbol', 'mapped'), own('byhand', 'mapping', 'usdy')])
   }))
 
 test('as known at as_of: later matches are unknown, later closings read as open', () =>

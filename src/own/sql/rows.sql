@@ -3,5 +3,5 @@
 --   them, day (of a dated export), mark (t as it is written, seconds), spelt (how t is spelt).
 -- law: L7. A row with anything that cannot be used ends the reading: nothing is taken of half of a file.
 CREATE TABLE own_rows AS
-SELECT {{columns}} FROM {{source}}
+SELECT * {{replaced}} FROM {{rows}}
 ORDER BY {{order}}

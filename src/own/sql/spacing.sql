@@ -1,6 +1,5 @@
 -- How far the rows of a series are apart at least.
--- columns: least (seconds), months (whether all begin a month).
+-- columns: least (seconds).
 -- law: none; it is for whoever names no interval. The rows are sorted.
-SELECT min(mark - before) FILTER (WHERE within AND mark > before) AS least,
-  bool_and(make_timestamp(mark * 1000000) = date_trunc('month', make_timestamp(mark * 1000000))) AS months
+SELECT min(mark - before) FILTER (WHERE within AND mark > before) AS least
 FROM (SELECT mark, lag(mark) OVER () AS before, {{within}} AS within FROM own_rows)

@@ -20,22 +20,12 @@ const views = { chart, universe, ...(recorded === null ? engine : without), cove
 const shown = () => views[state.view] ?? chart
 
 /** Does what may fail, and tells why. */
-async function attempt(work) {
-  try {
-    await work()
-    trouble(null)
-  } catch (error) {
-    trouble(error)
-  }
-}
+const attempt = async (work) => await work().then(() => trouble(null), trouble)
 
 function drawNav() {
-  const tabs = Object.entries(views).map(
-    ([name, { title }], n) => html`<button type="button"
+  byId('views').replaceChildren(...Object.entries(views).map(([name, { title }], n) => html`<button type="button"
     aria-current=${shown() === views[name] ? 'page' : null} title="${title} (${n + 1})"
-    @click=${() => change({ view: name })}>${title}</button>`,
-  )
-  byId('views').replaceChildren(...tabs)
+    @click=${() => change({ view: name })}>${title}</button>`))
   document.title = `${shown().title} · pitlake`
 }
 
@@ -89,9 +79,8 @@ function showTime() {
   const place = state.as_of === '' ? 1000 : Math.max(0, Math.min(999, ((knownAt() - from) / (to - from || 1)) * 1000))
   if (document.activeElement !== byId('slider') || state.as_of === '') byId('slider').value = place
   byId('slider').setAttribute('aria-valuetext', state.as_of === '' ? 'all that is known' : moment(state.as_of))
-  byId('lake').textContent =
-    [`version ${lake.version}`, lake.synthetic && 'SYNTHETIC DATA', wall !== null && `wall at ${moment(utc(wall))}`]
-      .filter(Boolean).join(' · ')
+  byId('lake').textContent = [`version ${lake.version}`, lake.synthetic && 'SYNTHETIC DATA',
+    wall !== null && `wall at ${moment(utc(wall))}`].filter(Boolean).join(' · ')
 }
 
 /** Sets the instant as typed; one that is none, or lies beyond the wall, is refused in words. */
@@ -99,12 +88,10 @@ function typed() {
   const text = byId('as_of').value.trim()
   const at = text === '' || text === 'now' ? null : Date.parse(utc(text))
   if (Number.isNaN(at))
-    return trouble(
-      new Error(`as_of: expected an instant such as 2024-06-01 or 2024-06-01T12:00:00Z, UTC, got "${text}"`),
-    )
-  if (at !== null && wall !== null && at > latest())
-    return trouble(new Error(`as_of: expected at most ${wall}, where this server stands`))
-  change({ as_of: at === null ? '' : text })
+    trouble({ message: `as_of: expected an instant such as 2024-06-01 or 2024-06-01T12:00:00Z, UTC, got "${text}"` })
+  else if (at !== null && wall !== null && at > latest())
+    trouble({ message: `as_of: expected at most ${wall}, where this server stands` })
+  else change({ as_of: at === null ? '' : text })
 }
 
 async function stepBy(forward) {
@@ -124,11 +111,8 @@ async function play() {
   const mine = (playing = {})
   button.setAttribute('aria-pressed', 'true')
   button.textContent = '❚❚'
-  for (
-    let place = state.as_of === '' ? 0 : Number(byId('slider').value);
-    place < 1000 && playing === mine;
-    place += 5
-  ) {
+  const from = state.as_of === '' ? 0 : Number(byId('slider').value)
+  for (let place = from; place < 1000 && playing === mine; place += 5) {
     byId('slider').value = place
     change({ as_of: instantAt(place) }, true)
     await Promise.all([draw(false), new Promise((done) => setTimeout(done, 80))])
@@ -142,14 +126,9 @@ async function play() {
 function listen() {
   byId('as_of').addEventListener('change', typed)
   byId('slider').addEventListener('input', () => change({ as_of: instantAt(Number(byId('slider').value)) }, true))
-  byId('earlier').addEventListener('click', () => attempt(() => stepBy(false)))
-  byId('later').addEventListener('click', () => attempt(() => stepBy(true)))
-  byId('now').addEventListener('click', () => change({ as_of: '' }))
-  byId('play').addEventListener('click', () => void play())
-  byId('skip').addEventListener('click', (event) => {
-    event.preventDefault()
-    byId('main').focus()
-  })
+  const clicks = { earlier: () => attempt(() => stepBy(false)), later: () => attempt(() => stepBy(true)), play,
+    now: () => change({ as_of: '' }), skip: (event) => (event.preventDefault(), byId('main').focus()) }
+  for (const [id, click] of Object.entries(clicks)) byId(id).addEventListener('click', click)
   addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest('input, textarea, select')) return
     const keys = { ',': 'earlier', '.': 'later', p: 'play', n: 'now' }
@@ -159,15 +138,12 @@ function listen() {
   })
   let width = innerWidth
   addEventListener('resize', () => {
-    if (innerWidth === width) return
+    if (innerWidth !== width) void draw(true)
     width = innerWidth
-    void draw(true)
   })
   onChange((names) => {
     const only = shown().whole
-    void draw(
-      !names.every((name) => name === 'as_of' || (only !== undefined && !only.includes(name) && name !== 'view')),
-    )
+    void draw(names.some((name) => name !== 'as_of' && (only === undefined || only.includes(name) || name === 'view')))
   })
 }
 

@@ -14,7 +14,7 @@ if (given !== null) {
 /** The wall of the server: nothing later is asked for. Null where there is none. */
 export let wall = null
 /** What the last answer said of the lake. */
-export const lake = { version: '', digest: '', synthetic: false }
+export const lake = { version: '', synthetic: false }
 
 export const standAt = (text) => void (wall = text)
 
@@ -24,11 +24,8 @@ export const latest = () => (wall === null ? Date.now() : Date.parse(utc(wall)))
 /** An instant as it was typed, with its zone: without one it is UTC. */
 export function utc(text) {
   const plain = text.trim().replace(' ', 'T')
-  return /^\d{4}-\d\d-\d\d$/.test(plain)
-    ? `${plain}T00:00:00Z`
-    : /(?:Z|[+-]\d\d(?::?\d\d)?)$/i.test(plain)
-      ? plain
-      : `${plain}Z`
+  if (/^\d{4}-\d\d-\d\d$/.test(plain)) return `${plain}T00:00:00Z`
+  return /(?:Z|[+-]\d\d(?::?\d\d)?)$/i.test(plain) ? plain : `${plain}Z`
 }
 
 /** Milliseconds of the instant of knowledge. */
@@ -43,32 +40,28 @@ if (recorded !== null) {
 }
 
 async function answerOf(sql, asOf) {
-  if (recorded === null) return await post('query?format=json', asked(sql, asOf))
+  // As one row, which is never empty: why there is none would be looked for in all that is held.
+  const whole = `SELECT coalesce(list(own), []) AS told FROM (${sql}) AS own`
+  if (recorded === null) return (await (await post('query?format=json', asked(whole, asOf))).json())[0].told
   const answer = await fetch(`data/${nameOf(sql, asOf)}.json`)
   if (!answer.ok) throw new Error('This folder holds no answer to that: pitlake serve answers every question.')
-  return answer
+  return await answer.json()
 }
 
 const kept = new Map()
 
 /** Asks a path and gives the answer; a refusal is an error in the server's words. */
-export async function post(path, body, signal) {
+export async function post(path, body) {
   const token = sessionStorage.getItem('token')
   const headers = { 'content-type': 'application/json', ...(token !== null && { authorization: `Bearer ${token}` }) }
-  const said =
-    body === undefined ? { headers, signal } : { method: 'POST', headers, signal, body: JSON.stringify(body) }
-  const answer = await fetch(path, said)
-  if (answer.status === 401 && askToken()) return post(path, body, signal)
+  const sent = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }
+  const answer = await fetch(path, { headers, ...sent })
+  if (answer.status === 401 && askToken()) return post(path, body)
   if (!answer.ok) throw new Error((await answer.text()).trim())
   const version = answer.headers.get('pitlake-version')
-  if (version !== null && version !== lake.version) kept.clear()
-  if (version !== null)
-    Object.assign(lake, {
-      version,
-      digest: answer.headers.get('pitlake-digest'),
-      synthetic: answer.headers.get('pitlake-synthetic') === 'true',
-    })
-  return answer
+  if (version === null) return answer
+  if (version !== lake.version) kept.clear()
+  return Object.assign(lake, { version, synthetic: answer.headers.get('pitlake-synthetic') === 'true' }) && answer
 }
 
 function askToken() {
@@ -87,7 +80,7 @@ export async function rows(sql, asOf = state.as_of) {
   const held = kept.get(key)
   // What is known now may be more in a while; what was known then stays.
   if (held !== undefined && (asOf !== '' || Date.now() - held.at < 10_000)) return held.told
-  const told = await (await answerOf(sql, asOf)).json()
+  const told = await answerOf(sql, asOf)
   if (kept.size > 300) kept.delete(kept.keys().next().value)
   kept.set(key, { told, at: Date.now() })
   return told
@@ -96,11 +89,8 @@ export async function rows(sql, asOf = state.as_of) {
 /** Rows, and what is to be noted of them. */
 export async function noted(path, body) {
   const answer = await post(`${path}?format=json`, body)
-  const notes = (answer.headers.get('pitlake-notes') ?? '')
-    .split(' ')
-    .filter((one) => one !== '')
-    .map(decodeURIComponent)
-  return { rows: await answer.json(), notes }
+  const notes = (answer.headers.get('pitlake-notes') ?? '').split(' ').filter((one) => one !== '')
+  return { rows: await answer.json(), notes: notes.map(decodeURIComponent) }
 }
 
 /** What a text of a user's asks. */

@@ -1,9 +1,8 @@
 /** A metric of some assets as it was known at an instant, and in grey what came later. */
 
-import { scale } from './axes.js'
-import { beside, knownAt, recorded, rows, utc, wall } from './ask.js'
-import { button, cellOf, field, figure, html, input, moment, select, span, svg, table } from './dom.js'
-import { axes, lines, nearest, place } from './picture.js'
+import { beside, knownAt, lake, latest, recorded, rows, utc, wall } from './ask.js'
+import { button, cellOf, field, figure, form, html, input, moment, quiet, select, span, svg, table } from './dom.js'
+import { axes, lines, nearest, place, scale } from './picture.js'
 import { heat, heatStep } from './heat.js'
 import * as sql from './questions.js'
 import { change, state } from './state.js'
@@ -38,7 +37,7 @@ export async function draw(main) {
   const all = await heldMetrics()
   const picked = sql.chosen(all, state)
   if (picked === undefined)
-    return main.replaceChildren(html`<p class="quiet">No points are held yet: pitlake fetch</p>`)
+    return main.replaceChildren(quiet('No points are held yet: pitlake fetch'))
   const [found] = await rows(sql.extentSql(picked), '')
   if (found.t0 !== null && found.held === 0 && picked.component === '') {
     const [leaf] = await rows(sql.componentSql(picked), '')
@@ -53,7 +52,7 @@ export async function draw(main) {
   const vintages = html`<div></div>`
   held = { picked, all: found, range, frame, tip, legend, vintages, told: [] }
   main.replaceChildren(controls(all, picked), html`<div class="framed">${frame}${tip}</div>`, vintages, legend)
-  if (found.t0 === null) return frame.append(html`<p class="quiet">Nothing is known of this.</p>`)
+  if (found.t0 === null) return frame.append(quiet('Nothing is known of this.'))
   await lay()
 }
 
@@ -74,7 +73,7 @@ async function lay() {
   const up = numbers.length === 0 ? [0, 1] : [low - room, high + room]
   const [x, y] = [scale(range, [box.left, box.right]), scale(up, [box.bottom, box.top])]
   const gap = Math.max(3, 1.6 * (x(sql.lengthOf(picked.interval)) - x(0)))
-  Object.assign(held, { x, y, box, columns, later, disputes, gap, width })
+  Object.assign(held, { x, y, box, columns, later, disputes, gap, width, version: lake.version })
   held.picture = svg`<svg width=${width} height=${height} viewBox="0 0 ${width} ${height}" aria-hidden="true"
     data-x=${range.join()} data-y=${up.join()} data-columns=${columns}>
     ${axes({ x, y, box, range, up })}<g class="later">${lines(later, held)}</g><g class="second"></g>
@@ -91,18 +90,35 @@ export async function step() {
   const { picked, range, columns, x, box, picture } = held ?? {}
   if (picture === undefined) return
   const asOf = state.as_of
-  const ask = async (at) => await rows(sql.columnsSql(picked, range, columns), at)
-  const [told, second] = await Promise.all([ask(asOf), state.second === '' ? [] : ask(state.second), heatStep()])
+  const [told, second] = await Promise.all([asOf, state.second || null].map(columnsAt))
+  await heatStep()
   held.told = told
   const at = knownAt(asOf)
   const line = svg`<line class="instant" x1=${x(at)} x2=${x(at)} y1=${box.top} y2=${box.bottom}></line>`
-  picture
-    .querySelector('.known')
-    .replaceChildren(...lines(told, held), ...(at > range[0] && at < range[1] ? [line] : []))
-  picture.querySelector('.second').replaceChildren(...lines(second, held))
-  picture.querySelector('.disputes').replaceChildren(...held.disputes.flatMap((one) => disputeMarks(one, at)))
+  const layer = (name, ...parts) => picture.querySelector(name).replaceChildren(...parts)
+  layer('.known', ...lines(told, held), ...(at > range[0] && at < range[1] ? [line] : []))
+  layer('.second', ...lines(second, held))
+  layer('.disputes', ...held.disputes.flatMap((one) => disputeMarks(one, at)))
   picture.dataset.asOf = asOf
   held.legend.replaceChildren(newest(told, asOf, at))
+}
+
+/** What was known at an instant: of columns whose last arrival came before all; SQL is asked of those it falls into. */
+async function columnsAt(asOf) {
+  if (asOf === null) return []
+  const { picked, range, columns, later, version } = held
+  const at = knownAt(asOf)
+  // Of a revisable series the vintage before the last may have been known.
+  const isWhole = recorded !== null || version !== lake.version || at > latest() || picked.metric.revisable
+  if (asOf === '' || isWhole)
+    return await rows(sql.columnsSql(picked, range, columns), asOf)
+  const open = later.filter(({ a0, a1 }) => a0 <= at && a1 >= at)
+  const done = later.filter(({ a1 }) => a1 < at)
+  if (open.length === 0) return done
+  const part = open.reduce(([a, b], { t0, t1 }) => [Math.min(a, t0), Math.max(b, t1 + 1)], [Infinity, -Infinity])
+  const told = await rows(sql.columnsSql(picked, range, columns, part), asOf)
+  const isOpen = (row) => open.some(({ asset, px }) => asset === row.asset && px === row.px)
+  return [...done, ...told.filter(isOpen)].sort((a, b) => a.px - b.px)
 }
 
 /** Values that the provider told otherwise later. */
@@ -119,10 +135,8 @@ function disputeMarks({ at, held: stored, other, asset, kind, offered, stored: s
   const words = `${asset} ${moment(t)}: held ${said}, told ${offered} on ${moment(offered_at)} (${kind})`
   const [px, from, to] = [x(at), y(stored ?? other), y(other ?? stored)]
   const late = Date.parse(offered_at) > known ? 'late' : ''
-  return [
-    svg`<g class="dispute ${late}" data-t=${at} data-v=${other}><title>${words}</title>
-    <line x1=${px} x2=${px} y1=${from} y2=${to}></line><path d="M${px - 4},${to - 4}l8,8m0,-8l-8,8"></path></g>`,
-  ]
+  return svg`<g class="dispute ${late}" data-t=${at} data-v=${other}><title>${words}</title>
+    <line x1=${px} x2=${px} y1=${from} y2=${to}></line><path d="M${px - 4},${to - 4}l8,8m0,-8l-8,8"></path></g>`
 }
 
 /** The newest value of each asset, and how old it is. */
@@ -135,10 +149,8 @@ function newest(told, asOf, at) {
     const age = span(at - sql.endOf(last.t1, picked.interval))
     return { asset, n, value: figure(v), t, known_since: available_at, observed_at, age, basis }
   })
-  const cell = (value, name, { n }) =>
-    name === 'asset'
-      ? cellOf('td', [html`<i class="key c${n % 8}"></i>`, value])
-      : cellOf('td', moment(value), name === 'value' ? 'number' : '')
+  const cell = (value, name, { n }) => name === 'asset' ? cellOf('td', [html`<i class="key c${n % 8}"></i>`, value])
+    : cellOf('td', moment(value), name === 'value' ? 'number' : '')
   const columns = ['asset', 'value', 't', 'known_since', 'observed_at', 'age', 'basis']
   const [known, all] = [told, later].map((own) => own.reduce((sum, { n }) => sum + n, 0).toLocaleString('en'))
   const until = wall === null ? 'now' : moment(wall)
@@ -156,8 +168,7 @@ function listen(frame) {
   const { box } = held
   const instantAt = (px) => sql.isoOf(Math.round(held.x.invert(Math.min(box.right, Math.max(box.left, px)))))
   frame.addEventListener('pointermove', (event) =>
-    look(across(event), event.clientY - frame.getBoundingClientRect().top),
-  )
+    look(across(event), event.clientY - frame.getBoundingClientRect().top))
   frame.addEventListener('pointerleave', hide)
   frame.addEventListener('pointerdown', (event) => void (from = across(event)))
   frame.addEventListener('dblclick', () => change({ since: '', until: '' }))
@@ -195,10 +206,7 @@ function show(found) {
   const late = Date.parse(l.available_at) > knownAt() ? ' later' : ''
   const facts = { t: l.t, value: figure(l.v), 'known since': l.available_at, observed: l.observed_at, basis: l.basis }
   if (n > 1) facts[`${n} points`] = `${figure(lo)} … ${figure(hi)}`
-  const told = Object.entries(facts).flatMap(([name, value]) => [
-    html`<dt>${name}</dt>`,
-    html`<dd>${moment(value)}</dd>`,
-  ])
+  const told = Object.entries(facts).map(([name, value]) => [html`<dt>${name}</dt>`, html`<dd>${moment(value)}</dd>`])
   tip.replaceChildren(html`<strong>${asset}${late}</strong>`, html`<dl>${told}</dl>`)
   tip.hidden = false
   held.looked = found
@@ -221,17 +229,12 @@ function controls(all, picked) {
       @change=${(event) => change({ assets: wanted(event.target.checked) })}>${asset}</label>`
   })
   const several = sql.dimensions.filter((name) => metric[name].length > 1)
-  const instants = [
-    ['since', 'from t', 'all'],
-    ['until', 'to t', 'all'],
-    ['second', 'beside as of', 'a second line'],
-  ]
-  return html`<form class="controls" @submit=${(event) => event.preventDefault()}>
-    <datalist id="metrics">${all.map((one) => new Option(one.metric))}</datalist>
-    ${field('metric', input('metric', metric.metric, another, { size: 34, list: 'metrics' }), 'wide')}
-    ${several.map((name) => field(name, select(metric[name], picked[name], set(name))))}
-    ${picked.component === '' ? [] : field('component', input('component', picked.component, set('component')))}
-    ${instants.map(([name, words, hint]) => field(words, input(words, state[name], set(name), { hint })))}
-    ${button('whole range', () => change({ since: '', until: '' }), 'or two clicks on the chart')}
-    <fieldset class="assets"><legend>assets</legend>${boxes}</fieldset></form>`
+  const instants = [['since', 'from t', 'all'], ['until', 'to t', 'all'], ['second', 'beside as of', 'a second line']]
+  return form(html`<datalist id="metrics">${all.map((one) => new Option(one.metric))}</datalist>`,
+    field('metric', input('metric', metric.metric, another, { size: 34, list: 'metrics' }), 'wide'),
+    several.map((name) => field(name, select(metric[name], picked[name], set(name)))),
+    picked.component === '' ? [] : field('component', input('component', picked.component, set('component'))),
+    instants.map(([name, words, hint]) => field(words, input(words, state[name], set(name), { hint }))),
+    button('whole range', () => change({ since: '', until: '' }), 'or two clicks on the chart'),
+    html`<fieldset class="assets"><legend>assets</legend>${boxes}</fieldset>`)
 }

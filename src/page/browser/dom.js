@@ -65,22 +65,14 @@ export function figure(value) {
 export function moment(text) {
   if (text === null || text === undefined) return ''
   if (!/^\d{4}-\d\d-\d\dT/.test(text)) return String(text)
-  return text
-    .replace(/\.0+Z$/, 'Z')
-    .replace('T00:00:00Z', '')
-    .replace(/:00Z$/, 'Z')
-    .replace('T', ' ')
+  return text.replace(/\.0+Z$/, 'Z').replace('T00:00:00Z', '').replace(/:00Z$/, 'Z').replace('T', ' ')
 }
 
 /** A length of time in its two largest units. */
 export function span(ms) {
   const minutes = Math.floor(Math.abs(ms) / 60_000)
-  const parts = [
-    [Math.floor(minutes / 1440), 'd'],
-    [Math.floor(minutes / 60) % 24, 'h'],
-    [minutes % 60, 'min'],
-  ].filter(([count]) => count > 0)
-  const told = parts.slice(0, 2).map(([count, unit]) => `${count} ${unit}`)
+  const parts = [[Math.floor(minutes / 1440), 'd'], [Math.floor(minutes / 60) % 24, 'h'], [minutes % 60, 'min']]
+  const told = parts.filter(([count]) => count > 0).slice(0, 2).map((part) => part.join(' '))
   return (ms < 0 ? '−' : '') + (told.join(' ') || '0 min')
 }
 
@@ -98,20 +90,11 @@ export function table(rows, label, { columns = Object.keys(rows[0] ?? {}), cell 
   const lines = rows.map((one) => {
     const line = document.createElement('tr')
     line.append(...columns.map((name) => cell(one[name], name, one)))
-    for (const [name, value] of Object.entries(row(one)))
-      if (typeof value === 'function') line.addEventListener(name, value)
-      else line.setAttribute(name, value)
+    for (const [name, value] of Object.entries(row(one))) line.setAttribute(name, value)
     return line
   })
-  const made = html`<div class="scroll" tabindex="0" role="region" aria-label=${label}></div>`
-  const grid = document.createElement('table')
-  grid
-    .createTHead()
-    .insertRow()
-    .append(...head)
-  grid.createTBody().append(...lines)
-  made.append(grid)
-  return made
+  return html`<div class="scroll" tabindex="0" role="region" aria-label=${label}><table><thead><tr>${head}</tr></thead>
+    <tbody>${lines}</tbody></table></div>`
 }
 
 /** A cell; parts of tables stand in no text of their own. */
@@ -146,14 +129,8 @@ export const button = (words, click, title = null) =>
 export function coalesced(work) {
   let [running, wanted] = [null, false]
   const run = async () => {
-    while (wanted) {
-      wanted = false
-      await work()
-    }
+    for (; wanted; await work()) wanted = false
     running = null
   }
-  return () => {
-    wanted = true
-    return (running ??= run())
-  }
+  return () => ((wanted = true), (running ??= run()))
 }

@@ -1,9 +1,8 @@
 /** Vintages of a revisable series as a picture of t × the instant at which a value was told, in cells of pixels. */
 
-import { scale } from './axes.js'
 import { knownAt, rows } from './ask.js'
 import { figure, html, moment, quiet, section, svg } from './dom.js'
-import { axes } from './picture.js'
+import { axes, scale } from './picture.js'
 import { heatLines, heatWidth, toldSql, vintagesSql } from './questions.js'
 import { state } from './state.js'
 
@@ -33,9 +32,9 @@ export async function heat(picked, range, columns, width) {
     listen(frame, asset)
     return html`<div><div class="framed">${frame}</div>${readout}</div>`
   })
-  const words = 'when each value was told, upwards. Filled where it is the first of its t, and where it is higher'
-  return section('Vintages', quiet(html`<span>${words} <i class="key c1"></i>or lower <i class="key c2"></i>than the one
-    before, the stronger the further; grey: told later.</span>`), frames)
+  const words = 'when each value was told, upwards. A value is the first of its t'
+  return section('Vintages', quiet(html`<span>${words} <i class="key c0"></i>or higher <i class="key c1"></i>or lower
+    <i class="key c2"></i>than the one before, the stronger the further; grey: told later.</span>`), frames)
 }
 
 /** What was told by the instant, over the grey. */
@@ -76,11 +75,13 @@ function listen(frame, asset) {
     picture.querySelector(`.known [data-px="${one.px}"][data-line="${one.line}"]`)?.classList.add('looked')
     const { t, v, previous, ordinal, available_at: at, basis } = one.l
     const before = previous === null ? '' : `, ${figure(previous)} before`
-    readout.textContent = `${asset} ${moment(t)}: ${figure(v)} told ${moment(at)} (vintage ${ordinal}, ${basis})${before}${
-      one.n > 1 ? `; the last of ${one.n} in this cell` : ''}`
+    const others = one.n > 1 ? `; the last of ${one.n} in this cell` : ''
+    const told = `${figure(v)} told ${moment(at)} (vintage ${ordinal}, ${basis})`
+    readout.textContent = `${asset} ${moment(t)}: ${told}${before}${others}`
   }
   frame.addEventListener('pointermove', ({ target }) => {
-    const found = own().find(({ px, line }) => String(px) === target.dataset.px && String(line) === target.dataset.line)
+    const { px, line } = target.dataset
+    const found = own().find((one) => String(one.px) === px && String(one.line) === line)
     if (found !== undefined) look(found)
   })
   frame.addEventListener('keydown', (event) => {

@@ -1,6 +1,5 @@
 /** What a chart is made of: axes, lines through columns of pixels, and which point lies nearest. */
 
-import { ticks, tickText, timeText, timeTicks } from './axes.js'
 import { svg } from './dom.js'
 
 /** Sets where something stands. */
@@ -15,15 +14,12 @@ export function axes({ x, y, box, range, up, counted = false, dated = false }) {
   const down = (dated ? timeTicks : ticks)(up[0], up[1], Math.max(2, (box.bottom - box.top) / 60))
   const between = (down[1] ?? up[1]) - down[0]
   return svg`<g class="axes">
-    ${down.map(
-      (value) => svg`<g><line x1=${box.left} x2=${box.right} y1=${y(value)} y2=${y(value)}></line>
-      <text x=${box.left - 8} y=${y(value) + 4} text-anchor="end">${dated ? timeText(value, between) : tickText(value)}</text></g>`,
-    )}
-    ${along.map(
-      (at) => svg`<g><line x1=${x(at)} x2=${x(at)} y1=${box.top} y2=${box.bottom}></line>
-      <text x=${x(at)} y=${box.bottom + 18} text-anchor="middle">
-      ${counted ? tickText(at) : timeText(at, apart)}</text></g>`,
-    )}</g>`
+    ${down.map((value) => svg`<g><line x1=${box.left} x2=${box.right} y1=${y(value)} y2=${y(value)}></line>
+      <text x=${box.left - 8} y=${y(value) + 4} text-anchor="end">
+      ${dated ? timeText(value, between) : tickText(value)}</text></g>`)}
+    ${along.map((at) => svg`<g><line x1=${x(at)} x2=${x(at)} y1=${box.top} y2=${box.bottom}></line>
+      <text x=${x(at)} y=${box.bottom + 18} text-anchor=${x(at) > box.right - 12 ? 'end' : 'middle'}>
+      ${counted ? tickText(at) : timeText(at, apart)}</text></g>`)}</g>`
 }
 
 /** The lines and marks of rows, each asset in its own colour. */
@@ -31,10 +27,8 @@ export function lines(told, { picked, x, y, gap }) {
   return picked.assets.map((asset, n) => {
     const own = told.filter((row) => row.asset === asset)
     const single = own.length > 260 ? [] : own.filter((row) => row.n === 1 && row.first !== null)
-    const marks = single.map(
-      ({ t1, first }) => svg`<circle cx=${x(t1).toFixed(2)} cy=${y(first).toFixed(2)}
-      r=${own.length > 130 ? 1.6 : 2.6} data-t=${t1} data-v=${first}></circle>`,
-    )
+    const marks = single.map(({ t1, first }) => svg`<circle cx=${x(t1).toFixed(2)} cy=${y(first).toFixed(2)}
+      r=${own.length > 130 ? 1.6 : 2.6} data-t=${t1} data-v=${first}></circle>`)
     return svg`<g class="line c${n % 8}" data-asset=${asset}><path d=${pathOf(own, x, y, gap)}></path>${marks}</g>`
   })
 }
@@ -43,10 +37,7 @@ export function lines(told, { picked, x, y, gap }) {
 function pathOf(columns, x, y, gap) {
   let [path, before] = ['', null]
   for (const { px, n, lo, hi, first, t0, t1, l } of columns) {
-    const ends = [
-      [t0, first],
-      [t1, l.v],
-    ]
+    const ends = [[t0, first], [t1, l.v]]
     for (const [t, v] of n === 1 ? [ends[1]] : n === 2 ? ends : [ends[0], [t0, lo], [t1, hi], ends[1]]) {
       if (v === null) before = null
       else {
@@ -70,4 +61,61 @@ export function nearest(columns, px, py, { x, y }) {
     if (away < least) [best, least] = [column, away]
   }
   return best
+}
+
+/** Round figures from `low` to `high`, about so many. */
+function ticks(low, high, about) {
+  const raw = (high - low) / Math.max(1, about)
+  if (!(raw > 0) || !Number.isFinite(raw)) return [low]
+  const size = 10 ** Math.floor(Math.log10(raw))
+  const step = [1, 2, 5, 10].map((n) => n * size).find((one) => one >= raw) ?? 10 * size
+  const first = Math.ceil(low / step)
+  const count = Math.floor(high / step) - first + 1
+  return Array.from({ length: count }, (_, n) => Number(((first + n) * step).toPrecision(12)))
+}
+
+/** A figure of an axis, short. */
+function tickText(value) {
+  const [large, small] = [Math.abs(value) >= 10_000, value !== 0 && Math.abs(value) < 0.001]
+  const notation = small ? 'scientific' : 'compact'
+  return large || small ? value.toLocaleString('en', { notation, maximumSignificantDigits: 4 }) : String(value)
+}
+
+const minute = 60_000
+const steps = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 10_080].map((n) => n * minute)
+const months = [1, 2, 3, 6, 12, 24, 60, 120]
+
+/** Instants of the UTC calendar between two, about so many, in milliseconds. */
+function timeTicks(low, high, about) {
+  const raw = (high - low) / Math.max(1, about)
+  const even = steps.find((step) => step >= raw)
+  if (even !== undefined) {
+    const first = Math.ceil(low / even) * even
+    return Array.from({ length: Math.max(0, Math.floor((high - first) / even) + 1) }, (_, n) => first + n * even)
+  }
+  const step = months.find((n) => n * 30.4 * 1440 * minute >= raw) ?? 240
+  const from = new Date(low)
+  const found = []
+  const first = Math.floor((from.getUTCFullYear() * 12 + from.getUTCMonth()) / step) * step
+  for (let month = first; found.length < 100; month += step) {
+    const at = Date.UTC(Math.floor(month / 12), month % 12)
+    if (at > high) return found
+    if (at >= low) found.push(at)
+  }
+  return found
+}
+
+/** An instant of an axis: what differs from its neighbours. */
+function timeText(ms, apart) {
+  const text = new Date(ms).toISOString()
+  if (apart < 1440 * minute && !text.endsWith('T00:00:00.000Z')) return text.slice(11, 16)
+  if (apart < 28 * 1440 * minute) return text.slice(5, 10)
+  return text.slice(0, apart < 360 * 1440 * minute ? 7 : 4)
+}
+
+/** From values to places; both ends of it stand in `domain`. */
+export function scale([low, high], [from, to]) {
+  const rise = high === low ? 0 : (to - from) / (high - low)
+  const place = (value) => (rise === 0 ? (from + to) / 2 : from + (value - low) * rise)
+  return Object.assign(place, { invert: (at) => (rise === 0 ? low : low + (at - from) / rise) })
 }

@@ -1,9 +1,8 @@
 /** A query of one's own: its rows as known at the instant, what is to be noted, and whether it looks ahead. */
 
 import { download, noted, post, question, rows, trouble } from './ask.js'
-import { scale } from './axes.js'
 import { button, field, figure, form, html, list, moment, quiet, select, svg, table } from './dom.js'
-import { axes } from './picture.js'
+import { axes, scale } from './picture.js'
 import { change, state } from './state.js'
 
 export const title = 'SQL'

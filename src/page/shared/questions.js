@@ -46,13 +46,14 @@ export function relationOf({ metric: { metric }, assets, component, ...picked })
   return { from: own ? 'price_usd' : leaf ? 'components' : 'points', where: where.join(' AND ') }
 }
 
-/** So many columns of pixels, each with what its points come to: first, least, most, all of the last. */
-export function columnsSql(picked, [since, until], width) {
-  const { from, where } = relationOf(picked)
+/** So many columns of pixels, or a part of them: what the points of each come to, its first and all of its last. */
+export function columnsSql(picked, [since, until], width, [from, to] = [since, until]) {
+  const { from: relation, where } = relationOf(picked)
   return `SELECT asset, (epoch_ms(t) - ${since}) * ${width} // ${until - since} AS px, count(*) AS n,
   min(v) AS lo, max(v) AS hi, arg_min_null(v, t) AS first, epoch_ms(min(t)) AS t0, epoch_ms(max(t)) AS t1,
+  epoch_ms(min(available_at)) AS a0, epoch_ms(max(available_at)) AS a1,
   arg_max({t: t, v: v, available_at: available_at, observed_at: observed_at, basis: basis}, t) AS l
-FROM ${from} WHERE ${where} AND t >= ${instant(since)} AND t < ${instant(until)}
+FROM ${relation} WHERE ${where} AND t >= ${instant(from)} AND t < ${instant(to)}
 GROUP BY asset, px ORDER BY asset, px`
 }
 

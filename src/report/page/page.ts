@@ -176,10 +176,7 @@ function runSection({ runs }: StatusPage): Html {
 <tbody>${runs.map(run)}</tbody></table></div>`
 }
 
-/** A run as the status shows it: its plan against what it did. */
-type RunFact = ReturnType<typeof runFact>
-
-function run(fact: RunFact): Html {
+function run(fact: ReturnType<typeof runFact>): Html {
   const ended = fact.seconds === null ? 'not recorded' : (fact.stopped_by ?? 'complete')
   return html`<tr><td>${fact.started_at === null ? '' : moment(instantOf(fact.started_at))}</td><td title="${fact.command}">${fact.job}</td><td class="n">${fact.seconds === null ? '' : span(fact.seconds)}</td>${(['requests', 'credits', 'points'] as const).map((key) => pair(fact.plan[key], fact.actual[key]))}<td class="${ended === 'complete' ? 'ok' : 'bad'}">${ended}</td></tr>
 `

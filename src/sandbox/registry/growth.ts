@@ -21,14 +21,14 @@ import {
   venueTypes,
   wordPair,
 } from './entities.ts'
-import { createdSeq, type EntityRow, type EntityType, rowNow, type Store, write } from './store.ts'
+import { createdSeq, type createStore, type EntityRow, type EntityType, rowNow, write } from './store.ts'
 import { dateAt } from '../world/assets.ts'
 
 type Chain = (typeof chains)[number]
 
 /** The registry while it is being written: the log, the ids to choose from, the choices and the instant of writing. */
 interface RegistryDraft {
-  readonly store: Store
+  readonly store: ReturnType<typeof createStore>
   readonly pools: ReadonlyMap<EntityType, string[]>
   source: ReturnType<typeof chance>
   at: number

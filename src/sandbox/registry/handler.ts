@@ -2,7 +2,7 @@ import { type Fault, pick } from '../faults.ts'
 import { textStream } from '../metrics-body.ts'
 import { invalidCursor, invalidParameter, notFound, readLimit, readQuery, RefusedRequest } from '../refusal.ts'
 import { recordOf, recordsOf, shownRow, tables, viewAt } from './state.ts'
-import { createdSeq, type EntityRow, type EntityType, firstFrom, idsOf, lastRow, type Store } from './store.ts'
+import { createdSeq, type createStore, type EntityRow, type EntityType, firstFrom, idsOf, lastRow } from './store.ts'
 import { assetClasses, laterVenueType, venueTypes } from './entities.ts'
 import { formatInstant } from '../../time.ts'
 import { hashText } from '../world/noise.ts'
@@ -179,7 +179,12 @@ function feedPage(view: RegistryView, query: URLSearchParams, settings: FeedSett
   return { events, next_cursor: !more && has('null-cursor') ? null : cursor(until, false), has_more: more }
 }
 
-function eventsOf(view: RegistryView, rows: Store['audit'], embed: boolean, cursor: (seq: number) => string) {
+function eventsOf(
+  view: RegistryView,
+  rows: ReturnType<typeof createStore>['audit'],
+  embed: boolean,
+  cursor: (seq: number) => string,
+) {
   const events = new Map<string, ReturnType<typeof eventOf>>()
   for (const row of rows) {
     for (const [type, id] of row.touched) {

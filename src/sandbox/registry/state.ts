@@ -13,17 +13,7 @@ import {
   noteUnseen,
   rates,
 } from './growth.ts'
-import {
-  createStore,
-  type EntityRow,
-  type EntityType,
-  entityTypes,
-  idsOf,
-  rowAt,
-  rowNow,
-  seqAt,
-  type Store,
-} from './store.ts'
+import { createStore, type EntityRow, type EntityType, entityTypes, idsOf, rowAt, rowNow, seqAt } from './store.ts'
 import { day, floor, hour } from '../../time.ts'
 import { dateAt, type WorldAsset, worldAssets } from '../world/assets.ts'
 import { assetRow, chance, slug } from './entities.ts'
@@ -34,7 +24,7 @@ type Happening = (typeof rates)[number][1]
 
 /** The registry as a reader sees it: the log up to an entry, at an instant. */
 interface RegistryView {
-  readonly store: Store
+  readonly store: ReturnType<typeof createStore>
   /** The last visible entry of the log. */
   readonly seq: number
   readonly at: number

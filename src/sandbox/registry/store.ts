@@ -28,7 +28,7 @@ interface LogEntry {
 }
 
 /** The audit log and every version of every entity; readable as of any entry of the log. */
-export type Store = ReturnType<typeof createStore>
+type Store = ReturnType<typeof createStore>
 
 /** An empty registry. */
 export function createStore() {

@@ -11,7 +11,7 @@ _id_paths AS (
   WHERE e.stitched AND NOT list_contains(p.via, e.successor) AND greatest(p.known_at, e.known_at) < least(p.undone_at, e.undone_at)
 ),
 _id_members AS MATERIALIZED (
-  SELECT name, member, max(place) AS place, list({'known': known_at, 'until': undone_at}) AS spells FROM (
+  SELECT name, member, list({'known': known_at, 'until': undone_at, 'place': place}) AS spells FROM (
     SELECT ancestor AS name, descendant AS member, len(via) AS place, known_at, undone_at FROM _id_paths
     UNION ALL SELECT descendant, ancestor, -len(via), known_at, undone_at FROM _id_paths
     UNION ALL SELECT DISTINCT unnest([ancestor, descendant]) AS own, own, 0, TIMESTAMPTZ '-infinity', TIMESTAMPTZ 'infinity' FROM _id_paths
@@ -28,12 +28,14 @@ _id_handed AS (
   GROUP BY f._id_key, p.ancestor
 ),
 _id_joined AS (
-  SELECT b.*, m.name, m.member, m.place, list_min(list_transform(list_filter(m.spells, lambda one: b.t < one.until), lambda one: one.known)) AS known
+  SELECT b.*, m.name, m.member, list_filter(m.spells, lambda one: b.t < one.until) AS here,
+    greatest(b.available_at, list_min(list_transform(here, lambda one: one.known))) AS known_from
   FROM _id_body AS b JOIN _id_members AS m ON m.member = b.asset LEFT JOIN _id_handed AS h ON h._id_key = b._id_key AND h.asset = b.asset
   WHERE len(list_filter(coalesce(h.spells, []), lambda one: one.since <= b.t AND b.t < one.until)) = 0
 )
-SELECT metric, name AS asset, "interval", currency, exchange, network, t, greatest(available_at, known) AS available_at, v, o{{told_order}}
-FROM _id_joined WHERE known IS NOT NULL
-QUALIFY member = first_value(member) OVER (PARTITION BY name, _id_key, t ORDER BY greatest(available_at, known), place DESC)
+SELECT metric, name AS asset, "interval", currency, exchange, network, t, known_from AS available_at, v, o{{told_order}}
+FROM _id_joined WHERE len(here) > 0
+QUALIFY member = first_value(member) OVER (PARTITION BY name, _id_key, t
+  ORDER BY known_from, list_max(list_transform(list_filter(here, lambda one: one.known <= known_from), lambda one: one.place)) DESC)
 UNION ALL
 SELECT * EXCLUDE (_id_key) FROM _id_body WHERE asset NOT IN (SELECT member FROM _id_members)
