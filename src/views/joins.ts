@@ -33,7 +33,7 @@ type VintageWords = ReturnType<typeof vintageWords>
  *   {{count SINCE UNTIL INTERVAL}}   how many intervals lie between two starts in microseconds
  *   {{fits PART WHOLE}}          whether intervals of the one make up intervals of the other
  *   {{expected K LAG N}} {{misses KEYS}}   see joins-grid
- *   {{known}} {{vintages KEYS REVISED}} {{current ROW K}} {{observed}} {{number}} {{revised NAME}}   see joins-vintages
+ *   {{known}} {{known kept}} {{vintages KEYS REVISED}} {{current ROW K}} {{observed}} {{number}} {{revised NAME}}   see joins-vintages
  *
  * NAMES is the macro's parameter `metric` or `metrics`; NAME is `metric` or a column with a path.
  */
@@ -72,7 +72,7 @@ export function joinWords(
       AND CASE WHEN ${beyondAsked} THEN _pit_o IS DISTINCT FROM '' ELSE true END`,
     beyond: () => beyondAsked,
     misses: (...keys) => missesSql(keys, weekStart, own),
-    known: () => own.known,
+    known: (kept = '') => (kept === '' ? own.known.replace(' AS MATERIALIZED', ' AS NOT MATERIALIZED') : own.known),
     observed: () => own.observed,
     number: () => own.number,
     current: (row = '', at = '') => own.current(row, at),

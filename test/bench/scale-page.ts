@@ -46,6 +46,8 @@ export async function writePage(lakes: string): Promise<void> {
       names.map((name) => rowOf(name, sizes)),
     ),
     '',
+    'What joins keep, and why `pit_long` of 62 metrics does not end there: [decision 76](decisions/0076-what-a-join-keeps.md).',
+    '',
     ...builds(sizes),
     ...sizes.flatMap(unfinished),
     '',

@@ -18,7 +18,7 @@ WITH _pit_names AS MATERIALIZED (
     ) AS names
   ) AS one
 ),
-{{known}} (
+{{known kept}} (
   SELECT p.* FROM (
     SELECT names.mi, names.lag, known.asset, known.t, known.available_at{{flagged}},
       {{leaf v names.pointer}} AS v,

@@ -5,7 +5,7 @@
 CREATE OR REPLACE MACRO pit_window(decisions, metric, "interval", n, currency := NULL, exchange := NULL, network := NULL,
   component := NULL, max_age := NULL, latency := NULL, skip_nulls := false, beyond := 'value', vintage := 'last',
   identity := 'apart') AS TABLE
-WITH {{known}} (
+WITH {{known kept}} (
   SELECT p.asset, p.t, p.available_at, p.v, p.o{{seen}}, {{number}} OVER (PARTITION BY p.asset ORDER BY p.t) AS number
   FROM {{series}} AS p WHERE NOT coalesce(CAST(skip_nulls AS BOOLEAN), false) OR p.v IS NOT NULL OR p.o IS NOT NULL
 ),{{vintages asset {{revised metric}}}}
