@@ -53,7 +53,7 @@ export async function certify({ root, result, key, deps, figure, months, since, 
   // The state that the result was made from; where that is not the newest the journal tells it once more.
   using then = ledger.head().version === version ? null : await Ledger.inMemory(root, version).catch(() => null)
   const state = then !== null && then.head().schema >= 4 ? then : ledger
-  using session = await openQuery(root, pinnedOptions(source))
+  using session = await openQuery(root, { ...pinnedOptions(source), wholePlans: true })
   const single = note.stress === undefined ? folded(query)?.sql : undefined
   const reads = await readsOf(session, single, liveFiles(ledger, { version }))
   const leaves = heldLeaves(ledger)

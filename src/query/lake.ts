@@ -44,6 +44,8 @@ export interface SessionOptions extends QueryOptions {
   readonly before?: (engine: Engine) => Promise<void>
   /** The query that will run, which may ask for further variables; undefined where it is not known yet. */
   readonly query?: string | undefined
+  /** Whether plans keep every scan of a query: of one file the engine tells much by its statistics, and reads nothing. */
+  readonly wholePlans?: boolean
   /** Whether any variable may be set: those of a result that was stamped before. */
   readonly anyVariable?: boolean
 }
@@ -100,6 +102,7 @@ async function openLocked(folder: string, seen: ReadonlySet<string>, options: Se
   const made = options.script !== undefined
   const engine = await open(made ? (options.into ?? ':memory:') : databaseOf(folder), folder, options, !made)
   return closing(engine, async () => {
+    if (options.wholePlans === true) await engine.run(`SET disabled_optimizers = 'statistics_propagation'`)
     await lock(engine, seen)
     await refuseShadows(engine, folder)
     await options.before?.(engine)

@@ -1,0 +1,31 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { withDesk } from '../helpers/importing.ts'
+
+const questions = {
+  'the largest value': 'SELECT max(v) AS v FROM points',
+  'what lies beyond every value': 'SELECT count(*) AS n FROM points WHERE v > 1e300',
+}
+
+test('a certificate proves the series of a query that the engine answers by the statistics of one file', async () => {
+  await withDesk(async ({ folder, put, run, take }) => {
+    await take([put('p.csv', 'asset,t,value\nBTC,2024-03-01,1\nBTC,2024-03-02,2\n'), '--as', 'p', '--available', 'end'])
+    const key = join(folder, 'own.key')
+    expect((await run(['key', 'new', '--out', key])).code).toBe(0)
+    for (const [n, [name, sql]] of Object.entries(questions).entries()) {
+      const [query, out, told] = [put('q.sql', sql), join(folder, `${n}.parquet`), join(folder, `${n}.json`)]
+      expect(await run(['stamp', query, '--out', out]), name).toMatchObject({ code: 0 })
+      expect(await run(['certify', out, '--key', key, '--out', told]), name).toMatchObject({ code: 0 })
+      const { reads, state } = JSON.parse(readFileSync(told, 'utf8')) as {
+        readonly reads: { readonly complete: boolean }
+        readonly state: { readonly members: readonly { readonly name: string }[] }
+      }
+      expect([
+        name,
+        reads.complete,
+        state.members.map((one) => one.name).filter((one) => /^series /.test(one)),
+      ]).toEqual([name, true, ['series own/p']])
+    }
+  })
+})
