@@ -14,18 +14,14 @@ const must = (fact, why) => fact || refuse(why)
 const sha256 = (...parts) => parts.reduce((hash, part) => hash.update(part), createHash('sha256')).digest()
 const hex = (bytes) => bytes.toString('hex')
 const isText = (value) => typeof value === 'string'
-const isCount = (value) => Number.isSafeInteger(value) && value >= 0
-const isHash = (value) => isText(value) && /^[0-9a-f]{64}$/.test(value)
-const base64 = (text, what) => {
-  const bytes = Buffer.from(text, 'base64')
-  return must(bytes.toString('base64') === text && bytes, `${what} is no base64`)
-}
+const [isCount, isHash] = [(n) => Number.isSafeInteger(n) && n >= 0, (one) => isText(one) && /^[0-9a-f]{64}$/.test(one)]
+const unbased = (text) => Buffer.from(text, 'base64')
+const base64 = (text, what) => must(unbased(text).toString('base64') === text && unbased(text), `${what} is no base64`)
 const proofOf = (list, what) =>
   must(Array.isArray(list) && list.every(isHash) && list, `${what} is no list`).map((one) => Buffer.from(one, 'hex'))
 /** JSON in which no object names a key twice. */
 function strictJson(text) {
-  const value = JSON.parse(text)
-  const open = []
+  const [value, open] = [JSON.parse(text), []]
   // The form is proved: of all signs only strings and brackets matter now.
   for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"(?:\s*:)?|[{}[\]]/g)) {
     if (token === '{' || token === '[') open.push(new Set())
@@ -54,8 +50,7 @@ function readKey(text) {
 function signedText(note, { name, id, key }, what) {
   const at = note.lastIndexOf('\n\n')
   must(at >= 0 && note.endsWith('\n'), `${what} is no signed note`)
-  const text = note.slice(0, at + 1)
-  const others = []
+  const [text, others] = [note.slice(0, at + 1), []]
   let sound = false
   for (const line of note.slice(at + 2, -1).split('\n')) {
     const [, who, told] = /^— ([!-*,-~]+) ([A-Za-z0-9+/]+={0,2})$/.exec(line) ?? refuse(`${what} is signed otherwise`)
@@ -155,13 +150,13 @@ function check(file, asked) {
   must(signedText(signature, key, 'the certificate').text === body, 'a byte of it changed since it was signed')
   const head = readHead(told.head, key, 'the head')
   const { index, version, committed_at: when, sha256: digest, state, inclusion } = entry ?? {}
-  const known = [index, version, when].every(isCount) && index < head.size && isHash(digest) && isText(state)
-  must(known, 'the entry is not one of the log')
+  const counts = [index, version, when, told.knowledge?.version]
+  must(counts.every(isCount) && index < head.size && isHash(digest) && isText(state), 'the entry is not one of the log')
   const leaf = leafOf(`pitlake entry\nversion ${version}\ncommitted_at ${when}\nsha256 ${digest}\nstate ${state}\n`)
   const proof = proofOf(inclusion, 'the proof of the entry')
   must(fromLeaf(leaf, index, head.size, proof) === head.root, 'the entry does not lead to the head')
   const heads = checkHeads(told.consistency, head, asked.head && readHead(asked.head, key, 'the head that you kept'))
-  checkState(told, provenMembers(state, told.state, 'the state'))
+  checkState(told, state, provenMembers(state, told.state, 'the state'))
   return { told, head, stamps: stampsOf(told.time_stamps === undefined ? [] : told.time_stamps, heads, key) }
 }
 /** Older heads lead to the one of the certificate; one that somebody kept must be among them. */
@@ -189,22 +184,28 @@ const stampsOf = (all, heads, key) => must(Array.isArray(all) && all, 'no time s
   const proof = `openssl ts -verify -digest ${digest} -in ${size}.tsr -CAfile CA.pem`
   return `time stamp of ${size} entries (not checked): base64 -d > ${size}.tsr <<< ${reply} && ${proof}`
 })
+/** Whether neighbours show that a tree, sorted as it is, has no member of that name. */
+const lacks = (value, members, name) => [{ index: -1, name: '' }, ...members, { index: parseInt(value), name: '~' }]
+  .some((one, n, all) => one.index + 1 === all[n + 1]?.index && one.name < name && name < all[n + 1].name)
 /** What it says of series, tables, rules, the query and tries is what the state tells. */
-function checkState({ query, tries, knowledge }, groups) {
-  must(isCount(knowledge?.version), 'it tells no version')
-  let named = []
-  for (const group of groups)
-    for (const { name, value, text, months } of provenMembers(group.value, group, `the group ${group.name}`)) {
+function checkState({ query, tries }, state, groups) {
+  const none = '{"queries":[]}'
+  let tried = lacks(state, groups, 'state') && none
+  for (const group of groups) {
+    const members = provenMembers(group.value, group, `the group ${group.name}`)
+    if (group.name === 'state' && lacks(group.value, members, 'tries')) tried = none
+    for (const { name, value, text, months } of members) {
       must(text === undefined || (isText(text) && hex(sha256(text)) === value), `the text of ${name} is not in force`)
       must(months === undefined || treeOf(months) === value, `the months of ${name} are not those of the state`)
-      if (group.name === 'state' && name === 'tries') named = strictJson(text).queries
+      if (group.name === 'state' && name === 'tries') tried = text
     }
+  }
   must(isText(query?.text) && hex(sha256(query.text)) === query.sha256, 'the query is not the one of its digest')
+  const named = strictJson(must(tried, 'nothing shows how many were tried')).queries
   must(tries?.count === named.length, 'the count of tries is not that of the state')
   const own = named.find((one) => one.sha256 === query.sha256)?.version
   must(tries.named_in === null || tries.named_in === own, 'the query was not named when it says')
 }
-
 // --- with DuckDB: what the published tables hold, and the figure
 async function duckdb() {
   const { DuckDBInstance } = await import('@duckdb/node-api').catch(() => refuse('--tables needs @duckdb/node-api'))
@@ -214,8 +215,7 @@ async function duckdb() {
 const quoted = (text) => `'${text.replaceAll("'", "''")}'`
 /** The files of a Delta table, by its log. */
 async function deltaFiles(folder, rows) {
-  const log = join(folder, '_delta_log')
-  const mark = join(log, '_last_checkpoint')
+  const [log, mark] = [join(folder, '_delta_log'), join(folder, '_delta_log', '_last_checkpoint')]
   const from = existsSync(mark) ? JSON.parse(readFileSync(mark, 'utf8')).version : -1
   const first = quoted(join(log, `${String(from).padStart(20, '0')}.checkpoint.parquet`))
   const held = from < 0 ? [] : await rows(`SELECT add.path AS path FROM read_parquet(${first}) WHERE add IS NOT NULL`)

@@ -69,7 +69,6 @@ def recover_x(y, sign):
     if (x * x - square) % P != 0:
         return None
     return P - x if (x & 1) != sign else x
-
 def point_of(data):
     sign, y = divmod(int.from_bytes(data, "little"), 1 << 255)
     x = recover_x(y, sign)
@@ -87,7 +86,6 @@ def multiply(scalar, point):
         point = add(point, point)
         scalar >>= 1
     return result
-
 def encoded(point):
     inverse = pow(point[2], P - 2, P)
     x, y = point[0] * inverse % P, point[1] * inverse % P
@@ -95,7 +93,6 @@ def encoded(point):
 
 BASE_Y = 4 * pow(5, P - 2, P) % P
 BASE = (recover_x(BASE_Y, 0), BASE_Y, 1, recover_x(BASE_Y, 0) * BASE_Y % P)
-
 def is_signed(key, message, signature):
     point, s = point_of(key), int.from_bytes(signature[32:], "little")
     if point is None or len(signature) != 64 or s >= ORDER:
@@ -130,7 +127,6 @@ def signed_text(note, key, what):
             sound = must(right, f"the signature of {what} is wrong")
     must(sound, f"{what} is not signed by {name}")
     return text, others
-
 def read_head(note, key, what):
     text, others = signed_text(must(is_text(note) and note, f"there is no {what}"), key, what)
     form = re.fullmatch(r"([^\n]+)\n(0|[1-9][0-9]{0,8})\n([A-Za-z0-9+/]{43}=)\n", text)
@@ -140,10 +136,8 @@ def read_head(note, key, what):
 # --- trees of RFC 6962: a leaf is hashed behind 0, a node behind 1; left stands the largest power of two below n
 def leaf_of(text):
     return sha256(b"\x00" + text.encode())
-
 def node_of(left, right):
     return sha256(b"\x01" + left + right)
-
 def split(n):
     return 1 << ((n - 1).bit_length() - 1)
 
@@ -220,7 +214,6 @@ def check(file, asked):
     at = text.rfind(',\n"signature": ')
     told = strict_json(must(at >= 0 and text, "there is no signature"))
     signature, own = told.get("signature"), told.get("public")
-    must(is_text(signature), "the signature is not the end")
     end = f',\n"signature": {json.dumps(signature, ensure_ascii=False)}\n}}\n'
     must(text[at:] == end, "the signature is not the end")
     must(count_of(told.get("pitlake_certificate")) == 1, "a form not known here")
@@ -232,7 +225,8 @@ def check(file, asked):
     head = read_head(told.get("head"), key, "the head")
     entry = must(isinstance(told.get("entry"), dict) and told["entry"], "the entry is not one of the log")
     index, version, when = (count_of(entry.get(name)) for name in ("index", "version", "committed_at"))
-    must(None not in (index, version, when) and index < head["size"], "the entry is not one of the log")
+    counts = (index, version, when, count_of(told["knowledge"]["version"]))
+    must(None not in counts and index < head["size"], "the entry is not one of the log")
     digest, state = entry.get("sha256"), entry.get("state")
     must(is_hash(digest) and is_text(state), "the entry is not one of the log")
     leaf = leaf_of(f"pitlake entry\nversion {version}\ncommitted_at {when}\nsha256 {digest}\nstate {state}\n")
@@ -240,7 +234,7 @@ def check(file, asked):
     must(root == head["root"], "the entry does not lead to the head")
     kept = read_head(asked["head"], key, "the head that you kept") if "head" in asked else None
     heads = check_heads(told.get("consistency"), head, kept)
-    check_state(told, proven_members(state, told.get("state"), "the state"))
+    check_state(told, state, proven_members(state, told.get("state"), "the state"))
     stamps = told.get("time_stamps", [])
     must(isinstance(stamps, list), "the time stamps are no list")
     return told, head, [stamp_of(one, heads, key) for one in stamps]
@@ -274,23 +268,30 @@ def stamp_of(told, heads, key):
     proof = f"openssl ts -verify -digest {digest} -in {size}.tsr -CAfile CA.pem"
     return f"time stamp of {size} entries (not checked): base64 -d > {size}.tsr <<< {reply} && {proof}"
 
-def check_state(told, groups):
+def lacks(value, members, name):
+    """Whether neighbours show that a tree, sorted as it is, has no member of that name."""
+    places = [(-1, ""), *((one["index"], one["name"]) for one in members), (int(value.split()[0]), "~")]
+    return any(at + 1 == behind and one < name < next for (at, one), (behind, next) in zip(places, places[1:]))
+
+def check_state(told, state, groups):
     """What it says of series, tables, rules, the query and tries is what the state tells."""
-    named = []
+    none = '{"queries":[]}'
+    tried = none if lacks(state, groups, "state") else None
     for group in groups:
-        for one in proven_members(group["value"], group, f"the group {group['name']}"):
+        is_state = group["name"] == "state"
+        members = proven_members(group["value"], group, f"the group {group['name']}")
+        tried = none if is_state and lacks(group["value"], members, "tries") else tried
+        for one in members:
             name, value = one["name"], one["value"]
             if "text" in one:
-                right = is_text(one["text"]) and sha256(one["text"]).hex() == value
-                must(right, f"the text of {name} is not in force")
+                must(is_text(one["text"]) and sha256(one["text"]).hex() == value, f"the text of {name} is not in force")
             if "months" in one:
                 must(tree_of(one["months"]) == value, f"the months of {name} are not those of the state")
-            if group["name"] == "state" and name == "tries":
-                named = strict_json(one["text"])["queries"]
+            tried = one.get("text") if is_state and name == "tries" else tried
     query, tries = told["query"], told["tries"]
-    must(count_of(told["knowledge"]["version"]) is not None, "it tells no version")
     right = is_text(query["text"]) and sha256(query["text"]).hex() == query["sha256"]
     must(right, "the query is not the one of its digest")
+    named = strict_json(must(tried, "nothing shows how many were tried"))["queries"]
     must(count_of(tries["count"]) == len(named), "the count of tries is not that of the state")
     own = next((one["version"] for one in named if one["sha256"] == query["sha256"]), None)
     must(tries["named_in"] is None or tries["named_in"] == own, "the query was not named when it says")
@@ -301,8 +302,7 @@ def quoted(text):
 
 def delta_files(folder, rows):
     """The files of a Delta table, by its log."""
-    log, live, begin = os.path.join(folder, "_delta_log"), {}, -1
-    mark = os.path.join(log, "_last_checkpoint")
+    log, mark, live, begin = *(os.path.join(folder, "_delta_log", name) for name in ("", "_last_checkpoint")), {}, -1
     if os.path.exists(mark):
         begin = json.loads(read(mark))["version"]
         first = quoted(os.path.join(log, f"{begin:020d}.checkpoint.parquet"))

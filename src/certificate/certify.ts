@@ -149,7 +149,14 @@ function proven<More extends object>(all: readonly Named[], more: (name: string)
   }
 }
 
-/** Proofs of every series, table and rule that the plan reads, and of the tries. */
+/** The member of a name, or those between which it would stand: they prove that there is none. */
+function placeOf(all: readonly Named[], name: string): ReadonlySet<string> {
+  const at = all.filter(([own]) => own < name).length
+  const near = all[at]?.[0] === name ? all.slice(at, at + 1) : all.slice(Math.max(0, at - 1), at + 1)
+  return new Set(near.map(([own]) => own))
+}
+
+/** Proofs of every series, table and rule that the plan reads, and of the tries, or that there are none. */
 function stateOf(ledger: Ledger, { told, points, tables }: Reads, months: boolean) {
   const isRead = ({ metric, asset }: { readonly metric: string; readonly asset: string }): boolean =>
     !told || points.some(({ metrics, assets }) => metrics.has(metric) && (assets === null || assets.has(asset)))
@@ -157,10 +164,12 @@ function stateOf(ledger: Ledger, { told, points, tables }: Reads, months: boolea
   const chains = months ? heldChains(ledger, [...series.keys()]) : undefined
   const metrics = new Set([...series.values()].map(({ metric }) => metric))
   const rules = (heldRules(ledger)?.rules ?? {}) as Readonly<Record<string, Json>>
+  const [groups, tried] = [placeOf(heldMembers(ledger), 'state'), placeOf(heldMembers(ledger, 'state'), 'tries')]
   const more: Readonly<Record<string, (name: string) => object | undefined>> = {
     rules: (name) => (metrics.has(name) ? { text: canonical(rules[name]) } : undefined),
     registry: (name) => (!told || tables.has(name) ? {} : undefined),
-    state: (name) => (name === 'tries' ? { text: canonical(heldState(ledger, name)) } : undefined),
+    state: (name) =>
+      tried.has(name) ? { ...(name === 'tries' && { text: canonical(heldState(ledger, name)) }) } : undefined,
   }
   const ofSeries = (id: string): object | undefined => {
     const one = series.get(id)
@@ -169,7 +178,9 @@ function stateOf(ledger: Ledger, { told, points, tables }: Reads, months: boolea
     return { series: identity, ...(chains && { months: chains.get(id) }) }
   }
   return proven(heldMembers(ledger), (group) => {
-    const own = proven(heldMembers(ledger, group), more[group] ?? ofSeries)
-    return own.members.length === 0 ? undefined : own
+    const all = heldMembers(ledger, group)
+    const own = proven(all, more[group] ?? ofSeries)
+    if (own.members.length > 0) return own
+    return groups.has(group) ? proven(all, (name) => (name === all[0]?.[0] ? {} : undefined)) : undefined
   })
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { checked, checkers } from '../helpers/certified.ts'
 import { withDesk } from '../helpers/importing.ts'
 
 const questions = {
@@ -27,5 +28,7 @@ test('a certificate proves the series of a query that the engine answers by the 
         state.members.map((one) => one.name).filter((one) => /^series /.test(one)),
       ]).toEqual([name, true, ['series own/p']])
     }
+    // Nothing was named beforehand: the neighbours of the place show it.
+    for (const checker of checkers) expect(checked(checker, folder, ['0.json', '1.json'])).toMatchObject({ status: 0 })
   })
 })

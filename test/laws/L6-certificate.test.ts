@@ -1,6 +1,10 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { Ledger } from '../../src/ledger/ledger.ts'
+import { heldMembers } from '../../src/ledger/state-tree.ts'
+import { namedLeaves } from '../../src/merkle/state.ts'
+import { rangeProof } from '../../src/merkle/tree.ts'
 import { certifiedOfFile, checked, checkers } from '../helpers/certified.ts'
 
 const withCertified = certifiedOfFile()
@@ -156,9 +160,40 @@ const forgeries: readonly (readonly [about: string, change: (body: string) => st
   ['a root that is no leaf', (body) => body.replace(/"inclusion":\[[^\]]*\]/, '"inclusion":[]'), /short/],
 ]
 
+type Shown = { readonly members: readonly { readonly index: number; readonly name: string }[] }
+
+/** The tries are left out, or their text; so is their count. All that is shown leads to its root. */
+async function untried(root: string, body: string): Promise<readonly string[]> {
+  using ledger = await Ledger.open(root)
+  const told = JSON.parse(`${body}}`) as { readonly state: Shown }
+  const without = (members: Shown['members']) =>
+    rangeProof(
+      namedLeaves(heldMembers(ledger)),
+      members.map(({ index }) => index),
+    )
+  const pieces = heldMembers(ledger, 'state')
+  const [[name, value] = ['', '']] = pieces
+  const shown = { members: [{ index: 0, name, value }], proof: rangeProof(namedLeaves(pieces), [0]) }
+  const others = told.state.members.filter((one) => one.name !== 'state')
+  const another = told.state.members.map((one) => (one.name === 'state' ? { ...one, ...shown } : one))
+  return [others, another].map((members) => {
+    const forged = { ...told, state: { members, proof: without(members) }, tries: { count: 0, named_in: null } }
+    const lines = Object.entries(forged).map(([key, one]) => `${JSON.stringify(key)}: ${JSON.stringify(one)}`)
+    return `{\n${lines.join(',\n')}`
+  })
+}
+
 test('L6: what its owner may try is refused by both, each for its reason', async () => {
-  await withCertified(async ({ home, certificate, sealed }) => {
+  await withCertified(async ({ home, root, certificate, sealed }) => {
     const body = certificate.slice(0, certificate.lastIndexOf(',\n"signature": '))
+    const hidden = await untried(root, body)
+    for (const [n, one] of hidden.entries()) writeFileSync(join(home, `hidden-${n}.json`), sealed(one))
+    for (const checker of checkers) {
+      const { lines } = checked(checker, home, ['hidden-0.json', 'hidden-1.json', 'c.json'])
+      expect(lines).toEqual(
+        [/how many were tried/, /how many were tried/, /^valid/].map((one) => expect.stringMatching(one)),
+      )
+    }
     const names = forgeries.map(([about, change], n) => {
       const changed = change(body)
       expect(changed, about).not.toBe(body)
