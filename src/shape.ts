@@ -37,10 +37,6 @@ export const real: ValueCheck<number> = (value) =>
 export const json: ValueCheck<Json> = nested((value) => (value === undefined ? 'nothing' : undefined))
 export const flag: ValueCheck<boolean> = (value) => (typeof value === 'boolean' ? undefined : 'neither true nor false')
 
-/** A count and a digest: `-3 0123456789abcdef`. */
-export const monthSum: ValueCheck<string> = (value) =>
-  typeof value === 'string' && /^-?\d{1,15} [0-9a-f]{16}$/.test(value) ? undefined : 'no count and digest'
-
 /** Null where nothing is known. */
 export function orNull<T>(check: ValueCheck<T>): ValueCheck<T | null> {
   const own = (value: unknown): string | undefined => (value === null ? undefined : check(value))

@@ -45,8 +45,6 @@ export type FeatureVersion = Readonly<z.infer<typeof version>>
 /** What a lake keeps of a feature: its versions, the first one first, and what makes it a series as own data are. */
 export const keptFeature = ownRow.extend({ versions: z.array(version) })
 
-export type KeptFeature = Readonly<z.infer<typeof keptFeature>>
-
 /** The definition alone, and what it reads of other features, as a text that is the same for the same. */
 export function definitionText(
   { sql, grid, latency, since, assets }: PlacedFeature['feature'] | FeatureVersion,

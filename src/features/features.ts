@@ -1,11 +1,5 @@
 import { type Catalogue, isOwn } from '../catalog/catalogue.ts'
-import {
-  definitionText,
-  type FeatureVersion,
-  type KeptFeature,
-  keptFeature,
-  type PlacedFeature,
-} from '../catalog/features.ts'
+import { definitionText, type FeatureVersion, keptFeature, type PlacedFeature } from '../catalog/features.ts'
 import { exportRule } from '../catalog/sources.ts'
 import { gravestOf, LakeError, usage } from '../errors.ts'
 import { commit } from '../ledger/commit.ts'
@@ -31,6 +25,8 @@ import { ceil, floor, formatInstant, type Instant, step } from '../time.ts'
 import { buildViews } from '../views/build.ts'
 import { arguedOf, bringGrid, namesFeature, plannedOver, featuresIn } from './grid.ts'
 import { type Due, selectOf, valuesOf, waitsFor } from './values.ts'
+
+type KeptFeature = Readonly<ReturnType<typeof keptFeature.parse>>
 
 /** What features are brought up to date with. */
 interface FeaturesInput {

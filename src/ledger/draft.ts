@@ -6,7 +6,6 @@ import {
   type EntryParts,
   type FileEntry,
   type Finding,
-  footerSchema,
   journalSchema,
   type Json,
   type Provider,
@@ -64,7 +63,7 @@ export function schemaOf(state: Draft['state'], before = journalSchema): number 
 
 /** What the footers of its files say. */
 export function footerOf({ lake, version }: Pick<Ticket, 'lake' | 'version'>): Readonly<Record<string, string>> {
-  return { pitlake_lake: lake, pitlake_version: String(version), pitlake_schema: footerSchema }
+  return { pitlake_lake: lake, pitlake_version: String(version), pitlake_schema: String(journalSchema) }
 }
 
 /** A file that waits in the spool, or (`temporary` null) one of the lake to be listed under another label. */

@@ -8,12 +8,12 @@ import {
   listOf,
   mapOf,
   maybe,
-  monthSum,
   oneOf,
   orNull,
   real,
   shape,
   text,
+  type ValueCheck,
   whole,
 } from '../shape.ts'
 import type { Json, Shaped } from '../shape.ts'
@@ -24,9 +24,6 @@ export type { Json }
 export const journalSchema = 4
 /** That of lakes in which points have vintages, the newest that it reads: who knows of none would take each for a point. */
 export const vintagesSchema = 5
-
-/** The schema that written footers name. */
-export const footerSchema = String(journalSchema)
 
 /** Who answered: one identity per API, and whether the data are made up. */
 export const providerFields = { metrics: maybe(text), registry: maybe(text), synthetic: flag }
@@ -68,6 +65,10 @@ export const seriesFields = {
   /** The interval under which its points are stored. */
   settled: interval,
 }
+
+/** A count and a digest: `-3 0123456789abcdef`. */
+const monthSum: ValueCheck<string> = (value) =>
+  typeof value === 'string' && /^-?\d{1,15} [0-9a-f]{16}$/.test(value) ? undefined : 'no count and digest'
 
 /**
  * Points that a commit added to a series (negative: that were lost); counts add up, bounds (seconds) only widen. `digests`:

@@ -5,9 +5,12 @@ import { readStream, writeStream } from '../store/files.ts'
 import { fileOf, type Loaded } from './conversion.ts'
 import { isNested, isNumbers, kindBits, lexBody, type Lexed } from './lexer.ts'
 import { statement } from './sql.ts'
-import { beyondDouble, bodySql, forget, gridOf, statsOf } from './stage.ts'
+import { bodySql, forget, gridOf, statsOf } from './stage.ts'
 
 type Loading = Parameters<typeof statsOf>[0]
+
+/** From here on a double does not hold every integer: whether it held the one that was sent, only its text tells. */
+const beyondDouble = 2 ** 53
 
 /**
  * Reads the spool files of the table `bodies` into the session as the view `staged` (body, t, v, o, extra, computed), each body by its

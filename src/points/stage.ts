@@ -4,9 +4,6 @@ import type { Lexed } from './lexer.ts'
 import { numbered, statement } from './sql.ts'
 import type { Engine } from '../store/engine.ts'
 
-/** From here on a double does not hold every integer: whether it held the one that was sent, only its text tells. */
-export const beyondDouble = 2 ** 53
-
 /** The staging of one batch: what is known so far, shared by the ways of reading. */
 interface Loading {
   readonly engine: Engine

@@ -2,7 +2,6 @@ import { availableSql } from '../catalog/availability-sql.ts'
 import type { Catalogue } from '../catalog/catalogue.ts'
 import type { Sql } from '../intervals-sql.ts'
 import { quote } from '../store/engine.ts'
-import { type Interval, longestSeconds } from '../time.ts'
 
 /** A part of the values of own data that is known before the whole: it is joined like a metric of its own, `own/x#/open`. */
 type EarlyPart = ReturnType<typeof earlyParts>[number]
@@ -23,9 +22,6 @@ export function earlyParts({ endpoints }: Catalogue) {
 }
 
 const startSeconds = '(epoch_us(t) // 1000000)'
-
-/** No part is known earlier than this after the end of its interval, microseconds. */
-export const earliestLag = (interval: Interval): number => -longestSeconds(interval) * 1_000_000
 
 /** The path of a name, or the name itself where its pointer is a part that is known before the whole. */
 export function partPath(parts: readonly EarlyPart[], path: Sql, pointer: Sql): Sql {

@@ -1,9 +1,9 @@
 import type { Catalogue } from '../catalog/catalogue.ts'
-import { type Interval, intervals, type Weekday } from '../time.ts'
+import { type Interval, intervals, longestSeconds, type Weekday } from '../time.ts'
 import type { Sql } from '../intervals-sql.ts'
 import { quote } from '../store/engine.ts'
 import type { HeldFile } from '../ledger/held.ts'
-import { earliestLag, type earlyParts, partPath } from './clocks.ts'
+import { type earlyParts, partPath } from './clocks.ts'
 import { beyondAsked, beyondMistake, ruleLines, ruleText, unsettledText } from './joins-beyond.ts'
 import { identityMistake, withIdentity } from './joins-identity.ts'
 import { vintageMistake, vintageWords } from './joins-vintages.ts'
@@ -68,7 +68,12 @@ export function factsOf({ catalogue, files, parts }: JoinSources) {
   const early = parts.flatMap(({ name, metric, pointer, intervals: own }) =>
     own.map((interval) => {
       const rules = catalogue.endpoints.get(metric)?.clocks?.[pointer]?.[interval]
-      return { key: `${name}|${interval}`, lag: String(earliestLag(interval)), rule: ruleText(rules, metric, name) }
+      // No part is known earlier than an interval before its end.
+      return {
+        key: `${name}|${interval}`,
+        lag: String(-longestSeconds(interval) * 1_000_000),
+        rule: ruleText(rules, metric, name),
+      }
     }),
   )
   const lines = new Map(metricsOf(catalogue, files))

@@ -35,12 +35,6 @@ export const venueTypes = ['cex', 'perp-dex', 'rwa-exchange'] as const
 /** The venue type that no document lists. */
 export const laterVenueType = 'otc-desk'
 
-/** The product status that no document lists. */
-export const laterProductStatus = 'suspended'
-
-/** The deployment status that no document lists. */
-export const laterDeploymentStatus = 'paused'
-
 /** A chain as the registry writes it: one chain may stand under several ids. */
 interface Chain {
   readonly name: string
@@ -105,12 +99,6 @@ const secondWords = words(
   'Bay Bridge Brook Crown Dale Edge Fall Fjord Forge Gate Grove Haven Hill House Lake Land Light Line Mark ' +
     'Mill Path Peak Point Port Reach Ridge Rock Shore Spring Stone Stream Tower Vault View Ward Water Way Well ' +
     'Wick Wood',
-)
-
-/** What follows the word pair in the name of an issuer. */
-export const issuerForms = words(
-  'Finance AG; Assets Ltd.; Capital LLC; Tokenization S.A.; Digital Securities GmbH; Trust; Protocol; Markets Inc.',
-  '; ',
 )
 
 /** A pair of words as names begin. */

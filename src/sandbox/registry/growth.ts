@@ -9,11 +9,8 @@ import {
   disclosure,
   disclosures,
   isin,
-  issuerForms,
   jurisdictions,
   laterAssetClass,
-  laterDeploymentStatus,
-  laterProductStatus,
   laterVenueType,
   provenance,
   publishedDocument,
@@ -25,6 +22,12 @@ import { createdSeq, type createStore, type EntityRow, type EntityType, rowNow, 
 import { dateAt } from '../world/assets.ts'
 
 type Chain = (typeof chains)[number]
+
+/** What follows the word pair in the name of an issuer. */
+const issuerForms =
+  'Finance AG; Assets Ltd.; Capital LLC; Tokenization S.A.; Digital Securities GmbH; Trust; Protocol; Markets Inc.'.split(
+    '; ',
+  )
 
 /** The registry while it is being written: the log, the ids to choose from, the choices and the instant of writing. */
 interface RegistryDraft {
@@ -362,8 +365,8 @@ export const rates: readonly (readonly [mean: number, find: Happening, from?: nu
   // What no document lists: a class of assets, a type of venues, a status of products and of deployments.
   [0.006, (draft) => void newProduct(draft, { asset: newAsset(draft, laterAssetClass) }), dateAt('2025-06-16')],
   [0.001, (draft) => void newVenue(draft, laterVenueType), dateAt('2025-11-03')],
-  [0.004, turn('product', isActive, { status: laterProductStatus }), dateAt('2026-02-09')],
-  [0.006, turn('deployment', isActive, { status: laterDeploymentStatus }), dateAt('2026-05-04')],
+  [0.004, turn('product', isActive, { status: 'suspended' }), dateAt('2026-02-09')],
+  [0.006, turn('deployment', isActive, { status: 'paused' }), dateAt('2026-05-04')],
 ]
 
 /** An issuer winds a product down: the product and its live deployments become inactive. */
