@@ -96,7 +96,9 @@ async function enumKeys(engine: Engine, readings: readonly ColumnReading[], sour
     await engine.run(
       `CREATE OR REPLACE TEMP TABLE names AS FROM (SELECT DISTINCT ${sql} AS name FROM ${source}) LIMIT ${mostNames + 1}`,
     )
-    const [counted] = await numbered<{ n: number }>(engine, 'SELECT count(name) AS n FROM names')
+    // A type takes no name with a NUL; who checks the rows tells it.
+    const few = 'SELECT CASE WHEN bool_or(contains(name, chr(0))) THEN 0 ELSE count(name) END AS n FROM names'
+    const [counted] = await numbered<{ n: number }>(engine, few)
     if (counted === undefined || counted.n === 0 || counted.n > mostNames) continue
     await engine.run(
       `CREATE TYPE own_${word} AS ENUM (SELECT name FROM names WHERE name IS NOT NULL ORDER BY name); DROP TABLE names`,
