@@ -133,7 +133,9 @@ class Result:
     def over(self, query: str, keys: Sequence[str]) -> Result:
         """A query over these rows, which it names `given`."""
         own = self._relation
-        return Result(self._seat, self._connection, None if own is None else self._run(lambda: own.query("given", query)), keys=keys, doubts=self._doubts)
+        # As text: `DuckDBPyRelation.query` would make a view, in a database that is read only.
+        relation = None if own is None else self._run(lambda: self._connection.sql(f"WITH given AS ({own.sql_query()}) {query}"))
+        return Result(self._seat, self._connection, relation, keys=keys, doubts=self._doubts)
 
     def __iter__(self) -> Iterator[Any]:
         """The rows one by one, as named tuples of what `.df()` holds."""
