@@ -1,22 +1,7 @@
 import { createHash } from 'node:crypto'
 import { LakeError } from '../errors.ts'
-import {
-  count,
-  flag,
-  interval,
-  json,
-  listOf,
-  mapOf,
-  maybe,
-  oneOf,
-  orNull,
-  real,
-  shape,
-  text,
-  type ValueCheck,
-  whole,
-} from '../shape.ts'
-import type { Json, Shaped } from '../shape.ts'
+import { count, flag, interval, json, listOf, mapOf, maybe, oneOf, orNull, real, shape, text, whole } from '../shape.ts'
+import type { Json, Shaped, ValueCheck } from '../shape.ts'
 
 export type { Json }
 
