@@ -41,7 +41,7 @@ async function withPrices(
 ): Promise<void> {
   await withDesk(async (desk) => {
     await bring(desk, 20)
-    const config = desk.put('pitlake.yaml', `catalogs: [${join(desk.folder, 'f.yaml')}]\n`)
+    const config = desk.put('c.yaml', `catalogs: [${join(desk.folder, 'f.yaml')}]\n`)
     await work(desk, async (yaml, argv = [], at = '2024-03-21T01:00:00Z') => {
       desk.put('f.yaml', yaml)
       const ended = await desk.run(['features', '--config', config, '--json', ...argv], at)

@@ -138,6 +138,33 @@ async function hold(engine: Engine, histories: readonly History[], asOf: Hour | 
   return stitched
 }
 
+const week = 7 * day
+
+/** Weeks of stitched series, against sums of the parts that the definition tells. */
+async function holdWeeks(engine: Engine, histories: readonly History[], asOf: Hour | null): Promise<void> {
+  for (const [metric, name] of metrics.entries()) {
+    const found = await engine.rows<Record<string, string | number | bigint | null>>(
+      `SELECT asset, t, available_at, parts, complete, v FROM resample('${name}', '24h', '1w', 'sum', identity := 'stitched')`,
+    )
+    const line = (parts: readonly unknown[]): string => parts.map(String).join(' ')
+    const expected = histories.flatMap((history) => {
+      const then = successionsOf(history, asOf ?? Infinity)
+      return [...new Set(history.points.map(({ asset }) => asset))].flatMap((asset) => {
+        const own = stitchedAt(history, then, [metric, asset, asOf ?? Infinity]).toReversed()
+        return [...Map.groupBy(own, ({ t }) => Math.floor(t / week) * week)].map(([start, parts]) => {
+          const known = instant(Math.max(...parts.map(({ available }) => available)))
+          const sum = parts.length === 7 ? parts.reduce((total, { v }) => total + v, 0) : null
+          return line([asset, instant(start), known, parts.length, parts.length === 7, sum])
+        })
+      })
+    })
+    const told = found.map(({ asset, t, available_at, parts, complete, v }) =>
+      line([asset, t, available_at, parts, complete, v]),
+    )
+    expect(told.toSorted(), `${name} as of ${asOf}`).toEqual(expected.toSorted())
+  }
+}
+
 const succession = ['predecessor', 'successor'].flatMap((name) => [name, `${name}_at`, `${name}_change`])
 
 type Link = Readonly<Record<string, string | null>>
@@ -217,9 +244,11 @@ for (const revisable of [false, true])
     await withViews(folder.path, async (engine) => {
       expect(await hold(engine, histories, null)).toBeGreaterThan(many / 5)
       expect(await holdLinks(engine, histories, null)).toBeGreaterThan(many / 5)
+      await holdWeeks(engine, histories, null)
       for (const asOf of [polls[4] ?? 0, (polls[8] ?? 0) + 3]) {
         await hold(engine, histories, asOf)
         await holdLinks(engine, histories, asOf)
+        await holdWeeks(engine, histories, asOf)
       }
       await engine.run('SET VARIABLE as_of = NULL')
     })
