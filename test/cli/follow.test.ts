@@ -37,7 +37,10 @@ test('a fetch and a watch bring features up to date, and tell what became of the
     const again = JSON.parse((await run(rig, ['fetch', '--json'], level)).out)
     expect([again.features, again.version]).toEqual([undefined, JSON.parse(first.out).version + 1])
     const told = await run(rig, ['fetch'], `${level}${ahead}`)
-    expect([told.code, told.message]).toEqual([4, expect.stringMatching(/^feature\/ahead looks ahead: got .*: on 2026-/)])
+    expect([told.code, told.message]).toEqual([
+      4,
+      expect.stringMatching(/^feature\/ahead looks ahead: got .*: on 2026-/),
+    ])
     expect(told.out).toMatch(/^version[^]*feature\/ahead v1: refused, /)
     const other = await run(rig, ['fetch'], `${level}${wrong}`)
     expect([other.code, other.message]).toEqual([6, expect.stringMatching(/f\.yaml:3: .*nowhere/)])

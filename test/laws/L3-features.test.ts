@@ -59,7 +59,7 @@ const content = async (desk: Desk): Promise<string> => {
   return JSON.stringify(rows, (_, one: unknown) => (typeof one === 'bigint' ? `${one}n` : one))
 }
 
-const kills = times('PITLAKE_KILLS', 2, 3)
+const kills = times('PITLAKE_KILLS', 1, 4)
 
 test('killed at a step of a computing, and then again: the features are those of an undisturbed one, bit for bit', async () => {
   await withDesk(async (desk) => {
