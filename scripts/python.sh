@@ -46,9 +46,9 @@ tried() {
   local name=$1 python clean=.cache/$1-clean
   python=$(scripts/peers.sh "$name")
   rm -rf "$clean"
-  "$python" -m venv "$clean"
+  "$python" -m venv --without-pip "$clean"
   echo "$PWD/.cache/$name-venv/lib/$(ls ".cache/$name-venv/lib")/site-packages" >"$clean/lib/$(ls "$clean/lib")/site-packages/beside.pth"
-  "$clean/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-index python/dist/*.whl
+  "$(scripts/pip.sh)" --python "$clean/bin/python" install --quiet --disable-pip-version-check --no-deps --no-index python/dist/*.whl
   PITLAKE_INSTALLED=1 PITLAKE_REPORT=$PWD/.cache/tests-$name.json "$clean/bin/python" -m pytest -q -p no:cacheprovider test/python/pitlake
 }
 
