@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-all=(test-watch test-years test-s3-race test-spark test-recipes test-engines bench bench-python steps torture fuzz powercuts cuts mutants mutants-sql)
+all=(test-watch test-years test-s3-race test-spark test-recipes test-python test-engines bench bench-python steps torture fuzz powercuts cuts mutants mutants-sql)
 [ $# -gt 0 ] || set -- "${all[@]}"
 for name; do
   [[ " ${all[*]} " == *" $name "* ]] || { echo "no target $name here; there are ${all[*]}" >&2 && exit 2; }

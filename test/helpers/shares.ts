@@ -28,12 +28,14 @@ function spread<T>(all: readonly T[], few: number): readonly T[] {
 export const turn = Number(process.env['PITLAKE_TURN'] ?? 0)
 
 /**
- * In `make test-long` each n-th of them at its turn, in `make test` about so few at theirs: another part with each commit,
- * so that none is left out. All of them with `PITLAKE_STEPS=all`, which `make nightly` sets.
+ * In `make test-long` each n-th of them at its turn, in `.ci/run`, which has twenty minutes, every second of those, in
+ * `make test` about so few: another part with each commit, so that none is left out. All of them with `PITLAKE_STEPS=all`,
+ * which `make nightly` sets.
  */
 export function turnOf<T>(all: readonly T[], parts: number, few: number): readonly T[] {
   if (process.env['PITLAKE_STEPS'] === 'all') return all
-  return partOf(all, long ? parts : Math.ceil(all.length / few), turn)
+  if (!long) return partOf(all, Math.ceil(all.length / few), turn)
+  return partOf(all, Math.min(all.length, process.env['PITLAKE_LONG'] === 'all' ? 2 * parts : parts), turn)
 }
 
 /** Every n-th of them, another part at each turn; after as many turns each was one of a part. */
