@@ -24,9 +24,9 @@ JUPYTER_RUNTIME_DIR=$(mktemp -d)
 trap 'rm -rf "$JUPYTER_RUNTIME_DIR"' EXIT
 unset PITLAKE_METRICS_URL PITLAKE_METRICS_KEY PITLAKE_REGISTRY_URL PITLAKE_REGISTRY_KEY
 
-# Two at a time: each waits for the lake now and then. The last ones take longest.
+# Two at a time, two by a process: each waits for the lake now and then. The last ones take longest.
 status=0
-printf '%s\n' notebooks/*.ipynb | sort -r | xargs -P 2 -n 1 "$cache/notebooks-venv/bin/python" notebooks/run.py "$out" || status=1
+printf '%s\n' notebooks/*.ipynb | sort -r | xargs -P 2 -n 2 "$cache/notebooks-venv/bin/python" notebooks/run.py "$out" || status=1
 for script in notebooks/*.ts; do
   begun=$(date +%s.%N)
   failed=

@@ -6,9 +6,12 @@
 /** Whether the whole is tried, and not a share of it. */
 export const long: boolean = ['1', 'all'].includes(process.env['PITLAKE_LONG'] ?? '')
 
-/** How often: as the variable says, else `many` times in `make test-long` and `few` times in `make test`. */
+/** Whether that is `.ci/run`, which has twenty minutes for all of it. */
+const brief = process.env['PITLAKE_LONG'] === 'all'
+
+/** How often: as the variable says, else `few` times in `make test`, `many` in `make test-long`, between both in `.ci/run`. */
 export function times(variable: string, few: number, many: number): number {
-  return Number(process.env[variable] ?? (long ? many : few))
+  return Number(process.env[variable] ?? (brief ? Math.ceil((few + many) / 2) : long ? many : few))
 }
 
 /** Of what takes long even there so many, spread evenly; all of them with `PITLAKE_STEPS=all`. */
@@ -35,7 +38,7 @@ export const turn = Number(process.env['PITLAKE_TURN'] ?? 0)
 export function turnOf<T>(all: readonly T[], parts: number, few: number): readonly T[] {
   if (process.env['PITLAKE_STEPS'] === 'all') return all
   if (!long) return partOf(all, Math.ceil(all.length / few), turn)
-  return partOf(all, Math.min(all.length, process.env['PITLAKE_LONG'] === 'all' ? 2 * parts : parts), turn)
+  return partOf(all, Math.min(all.length, brief ? 2 * parts : parts), turn)
 }
 
 /** Every n-th of them, another part at each turn; after as many turns each was one of a part. */
