@@ -85,7 +85,7 @@ test-recipes: $(INSTALLED) ## runs the recipes for dbt, Dagster and Airflow (REC
 torture: $(INSTALLED) ## kills a fetch N times (1000) at random instants and compares the lake
 	@PITLAKE_KILLS=$(or $(N),1000) vitest run test/laws/L3-fetch.test.ts -t 'kills at random'
 
-steps: $(INSTALLED) ## tries every pair of damages, and every step at which a copy, a publish or an adopting may end
+steps: $(INSTALLED) ## tries whatever goes by turn whole: pairs of damages, steps at which a copy, a publish or an adopting may end, doors
 	@PITLAKE_STEPS=all PITLAKE_LONG=1 vitest run $$(grep -lE '(turnOf|someOf|times).*shares|ends-play|PITLAKE_STEPS' test/*/*.test.ts)
 
 powercuts: $(INSTALLED) ## makes N states (1000) that a power cut may leave of a job, and goes on from each; PITLAKE_POWERCUTS_SEED draws others
