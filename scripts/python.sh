@@ -45,7 +45,7 @@ scripts/notebook-lake.sh
 tried() {
   local name=$1 python clean=.cache/$1-clean
   # What takes seconds is tried with one of both in CI, with the other at the next commit.
-  [ -z "${CI:-}" ] || export PITLAKE_HALF=$((($2 + $(git rev-list --count HEAD)) % 2))
+  [ -z "${CI:-}" ] || export PITLAKE_HALF=$((($2 + $(git rev-list --count HEAD 2>/dev/null || echo 0)) % 2))
   python=$(scripts/peers.sh "$name")
   rm -rf "$clean"
   "$python" -m venv --without-pip "$clean"
