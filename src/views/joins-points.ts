@@ -55,13 +55,15 @@ type JoinFacts = ReturnType<typeof factsOf>
 
 /** The facts of these sources. */
 export function factsOf({ catalogue, files, parts }: JoinSources) {
-  const shares = files.flatMap((file) => sharesOf(file).map((share) => ({ ...share, path: file.path })))
-  const held = Map.groupBy(shares, ({ metric, interval }) => `${metric}|${interval}`)
-  const lags = [...held].map(([key, own]): [string, string] => [key, String(smallestLag(own))])
-  const prices = lags.flatMap(([key, lag]): [string, string][] =>
-    key.startsWith(`${priced}|`) ? [[`${price}|${key.slice(priced.length + 1)}`, lag]] : [],
+  const shares = files.flatMap((file) =>
+    sharesOf(file).map((share) => ({ ...share, path: file.path, max_t: file.max_t })),
   )
-  const rules = [...lags, ...prices].map(([key]): [string, string] => {
+  const held = Map.groupBy(shares, ({ metric, interval }) => `${metric}|${interval}`)
+  const bounds = [...held].map(([key, own]): [string, string] => [key, `${smallestLag(own)}${newestOf(own)}`])
+  const prices = bounds.flatMap(([key, own]): [string, string][] =>
+    key.startsWith(`${priced}|`) ? [[`${price}|${key.slice(priced.length + 1)}`, own]] : [],
+  )
+  const rules = [...bounds, ...prices].map(([key]): [string, string] => {
     const [name, interval] = key.split('|') as [string, Interval]
     return [key, ruleLines(catalogue, name === price ? priced : name, interval, name)]
   })
@@ -82,8 +84,8 @@ export function factsOf({ catalogue, files, parts }: JoinSources) {
     metrics: linesOf([...lines, ...parts.map(({ name, metric }) => [name, lines.get(metric) ?? ''] as const)]),
     /** `metric|interval` -> the files, by tab. */
     files: linesOf([...held].map(([key, own]) => [key, own.map(({ path }) => literalPath(path)).join('\t')])),
-    /** `metric|interval` -> microseconds. */
-    lags: linesOf([...lags, ...prices, ...early.map(({ key, lag }) => [key, lag] as const)]),
+    /** `metric|interval` -> its smallest lag and, where all files tell, its newest start, microseconds by tab. */
+    bounds: linesOf([...bounds, ...prices, ...early.map(({ key, lag }) => [key, lag] as const)]),
     /** `metric|interval` -> its rules, by tab. */
     rules: linesOf([...rules, ...early.map(({ key, rule }) => [key, rule] as const)]),
   }
@@ -106,6 +108,12 @@ function linesOf(pairs: readonly (readonly [string, string])[]): Sql {
 /** A file that does not tell could hold a point that was known at the end of its interval. */
 function smallestLag(shares: readonly Share[]): number {
   return Math.min(...shares.map(({ min_lag }) => min_lag ?? 0))
+}
+
+/** The newest start of all, behind a tab; '' where a file does not tell. */
+function newestOf(files: readonly Pick<HeldFile, 'max_t'>[]): string {
+  const newest = files.map(({ max_t }) => max_t).filter((at) => typeof at === 'number')
+  return newest.length < files.length ? '' : `\t${Math.max(...newest) * 1_000_000}`
 }
 
 function metricsOf(catalogue: Catalogue, files: readonly HeldFile[]): [string, string][] {
