@@ -59,71 +59,79 @@ const content = async (desk: Desk): Promise<string> => {
   return JSON.stringify(rows, (_, one: unknown) => (typeof one === 'bigint' ? `${one}n` : one))
 }
 
-/** Which of the two is tried, by turns. */
-const due = turnOf(['killed', 'between'], 1, 1)
-
 const kills = times('PITLAKE_KILLS', 1, 4)
 
-test.runIf(due.includes('killed'))(
-  'killed at a step of a computing, and then again: the features are those of an undisturbed one, bit for bit',
-  async () => {
-    await withDesk(async (desk) => {
-      const argv = await declared(desk)
-      const [lake, before] = [join(desk.folder, 'lake'), join(desk.folder, 'before')]
-      cpSync(lake, before, { recursive: true })
-      // The process that dies has a clock of its own.
-      const at = new Date().toISOString()
-      expect(await desk.run(argv, at)).toMatchObject({ code: 0 })
-      const whole = await content(desk)
-      expect(JSON.parse(whole)).toHaveLength(26)
-      for (let n = 0; n < kills; n++) {
-        rmSync(lake, { recursive: true })
-        cpSync(before, lake, { recursive: true })
-        const step = 3 + ((Math.floor((n * steps) / kills) + turn) % steps)
-        const program = ['--import', path('../helpers/mortal.ts'), path('../../src/main.ts')]
-        const child = spawn(process.execPath, [...program, ...argv, '--data', lake], {
-          stdio: 'ignore',
-          env: { ...process.env, DIE_AT: String(step) },
-        })
-        expect([step, ...(await once(child, 'close'))]).toEqual([step, null, 'SIGKILL'])
-        expect(await desk.run(argv, at), `step ${step}`).toMatchObject({ code: 0, message: '' })
-        expect(await content(desk), `step ${step}`).toBe(whole)
-        expect((await desk.run(['doctor'], at)).code).toBe(0)
-        expect((await desk.run(['features', '--check'], at)).code).toBe(0)
-      }
-    })
-  },
-)
+async function killed(): Promise<void> {
+  await withDesk(async (desk) => {
+    const argv = await declared(desk)
+    const [lake, before] = [join(desk.folder, 'lake'), join(desk.folder, 'before')]
+    cpSync(lake, before, { recursive: true })
+    // The process that dies has a clock of its own.
+    const at = new Date().toISOString()
+    expect(await desk.run(argv, at)).toMatchObject({ code: 0 })
+    const whole = await content(desk)
+    expect(JSON.parse(whole)).toHaveLength(26)
+    for (let n = 0; n < kills; n++) {
+      rmSync(lake, { recursive: true })
+      cpSync(before, lake, { recursive: true })
+      const step = 3 + ((Math.floor((n * steps) / kills) + turn) % steps)
+      const program = ['--import', path('../helpers/mortal.ts'), path('../../src/main.ts')]
+      const child = spawn(process.execPath, [...program, ...argv, '--data', lake], {
+        stdio: 'ignore',
+        env: { ...process.env, DIE_AT: String(step) },
+      })
+      expect([step, ...(await once(child, 'close'))]).toEqual([step, null, 'SIGKILL'])
+      expect(await desk.run(argv, at), `step ${step}`).toMatchObject({ code: 0, message: '' })
+      expect(await content(desk), `step ${step}`).toBe(whole)
+      expect((await desk.run(['doctor'], at)).code).toBe(0)
+      expect((await desk.run(['features', '--check'], at)).code).toBe(0)
+    }
+  })
+}
 
 /** So many steps of the disk there are at least, from the third on, in which it may die. */
 const steps = 40
 
-test.runIf(due.includes('between'))(
-  'what was computed while another commit came is computed again, over that one; and not for ever',
-  async () => {
-    await withDesk(async (desk) => {
-      const argv = await declared(desk)
-      const other = async (n: number): Promise<void> => {
-        using ledger = await Ledger.open(join(desk.folder, 'lake'))
-        const draft = { job: 'test', run: `r${n}`, provider: { synthetic: false }, state: { turn: between.done } }
-        await commit(ledger, draft, commitDeps({ nowMicros: () => Date.UTC(2024, 2, 13, 7) * 1000 }))
-      }
-      const at = '2024-03-13T08:00:00Z'
-      between.work = async (n) => (n <= 2 ? await other(n) : undefined)
-      const told = JSON.parse((await desk.run([...argv, '--json'], at)).out) as { features: object[] }
-      expect(told.features).toMatchObject([{ rows_added: 11 }, { rows_added: 11 }])
-      // Twice in vain, then once for each of the two.
-      expect(between.done).toBe(4)
-      const versions = await desk.rows(`SELECT version, job FROM versions ORDER BY version`)
-      expect(versions.map(({ job }) => job)).toEqual(['import', 'test', 'test', 'features', 'features'])
-      expect((await desk.run(['features', '--check'], at)).code).toBe(0)
-      await bring(desk, 13, '2024-03-14T06:00:00Z')
-      between.work = other
-      const busy = await desk.run(argv, '2024-03-14T07:00:00Z')
-      expect([busy.code, busy.message]).toEqual([7, 'feature/step: got a lake that others change; pitlake features'])
-      between.work = async () => undefined
-      expect(await desk.run(argv, '2024-03-14T07:00:00Z')).toMatchObject({ code: 0 })
-      expect(JSON.parse(await content(desk))).toHaveLength(24)
-    })
-  },
-)
+async function betweenCommits(): Promise<void> {
+  await withDesk(async (desk) => {
+    const argv = await declared(desk)
+    const other = async (n: number): Promise<void> => {
+      using ledger = await Ledger.open(join(desk.folder, 'lake'))
+      const draft = { job: 'test', run: `r${n}`, provider: { synthetic: false }, state: { turn: between.done } }
+      await commit(ledger, draft, commitDeps({ nowMicros: () => Date.UTC(2024, 2, 13, 7) * 1000 }))
+    }
+    const at = '2024-03-13T08:00:00Z'
+    between.work = async (n) => (n <= 2 ? await other(n) : undefined)
+    const told = JSON.parse((await desk.run([...argv, '--json'], at)).out) as { features: object[] }
+    expect(told.features).toMatchObject([{ rows_added: 11 }, { rows_added: 11 }])
+    // Twice in vain, then once for each of the two.
+    expect(between.done).toBe(4)
+    const versions = await desk.rows(`SELECT version, job FROM versions ORDER BY version`)
+    expect(versions.map(({ job }) => job)).toEqual(['import', 'test', 'test', 'features', 'features'])
+    expect((await desk.run(['features', '--check'], at)).code).toBe(0)
+    await bring(desk, 13, '2024-03-14T06:00:00Z')
+    between.work = other
+    const busy = await desk.run(argv, '2024-03-14T07:00:00Z')
+    expect([busy.code, busy.message]).toEqual([7, 'feature/step: got a lake that others change; pitlake features'])
+    between.work = async () => undefined
+    expect(await desk.run(argv, '2024-03-14T07:00:00Z')).toMatchObject({ code: 0 })
+    expect(JSON.parse(await content(desk))).toHaveLength(24)
+  })
+}
+
+test.each(
+  turnOf(
+    [
+      [
+        'killed at a step of a computing, and then again: the features are those of an undisturbed one, bit for bit',
+        killed,
+      ],
+      [
+        'what was computed while another commit came is computed again, over that one; and not for ever',
+        betweenCommits,
+      ],
+    ] as const,
+    1,
+    1,
+  ),
+)('%s', async (_, work) => await work())
