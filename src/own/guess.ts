@@ -73,7 +73,7 @@ export async function guessed({ files, cwd, maxBytes, options }: Asked): Promise
 }
 
 /** The two dates of each row, what an instant is and when it was known, are asked of whoever has the files. */
-function questions({ files }: OwnFiles, found: Guess, [open, ...rest]: readonly string[]): string[] {
+function questions({ files, row }: OwnFiles, found: Guess, [open, ...rest]: readonly string[]): string[] {
   const t = found.t ?? 't'
   const known = found.available_at ?? found.vintage
   const each = [`${open}=start`, ...rest.map((name) => `${name}=end`)].join(',')
@@ -94,7 +94,11 @@ function questions({ files }: OwnFiles, found: Guess, [open, ...rest]: readonly 
             ? ['# is the date in the name of the file the day of an export?   available: export']
             : []),
         ]
-      : [`# is \`${known}\` the instant at which somebody could first know the value?`]),
+      : [
+          row === undefined
+            ? `# is \`${known}\` the instant at which somebody could first know the value?`
+            : '# are columns that are days its vintages, each cell a value known from the end of that day on?',
+        ]),
     '# are values revised later?                             revisable: true',
   ]
 }
