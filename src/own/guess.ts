@@ -113,15 +113,7 @@ async function unitOf(engine: Engine, { relation, format }: OwnFiles, t: string 
   const [row] = await engine.rows<{ digits: bigint | null }>(
     `SELECT CAST(length(split_part(x, '.', 1)) AS BIGINT) AS digits FROM (SELECT ${raw} AS x FROM ${relation} LIMIT 1) WHERE regexp_full_match(x, '[0-9]+(\\.0*)?')`,
   )
-  const units: Readonly<Record<string, string>> = {
-    9: 's',
-    10: 's',
-    12: 'ms',
-    13: 'ms',
-    15: 'us',
-    16: 'us',
-    18: 'ns',
-    19: 'ns',
-  }
-  return units[String(row?.digits ?? '')] ?? null
+  // Nine or ten digits are seconds of our time, three more each are those of the next unit.
+  const digits = Number(row?.digits ?? 0)
+  return digits % 3 === 2 ? null : (['s', 'ms', 'us', 'ns'][Math.floor(digits / 3) - 3] ?? null)
 }
