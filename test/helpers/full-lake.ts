@@ -178,7 +178,7 @@ function derivedPoints(random: () => number): PointRow[] {
   const place = { metric: metrics.derived, interval: '24h', network: 'v1', assets: both } as const
   const known = ({ t }: PointRow): string => isoOf(micros(t) + day + 900_000_000)
   const points = pointsOf({ ...place, first: at(2), slots: 38 }, random)
-  return points.map(({ available_rule_at: _, ...one }) => ({ ...one, available_at: known(one), basis: 'provider' }))
+  return points.map(({ available_rule_at: _rule, ...one }) => ({ ...one, available_at: known(one), basis: 'provider' }))
 }
 
 const listed = (id: string, symbol: string, addresses: object | null = null) => ({
