@@ -277,7 +277,7 @@ test.each(
     1,
     1,
   ),
-)('%s', async (_, work) => await work())
+)('%s', async (_, work) => await expect(work()).resolves.toBeUndefined())
 
 /** A grid, where it is said to begin, and what the series has of it by the calendar: first and last t, and how many. */
 const grids = [

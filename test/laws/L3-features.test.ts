@@ -134,4 +134,4 @@ test.each(
     1,
     1,
   ),
-)('%s', async (_, work) => await work())
+)('%s', async (_, work) => await expect(work()).resolves.toBeUndefined())
