@@ -1,6 +1,7 @@
+import { hash } from 'node:crypto'
 import { usage } from '../errors.ts'
 import { completeState } from '../heads/complete.ts'
-import { headNote, headOf, type KeptHead, timeStampFile, storedHeads, storeHead } from '../heads/head.ts'
+import { headNote, headOf, type KeptHead, storedHeads, storeHead } from '../heads/head.ts'
 import { heldTries } from '../heads/tries.ts'
 import { type CommitDeps, sha256File } from '../ledger/commit.ts'
 import { canonical, type Json, sha256 } from '../ledger/entry.ts'
@@ -10,16 +11,15 @@ import { readStamp } from '../ledger/stamps.ts'
 import { heldChains, heldLeaves, heldMembers, heldRoot } from '../ledger/state-tree.ts'
 import type { LookaheadProof } from '../lookahead/lookahead.ts'
 import { argueFromPlan } from '../lookahead/proof/prove.ts'
-import { type Checkpoint, isSigned, type NoteKey, publicText, signedText } from '../merkle/note.ts'
+import { type Checkpoint, isSigned, type NoteKey, publicText, signedNote, signedText } from '../merkle/note.ts'
 import { type Named, namedLeaves } from '../merkle/state.ts'
 import { consistencyProof, inclusionProof, rangeProof, treeRoot } from '../merkle/tree.ts'
 import { openQuery } from '../query/lake.ts'
+import { publishedName } from '../registry/digests.ts'
 import { folded } from '../results/folded.ts'
 import { provedStamp, refuseForgotten } from '../results/stamp.ts'
 import { pinnedOptions, type StampNote } from '../results/stamped.ts'
 import { Engine, quoteList } from '../store/engine.ts'
-import { isThere, readBytes } from '../store/files.ts'
-import { inLake } from '../store/layout.ts'
 import { columnsOf, parquet } from '../store/parquet.ts'
 import { readsOf } from './reads.ts'
 
@@ -41,7 +41,7 @@ interface CertifyInput {
   readonly trials?: ((note: StampNote) => Promise<LookaheadProof>) | undefined
 }
 
-/** A certificate before it is signed: gathers what a stamped result rests on, with the proofs that lead from each of it to the head of the log. */
+/** Gathers what a stamped result rests on, with the proofs that lead from each of it to the head of the log, and signs it. */
 export async function certify({ root, result, key, deps, figure, months, since, trials }: CertifyInput) {
   using ledger = await Ledger.open(root)
   await completeState(ledger, deps)
@@ -62,7 +62,13 @@ export async function certify({ root, result, key, deps, figure, months, since, 
   const { version: newest, digest: sum, committed_at } = state.head()
   const entry = { index: heldLeaves(state).length - 1, version: newest, committed_at, sha256: sum }
   const stored = await storedHeads(root)
-  const stamps = await timeStamps(root, stored, key)
+  const stamps = stored.flatMap(({ head: of, note: { text, signatures }, reply }) => {
+    // As this key signed it, which is what was stamped.
+    const own = { text, signatures: signatures.slice(0, 1) }
+    return reply !== null && isSigned(own, key)
+      ? [{ head: of, note: signedText(own), reply: reply.toString('base64') }]
+      : []
+  })
   const shown = [...stored.slice(-16), ...stamps, ...since]
   const kept = new Map(shown.map((one) => [one.head.size, one.head]))
   const holds = ({ size, root: was }: Checkpoint): boolean => treeRoot(leaves.slice(0, size)) === was
@@ -93,17 +99,18 @@ export async function certify({ root, result, key, deps, figure, months, since, 
     state: stateOf(state, reads, months),
   }
   await storeHead(root, head)
-  return told
+  return { told, text: sealed(told, key) }
 }
 
-/** The heads that were time-stamped (RFC 3161) as this key signed them, with what came back. */
-async function timeStamps(root: string, heads: readonly KeptHead[], key: NoteKey) {
-  const found = heads.map(async ({ head, note: { text, signatures } }) => {
-    const [path, own] = [inLake(root, timeStampFile(head.size)), { text, signatures: signatures.slice(0, 1) }]
-    if (!isThere(path) || !isSigned(own, key)) return []
-    return [{ head, note: signedText(own), reply: (await readBytes(path)).toString('base64') }]
-  })
-  return (await Promise.all(found)).flat()
+/**
+ * A certificate as a file: one JSON object, a key a line, whose last key is its signature: a signed note over the SHA-256
+ * of all bytes before that key. No byte of it is free.
+ */
+function sealed(certificate: object, key: NoteKey): string {
+  const lines = Object.entries(certificate).map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`)
+  const body = `{\n${lines.join(',\n')}`
+  const note = signedNote(key, `pitlake certificate\nsha256 ${hash('sha256', body)}\n`)
+  return `${body},\n"signature": ${JSON.stringify(signedText(note))}\n}\n`
 }
 
 /** What is known of its look-ahead: by running it again (`tried`), or by its plan alone. */
@@ -149,10 +156,12 @@ function proven<More extends object>(all: readonly Named[], more: (name: string)
   }
 }
 
-/** The member of a name, or those between which it would stand: they prove that there is none. */
-function placeOf(all: readonly Named[], name: string): ReadonlySet<string> {
-  const at = all.filter(([own]) => own < name).length
-  const near = all[at]?.[0] === name ? all.slice(at, at + 1) : all.slice(Math.max(0, at - 1), at + 1)
+/** The members of these names; of those that are not there the neighbours between which they would stand. */
+function placesOf(all: readonly Named[], names: Iterable<string>): ReadonlySet<string> {
+  const near = [...names].flatMap((name) => {
+    const at = all.filter(([own]) => own < name).length
+    return all[at]?.[0] === name ? all.slice(at, at + 1) : all.slice(Math.max(0, at - 1), at + 1)
+  })
   return new Set(near.map(([own]) => own))
 }
 
@@ -164,10 +173,15 @@ function stateOf(ledger: Ledger, { told, points, tables }: Reads, months: boolea
   const chains = months ? heldChains(ledger, [...series.keys()]) : undefined
   const metrics = new Set([...series.values()].map(({ metric }) => metric))
   const rules = (heldRules(ledger)?.rules ?? {}) as Readonly<Record<string, Json>>
-  const [groups, tried] = [placeOf(heldMembers(ledger), 'state'), placeOf(heldMembers(ledger, 'state'), 'tries')]
+  const groups = placesOf(heldMembers(ledger), ['rules', 'state'])
+  const [ruled, tried] = [
+    placesOf(heldMembers(ledger, 'rules'), metrics),
+    placesOf(heldMembers(ledger, 'state'), ['tries']),
+  ]
+  const read = new Set([...tables].map(publishedName))
   const more: Readonly<Record<string, (name: string) => object | undefined>> = {
-    rules: (name) => (metrics.has(name) ? { text: canonical(rules[name]) } : undefined),
-    registry: (name) => (!told || tables.has(name) ? {} : undefined),
+    rules: (name) => (ruled.has(name) ? { text: canonical(rules[name]) } : undefined),
+    registry: (name) => (!told || read.has(name) ? {} : undefined),
     state: (name) =>
       tried.has(name) ? { ...(name === 'tries' && { text: canonical(heldState(ledger, name)) }) } : undefined,
   }
@@ -181,6 +195,6 @@ function stateOf(ledger: Ledger, { told, points, tables }: Reads, months: boolea
     const all = heldMembers(ledger, group)
     const own = proven(all, more[group] ?? ofSeries)
     if (own.members.length > 0) return own
-    return groups.has(group) ? proven(all, (name) => (name === all[0]?.[0] ? {} : undefined)) : undefined
+    return !told || groups.has(group) ? proven(all, (name) => (name === all[0]?.[0] ? {} : undefined)) : undefined
   })
 }
