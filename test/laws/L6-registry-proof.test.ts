@@ -1,13 +1,16 @@
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { heldMembers } from '../../src/ledger/state-tree.ts'
 import { Engine, quote } from '../../src/store/engine.ts'
 import { parseInstant } from '../../src/time.ts'
+import { mendClock } from '../../src/upkeep/clock-ahead.ts'
 import { checked, digesting } from '../helpers/certified.ts'
 import { pitlake } from '../helpers/command.ts'
-import { reading } from '../helpers/ledgers.ts'
+import { commitDeps } from '../helpers/lakes.ts'
+import { withKept } from '../helpers/kept-lakes.ts'
+import { reading, writing } from '../helpers/ledgers.ts'
 import { withRegistryRig } from '../helpers/registry-rig.ts'
 
 const start = parseInstant('2026-06-01T12:00Z') as number
@@ -79,6 +82,14 @@ function instantOf(millis: number): string {
   return `${date} ${clock.slice(0, 8)}${clock.slice(8, 12).replace(/\.?0+$/, '')}+00`
 }
 
+/** Publishes a lake and holds what its state tells of the registry against the published rows; gives how many tables. */
+async function held(home: string, root: string): Promise<number> {
+  expect(await pitlake(home, ['publish', 'pub', '--data', root])).toMatchObject({ code: 0 })
+  const members = await reading(root, (ledger) => heldMembers(ledger, 'registry'))
+  for (const [name, value] of members) expect([name, value]).toEqual([name, await twin(join(home, 'pub', name), name)])
+  return members.length
+}
+
 /** Changes of the published registry that a stranger is to find. */
 const changes = [
   ['history_products', "UPDATE p SET symbol = 'ZZZ' WHERE id = (SELECT min(id) FROM p)"],
@@ -104,10 +115,8 @@ test('L6: a stranger digests the published registry, and finds whatever changed 
     await rig.snapshot()
     rig.clock.now += 3600
     await rig.snapshot()
-    const home = join(rig.root, '..', `${rig.root.split('/').at(-1)}-home`)
+    const home = mkdtempSync(`${rig.root}-home`)
     const run = async (...argv: readonly string[]) => await pitlake(home, [...argv, '--data', rig.root])
-    const { mkdirSync, rmSync } = await import('node:fs')
-    mkdirSync(home)
     try {
       const sql = `SELECT e.polled_at AS ts, p.id, h.op, v.known_since FROM registry_events AS e, snapshots.products AS p,
         history.products AS h, history.deployments AS d, registry_start AS v WHERE h.id = p.id AND d.id = h.id ORDER BY ALL LIMIT 5`
@@ -116,11 +125,7 @@ test('L6: a stranger digests the published registry, and finds whatever changed 
       await run('key', 'new', '--out', 'k.key')
       expect(await run('stamp', 'q.sql', '--out', 'q.parquet')).toMatchObject({ code: 0 })
       expect(await run('certify', 'q.parquet', '--key', 'k.key', '--out', 'c.json')).toMatchObject({ code: 0 })
-      expect(await run('publish', 'pub')).toMatchObject({ code: 0 })
-      const members = await reading(rig.root, (ledger) => heldMembers(ledger, 'registry'))
-      expect(members.length).toBeGreaterThan(15)
-      for (const [name, value] of members)
-        expect([name, value]).toEqual([name, await twin(join(home, 'pub', name), name)])
+      expect(await held(home, rig.root)).toBeGreaterThan(15)
       const says = (checker: (typeof digesting)[number]) => checked(checker, home, ['c.json', '--tables', 'pub'])
       for (const checker of digesting)
         expect(says(checker)).toMatchObject({ status: 0, lines: [/5 tables of the registry digested anew/] })
@@ -140,6 +145,36 @@ test('L6: a stranger digests the published registry, and finds whatever changed 
         writeFileSync(path, before)
       }
       for (const checker of digesting) expect(says(checker)).toMatchObject({ status: 0 })
+    } finally {
+      rmSync(home, { recursive: true })
+    }
+  }))
+
+test('L6: a lake of before tells its registry with its first job, and a head of before still extends', () =>
+  withKept('3/registry', async (root, home) => {
+    const run = async (...argv: readonly string[]) => await pitlake(home, [...argv, '--data', root])
+    writeFileSync(join(home, 'old.txt'), (await run('head')).out)
+    await run('compact')
+    expect(await held(home, root)).toBeGreaterThan(10)
+    expect(await run('verify', '--head', 'old.txt')).toMatchObject({ code: 0 })
+  }))
+
+test('L6: polls of a clock that was ahead are told under their true day once it is mended', () =>
+  withRegistryRig(start, async (rig) => {
+    await rig.snapshot()
+    const now = rig.clock.now
+    rig.clock.now += 400 * day
+    await rig.sync()
+    await rig.snapshot()
+    rig.clock.now = now + day
+    const { root, clock } = rig
+    await writing(
+      root,
+      async (ledger) => await mendClock(ledger, { ...commitDeps(), nowMicros: () => clock.now * 1_000_000 }),
+    )
+    const home = mkdtempSync(`${root}-home`)
+    try {
+      expect(await held(home, root)).toBeGreaterThan(15)
     } finally {
       rmSync(home, { recursive: true })
     }
