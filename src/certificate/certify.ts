@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { usage } from '../errors.ts'
-import { completeState } from '../heads/complete.ts'
+import { completeState, isTold } from '../heads/complete.ts'
 import { headNote, headOf, type KeptHead, storedHeads, storeHead } from '../heads/head.ts'
 import { heldTries } from '../heads/tries.ts'
 import { type CommitDeps, sha256File } from '../ledger/commit.ts'
@@ -50,9 +50,9 @@ export async function certify({ root, result, key, deps, figure, months, since, 
   const { query, variables, version } = note
   const digest = await sha256File(result)
   const { detail, at } = await readStamp(root, digest.slice(0, 16))
-  // The state that the result was made from; where that is not the newest the journal tells it once more.
+  // The state that the result was made from; where that is not the newest, and was whole, the journal tells it once more.
   using then = ledger.head().version === version ? null : await Ledger.inMemory(root, version).catch(() => null)
-  const state = then !== null && then.head().schema >= 4 ? then : ledger
+  const state = then !== null && then.head().schema >= 4 && isTold(then) ? then : ledger
   using session = await openQuery(root, { ...pinnedOptions(source), wholePlans: true })
   const single = note.stress === undefined ? folded(query)?.sql : undefined
   const reads = await readsOf(session, single, liveFiles(ledger, { version }))
@@ -148,13 +148,8 @@ function proven<More extends object>(all: readonly Named[], more: (name: string)
     const own = more(name)
     return own === undefined ? [] : [{ index, name, value, ...own }]
   })
-  return {
-    members,
-    proof: rangeProof(
-      namedLeaves(all),
-      members.map((one) => one.index),
-    ),
-  }
+  const indices = members.map(({ index }) => index)
+  return { members, proof: rangeProof(namedLeaves(all), indices) }
 }
 
 /** The members of these names; of those that are not there the neighbours between which they would stand. */

@@ -62,6 +62,11 @@ export async function completeState(
   await commit(ledger, registry, deps)
 }
 
+/** Whether the state tells of all points and of the registry what a stranger can digest. */
+export function isTold(ledger: Ledger): boolean {
+  return unchained(ledger).length === 0 && isRegistryTold(ledger)
+}
+
 /** Whether the state tells the days of every table of the registry that has files. */
 function isRegistryTold(ledger: Ledger): boolean {
   const told = new Map(heldMembers(ledger, 'registry'))

@@ -81,17 +81,12 @@ export function tellTree(index: Index): void {
   const groups = new Set(rules === undefined ? [] : [putRules(index, parsed(rules['rules'], 'rules'))])
   for (const { key, value } of index.statement('SELECT key, value FROM state').all())
     groups.add(putMember(index, 'state', String(key), stateValue(parsed(value, String(key)))))
-  const ids = index.statement('SELECT id FROM series WHERE n IN (SELECT series FROM digests)').all()
-  for (const group of [
-    ...groups,
-    ...new Set(
-      putSeries(
-        index,
-        ids.map(({ id }) => String(id)),
-      ),
-    ),
-  ])
-    putMember(index, '', group, treeValue(heldMembers(index, group)))
+  const rows = index.statement('SELECT id FROM series WHERE n IN (SELECT series FROM digests)').all()
+  const series = putSeries(
+    index,
+    rows.map(({ id }) => String(id)),
+  )
+  for (const group of new Set([...groups, ...series])) putMember(index, '', group, treeValue(heldMembers(index, group)))
 }
 
 /** The leaves of the log: one for each version from the first on. */

@@ -2,11 +2,12 @@ import { createHash } from 'node:crypto'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { commit } from '../../src/ledger/commit.ts'
 import { heldMembers } from '../../src/ledger/state-tree.ts'
 import { Engine, quote } from '../../src/store/engine.ts'
 import { parseInstant } from '../../src/time.ts'
 import { mendClock } from '../../src/upkeep/clock-ahead.ts'
-import { checked, digesting } from '../helpers/certified.ts'
+import { checked, checkers, digesting } from '../helpers/certified.ts'
 import { pitlake } from '../helpers/command.ts'
 import { commitDeps } from '../helpers/lakes.ts'
 import { withKept } from '../helpers/kept-lakes.ts'
@@ -153,8 +154,22 @@ test('L6: a stranger digests the published registry, and finds whatever changed 
 test('L6: a lake of before tells its registry with its first job, and a head of before still extends', () =>
   withKept('3/registry', async (root, home) => {
     const run = async (...argv: readonly string[]) => await pitlake(home, [...argv, '--data', root])
+    // As a program told it that digested what came instead of what is published.
+    await writing(root, async (ledger) => {
+      const provider = ledger.head().provider ?? expect.fail('no provider')
+      const further = { tables: { 'history.products': 'a'.repeat(64) } }
+      await commit(ledger, { job: 'before', run: 'before', provider, further, state: { before: 1 } }, commitDeps())
+    })
     writeFileSync(join(home, 'old.txt'), (await run('head')).out)
-    await run('compact')
+    writeFileSync(join(home, 'q.sql'), 'SELECT id, valid_from AS ts FROM history.products ORDER BY ALL')
+    await run('key', 'new', '--out', 'k.key')
+    expect(await run('stamp', 'q.sql', '--out', 'q.parquet')).toMatchObject({ code: 0 })
+    // The state that was stamped does not tell the table: it is proved in the newest.
+    expect(await run('certify', 'q.parquet', '--key', 'k.key', '--out', 'c.json')).toMatchObject({ code: 0 })
+    for (const checker of checkers)
+      expect(checked(checker, home, ['c.json']).lines).toEqual([
+        expect.stringMatching(/^valid .* in that of \d+ .*, 1 tables/),
+      ])
     expect(await held(home, root)).toBeGreaterThan(10)
     expect(await run('verify', '--head', 'old.txt')).toMatchObject({ code: 0 })
   }))
