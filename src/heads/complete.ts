@@ -11,7 +11,7 @@ import { identityOf } from '../points/conversion.ts'
 import { namedSql } from '../points/files.ts'
 import { monthSums, seriesKey } from '../points/month-sums.ts'
 import { Engine, quote } from '../store/engine.ts'
-import { publishedName, registryDays } from '../registry/digests.ts'
+import { publishedForm, registryDays } from '../registry/digests.ts'
 import { inLake, parseRegistryFile } from '../store/layout.ts'
 import { identityColumns } from '../store/parquet.ts'
 
@@ -71,7 +71,7 @@ export function isTold(ledger: Ledger): boolean {
 function isRegistryTold(ledger: Ledger): boolean {
   const told = new Map(heldMembers(ledger, 'registry'))
   return liveFiles(ledger).every(({ path, table }) => {
-    const name = parseRegistryFile(path) && publishedName(table)
+    const name = parseRegistryFile(path) && publishedForm(table)?.name
     return name === undefined || told.get(name)?.includes(' ') === true
   })
 }

@@ -13,28 +13,28 @@ import { registryStatement, relation } from './columns.ts'
  * (docs/proof.md). A day is digested from all of its rows, so it follows from what is published alone.
  */
 
-/** A table that only grows: how it is published, by which clock, and without which columns. */
-interface Grown {
+/** How a table is published: its name, the clock of its rows in the lake, and the columns that are the lake's own business. */
+interface Published {
   readonly name: string
   readonly at: 'at' | 'observed_at'
   readonly own: readonly string[]
 }
 
-/** The tables that only grow, beside the histories. */
-export const grownTables: Readonly<Record<string, Grown>> = {
+const grown: Readonly<Record<string, Published>> = {
   snapshots: { name: 'registry_snapshots', at: 'observed_at', own: ['base', 'delta'] },
   events: { name: 'registry_events', at: 'at', own: ['hash'] },
   schema_changes: { name: 'registry_schema_changes', at: 'at', own: [] },
   registry_findings: { name: 'registry_findings', at: 'at', own: [] },
 }
-
 const ofSteps = ['closed_by', 'source', 'hash', 'as_of', 'as_of_at', 'superseded_at']
 const ofLayers = ['layer', 'entity', 'removed']
 
-/** The name under which a table of the registry is published; undefined for what is seen in other tables alone. */
-export function publishedName(table: string): string | undefined {
-  if (table.startsWith('history.')) return table.replace('.', '_')
-  return table === 'absorbed' ? undefined : (grownTables[table]?.name ?? `snapshot_${table}`)
+/** How a table of the registry is published; undefined for what is seen in other tables alone. */
+export function publishedForm(table: string): Published | undefined {
+  if (table.startsWith('history.')) return { name: table.replace('.', '_'), at: 'at', own: ofSteps }
+  return table === 'absorbed'
+    ? undefined
+    : (grown[table] ?? { name: `snapshot_${table}`, at: 'observed_at', own: ofLayers })
 }
 
 /** By published table and day (`2024-06-01`); `''` for a day that has no rows any more. */
@@ -63,13 +63,13 @@ export async function registryDays(
     })
     return relation(table, [...new Set(paths)])
   }
-  const grown = new Set(add.filter(({ temporary }) => temporary !== null).map(({ table }) => table))
+  const fresh = new Set(add.filter(({ temporary }) => temporary !== null).map(({ table }) => table))
   const found: Record<string, Record<string, string>> = {}
   for (const [table, [file]] of files) {
-    const name = publishedName(table)
+    const name = publishedForm(table)?.name
     // A date shows tables that it left as they were, too.
-    const isGrown = grown.has(table) || (file?.label !== '' && grown.has('snapshots'))
-    if (name === undefined || (since !== undefined && !isGrown)) continue
+    const isFresh = fresh.has(table) || (file?.label !== '' && fresh.has('snapshots'))
+    if (name === undefined || (since !== undefined && !isFresh)) continue
     const forms = formsOf(table, source, since ?? '0001-01-01')
     const each = await Promise.all(forms.map(async (form) => await linesOf(engine, form, since ?? '0001-01-01')))
     const lines = each.join(' UNION ALL ')
@@ -89,12 +89,9 @@ type Step = { readonly day: string; readonly seen: number; readonly n: number; r
 
 const upToMillis = (instant: string): string => `make_timestamptz((epoch_us(${instant}) + 999) // 1000 * 1000)`
 
-/** What is published of a relation, by the instants of its rows: SQL of each column, by its name there. */
-interface Form {
+/** A relation whose rows are published; columns whose name is another one there have it in `names`. */
+interface Form extends Pick<Published, 'at' | 'own'> {
   readonly from: string
-  readonly at: string
-  /** Columns that are the lake's own business; others have another name where they are published. */
-  readonly without: readonly string[]
   readonly names?: Readonly<Record<string, string>>
 }
 
@@ -102,11 +99,11 @@ interface Form {
  * The SELECT of day, instant and text of each row, as JSON: a list of keys and values, sorted by keys, of whatever is there;
  * every value as text, instants in whole milliseconds of UTC.
  */
-async function linesOf(engine: Engine, { from, at, without, names = {} }: Form, since: string): Promise<string> {
-  const columns = (await columnsOf(engine, from)).filter(({ name }) => !without.includes(name))
+async function linesOf(engine: Engine, { from, at, own, names = {} }: Form, since: string): Promise<string> {
+  const columns = (await columnsOf(engine, from)).filter(({ name }) => !own.includes(name))
   const parts = columns.map(({ name, type }) => {
-    const own = type.startsWith('TIMESTAMP') ? upToMillis(quoteName(name)) : quoteName(name)
-    return [names[name] ?? name, `to_json(CAST(${own} AS VARCHAR))`] as const
+    const value = type.startsWith('TIMESTAMP') ? upToMillis(quoteName(name)) : quoteName(name)
+    return [names[name] ?? name, `to_json(CAST(${value} AS VARCHAR))`] as const
   })
   const sorted = parts.toSorted(([a], [b]) => (a < b ? -1 : 1))
   const told = sorted.map(([name, value]) => `${quote(`{"key":${JSON.stringify(name)},"value":`)} || ${value} || '}'`)
@@ -118,15 +115,15 @@ async function linesOf(engine: Engine, { from, at, without, names = {} }: Form, 
 
 /** The forms in which the rows of a table are published: a version of a record where it begins and where it ends. */
 function formsOf(table: string, source: (table: string) => string, since: string): Form[] {
-  const [from, grown] = [source(table), grownTables[table]]
-  if (grown) return [{ from, at: grown.at, without: grown.own, names: { at: 'observed_at' } }]
+  const [from, { at, own }] = [source(table), publishedForm(table) ?? { at: 'at', own: [] }]
+  if (grown[table]) return [{ from, at, own, names: { at: 'observed_at' } }]
   if (table.startsWith('history.')) {
     const ends = `(SELECT id, coalesce(closed_by, op) AS closed_by, "at" FROM ${from} WHERE op IS NULL OR op = 'updated')`
     return [
-      { from: `(FROM ${from} WHERE op IS NOT NULL)`, at: 'at', without: ofSteps, names: { at: 'valid_from' } },
-      { from: ends, at: 'at', without: [], names: { at: 'valid_to' } },
+      { from: `(FROM ${from} WHERE op IS NOT NULL)`, at, own, names: { at: 'valid_from' } },
+      { from: ends, at, own: [], names: { at: 'valid_to' } },
     ]
   }
   const dated = { snapshots: source('snapshots'), resource: quote(table), since, dated: from }
-  return [{ from: `(${registryStatement('digests_dated', dated)})`, at: 'observed_at', without: ofLayers }]
+  return [{ from: `(${registryStatement('digests_dated', dated)})`, at, own }]
 }
