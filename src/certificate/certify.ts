@@ -20,6 +20,9 @@ import { folded } from '../results/folded.ts'
 import { provedStamp, refuseForgotten } from '../results/stamp.ts'
 import { pinnedOptions, type StampNote } from '../results/stamped.ts'
 import { Engine, quoteList } from '../store/engine.ts'
+import { namesIn, treesOf } from '../query/tree.ts'
+import { textOf } from '../store/files.ts'
+import { inLake } from '../store/layout.ts'
 import { columnsOf, parquet } from '../store/parquet.ts'
 import { readsOf } from './reads.ts'
 
@@ -82,7 +85,7 @@ export async function certify({ root, result, key, deps, figure, months, since, 
     made_by: { program: deps.program, engine: note.engine, stamped_by: note.program },
     query: { text: query, sha256: sha256(query), variables },
     knowledge: { version, as_of: variables['as_of'] ?? null, stamped_at: at },
-    views: { script: note.script, catalogue: note.catalogue },
+    views: { script: note.script, catalogue: note.catalogue, text: await viewsOf(session, root, note) },
     ...(await resultOf(result, { file_sha256: digest, rows_sha256: note.result, rows: note.rows }, figure)),
     verdict: { ...(await verdictOf(session, single, await trials?.(note))), basis: await basisOf(session, reads) },
     stress: note.stress === undefined ? null : ((detail as { readonly verdict?: Json }).verdict ?? null),
@@ -112,6 +115,19 @@ function sealed(certificate: object, key: NoteKey): string {
   const body = `{\n${lines.join(',\n')}`
   const note = signedNote(key, `pitlake certificate\nsha256 ${hash('sha256', body)}\n`)
   return `${body},\n"signature": ${JSON.stringify(signedText(note))}\n}\n`
+}
+
+/** The text of every view and macro that the query names, as its stamp keeps them, by name; they name no others. */
+async function viewsOf(session: Engine, root: string, { script, query }: StampNote) {
+  const names = namesIn(await treesOf(session, query))
+  const text = (await textOf(inLake(root, script))) ?? ''
+  const sections = text.replaceAll(/^COMMENT ON [^\n]*;$\n?/gm, '').split(/^(?=-- \d\d_\w+\.sql$)/m)
+  return Object.fromEntries(
+    sections.flatMap((section): [string, string][] => {
+      const name = /^CREATE OR REPLACE (?:VIEW|MACRO) ([\w."]+)/m.exec(section)?.[1]?.replaceAll('"', '')
+      return name !== undefined && names.has(name.replace(/^.*\./, '')) ? [[name, section.trim()]] : []
+    }),
+  )
 }
 
 /** What is known of its look-ahead: by running it again (`tried`), or by its plan alone. */

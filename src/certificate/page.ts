@@ -9,13 +9,14 @@ td,pre,li{overflow-wrap:anywhere}.verdict{font-size:1.25rem}@media(max-width:40r
 
 /** A page without anything from elsewhere that tells a certificate: what was asked, when what was known, who vouches. */
 export function certificatePage(told: Awaited<ReturnType<typeof certify>>['told']): string {
-  const { query, knowledge, result, verdict, entry, state, figure, tries, made_by, head } = told
+  const { query, knowledge, views, result, verdict, entry, state, figure, tries, made_by, head } = told
   const rows = {
     'Asked at version': `${knowledge.version}, as of ${knowledge.as_of ?? 'the instant of each row'}`,
     'State proved at': `version ${entry.version}, committed ${formatMicros(entry.committed_at)}`,
     Variables: JSON.stringify(query.variables),
     Result: JSON.stringify(result),
     Figure: JSON.stringify(figure),
+    'Views used': Object.keys(views.text).join(', '),
     'Rests on': state.members.map(({ name, members }) => `${name} (${members.length})`).join(', '),
     'Points by basis': JSON.stringify(verdict.basis),
     'Queries named beforehand': `${tries.count}, this one in version ${tries.named_in ?? 'none'}`,

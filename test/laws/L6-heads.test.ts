@@ -268,6 +268,12 @@ test('L6: a result that was stamped before there was a log is certified by the n
     const entryOf = (name: string): unknown =>
       (JSON.parse(readFileSync(join(home, name), 'utf8')) as { entry: { version: number } }).entry.version
     expect([entryOf('result.json'), entryOf('q.json')]).toEqual([9, 8])
+    const { views } = JSON.parse(readFileSync(join(home, 'q.json'), 'utf8')) as {
+      views: { text: Record<string, string> }
+    }
+    expect(Object.keys(views.text)).toEqual(['points'])
+    expect(views.text['points']).toMatch(/^-- 10_points.sql\nCREATE OR REPLACE VIEW points AS\n[^]*read_parquet/)
+    expect(readFileSync(join(home, 'q.json'), 'utf8')).not.toContain(home)
     const page = readFileSync(join(home, 'q.html'), 'utf8')
     expect(page).toContain('available_at AS ts')
     expect(page).not.toMatch(/<script|https?:/)
