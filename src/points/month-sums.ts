@@ -23,9 +23,9 @@ const cells = 2 ** 24
 export async function monthSums(engine: Engine, source: string, inOrder = false): Promise<SeriesSums[]> {
   const identity = identityColumns.join(', ')
   const sql = statement('months', { source, identity, ...millis, order: inOrder ? '' : 'ORDER BY who, t' })
-  const found = new Map<string, SeriesSums & { readonly months: Map<string, MonthSum> }>()
+  const found = new Map<string, ReturnType<typeof namedIn>>()
   const records = new MonthRecords()
-  let own: (SeriesSums & { readonly months: Map<string, MonthSum> }) | undefined
+  let own: ReturnType<typeof namedIn> | undefined
   const close = (): boolean => {
     const month = records.month
     return own === undefined || (!own.months.has(month) && own.months.set(month, records.end()).size > 0)
@@ -51,9 +51,9 @@ const millis = Object.fromEntries(
 
 /** A series without months, as `months` names it. */
 function namedIn(named: string) {
-  const [metric = '', interval = '', ...rest] = JSON.parse(named) as string[]
-  const identity = Object.fromEntries(identityColumns.map((name, i) => [name, rest[i]])) as unknown as Identity
-  return { metric, interval, ...identity, months: new Map<string, MonthSum>() }
+  const [metric, interval, asset, ...rest] = JSON.parse(named) as [string, string, string, ...(string | null)[]]
+  const [currency = null, exchange = null, network = null, params = null] = rest
+  return { metric, interval, asset, currency, exchange, network, params, months: new Map<string, MonthSum>() }
 }
 
 /** What tells the series of a lake apart in its files: the interval is the one under which its points stand. */

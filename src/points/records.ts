@@ -16,7 +16,7 @@ const places = ['who', 't', 'available', 'seen', 'v', 'form', 'rest', 'named'] a
 type Place = (typeof places)[number]
 
 /** The columns of `months` as they lie in a chunk. */
-export type ChunkColumns = ReturnType<typeof chunkColumns>
+type ChunkColumns = ReturnType<typeof chunkColumns>
 
 /** What lies in a chunk of `months`: of whole numbers two words a row, the lower one first. */
 export function chunkColumns(chunk: DuckDBDataChunk) {
