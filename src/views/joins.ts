@@ -30,6 +30,7 @@ type VintageWords = ReturnType<typeof vintageWords>
  *   {{fresh}}                    whether a row is young enough for `max_age`, and no hole in what is settled
  *   {{beyond}}                   whether holes in what is settled are asked for; see joins-beyond
  *   {{start T INTERVAL}}         the start of the interval that holds T, an instant
+ *   {{first X INTERVAL}}         the first start that is not before X, an instant
  *   {{end T INTERVAL}} {{length INTERVAL}}   its end, its length (months at their shortest), in microseconds
  *   {{count SINCE UNTIL INTERVAL}}   how many intervals lie between two starts in microseconds
  *   {{fits PART WHOLE}}          whether intervals of the one make up intervals of the other
@@ -64,6 +65,7 @@ export function joinWords(
     before: (x = '') => beforeSql(x),
     start: (t = '', interval = '') =>
       `make_timestamptz(${startSql(`epoch_us(${t})`, interval, { weekStart, ticks: micros })})`,
+    first: (...words) => firstSql(words.slice(0, -1).join(' '), words.at(-1) ?? '', weekStart),
     end: (t = '', interval = '') => endSql(`epoch_us(${t})`, interval, micros),
     length: (interval = '') => lengthSql(interval, micros),
     count: (since = '', until = '', interval = '') =>
@@ -138,6 +140,11 @@ function expectedSql(k: Sql, lag: Sql, n: Sql, weekStart: Weekday): Sql {
   const at = `(epoch_us(${k}) - ${lag})`
   const back = `1 + CAST(${n} AS INTEGER)`
   return `make_timestamptz(${startSql(at, '"interval"', { weekStart, back, ticks: micros })})`
+}
+
+function firstSql(x: Sql, interval: Sql, weekStart: Weekday): Sql {
+  const first = startSql(`(epoch_us(${x}) - 1)`, interval, { weekStart, back: '-1', ticks: micros })
+  return `coalesce(make_timestamptz(${first}), ${x})`
 }
 
 /**
