@@ -34,7 +34,7 @@ type VintageWords = ReturnType<typeof vintageWords>
  *   {{end T INTERVAL}} {{length INTERVAL}}   its end, its length (months at their shortest), in microseconds
  *   {{count SINCE UNTIL INTERVAL}}   how many intervals lie between two starts in microseconds
  *   {{fits PART WHOLE}}          whether intervals of the one make up intervals of the other
- *   {{expected K LAG N}} {{misses KEYS}}   see joins-grid
+ *   {{expected K LAG NEWEST}} {{misses KEYS}}   see joins-grid
  *   {{known}} {{known kept}} {{vintages KEYS REVISED}} {{current ROW K}} {{observed}} {{number}} {{revised NAME}}   see joins-vintages
  *
  * NAMES is the macro's parameter `metric` or `metrics`; NAME is `metric` or a column with a path.
@@ -71,11 +71,11 @@ export function joinWords(
     count: (since = '', until = '', interval = '') =>
       countSql(`epoch_us(${since})`, `epoch_us(${until})`, interval, micros),
     fits: (part = '', whole = '') => fitsSql(part, whole),
-    expected: (k = '', lag = '', n = '0') => expectedSql(k, lag, n, weekStart),
+    expected: (k = '', lag = '', newest = '') => expectedSql(k, lag, newest, weekStart),
     fresh: () => `(max_age IS NULL OR _pit_age <= ${microsSql('max_age')})
       AND CASE WHEN ${beyondAsked} THEN _pit_o IS DISTINCT FROM '' ELSE true END`,
     beyond: () => beyondAsked,
-    misses: (...keys) => missesSql(keys, weekStart, own),
+    misses: (...keys) => missesSql(keys, own),
     known: (kept = '') => (kept === '' ? own.known.replace(' AS MATERIALIZED', ' AS NOT MATERIALIZED') : own.known),
     observed: () => own.observed,
     number: () => own.number,
@@ -134,12 +134,11 @@ function beforeSql(x: Sql): Sql {
 
 /**
  * The start of the newest interval of a macro's `"interval"` that can be known at the instant `k` when no point is
- * known sooner than `lag` microseconds after its end, and `n` intervals before that.
+ * known sooner than `lag` microseconds after its end, and none starts after `newest`.
  */
-function expectedSql(k: Sql, lag: Sql, n: Sql, weekStart: Weekday): Sql {
-  const at = `(epoch_us(${k}) - ${lag})`
-  const back = `1 + CAST(${n} AS INTEGER)`
-  return `make_timestamptz(${startSql(at, '"interval"', { weekStart, back, ticks: micros })})`
+function expectedSql(k: Sql, lag: Sql, newest: Sql, weekStart: Weekday): Sql {
+  const start = startSql(`(epoch_us(${k}) - ${lag})`, '"interval"', { weekStart, back: '1', ticks: micros })
+  return `least(make_timestamptz(${start}), ${newest})`
 }
 
 function firstSql(x: Sql, interval: Sql, weekStart: Weekday): Sql {
@@ -157,44 +156,38 @@ function lagClassSql(lag: Sql): Sql {
 }
 
 /**
- * The tail of a join, as further CTEs. `_pit_n (_pit_i, KEYS, _pit_k, _pit_lag)` holds what the look-up of the
+ * The tail of a join, as further CTEs. `_pit_n (_pit_i, KEYS, _pit_k, _pit_e)` holds what the look-up of the
  * expected start left open, `_pit_p (KEYS, t, available_at, v, o)` the points, one a series and `t`; `_pit_r (_pit_i, the KEYS but
  * asset, t, available_at, v, o)` will hold the answers, no row where nothing was known.
  *
- * Before the first arrival of its series nothing was known. No start above the newest of the series is expected, so that
- * whatever is decided after the last arrival is answered by the next step: the newest known of the expected one and the
- * three intervals before it is the answer, because nothing in between is known. The rest is matched with the strict frontier
- * of the series concerned, the points that were the newest known when they arrived, one an instant.
+ * The newest known of the three intervals before the expected one is the answer, because nothing in between is known.
+ * Before the first arrival of its series nothing was. The rest is matched with the strict frontier of the series
+ * concerned, the points that were the newest known when they arrived, one an instant.
  */
-function missesSql(names: readonly string[], weekStart: Weekday, own: VintageWords): Sql {
+function missesSql(names: readonly string[], own: VintageWords): Sql {
   const { list, same, row, sameRow, values, asked } = wordsOf(names)
   const { newest, following } = arrivalsSql(list('p'))
-  const back = `make_timestamptz(${stepSql('epoch_us(least(n.start, n.newest))', '"interval"', '-past.n', micros)})`
+  const back = `make_timestamptz(${stepSql('epoch_us(n._pit_e)', '"interval"', '-past.n', micros)})`
   // Taken for few rows, they would be compared with every point: a thousand that are not there say otherwise.
-  const many = `SELECT ${asked.map((name) => `n.${name}`).join(', ')} FROM _pit_rest AS n
+  const many = `SELECT ${asked.map((name) => `n.${name}`).join(', ')} FROM _pit_tail AS n
     UNION ALL SELECT ${asked.map(() => 'NULL').join(', ')} FROM range(1000) AS r (r) WHERE CAST(r.r AS VARCHAR) = ''`
-  return `_pit_bounds AS MATERIALIZED (
-  SELECT ${list('p')}, min(p.available_at) AS lo, max(p.t) AS newest FROM _pit_p AS p
-  SEMI JOIN (SELECT DISTINCT ${list('n')} FROM _pit_n AS n) AS n ON ${same('p', 'n')} GROUP BY ${list('p')}
-),
-_pit_open AS MATERIALIZED (
-  SELECT ${row('n')}, n.asset, n._pit_k, ${expectedSql('n._pit_k', 'n._pit_lag', '0', weekStart)} AS start, b.newest
-  FROM _pit_n AS n JOIN _pit_bounds AS b ON ${same('n', 'b')} AND n._pit_k >= b.lo
-),
-_pit_back AS MATERIALIZED (
+  return `_pit_back AS MATERIALIZED (
   SELECT ${row('n')}, max({'t': p.t, 'available_at': p.available_at, 'v': p.v, 'o': p.o}) AS best
-  FROM (
-    SELECT ${row('n')}, n.asset, n._pit_k, ${back} AS start
-    FROM _pit_open AS n, (VALUES (0), (1), (2), (3)) AS past (n)
-  ) AS n
+  FROM (SELECT n.*, ${back} AS start FROM _pit_n AS n, (VALUES (1), (2), (3)) AS past (n)) AS n
   JOIN _pit_p AS p ON ${same('p', 'n')} AND p.t = n.start AND p.available_at <= n._pit_k${own.current('p', 'n._pit_k')}
   GROUP BY ${row('n')}
 ),
 _pit_rest AS MATERIALIZED (
-  SELECT n.* FROM _pit_open AS n ANTI JOIN _pit_back AS b ON ${sameRow('n', 'b')}
+  SELECT n.* FROM _pit_n AS n ANTI JOIN _pit_back AS b ON ${sameRow('n', 'b')}
+),
+_pit_tail AS MATERIALIZED (
+  SELECT n.* FROM _pit_rest AS n JOIN (
+    SELECT ${list('p')}, min(p.available_at) AS first FROM _pit_p AS p
+    SEMI JOIN (SELECT DISTINCT ${list('n')} FROM _pit_rest AS n) AS n ON ${same('p', 'n')} GROUP BY ${list('p')}
+  ) AS b ON ${same('n', 'b')} AND n._pit_k >= b.first
 ),
 _pit_frontier AS (
-  SELECT p.* FROM _pit_p AS p SEMI JOIN _pit_rest AS n ON ${same('p', 'n')}${own.lived('p')}
+  SELECT p.* FROM _pit_p AS p SEMI JOIN (SELECT DISTINCT ${list('n')} FROM _pit_tail AS n) AS n ON ${same('p', 'n')}${own.lived('p')}
   QUALIFY p.t >= ${newest}
     AND ${following} IS DISTINCT FROM p.available_at
 ),

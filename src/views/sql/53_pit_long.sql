@@ -36,7 +36,7 @@ _pit_x AS MATERIALIZED (
   FROM (SELECT yours.*, {{utc yours.ts}} AS _pit_u FROM query_table(decisions) AS yours) AS u
 ),
 _pit_y AS NOT MATERIALIZED (
-  SELECT x.*, classes.class AS _pit_class, least({{expected x._pit_k classes.lag}}, classes.newest) AS _pit_e
+  SELECT x.*, classes.class AS _pit_class, {{expected x._pit_k classes.lag classes.newest}} AS _pit_e
   FROM _pit_x AS x, (SELECT DISTINCT names.class, names.lag, names.newest FROM _pit_names AS names) AS classes
 ),
 _pit_s AS MATERIALIZED (
@@ -49,7 +49,7 @@ _pit_got AS (
   FROM _pit_s AS s GROUP BY 1
 ),
 _pit_n AS MATERIALIZED (
-  SELECT x._pit_i, names.mi, CAST(x.asset AS VARCHAR) AS asset, x._pit_k, names.lag AS _pit_lag
+  SELECT x._pit_i, names.mi, CAST(x.asset AS VARCHAR) AS asset, x._pit_k, {{expected x._pit_k names.lag names.newest}} AS _pit_e
   FROM (
     SELECT x._pit_i, x.asset, x._pit_k, chunks.chunk, coalesce(got.bits, 0) AS bits
     FROM (SELECT x.*, unnest(range({{chunks}})) AS chunk FROM _pit_x AS x) AS x
