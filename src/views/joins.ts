@@ -19,7 +19,7 @@ type VintageWords = ReturnType<typeof vintageWords>
  *   {{line NAME}}                what is known of a metric, see joins-points
  *   {{wanted DIMENSION LINE}}    the value of a dimension that a metric is joined on, NULL where it takes none
  *   {{lag NAME}}                 no point is known earlier than this after the end of its interval, microseconds
- *   {{newest NAME}}              no point of it starts later; NULL where nobody told
+ *   {{first_start NAME}} {{newest NAME}}   no point of it starts earlier, or later; NULL where nobody told
  *   {{lag_class NAME}} {{chunks}}   see joins-grid; how many sixties of names `metrics` holds
  *   {{leaf COLUMN POINTER}}      v or o of a point, or of the part of its value that a column's pointer tells
  *   {{path NAME}}                the path of a name; the name itself where it tells a part that is known before the whole
@@ -27,6 +27,7 @@ type VintageWords = ReturnType<typeof vintageWords>
  *   {{utc X}} {{micros X}}       an instant, zone-less meaning UTC; a duration in microseconds
  *   {{span X}}                   a duration as an interval
  *   {{before X}}                 the instant `latency` before X
+ *   {{back START N}}             the start of the interval so many before
  *   {{fresh}}                    whether a row is young enough for `max_age`, and no hole in what is settled
  *   {{beyond}}                   whether holes in what is settled are asked for; see joins-beyond
  *   {{start T INTERVAL}}         the start of the interval that holds T, an instant
@@ -34,7 +35,7 @@ type VintageWords = ReturnType<typeof vintageWords>
  *   {{end T INTERVAL}} {{length INTERVAL}}   its end, its length (months at their shortest), in microseconds
  *   {{count SINCE UNTIL INTERVAL}}   how many intervals lie between two starts in microseconds
  *   {{fits PART WHOLE}}          whether intervals of the one make up intervals of the other
- *   {{expected K LAG NEWEST}} {{misses KEYS}}   see joins-grid
+ *   {{expected K LAG NEWEST}} {{misses POINTS KEYS}}   see joins-grid
  *   {{known}} {{known kept}} {{vintages KEYS REVISED}} {{current ROW K}} {{observed}} {{number}} {{revised NAME}}   see joins-vintages
  *
  * NAMES is the macro's parameter `metric` or `metrics`; NAME is `metric` or a column with a path.
@@ -52,7 +53,8 @@ export function joinWords(
     line: (name = '') => lookUp(facts.metrics, name),
     series: () => seriesOf(sources, facts, pointerSql(metricName), leafSql),
     lag: (name = '') => lagSql(facts, pathOf(sources, name)),
-    newest: (name = '') => newestSql(facts, pathOf(sources, name)),
+    first_start: (name = '') => startOf(facts, pathOf(sources, name), 2),
+    newest: (name = '') => startOf(facts, pathOf(sources, name), 3),
     lag_class: (name = '') => lagClassSql(lagSql(facts, pathOf(sources, name))),
     chunks: () => `((len(list_distinct(CAST(metrics AS VARCHAR[]))) + 59) // 60)`,
     leaf: (column = '', pointer = '') => leafSql(column, pointer),
@@ -72,10 +74,11 @@ export function joinWords(
       countSql(`epoch_us(${since})`, `epoch_us(${until})`, interval, micros),
     fits: (part = '', whole = '') => fitsSql(part, whole),
     expected: (k = '', lag = '', newest = '') => expectedSql(k, lag, newest, weekStart),
+    back: (start = '', n = '') => backSql(start, n),
     fresh: () => `(max_age IS NULL OR _pit_age <= ${microsSql('max_age')})
       AND CASE WHEN ${beyondAsked} THEN _pit_o IS DISTINCT FROM '' ELSE true END`,
     beyond: () => beyondAsked,
-    misses: (...keys) => missesSql(keys, own),
+    misses: (points = '', ...keys) => missesSql(keys, points, own),
     known: (kept = '') => (kept === '' ? own.known.replace(' AS MATERIALIZED', ' AS NOT MATERIALIZED') : own.known),
     observed: () => own.observed,
     number: () => own.number,
@@ -97,12 +100,12 @@ function lagSql(facts: ReturnType<typeof factsOf>, metric: Sql): Sql {
   return `least(coalesce(CAST(${boundOf(facts, metric, 1)} AS BIGINT), 0), CASE WHEN ${backfillSql} OR NOT ${unsetSql('observed_as_of')} OR ${beyondAsked} THEN 0 END)`
 }
 
-/** Holes in what is settled stand behind all points. */
-function newestSql(facts: ReturnType<typeof factsOf>, metric: Sql): Sql {
-  return `make_timestamptz(CASE WHEN NOT ${beyondAsked} THEN CAST(${boundOf(facts, metric, 2)} AS BIGINT) END)`
+/** Holes in what is settled stand outside of all points. */
+function startOf(facts: ReturnType<typeof factsOf>, metric: Sql, place: 2 | 3): Sql {
+  return `make_timestamptz(CASE WHEN NOT ${beyondAsked} THEN CAST(${boundOf(facts, metric, place)} AS BIGINT) END)`
 }
 
-function boundOf(facts: ReturnType<typeof factsOf>, metric: Sql, place: 1 | 2): Sql {
+function boundOf(facts: ReturnType<typeof factsOf>, metric: Sql, place: 1 | 2 | 3): Sql {
   return `string_split(${lookUp(facts.bounds, `${metric}, '|', CAST("interval" AS VARCHAR)`)}, chr(9))[${place}]`
 }
 
@@ -155,39 +158,45 @@ function lagClassSql(lag: Sql): Sql {
   return `(SELECT CASE WHEN own.lag < ${unit} THEN least(own.lag, 1) ELSE own.lag - own.lag % ${unit} END FROM (SELECT ${lag} AS lag) AS own)`
 }
 
+function backSql(start: Sql, n: Sql): Sql {
+  return `make_timestamptz(${stepSql(`epoch_us(${start})`, '"interval"', `-${n}`, micros)})`
+}
+
 /**
- * The tail of a join, as further CTEs. `_pit_n (_pit_i, KEYS, _pit_k, _pit_e)` holds what the look-up of the
- * expected start left open, `_pit_p (KEYS, t, available_at, v, o)` the points, one a series and `t`; `_pit_r (_pit_i, the KEYS but
+ * The tail of a join, as further CTEs. `_pit_n (_pit_i, KEYS, _pit_k, _pit_e, _pit_none)` holds what the look-up of
+ * the expected start left open, and whether that lies before the first of all; `_pit_p (KEYS, t, available_at, v, o)` the points, one a series and `t`, POINTS those of the intervals right before; `_pit_r (_pit_i, the KEYS but
  * asset, t, available_at, v, o)` will hold the answers, no row where nothing was known.
  *
  * The newest known of the three intervals before the expected one is the answer, because nothing in between is known.
  * Before the first arrival of its series nothing was. The rest is matched with the strict frontier of the series
  * concerned, the points that were the newest known when they arrived, one an instant.
  */
-function missesSql(names: readonly string[], own: VintageWords): Sql {
+function missesSql(names: readonly string[], points: Sql, own: VintageWords): Sql {
   const { list, same, row, sameRow, values, asked } = wordsOf(names)
   const { newest, following } = arrivalsSql(list('p'))
-  const back = `make_timestamptz(${stepSql('epoch_us(n._pit_e)', '"interval"', '-past.n', micros)})`
+  // Out of a list, which counts as one row: else all points would be kept for the sake of many misses.
+  const few = (cte: Sql): Sql =>
+    `(SELECT unnest(own, max_depth := 2) FROM (SELECT list(DISTINCT {${names.map((name) => `'${name}': n.${name}`).join(', ')}}) AS own FROM ${cte} AS n))`
   // Taken for few rows, they would be compared with every point: a thousand that are not there say otherwise.
   const many = `SELECT ${asked.map((name) => `n.${name}`).join(', ')} FROM _pit_tail AS n
     UNION ALL SELECT ${asked.map(() => 'NULL').join(', ')} FROM range(1000) AS r (r) WHERE CAST(r.r AS VARCHAR) = ''`
   return `_pit_back AS MATERIALIZED (
   SELECT ${row('n')}, max({'t': p.t, 'available_at': p.available_at, 'v': p.v, 'o': p.o}) AS best
-  FROM (SELECT n.*, ${back} AS start FROM _pit_n AS n, (VALUES (1), (2), (3)) AS past (n)) AS n
-  JOIN _pit_p AS p ON ${same('p', 'n')} AND p.t = n.start AND p.available_at <= n._pit_k${own.current('p', 'n._pit_k')}
+  FROM (SELECT n.*, ${backSql('n._pit_e', 'past.n')} AS start FROM _pit_n AS n, (VALUES (1), (2), (3)) AS past (n)) AS n
+  JOIN ${points} AS p ON ${same('p', 'n')} AND p.t = n.start AND p.available_at <= n._pit_k${own.current('p', 'n._pit_k')}
   GROUP BY ${row('n')}
 ),
 _pit_rest AS MATERIALIZED (
-  SELECT n.* FROM _pit_n AS n ANTI JOIN _pit_back AS b ON ${sameRow('n', 'b')}
+  SELECT n.* FROM _pit_n AS n ANTI JOIN _pit_back AS b ON ${sameRow('n', 'b')} WHERE n._pit_none IS NOT TRUE
 ),
 _pit_tail AS MATERIALIZED (
   SELECT n.* FROM _pit_rest AS n JOIN (
     SELECT ${list('p')}, min(p.available_at) AS first FROM _pit_p AS p
-    SEMI JOIN (SELECT DISTINCT ${list('n')} FROM _pit_rest AS n) AS n ON ${same('p', 'n')} GROUP BY ${list('p')}
+    SEMI JOIN ${few('_pit_rest')} AS n ON ${same('p', 'n')} GROUP BY ${list('p')}
   ) AS b ON ${same('n', 'b')} AND n._pit_k >= b.first
 ),
 _pit_frontier AS (
-  SELECT p.* FROM _pit_p AS p SEMI JOIN (SELECT DISTINCT ${list('n')} FROM _pit_tail AS n) AS n ON ${same('p', 'n')}${own.lived('p')}
+  SELECT p.* FROM _pit_p AS p SEMI JOIN ${few('_pit_tail')} AS n ON ${same('p', 'n')}${own.lived('p')}
   QUALIFY p.t >= ${newest}
     AND ${following} IS DISTINCT FROM p.available_at
 ),

@@ -27,9 +27,9 @@ _pit_m AS MATERIALIZED (
     SEMI JOIN (VALUES (true)) AS two (yes) ON (s._pit_a IS NULL) = two.yes
 ),
 _pit_n AS NOT MATERIALIZED (
-  SELECT m._pit_i, CAST(m.asset AS VARCHAR) AS asset, m._pit_k, m._pit_e FROM _pit_m AS m
+  SELECT m._pit_i, CAST(m.asset AS VARCHAR) AS asset, m._pit_k, m._pit_e, m._pit_e < {{first_start metric}} AS _pit_none FROM _pit_m AS m
 ),
-{{misses asset}},
+{{misses _pit_p asset}},
 _pit_all AS NOT MATERIALIZED (
   SELECT * FROM _pit_s WHERE _pit_a IS NOT NULL
   UNION ALL

@@ -9,7 +9,7 @@ CREATE OR REPLACE MACRO pit_long(decisions, metrics, "interval", currency := NUL
 WITH _pit_names AS MATERIALIZED (
   SELECT own.*, dense_rank() OVER (ORDER BY own.lag, own.newest) AS class FROM (SELECT one.name, one.path, one.pointer, one.mi, (one.mi // 60) AS chunk, one.mi % 60 AS bit,
     {{wanted currency one.line}} AS wanted_currency, {{wanted exchange one.line}} AS wanted_exchange,
-    {{wanted network one.line}} AS wanted_network, {{lag_class one.path}} AS lag, {{newest one.path}} AS newest
+    {{wanted network one.line}} AS wanted_network, {{lag_class one.path}} AS lag, {{first_start one.path}} AS first_start, {{newest one.path}} AS newest
   FROM (
     SELECT names.name, names.path, {{line names.path}} AS line, {{pointer names.name}} AS pointer, row_number() OVER () - 1 AS mi
     FROM (
@@ -39,9 +39,15 @@ _pit_y AS NOT MATERIALIZED (
   SELECT x.*, classes.class AS _pit_class, {{expected x._pit_k classes.lag classes.newest}} AS _pit_e
   FROM _pit_x AS x, (SELECT DISTINCT names.class, names.lag, names.newest FROM _pit_names AS names) AS classes
 ),
+_pit_c AS MATERIALIZED (
+  SELECT p.* FROM _pit_p AS p SEMI JOIN (
+    SELECT DISTINCT y._pit_class, CAST(y.asset AS VARCHAR) AS asset, {{back y._pit_e past.n}} AS t
+    FROM _pit_y AS y, (VALUES (0), (1), (2), (3)) AS past (n)
+  ) AS y ON y._pit_class = p.class AND y.asset = p.asset AND y.t = p.t
+),
 _pit_s AS MATERIALIZED (
   SELECT y.* EXCLUDE (_pit_class, _pit_e), p.mi AS _pit_mi, p.t AS _pit_t, p.available_at AS _pit_a, p.v AS _pit_v, p.o AS _pit_o
-  FROM _pit_y AS y JOIN _pit_p AS p
+  FROM _pit_y AS y JOIN _pit_c AS p
     ON y._pit_class = p.class AND CAST(y.asset AS VARCHAR) = p.asset AND y._pit_e = p.t AND p.available_at <= y._pit_k{{current p y._pit_k}}
 ),
 _pit_got AS (
@@ -49,7 +55,8 @@ _pit_got AS (
   FROM _pit_s AS s GROUP BY 1
 ),
 _pit_n AS MATERIALIZED (
-  SELECT x._pit_i, names.mi, CAST(x.asset AS VARCHAR) AS asset, x._pit_k, {{expected x._pit_k names.lag names.newest}} AS _pit_e
+  SELECT n.*, n._pit_e < n.first_start AS _pit_none
+  FROM (SELECT x._pit_i, names.mi, CAST(x.asset AS VARCHAR) AS asset, x._pit_k, names.first_start, {{expected x._pit_k names.lag names.newest}} AS _pit_e
   FROM (
     SELECT x._pit_i, x.asset, x._pit_k, chunks.chunk, coalesce(got.bits, 0) AS bits
     FROM (SELECT x.*, unnest(range({{chunks}})) AS chunk FROM _pit_x AS x) AS x
@@ -58,9 +65,9 @@ _pit_n AS MATERIALIZED (
     LEFT JOIN _pit_got AS got ON got.place = x._pit_i * {{chunks}} + x.chunk
     WHERE coalesce(got.bits, 0) <> chunks.bits
   ) AS x
-  JOIN _pit_names AS names ON names.chunk = x.chunk AND ((x.bits >> names.bit) & 1) = 0
+  JOIN _pit_names AS names ON names.chunk = x.chunk AND ((x.bits >> names.bit) & 1) = 0) AS n
 ),
-{{misses mi asset}},
+{{misses _pit_c mi asset}},
 _pit_all AS NOT MATERIALIZED (
   SELECT s.* EXCLUDE (_pit_i) FROM _pit_s AS s
   UNION ALL
