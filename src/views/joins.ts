@@ -168,18 +168,20 @@ function backSql(start: Sql, n: Sql): Sql {
  * asset, t, available_at, v, o)` will hold the answers, no row where nothing was known.
  *
  * The newest known of the three intervals before the expected one is the answer, because nothing in between is known.
- * Before the first arrival of its series nothing was. The rest is matched with the strict frontier of the series
- * concerned, the points that were the newest known when they arrived, one an instant.
+ * For the rest it lies in the newest block of intervals of which anything was known, none where nothing was. What is the
+ * newest known is told by the strict frontier: the blocks, and the points of those that were found, which were the newest
+ * known when they arrived, one an instant.
  */
 function missesSql(names: readonly string[], points: Sql, own: VintageWords): Sql {
-  const { list, same, row, sameRow, values, asked } = wordsOf(names)
-  const { newest, following } = arrivalsSql(list('p'))
+  const { list, same, row, sameRow, values } = wordsOf(names)
+  const inBlock = wordsOf([...names, 'block'])
   // Out of a list, which counts as one row: else all points would be kept for the sake of many misses.
-  const few = (cte: Sql): Sql =>
-    `(SELECT unnest(own, max_depth := 2) FROM (SELECT list(DISTINCT {${names.map((name) => `'${name}': n.${name}`).join(', ')}}) AS own FROM ${cte} AS n))`
+  const few = (cte: Sql, keys: readonly string[]): Sql =>
+    `(SELECT unnest(own, max_depth := 2) FROM (SELECT list(DISTINCT {${keys.map((name) => `'${name}': n.${name}`).join(', ')}}) AS own FROM ${cte} AS n))`
   // Taken for few rows, they would be compared with every point: a thousand that are not there say otherwise.
-  const many = `SELECT ${asked.map((name) => `n.${name}`).join(', ')} FROM _pit_tail AS n
-    UNION ALL SELECT ${asked.map(() => 'NULL').join(', ')} FROM range(1000) AS r (r) WHERE CAST(r.r AS VARCHAR) = ''`
+  const many = `SELECT ${inBlock.asked.map((name) => `n.${name}`).join(', ')} FROM _pit_tail AS n
+    UNION ALL SELECT ${inBlock.asked.map(() => 'NULL').join(', ')} FROM range(1000) AS r (r) WHERE CAST(r.r AS VARCHAR) = ''`
+  const blocks = `(SELECT p.*, epoch_us(p.t) // (64 * ${lengthSql('"interval"', micros)}) AS block FROM _pit_p AS p)`
   return `_pit_back AS MATERIALIZED (
   SELECT ${row('n')}, max({'t': p.t, 'available_at': p.available_at, 'v': p.v, 'o': p.o}) AS best
   FROM (SELECT n.*, ${backSql('n._pit_e', 'past.n')} AS start FROM _pit_n AS n, (VALUES (1), (2), (3)) AS past (n)) AS n
@@ -187,24 +189,33 @@ function missesSql(names: readonly string[], points: Sql, own: VintageWords): Sq
   GROUP BY ${row('n')}
 ),
 _pit_rest AS MATERIALIZED (
-  SELECT n.* FROM _pit_n AS n ANTI JOIN _pit_back AS b ON ${sameRow('n', 'b')} WHERE n._pit_none IS NOT TRUE
+  SELECT n.* FROM _pit_n AS n ANTI JOIN _pit_back AS b ON ${sameRow('n', 'b')}
+  WHERE n._pit_none IS NOT TRUE AND n.asset IS NOT NULL AND n._pit_k IS NOT NULL
+),
+_pit_blocks AS (
+  SELECT ${list('p')}, p.block, min(p.available_at) AS available_at FROM ${blocks} AS p
+  SEMI JOIN ${few('_pit_rest', names)} AS n ON ${same('p', 'n')} GROUP BY ${list('p')}, p.block
 ),
 _pit_tail AS MATERIALIZED (
-  SELECT n.* FROM _pit_rest AS n JOIN (
-    SELECT ${list('p')}, min(p.available_at) AS first FROM _pit_p AS p
-    SEMI JOIN ${few('_pit_rest')} AS n ON ${same('p', 'n')} GROUP BY ${list('p')}
-  ) AS b ON ${same('n', 'b')} AND n._pit_k >= b.first
+  SELECT n.*, p.block FROM _pit_rest AS n ASOF JOIN (SELECT p.* FROM _pit_blocks AS p ${frontierSql(list('p'), 'p.block')}) AS p
+    ON ${same('p', 'n')} AND n._pit_k >= p.available_at
 ),
 _pit_frontier AS (
-  SELECT p.* FROM _pit_p AS p SEMI JOIN ${few('_pit_tail')} AS n ON ${same('p', 'n')}${own.lived('p')}
-  QUALIFY p.t >= ${newest}
-    AND ${following} IS DISTINCT FROM p.available_at
+  SELECT p.* FROM ${blocks} AS p SEMI JOIN ${few('_pit_tail', [...names, 'block'])} AS n ON ${inBlock.same('p', 'n')}${own.lived('p')}
+  ${frontierSql(inBlock.list('p'), 'p.t')}
 ),
 _pit_r AS (
   SELECT ${row('b')}, ${values('b.best')} FROM _pit_back AS b
   UNION ALL SELECT ${row('n')}, ${values('p')} FROM (${many}) AS n ASOF JOIN _pit_frontier AS p
-    ON ${same('p', 'n')} AND n._pit_k >= p.available_at
+    ON ${inBlock.same('p', 'n')} AND n._pit_k >= p.available_at
 )`
+}
+
+/** Those of the rows `p` that were the newest when they arrived, one an instant. */
+function frontierSql(keys: Sql, t: Sql): Sql {
+  const { newest, following } = arrivalsSql(keys, t)
+  return `QUALIFY ${t} >= ${newest}
+    AND ${following} IS DISTINCT FROM p.available_at`
 }
 
 /** What the statements of the tail say again and again, each of one or two aliases. */
@@ -227,11 +238,11 @@ function wordsOf(names: readonly string[]) {
  * Of points `p` in the order of their arrival: the newest start known with each, and when the next one arrives. What was
  * already overtaken is older than the newest; of those that arrive together only the last has a next that is later.
  */
-export function arrivalsSql(keys: Sql): Readonly<Record<'newest' | 'following', Sql>> {
+export function arrivalsSql(keys: Sql, t = 'p.t'): Readonly<Record<'newest' | 'following', Sql>> {
   // Not a named window: statements that are parsed together share the names of their windows.
-  const arrivals = `PARTITION BY ${keys} ORDER BY p.available_at, p.t`
+  const arrivals = `PARTITION BY ${keys} ORDER BY p.available_at, ${t}`
   return {
-    newest: `max(p.t) OVER (${arrivals} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)`,
+    newest: `max(${t}) OVER (${arrivals} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)`,
     following: `lead(p.available_at) OVER (${arrivals})`,
   }
 }
