@@ -5,7 +5,7 @@ import { quote } from '../store/engine.ts'
 import type { HeldFile } from '../ledger/held.ts'
 import { type earlyParts, partPath } from './clocks.ts'
 import { beyondAsked, beyondMistake, ruleLines, ruleText, unsettledText } from './joins-beyond.ts'
-import { identityMistake, withIdentity } from './joins-identity.ts'
+import { identityMistake, lastStitched, withIdentity } from './joins-identity.ts'
 import { vintageMistake, vintageWords } from './joins-vintages.ts'
 import { isRecent, type Share, sharesOf } from '../points/files.ts'
 import { literalPath, relationText } from './read-points.ts'
@@ -159,10 +159,14 @@ export function joinPointsSql(
   interval: Sql,
   alone = false,
 ): Sql {
-  if (names === 'metric')
+  if (names === 'metric') {
+    const [stitched, whole] = [sources.stitched(), textOfOne(sources, facts, interval, true)]
+    const last = stitched && sources.revisable.length > 0 ? lastStitched(stitched) : stitched
     return `query(list_transform(${factsFor(sources, facts, names)}, lambda fact: CASE
       ${mistakes(names, interval)}
-      ELSE ${textOfOne(sources, facts, interval, true)} END)[1])`
+      ${identityMistake}
+      ELSE ${withIdentity(last, whole)} END)[1])`
+  }
   const all = (one: Sql): Sql =>
     `array_to_string(list_distinct(flatten(list_transform(facts, lambda fact: string_split(${one}, chr(9))))), chr(9))`
   const chosen = all(`CASE
@@ -211,7 +215,7 @@ function textOfOne(sources: JoinSources, facts: JoinFacts, interval: Sql, alone 
   const last =
     revised === null
       ? ''
-      : `WHEN ${revised} THEN ${said(storedText(sources, true, sources.last()), { ...own, [relation]: files })}\n      `
+      : `WHEN ${revised} AND CAST(identity AS VARCHAR) = 'apart' THEN ${said(storedText(sources, true, sources.last()), { ...own, [relation]: files })}\n      `
   return `CASE WHEN fact['name'] = '${price}' THEN ${said(priceText(sources), own)}${early.join('')}
       ${last}ELSE ${said(storedText(sources, true), { ...own, [relation]: files })} END`
 }
