@@ -164,8 +164,9 @@ function backSql(start: Sql, n: Sql): Sql {
 
 /**
  * The tail of a join, as further CTEs. `_pit_n (_pit_i, KEYS, _pit_k, _pit_e, _pit_none)` holds what the look-up of
- * the expected start left open, and whether that lies before the first of all; `_pit_p (KEYS, t, available_at, v, o)` the points, one a series and `t`, POINTS those of the intervals right before; `_pit_r (_pit_i, the KEYS but
- * asset, t, available_at, v, o)` will hold the answers, no row where nothing was known.
+ * the expected start left open, and whether that lies before the first of all; `_pit_p (KEYS, t, available_at, v, o)` the
+ * points, one a series and `t`, POINTS those of the intervals right before; `_pit_r (_pit_i, the KEYS but asset, t,
+ * available_at, v, o)` will hold the answers, no row where nothing was known.
  *
  * The newest known of the three intervals before the expected one is the answer, because nothing in between is known.
  * For the rest it lies in the newest block of intervals of which anything was known, none where nothing was. What is the

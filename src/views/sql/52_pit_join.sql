@@ -26,16 +26,12 @@ _pit_m AS MATERIALIZED (
   FROM _pit_s AS s SEMI JOIN (VALUES (true)) AS one (yes) ON (s._pit_a IS NULL) = one.yes
     SEMI JOIN (VALUES (true)) AS two (yes) ON (s._pit_a IS NULL) = two.yes
 ),
-_pit_n AS NOT MATERIALIZED (
-  SELECT m._pit_i, CAST(m.asset AS VARCHAR) AS asset, m._pit_k, m._pit_e, m._pit_e < {{first_start metric}} AS _pit_none FROM _pit_m AS m
-),
+_pit_n AS (SELECT _pit_i, CAST(asset AS VARCHAR) AS asset, _pit_k, _pit_e, _pit_e < {{first_start metric}} AS _pit_none FROM _pit_m),
 {{misses _pit_p asset}},
 _pit_all AS NOT MATERIALIZED (
   SELECT * FROM _pit_s WHERE _pit_a IS NOT NULL
-  UNION ALL
-  (SELECT m.* EXCLUDE (_pit_i, _pit_e), r.t, r.available_at, r.v, r.o FROM _pit_m AS m LEFT JOIN _pit_r AS r USING (_pit_i) ORDER BY m._pit_i)
-  UNION ALL
-  SELECT * FROM _pit_s WHERE EXISTS (
+  UNION ALL (SELECT m.* EXCLUDE (_pit_i, _pit_e), r.t, r.available_at, r.v, r.o FROM _pit_m AS m LEFT JOIN _pit_r AS r USING (_pit_i) ORDER BY m._pit_i)
+  UNION ALL SELECT * FROM _pit_s WHERE EXISTS (
     SELECT t, available_at, v, o, age
     FROM query_table(decisions) AS yours, (SELECT NULL AS t, NULL AS available_at, NULL AS v, NULL AS o, NULL AS age) AS pit_join
     LIMIT 0
