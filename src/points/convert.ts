@@ -1,4 +1,4 @@
-import { fewRows, parquet } from '../store/parquet.ts'
+import { fewRows } from '../store/parquet.ts'
 import { realDisk } from '../store/disk.ts'
 import { compare, tellAsked } from './compare.ts'
 import {
@@ -18,16 +18,14 @@ import {
 import { load } from './load.ts'
 import { intervalSql, numbered, statement } from './sql.ts'
 import { unwatched } from '../stopwatch.ts'
-import { describe, leadOf, readShares, shareOf, writePoints } from './write.ts'
-import { type Engine, quote } from '../store/engine.ts'
-import { portionRows, recentGroup } from './files.ts'
+import { describe, readShares, shareOf, writePoints } from './write.ts'
+import type { Engine } from '../store/engine.ts'
+import { namedSql, portionRows } from './files.ts'
 import type { Finding, Json, Violation } from '../ledger/entry.ts'
 import { ceil, count, end, floor, type Instant, longestSeconds, step } from '../time.ts'
 import { clocksSql } from './stage.ts'
 import { availableAt, ruleFor } from '../catalog/availability.ts'
 import { minus, type Window } from '../windows.ts'
-
-type WrittenRecent = NonNullable<ConvertResult['recent']>
 
 type Comparison = Awaited<ReturnType<typeof compare>>
 
@@ -40,6 +38,8 @@ type Comparison = Awaited<ReturnType<typeof compare>>
  */
 export async function convert(engine: Engine, job: ConvertJob): Promise<ConvertResult> {
   using session = await engine.session()
+  // A chunk of few rows would wait for more of them, and larger ones that follow pass it: no order would be kept.
+  await session.run('SET enable_caching_operators = false')
   try {
     const ordered = order(job.parts.map((part): PartJob => ({ ...job, ...part })))
     if (ordered.length > 0) return await convertOrdered(session, job, ordered)
@@ -80,7 +80,7 @@ async function convertOrdered(session: Engine, job: ConvertJob, ordered: readonl
   const holes = await findHoles(session, ordered, { ...loaded, ...compared })
   const { contradictions, gone, heard, regained, lacking } = compared
   return {
-    files: job.parts.map((_, p) => files.get(p) ?? null),
+    files,
     recent,
     bodies: bodyResults(ordered, { ...loaded, ...compared, holes }),
     violations: contradictions.map((found) => violation(found, ordered)),
@@ -92,42 +92,71 @@ async function convertOrdered(session: Engine, job: ConvertJob, ordered: readonl
   }
 }
 
+/** A file to write: of one partition, or of all these together. */
+interface Target {
+  readonly own: PartJob | null
+  /** The partitions, by position. */
+  readonly chosen: readonly number[]
+  readonly rows: number
+  readonly out: string
+}
+
 /** Writes the table `fresh`: large portions to files of their own, by partition, all others together. */
 async function writeFresh(
   session: Engine,
   job: ConvertJob,
   ordered: readonly Ordered[],
   { tallies, late, minusZero, asRead, sorted: known = false }: Comparison & Loaded,
-): Promise<{ files: Map<number, WrittenFile>; recent: WrittenRecent | null }> {
+): Promise<Pick<ConvertResult, 'files' | 'recent'>> {
   const during = job.during ?? unwatched
-  const added = new Map<number, number>()
-  for (const [i, { p }] of ordered.entries()) added.set(p, (added.get(p) ?? 0) + (tallies.get(i)?.added ?? 0))
-  const most = Math.max(0, ...added.values())
+  const added = job.parts.map(() => 0)
+  for (const [i, { p }] of ordered.entries()) added[p] = (added[p] ?? 0) + (tallies.get(i)?.added ?? 0)
   const revised = ordered.some(({ part }) => part.revisable !== undefined)
+  const most = Math.max(...added)
   const sorted = !late && !revised && most > fewRows && ((known && asRead) || !(await isUnsorted(session)))
-  const write = async (chosen: readonly number[], out: string, own: PartJob | null): Promise<WrittenRecent> => {
-    const rows = chosen.reduce((sum, p) => sum + (added.get(p) ?? 0), 0)
-    const source = `(FROM fresh WHERE part IN (${chosen.join(', ')}))`
-    const how = { source, sorted, late, revised, minusZero, few: own === null || rows <= fewRows, out }
-    const recent = own === null ? { lead: leadOf(ordered), group: recentGroup } : {}
-    await during('writing', async () => await writePoints(session, job, ordered, { ...how, ...recent }))
-    const named = own === null ? '' : `${quote(own.metric)} AS metric, ${quote(own.interval)} AS "interval", `
-    const written = `(SELECT ${named}* FROM ${parquet([out])})`
-    const shares = await during('proving', async () => await readShares(session, written))
+  const targets = targetsOf(job, ordered, added)
+  for (const { own, rows, ...target } of targets) {
+    const how = { sorted, late, revised, minusZero, together: own === null, few: own === null || rows <= fewRows }
+    await during('writing', async () => await writePoints(session, job, ordered, { ...target, ...how }))
+  }
+  const held = await during('proving', async () => await readBack(session, targets))
+  const files = job.parts.map((): WrittenFile | null => null)
+  let recent: ConvertResult['recent'] = null
+  for (const { own, chosen, rows, out, shares } of held) {
     const file = describe(shares)
     if (file.rows !== rows) throw new Error(`${out} holds ${file.rows} rows instead of ${rows}`)
-    return { ...file, shares: shares.map(shareOf) }
+    if (own === null) recent = { ...file, shares: shares.map(shareOf) }
+    else for (const p of chosen) files[p] = file
   }
-  const files = new Map<number, WrittenFile>()
-  const small: number[] = []
-  for (const [p, part] of new Map(ordered.map((one) => [one.p, one.part]))) {
-    const rows = added.get(p) ?? 0
-    if (rows >= (job.portion ?? portionRows)) {
-      const { shares: _, ...file } = await write([p], part.out, part)
-      files.set(p, file)
-    } else if (rows > 0) small.push(p)
+  return { files, recent }
+}
+
+/** What is written together comes last. */
+function targetsOf(job: ConvertJob, ordered: readonly Ordered[], added: readonly number[]): Target[] {
+  const { recent, portion = portionRows } = job
+  const targets: Target[] = []
+  const together = { own: null, chosen: [] as number[], rows: 0, out: recent.out }
+  for (const [p, own] of new Map(ordered.map((one) => [one.p, one.part]))) {
+    const rows = added[p] ?? 0
+    if (rows >= portion) targets.push({ own, chosen: [p], rows, out: own.out })
+    else if (rows > 0) {
+      together.chosen.push(p)
+      together.rows += rows
+    }
   }
-  return { files, recent: small.length === 0 ? null : await write(small, job.recent.out, null) }
+  return together.rows > 0 ? [...targets, together] : targets
+}
+
+/** The files with what they hold, all read at once: a statement costs more than the rows of a file. */
+async function readBack(session: Engine, targets: readonly Target[]) {
+  if (targets.length === 0) return []
+  const files = targets.map(({ own, out }) => ({ path: out, metric: null, interval: null, ...own }))
+  const keyOf = (one: { readonly metric: string | null; readonly interval: string | null }): string =>
+    `${one.metric} ${one.interval}`
+  const places = new Map(files.map((file, i) => [keyOf(file), i]))
+  const all = await readShares(session, namedSql(files))
+  const found = Map.groupBy(all, (share) => places.get(keyOf(share)) ?? targets.length - 1)
+  return targets.map((target, i) => ({ ...target, shares: found.get(i) ?? [] }))
 }
 
 async function isUnsorted(session: Engine): Promise<boolean> {

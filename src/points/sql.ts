@@ -5,15 +5,15 @@ import { statementsIn } from '../store/sql.ts'
 export const statement = statementsIn(new URL('sql/', import.meta.url))
 
 /**
- * SQL of the text at the position that the column `body` names; a constant where all texts are the same, else an enum:
- * to look up and to write a small number is several times faster than a text, and every reader of Parquet sees text.
+ * SQL of the text at the position that the column `body` names, less `from`; a constant where all texts are the same, else
+ * an enum: to look up and to write a small number is several times faster than a text, and every reader of Parquet sees text.
  */
-export function lookup(texts: readonly (string | null)[]): string {
+export function lookup(texts: readonly (string | null)[], from = 0): string {
   const first = texts[0] ?? null
   if (texts.every((text) => text === first)) return first === null ? 'CAST(NULL AS VARCHAR)' : quote(first)
   const list = texts.map((text) => (text === null ? 'NULL' : quote(text))).join(', ')
   const values = [...new Set(texts)].flatMap((text) => (text === null ? [] : [quote(text)])).join(', ')
-  return `(CAST([${list}] AS ENUM (${values})[]))[body + 1]`
+  return `(CAST([${list}] AS ENUM (${values})[]))[body + ${1 - from}]`
 }
 
 /** SQL of the interval of a row: its name where all have the same, so that nothing is looked up. */

@@ -4,12 +4,16 @@ import type { Interval } from '../time.ts'
 import { type Circumstances, identityOf, type Ordered, type WrittenFile } from './conversion.ts'
 import { firstOf, lookup, numbered, statement } from './sql.ts'
 import { type Engine, quote } from '../store/engine.ts'
-import { type Share } from './files.ts'
+import { recentGroup, type Share } from './files.ts'
 
-/** SQL of what the series of each body, in the order of the column `body`, says of its points. */
-function identitySql(ordered: readonly Ordered[]): Record<keyof Identity, string> {
+/** SQL of what the series of each body says of its points, of bodies in the order of the column `body` from one on. */
+function identitySql(ordered: readonly Ordered[], from: number): Record<keyof Identity, string> {
   const all = ordered.map(({ body }) => identityOf(body.series))
-  const perBody = (name: keyof Identity): string => lookup(all.map((one) => one[name]))
+  const perBody = (name: keyof Identity): string =>
+    lookup(
+      all.map((one) => one[name]),
+      from,
+    )
   return {
     asset: perBody('asset'),
     currency: perBody('currency'),
@@ -23,15 +27,19 @@ function identitySql(ordered: readonly Ordered[]): Record<keyof Identity, string
  * SQL of metric and interval of each body's points, as leading columns. The metric is text: of an enum each row group would
  * be said to hold all of its values, and no question could skip one.
  */
-export function leadOf(ordered: readonly Ordered[]): string {
-  const perBody = (name: 'metric' | 'interval'): string => lookup(ordered.map(({ part }) => part[name]))
+function leadOf(ordered: readonly Ordered[], from: number): string {
+  const perBody = (name: 'metric' | 'interval'): string =>
+    lookup(
+      ordered.map(({ part }) => part[name]),
+      from,
+    )
   return `CAST(${perBody('metric')} AS VARCHAR) AS metric, ${perBody('interval')} AS "interval",`
 }
 
 /** The points to be written. */
 interface Source {
-  /** SQL of points of the table `fresh`, which tells what their rules say. */
-  readonly source: string
+  /** Of which partitions of the table `fresh`, which tells what their rules say. */
+  readonly chosen: readonly number[]
   /** Whether they are sorted by rank and t already. */
   readonly sorted: boolean
   /** Whether the table `late` names points that came late. */
@@ -42,10 +50,8 @@ interface Source {
   readonly minusZero: boolean
   /** Whether the file is written to be opened fast: it holds few rows, or every question reads it. */
   readonly few: boolean
-  /** SQL of leading columns, each with a comma; '' for none. */
-  readonly lead?: string
-  /** The most rows of a row group. */
-  readonly group?: number
+  /** Whether each row bears its metric and interval. */
+  readonly together: boolean
   /** Path of the file. */
   readonly out: string
 }
@@ -58,18 +64,22 @@ export async function writePoints(
   session: Engine,
   { observedAt, metadata }: Circumstances,
   ordered: readonly Ordered[],
-  { source, sorted, late, revised, minusZero, few, out, lead = '', group = usualGroup }: Source,
+  { chosen, together, sorted, late, revised, minusZero, few, out }: Source,
 ): Promise<void> {
+  const source = `(FROM fresh WHERE part IN (${chosen.join(', ')}))`
+  const places = ordered.flatMap(({ p }, i) => (chosen.includes(p) ? [i] : []))
+  const begin = places[0] ?? 0
+  const own = ordered.slice(begin, (places.at(-1) ?? 0) + 1)
   const now = `${observedAt}::BIGINT`
   const clocks = late
     ? { seen: `coalesce(stood, ${now})`, late: 'coalesce(tardy, false)', again: 'coalesce(anew, false)' }
     : { seen: now, late: 'false', again: 'false' }
   const from = late ? `(SELECT * RENAME ("again" AS anew) FROM ${source} LEFT JOIN late USING (body, t))` : source
   const sql = statement('output', {
-    ...identitySql(ordered),
+    ...identitySql(own, begin),
     dated: statement('dated', { source: from, ...clocks, first: firstOf(revised) }),
-    lead,
-    group,
+    lead: together ? leadOf(own, begin) : '',
+    group: together ? recentGroup : usualGroup,
     order: sorted && !late ? '' : 'ORDER BY place, t',
     out: quote(out),
     compression: compressionSql(few),

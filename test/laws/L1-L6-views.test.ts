@@ -156,7 +156,7 @@ async function cutLake(lake: FullLake, cuts: readonly Cut[]): Promise<number> {
   return count
 }
 
-const { everyInterval, nested, plain, supply } = metrics
+const { everyInterval, nested, plain, supply, bars, derived } = metrics
 
 /** What is asked of the definition itself: a metric, an interval, and what its series have in common. */
 const asked: readonly (readonly [string, Interval, Partial<PointRow>])[] = [
@@ -166,6 +166,8 @@ const asked: readonly (readonly [string, Interval, Partial<PointRow>])[] = [
   [supply, '24h', { currency: 'native' }],
   ['price_usd', '24h', {}],
   ['price_usd', '1w', {}],
+  [bars, '24h', {}],
+  [derived, '24h', {}],
 ]
 const options: readonly Question[] = [{}, { maxAge: 86_400_000_000 }, { latency: 900_000_000 }, { skipNulls: true }]
 

@@ -23,6 +23,13 @@ async function bodiesOf(asset: string, turned: (points: string[]) => string[]): 
   return [await half(count / 2), await half(0)]
 }
 
+const frame = { timestamp: 'interval_start', observedAt: BigInt(micros('2030-01-01')), metadata: {} } as const
+
+function partOf(bodies: readonly Body[], n: number): ConvertPart {
+  const out = join(made.folder, `order-${Math.random()}.parquet`)
+  return { metric: `m${n}`, interval: '1h', rules: [lag600], overlap: 'exact', bodies, existing: [], out }
+}
+
 test.each([
   ['as they rise', (points: string[]) => points],
   ['as they fall', (points: string[]) => points.toReversed()],
@@ -32,18 +39,7 @@ test.each([
   const assets = Array.from({ length: 12 }, (_, n) => `A${String(n).padStart(2, '0')}`)
   const bodies = (await Promise.all(assets.toReversed().map((asset) => bodiesOf(asset, turned)))).flat()
   const halves = [bodies.slice(0, 12), bodies.slice(12)]
-  const parts = halves.map(
-    (own, n): ConvertPart => ({
-      metric: `m${n}`,
-      interval: '1h',
-      rules: [lag600],
-      overlap: 'exact',
-      bodies: own,
-      existing: [],
-      out: join(made.folder, `order-${Math.random()}.parquet`),
-    }),
-  )
-  const frame = { timestamp: 'interval_start', observedAt: BigInt(micros('2030-01-01')), metadata: {} } as const
+  const parts = halves.map(partOf)
   const recent = { existing: [], out: join(made.folder, `order-${Math.random()}.parquet`) }
   for (const portion of [1, Number.POSITIVE_INFINITY]) {
     const { files, recent: together } = await convert(made.engine, { parts, recent, portion, ...frame })
@@ -59,5 +55,24 @@ test.each([
     )
     // The second partition begins anew.
     expect(rows).toEqual([{ points: 72_000n, moments: 72_000n, wrong: 0n, back: 1n }])
+  }
+})
+
+/** The engine reads 2,048 rows at a time. */
+test.each([1, 63])('L4: a partition whose first %i points end a chunk of the engine begins with them', async (few) => {
+  const body = (rows: number): Promise<Body> =>
+    made.body(JSON.stringify(Array.from({ length: rows }, (_, i) => ({ t: start + i * hour, v: i }))), {
+      series: series('A', { interval: '1h' }),
+    })
+  const sizes = [3 * 2048 - few, 5000, 1000]
+  const parts = (await Promise.all(sizes.map(body))).map((one, n) => partOf([one], n))
+  const recent = { existing: [], out: join(made.folder, `order-${Math.random()}.parquet`) }
+  for (const portion of [1, 5001]) {
+    const { files, recent: together } = await convert(made.engine, { parts, recent, portion, ...frame })
+    expect(files.map((file) => file?.rows)).toEqual(portion === 1 ? sizes : [sizes[0], undefined, undefined])
+    expect(together?.rows).toBe(portion === 1 ? undefined : 6000)
+    const out = portion === 1 ? (parts[1]?.out ?? '') : recent.out
+    const rows = await made.engine.rows(`SELECT v FROM read_parquet(${quote(out)}) WHERE file_row_number < 5000`)
+    expect(rows.map((row) => row['v'])).toEqual(Array.from({ length: 5000 }, (_, i) => i))
   }
 })
