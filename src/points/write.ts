@@ -66,7 +66,8 @@ export async function writePoints(
   ordered: readonly Ordered[],
   { chosen, together, sorted, late, revised, minusZero, few, out }: Source,
 ): Promise<void> {
-  const source = `(FROM fresh WHERE part IN (${chosen.join(', ')}))`
+  // Behind a join the engine keeps no order among its threads; what numbers rows is done by one alone.
+  const source = `(FROM fresh WHERE part IN (${chosen.join(', ')})${sorted ? ' QUALIFY row_number() OVER () > 0' : ''})`
   const places = ordered.flatMap(({ p }, i) => (chosen.includes(p) ? [i] : []))
   const begin = places[0] ?? 0
   const own = ordered.slice(begin, (places.at(-1) ?? 0) + 1)

@@ -58,21 +58,30 @@ test.each([
   }
 })
 
-/** The engine reads 2,048 rows at a time. */
-test.each([1, 63])('L4: a partition whose first %i points end a chunk of the engine begins with them', async (few) => {
+/** The engine reads 2,048 rows at a time, and each of its threads 60 times as many. */
+test.each([
+  [1, 3],
+  [63, 3],
+  [22_880, 60],
+])('L4: a partition whose first %i points end chunk %i of the engine begins with them', async (few, chunks) => {
+  const begin = Date.UTC(2010, 0, 1) / 1000
   const body = (rows: number): Promise<Body> =>
-    made.body(JSON.stringify(Array.from({ length: rows }, (_, i) => ({ t: start + i * hour, v: i }))), {
+    made.body(JSON.stringify(Array.from({ length: rows }, (_, i) => ({ t: begin + i * hour, v: i }))), {
       series: series('A', { interval: '1h' }),
     })
-  const sizes = [3 * 2048 - few, 5000, 1000]
+  const sizes = [chunks * 2048 - few, 24_000, 1000]
   const parts = (await Promise.all(sizes.map(body))).map((one, n) => partOf([one], n))
   const recent = { existing: [], out: join(made.folder, `order-${Math.random()}.parquet`) }
-  for (const portion of [1, 5001]) {
-    const { files, recent: together } = await convert(made.engine, { parts, recent, portion, ...frame })
-    expect(files.map((file) => file?.rows)).toEqual(portion === 1 ? sizes : [sizes[0], undefined, undefined])
-    expect(together?.rows).toBe(portion === 1 ? undefined : 6000)
-    const out = portion === 1 ? (parts[1]?.out ?? '') : recent.out
-    const rows = await made.engine.rows(`SELECT v FROM read_parquet(${quote(out)}) WHERE file_row_number < 5000`)
-    expect(rows.map((row) => row['v'])).toEqual(Array.from({ length: 5000 }, (_, i) => i))
+  for (const portion of [1, 24_001]) {
+    const { files } = await convert(made.engine, { parts, recent, portion, ...frame })
+    const small = sizes.filter((rows) => rows < portion)
+    expect(files.map((file) => file?.rows)).toEqual(sizes.map((rows) => (rows < portion ? undefined : rows)))
+    for (const out of small.length > 0 ? [recent.out] : parts.map((part) => part.out)) {
+      const rows = await made.engine.rows(
+        `SELECT v FROM (SELECT *, lag(v) OVER (ORDER BY file_row_number) AS before FROM read_parquet(${quote(out)}, file_row_number = true))
+         WHERE v IS DISTINCT FROM before + 1`,
+      )
+      expect(rows).toEqual(Array.from({ length: Math.max(1, small.length) }, () => ({ v: 0 })))
+    }
   }
 })
