@@ -85,8 +85,8 @@ test-recipes: $(INSTALLED) ## runs the recipes for dbt, Dagster and Airflow (REC
 torture: $(INSTALLED) ## kills a fetch N times (1000) at random instants and compares the lake
 	@PITLAKE_KILLS=$(or $(N),1000) vitest run test/laws/L3-fetch.test.ts -t 'kills at random'
 
-steps: $(INSTALLED) ## tries every pair of damages, and every step at which a copy, a publish or an adopting may end
-	@PITLAKE_STEPS=all PITLAKE_LONG=1 vitest run $$(grep -lE '(turnOf|someOf).*shares|ends-play|PITLAKE_STEPS' test/*/*.test.ts)
+steps: $(INSTALLED) ## tries whatever goes by turn whole: pairs of damages, steps at which a copy, a publish or an adopting may end, doors
+	@PITLAKE_STEPS=all PITLAKE_LONG=1 vitest run $$(grep -lE '(turnOf|someOf|times).*shares|ends-play|PITLAKE_STEPS' test/*/*.test.ts)
 
 powercuts: $(INSTALLED) ## makes N states (1000) that a power cut may leave of a job, and goes on from each; PITLAKE_POWERCUTS_SEED draws others
 	@PITLAKE_POWERCUTS=$(or $(N),1000) vitest run test/laws/L3-powercuts.test.ts
@@ -130,10 +130,10 @@ audit: $(INSTALLED) ## lists packages, licences and install scripts, and what no
 pack: $(INSTALLED) ## packs the package, installs it in an empty folder and runs it there
 	scripts/pack-check.sh
 
-bench: $(INSTALLED) ## measures against named peers and writes docs/benchmarks.md, within MINUTES (15); QUICK=1 asks for equal answers only
-	@PITLAKE_BENCH_MINUTES=$(or $(MINUTES),15) PITLAKE_BENCH_SHARE=$(if $(QUICK),0.02,1) npm run -s bench
+bench: $(INSTALLED) ## measures against named peers and writes docs/benchmarks.md, within MINUTES (15); QUICK=1: half of them, for equal answers only
+	@PITLAKE_TURN=$(TURN) PITLAKE_BENCH_MINUTES=$(or $(MINUTES),15) PITLAKE_BENCH_SHARE=$(if $(QUICK),0.02,1) npm run -s bench
 
-bench-quick: ## runs the benches on a fiftieth of what they measure: errors and results that differ count, no figure
+bench-quick: ## runs every second bench, others with each commit, on a fiftieth of what it measures: errors and results that differ count
 	@$(MAKE) --no-print-directory bench QUICK=1
 
 bench-scale: $(INSTALLED) ## makes a lake of POINTS (50000000; the large one 500000000) and asks it everything: docs/scale.md; PITLAKE_SCALE_LAKES keeps it

@@ -5,28 +5,12 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 cache=$PWD/.cache
-venv=$cache/notebooks-venv
 lake=$cache/notebook-lake
 out=$cache/notebooks
 mkdir -p "$out"
 
-# What was made stays until what it was made from changes: a digest of that lies beside it.
-digest() { cat "$@" | sha256sum | cut -c1-64; }
-fresh() { [ -f "$1.made" ] && [ "$(cat "$1.made")" = "$2" ]; }
-
-install() {
-  local wanted
-  wanted=$(digest notebooks/requirements.txt)
-  if fresh "$venv" "$wanted" && [ -x "$venv/bin/python" ]; then return; fi
-  echo "Installing Jupyter and its kin into .cache/notebooks-venv"
-  rm -rf "$venv" "$venv.made"
-  python3 -m venv "$venv" &&
-    "$venv/bin/pip" install --quiet --disable-pip-version-check --no-compile --require-hashes -r notebooks/requirements.txt &&
-    echo "$wanted" >"$venv.made"
-}
-
 # The one waits for a network, the other computes.
-install &
+scripts/peers.sh notebooks >/dev/null &
 installing=$!
 made=0
 scripts/notebook-lake.sh || made=$?
@@ -40,9 +24,9 @@ JUPYTER_RUNTIME_DIR=$(mktemp -d)
 trap 'rm -rf "$JUPYTER_RUNTIME_DIR"' EXIT
 unset PITLAKE_METRICS_URL PITLAKE_METRICS_KEY PITLAKE_REGISTRY_URL PITLAKE_REGISTRY_KEY
 
-# Two at a time: each waits for the lake now and then. The last ones take longest.
+# Two at a time, two by a process: each waits for the lake now and then. The last ones take longest.
 status=0
-printf '%s\n' notebooks/*.ipynb | sort -r | xargs -P 2 -n 1 "$venv/bin/python" notebooks/run.py "$out" || status=1
+printf '%s\n' notebooks/*.ipynb | sort -r | xargs -P 2 -n 2 "$cache/notebooks-venv/bin/python" notebooks/run.py "$out" || status=1
 for script in notebooks/*.ts; do
   begun=$(date +%s.%N)
   failed=

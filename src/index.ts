@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Table } from 'apache-arrow'
+import pLimit from 'p-limit'
 import { ownMemory } from './call/memory.ts'
 import { usage } from './errors.ts'
 import { kinds } from './kinds.ts'
@@ -145,7 +146,8 @@ export function noted(lake: Lake): readonly Note[] {
 /** The calls on an open session. */
 function lakeOn(seat: Seat): Lake {
   const { path } = seat
-  const inTurn = turns()
+  // They share a connection.
+  const inTurn = pLimit(1)
   const call: Call = async (work, { signal } = {}) =>
     inTurn(async () => {
       refuseClosed(seat)
@@ -345,15 +347,5 @@ async function ask(seat: Seat, asked: AskedQuestion, run: RunDeps): Promise<Tabl
     return table
   } finally {
     await drop()
-  }
-}
-
-/** Does one piece of work after the other: they share a connection. */
-function turns(): <T>(work: () => Promise<T>) => Promise<T> {
-  let last: Promise<unknown> = Promise.resolve()
-  return async (work) => {
-    const mine = last.then(work)
-    last = mine.catch(() => undefined)
-    return mine
   }
 }

@@ -44,7 +44,7 @@ async function main([tree = '', timeout = '', given = '']: readonly string[]): P
   const specs = await vitest.globTestSpecifications()
   const of = (files: readonly string[]) =>
     files.flatMap((file) => specs.filter(({ moduleId }) => moduleId === join(tree, file)))
-  if (todo.files !== undefined) await vitest.runTestSpecifications(of(todo.files), false)
+  for (const spec of of(todo.files ?? [])) await vitest.runTestSpecifications([spec], false)
   for (const { id, files, names } of todo.singles ?? []) {
     log({ started: id, file: '', test: '' })
     process.env['__STRYKER_ACTIVE_MUTANT__'] = id

@@ -3,11 +3,20 @@ import type { Rule } from './availability.ts'
 import { type Endpoint, imported } from './catalogue.ts'
 import { exportRule, momentsOf, type OwnRow, type SourceMapping, unsaid } from './sources.ts'
 
-function ruleOf({ from, seconds }: typeof unsaid, { available }: SourceMapping): Rule {
+/** Why a rule is none: what dates its points are the rows themselves. */
+export const toldByRows = 'each row tells it'
+
+function ruleOf({ from, seconds }: typeof unsaid, { available, available_at, vintage }: SourceMapping): Rule {
   const frame = { until: null, trust: 'provider' } as const
   const time = { kind: from === 'end' ? ('lag' as const) : ('start' as const), seconds }
   if (available === undefined || available === exportRule)
-    return { ...frame, ...time, basis: 'assumed', quote: null, reason: 'its mapping says nothing' }
+    return {
+      ...frame,
+      ...time,
+      basis: 'assumed',
+      quote: null,
+      reason: (available ?? available_at ?? vintage) === undefined ? 'its mapping says nothing' : toldByRows,
+    }
   return { ...frame, ...time, basis: 'stated', quote: `available: ${available}`, reason: null }
 }
 

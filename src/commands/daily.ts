@@ -9,7 +9,7 @@ import { redact } from '../secrets/secrets.ts'
 import { refuseMirror } from '../store/marker.ts'
 import { givenKeys } from '../config/settings.ts'
 import { readContext } from '../call/context.ts'
-import { featuresCommand } from './features.ts'
+import { featuresCommand, summed } from './features.ts'
 import { fetchCommand } from './fetch.ts'
 import { headMade } from './head.ts'
 import { keyGiven, keyVariable } from './head-check.ts'
@@ -22,7 +22,7 @@ import {
   talking,
 } from '../call/spec.ts'
 import { answerPlan, planCommand } from './plan.ts'
-import { bytes, several, whole } from '../words/figures.ts'
+import { bytes, whole } from '../words/figures.ts'
 import { parseCommand } from '../call/parse.ts'
 import { registrySyncCommand } from './registry.ts'
 import { statusCommand } from './status.ts'
@@ -85,19 +85,18 @@ function steps(call: Call, dry: boolean): Step[] {
   const { settings } = call
   const page = join(settings.data, 'status.html')
   const key = call.env[keyVariable]
-  const fetched = typedAs(call, fetchCommand, [], ({ points_added, requests, version }) => {
+  // What follows a fetch by itself has a step of its own here.
+  const apart = { ...call, catalogue: { ...call.catalogue, features: new Map() } }
+  const fetched = typedAs(apart, fetchCommand, [], ({ points_added, requests, version }) => {
     return `${whole(points_added)} points added with ${whole(requests)} requests, version ${version}`
   })
   const planned = typedAs(call, { ...planCommand, answer: answerPlan }, [], ({ requests, credits, points }) => {
     return `would send ${whole(requests)} requests for ${whole(credits)} credits, about ${whole(points)} points`
   })
-  const synced = typedAs(call, registrySyncCommand, [], ({ events, opened, updated, closed }) => {
+  const synced = typedAs(apart, registrySyncCommand, [], ({ events, opened, updated, closed }) => {
     return `${whole(events)} events: ${whole(opened)} opened, ${whole(updated)} updated, ${whole(closed)} closed`
   })
-  const computed = typedAs(call, featuresCommand, [], (report) => {
-    const rows = report.features.reduce((sum, one) => sum + ('rows_added' in one ? one.rows_added : 0), 0)
-    return `${whole(rows)} rows of ${several(report.features.length, 'feature')} added`
-  })
+  const computed = typedAs(call, featuresCommand, [], ({ features }) => summed(features))
   const verified = typedAs(call, verifyCommand, [], (report) => {
     if ('head' in report) return report.reason
     const { checked, windows, registry } = report

@@ -1,7 +1,7 @@
 import { LakeError } from '../errors.ts'
 import { checkFeatures, type FeatureChecked } from '../features/check.ts'
 import { bringFeatures, type FeatureTold } from '../features/features.ts'
-import { whole } from '../words/figures.ts'
+import { several, whole } from '../words/figures.ts'
 import { timeoutOption, withinTime } from '../call/context.ts'
 import { answering } from '../call/spec.ts'
 import { requireLake, viewingWorld } from '../call/world.ts'
@@ -38,7 +38,14 @@ function checkedInWords({ name, version, rows, differing }: FeatureChecked): str
   return `${name} v${version}: ${whole(rows)} rows, ${found}\n`
 }
 
-function inWords({ name, version, status, reason, rows_added, until, waits_for }: FeatureTold): string {
+/** What all of them came to, as daily and watch tell it. */
+export function summed(told: readonly (FeatureTold | FeatureChecked)[]): string {
+  const rows = told.reduce((sum, one) => sum + ('rows_added' in one ? one.rows_added : 0), 0)
+  return `${whole(rows)} rows of ${several(told.length, 'feature')} added`
+}
+
+/** How a feature stands, a line. */
+export function inWords({ name, version, status, reason, rows_added, until, waits_for }: FeatureTold): string {
   const added = `${whole(rows_added)} rows added${until === null ? '' : `, until ${until}`}`
   const bad = status !== 'proved' && status !== 'tested'
   const parts = [bad ? null : added, reason, waits_for && `waits for ${waits_for}`].filter(Boolean)

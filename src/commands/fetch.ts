@@ -1,3 +1,4 @@
+import { withFeatures } from './follow.ts'
 import { fetchSeries } from '../metrics/fetch.ts'
 import { beginsInWords, type IngestSummary, verdict } from '../metrics/tally.ts'
 import { boundingOptions, instantNow, isVerbose, selectionOptions, selectionsOf } from '../call/context.ts'
@@ -35,7 +36,8 @@ export const fetchCommand = answering({
     ).finally(progress.end)
     const seconds = spent()
     if (verbose) call.stderr(inSeconds(seconds))
-    return { document: { ...summary, seconds }, words: () => inWords(summary), error: verdict(summary) }
+    const said = { document: { ...summary, seconds }, words: () => inWords(summary), error: verdict(summary) }
+    return await withFeatures(call, said)
   },
 })
 

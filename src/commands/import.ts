@@ -1,5 +1,6 @@
 import { gravestOf, usage } from '../errors.ts'
 import { kinds } from '../kinds.ts'
+import { withFeatures } from './follow.ts'
 import { importNamed, importSources } from '../own/command.ts'
 import type { Imported } from '../own/import.ts'
 import { intervals } from '../time.ts'
@@ -52,7 +53,11 @@ export const importCommand = answering({
     const summaries = done.map(({ summary }) => summary)
     const error = gravestOf(done.map((one) => one.error))
     const words = (): string => summaries.map(inWords).join('')
-    return { document: args.length > 0 ? summaries[0] : { imports: summaries }, words, error }
+    return await withFeatures(call, {
+      document: args.length > 0 ? { ...summaries[0] } : { imports: summaries },
+      words,
+      error,
+    })
   },
 })
 

@@ -147,7 +147,7 @@ const sides: Readonly<Record<Difference['future'], string>> = {
   'other points': 'had other points come  ',
 }
 
-const turns: Readonly<Record<LookaheadProof['depends_on'][number], string>> = {
+const turns: Readonly<Record<string, string>> = {
   values: 'the values of later points',
   existence: 'whether later points are there',
   registry: 'what the registry said later',
@@ -163,7 +163,11 @@ function inWords(proof: LookaheadProof, file: string, whole: boolean): string {
     `${file}: ${verdict}${always}${given === '' ? '' : `, ${given}`}${reason === null ? '' : `, ${reason}`}`,
     ...differences.slice(0, 1).map(leakSentence),
     ...(verdict === 'undecided' ? [] : [tried]),
-    ...(depends_on.length > 0 ? [`it turns on ${depends_on.map((one) => turns[one]).join(', and on ')}`] : []),
+    ...(depends_on.length > 0
+      ? [
+          `it turns on ${depends_on.map((one) => turns[one] ?? `later rows of ${one.slice(4)}, which are your own`).join(', and on ')}`,
+        ]
+      : []),
     ...notes.map((note) => `note: ${note}`),
     ...argued(proof, whole),
     ...differences.flatMap(({ as_of, row, column, full, truncated, future }) => {

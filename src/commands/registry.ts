@@ -1,3 +1,4 @@
+import { withFeatures } from './follow.ts'
 import { describeOutcome } from '../net/outcome.ts'
 import { readFeedAhead, registryStatus } from '../registry/status.ts'
 import { registrySnapshot, registrySync } from '../registry/snapshot-and-sync.ts'
@@ -66,7 +67,7 @@ async function asked(call: Call<typeof jobOptions>, job: string, run: typeof reg
   const { acceptShrink, maxRequests = null, providerMoved } = options
   const own = { settings, catalogue, acceptShrink, maxRequests, providerMoved }
   const summary = await run(own, { ...askingWorld(call, `registry ${job}`), onEvent: registryProgress(call) })
-  return { document: summary, words: () => summaryText(summary), error: verdictOf(summary) }
+  return await withFeatures(call, { document: summary, words: () => summaryText(summary), error: verdictOf(summary) })
 }
 
 /** Says on stderr what happens on the way. */

@@ -13,6 +13,7 @@ import { jobsOn } from '../watch/jobs.ts'
 import { watch } from '../watch/watch.ts'
 import { whole } from '../words/figures.ts'
 import { instantNow, readContext, selectionOptions, selectionsOf } from '../call/context.ts'
+import { followingFeatures } from './follow.ts'
 import { openHooks } from './hooks.ts'
 import { hasHooks } from './frame.ts'
 import { destinationNamed } from './copies.ts'
@@ -48,19 +49,20 @@ spread over the day. docs/watch.md has the rest.`,
     const watches = { metrics: settings.metrics.url !== null, registry: settings.registry.url !== null }
     if (!watches.metrics && !watches.registry) throw noProvider('pitlake watch')
     const selections = watches.metrics ? await selectionsOf(call) : []
-    const own = { settings, catalogue, selections, watches, publish: publisher(call, options.publish) }
     const version = await openedLake(call)
     const since = Math.floor(now() * 1000)
     const holder = { pid: process.pid, host: hostname(), command: 'pitlake watch', since }
     await using _ = await lockJob(settings.data, 'watch', holder)
     await using door = at === null ? null : await listen(at, settings, showsOf(call, creditsPerDay))
     if (door !== null) stderr(`listening at ${door.url}\n`)
+    const tell = (kind: 'features' | 'hook') => (words: string) => log({ kind, at: instantNow(call), words })
+    const features = catalogue.features.size === 0 ? null : followingFeatures(call, tell('features'))
+    const own = { settings, catalogue, selections, watches, features, publish: publisher(call, options.publish) }
     const jobs = jobsOn(own, (command) => ({ ...besideWorld(call), ...lakeWorld(call, command) }))
     const { credits, weekStart } = settings.metrics
     const text = (event: WatchNews): string => (options.json ? JSON.stringify(plainly(event)) : lineOf(event))
     const log = (event: WatchNews): void => stdout(redact(`${text(event)}\n`, givenKeys(env)))
-    const say = (words: string): void => log({ kind: 'hook', at: instantNow(call), words })
-    const hooks = hasHooks(settings) ? await openHooks(call, 'watch', say) : null
+    const hooks = hasHooks(settings) ? await openHooks(call, 'watch', tell('hook')) : null
     const price = ({ series }: NextPoint): number => priceOf(credits, series.asset)
     const world = { now, sleep, signal, log }
     const code = await watch({ weekStart, price, creditsPerDay }, jobs, hooks ? hooked(world, hooks, version) : world)
@@ -117,8 +119,8 @@ function publisher(call: Call, name: string | undefined): Parameters<typeof jobs
   }
 }
 
-/** What a watch says: what happens, and hooks that failed. */
-type WatchNews = WatchEvent | { readonly kind: 'hook'; readonly at: Instant; readonly words: string }
+/** What a watch says: what happens, what became of features, and hooks that failed. */
+type WatchNews = WatchEvent | { readonly kind: 'features' | 'hook'; readonly at: Instant; readonly words: string }
 
 /** An event under the names that scripts rely on, its instants as text. */
 function plainly(event: WatchNews): object {
@@ -151,8 +153,9 @@ function wordsOf(event: WatchNews): readonly [part: string, words: string] {
       return [event.of === 'tidy' ? 'views' : event.of, `rests until ${formatInstant(event.until)}: ${event.words}`]
     case 'clock':
       return ['clock', `went back ${whole(event.back)} s: everything is planned anew`]
+    case 'features':
     case 'hook':
-      return ['hook', event.words]
+      return [event.kind, event.words]
     case 'ended':
       return ['ended', event.code === 0 ? 'all that was brought is committed' : `with exit code ${event.code}`]
     default:

@@ -71,7 +71,7 @@ export class Desk {
   /** What the views bear in every session of this desk. */
   readonly #mark: string
   readonly #turns = pLimit(atOnce)
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #opening = pLimit(1)
   #held: Opened | undefined
 
   constructor(means: DeskMeans, deps: DeskDeps) {
@@ -84,9 +84,7 @@ export class Desk {
   async sit(asked: Knowledge): Promise<Seat> {
     const knowledge = behind(asked, this.means.wall)
     // One after the other, so that a new version is opened once for all who ask.
-    const mine = this.#last.then(async () => this.#newest())
-    this.#last = mine.catch(() => undefined)
-    const opened = await mine
+    const opened = await this.#opening(async () => this.#newest())
     let engine: Engine | undefined
     let gone = false
     const leave = (): void => {

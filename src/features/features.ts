@@ -6,7 +6,7 @@ import { commit } from '../ledger/commit.ts'
 import type { Json } from '../ledger/entry.ts'
 import { heldState, heldSeries, heldWeekStart } from '../ledger/held.ts'
 import { type JobDeps, type Run, withLake } from '../ledger/job.ts'
-import type { Ledger } from '../ledger/ledger.ts'
+import { Ledger } from '../ledger/ledger.ts'
 import { heldLost } from '../ledger/lost.ts'
 import { openSpool } from '../ledger/sweep.ts'
 import { type Difference, proveNoLookahead } from '../lookahead/lookahead.ts'
@@ -18,12 +18,13 @@ import { featurePrefix, ownPrefix, ownRows } from '../points/own-rows.ts'
 import { carry } from '../query/beside.ts'
 import { openQuery, versionOf } from '../query/lake.ts'
 import type { RunDeps } from '../query/run.ts'
+import { isBegun } from '../store/begin.ts'
 import { columnsOf } from '../store/parquet.ts'
 import { Engine } from '../store/engine.ts'
 import { hint } from '../suggestion.ts'
 import { ceil, floor, formatInstant, type Instant, step } from '../time.ts'
 import { buildViews } from '../views/build.ts'
-import { arguedOf, bringGrid, namesFeature, plannedOver, featuresIn } from './grid.ts'
+import { arguedOf, bringGrid, featuresIn, namedFeatures, plannedOver } from './grid.ts'
 import { type Due, selectOf, valuesOf, waitsFor } from './values.ts'
 
 type KeptFeature = Readonly<ReturnType<typeof keptFeature.parse>>
@@ -86,8 +87,12 @@ export async function bringFeatures(input: FeaturesInput, deps: JobDeps) {
       const known = knownAs(run.ledger, name, found)
       const taken = input.catalogue.endpoints.get(known.path)
       try {
-        if (namesFeature(found.feature.sql, name))
-          throw usage('sql', { expected: 'what others tell', got: `${known.path} itself` })
+        const ring = ringOf(input.catalogue, [name])
+        if (ring !== undefined)
+          throw usage('sql', {
+            expected: 'what others tell',
+            got: ring.length > 2 ? `a ring: ${ring.join(' reads ')}` : `${known.path} itself`,
+          })
         if (taken && !isOwn(taken)) throw usage(known.path, { expected: 'a name of its own', got: taken.source })
         told.push(await brought({ ...input, run, deps }, known))
       } catch (error) {
@@ -99,6 +104,20 @@ export async function bringFeatures(input: FeaturesInput, deps: JobDeps) {
     }
     const error = gravestOf([...told.map(verdictOf), ...errors])
     return { value: { told, error }, stopped_by: null, error }
+  })
+}
+
+/** The features of which something is to be computed, or that were not accepted yet; a lake without any is not even opened. */
+export async function dueFeatures({ root, catalogue, names }: Omit<FeaturesInput, 'within'>, now: Instant) {
+  if (catalogue.features.size === 0 || !isBegun(root)) return []
+  using ledger = await Ledger.openToRead(root)
+  if (ledger.head().version === 0) return []
+  return chosen({ catalogue, names }).filter((name) => {
+    const placed = catalogue.features.get(name)
+    const known = placed && knownAs(ledger, name, placed)
+    if (!known?.held || !isCurrent(known)) return true
+    const { from, to } = dueOf(known, now, ledger)
+    return from <= to
   })
 }
 
@@ -115,7 +134,7 @@ function verdictOf({ name, status, reason }: FeatureTold): LakeError | null {
 }
 
 /** The features that are named, each behind those that it reads. */
-function chosen({ catalogue, names }: FeaturesInput): string[] {
+function chosen({ catalogue, names }: Pick<FeaturesInput, 'catalogue' | 'names'>): string[] {
   const all = [...catalogue.features.keys()]
   const bareNames = names.map((name) => name.replace(new RegExp(`^${featurePrefix}`), ''))
   const [unknown = 'none'] = bareNames.filter((name) => !all.includes(name))
@@ -127,15 +146,29 @@ function chosen({ catalogue, names }: FeaturesInput): string[] {
     })
   if (unknown !== 'none')
     throw usage('features', { expected: `one of ${all.join(', ')}`, got: unknown, next: hint(unknown, all) })
-  const left = all.filter((name) => bareNames.length === 0 || bareNames.includes(name))
   const sorted: string[] = []
-  while (left.length > 0) {
-    const sqlOf = (name: string): string => catalogue.features.get(name)?.feature.sql ?? ''
-    const reads = (name: string): boolean => left.some((other) => other !== name && namesFeature(sqlOf(name), other))
-    const next = left.findIndex((name) => !reads(name))
-    sorted.push(...left.splice(Math.max(0, next), 1))
+  const seen = new Set<string>()
+  const take = (name: string): void => {
+    if (seen.has(name)) return
+    seen.add(name)
+    readBy(catalogue, name).forEach(take)
+    if (bareNames.length === 0 || bareNames.includes(name)) sorted.push(name)
   }
+  all.forEach(take)
   return sorted
+}
+
+const readBy = ({ features }: Catalogue, name: string): string[] =>
+  [...namedFeatures(features.get(name)?.feature.sql ?? '')].filter((other) => features.has(other))
+
+/** The way from a feature over those that each reads back to itself; undefined where there is none. */
+function ringOf(catalogue: Catalogue, via: readonly string[], seen = new Set<string>()): readonly string[] | undefined {
+  for (const name of readBy(catalogue, via.at(-1) ?? '')) {
+    if (name === via[0]) return [...via, name].map((one) => `${featurePrefix}${one}`)
+    const ring = seen.has(name) ? undefined : ringOf(catalogue, [...via, name], seen.add(name))
+    if (ring !== undefined) return ring
+  }
+  return undefined
 }
 
 function knownAs(ledger: Ledger, name: string, placed: PlacedFeature): Known {
@@ -156,6 +189,10 @@ function knownAs(ledger: Ledger, name: string, placed: PlacedFeature): Known {
 
 /** The version as the series are told apart by it. */
 const numberOf = ({ at }: Known): string => `v${at + 1}`
+
+/** Whether joins take this version already, or it has no value yet. */
+const isCurrent = (known: Known): boolean =>
+  known.current.through === null || known.kept.networks[0] === numberOf(known)
 
 const bare = ({ path, at, current }: Known): FeatureTold => ({
   name: path,
@@ -183,8 +220,7 @@ async function brought(job: Job, known: Known): Promise<FeatureTold> {
     const waits = await waitsFor(session, due, now, datedIn(run.ledger))
     const to = waits === null ? due.to : step(waits.at, known.current.grid, -1)
     const told = { ...judged, waits_for: waits && `${waits.metric} ${waits.asset} at ${formatInstant(waits.at)}` }
-    const isCurrent = known.current.through === null || known.kept.networks[0] === numberOf(known)
-    if (to < due.from && isCurrent) return told
+    if (to < due.from && isCurrent(known)) return told
     const added = await computed(job, known, session, { ...due, to, proved })
     if (added !== undefined) return { ...told, ...added }
   }

@@ -1,4 +1,5 @@
 import { type FeatureVersion, keptFeature } from '../catalog/features.ts'
+import { usage } from '../errors.ts'
 import { heldStates } from '../ledger/held.ts'
 import type { Index } from '../ledger/row.ts'
 import { argueFromPlan } from '../lookahead/proof/prove.ts'
@@ -6,7 +7,7 @@ import { featurePrefix } from '../points/own-rows.ts'
 import { ctesIn, parsedSql } from '../query/tree.ts'
 import { folded } from '../results/folded.ts'
 import { shape } from '../shape.ts'
-import { type Engine, quote, quoteList } from '../store/engine.ts'
+import { type Engine, quote, quoteList, quoteName } from '../store/engine.ts'
 import { formatInstant, type Instant, type Interval, measureOf } from '../time.ts'
 import { instantSql } from '../views/template.ts'
 
@@ -17,13 +18,17 @@ interface Grid {
   readonly last: Instant
   /** With these a row for each of them. */
   readonly assets?: readonly string[] | undefined
+  readonly sql: string
 }
 
 /** The name by which a query reads its grid. */
 const name = 'grid'
 
-/** Lets a session read a grid. No row of it is there before its instant: how far it goes tells of the future, too. */
-export async function bringGrid(session: Engine, { grid, first, last, assets }: Grid): Promise<void> {
+/**
+ * Lets a session read a grid. No row of it is there before its instant: how far it goes tells of the future, too. Of the
+ * features the session sees those alone that the query names: what is computed tells nothing of when others were.
+ */
+export async function bringGrid(session: Engine, { sql, grid, first, last, assets }: Grid): Promise<void> {
   const { seconds, months } = measureOf(grid)
   const step = months > 0 ? `${months} months` : `${seconds} seconds`
   const instants = `calendar(${quote(formatInstant(first))}, ${quote(formatInstant(last + 1))}, ${quote(step)}) AS own`
@@ -31,7 +36,22 @@ export async function bringGrid(session: Engine, { grid, first, last, assets }: 
   const known = `${instantSql('as_of')} IS NULL OR ts <= ${instantSql('as_of')}`
   await session.run(`CREATE OR REPLACE TEMP TABLE own_grid AS SELECT ${all} FROM ${instants} ORDER BY ALL`)
   await session.run(`CREATE OR REPLACE TEMP VIEW ${name} AS FROM own_grid WHERE ${known}`)
+  const listing = `FROM system.main.duckdb_columns() WHERE schema_name = 'main' AND NOT internal AND column_name = 'metric'`
+  const views = await session.rows<{ name: string; db: string }>(
+    `SELECT DISTINCT table_name AS name, database_name AS db ${listing} AND database_name <> 'temp'`,
+  )
+  const named = [...namedFeatures(sql)].map((one) => `${featurePrefix}${one}`)
+  const others = `NOT starts_with(metric, ${quote(featurePrefix)}) OR metric IN (${['NULL', ...named.map(quote)].join(', ')})`
+  for (const view of views) {
+    if (!new RegExp(`\\b${view.name}\\b|\\bquery(?:_table)?\\b`, 'i').test(sql)) continue
+    if (new RegExp(`\\b(?:main|${view.db})"?\\s*\\.\\s*"?${view.name}\\b`, 'i').test(sql))
+      throw usage('sql', { expected: `${view.name} without a schema before it`, got: 'one' })
+    const whole = [view.db, 'main', view.name].map(quoteName).join('.')
+    await session.run(`CREATE OR REPLACE TEMP VIEW ${quoteName(view.name)} AS FROM ${whole} WHERE ${others}`)
+  }
 }
+
+const anyFeature = new RegExp(`\\b${featurePrefix}[\\w/]+`, 'g')
 
 /**
  * A query as a proof reads it from its plan: in the place of the grid, rows that are known at their instant, as points
@@ -52,13 +72,14 @@ export async function arguedOf(
   return await argueFromPlan(session, { sql: (await plannedOver(session, sql, assets)) ?? sql, ts: 'ts', labels: [] })
 }
 
-/** Whether a query names a feature, or a part of its values. */
-export function namesFeature(sql: string, other: string): boolean {
-  return [`'`, '#'].some((end) => sql.includes(`'${featurePrefix}${other}${end}`))
+/** The features that a query names, or parts of whose values it does. */
+export function namedFeatures(sql: string): ReadonlySet<string> {
+  return new Set((sql.match(anyFeature) ?? []).map((path) => path.slice(featurePrefix.length)))
 }
 
-/** The features that a query names, with the version of each that joins take. */
+/** The same as far as the lake has them, with the version of each that joins take. */
 export function featuresIn(index: Index, sql: string): Readonly<Record<string, string>> {
-  const all = heldStates(index, featurePrefix, shape({})).filter(({ key }) => namesFeature(sql, key))
+  const named = namedFeatures(sql)
+  const all = heldStates(index, featurePrefix, shape({})).filter(({ key }) => named.has(key))
   return Object.fromEntries(all.map(({ key, value }) => [key, keptFeature.parse(value).networks[0] ?? '']))
 }

@@ -2,6 +2,7 @@ import type { FeatureVersion } from '../catalog/features.ts'
 import { usage } from '../errors.ts'
 import { onGridSql } from '../intervals-sql.ts'
 import { namedMetrics } from '../lookahead/states.ts'
+import { featurePrefix } from '../points/own-rows.ts'
 import { setMoment } from '../query/lake.ts'
 import { guarded, type RunDeps, runScript } from '../query/run.ts'
 import { statementsOf } from '../query/statements.ts'
@@ -121,9 +122,13 @@ interface Waiting {
 export async function waitsFor(session: Engine, due: Due, now: Instant, but: readonly string[]) {
   const { feature, from, to, weekStart } = due
   const { sql, grid, assets = [] } = feature
-  const named = await namedMetrics(session, sql)
+  // A name that only begins another one is not read.
+  const isRead = (metric: string): boolean => !sql.includes(metric) || new RegExp(`\\b${metric}(?![\\w/])`).test(sql)
+  const named = (await namedMetrics(session, sql)).filter(isRead)
   const any = named.length === 0 && /\b(?:points|components|vintages)\b/i.test(sql)
-  const metrics = any ? 'SELECT metric FROM coverage' : `SELECT unnest(${quoteList(named)})`
+  const metrics = any
+    ? `SELECT metric FROM coverage WHERE NOT starts_with(metric, ${quote(featurePrefix)})`
+    : `SELECT unnest(${quoteList(named)})`
   const enough = Math.max(from, now - Math.max(patience, 3 * longestSeconds(grid)))
   const text = quote([sql, ...assets.map((asset) => quote(asset))].join(' '))
   const isNamed = (asset: string): string => `contains(${text}, concat(chr(39), ${asset}, chr(39)))`

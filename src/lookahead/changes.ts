@@ -1,6 +1,7 @@
 import { microsOf } from '../time.ts'
 import { combsFor, otherRuns, runHoles, suspectStates } from './holes.ts'
 import { chooseStates, instantsOf, type States } from './states.ts'
+import { datedOwn, ownChange } from './own-files.ts'
 import { isSameUpTo, runAt, type Trial, whereItRuns } from './runs.ts'
 import { changedWorld, seesWorlds, type World } from './world.ts'
 
@@ -13,7 +14,7 @@ type FutureChange = Parameters<typeof changedWorld>[1]
  */
 
 /** What a leak turns on. */
-type Dependence = 'values' | 'existence' | 'registry'
+type Dependence = 'values' | 'existence' | 'registry' | ReturnType<typeof ownChange>
 
 /** Tries futures in which later points have larger values, then smaller ones, then every other one is missing. */
 export async function tryChanges(trial: Trial, states: States): Promise<void> {
@@ -67,8 +68,8 @@ function edgeAt(cutoff: string): string {
 
 /**
  * What a leak turns on, asked at the first and the last cut-off at which it showed: on values where other ones change
- * what is said, on existence where later points without a value make a difference to none at all, and on the registry
- * where what is said hangs on the cut, but not on points.
+ * what is said, on existence where later points without a value make a difference to none at all, on a file of the user's
+ * where later rows of it do, and on the registry where what is said hangs on the cut, but on none of these.
  */
 export async function dependsOn(trial: Trial): Promise<readonly Dependence[]> {
   if (!(await seesWorlds(trial.subject.session)).changed) return []
@@ -90,6 +91,11 @@ export async function dependsOn(trial: Trial): Promise<readonly Dependence[]> {
       await fill('proof_cut', 'gone')
       if (!(await isSameUpTo(trial, cutoff, 'proof_empty', 'proof_cut'))) found.add('existence')
     })
+    for (const name of await datedOwn(trial.subject.session))
+      await changedRun(trial, async () => {
+        await fill('proof_cut', ownChange(name))
+        if (!(await isSameUpTo(trial, cutoff, 'proof_full', 'proof_cut'))) found.add(ownChange(name))
+      })
   }
   if (found.size === 0 && trial.complaints.length === 0) found.add('registry')
   return [...found].toSorted()

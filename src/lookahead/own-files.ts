@@ -30,19 +30,26 @@ export async function cutOwn(session: Engine, name: string): Promise<void> {
   const table = quoteName(ownTable(name))
   const dated = (await columnsOf(session, table)).some((column) => column.name === clock)
   const at = utcSql(quoteName(clock))
-  const isCut = `getvariable('proof_change') = 'gone' AND len(list_filter(CAST(getvariable('proof_changed') AS BIGINT[]), lambda proof_edge: proof_edge < epoch_us(${at}))) % 2 = 1`
+  const isCut = `getvariable('proof_change') = ${quote(ownChange(name))} AND len(list_filter(CAST(getvariable('proof_changed') AS BIGINT[]), lambda proof_edge: proof_edge < epoch_us(${at}))) % 2 = 1`
   const known = `(${instantSql('as_of')} IS NULL OR ${at} <= ${instantSql('as_of')}) AND ${clockWords['proved']?.(at) ?? 'true'}`
   const where = dated ? ` WHERE ${known} AND NOT coalesce(${isCut}, false)` : ''
   await session.run(`CREATE OR REPLACE TEMP VIEW ${quoteName(name)} AS FROM ${table}${where}`)
 }
 
+/** What a world is called in which later rows of that name alone are gone. */
+export const ownChange = (name: string) => `own ${name}` as const
+
+/** The names of files of the user's whose rows are dated. */
+export async function datedOwn(session: Engine): Promise<string[]> {
+  const rows = await session.rows<{ name: string }>(
+    `SELECT DISTINCT table_name AS name FROM system.main.duckdb_columns()
+     WHERE starts_with(table_name, ${quote(ownTable(''))}) AND column_name = ${quote(clock)} ORDER BY name`,
+  )
+  return rows.map(({ name }) => name.slice(ownTable('').length))
+}
+
 /** SQL of the instants at which rows of the user's become known, each behind a UNION; '' where none are dated. */
 export async function ownArrivals(session: Engine): Promise<string> {
-  const rows = await session.rows<{ name: string }>(
-    `SELECT table_name AS name FROM system.main.duckdb_columns() WHERE starts_with(table_name, ${quote(ownTable(''))}) AND column_name = ${quote(clock)}`,
-  )
-  const at = utcSql(clock)
-  return [...new Set(rows.map(({ name }) => name))]
-    .map((name) => ` UNION SELECT ${at} FROM ${quoteName(name)}`)
-    .join('')
+  const names = await datedOwn(session)
+  return names.map((name) => ` UNION SELECT ${utcSql(clock)} FROM ${quoteName(ownTable(name))}`).join('')
 }

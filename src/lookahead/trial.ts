@@ -32,7 +32,7 @@ interface Tested {
   readonly differences: readonly LookaheadDifference[]
   /** Rows that differ, over all cut-offs. */
   readonly differing: number
-  /** Of a leak: whether it turns on the values of later points, on whether they are there, on the registry. */
+  /** Of a leak: whether it turns on the values of later points, on whether they are there, on the registry, on a file of the user's (`own NAME`). */
   readonly depends_on: readonly Awaited<ReturnType<typeof dependsOn>>[number][]
   readonly notes: readonly string[]
 }

@@ -17,9 +17,10 @@ export const wholeLake: World = {}
 
 /**
  * What becomes of the points behind a cut-off. Of values: `up` and `down` make all of them larger or smaller, by factors of
- * their own. Of existence: `half` takes every other point away, `gone` all. `empty` keeps them, without a value.
+ * their own. Of existence: `half` takes every other point away, `gone` all. `empty` keeps them, without a value. `own` and a
+ * name leaves them as they are, and takes away rows of the user's.
  */
-type FutureChange = 'up' | 'down' | 'half' | 'empty' | 'gone'
+type FutureChange = 'up' | 'down' | 'half' | 'empty' | 'gone' | `own ${string}`
 
 /** The lake as it was knowable at an instant, ISO text. */
 export const cutWorld = (cutoff: string): World => ({ as_of: cutoff })

@@ -1,3 +1,4 @@
+import pLimit, { type LimitFunction } from 'p-limit'
 import { currentRate, governor, newGovernor, nextSlot, parked } from './governor.ts'
 import type { Http, Reply } from './http.ts'
 import type { Outcome } from './outcome.ts'
@@ -92,8 +93,8 @@ interface Run {
   readonly deps: AskerDeps
   readonly reach: Reach
   readonly governors: Map<string, Governor>
-  /** The end of the queue for the next slot of a bucket. */
-  readonly gates: Map<string, Promise<unknown>>
+  /** The queue for the next slot of a bucket. */
+  readonly gates: Map<string, LimitFunction>
   readonly halt: AbortController
   sent: number
   ended: Outcome | null
@@ -124,13 +125,9 @@ type Turn = { readonly kind: 'go'; readonly ticket: number } | { readonly kind: 
 /** First come, first served: only the head of the queue looks at the clock. */
 async function inTurn(run: Run, request: AskRequest): Promise<Turn> {
   const bucket = bucketOf(request)
-  const before = run.gates.get(bucket) ?? Promise.resolve()
-  const turn = before.then(async () => await slot(run, request))
-  run.gates.set(
-    bucket,
-    turn.catch(() => undefined),
-  )
-  return await turn
+  const gate = run.gates.get(bucket) ?? pLimit(1)
+  run.gates.set(bucket, gate)
+  return await gate(async () => await slot(run, request))
 }
 
 async function slot(run: Run, request: AskRequest): Promise<Turn> {

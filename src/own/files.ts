@@ -41,6 +41,8 @@ export interface OwnFiles {
   readonly relation: string
   readonly columns: Columns
   readonly files: readonly Standing[]
+  /** SQL of the number of a row, where rows of the relation are no rows of the files. */
+  readonly row?: string
 }
 
 /** How much may be read, and from where relative names count. */

@@ -1,11 +1,25 @@
 import { Engine, quote, quoteName } from '../store/engine.ts'
 import { exportDay, fileColumn, type OwnFiles, givenBy } from './files.ts'
 import type { Asked } from './command.ts'
+import { unfolded } from './triangle.ts'
 
 /** What names of columns mean, the likeliest first. */
 const meanings = {
   asset: ['asset', 'symbol', 'ticker', 'coin', 'instrument', 'pair', 'name', 'id'],
-  t: ['t', 'time', 'timestamp', 'date', 'datetime', 'ts', 'day', 'open_time', 'period'],
+  t: [
+    't',
+    'time',
+    'timestamp',
+    'date',
+    'datetime',
+    'ts',
+    'day',
+    'open_time',
+    'period',
+    'month',
+    'quarter',
+    'observation_date',
+  ],
   value: ['value', 'v', 'close', 'price', 'signal', 'score', 'label', 'factor', 'rate'],
   available_at: ['available_at', 'known_at', 'published_at', 'released_at', 'release_date', 'computed_at', 'as_of'],
   vintage: ['vintage', 'vintage_date', 'realtime_start', 'revision_date'],
@@ -28,7 +42,7 @@ type Guess = Partial<Record<keyof typeof meanings, string>>
 /** A mapping of some files to paste, and what cannot be known from them as questions. */
 export async function guessed({ files, cwd, maxBytes, options }: Asked): Promise<string> {
   using engine = await Engine.open(':memory:', { threads: 1 })
-  const given = await givenBy(engine, files, { cwd, maxBytes })
+  const { given } = unfolded(await givenBy(engine, files, { cwd, maxBytes }), {})
   const names = given.columns.map(({ name }) => name).filter((name) => name !== fileColumn)
   const found: Guess = {}
   for (const [key, words] of Object.entries(meanings)) {

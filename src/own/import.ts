@@ -13,6 +13,7 @@ import { Engine } from '../store/engine.ts'
 import { drafted, type Drafted, type Importing, type Portion, startOf } from './draft.ts'
 import { exportDay, givenBy, isQuery, type OwnFiles, refuseGrown } from './files.ts'
 import { type TakenRows, readRows, refuseRow } from './rows.ts'
+import { unfolded } from './triangle.ts'
 
 /** What is imported, and how it is mapped beside what the lake knows of it already. */
 interface ImportInput {
@@ -57,8 +58,8 @@ export async function importOwn(input: ImportInput, deps: JobDeps): Promise<Take
     await using spool = await openSpool(input.root, run.id, deps)
     using engine = await Engine.open(':memory:', { tempDirectory: spool.file('duckdb') })
     const held = ownRows(run.ledger).get(name)
-    const given = await givenBy(engine, input.files, input)
-    const { mapping, notes } = mapped(input, given, held)
+    const { given, mapping: said } = unfolded(await givenBy(engine, input.files, input), input.mapping)
+    const { mapping, notes } = mapped({ ...input, mapping: said }, given, held)
     const rows = await readRows(engine, given, mapping, heldWeekStart(run.ledger))
     await refuseGrown(given.files)
     const { catalogue } = input

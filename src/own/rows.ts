@@ -220,7 +220,13 @@ async function faultOf(
   return await rowError(
     engine,
     given,
-    statement('fault', { file: fileOf(given), branches: branches.join('\n    '), source: given.relation, nth: 1 }),
+    statement('fault', {
+      file: fileOf(given),
+      branches: branches.join('\n    '),
+      source: given.relation,
+      nth: 1,
+      row: rowOf(given),
+    }),
   )
 }
 
@@ -229,6 +235,8 @@ const shownSql = ({ format }: OwnFiles, raw: string): string =>
   format === 'json' && raw !== 'NULL' ? `(${raw} ->> '$')` : `CAST(${raw} AS VARCHAR)`
 
 const fileOf = ({ files }: OwnFiles): string => (files.length === 0 ? "''" : fileColumn)
+
+const rowOf = ({ row = 'row_number() OVER ()' }: OwnFiles): string => row
 
 interface Fault {
   readonly file: string
@@ -245,7 +253,7 @@ async function rowError(engine: Engine, given: OwnFiles, sql: string): Promise<L
   const { file, n, flag, wanted, raw } = fault
   let first = 1
   if (given.files.length > 1) {
-    const sql = `SELECT min(n) AS first FROM (SELECT ${fileColumn}, row_number() OVER () AS n FROM ${given.relation}) WHERE ${fileColumn} = ${quote(file)}`
+    const sql = `SELECT min(n) AS first FROM (SELECT ${fileColumn}, ${rowOf(given)} AS n FROM ${given.relation}) WHERE ${fileColumn} = ${quote(file)}`
     first = (await numbered<{ first: number }>(engine, sql))[0]?.first ?? 1
   }
   const got = raw === null ? 'nothing' : JSON.stringify(raw.slice(0, 60))
@@ -269,7 +277,11 @@ export async function refuseRow(
   const source = `(SELECT *, ${all.map(({ name, sql }) => `${sql} AS own_${name}`).join(', ')} FROM ${given.relation})`
   const raw = readings.find(({ flag }) => flag === told.flag)?.raw ?? 'NULL'
   const branches = `WHEN ${where('own_mark')} THEN {'flag': ${quote(told.flag)}, 'wanted': ${quote(told.wanted)}, 'raw': ${shownSql(given, raw)}}`
-  const error = await rowError(engine, given, statement('fault', { file: fileOf(given), branches, source, nth }))
+  const error = await rowError(
+    engine,
+    given,
+    statement('fault', { file: fileOf(given), branches, source, nth, row: rowOf(given) }),
+  )
   throw error ?? usage(given.files[0]?.path ?? 'the SELECT', { expected: told.wanted, got: 'something else' })
 }
 

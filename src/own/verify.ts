@@ -14,6 +14,7 @@ import { drafted, type Drafted } from './draft.ts'
 import { givenBy, isQuery, refuseGrown } from './files.ts'
 import { portionsOf } from './import.ts'
 import { readRows } from './rows.ts'
+import { unfolded } from './triangle.ts'
 
 /** What came of a file, a glob or a SELECT that own data were imported from. */
 interface OwnCompared {
@@ -106,8 +107,9 @@ async function comparedRows({ root, catalogue, cwd }: VerifyOwn, run: Run, deps:
   await using spool = await openSpool(root, run.id, deps)
   using engine = await Engine.open(':memory:', { tempDirectory: spool.file('duckdb') })
   const { metric: path, row, file } = source
-  const given = await givenBy(engine, [file], { cwd, maxBytes: Number.POSITIVE_INFINITY })
-  const rows = await readRows(engine, given, row.mapping, heldWeekStart(run.ledger))
+  const found = await givenBy(engine, [file], { cwd, maxBytes: Number.POSITIVE_INFINITY })
+  const { given, mapping } = unfolded(found, row.mapping)
+  const rows = await readRows(engine, given, mapping, heldWeekStart(run.ledger))
   await refuseGrown(given.files)
   const importing = { run, deps, spool, engine, catalogue, rows, path, row }
   const portions = await portionsOf(importing)

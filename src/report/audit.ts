@@ -1,3 +1,4 @@
+import { toldByRows } from '../catalog/own-endpoint.ts'
 import { heldRevisable } from '../points/revisable.ts'
 import { availableAt, backfillAfter, type Rule } from '../catalog/availability.ts'
 import { availableSql } from '../catalog/availability-sql.ts'
@@ -72,11 +73,13 @@ const unknownLag = 4_000_000_000_000_000_000n
 const firstVintage = `row_number() OVER (PARTITION BY metric, asset, currency, exchange, network, params, t
   ORDER BY available_at, observed_at) = 1`
 
-/** The arrivals of everything that is held of the wanted endpoints of the catalogue. */
+/** The arrivals of everything that is held of the wanted endpoints of the catalogue, where a rule dates it. */
 export async function heldArrivals(ledger: Ledger, catalogue: Catalogue, wanted: (path: string) => boolean) {
   const parts = [...partitionsOf(liveFiles(ledger, { table: 'points' })).values()].flatMap((part) => {
     const endpoint = catalogue.endpoints.get(part.metric)
-    return endpoint && wanted(endpoint.path) ? [{ ...part, endpoint, rules: endpoint.rules[part.interval] }] : []
+    const rules = endpoint?.rules[part.interval] ?? []
+    const isRuled = rules.every(({ reason }) => reason !== toldByRows)
+    return endpoint && isRuled && wanted(endpoint.path) ? [{ ...part, endpoint, rules }] : []
   })
   const found = new Map<Interval, Map<string, Arrivals>>()
   const engine = await Engine.open()

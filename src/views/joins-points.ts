@@ -5,7 +5,7 @@ import { quote } from '../store/engine.ts'
 import type { HeldFile } from '../ledger/held.ts'
 import { type earlyParts, partPath } from './clocks.ts'
 import { beyondAsked, beyondMistake, ruleLines, ruleText, unsettledText } from './joins-beyond.ts'
-import { identityMistake, withIdentity } from './joins-identity.ts'
+import { identityMistake, lastStitched, withIdentity } from './joins-identity.ts'
 import { vintageMistake, vintageWords } from './joins-vintages.ts'
 import { isRecent, type Share, sharesOf } from '../points/files.ts'
 import { literalPath, relationText } from './read-points.ts'
@@ -55,13 +55,15 @@ type JoinFacts = ReturnType<typeof factsOf>
 
 /** The facts of these sources. */
 export function factsOf({ catalogue, files, parts }: JoinSources) {
-  const shares = files.flatMap((file) => sharesOf(file).map((share) => ({ ...share, path: file.path })))
-  const held = Map.groupBy(shares, ({ metric, interval }) => `${metric}|${interval}`)
-  const lags = [...held].map(([key, own]): [string, string] => [key, String(smallestLag(own))])
-  const prices = lags.flatMap(([key, lag]): [string, string][] =>
-    key.startsWith(`${priced}|`) ? [[`${price}|${key.slice(priced.length + 1)}`, lag]] : [],
+  const shares = files.flatMap((file) =>
+    sharesOf(file).map((share) => ({ ...share, path: file.path, max_t: file.max_t })),
   )
-  const rules = [...lags, ...prices].map(([key]): [string, string] => {
+  const held = Map.groupBy(shares, ({ metric, interval }) => `${metric}|${interval}`)
+  const bounds = [...held].map(([key, own]): [string, string] => [key, `${smallestLag(own)}${newestOf(own)}`])
+  const prices = bounds.flatMap(([key, own]): [string, string][] =>
+    key.startsWith(`${priced}|`) ? [[`${price}|${key.slice(priced.length + 1)}`, own]] : [],
+  )
+  const rules = [...bounds, ...prices].map(([key]): [string, string] => {
     const [name, interval] = key.split('|') as [string, Interval]
     return [key, ruleLines(catalogue, name === price ? priced : name, interval, name)]
   })
@@ -82,8 +84,8 @@ export function factsOf({ catalogue, files, parts }: JoinSources) {
     metrics: linesOf([...lines, ...parts.map(({ name, metric }) => [name, lines.get(metric) ?? ''] as const)]),
     /** `metric|interval` -> the files, by tab. */
     files: linesOf([...held].map(([key, own]) => [key, own.map(({ path }) => literalPath(path)).join('\t')])),
-    /** `metric|interval` -> microseconds. */
-    lags: linesOf([...lags, ...prices, ...early.map(({ key, lag }) => [key, lag] as const)]),
+    /** `metric|interval` -> its smallest lag and, where all files tell, its newest start, microseconds by tab. */
+    bounds: linesOf([...bounds, ...prices, ...early.map(({ key, lag }) => [key, lag] as const)]),
     /** `metric|interval` -> its rules, by tab. */
     rules: linesOf([...rules, ...early.map(({ key, rule }) => [key, rule] as const)]),
   }
@@ -106,6 +108,12 @@ function linesOf(pairs: readonly (readonly [string, string])[]): Sql {
 /** A file that does not tell could hold a point that was known at the end of its interval. */
 function smallestLag(shares: readonly Share[]): number {
   return Math.min(...shares.map(({ min_lag }) => min_lag ?? 0))
+}
+
+/** The newest start of all, behind a tab; '' where a file does not tell. */
+function newestOf(files: readonly Pick<HeldFile, 'max_t'>[]): string {
+  const newest = files.map(({ max_t }) => max_t).filter((at) => typeof at === 'number')
+  return newest.length < files.length ? '' : `\t${Math.max(...newest) * 1_000_000}`
 }
 
 function metricsOf(catalogue: Catalogue, files: readonly HeldFile[]): [string, string][] {
@@ -150,10 +158,14 @@ export function joinPointsSql(
   interval: Sql,
   alone = false,
 ): Sql {
-  if (names === 'metric')
+  if (names === 'metric') {
+    const [stitched, whole] = [sources.stitched(), textOfOne(sources, facts, interval, true)]
+    const last = stitched && sources.revisable.length > 0 ? lastStitched(stitched) : stitched
     return `query(list_transform(${factsFor(sources, facts, names)}, lambda fact: CASE
       ${mistakes(names, interval)}
-      ELSE ${textOfOne(sources, facts, interval, true)} END)[1])`
+      ${identityMistake}
+      ELSE ${withIdentity(last, whole)} END)[1])`
+  }
   const all = (one: Sql): Sql =>
     `array_to_string(list_distinct(flatten(list_transform(facts, lambda fact: string_split(${one}, chr(9))))), chr(9))`
   const chosen = all(`CASE
@@ -202,7 +214,7 @@ function textOfOne(sources: JoinSources, facts: JoinFacts, interval: Sql, alone 
   const last =
     revised === null
       ? ''
-      : `WHEN ${revised} THEN ${said(storedText(sources, true, sources.last()), { ...own, [relation]: files })}\n      `
+      : `WHEN ${revised} AND CAST(identity AS VARCHAR) = 'apart' THEN ${said(storedText(sources, true, sources.last()), { ...own, [relation]: files })}\n      `
   return `CASE WHEN fact['name'] = '${price}' THEN ${said(priceText(sources), own)}${early.join('')}
       ${last}ELSE ${said(storedText(sources, true), { ...own, [relation]: files })} END`
 }

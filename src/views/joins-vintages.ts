@@ -20,8 +20,6 @@ export function vintageWords(revisable: readonly string[]) {
     isRevised: (name: Sql): Sql | null => (any ? `list_contains(${list}, ${name})` : null),
     /** A condition more on rows of a join that were known at an instant: none followed by then. */
     current: (row: string, at: Sql): Sql => given(` AND (${row}.until IS NULL OR ${row}.until > ${at})`),
-    /** A condition more where all was known: none followed. */
-    newest: (row: string): Sql => given(` AND ${row}.until IS NULL`),
     /** A condition alone on rows: it was the newest at all. */
     lived: (row: string): Sql => given(`\n  WHERE (${row}.until IS NULL OR ${row}.until > ${row}.available_at)`),
     /** The CTE of the points, or of all their vintages. */

@@ -1,4 +1,4 @@
-import { countSql, endSql, fitsSql, lengthSql, micros, type Sql, startSql } from '../intervals-sql.ts'
+import { countSql, endSql, fitsSql, lengthSql, micros, type Sql, startSql, stepSql } from '../intervals-sql.ts'
 import { factsOf, joinPointsSql, lookUp, metricName, pathOf, pointerSql, seriesOf, wantedOf } from './joins-points.ts'
 import { partPath } from './clocks.ts'
 import { beyondAsked } from './joins-beyond.ts'
@@ -19,6 +19,7 @@ type VintageWords = ReturnType<typeof vintageWords>
  *   {{line NAME}}                what is known of a metric, see joins-points
  *   {{wanted DIMENSION LINE}}    the value of a dimension that a metric is joined on, NULL where it takes none
  *   {{lag NAME}}                 no point is known earlier than this after the end of its interval, microseconds
+ *   {{newest NAME}}              no point of it starts later; NULL where nobody told
  *   {{lag_class NAME}} {{chunks}}   see joins-grid; how many sixties of names `metrics` holds
  *   {{leaf COLUMN POINTER}}      v or o of a point, or of the part of its value that a column's pointer tells
  *   {{path NAME}}                the path of a name; the name itself where it tells a part that is known before the whole
@@ -50,6 +51,7 @@ export function joinWords(
     line: (name = '') => lookUp(facts.metrics, name),
     series: () => seriesOf(sources, facts, pointerSql(metricName), leafSql),
     lag: (name = '') => lagSql(facts, pathOf(sources, name)),
+    newest: (name = '') => newestSql(facts, pathOf(sources, name)),
     lag_class: (name = '') => lagClassSql(lagSql(facts, pathOf(sources, name))),
     chunks: () => `((len(list_distinct(CAST(metrics AS VARCHAR[]))) + 59) // 60)`,
     leaf: (column = '', pointer = '') => leafSql(column, pointer),
@@ -90,8 +92,16 @@ export function joinWords(
 
 /** With other clocks than those of the files in view the end of the interval is the only safe bound. */
 function lagSql(facts: ReturnType<typeof factsOf>, metric: Sql): Sql {
-  const own = lookUp(facts.lags, `${metric}, '|', CAST("interval" AS VARCHAR)`)
-  return `least(coalesce(CAST(${own} AS BIGINT), 0), CASE WHEN ${backfillSql} OR NOT ${unsetSql('observed_as_of')} OR ${beyondAsked} THEN 0 END)`
+  return `least(coalesce(CAST(${boundOf(facts, metric, 1)} AS BIGINT), 0), CASE WHEN ${backfillSql} OR NOT ${unsetSql('observed_as_of')} OR ${beyondAsked} THEN 0 END)`
+}
+
+/** Holes in what is settled stand behind all points. */
+function newestSql(facts: ReturnType<typeof factsOf>, metric: Sql): Sql {
+  return `make_timestamptz(CASE WHEN NOT ${beyondAsked} THEN CAST(${boundOf(facts, metric, 2)} AS BIGINT) END)`
+}
+
+function boundOf(facts: ReturnType<typeof factsOf>, metric: Sql, place: 1 | 2): Sql {
+  return `string_split(${lookUp(facts.bounds, `${metric}, '|', CAST("interval" AS VARCHAR)`)}, chr(9))[${place}]`
 }
 
 /** Not by `IN (…)`: that would become a join of all points with a list of types. */
@@ -144,14 +154,48 @@ function lagClassSql(lag: Sql): Sql {
  * expected start left open, `_pit_p (KEYS, t, available_at, v, o)` the points, one a series and `t`; `_pit_r (_pit_i, the KEYS but
  * asset, t, available_at, v, o)` will hold the answers, no row where nothing was known.
  *
- * Before the first arrival of all nothing was known. The newest known of the three intervals before the expected one is
- * the answer, because nothing in between is known. For the rest only the points of the series concerned matter: after the
- * last arrival of a series the answer is its newest point, else the rows are matched with the strict frontier, the
- * points that were the newest known when they arrived, one an instant.
+ * Before the first arrival of its series nothing was known. No start above the newest of the series is expected, so that
+ * whatever is decided after the last arrival is answered by the next step: the newest known of the expected one and the
+ * three intervals before it is the answer, because nothing in between is known. The rest is matched with the strict frontier
+ * of the series concerned, the points that were the newest known when they arrived, one an instant.
  */
 function missesSql(names: readonly string[], weekStart: Weekday, own: VintageWords): Sql {
-  return `${backSql(wordsOf(names), weekStart, own)},
-${restSql(wordsOf(names), own)}`
+  const { list, same, row, sameRow, values, asked } = wordsOf(names)
+  const { newest, following } = arrivalsSql(list('p'))
+  const back = `make_timestamptz(${stepSql('epoch_us(least(n.start, n.newest))', '"interval"', '-past.n', micros)})`
+  // Taken for few rows, they would be compared with every point: a thousand that are not there say otherwise.
+  const many = `SELECT ${asked.map((name) => `n.${name}`).join(', ')} FROM _pit_rest AS n
+    UNION ALL SELECT ${asked.map(() => 'NULL').join(', ')} FROM range(1000) AS r (r) WHERE CAST(r.r AS VARCHAR) = ''`
+  return `_pit_bounds AS MATERIALIZED (
+  SELECT ${list('p')}, min(p.available_at) AS lo, max(p.t) AS newest FROM _pit_p AS p
+  SEMI JOIN (SELECT DISTINCT ${list('n')} FROM _pit_n AS n) AS n ON ${same('p', 'n')} GROUP BY ${list('p')}
+),
+_pit_open AS MATERIALIZED (
+  SELECT ${row('n')}, n.asset, n._pit_k, ${expectedSql('n._pit_k', 'n._pit_lag', '0', weekStart)} AS start, b.newest
+  FROM _pit_n AS n JOIN _pit_bounds AS b ON ${same('n', 'b')} AND n._pit_k >= b.lo
+),
+_pit_back AS MATERIALIZED (
+  SELECT ${row('n')}, max({'t': p.t, 'available_at': p.available_at, 'v': p.v, 'o': p.o}) AS best
+  FROM (
+    SELECT ${row('n')}, n.asset, n._pit_k, ${back} AS start
+    FROM _pit_open AS n, (VALUES (0), (1), (2), (3)) AS past (n)
+  ) AS n
+  JOIN _pit_p AS p ON ${same('p', 'n')} AND p.t = n.start AND p.available_at <= n._pit_k${own.current('p', 'n._pit_k')}
+  GROUP BY ${row('n')}
+),
+_pit_rest AS MATERIALIZED (
+  SELECT n.* FROM _pit_open AS n ANTI JOIN _pit_back AS b ON ${sameRow('n', 'b')}
+),
+_pit_frontier AS (
+  SELECT p.* FROM _pit_p AS p SEMI JOIN _pit_rest AS n ON ${same('p', 'n')}${own.lived('p')}
+  QUALIFY p.t >= ${newest}
+    AND ${following} IS DISTINCT FROM p.available_at
+),
+_pit_r AS (
+  SELECT ${row('b')}, ${values('b.best')} FROM _pit_back AS b
+  UNION ALL SELECT ${row('n')}, ${values('p')} FROM (${many}) AS n ASOF JOIN _pit_frontier AS p
+    ON ${same('p', 'n')} AND n._pit_k >= p.available_at
+)`
 }
 
 /** What the statements of the tail say again and again, each of one or two aliases. */
@@ -168,62 +212,6 @@ function wordsOf(names: readonly string[]) {
     values: each(['t', 'available_at', 'v', 'o']),
     asked: ['_pit_i', ...names, '_pit_k'],
   }
-}
-
-function backSql({ row, same, sameRow }: ReturnType<typeof wordsOf>, weekStart: Weekday, own: VintageWords): Sql {
-  return `_pit_edge AS MATERIALIZED (
-  SELECT min(p.available_at) AS lo, max(p.available_at) AS hi FROM _pit_p AS p
-),
-_pit_open AS MATERIALIZED (
-  SELECT ${row('n')}, n.asset, n._pit_k, n._pit_lag, n._pit_k < e.hi AS within FROM _pit_n AS n, _pit_edge AS e WHERE n._pit_k >= e.lo
-),
-_pit_back AS MATERIALIZED (
-  SELECT ${row('n')}, max({'t': p.t, 'available_at': p.available_at, 'v': p.v, 'o': p.o}) AS best
-  FROM (
-    SELECT ${row('n')}, n.asset, n._pit_k, ${expectedSql('n._pit_k', 'n._pit_lag', 'past.n', weekStart)} AS start
-    FROM _pit_open AS n, (VALUES (1), (2), (3)) AS past (n) WHERE n.within
-  ) AS n
-  JOIN _pit_p AS p ON ${same('p', 'n')} AND p.t = n.start AND p.available_at <= n._pit_k${own.current('p', 'n._pit_k')}
-  GROUP BY ${row('n')}
-),
-_pit_rest AS MATERIALIZED (
-  SELECT n.* FROM _pit_open AS n ANTI JOIN _pit_back AS b ON ${sameRow('n', 'b')} WHERE n.within
-  UNION ALL SELECT n.* FROM _pit_open AS n WHERE NOT n.within
-)`
-}
-
-function restSql({ list, same, row, values, asked }: ReturnType<typeof wordsOf>, own: VintageWords): Sql {
-  const { newest, following } = arrivalsSql(list('p'))
-  // Taken for few rows, they would be compared with every point: a thousand that are not there say otherwise.
-  const many = `SELECT ${asked.map((name) => `n.${name}`).join(', ')} FROM _pit_among AS n
-    UNION ALL SELECT ${asked.map(() => 'NULL').join(', ')} FROM range(1000) AS r (r) WHERE CAST(r.r AS VARCHAR) = ''`
-  return `_pit_near AS MATERIALIZED (
-  SELECT p.* FROM _pit_p AS p SEMI JOIN (SELECT DISTINCT ${list('n')} FROM _pit_rest AS n) AS n ON ${same('p', 'n')}
-),
-_pit_bounds AS MATERIALIZED (
-  SELECT ${list('p')}, max(p.available_at) AS hi, max(p.t) AS newest FROM _pit_near AS p GROUP BY ${list('p')}
-),
-_pit_tail AS MATERIALIZED (
-  SELECT n.*, b.newest, n._pit_k >= b.hi AS after FROM _pit_rest AS n JOIN _pit_bounds AS b ON ${same('n', 'b')}
-),
-_pit_last AS MATERIALIZED (
-  SELECT p.* FROM _pit_near AS p JOIN (SELECT DISTINCT ${list('n')}, n.newest FROM _pit_tail AS n WHERE n.after) AS b
-  ON ${same('p', 'b')} AND p.t = b.newest${own.newest('p')}
-),
-_pit_among AS MATERIALIZED (
-  SELECT n.* FROM _pit_tail AS n WHERE NOT n.after
-),
-_pit_frontier AS (
-  SELECT p.* FROM _pit_near AS p SEMI JOIN _pit_among AS n ON ${same('p', 'n')}${own.lived('p')}
-  QUALIFY p.t >= ${newest}
-    AND ${following} IS DISTINCT FROM p.available_at
-),
-_pit_r AS (
-  SELECT ${row('n')}, ${values('p')} FROM _pit_tail AS n JOIN _pit_last AS p ON ${same('p', 'n')} WHERE n.after
-  UNION ALL SELECT ${row('b')}, ${values('b.best')} FROM _pit_back AS b
-  UNION ALL SELECT ${row('n')}, ${values('p')} FROM (${many}) AS n ASOF JOIN _pit_frontier AS p
-    ON ${same('p', 'n')} AND n._pit_k >= p.available_at
-)`
 }
 
 /**

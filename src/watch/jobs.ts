@@ -119,6 +119,8 @@ interface PollOutcome {
 /** What a look at the lake shows. */
 interface Look extends LakeNow {
   readonly watchesRegistry: boolean
+  /** Whether a value of a feature is due that was not tried yet. */
+  readonly featuresDue?: boolean
 }
 
 /** What a watch has done, by the jobs that there are. */
@@ -128,7 +130,7 @@ export interface WatchJobs {
   lags(wanted: readonly Wanted[]): Promise<ReadonlyMap<string, Learnt>>
   fetch(series: ReadonlySet<string>, credits: number | null): Promise<PollOutcome>
   sync(): Promise<PollOutcome>
-  /** Merges what is due, makes the views and publishes; gives the version that they tell of. */
+  /** Computes features, merges what is due, makes the views and publishes; gives the version that they tell of. */
   tidy(): Promise<number>
 }
 
@@ -138,6 +140,8 @@ interface JobsInput {
   readonly catalogue: Catalogue
   readonly selections: readonly Selection[]
   readonly watches: { readonly metrics: boolean; readonly registry: boolean }
+  /** The features that are declared. */
+  readonly features?: { readonly due: () => Promise<boolean>; readonly bring: () => Promise<void> } | null
   /** What follows when the views are made; null: nothing. */
   readonly publish: (() => Promise<void>) | null
 }
@@ -156,7 +160,8 @@ export function jobsOn(input: JobsInput, world: JobWorld): WatchJobs {
   return {
     look: async (dayBegin) => {
       seen = await lakeNow(root, catalogue, own, dayBegin, seen)
-      return { ...seen, watchesRegistry: watches.registry }
+      const featuresDue = (await input.features?.due()) ?? false
+      return { ...seen, watchesRegistry: watches.registry, featuresDue }
     },
     lags: async (wanted) => {
       const arrived = await lagsNow(root, catalogue, wanted)
@@ -219,7 +224,9 @@ function askedOf({ version, requests, resume_at }: Pick<IngestSummary, 'version'
   return { version, requests, resumeAt: resume_at === null ? null : (parseInstant(resume_at) ?? null) }
 }
 
-async function tidied({ settings, catalogue, publish }: JobsInput, deps: RewriteDeps & JobDeps): Promise<number> {
+async function tidied(input: JobsInput, deps: RewriteDeps & JobDeps): Promise<number> {
+  const { settings, catalogue, features, publish } = input
+  await features?.bring()
   const atEnd = async ({ ledger }: RunEnd): Promise<void> => {
     if (ledger.head().version > 0) await buildViews(ledger, { catalogue, deps })
   }

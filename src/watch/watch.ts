@@ -133,7 +133,7 @@ function pointsOf({ weekStart }: WatchInput, look: Look, { lags, polled }: Memor
 function stateOf(input: WatchInput, look: Look, memory: Memory, at: Instant): WatchState {
   const { creditsPerDay, price } = input
   memory.tidied ??= look.viewsVersion
-  memory.untidy = look.version === memory.tidied ? null : (memory.untidy ?? at)
+  memory.untidy = look.version === memory.tidied && look.featuresDue !== true ? null : (memory.untidy ?? at)
   const polls = [look.registryPolled, memory.registryAt].filter((instant) => instant !== null && instant <= at)
   const polledAt = polls.length === 0 ? null : Math.max(...polls.map(Number))
   return {

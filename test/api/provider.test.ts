@@ -27,7 +27,10 @@ describe.each(mounts)('both APIs over $name', (mount) => {
     withSandbox(mount, {}, async ({ metrics, metricsUrl, registry, registryUrl, sandbox }) => {
       const bare = `${metricsUrl}/v1/metrics/${path}?a=BTC`
       expect((await ask(bare)).status).toBe(401)
-      expect((await ask(bare, { 'x-api-key': 'wrong' })).status).toBe(401)
+      const wrong = await ask(bare, { 'x-api-key': 'wrong' })
+      expect([wrong.status, wrong.json]).toEqual([401, { error: 'invalid API key' }])
+      expect((await ask(`${bare}&api_key=wrong`)).status).toBe(401)
+      expect((await ask(`${metricsUrl}/v1/metrics/assets`)).status).toBe(401)
       expect((await ask(`${bare}&api_key=metrics-key`)).status).toBe(200)
       expect((await metrics(path, { a: 'BTC' })).status).toBe(200)
       expect((await ask(`${registryUrl}/issuers`)).json.error.code).toBe('unauthorized')

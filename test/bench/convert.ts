@@ -197,7 +197,7 @@ async function memory(folder: string): Promise<Measured[]> {
   for (const kind of kinds) {
     const peakOf = async (size: Omit<Size, 'folder' | 'repeats'>, batches: number): Promise<number> => {
       await spoolFiles(kind, { folder, repeats: 1, ...size })
-      const peak = median([1, 2, 3].map(() => peakAlone(join(folder, 'spool'), batches)))
+      const peak = median(Array.from({ length: scaled(3) }, () => peakAlone(join(folder, 'spool'), batches)))
       await rm(join(folder, 'spool'), { recursive: true })
       return peak
     }

@@ -4,6 +4,7 @@ import { loadCatalogue } from '../../src/catalog/load.ts'
 import { expand } from '../../src/catalog/series.ts'
 import { plan } from '../../src/metrics/plan.ts'
 import { answerMetrics } from '../../src/sandbox/metrics.ts'
+import { partOf, turn } from '../helpers/shares.ts'
 import { writeTopic } from './benchmarks-page.ts'
 import { byTurns, figure, figures, judged, type Measured, median, scaled, share } from './measured.ts'
 
@@ -54,7 +55,7 @@ const topics: Readonly<Record<string, () => Promise<void>>> = {
   'registry-year': async () => tell(await (await import('./registry.ts')).benchRegistryYear()),
 }
 
-/** What needs packages of others, or an earlier program: of a share only where it is named. */
+/** What needs packages of others, or an earlier program: of a share only where it is named. The others go by turn there. */
 const elsewhere = ['first', 'topup', 'polars', 'peers']
 
 /** Runs the topics of the command line, all without any. */
@@ -64,12 +65,13 @@ async function main(): Promise<void> {
   if (unknown.length > 0) throw new Error(`no topic ${unknown.join(', ')}; there are ${Object.keys(topics).join(', ')}`)
   console.log(share === 1 ? 'median of A B A B rounds in one run' : `${share} of each: what fails counts, no figure`)
   const minutes = Number(process.env['PITLAKE_BENCH_MINUTES'] ?? Infinity)
-  for (const [name, bench] of Object.entries(topics)) {
+  const all = Object.entries(topics).filter(([name]) => named.length === 0 || named.includes(name))
+  const some = all.filter(([name]) => !elsewhere.includes(name))
+  for (const [name, bench] of share < 1 && named.length === 0 ? partOf(some, 2, turn) : all) {
     if (performance.now() > minutes * 60_000) {
       console.log(`\n${name}: left out after ${minutes} minutes; npm run -s bench -- ${name}`)
       continue
     }
-    if (named.length > 0 ? !named.includes(name) : share < 1 && elsewhere.includes(name)) continue
     console.log(`\n${name}`)
     const begun = performance.now()
     // What breaks here does not silence the figures of the rest.

@@ -41,7 +41,7 @@ async function withPrices(
 ): Promise<void> {
   await withDesk(async (desk) => {
     await bring(desk, 20)
-    const config = desk.put('pitlake.yaml', `catalogs: [${join(desk.folder, 'f.yaml')}]\n`)
+    const config = desk.put('c.yaml', `catalogs: [${join(desk.folder, 'f.yaml')}]\n`)
     await work(desk, async (yaml, argv = [], at = '2024-03-21T01:00:00Z') => {
       desk.put('f.yaml', yaml)
       const ended = await desk.run(['features', '--config', config, '--json', ...argv], at)
@@ -211,6 +211,51 @@ test('several values are the parts of one, and every door knows it', async () =>
   })
 })
 
+test('of features a feature sees those alone that it names: day by day it is what it is at once', async () => {
+  await withPrices(async (desk, compute) => {
+    const counted = (from: string, where = ''): readonly [string] => [
+      `SELECT g.ts, (SELECT count(*) FROM ${from} p WHERE p.available_at <= g.ts${where}) AS v FROM grid g`,
+    ]
+    const texts = {
+      all: counted('points'),
+      called: counted(`query_table('points')`),
+      named: counted('points', ` AND p.metric IN ('feature/step', 'own/p')`),
+      step: [step, ofBtc],
+    } as const
+    const sinceThen = (names: object): string =>
+      yamlOf(names as typeof texts).replaceAll('grid: 24h', 'grid: 24h\n    since: 2024-03-02')
+    expect((await compute(sinceThen(texts))).code).toBe(0)
+    for (const n of [1, 2]) {
+      await bring(desk, 20 + n)
+      const { features } = await compute(sinceThen(texts), [], `2024-03-${21 + n}T01:00:00Z`)
+      expect(features.map(({ rows_added: rows }) => rows)).toEqual([1, 1, 1, 1])
+    }
+    const anew = { all_anew: texts.all, named_anew: texts.named }
+    expect((await compute(sinceThen({ ...texts, ...anew }), [], '2024-03-23T01:00:00Z')).code).toBe(0)
+    const told = async (name: string): Promise<unknown[]> =>
+      (await desk.rows(`SELECT v FROM points WHERE metric = 'feature/${name}' ORDER BY t`)).map(({ v }) => v)
+    const days = Array.from({ length: 22 }, (_, n) => n + 1)
+    for (const name of ['all', 'all_anew', 'called']) expect(await told(name), name).toEqual(days)
+    // The step of a day is known with the price of that day.
+    for (const name of ['named', 'named_anew']) expect(await told(name), name).toEqual(days.map((n) => 2 * n))
+  })
+})
+
+test('features that read one another in a ring are refused, with the ring', async () => {
+  await withPrices(async (_, compute) => {
+    const reads = (name: string): readonly [string, string] => [step.replace('own/p', `feature/${name}`), ofBtc]
+    const ended = await compute(
+      yamlOf({ a: reads('b'), b: reads('c'), c: reads('a'), d: reads('ab'), ab: [step, ofBtc] }),
+    )
+    expect(ended.code).toBe(2)
+    expect(ended.message).toContain(
+      'expected what others tell, got a ring: feature/a reads feature/b reads feature/c reads feature/a',
+    )
+    const told = Object.fromEntries(ended.features.map(({ name, status }) => [name.slice(8), status]))
+    expect(told).toEqual({ a: 'failed', b: 'failed', c: 'failed', d: 'proved', ab: 'proved' })
+  })
+})
+
 /** A grid, where it is said to begin, and what the series has of it by the calendar: first and last t, and how many. */
 const grids = [
   ['1w', '2024-03-01', '2024-02-26T00:00:00', '2024-03-11T00:00:00', 3],
@@ -254,6 +299,7 @@ test('what cannot be used is told with its place, and leaves the others alone', 
         /sql: expected what others tell, got feature\/itself itself/,
       ],
       unread: [`SELECT ts, v FROM 'f.yaml'`, /f\.yaml/],
+      past: ['SELECT ts, (SELECT count(*) FROM main.points) AS v FROM grid', /sql: expected points without a schema/],
     }
     const yaml = yamlOf({
       ...Object.fromEntries(Object.entries(wrong).map(([name, [sql]]) => [name, [sql]])),
@@ -269,7 +315,7 @@ test('what cannot be used is told with its place, and leaves the others alone', 
         .filter((text) => text.includes(`f.yaml:${line}: `) || text.includes(`feature/${name} `))
       expect(own.join('\n'), name).toMatch(said)
     }
-    expect(ended.features.map(({ status }) => status).join(' ')).toMatch(/^failed undecided( failed){7} proved$/)
+    expect(ended.features.map(({ status }) => status).join(' ')).toMatch(/^failed undecided( failed){8} proved$/)
     expect(await desk.rows(`SELECT DISTINCT metric FROM points WHERE metric LIKE 'feature/%'`)).toEqual([
       { metric: 'feature/good' },
     ])

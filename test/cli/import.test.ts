@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { Engine } from '../../src/store/engine.ts'
 import { type Desk, withDesk } from '../helpers/importing.ts'
-import { shareOf } from '../helpers/shares.ts'
+import { shareOf, turnOf } from '../helpers/shares.ts'
 
 /** A row as each format spells it: texts stay texts in JSON, what has no quotes is a number there. */
 type Cells = readonly [asset: string, t: string, value: string]
@@ -59,7 +59,7 @@ async function written(desk: Desk, format: string, rows: readonly Cells[]): Prom
   return file
 }
 
-for (const format of ['csv', 'jsonl', 'parquet'])
+for (const format of ['csv', ...turnOf(['jsonl', 'parquet'], 2, 1)])
   test(`what cannot be used is told in one line, and nothing is taken: ${format}`, async () => {
     await withDesk(async (desk) => {
       const cases = Object.entries(wrong)
@@ -233,17 +233,43 @@ test('a query over a file of one’s own is proved with it: what it tells too ea
     const signal = desk.put('s.csv', `asset,day,available_at,score\n${scores.join('\n')}\n`)
     const prove = async (query: string) => {
       const sql = desk.put('q.sql', query)
-      const argv = ['lookahead', sql, '--own', `d=${decisions}`, '--own', `s=${signal}`, '--cutoffs', '8', '--json']
+      const argv = [
+        'lookahead',
+        sql,
+        '--own',
+        `d=${decisions}`,
+        '--own',
+        `s=${signal}`,
+        '--own',
+        `o=${signal}`,
+        '--cutoffs',
+        '8',
+        '--json',
+      ]
       const { code, out, message } = await desk.run(argv)
       expect(out, message).not.toBe('')
-      return [code, (JSON.parse(out) as { verdict: string }).verdict]
+      const { verdict, depends_on: turns } = JSON.parse(out) as { verdict: string; depends_on: string[] }
+      return [code, verdict, ...turns]
     }
     const known = 'FROM d ASOF JOIN s ON s.asset = d.asset AND s.available_at <= d.ts'
     expect(
       await prove(`SELECT d.asset, d.ts, s.score, j.v ${known} JOIN pit_join('d', 'own/p', '24h') AS j ON j.ts = d.ts`),
     ).toEqual([0, 'clean'])
     const early = `FROM d JOIN s ON s.asset = d.asset AND s.day = CAST(d.ts AS DATE) + 1`
-    expect(await prove(`SELECT d.asset, d.ts, s.score ${early}`)).toEqual([4, 'leak'])
+    expect(await prove(`SELECT d.asset, d.ts, s.score ${early}`)).toEqual([4, 'leak', 'own s'])
+    const both = `, (SELECT max(v) FROM points) AS v, (SELECT count(*) FROM o WHERE o.available_at <= d.ts) AS n`
+    expect(await prove(`SELECT d.asset, d.ts, s.score${both} ${early}`)).toEqual([4, 'leak', 'own s', 'values'])
+    const words = await desk.run([
+      'lookahead',
+      join(desk.folder, 'q.sql'),
+      '--own',
+      `d=${decisions}`,
+      '--own',
+      `s=${signal}`,
+      '--own',
+      `o=${signal}`,
+    ])
+    expect(words.out).toContain('it turns on later rows of s, which are your own, and on the values of later points')
   })
 })
 

@@ -44,8 +44,9 @@ const namesAt = (door: DoorName): readonly string[] =>
 
 describe('one question, one answer', () => {
   /*
-   * Each question is asked at about half of the doors with a commit, at the others with the next one; `make test` asks half
-   * of them at two doors, of the others a dozen or less. A stamp proves each, and so does `lookahead`, which takes longest.
+   * Each question is asked at about a quarter of the doors with a commit (half of them in `make test-long`), at others with
+   * the next ones; `make test` asks half of them at two doors, of the others a dozen or less. A stamp proves each, and so
+   * does `lookahead`, which takes longest.
    */
   const some = (name: DoorName, door: number, few: number): readonly string[] => {
     const names = namesAt(name)

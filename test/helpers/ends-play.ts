@@ -37,7 +37,7 @@ const onesOfCodes = (rows: readonly Row[]): readonly Row[] =>
 
 /**
  * A test a row: the command, where the row says, ends as the row says, and nothing of it is left that would keep a process.
- * Where there is time every second row is played with a commit, the first of each command as a process of its own, full disks
+ * Where there is time every fourth row is played with a commit, the first of each command as a process of its own, full disks
  * and held commits, too; else one row of each code, another with each commit.
  */
 export function playRows(rows: readonly Row[], prepared: readonly Prepared[], long: boolean): void {

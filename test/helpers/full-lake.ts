@@ -65,6 +65,7 @@ export const metrics = {
   exchanges: 'derivatives/futures_open_interest_cash_margin_sum_pit',
   revised: 'blockchain/block_count_pit',
   bars: 'own/bars',
+  derived: 'feature/level',
 } as const
 
 const both = ['BTC', 'ETH']
@@ -165,6 +166,28 @@ function barPoints(random: () => number): PointRow[] {
   )
 }
 
+/** How the points of a feature are kept: each tells itself when it was known, its version is the network. */
+const derivedRow = {
+  ...barsRow,
+  mapping: { asset: 'asset', network: '=v1', timestamp: 'interval_end', available: 'end+900s', available_at: 'known' },
+  networks: ['v1'],
+}
+
+/** The points of a feature: each known a quarter of an hour after its instant, whenever it was computed. */
+function derivedPoints(random: () => number): PointRow[] {
+  const shape: Shape = {
+    metric: metrics.derived,
+    interval: '24h',
+    network: 'v1',
+    assets: both,
+    first: at(2),
+    slots: 38,
+  }
+  return pointsOf(shape, random).map(({ available_rule_at: _rule, ...point }) => {
+    return { ...point, available_at: isoOf(micros(point.t) + day + 900_000_000), basis: 'provider' }
+  })
+}
+
 const listed = (id: string, symbol: string, addresses: object | null = null) => ({
   id,
   symbol,
@@ -195,7 +218,12 @@ function stepOf(number: number, when: number, points: readonly PointRow[]): Step
       series: [{ ...row, id }],
       coverage: [{ ...window, state: 'covered' as const, reason: number % 2 === 0 ? 'gap' : null }],
       violations: [{ ...violation, stored_at: asked_at, offered_at: asked_at, request }],
-      state: { revisable: [metrics.revised], [metrics.bars]: barsRow, step: `${number}` },
+      state: {
+        revisable: [metrics.revised],
+        [metrics.bars]: barsRow,
+        [metrics.derived]: derivedRow,
+        step: `${number}`,
+      },
       findings: [{ series: id, t: number * 86_400, kind: 'before_end', detail: { number }, at: asked_at }],
       requests: [requestRow(request, { run: `run-${number}`, asked_at: asked_at * 1_000_000 })],
     },
@@ -309,7 +337,11 @@ export async function withFullLake(
 ): Promise<void> {
   const random = randomOf(seed)
   const own = shapes.flatMap((shape) => pointsOf(shape, random))
-  const points = [...own, ...revisedPoints(randomOf(seed + 7000)), ...(bars ? barPoints(randomOf(seed + 9000)) : [])]
+  const points = [
+    ...own,
+    ...revisedPoints(randomOf(seed + 7000)),
+    ...(bars ? [...barPoints(randomOf(seed + 9000)), ...derivedPoints(randomOf(seed + 11_000))] : []),
+  ]
   const parts = Map.groupBy(points, () => Math.floor(random() * 3))
   const registry = firstWorld()
   const commits: number[] = []

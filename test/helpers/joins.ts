@@ -93,5 +93,6 @@ async function write(engine: Engine, root: string, rows: readonly HeldPoint[]): 
     `COPY (FROM read_json(${quote(`${out}.jsonl`)}, format = 'newline_delimited', columns = {${columns}})) TO ${quote(out)} (FORMAT parquet)`,
   )
   const min_lag = Math.min(...rows.map((row) => micros(row.available_at) - end(micros(row.t) / 1e6, interval) * 1e6))
-  return { path, table: 'points', label: '', metric, interval, rows: rows.length, meta: { min_lag } } as never
+  const max_t = Math.max(...rows.map(({ t }) => micros(t) / 1e6))
+  return { path, table: 'points', label: '', metric, interval, rows: rows.length, max_t, meta: { min_lag } } as never
 }

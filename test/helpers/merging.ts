@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { expect } from 'vitest'
 import { commit, type Draft, type StagedFile, type Ticket, type RewriteDeps } from '../../src/ledger/commit.ts'
+import { revisableKey } from '../../src/ledger/draft.ts'
 import { compressionSql, fewRows } from '../../src/store/parquet.ts'
 import { digestSql } from '../../src/points/write.ts'
 import { Engine, quote, quoteList } from '../../src/store/engine.ts'
@@ -15,6 +16,17 @@ import { commitDeps } from './lakes.ts'
 
 /** Two endpoints of the catalogue: one without the provider's own instants, one with them. */
 export const metrics = ['supply/current_pit', 'market/beta_btc_7d_pit'] as const
+/** Beside them a revisable one, bars of somebody's own whose open is known early, and a feature. */
+export const everyKind = [...metrics, 'blockchain/block_count_pit', 'own/bars', 'feature/level'] as const
+const [, , revised, bars, derived] = everyKind
+const ownRow = { files: [], intervals: ['24h'], currencies: ['native'], exchanges: [], networks: [] }
+const known = { timestamp: 'interval_end', available: 'end+900s', available_at: 'known' }
+/** What a lake knows of them. */
+const kept = {
+  [revisableKey]: [revised],
+  [bars]: { ...ownRow, mapping: { components: ['x'], available: 'x=start,y=end+10m' } },
+  [derived]: { ...ownRow, mapping: known },
+}
 export const day = 86_400
 /** 2024-01-01, the first t of every lake here. */
 export const start = 1_704_067_200
@@ -62,7 +74,10 @@ async function topUpDraft(engine: Engine, ledger: Ledger, ticket: Ticket, whats:
   const add: StagedFile[] = []
   for (const [n, what] of whats.entries()) add.push(await topUpFile(engine, ledger, ticket, what, n))
   const series = whats.flatMap(({ metric, assets = 2 }) => seriesOf(metric, assets))
-  return { job: 'fetch', run: 'top-up', provider, add, series, ...Object.assign({}, ...whats.map(({ more }) => more)) }
+  const more: Partial<Draft> = Object.assign({}, ...whats.map((what) => what.more))
+  const isKept = whats.some(({ metric }) => !metrics.some((one) => one === metric))
+  const state = { ...(isKept && kept), ...more.state }
+  return { job: 'fetch', run: 'top-up', provider, add, series, ...more, state }
 }
 
 /** As the program names files. */
@@ -74,7 +89,7 @@ async function topUpFile(engine: Engine, ledger: Ledger, ticket: Ticket, what: T
   const temporary = `spool/top-up/${name}.parquet`
   const out = inLake(ledger.root, temporary)
   mkdirSync(dirname(out), { recursive: true })
-  const provided = metric !== metrics[0]
+  const provided = ![metrics[0], revised, bars].some((one) => one === metric)
   const row = (d: string, tardy: string): string => {
     const t = `(${start} + ${d} * ${day})`
     const rule = `(${t} + ${day} + 600) * 1000000`

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'vitest'
 import { limitedGroup } from './cgroup.ts'
@@ -12,9 +12,9 @@ declare module 'vitest' {
 }
 
 const python = (name: string): string | undefined =>
-  [join(import.meta.dirname, `../../.cache/${name}-venv/bin/python`)].find((path) => existsSync(path))
-
-const browsers = [process.env['PITLAKE_CHROMIUM'] ?? '', '/usr/bin/chromium', '/usr/bin/chromium-browser']
+  [join(import.meta.dirname, `../../.cache/${name}-venv`)]
+    .find((venv) => existsSync(`${venv}.made`))
+    ?.concat('/bin/python')
 
 /** Whether this process may mount a file system. */
 function mounts(): string | undefined {
@@ -50,7 +50,10 @@ const needs = {
     'no btrfs (apt-get install btrfs-progs) or no right to mount it',
   ],
   systemd: [() => program('/usr/bin/systemd-analyze'), 'no systemd-analyze (apt-get install systemd)'],
-  chromium: [() => program(...browsers), 'no chromium (apt-get install chromium)'],
+  chromium: [
+    () => program(process.env['PITLAKE_CHROMIUM'] ?? '', '/usr/bin/chromium', '/usr/bin/chromium-browser'),
+    'no chromium (apt-get install chromium)',
+  ],
   zsh: [() => program('/usr/bin/zsh', '/bin/zsh'), 'no zsh (apt-get install zsh)'],
   fish: [() => program('/usr/bin/fish'), 'no fish (apt-get install fish)'],
   mount: [mounts, 'no right to mount a file system'],
@@ -65,16 +68,28 @@ const needs = {
   linux: [() => (process.platform === 'linux' ? 'linux' : undefined), 'no Linux'],
 } as const satisfies Record<string, readonly [find: () => string | undefined, lacking: string]>
 
+/** What comes from a network: .ci/run writes into the file of `PITLAKE_HAD` what can be had, while the first tests run. */
+const coming: readonly string[] = ['peers', 'readers', 's3', 'chromium']
+
+/** What must be here, as `PITLAKE_REQUIRED` says, or that file; whoever needs what is still coming waits for it. */
+function required(name: string): boolean {
+  const { PITLAKE_HAD: file, PITLAKE_REQUIRED = '' } = process.env
+  if (file === undefined || !coming.includes(name)) return PITLAKE_REQUIRED.split(' ').includes(name)
+  const still = new Int32Array(new SharedArrayBuffer(4))
+  for (let tries = 0; !existsSync(file) && tries < 3000; tries++) Atomics.wait(still, 0, 0, 100)
+  return readFileSync(file, 'utf8').trim().split(' ').includes(name)
+}
+
 /**
- * Where that is; a test without it is left out and counted with the reason. It fails instead where `PITLAKE_REQUIRED`
- * names it, as .ci/run does for what can be had on its machine.
+ * Where that is; a test without it is left out and counted with the reason. It fails instead where it must be here, as
+ * .ci/run says of what can be had on its machine.
  */
 export function need({ task, skip }: Pick<TestContext, 'task' | 'skip'>, name: keyof typeof needs): string {
   const [find, lacking] = needs[name]
+  const must = required(name)
   const found = find()
   if (found !== undefined) return found
-  const required = (process.env['PITLAKE_REQUIRED'] ?? '').split(' ')
-  if (required.includes(name)) throw new Error(`${lacking}, though it can be had here`)
+  if (must) throw new Error(`${lacking}, though it can be had here`)
   task.meta.lacks = lacking
   return skip(lacking)
 }

@@ -32,7 +32,7 @@ const timeless = [
   'question_asked',
 ]
 
-const { everyInterval, supply, nested, plain, exchanges, revised, bars } = metrics
+const { everyInterval, supply, nested, plain, exchanges, revised, bars, derived } = metrics
 const intervals = ['10m', '1h', '24h', '1w', '1month'] as const
 const quarter = `INTERVAL '15 minutes'`
 const late = { sql: `latency := ${quarter}`, micros: 900_000_000 }
@@ -65,6 +65,8 @@ const joined: readonly string[] = [
   `'${bars}', '24h'`,
   `'${bars}#/open', '24h'`,
   `'${bars}', '24h', component := '/open', ${late.sql}`,
+  `'${derived}', '24h'`,
+  `'${derived}', '24h', network := 'v1', skip_nulls := true, ${late.sql}`,
 ]
 const lists = [
   `['${everyInterval}', '${supply}', 'price_usd'], '24h'`,
@@ -78,6 +80,7 @@ const lists = [
   `['${plain}', '${revised}'], '24h', vintage := 'first', skip_nulls := true`,
   `['${plain}', 'price_usd'], '24h', identity := 'stitched'`,
   `['${bars}#/close', '${bars}#/open', '${plain}'], '24h'`,
+  `['${derived}', '${bars}', '${revised}'], '24h', beyond := 'null'`,
 ]
 const aggregates = ['sum', 'mean', 'avg', 'min', 'max', 'median', 'first', 'last']
 const coarser = intervals.flatMap((from, n) => intervals.slice(n + 1).map((to) => [from, to] as const))
@@ -95,6 +98,10 @@ const resampled: readonly string[] = [
   `'${nested}', '24h', '1w', component := '/a', skip_nulls := true, min_parts := 1`,
   `'price_usd', '24h', '1w', 'max', skip_nulls := true, min_parts := 1`,
   `'${revised}', '24h', '1w', 'sum', skip_nulls := true, min_parts := 1`,
+  `'${derived}', '24h', '1w', 'sum'`,
+  `'${bars}', '24h', '1w', component := '/close', skip_nulls := true, min_parts := 1`,
+  `'${plain}', '24h', '1w', 'sum', skip_nulls := true, min_parts := 1, identity := 'stitched'`,
+  `'${revised}', '24h', '1w', skip_nulls := true, min_parts := 1, identity := 'stitched'`,
   `'${everyInterval}', '24h', '1w', 'sum', min_parts := 1, since := '2000-01-03', until := '2100-03-05'`,
 ]
 

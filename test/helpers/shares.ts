@@ -6,9 +6,12 @@
 /** Whether the whole is tried, and not a share of it. */
 export const long: boolean = ['1', 'all'].includes(process.env['PITLAKE_LONG'] ?? '')
 
-/** How often: as the variable says, else `many` times in `make test-long` and `few` times in `make test`. */
+/** Whether that is `.ci/run`, which has twenty minutes for all of it. */
+const brief = process.env['PITLAKE_LONG'] === 'all'
+
+/** How often: as the variable says, else `few` times in `make test`, `many` in `make test-long`, between both in `.ci/run`. */
 export function times(variable: string, few: number, many: number): number {
-  return Number(process.env[variable] ?? (long ? many : few))
+  return Number(process.env[variable] ?? (brief ? Math.ceil((few + many) / 2) : long ? many : few))
 }
 
 /** Of what takes long even there so many, spread evenly; all of them with `PITLAKE_STEPS=all`. */
@@ -28,12 +31,14 @@ function spread<T>(all: readonly T[], few: number): readonly T[] {
 export const turn = Number(process.env['PITLAKE_TURN'] ?? 0)
 
 /**
- * In `make test-long` each n-th of them at its turn, in `make test` about so few at theirs: another part with each commit,
- * so that none is left out. All of them with `PITLAKE_STEPS=all`, which `make nightly` sets.
+ * In `make test-long` each n-th of them at its turn, in `.ci/run`, which has twenty minutes, every second of those, in
+ * `make test` about so few: another part with each commit, so that none is left out. All of them with `PITLAKE_STEPS=all`,
+ * which `make nightly` sets.
  */
 export function turnOf<T>(all: readonly T[], parts: number, few: number): readonly T[] {
   if (process.env['PITLAKE_STEPS'] === 'all') return all
-  return partOf(all, long ? parts : Math.ceil(all.length / few), turn)
+  if (!long) return partOf(all, Math.ceil(all.length / few), turn)
+  return partOf(all, Math.min(all.length, brief ? 2 * parts : parts), turn)
 }
 
 /** Every n-th of them, another part at each turn; after as many turns each was one of a part. */

@@ -1,11 +1,9 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { heldCoverage, heldViolations, liveFiles, summary } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { Engine, quote } from '../../src/store/engine.ts'
 import { inLake } from '../../src/store/layout.ts'
-import { fetchKey, withRig } from '../helpers/fetching.ts'
+import { withRig } from '../helpers/fetching.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { reading } from '../helpers/ledgers.ts'
 
@@ -129,18 +127,6 @@ test('what one commit brings of many metrics stands in one file, sorted by metri
       expect(keys).toEqual(keys.toSorted())
     }
     expect(await rig.stored()).toEqual(rig.truth(selection))
-  }))
-
-test('no key is in any byte that is written', async () =>
-  withRig(now, async (rig) => {
-    rig.faults('status-400@blockchain/block_count_pit', 'poison-nan@blockchain/block_height_pit')
-    await rig.fetch({ ...everything, paths: ['blockchain/*'] })
-    const files = readdirSync(rig.root, { recursive: true, withFileTypes: true }).filter((item) => item.isFile())
-    expect(files.length).toBeGreaterThan(5)
-    for (const file of files) {
-      if (file.name.endsWith('.lock')) continue
-      expect(readFileSync(join(file.parentPath, file.name)).includes(fetchKey), file.name).toBe(false)
-    }
   }))
 
 test('the hole of a body whose middle is missing is told by the run that brings it', async () =>

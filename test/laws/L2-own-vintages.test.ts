@@ -66,7 +66,7 @@ test('values without dates of their own are vintages from when they were importe
 })
 
 test('TIME 65: a triangle with a column a vintage date, and exports of a day each, come as the vintages that they are', async () => {
-  await withDesk(async ({ put, take, rows }) => {
+  await withDesk(async ({ put, take, rows, run }) => {
     const told = (metric: string): string =>
       `SELECT strftime(t, '%m') || ' ' || ordinal || ' ' || v || ' ' || strftime(available_at, '%Y-%m-%d') AS x
        FROM vintages WHERE metric = '${metric}' ORDER BY t, ordinal`
@@ -76,12 +76,33 @@ test('TIME 65: a triangle with a column a vintage date, and exports of a day eac
     const long = `SELECT 'US' AS asset, * FROM (UNPIVOT (FROM read_csv('${file}', all_varchar = true)) ON COLUMNS(* EXCLUDE (t)) INTO NAME told VALUE value)`
     const triangle = await take([long, '--as', 'wide', '--interval', '1month', '--vintage', 'told'])
     expect([triangle.code, triangle.message]).toEqual([0, ''])
-    expect(await said('own/wide')).toEqual([
-      '01 1 3.8 2024-02-06',
-      '01 2 3.7 2024-04-06',
-      '02 1 3.9 2024-03-06',
-      '02 2 4.0 2024-04-06',
-    ])
+    const vintages = ['01 1 3.8 2024-02-06', '01 2 3.7 2024-04-06', '02 1 3.9 2024-03-06', '02 2 4.0 2024-04-06']
+    expect(await said('own/wide')).toEqual(vintages)
+    // As it is, also with the days as the archives of the Fed name them.
+    const named = put('named.csv', 't,R_20240205,R_20240305,R_20240405\n2024-01-01,3.8,3.8,3.7\n2024-02-01,,3.9,4\n')
+    for (const [name, own] of [
+      ['plain', file],
+      ['named', named],
+    ] as const) {
+      const argv = [own, '--as', name, '--asset', '=US', '--interval', '1month']
+      expect(await take(argv)).toMatchObject({
+        message: '',
+        told: { points_added: 2, vintages_added: 2, version: expect.any(Number) },
+      })
+      expect(await said(`own/${name}`)).toEqual(vintages)
+      const again = await take(argv, '2026-06-02T12:00:00Z')
+      expect(again.told).toMatchObject({ points_added: 0, vintages_added: 0, violations: 0 })
+    }
+    const verified = JSON.parse((await run(['verify', '--paths', 'own/*', '--json'])).out) as {
+      own: { files: { state: string }[] }
+    }
+    expect(verified.own.files.map(({ state }) => state)).toEqual(['held', 'held', 'held'])
+    expect((await run(['import', '--guess', file])).out).toMatch(/ t: t\n {4}value: value\n {4}vintage: vintage\n/)
+    // No rule dates them: there is none to be disproved.
+    expect(JSON.parse((await run(['audit', 'availability', '--json'])).out)).toMatchObject({ rules: [] })
+    put('named.csv', 't,R_20240205,R_20240305\n2024-01-01,3.8,3.8\n2024-02-01,,x\n')
+    const wrong = await take([named, '--as', 'named'], '2026-06-03T12:00:00Z')
+    expect(wrong.message).toMatch(/named\.csv: row 2: value: expected a finite number, got "x"/)
     const day = (name: string, v: number): string => put(name, `asset,t,value\nUS,2024-01-01,3.8\nUS,2024-02-01,${v}\n`)
     const exports = [day('rate-2024-03-03.csv', 3.9), day('rate-2024-04-03.csv', 4.1)]
     const daily = await take([

@@ -11,7 +11,7 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import { findOrphans, sweep } from '../../src/ledger/sweep.ts'
 import { dump } from '../helpers/lakes.ts'
 import { test as it } from '../helpers/lake-test.ts'
-import { answers, metrics, rewriteDeps, topUp, topUps } from '../helpers/merging.ts'
+import { answers, everyKind, metrics, rewriteDeps, topUp, topUps } from '../helpers/merging.ts'
 
 const fixture = fileURLToPath(new URL('../helpers/compactor.ts', import.meta.url))
 const mortal = fileURLToPath(new URL('../helpers/mortal.ts', import.meta.url))
@@ -48,11 +48,11 @@ describe('L3: kill -9 around merging and vacuum', () => {
     const ledger = await Ledger.open(root)
     const deps = rewriteDeps()
     for (let n = 0; n < 3; n++)
-      for (const metric of metrics) await topUp(ledger, deps, { metric, since: n * 30, days: 30, skip: [n * 30 + 4] })
+      for (const metric of everyKind) await topUp(ledger, deps, { metric, since: n * 30, days: 30, skip: [n * 30 + 4] })
     // A late point, and a second vintage of one that was held.
-    const more = { state: { [revisableKey]: [metrics[0]] } }
+    const more = { state: { [revisableKey]: [metrics[0], everyKind[2]] } }
     await topUp(ledger, deps, { metric: metrics[0], since: 0, days: 0, late: [4, 7], more })
-    const recent = (since: number) => metrics.map((metric) => ({ metric, since, days: 3 }))
+    const recent = (since: number) => everyKind.map((metric) => ({ metric, since, days: 3 }))
     for (const since of [90, 93]) await topUps(ledger, deps, recent(since), 'recent')
     const expected = await answers(ledger, null)
     ledger.close()
@@ -74,10 +74,10 @@ describe('L3: kill -9 around merging and vacuum', () => {
       await run(copy, 0)
       await check(copy, expected)
       using again = await Ledger.open(copy)
-      expect(liveFiles(again)).toHaveLength(metrics.length)
+      expect(liveFiles(again)).toHaveLength(everyKind.length)
       await sweep(again, deps)
       expect(await findOrphans(again)).toEqual([])
-      expect(filesOnDisk(again)).toHaveLength(metrics.length)
+      expect(filesOnDisk(again)).toHaveLength(everyKind.length)
     })
   })
 })

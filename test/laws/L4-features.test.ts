@@ -124,7 +124,7 @@ function declared(desk: Desk, names: Readonly<Record<string, string>>): string {
     return `  ${name}:\n    why: a test\n    ${grid}\n    ${features[of]?.[0] ?? ''}\n`
   })
   const yaml = desk.put('features.yaml', `features:\n${rows.join('')}`)
-  return desk.put('pitlake.yaml', `catalogs: [${yaml}]\n`)
+  return desk.put('c.yaml', `catalogs: [${yaml}]\n`)
 }
 
 const bits = (v: unknown): string =>

@@ -18,6 +18,7 @@ import { withLag } from '../helpers/lags.ts'
 import {
   answers,
   day,
+  everyKind,
   metrics,
   pointsAt,
   provider,
@@ -39,7 +40,11 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
   fc.oneof(
     {
       weight: 5,
-      arbitrary: fc.record({ kind: fc.constant('top-up' as const), metric: fc.nat(1), late: fc.boolean() }),
+      arbitrary: fc.record({
+        kind: fc.constant('top-up' as const),
+        metric: fc.nat(everyKind.length - 1),
+        late: fc.boolean(),
+      }),
     },
     {
       weight: 3,
@@ -54,7 +59,7 @@ async function live(root: string, plan: readonly Step[]): Promise<number[]> {
   const deps = rewriteDeps()
   using ledger = await Ledger.open(root)
   const told = new Map<number, string>()
-  const days = [0, 0]
+  const days = everyKind.map(() => 0)
   let lag = 0
   for (const step of plan) {
     deps.clock.now += 3600
@@ -63,7 +68,7 @@ async function live(root: string, plan: readonly Step[]): Promise<number[]> {
       const since = days[step.metric] ?? 0
       days[step.metric] = since + 15
       const late = step.late && since > 0 ? [since - 11] : []
-      const metric = metrics[step.metric] ?? metrics[0]
+      const metric = everyKind[step.metric] ?? metrics[0]
       await topUp(ledger, deps, { metric, since, days: 15, skip: [since + 4], late })
     } else if (before.version === 0) continue
     else if (step.kind === 'merge') await mergeSmallFiles(ledger, deps)
@@ -173,7 +178,7 @@ describe('L6: every clock of a point', () => {
       using ledger = await Ledger.open(root)
       for (let n = 0; n < 6; n++) {
         deps.clock.now += 3600
-        const brought = metrics.map((metric) => ({ metric, since: n * 10, days: 10, clocks: metric !== metrics[0] }))
+        const brought = everyKind.map((metric) => ({ metric, since: n * 10, days: 10, clocks: metric !== metrics[0] }))
         await topUps(ledger, deps, brought, level)
       }
       const before = await wholeRows(ledger)
@@ -183,7 +188,7 @@ describe('L6: every clock of a point', () => {
       expect(await wholeRows(ledger)).toEqual(before)
       await compact(root, deps)
       await ledger.catchUp()
-      expect(liveFiles(ledger, { table: 'points' })).toHaveLength(metrics.length)
+      expect(liveFiles(ledger, { table: 'points' })).toHaveLength(everyKind.length)
       expect(await wholeRows(ledger)).toEqual(before)
     }),
   )

@@ -15,7 +15,7 @@ import { inFolder } from '../helpers/lakes.ts'
 import { test } from '../helpers/lake-test.ts'
 import { withKept } from '../helpers/kept-lakes.ts'
 import { withLag } from '../helpers/lags.ts'
-import { day, metrics, rewriteDeps, topUps } from '../helpers/merging.ts'
+import { day, everyKind, metrics, rewriteDeps, topUps } from '../helpers/merging.ts'
 import { withRegistryRig } from '../helpers/registry-rig.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { shareOf } from '../helpers/shares.ts'
@@ -39,7 +39,7 @@ async function live(home: string, steps: readonly (typeof kinds)[number][]): Pro
     if (step === 'own' || step === 'recent') {
       const [since, late] = [days, days > 0 ? [days - 3] : []]
       days += 10
-      const what = metrics.map((metric) => ({ metric, since, days: 10, skip: [since + 7], late }))
+      const what = everyKind.map((metric) => ({ metric, since, days: 10, skip: [since + 7], late }))
       await topUps(ledger, deps, what, step)
     } else if (step === 'merge') await mergeSmallFiles(ledger, deps)
     else if (step === 'compact') await compact(root, deps)

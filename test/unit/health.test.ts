@@ -2,9 +2,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { loadCatalogue } from '../../src/catalog/load.ts'
-import { type Check, lateFor, usualCheck } from '../../src/config/health.ts'
+import { lateFor, usualCheck } from '../../src/config/health.ts'
 import { applySettings, resolveSettings, type Settings } from '../../src/config/settings.ts'
-import { lateOf, type SeriesStanding } from '../../src/report/freshness.ts'
 import { ownFolder } from '../helpers/own-folder.ts'
 
 const hour = 3600
@@ -62,36 +61,4 @@ test('what names a path most exactly holds, of equals the strictest', () => {
   }))
   expect(['x', 'a/x', 'a/bx', 'a/bc'].map((path) => lateFor({ maxLate }, path))).toEqual([5, 4, 3, 9])
   expect(lateFor({ maxLate: maxLate.slice(1) }, 'x')).toBe(null)
-})
-
-const of = (fresh: SeriesStanding['fresh'], late: number, overdue = 0, metric = 'm'): SeriesStanding => ({
-  metric,
-  interval: '24h',
-  points: 1,
-  newest: 0,
-  due: null,
-  held: [],
-  failed: [],
-  verified: [],
-  fresh,
-  overdue,
-  late,
-})
-
-test('without a limit what nobody asked for is late; with one whatever is due for longer', () => {
-  const series = [
-    of('fresh', 0),
-    of('awaited', 3 * hour),
-    of('behind', 9 * hour, 2 * hour),
-    of('behind', 1, 1),
-    of('stopped', 99 * hour),
-    of(null, 0),
-  ]
-  const judged = (maxLate: Check['maxLate'], patience?: number) => lateOf(series, { maxLate }, patience)
-  const late = (count: number, seconds: number) => [{ metric: 'm', interval: '24h', series: count, seconds }]
-  expect(judged([])).toEqual({ late: late(2, 2 * hour), stopped: 1 })
-  expect(judged([], hour)).toEqual({ late: late(2, 99 * hour), stopped: 1 })
-  expect(judged([{ pattern: 'm', seconds: 3 * hour }])).toEqual({ late: late(2, 99 * hour), stopped: 0 })
-  expect(judged([{ pattern: 'm', seconds: 3 * hour - 1 }])).toEqual({ late: late(3, 99 * hour), stopped: 0 })
-  expect(judged([{ pattern: '*', seconds: 100 * hour }])).toEqual({ late: [], stopped: 0 })
 })

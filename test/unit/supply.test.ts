@@ -54,9 +54,10 @@ test.each([
     expect(line).toMatch(/^[\w.-]+(\[[\w-]+\])?==[\w.]+( ; [^#]+?)?( +--hash=sha256:[0-9a-f]{64})+$/)
 })
 
-test.each(['scripts/notebooks.sh', 'scripts/peers.sh'])('%s installs nothing without a checksum', (file) => {
-  for (const line of read(file)
-    .split('\n')
-    .filter((text) => /\bpip\W+install\b/.test(text)))
-    expect(line).toContain('--require-hashes')
+test('packages of Python are installed in one place, none without a checksum', () => {
+  const lines = globSync(['scripts/*', '.ci/run'], { cwd: new URL('../../', import.meta.url) })
+    .filter((file) => /\.sh$|run$/.test(file))
+    .flatMap((file) => read(file).split('\n'))
+  const installing = lines.filter((line) => /^\s*[^#]*pip\b.* install /.test(line) && !line.includes('--no-index'))
+  expect(installing).toEqual([expect.stringContaining('--require-hashes')])
 })

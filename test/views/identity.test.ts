@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { revisableKey } from '../../src/ledger/draft.ts'
@@ -138,6 +138,33 @@ async function hold(engine: Engine, histories: readonly History[], asOf: Hour | 
   return stitched
 }
 
+const week = 7 * day
+
+/** Weeks of stitched series, against sums of the parts that the definition tells. */
+async function holdWeeks(engine: Engine, histories: readonly History[], asOf: Hour | null): Promise<void> {
+  for (const [metric, name] of metrics.entries()) {
+    const found = await engine.rows<Record<string, string | number | bigint | null>>(
+      `SELECT asset, t, available_at, parts, complete, v FROM resample('${name}', '24h', '1w', 'sum', identity := 'stitched')`,
+    )
+    const line = (parts: readonly unknown[]): string => parts.map(String).join(' ')
+    const expected = histories.flatMap((history) => {
+      const then = successionsOf(history, asOf ?? Infinity)
+      return [...new Set(history.points.map(({ asset }) => asset))].flatMap((asset) => {
+        const own = stitchedAt(history, then, [metric, asset, asOf ?? Infinity]).toReversed()
+        return [...Map.groupBy(own, ({ t }) => Math.floor(t / week) * week)].map(([start, parts]) => {
+          const known = instant(Math.max(...parts.map(({ available }) => available)))
+          const sum = parts.length === 7 ? parts.reduce((total, { v }) => total + v, 0) : null
+          return line([asset, instant(start), known, parts.length, parts.length === 7, sum])
+        })
+      })
+    })
+    const told = found.map(({ asset, t, available_at, parts, complete, v }) =>
+      line([asset, t, available_at, parts, complete, v]),
+    )
+    expect(told.toSorted(), `${name} as of ${asOf}`).toEqual(expected.toSorted())
+  }
+}
+
 const succession = ['predecessor', 'successor'].flatMap((name) => [name, `${name}_at`, `${name}_change`])
 
 type Link = Readonly<Record<string, string | null>>
@@ -183,6 +210,30 @@ async function holdLinks(engine: Engine, histories: readonly History[], asOf: Ho
   return shown
 }
 
+/** The SQL that the page on publishing has for one succession, against the window over the stitched series. */
+async function holdPage(engine: Engine, histories: readonly History[]): Promise<number> {
+  const page = readFileSync(new URL('../../docs/publish.md', import.meta.url), 'utf8')
+  const [, sql = ''] = /## Names that follow[^]*?```sql\n([^]*?)```/.exec(page) ?? []
+  let held = 0
+  for (const history of histories) {
+    const all = successionsOf(history, Infinity)
+    const [one] = all
+    if (one === undefined || all.length > 1 || !one.stitched || one.undone !== Infinity) continue
+    const own = sql.replaceAll("'OLD'", `'${one.from.asset}'`).replaceAll("'NEW'", `'${one.to.asset}'`)
+    const told = await engine.rows<Found>(
+      `SELECT t, available_at, v FROM (${own}) WHERE metric = '${metrics[0]}' ORDER BY t`,
+    )
+    const window = `pit_window('late', '${metrics[0]}', '24h', 100, identity := 'stitched')`
+    await engine.run(
+      `CREATE OR REPLACE TEMP TABLE late AS SELECT '${one.to.asset}' AS asset, TIMESTAMPTZ '2030-01-01 00:00:00+00' AS ts`,
+    )
+    const expected = await engine.rows<Found>(`SELECT t, available_at, v FROM ${window} ORDER BY t`)
+    expect([one.to.asset, said(told)]).toEqual([one.to.asset, said(expected)])
+    held += new Set(told.map(({ v }) => Math.floor(Number(v) / 1000))).size - 1
+  }
+  return held
+}
+
 /** A query over stitched series is proved, and no trial says otherwise. */
 async function expectProved(root: string, histories: readonly History[]): Promise<void> {
   const assets = new Set(histories.flatMap(({ points }) => points.map(({ asset }) => `'${asset}'`)))
@@ -196,9 +247,12 @@ async function expectProved(root: string, histories: readonly History[]): Promis
   expect([JSON.parse(out || 'null'), message]).toMatchObject([{ verdict: 'clean', proved: true, differences: [] }, ''])
 }
 
-/** Histories in which rare things happen: a rival, two ways from one name to another, each beside or on the same chain. */
+/**
+ * Histories in which rare things happen: a rival, two ways from one name to another, each beside or on the same chain; and
+ * some with one succession alone.
+ */
 const telling = [
-  [58, 84, 70],
+  [58, 84, 70, 23, 64, 110],
   [33, 13, 111],
 ] as const
 
@@ -217,9 +271,12 @@ for (const revisable of [false, true])
     await withViews(folder.path, async (engine) => {
       expect(await hold(engine, histories, null)).toBeGreaterThan(many / 5)
       expect(await holdLinks(engine, histories, null)).toBeGreaterThan(many / 5)
+      await holdWeeks(engine, histories, null)
+      if (!revisable) expect(await holdPage(engine, histories)).toBeGreaterThan(0)
       for (const asOf of [polls[4] ?? 0, (polls[8] ?? 0) + 3]) {
         await hold(engine, histories, asOf)
         await holdLinks(engine, histories, asOf)
+        await holdWeeks(engine, histories, asOf)
       }
       await engine.run('SET VARIABLE as_of = NULL')
     })

@@ -191,10 +191,12 @@ const macrosUnder = (settings: ReadonlySet<Assumption>): readonly string[] => [
   `CREATE MACRO pit_universe(decisions) AS TABLE (${membersOf('proof_versions', settings)}),
     (decisions, members) AS TABLE (${membersOf('(FROM proof_versions WHERE members)', settings)})`,
   `CREATE MACRO resample(metric, from_interval, to_interval, agg := 'mean', currency := NULL, exchange := NULL, network := NULL,
-    component := NULL, skip_nulls := false, min_parts := NULL, since := NULL, until := NULL) AS TABLE
+    component := NULL, skip_nulls := false, min_parts := NULL, since := NULL, until := NULL,
+    identity := 'apart') AS TABLE
     SELECT p.metric, p.asset, p."interval", p.currency, p.exchange, p.network, p.t, p.available_at, p.parts, p.complete, p.v
     FROM proof_coarse AS p WHERE p.metric = CAST(metric AS VARCHAR) AND p.asked = concat(from_interval, to_interval, agg,
-      currency, exchange, network, component, CAST(skip_nulls AS VARCHAR), CAST(min_parts AS VARCHAR), since, until)`,
+      currency, exchange, network, component, CAST(skip_nulls AS VARCHAR), CAST(min_parts AS VARCHAR), since, until,
+      identity)`,
   `CREATE MACRO lake_version() AS (SELECT version FROM lake_info)`,
   `CREATE MACRO lake_digest() AS (SELECT CAST(version AS VARCHAR) FROM lake_info)`,
 ]

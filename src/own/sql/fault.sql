@@ -3,5 +3,5 @@
 -- law: L7.
 SELECT * EXCLUDE (told), told.* FROM (
   SELECT {{file}} AS file, n, CASE {{branches}} END AS told
-  FROM (SELECT *, row_number() OVER () AS n FROM {{source}})
+  FROM (SELECT *, {{row}} AS n FROM {{source}})
 ) WHERE told IS NOT NULL ORDER BY n LIMIT 1 OFFSET {{nth}} - 1

@@ -1,3 +1,4 @@
+import tables from './entities.json' with { type: 'json' }
 import { day, formatDate, formatInstant } from '../../time.ts'
 import {
   address,
@@ -22,12 +23,6 @@ import { createdSeq, type createStore, type EntityRow, type EntityType, rowNow, 
 import { dateAt } from '../world/assets.ts'
 
 type Chain = (typeof chains)[number]
-
-/** What follows the word pair in the name of an issuer. */
-const issuerForms =
-  'Finance AG; Assets Ltd.; Capital LLC; Tokenization S.A.; Digital Securities GmbH; Trust; Protocol; Markets Inc.'.split(
-    '; ',
-  )
 
 /** The registry while it is being written: the log, the ids to choose from, the choices and the instant of writing. */
 interface RegistryDraft {
@@ -80,7 +75,7 @@ function isActive(row: EntityRow): boolean {
 /** A new issuer without listings. */
 export function newIssuer(draft: RegistryDraft): EntityRow {
   const { source, at } = draft
-  const name = `${wordPair(source)} ${source.pick(issuerForms)}`
+  const name = `${wordPair(source)} ${source.pick(tables.issuerForms)}`
   const id = freshId(draft, 'issuer', slug(name))
   const documents = Array.from({ length: source.int(3) }, () => publishedDocument(id, at, source))
   const row = {

@@ -1,3 +1,4 @@
+import world from './world.json' with { type: 'json' }
 import { day, hour, minute } from '../../time.ts'
 import { type AssetFamily, dateAt, type WorldAsset, worldAssets } from './assets.ts'
 import { type Curve, hashText, octave, octaves } from './noise.ts'
@@ -23,35 +24,7 @@ const genesis = Date.UTC(2009, 0, 3) / 1000
 const reference = Date.UTC(2024, 5, 1) / 1000
 
 /** Turning points of the leading price, in years with fractions: enough for a history that has to look real. */
-const turns: readonly (readonly [year: number, price: number])[] = [
-  [2009, 0.01],
-  [2010.5, 0.07],
-  [2011.45, 19],
-  [2011.9, 2.8],
-  [2012.9, 12.5],
-  [2013.27, 160],
-  [2013.5, 90],
-  [2013.92, 980],
-  [2015.05, 215],
-  [2016.5, 610],
-  [2017.2, 1050],
-  [2017.95, 17_500],
-  [2018.95, 3500],
-  [2019.5, 11_000],
-  [2020.21, 5800],
-  [2020.95, 23_000],
-  [2021.28, 59_000],
-  [2021.54, 32_500],
-  [2021.86, 64_000],
-  [2022.45, 21_000],
-  [2022.9, 16_400],
-  [2023.55, 29_800],
-  [2024.2, 69_000],
-  [2024.7, 59_000],
-  [2024.97, 101_000],
-  [2025.27, 82_000],
-  [2025.75, 117_000],
-]
+const turns = world.prices as [year: number, price: number][]
 const turnTimes = turns.map(([when]) => (when - 1970) * year)
 const turnLogs = turns.map(([, price]) => Math.log(price))
 const lastTurn = turns.length - 1
@@ -192,28 +165,12 @@ export function marketOf(id: string, seed: number): AssetMarket | undefined {
 }
 
 /** First block (Unix seconds) and seconds a block of the chains whose blocks are counted. */
-const chains: Readonly<Record<string, readonly [genesis: number, spacing: number]>> = {
-  BTC: [1_231_006_505, 575],
-  ETH: [1_438_269_973, 13.3],
-  LTC: [1_317_972_665, 150],
-  DOGE: [1_386_325_540, 62.6],
-  BCH: [1_231_006_505, 577],
-  SOL: [1_584_332_940, 0.46],
-  XRP: [1_357_010_470, 4.1],
-  BNB: [1_598_671_449, 3],
-  TRX: [1_529_891_469, 3],
-  TON: [1_573_822_385, 3.9],
-  AVAX: [1_600_858_926, 2.6],
-  DOT: [1_590_507_378, 6],
-  ADA: [1_506_203_091, 20],
-  NEAR: [1_595_350_551, 1.15],
-}
-
+const chains: Readonly<Record<string, readonly number[]>> = world.blocks
 const wobblePeriod = 3 * day
 
 /** The height of the asset's chain as a whole number: rises with time, faster and slower by turns, never falls. */
 export function chainHeight(asset: string, seed: number): Curve {
-  const [genesis, spacing] = chains[asset] ?? [1_500_000_000, 12]
+  const [genesis = 1_500_000_000, spacing = 12] = chains[asset] ?? []
   const wobble = octave(hashText(`height/${asset}`, seed), wobblePeriod)
   const fine = octave(hashText(`height/fine/${asset}`, seed), spacing * 7)
   // Slopes of both waves together stay below 1, which keeps the height from falling.

@@ -1,3 +1,4 @@
+import world from './world.json' with { type: 'json' }
 import type { Endpoint } from '../../catalog/catalogue.ts'
 import { ceil, day, end, floor, hour, type Interval, minute } from '../../time.ts'
 import { dateAt, type WorldAsset } from './assets.ts'
@@ -143,23 +144,13 @@ function makeSource(series: WorldSeries) {
 }
 
 /** Share of the activity and first day of each network; what is not listed is small and late. */
-const networks: Readonly<Record<string, readonly [share: number, since: string]>> = {
-  eth: [40, '2009-01-03'],
-  arb: [12, '2021-08-31'],
-  base: [14, '2023-07-13'],
-  opt: [5, '2021-11-11'],
-  bnb: [12, '2020-09-01'],
-  sol: [25, '2020-03-16'],
-  trx: [20, '2018-06-25'],
-  ton: [4, '2021-08-27'],
-  xrp: [3, '2013-01-01'],
-}
+const networks = new Map((world.networks as [string, number, string][]).map(([name, ...facts]) => [name, facts]))
 
 /** Coins with a chain of their own live on the default network; only few of them are wrapped elsewhere. */
 const native = new Set(['bitcoin', 'utxo', 'chain'])
 
 function networkShare(name: string, { asset }: AssetMarket): number {
-  const share = networks[name]?.[0] ?? 2
+  const share = networks.get(name)?.[0] ?? 2
   return name === 'eth' && native.has(asset.family) ? share * 25 : share
 }
 
@@ -189,7 +180,7 @@ function shiftOf({ exchange, seed }: WorldSeries, key: string): Curve {
 
 /** The first day of an exchange or a network: exchanges open four months after one another. */
 function placeStart({ endpoint, exchange, network }: WorldSeries): number {
-  const opened = network === null || network === 'aggregated' ? 0 : dateAt(networks[network]?.[1] ?? '2024-01-01')
+  const opened = network === null || network === 'aggregated' ? 0 : dateAt(networks.get(network)?.[1] ?? '2024-01-01')
   if (exchange === null || exchange === 'aggregated') return opened
   const rank = Math.max(0, endpoint.exchanges.indexOf(exchange))
   return Math.max(opened, Date.UTC(2019, 4 * rank, 1) / 1000)

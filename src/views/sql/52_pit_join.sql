@@ -11,7 +11,7 @@ WITH {{known}} (
   SELECT p.* FROM {{series}} AS p WHERE NOT coalesce(CAST(skip_nulls AS BOOLEAN), false) OR p.v IS NOT NULL OR p.o IS NOT NULL
 ),{{vintages asset {{revised metric}}}}
 _pit_x AS NOT MATERIALIZED (
-  SELECT k.*, {{expected k._pit_k k._pit_lag}} AS _pit_e
+  SELECT k.*, least({{expected k._pit_k k._pit_lag}}, {{newest metric}}) AS _pit_e
   FROM (
     SELECT u.*, {{before u._pit_u}} AS _pit_k, {{lag metric}} AS _pit_lag
     FROM (SELECT yours.*, {{utc yours.ts}} AS _pit_u FROM query_table(decisions) AS yours) AS u
@@ -33,7 +33,7 @@ _pit_n AS NOT MATERIALIZED (
 _pit_all AS NOT MATERIALIZED (
   SELECT * FROM _pit_s WHERE _pit_a IS NOT NULL
   UNION ALL
-  SELECT m.* EXCLUDE (_pit_i), r.t, r.available_at, r.v, r.o FROM _pit_m AS m LEFT JOIN _pit_r AS r USING (_pit_i)
+  (SELECT m.* EXCLUDE (_pit_i), r.t, r.available_at, r.v, r.o FROM _pit_m AS m LEFT JOIN _pit_r AS r USING (_pit_i) ORDER BY m._pit_i)
   UNION ALL
   SELECT * FROM _pit_s WHERE EXISTS (
     SELECT t, available_at, v, o, age

@@ -7,20 +7,20 @@ CREATE OR REPLACE MACRO pit_long(decisions, metrics, "interval", currency := NUL
   component := NULL, max_age := NULL, latency := NULL, skip_nulls := false, beyond := 'value', vintage := 'last',
   identity := 'apart') AS TABLE
 WITH _pit_names AS MATERIALIZED (
-  SELECT one.name, one.path, one.pointer, one.mi, (one.mi // 60) AS chunk, one.mi % 60 AS bit,
+  SELECT own.*, dense_rank() OVER (ORDER BY own.lag, own.newest) AS class FROM (SELECT one.name, one.path, one.pointer, one.mi, (one.mi // 60) AS chunk, one.mi % 60 AS bit,
     {{wanted currency one.line}} AS wanted_currency, {{wanted exchange one.line}} AS wanted_exchange,
-    {{wanted network one.line}} AS wanted_network, {{lag_class one.path}} AS lag
+    {{wanted network one.line}} AS wanted_network, {{lag_class one.path}} AS lag, {{newest one.path}} AS newest
   FROM (
     SELECT names.name, names.path, {{line names.path}} AS line, {{pointer names.name}} AS pointer, row_number() OVER () - 1 AS mi
     FROM (
       SELECT own.name, {{path own.name}} AS path
       FROM (SELECT unnest(list_distinct(CAST(metrics AS VARCHAR[]))) AS name) AS own
     ) AS names
-  ) AS one
+  ) AS one) AS own
 ),
-{{known kept}} (
+{{known}} (
   SELECT p.* FROM (
-    SELECT names.mi, names.lag, known.asset, known.t, known.available_at{{flagged}},
+    SELECT names.mi, names.class, known.asset, known.t, known.available_at{{flagged}},
       {{leaf v names.pointer}} AS v,
       CASE WHEN {{beyond}} AND known."interval" IS NULL THEN '' ELSE {{leaf o names.pointer}} END AS o
     FROM {{points_of metrics}} AS known
@@ -36,13 +36,13 @@ _pit_x AS MATERIALIZED (
   FROM (SELECT yours.*, {{utc yours.ts}} AS _pit_u FROM query_table(decisions) AS yours) AS u
 ),
 _pit_y AS NOT MATERIALIZED (
-  SELECT x.*, lags.lag AS _pit_lag, {{expected x._pit_k lags.lag}} AS _pit_e
-  FROM _pit_x AS x, (SELECT DISTINCT names.lag FROM _pit_names AS names) AS lags
+  SELECT x.*, classes.class AS _pit_class, least({{expected x._pit_k classes.lag}}, classes.newest) AS _pit_e
+  FROM _pit_x AS x, (SELECT DISTINCT names.class, names.lag, names.newest FROM _pit_names AS names) AS classes
 ),
 _pit_s AS MATERIALIZED (
-  SELECT y.* EXCLUDE (_pit_lag, _pit_e), p.mi AS _pit_mi, p.t AS _pit_t, p.available_at AS _pit_a, p.v AS _pit_v, p.o AS _pit_o
+  SELECT y.* EXCLUDE (_pit_class, _pit_e), p.mi AS _pit_mi, p.t AS _pit_t, p.available_at AS _pit_a, p.v AS _pit_v, p.o AS _pit_o
   FROM _pit_y AS y JOIN _pit_p AS p
-    ON y._pit_lag = p.lag AND CAST(y.asset AS VARCHAR) = p.asset AND y._pit_e = p.t AND p.available_at <= y._pit_k{{current p y._pit_k}}
+    ON y._pit_class = p.class AND CAST(y.asset AS VARCHAR) = p.asset AND y._pit_e = p.t AND p.available_at <= y._pit_k{{current p y._pit_k}}
 ),
 _pit_got AS (
   SELECT s._pit_i * {{chunks}} + (s._pit_mi // 60) AS place, bit_or(CAST(1 AS BIGINT) << (s._pit_mi % 60)) AS bits
