@@ -12,8 +12,8 @@ export interface MonthSum extends MonthDigest {
   readonly steps: readonly { readonly seen: number; readonly points: number; readonly digest: string }[]
 }
 
-const places = ['who', 't', 'available', 'seen', 'v', 'form', 'rest', 'metric', 'interval'] as const
-type Numbers = (typeof places)[1 | 2 | 3 | 4 | 5]
+const numbered = ['t', 'available', 'seen', 'computed', 'ruled', 'v', 'form'] as const
+const places = ['who', ...numbered, 'rest', 'metric', 'interval'] as const
 
 /** The columns of `months` as they lie in a chunk. */
 export type ChunkColumns = ReturnType<typeof chunkColumns>
@@ -22,12 +22,12 @@ export type ChunkColumns = ReturnType<typeof chunkColumns>
 export function chunkColumns(chunk: DuckDBDataChunk, names: readonly string[]) {
   const all: readonly string[] = [...places, ...names]
   const vector = (name: string) => chunk.getColumnVector(all.indexOf(name))
-  const numbers = (name: Numbers | 'who'): Float64Array => Reflect.get(vector(name), 'items') as Float64Array
-  const { buffer, byteOffset, length } = numbers('who')
+  const items = (name: string): Float64Array => Reflect.get(vector(name), 'items') as Float64Array
+  const { buffer, byteOffset, length } = items('who')
   const who = new Int32Array(buffer, byteOffset, length * 2)
-  const [t, available, seen] = [numbers('t'), numbers('available'), numbers('seen')]
+  const numbers = Object.fromEntries(numbered.map((name) => [name, items(name)]))
   const text = (name: string, row: number): string | null => vector(name).getItem(row) as string | null
-  return { rows: chunk.rowCount, who, t, available, seen, v: numbers('v'), form: numbers('form'), text }
+  return { rows: chunk.rowCount, who, text, ...(numbers as Record<(typeof numbered)[number], Float64Array>) }
 }
 
 /** Milliseconds of microseconds, rounded up; exact where the microseconds are. */
@@ -40,6 +40,14 @@ function millis(micros: number): number {
 const width = 4
 /** From here on a form says that there is a text. */
 const texted = 8
+
+/** What the text of a point tells of its clocks, and a space where more follows. */
+function clocksOf({ computed, ruled, form }: ChunkColumns, row: number, available: number): string {
+  const [c, r, own] = [millis(computed[row] ?? 0), millis(ruled[row] ?? 0), form[row] ?? 0]
+  const said = Number.isNaN(c) || (c === available && own % texted === 0) ? '' : `c${c}`
+  const clocks = Number.isNaN(r) || r === available ? said : `${said}${said && ' '}r${r}`
+  return clocks !== '' && own >= texted ? `${clocks} ` : clocks
+}
 
 /** The points of one month of one series, which are added up while they come. */
 export class MonthRecords {
@@ -66,12 +74,13 @@ export class MonthRecords {
       const at = columns.t[row] ?? 0
       const v = columns.v[row] ?? 0
       const available = columns.available[row] ?? 0
-      const form = columns.form[row] ?? 0
       const place = n * width
       numbers[place] = point[0] = millis(at)
       numbers[place + 1] = point[1] = v
-      numbers[place + 2] = point[2] = millis(available)
-      numbers[place + 3] = point[3] = form
+      const known = (numbers[place + 2] = point[2] = millis(available))
+      const clocks = clocksOf(columns, row, known)
+      const own = columns.form[row] ?? 0
+      const form = (numbers[place + 3] = point[3] = own + texted * clocks.length)
       seen[n] = point[4] = millis(columns.seen[row] ?? 0)
       this.#plain &&=
         seen[n] === seen[0] && at >= 0 && (n === 0 || (numbers[place] ?? 0) > (numbers[place - width] ?? 0))
@@ -83,7 +92,7 @@ export class MonthRecords {
         a ^= b >>> 13
       }
       if (form >= texted) {
-        const rest = columns.text('rest', row) ?? ''
+        const rest = own < texted ? clocks : `${clocks}${columns.text('rest', row)}`
         this.#texts.set(n, rest)
         for (let sign = 0; sign < rest.length; sign++) {
           a = Math.imul(a ^ rest.charCodeAt(sign), 0x85_eb_ca_6b)
