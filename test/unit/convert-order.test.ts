@@ -85,3 +85,26 @@ test.each([
     }
   }
 })
+
+test.each([
+  ['as objects', '"v":{"a":1}'],
+  ['value by value', '"v":1,"more":true'],
+])('L4: a series that is read %s stands before the next one', async (_name, value) => {
+  const texts = [value, '"v":1'].map((shown) =>
+    Array.from({ length: 1200 }, (_, i) => `{"t":${start + i * hour},${shown}}`),
+  )
+  const bodies = await Promise.all(
+    texts.map((points, n) => made.body(`[${points.join(',')}]`, { series: series(`A${n}`, { interval: '1h' }) })),
+  )
+  const part = partOf(bodies, 0)
+  const recent = { existing: [], out: join(made.folder, `order-${Math.random()}.parquet`) }
+  await convert(made.engine, { parts: [part], recent, portion: 1, ...frame })
+  const rows = await made.engine.rows(
+    `SELECT asset, min(file_row_number)::INTEGER AS first, count(*)::INTEGER AS points
+     FROM read_parquet(${quote(part.out)}, file_row_number = true) GROUP BY asset ORDER BY asset`,
+  )
+  expect(rows).toEqual([
+    { asset: 'A0', first: 0, points: 1200 },
+    { asset: 'A1', first: 1200, points: 1200 },
+  ])
+})
