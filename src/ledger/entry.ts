@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { LakeError } from '../errors.ts'
 import { count, flag, interval, json, listOf, mapOf, maybe, oneOf, orNull, real, shape, text, whole } from '../shape.ts'
 import type { Json, Shaped, ValueCheck } from '../shape.ts'
@@ -364,7 +364,7 @@ function torn(name: string, got: string): LakeError {
 
 /** SHA-256 of a text, hex. */
 export function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex')
+  return hash('sha256', text)
 }
 
 /** JSON text with sorted keys: equal values give equal texts. */

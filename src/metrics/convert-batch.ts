@@ -14,7 +14,7 @@ import {
 import { type Again, type Answered, type Brought, isBrought } from './answered.ts'
 import type { StagedFile, Ticket } from '../ledger/commit.ts'
 import { footerOf } from '../ledger/draft.ts'
-import { heldCoverage, type HeldFile, type HeldSeries, liveFiles } from '../ledger/held.ts'
+import { heldCoverage, type HeldFile, type HeldSeries, heldSeries, liveFiles } from '../ledger/held.ts'
 import { heldLost } from '../ledger/lost.ts'
 import { endingSeconds } from '../net/skew.ts'
 import { convert } from '../points/convert.ts'
@@ -140,10 +140,10 @@ async function convertAll(
   const { ledger, connection } = context
   const { spool } = connection
   const { timestamp, weekStart } = context.input.settings.metrics
-  const held = liveFiles(ledger, { table: 'points' })
   const name = versioned(ticket.version, context.id)
+  const held = holding(liveFiles(ledger, { table: 'points' }), begunOf(ledger, answers))
   const parts = partsOf(context, answers, partitionsOf(held.filter((file) => !isRecent(file))), standing)
-  const recent = { existing: existing(ledger, recentOf(held, parts)), out: spool.file(recentName) }
+  const recent = { existing: existing(ledger, held.filter(isRecent)), out: spool.file(recentName) }
   const { during } = context.deps
   const circumstances = {
     timestamp,
@@ -155,6 +155,21 @@ async function convertAll(
   const result = await convert(await context.engine(), { parts, recent, ...circumstances })
   const bodies = await withWeekday(context, answers.flat(), result.bodies)
   return { ...result, bodies, files: stagedFiles(spool, parts, result, name) }
+}
+
+type PartName = Pick<ConvertPart, 'metric' | 'interval'>
+
+/** The partitions of which an answered series has points: of no other one there is anything to compare with. */
+function begunOf(ledger: Ledger, answers: readonly (readonly Brought[])[]): PartName[] {
+  const known = heldSeries(
+    ledger,
+    answers.flat().map(({ ask }) => ask.series.id),
+  )
+  const has = ({ ask }: Brought): boolean => (known.get(ask.series.id)?.points ?? 0) > 0
+  return answers.flatMap((part): PartName[] => {
+    const ask = part.find(has)?.ask
+    return ask ? [{ metric: ask.series.metric, interval: ask.interval }] : []
+  })
 }
 
 /** What a conversion wrote into a spool, as files of a commit. */
@@ -177,14 +192,13 @@ export function stagedFiles(
 }
 
 /** The recent files that hold points of these partitions: no other one is opened, which may be damaged. */
-export function recentOf(
-  held: readonly HeldFile[],
-  parts: readonly Pick<ConvertPart, 'metric' | 'interval'>[],
-): HeldFile[] {
+export function recentOf(held: readonly HeldFile[], parts: readonly PartName[]): HeldFile[] {
+  return holding(held, parts).filter(isRecent)
+}
+
+function holding(held: readonly HeldFile[], parts: readonly PartName[]): HeldFile[] {
   const wanted = new Set(parts.map(({ metric, interval }) => `${metric} ${interval}`))
-  const holds = (file: HeldFile): boolean =>
-    sharesOf(file).some(({ metric, interval }) => wanted.has(`${metric} ${interval}`))
-  return held.filter((file) => isRecent(file) && holds(file))
+  return held.filter((file) => sharesOf(file).some(({ metric, interval }) => wanted.has(`${metric} ${interval}`)))
 }
 
 /** The recent file of a conversion in its spool, and that of a partition. */

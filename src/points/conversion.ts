@@ -90,6 +90,8 @@ export interface Staged {
   readonly minusZero: boolean
   /** Whether some t may stand twice. */
   readonly doubled: boolean
+  /** Whether each t stands behind the one before. */
+  readonly rising?: boolean
   readonly first: number
   readonly last: number
 }

@@ -18,7 +18,7 @@ import {
 import { load } from './load.ts'
 import { intervalSql, numbered, statement } from './sql.ts'
 import { unwatched } from '../stopwatch.ts'
-import { describe, readShares, shareOf, writePoints } from './write.ts'
+import { describe, readShares, readyPoints, shareOf, writePoints } from './write.ts'
 import type { Engine } from '../store/engine.ts'
 import { namedSql, portionRows } from './files.ts'
 import type { Finding, Json, Violation } from '../ledger/entry.ts'
@@ -115,10 +115,13 @@ async function writeFresh(
   const most = Math.max(...added)
   const sorted = !late && !revised && most > fewRows && ((known && asRead) || !(await isUnsorted(session)))
   const targets = targetsOf(job, ordered, added)
-  for (const { own, rows, ...target } of targets) {
-    const how = { sorted, late, revised, minusZero, together: own === null, few: own === null || rows <= fewRows }
-    await during('writing', async () => await writePoints(session, job, ordered, { ...target, ...how }))
-  }
+  await during('writing', async () => {
+    const source = await readyPoints(session, job, { sorted, late, revised }, targets.length > 1)
+    for (const { own, rows, ...target } of targets) {
+      const how = { source, minusZero, together: own === null, few: own === null || rows <= fewRows }
+      await writePoints(session, job, ordered, { ...target, ...how })
+    }
+  })
   const held = await during('proving', async () => await readBack(session, targets))
   const files = job.parts.map((): WrittenFile | null => null)
   let recent: ConvertResult['recent'] = null

@@ -27,11 +27,14 @@ export async function load(
     await engine.run(statement('typed_table'))
     await engine.run(statement('points', { ...gridOf(what), beyond_double: String(beyondDouble) }))
     await engine.run(statement('by_value_table'))
-    await loadByValue(loading, await loadTyped(loading, await lexBodies(loading)))
+    const { others, shapes } = await loadTyped(loading, await lexBodies(loading))
+    await loadByValue(loading, others)
     await engine.run(statement('staged'))
     await refuseContradictions(loading)
     await forget(engine, 'bodies', [...poison.keys()])
-    return { staged, poison }
+    // What one statement read stands in the order of the bodies.
+    const sorted = shapes === 1 && others.length === 0 && [...staged.values()].every(({ rising }) => rising)
+    return { staged, poison, sorted }
   } finally {
     for (const copy of copies.values()) await realDisk.remove(copy)
   }
@@ -76,8 +79,8 @@ async function respell(loading: Loading, body: number, ends: readonly number[]):
   await pipeline(readStream(fileOf(loading.files, body)), spelled, writeStream(copy))
 }
 
-/** Stages bodies whose points hold nothing but t, computed_at and one kind of value; returns the others. */
-async function loadTyped(loading: Loading, lexed: ReadonlyMap<number, Lexed>): Promise<number[]> {
+/** Stages bodies whose points hold nothing but t, computed_at and one kind of value, of how many shapes; the others are left. */
+async function loadTyped(loading: Loading, lexed: ReadonlyMap<number, Lexed>) {
   const { engine, staged } = loading
   const flat = [...lexed].flatMap(([body, seen]) => (hasKinds(seen, 'flat') ? [body] : []))
   const nested = [...lexed].flatMap(([body, seen]) => (hasKinds(seen, 'nested') && !flat.includes(body) ? [body] : []))
@@ -90,7 +93,8 @@ async function loadTyped(loading: Loading, lexed: ReadonlyMap<number, Lexed>): P
     const unsound = [...found.keys()].filter((body) => !staged.has(body))
     await forget(engine, 'typed', unsound)
   }
-  return [...lexed.keys()].filter((body) => !staged.has(body))
+  const others = [...lexed.keys()].filter((body) => !staged.has(body))
+  return { others, shapes: [flat, nested].filter((bodies) => bodies.length > 0).length }
 }
 
 /** Whether v is a number throughout (`flat`; o may stand beside it or instead), or nested throughout; null either way. */

@@ -44,7 +44,7 @@ export async function statsOf({ engine }: Loading, source: string): Promise<Map<
   return new Map(
     rows.map(({ body, unsound, minus_zeros, back, forth, runs, ...counts }) => {
       const doubled = (back > 0 && forth > 0) || runs > 1
-      const judged = { sound: unsound === 0, minusZero: minus_zeros > 0, doubled }
+      const judged = { sound: unsound === 0, minusZero: minus_zeros > 0, doubled, rising: back === 0 && runs === 1 }
       return [body, { ...counts, ...judged }]
     }),
   )

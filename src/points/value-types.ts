@@ -4,8 +4,7 @@ import { heldValueTypes, liveFiles } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { type Engine, quote } from '../store/engine.ts'
 import { inLake } from '../store/layout.ts'
-import { parquet } from '../store/parquet.ts'
-import { ruledSql, sharesOf } from './files.ts'
+import { namedSql, ruledSql, sharesOf } from './files.ts'
 import { numbered, rowsSql, statement } from './sql.ts'
 
 /** A file of points that is looked into; `path` is relative to the lake. */
@@ -186,17 +185,19 @@ function keyOf({ metric, path, type, after }: Pick<Place, 'metric' | 'path' | 't
   return JSON.stringify([metric, path, type, after])
 }
 
-/** The values of these metrics in some files and since when they could be known, as SELECTs. */
+/** The values of these metrics in some files and since when they could be known, as a SELECT, where any holds some. */
 function shownSql(ledger: Ledger, files: readonly Shown[], metrics: readonly string[]): string[] {
   const wanted = new Set(metrics)
-  const holds = (file: Shown): boolean => sharesOf(file).some(({ metric }) => wanted.has(metric))
-  return [...Map.groupBy(files.filter(holds), ({ metric }) => metric)].map(([metric, own]) => {
-    const paths = own.map(({ path }) => inLake(ledger.root, path))
-    const [named, where] =
-      metric === null
-        ? ['metric', ` WHERE metric IN (${metrics.map(quote).join(', ')})`]
-        : [`${quote(metric)} AS metric`, '']
-    return `SELECT ${named}, v, o, epoch_us(available_at) AS available, epoch_us(${ruledSql()}) AS ruled
-      FROM ${parquet(paths)}${where}`
-  })
+  const isWanted = ({ metric }: { readonly metric: string }): boolean => wanted.has(metric)
+  const own = files.filter((file) => sharesOf(file).some(isWanted))
+  if (own.length === 0) return []
+  const points = namedSql(
+    own.map((file) => ({ ...file, path: inLake(ledger.root, file.path) })),
+    'v, o, available_at, available_rule_at',
+  )
+  const all = own.every((file) => sharesOf(file).every(isWanted))
+  const where = all ? '' : ` WHERE metric IN (${metrics.map(quote).join(', ')})`
+  return [
+    `SELECT metric, v, o, epoch_us(available_at) AS available, epoch_us(${ruledSql()}) AS ruled FROM ${points}${where}`,
+  ]
 }

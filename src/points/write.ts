@@ -36,16 +36,46 @@ function leadOf(ordered: readonly Ordered[], from: number): string {
   return `CAST(${perBody('metric')} AS VARCHAR) AS metric, ${perBody('interval')} AS "interval",`
 }
 
-/** The points to be written. */
-interface Source {
-  /** Of which partitions of the table `fresh`, which tells what their rules say. */
-  readonly chosen: readonly number[]
+/** What is known of the points of the table `fresh`. */
+interface Fresh {
   /** Whether they are sorted by rank and t already. */
   readonly sorted: boolean
   /** Whether the table `late` names points that came late. */
   readonly late: boolean
   /** Whether any may be a vintage. */
   readonly revised: boolean
+}
+
+/**
+ * SQL of the points of the table `fresh` with their dates, in the order of series and t. Where `several` files are made of
+ * them they are written down first: what they are read from costs as much as the files.
+ */
+export async function readyPoints(
+  session: Engine,
+  { observedAt }: Circumstances,
+  { sorted, late, revised }: Fresh,
+  several: boolean,
+): Promise<string> {
+  const now = `${observedAt}::BIGINT`
+  const clocks = late
+    ? { seen: `coalesce(stood, ${now})`, late: 'coalesce(tardy, false)', again: 'coalesce(anew, false)' }
+    : { seen: now, late: 'false', again: 'false' }
+  const source = late ? '(SELECT * RENAME ("again" AS anew) FROM fresh LEFT JOIN late USING (body, t))' : 'fresh'
+  const ready = statement('ready', {
+    dated: statement('dated', { source, ...clocks, first: firstOf(revised) }),
+    // Behind a join the engine keeps no order among its threads; such a sample, of all, is taken by one of them.
+    order: sorted ? 'USING SAMPLE 100 PERCENT (system, 1)' : 'ORDER BY place, t',
+  })
+  if (!several) return `(${ready})`
+  await session.run(`CREATE TEMP TABLE ready AS ${ready}`)
+  return 'ready'
+}
+
+/** A file to be written. */
+interface Written {
+  /** SQL of points in order, and of which partitions of them. */
+  readonly source: string
+  readonly chosen: readonly number[]
   /** Whether any point may be -0.0. */
   readonly minusZero: boolean
   /** Whether the file is written to be opened fast: it holds few rows, or every question reads it. */
@@ -59,28 +89,25 @@ interface Source {
 /** DuckDB's own. */
 const usualGroup = 122_880
 
-/** Writes the points to `out`, sorted, dated and with their series. */
+/** Writes the points to `out`, with their series. */
 export async function writePoints(
   session: Engine,
-  { observedAt, metadata }: Circumstances,
+  { metadata }: Circumstances,
   ordered: readonly Ordered[],
-  { chosen, together, sorted, late, revised, minusZero, few, out }: Source,
+  { source, chosen, together, minusZero, few, out }: Written,
 ): Promise<void> {
-  const source = `(FROM fresh WHERE part IN (${chosen.join(', ')}))`
   const places = ordered.flatMap(({ p }, i) => (chosen.includes(p) ? [i] : []))
   const begin = places[0] ?? 0
   const own = ordered.slice(begin, (places.at(-1) ?? 0) + 1)
-  const now = `${observedAt}::BIGINT`
-  const clocks = late
-    ? { seen: `coalesce(stood, ${now})`, late: 'coalesce(tardy, false)', again: 'coalesce(anew, false)' }
-    : { seen: now, late: 'false', again: 'false' }
-  const from = late ? `(SELECT * RENAME ("again" AS anew) FROM ${source} LEFT JOIN late USING (body, t))` : source
+  const parts = ordered.reduce((most, { p }) => Math.max(most, p), 0) + 1
+  const isChosen = Array.from({ length: parts }, (_, p) => chosen.includes(p)).join(', ')
   const sql = statement('output', {
     ...identitySql(own, begin),
-    dated: statement('dated', { source: from, ...clocks, first: firstOf(revised) }),
+    source,
+    // A list of many would be a join, behind which no order is kept.
+    chosen: chosen.length === 1 ? `part = ${chosen.join('')}` : `([${isChosen}])[part + 1]`,
     lead: together ? leadOf(own, begin) : '',
     group: together ? recentGroup : usualGroup,
-    order: sorted && !late ? '' : 'ORDER BY place, t',
     out: quote(out),
     compression: compressionSql(few),
     // Small enough that t and available_at get delta encoding instead of a dictionary.

@@ -4,6 +4,9 @@ import { quoteList } from '../store/engine.ts'
 import { statementsIn } from '../store/sql.ts'
 import type { Resources } from './bodies.ts'
 
+/** Where the state keeps of which findings a person took note; here, because who makes views asks for nothing else of a verify. */
+export const acceptedPrefix = 'registry.accepted.'
+
 /** A column of a registry table: its name, its DuckDB type and, for a field of records, what it says. */
 export type RegistryColumn = readonly [name: string, type: string, about?: string]
 

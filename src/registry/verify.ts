@@ -4,6 +4,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { orNull, shape, text } from '../shape.ts'
 import { formatDate, type Micros } from '../time.ts'
 import { Engine } from '../store/engine.ts'
+import { acceptedPrefix } from './columns.ts'
 import { findingLine, readFindings, readHeld, readKeys, readVerifyFindings, tableFiles } from './status.ts'
 import { type RecordFinding, verifyKinds } from './history.ts'
 import { gravestOf, type LakeError } from '../errors.ts'
@@ -26,9 +27,6 @@ import { type Check, chooseChecks, type Holding, type Seen, stateOf } from './ve
 type Suspect = Extract<Awaited<ReturnType<typeof compareCheck>>, { kind: 'compared' }>['suspects'][number]
 
 type Comparing = Parameters<typeof compareCheck>[0]
-
-/** Where the state keeps of which findings a person took note. */
-export const acceptedPrefix = 'registry.accepted.'
 
 /** A contradiction that a verify found, and who took note of it. */
 export type ListedFinding = Awaited<ReturnType<typeof listFindings>>[number]

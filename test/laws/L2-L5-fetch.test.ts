@@ -1,3 +1,4 @@
+import { readFileSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { heldCoverage, heldViolations, liveFiles, summary } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
@@ -149,4 +150,21 @@ test('the hole of a body whose middle is missing is told by the run that brings 
     expect(await rig.fetch(selection)).toMatchObject({ gaps: (await holes()).length })
     expect((await holes()).every((days) => days < 40)).toBe(true)
     expect(await rig.stored()).toEqual(rig.truth(selection))
+  }))
+
+test('a series without points is compared with nothing: files of others may be damaged', async () =>
+  withRig(now, async (rig) => {
+    const selection = { paths: ['supply/current_pit'], since: now - 20 * 86_400 }
+    await rig.fetch({ ...selection, assets: ['BTC'] })
+    const [held] = await reading(rig.root, (ledger) => liveFiles(ledger, { table: 'points' }))
+    const path = inLake(rig.root, held?.path ?? '')
+    const bytes = readFileSync(path)
+    writeFileSync(path, bytes.toString('latin1').replaceAll('PAR1', 'rot!'), 'latin1')
+    const eth = await rig.fetch({ ...selection, assets: ['ETH'] })
+    expect([eth.points_added > 0, eth.windows.failed]).toEqual([true, 0])
+    rig.clock.now += 2 * 86_400
+    await expect(rig.fetch({ ...selection, assets: ['BTC'] })).rejects.toThrow(/rot!|Parquet|magic/)
+    writeFileSync(path, bytes)
+    await rig.fetch({ ...selection, assets: ['BTC', 'ETH'] })
+    expect(await rig.stored()).toEqual(rig.truth({ ...selection, assets: ['BTC', 'ETH'] }))
   }))

@@ -58,21 +58,53 @@ test.each([
   }
 })
 
-/** The engine reads 2,048 rows at a time. */
-test.each([1, 63])('L4: a partition whose first %i points end a chunk of the engine begins with them', async (few) => {
+/** The engine reads 2,048 rows at a time, and each of its threads 60 times as many. */
+test.each([
+  [1, 3],
+  [63, 3],
+  [22_880, 60],
+])('L4: a partition whose first %i points end chunk %i of the engine begins with them', async (few, chunks) => {
+  const begin = Date.UTC(2010, 0, 1) / 1000
   const body = (rows: number): Promise<Body> =>
-    made.body(JSON.stringify(Array.from({ length: rows }, (_, i) => ({ t: start + i * hour, v: i }))), {
+    made.body(JSON.stringify(Array.from({ length: rows }, (_, i) => ({ t: begin + i * hour, v: i }))), {
       series: series('A', { interval: '1h' }),
     })
-  const sizes = [3 * 2048 - few, 5000, 1000]
+  const sizes = [chunks * 2048 - few, 24_000, 1000]
   const parts = (await Promise.all(sizes.map(body))).map((one, n) => partOf([one], n))
   const recent = { existing: [], out: join(made.folder, `order-${Math.random()}.parquet`) }
-  for (const portion of [1, 5001]) {
-    const { files, recent: together } = await convert(made.engine, { parts, recent, portion, ...frame })
-    expect(files.map((file) => file?.rows)).toEqual(portion === 1 ? sizes : [sizes[0], undefined, undefined])
-    expect(together?.rows).toBe(portion === 1 ? undefined : 6000)
-    const out = portion === 1 ? (parts[1]?.out ?? '') : recent.out
-    const rows = await made.engine.rows(`SELECT v FROM read_parquet(${quote(out)}) WHERE file_row_number < 5000`)
-    expect(rows.map((row) => row['v'])).toEqual(Array.from({ length: 5000 }, (_, i) => i))
+  for (const portion of [1, 24_001]) {
+    const { files } = await convert(made.engine, { parts, recent, portion, ...frame })
+    const small = sizes.filter((rows) => rows < portion)
+    expect(files.map((file) => file?.rows)).toEqual(sizes.map((rows) => (rows < portion ? undefined : rows)))
+    for (const out of small.length > 0 ? [recent.out] : parts.map((part) => part.out)) {
+      const rows = await made.engine.rows(
+        `SELECT v FROM (SELECT *, lag(v) OVER (ORDER BY file_row_number) AS before FROM read_parquet(${quote(out)}, file_row_number = true))
+         WHERE v IS DISTINCT FROM before + 1`,
+      )
+      expect(rows).toEqual(Array.from({ length: Math.max(1, small.length) }, () => ({ v: 0 })))
+    }
   }
+})
+
+test.each([
+  ['as objects', '"v":{"a":1}'],
+  ['value by value', '"v":1,"more":true'],
+])('L4: a series that is read %s stands before the next one', async (_name, value) => {
+  const texts = [value, '"v":1'].map((shown) =>
+    Array.from({ length: 1200 }, (_, i) => `{"t":${start + i * hour},${shown}}`),
+  )
+  const bodies = await Promise.all(
+    texts.map((points, n) => made.body(`[${points.join(',')}]`, { series: series(`A${n}`, { interval: '1h' }) })),
+  )
+  const part = partOf(bodies, 0)
+  const recent = { existing: [], out: join(made.folder, `order-${Math.random()}.parquet`) }
+  await convert(made.engine, { parts: [part], recent, portion: 1, ...frame })
+  const rows = await made.engine.rows(
+    `SELECT asset, min(file_row_number)::INTEGER AS first, count(*)::INTEGER AS points
+     FROM read_parquet(${quote(part.out)}, file_row_number = true) GROUP BY asset ORDER BY asset`,
+  )
+  expect(rows).toEqual([
+    { asset: 'A0', first: 0, points: 1200 },
+    { asset: 'A1', first: 1200, points: 1200 },
+  ])
 })

@@ -8,7 +8,6 @@ COPY (
     make_timestamptz(t * 1000000) AS t, make_timestamptz(available) AS available_at,
     make_timestamptz(seen) AS observed_at, v, o, dated_by AS basis, extra,
     make_timestamptz(told_at) AS computed_at, make_timestamptz(stands_in) AS available_rule_at, {{params}} AS params
-  FROM ({{dated}})
-  {{order}}
+  FROM {{source}} WHERE {{chosen}}
 ) TO {{out}} (FORMAT parquet, PARQUET_VERSION v2, {{compression}}, DICTIONARY_SIZE_LIMIT {{dictionary}},
   ROW_GROUP_SIZE {{group}}{{metadata}})
