@@ -45,10 +45,13 @@ interface Change {
   readonly remove?: readonly string[]
 }
 
-/** The days of every table as they are after a change of files; with `since` those from that day on, of tables that grow. */
+/**
+ * The days of every table as they are after a change of files; with `since` those from that day on, of tables that grow.
+ * `lend` lends an engine for each table: what it took for one is not kept for the next.
+ */
 export async function registryDays(
   ledger: Ledger,
-  engine: Engine,
+  lend: (work: (engine: Engine) => Promise<void>) => Promise<void>,
   { add = [], remove = [] }: Change,
   since?: string,
 ): Promise<Days> {
@@ -70,17 +73,19 @@ export async function registryDays(
     // A date shows tables that it left as they were, too.
     const isFresh = fresh.has(table) || (file?.label !== '' && fresh.has('snapshots'))
     if (name === undefined || (since !== undefined && !isFresh)) continue
-    const forms = formsOf(table, source, since ?? '0001-01-01')
-    const each = await Promise.all(forms.map(async (form) => await linesOf(engine, form, since ?? '0001-01-01')))
-    const lines = each.join(' UNION ALL ')
-    const days = Object.fromEntries(
-      heldMembers(ledger, name).flatMap(([day]) => (day < (since ?? '') ? [] : [[day, '']])),
-    )
-    for (const { day, seen, n, digest } of await engine.rows<Step>(registryStatement('digests', { lines }))) {
-      const [rows = '0', chain = ''] = days[day]?.split(' ') ?? []
-      days[day] = `${Number(rows) + n} b${sha256(`${chain}\n${seen} ${n} ${digest}`)}`
-    }
-    found[name] = days
+    await lend(async (engine) => {
+      const forms = formsOf(table, source, since ?? '0001-01-01')
+      const each = await Promise.all(forms.map(async (form) => await linesOf(engine, form, since ?? '0001-01-01')))
+      const lines = each.join(' UNION ALL ')
+      const days = Object.fromEntries(
+        heldMembers(ledger, name).flatMap(([day]) => (day < (since ?? '') ? [] : [[day, '']])),
+      )
+      for (const { day, seen, n, digest } of await engine.rows<Step>(registryStatement('digests', { lines }))) {
+        const [rows = '0', chain = ''] = days[day]?.split(' ') ?? []
+        days[day] = `${Number(rows) + n} b${sha256(`${chain}\n${seen} ${n} ${digest}`)}`
+      }
+      found[name] = days
+    })
   }
   return found
 }
