@@ -57,7 +57,12 @@ export async function completeState(
   }
   if (!untold) return
   const registry = async ({ version }: { readonly version: number }) => {
-    return { job: 'tree', run: `tree-${version}`, provider, days: await registryDays(ledger, engine, {}) }
+    return {
+      job: 'tree',
+      run: `tree-${version}`,
+      provider,
+      days: await registryDays(ledger, async (work) => await work(engine), {}),
+    }
   }
   await commit(ledger, registry, deps)
 }

@@ -123,9 +123,7 @@ async function draftPoll(
   const draft = {
     ...base,
     add: drafting.files,
-    days: await finished.withEngine(
-      async (engine) => await registryDays(ledger, engine, { add: drafting.files }, date),
-    ),
+    days: await registryDays(ledger, finished.withEngine, { add: drafting.files }, date),
     remove,
     state: stateDraft({
       cursor,

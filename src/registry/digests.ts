@@ -27,7 +27,7 @@ const grown: Readonly<Record<string, Published>> = {
   registry_findings: { name: 'registry_findings', at: 'at', own: [] },
 }
 const ofSteps = ['closed_by', 'source', 'hash', 'as_of', 'as_of_at', 'superseded_at']
-const ofLayers = ['layer', 'entity', 'removed']
+const ofLayers = ['layer', 'entity', 'removed', 'newest']
 
 /** How a table of the registry is published; undefined for what is seen in other tables alone. */
 export function publishedForm(table: string): Published | undefined {
@@ -45,10 +45,13 @@ interface Change {
   readonly remove?: readonly string[]
 }
 
-/** The days of every table as they are after a change of files; with `since` those from that day on, of tables that grow. */
+/**
+ * The days of every table as they are after a change of files; with `since` those from that day on, of tables that grow.
+ * `lend` lends an engine for each table: what it took for one is not kept for the next.
+ */
 export async function registryDays(
   ledger: Ledger,
-  engine: Engine,
+  lend: (work: (engine: Engine) => Promise<void>) => Promise<void>,
   { add = [], remove = [] }: Change,
   since?: string,
 ): Promise<Days> {
@@ -70,17 +73,19 @@ export async function registryDays(
     // A date shows tables that it left as they were, too.
     const isFresh = fresh.has(table) || (file?.label !== '' && fresh.has('snapshots'))
     if (name === undefined || (since !== undefined && !isFresh)) continue
-    const forms = formsOf(table, source, since ?? '0001-01-01')
-    const each = await Promise.all(forms.map(async (form) => await linesOf(engine, form, since ?? '0001-01-01')))
-    const lines = each.join(' UNION ALL ')
-    const days = Object.fromEntries(
-      heldMembers(ledger, name).flatMap(([day]) => (day < (since ?? '') ? [] : [[day, '']])),
-    )
-    for (const { day, seen, n, digest } of await engine.rows<Step>(registryStatement('digests', { lines }))) {
-      const [rows = '0', chain = ''] = days[day]?.split(' ') ?? []
-      days[day] = `${Number(rows) + n} b${sha256(`${chain}\n${seen} ${n} ${digest}`)}`
-    }
-    found[name] = days
+    await lend(async (engine) => {
+      const forms = formsOf(table, source, since ?? '0001-01-01')
+      const each = await Promise.all(forms.map(async (form) => await linesOf(engine, form, since ?? '0001-01-01')))
+      const lines = each.join(' UNION ALL ')
+      const days = Object.fromEntries(
+        heldMembers(ledger, name).flatMap(([day]) => (day < (since ?? '') ? [] : [[day, '']])),
+      )
+      for (const { day, seen, n, digest } of await engine.rows<Step>(registryStatement('digests', { lines }))) {
+        const [rows = '0', chain = ''] = days[day]?.split(' ') ?? []
+        days[day] = `${Number(rows) + n} b${sha256(`${chain}\n${seen} ${n} ${digest}`)}`
+      }
+      found[name] = days
+    })
   }
   return found
 }
@@ -93,13 +98,15 @@ const upToMillis = (instant: string): string => `make_timestamptz((epoch_us(${in
 interface Form extends Pick<Published, 'at' | 'own'> {
   readonly from: string
   readonly names?: Readonly<Record<string, string>>
+  /** The relation of a dated table, of whose entities the newest layer of a date says all. */
+  readonly layered?: string
 }
 
 /**
  * The SELECT of day, instant and text of each row, as JSON: a list of keys and values, sorted by keys, of whatever is there;
  * every value as text, instants in whole milliseconds of UTC.
  */
-async function linesOf(engine: Engine, { from, at, own, names = {} }: Form, since: string): Promise<string> {
+async function linesOf(engine: Engine, { from, at, own, names = {}, layered }: Form, since: string): Promise<string> {
   const columns = (await columnsOf(engine, from)).filter(({ name }) => !own.includes(name))
   const parts = columns.map(({ name, type }) => {
     const value = type.startsWith('TIMESTAMP') ? upToMillis(quoteName(name)) : quoteName(name)
@@ -108,9 +115,16 @@ async function linesOf(engine: Engine, { from, at, own, names = {} }: Form, sinc
   const sorted = parts.toSorted(([a], [b]) => (a < b ? -1 : 1))
   const told = sorted.map(([name, value]) => `${quote(`{"key":${JSON.stringify(name)},"value":`)} || ${value} || '}'`)
   const instant = upToMillis(quoteName(at))
-  return `SELECT strftime(${instant}, '%Y-%m-%d') AS day, epoch_ms(${instant}) AS seen,
-    '[' || concat_ws(',', ${told.join(', ')}) || ']' AS line FROM ${from}
+  // Only hashes are held to be joined or sorted: records are many bytes.
+  const keys = layered === undefined ? '' : 'layer, entity, newest, '
+  const lines = `SELECT ${keys}strftime(${instant}, '%Y-%m-%d') AS day, epoch_ms(${instant}) AS seen,
+    sha256('[' || concat_ws(',', ${told.join(', ')}) || ']') AS line FROM ${from}
     WHERE ${quoteName(at)} > TIMESTAMPTZ '${since} 00:00:00+00' - INTERVAL 1 millisecond`
+  if (layered === undefined) return lines
+  return `SELECT day, seen, line FROM (${lines}) AS told
+    LEFT JOIN (SELECT DISTINCT layer, entity, true AS is_newer FROM ${layered}) AS other
+      ON other.layer = told.newest AND other.entity = told.entity
+    WHERE told.layer = told.newest OR is_newer IS NULL`
 }
 
 /** The forms in which the rows of a table are published: a version of a record where it begins and where it ends. */
@@ -125,5 +139,5 @@ function formsOf(table: string, source: (table: string) => string, since: string
     ]
   }
   const dated = { snapshots: source('snapshots'), resource: quote(table), since, dated: from }
-  return [{ from: `(${registryStatement('digests_dated', dated)})`, at, own }]
+  return [{ from: `(${registryStatement('digests_dated', dated)})`, at, own, layered: from }]
 }

@@ -326,7 +326,7 @@ async function keep({ run, course }: Verifying, sound: Asked['sound'], found: re
       const frame = { job, run: id, provider, requests, passing }
       if (staged === null) return frame
       const [add, since] = [[staged], formatDate(ticket.committed_at / 1e6)]
-      const days = await withEngine(async (engine) => await registryDays(ledger, engine, { add }, since))
+      const days = await registryDays(ledger, withEngine, { add }, since)
       return { ...frame, add, days }
     },
     deps,

@@ -13,6 +13,7 @@ import { commitDeps } from '../helpers/lakes.ts'
 import { withKept } from '../helpers/kept-lakes.ts'
 import { reading, writing } from '../helpers/ledgers.ts'
 import { withRegistryRig } from '../helpers/registry-rig.ts'
+import { turnOf } from '../helpers/shares.ts'
 
 const start = parseInstant('2026-06-01T12:00Z') as number
 const day = 86_400
@@ -130,7 +131,7 @@ test('L6: a stranger digests the published registry, and finds whatever changed 
       const says = (checker: (typeof digesting)[number]) => checked(checker, home, ['c.json', '--tables', 'pub'])
       for (const checker of digesting)
         expect(says(checker)).toMatchObject({ status: 0, lines: [/5 tables of the registry digested anew/] })
-      for (const [n, [name, change]] of changes.entries()) {
+      for (const [n, [name, change]] of turnOf(changes, 2, 4).entries()) {
         using engine = await Engine.open()
         const [path = ''] = filesOf(join(home, 'pub', name))
         expect(existsSync(path), name).toBe(true)
@@ -138,7 +139,7 @@ test('L6: a stranger digests the published registry, and finds whatever changed 
         await engine.run(`CREATE TABLE p AS FROM read_parquet(${quote(path)})`)
         await engine.run(change)
         await engine.run(`COPY p TO ${quote(path)} (FORMAT parquet)`)
-        for (const checker of digesting.slice(0, n < 2 ? 2 : 1))
+        for (const checker of digesting.slice(0, n === 0 ? 2 : 1))
           expect(says(checker), change).toMatchObject({
             status: 4,
             lines: [new RegExp(`^not valid .*the rows of ${name} are not those that the state tells`)],
@@ -179,7 +180,6 @@ test('L6: polls of a clock that was ahead are told under their true day once it 
     await rig.snapshot()
     const now = rig.clock.now
     rig.clock.now += 400 * day
-    await rig.sync()
     await rig.snapshot()
     rig.clock.now = now + day
     const { root, clock } = rig
