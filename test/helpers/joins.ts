@@ -95,5 +95,15 @@ async function write(engine: Engine, root: string, rows: readonly HeldPoint[]): 
   const min_lag = Math.min(...rows.map((row) => micros(row.available_at) - end(micros(row.t) / 1e6, interval) * 1e6))
   const starts = rows.map(({ t }) => micros(t) / 1e6)
   const [min_t, max_t] = [Math.min(...starts), Math.max(...starts)]
-  return { path, table: 'points', label: '', metric, interval, rows: rows.length, min_t, max_t, meta: { min_lag } } as never
+  return {
+    path,
+    table: 'points',
+    label: '',
+    metric,
+    interval,
+    rows: rows.length,
+    min_t,
+    max_t,
+    meta: { min_lag },
+  } as never
 }
