@@ -38,7 +38,7 @@ import { numbered, rowsSql, statement } from '../points/sql.ts'
 import { type Engine, quote } from '../store/engine.ts'
 import { versioned } from '../store/layout.ts'
 import { end, formatInstant, type Instant, type Interval } from '../time.ts'
-import { refuseRow, stagedSql, type TakenRows, withinSql } from './rows.ts'
+import { refuseRow, stagedSql, type TakenRows } from './rows.ts'
 
 /** An import on its way. */
 export interface Importing {
@@ -58,6 +58,9 @@ export interface Importing {
 /** What of the rows is one series, of one export where there are several. */
 export interface Portion extends Readonly<Record<'asset' | 'currency' | 'exchange' | 'network', string | null>> {
   readonly day: Instant | null
+  readonly points: number
+  /** How many values are -0.0. */
+  readonly zeros: number
   readonly first: Instant
   readonly last: Instant
 }
@@ -89,12 +92,12 @@ export async function drafted(
   const { run, engine, catalogue: given, rows, path, row } = importing
   const { ledger } = run
   const { interval } = rows
-  const { bodies, days } = bodiesOf(importing, portions, ticket)
+  const { bodies, named } = bodiesOf(importing, portions, ticket)
   const ids = [...new Set(bodies.map(({ series }) => series.id))]
   const standing = standingBySeries(ledger, ids)
   const lost = heldLost(ledger, ids)
   const told = bodies.map((one) => ({ ...one, standing: standing.get(one.series.id), lost: lost.get(one.series.id) }))
-  const reading = readerOf(rows, days)
+  const reading = readerOf(rows, named)
   const made = await converted(importing, endpoint, told, ticket, reading.reader)
   const differing = differingIn(ledger, standing, made)
   const judged = judge(ledger, differing, { recorded: 0, at: ticket.committed_at, intervalOf: () => interval })
@@ -174,20 +177,20 @@ function bodiesOf({ run, rows, path }: Importing, portions: readonly Portion[], 
     return { id: seriesId(own), ...own }
   })
   const coverage = heldCoverage(run.ledger, [...new Set(series.map(({ id }) => id))])
-  const days = new Map<string, Instant | null>()
+  const named = new Map<string, Portion>()
   const bodies = series.flatMap((own, i): Body[] => {
     const portion = portions[i]
     if (portion === undefined) return []
-    const { first, last, day } = portion
+    const { first, last } = portion
     const prior = (coverage.get(own.id) ?? [])
       .filter(({ state }) => state === 'covered')
       .map(({ since, until, asked_at: askedAt }) => ({ since, until, askedAt }))
     const window = { since: first, until: end(last, rows.interval) }
     const request = `${run.id}-${i}`
-    days.set(request, day)
+    named.set(request, portion)
     return [{ file: '', request, series: own, ...window, askedAt: now, horizon: now, prior }]
   })
-  return { bodies, days }
+  return { bodies, named }
 }
 
 /** What the files tell of each series: all between their first and last row, but for what is missing there. */
@@ -207,25 +210,24 @@ function coverageOf(asked: readonly Body[], bodies: readonly BodyResult[], inter
   })
 }
 
-/** Stages the user's rows, each under the number of its body. */
-function readerOf(rows: TakenRows, days: ReadonlyMap<string, Instant | null>) {
+/** Stages the user's rows, each under the number of its body; the portions are those of the bodies' requests. */
+function readerOf(rows: TakenRows, portions: ReadonlyMap<string, Portion>) {
   const { keys, mapping, interval } = rows
   let doubled = 0
   const stage: Reader['stage'] = async (session, ordered) => {
-    const bodies = ordered.map(({ body: { series, request } }, body) => ({
-      body,
-      ...Object.fromEntries(keys.map((key) => [key, key === 'day' ? days.get(request) : series[key]])),
-    }))
+    const bodies = ordered.map(({ body: { request } }, body) => ({ ...portions.get(request), body }))
     const columns = ['body INTEGER', ...keys.map((key) => `${key} ${key === 'day' ? 'BIGINT' : 'VARCHAR'}`)].join(', ')
     const typed = rows.typed.map((key) => `CAST(${key} AS own_${key}) AS ${key}`)
     const replaced = typed.length === 0 ? '' : `REPLACE (${typed.join(', ')})`
     await session.run(`CREATE TEMP TABLE own_bodies AS SELECT * ${replaced} FROM (${rowsSql(columns, bodies)})`)
     await session.run(stagedSql(rows, startOf(mapping, interval)))
     await session.run(statement('canonical'))
-    const staged = await statsOfRows(session, rows)
-    const twice = [...staged].filter(([, body]) => body.doubled).map(([body]) => body)
-    doubled = twice.length === 0 ? 0 : await countDoubled(session, rows, ordered, twice)
-    return { staged, poison: new Map<number, string>(), sorted: !keys.includes('day') }
+    if (rows.doubled) doubled = await countDoubled(session, rows, ordered)
+    const staged = bodies.map(({ body, points = 0, zeros = 0, first = 0, last = 0 }): [number, Staged] => {
+      const told = isDated(rows) ? points : 0
+      return [body, { points, told, sound: true, minusZero: zeros > 0, doubled: rows.doubled, first, last }]
+    })
+    return { staged: new Map(staged), poison: new Map<number, string>(), sorted: !keys.includes('day') }
   }
   const unload: Reader['unload'] = async (session) => {
     await session.run('DROP VIEW staged; DROP TABLE own_rows')
@@ -233,41 +235,9 @@ function readerOf(rows: TakenRows, days: ReadonlyMap<string, Instant | null>) {
   return { reader: { stage, unload, clocked: mapping.available !== exportRule }, doubled: () => doubled }
 }
 
-/** What the rows of each body are: they stand in its order, so one that tells a point again follows the other. */
-async function statsOfRows(session: Engine, taken: TakenRows): Promise<Map<number, Staged>> {
-  const { keys, columns } = taken
-  const zeros = columns.has('v')
-  const within = `${withinSql(keys)} AND mark = lag(mark) OVER ()`
-  const rows = await numbered<Readonly<Record<'body' | 'points' | 'doubled' | 'zeros' | 'first' | 'last', number>>>(
-    session,
-    `WITH again AS (SELECT ${[...keys, '1'].join(', ')} FROM (SELECT *, ${within} AS again FROM own_rows) WHERE again)
-    SELECT body, count(*) AS points, ${zeros ? 'count(*) FILTER (WHERE v = 0 AND signbit(v))' : '0'} AS zeros,
-      (SELECT count(*) FROM again) AS doubled, min(t) AS first, max(t) AS last FROM staged GROUP BY body`,
-  )
-  return new Map(
-    rows.map(({ body, points, doubled, zeros: minus, first, last }) => [
-      body,
-      {
-        points,
-        told: isDated(taken) ? points : 0,
-        sound: true,
-        minusZero: minus > 0,
-        doubled: doubled > 0,
-        first,
-        last,
-      },
-    ]),
-  )
-}
-
 /** How many rows tell a point again; two that say different things of one are an error. */
-async function countDoubled(
-  session: Engine,
-  rows: TakenRows,
-  ordered: readonly Ordered[],
-  bodies: readonly number[],
-): Promise<number> {
-  const these = bodies.join(', ')
+async function countDoubled(session: Engine, rows: TakenRows, ordered: readonly Ordered[]): Promise<number> {
+  const these = [...ordered.keys()].join(', ')
   const once = rows.mapping.revisable === true || rows.mapping.vintage !== undefined ? 't, computed' : 't'
   const [conflict] = await numbered<{ body: number; t: Instant }>(
     session,
@@ -276,7 +246,7 @@ async function countDoubled(
   if (conflict) await refuseConflict(session, rows, bodyAt(ordered, conflict.body).body.series, conflict)
   const [counted] = await numbered<{ doubled: number }>(
     session,
-    `SELECT sum(n - 1) AS doubled FROM (SELECT count(*) AS n FROM staged WHERE body IN (${these}) GROUP BY body, ${once})`,
+    `SELECT sum(n - 1) AS doubled FROM (SELECT count(*) AS n FROM staged GROUP BY body, ${once})`,
   )
   return counted?.doubled ?? 0
 }

@@ -140,7 +140,7 @@ const union = <T>(one: readonly T[], other: readonly T[]): T[] => [...new Set([.
 
 /** The series that the rows are, and from where to where each goes. */
 export async function portionsOf({ engine, rows }: Importing): Promise<Portion[]> {
-  const { keys, constants, interval, mapping } = rows
+  const { keys, columns, constants, interval, mapping } = rows
   const start = startOf(mapping, interval)
   const own = ['asset', 'currency', 'exchange', 'network', 'day'].map((name) => {
     if (keys.some((key) => key === name)) return name
@@ -150,7 +150,8 @@ export async function portionsOf({ engine, rows }: Importing): Promise<Portion[]
   const group = keys.length === 0 ? '' : ` GROUP BY ${keys.join(', ')} ORDER BY ${keys.includes('day') ? 'day' : '1'}`
   const found = await numbered<Portion>(
     engine,
-    `SELECT ${own.join(', ')}, min(${start}) AS first, max(${start}) AS last FROM own_rows${group}`,
+    `SELECT ${own.join(', ')}, count(*) AS points, min(${start}) AS first, max(${start}) AS last,
+      ${columns.has('v') ? 'count(*) FILTER (WHERE v = 0 AND signbit(v))' : '0'} AS zeros FROM own_rows${group}`,
   )
   for (const name of ['asset', 'currency', 'exchange', 'network'] as const) {
     const strange = found.map((one) => one[name]).find((text) => text !== null && /\p{Cc}|^\s|\s$/u.test(text))

@@ -38,6 +38,8 @@ export interface TakenRows {
   /** Dimensions that the mapping tells for all. */
   readonly constants: Readonly<Partial<Record<Word, string>>>
   readonly rows: number
+  /** Whether any row tells a point again. */
+  readonly doubled: boolean
   /** What there is to say of how the mapping was read. */
   readonly notes: readonly string[]
 }
@@ -75,10 +77,12 @@ export async function readRows(
   const [counted] = await numbered<{ rows: number }>(engine, 'SELECT count(*) AS rows FROM own_rows')
   const rows = counted?.rows ?? 0
   if (rows === 0) throw usage(given.files[0]?.path ?? 'the SELECT', { expected: 'rows', got: 'none' })
-  const interval = mapping.interval ?? (await spacingOf(engine, keys))
+  const { least = null, doubled = false } =
+    (await numbered<Spacing>(engine, statement('spacing', { within: withinSql(keys) })))[0] ?? {}
+  const interval = mapping.interval ?? (await intervalOf(engine, least))
   await refuseOffGrid(engine, given, mapping, interval, weekStart)
   const columns = new Set(readings.map(({ name }) => name))
-  return { given, mapping, interval, keys, typed, columns, constants, rows, notes }
+  return { given, mapping, interval, keys, typed, columns, constants, rows, doubled, notes }
 }
 
 /** From so many names on they are no longer numbered. */
@@ -108,16 +112,7 @@ async function enumKeys(engine: Engine, readings: readonly ColumnReading[], sour
   return made
 }
 
-const named: readonly (keyof SourceMapping)[] = [
-  'asset',
-  't',
-  'value',
-  'available_at',
-  'vintage',
-  'currency',
-  'exchange',
-  'network',
-]
+const named = [...words, 't', 'value', 'available_at', 'vintage'] as const
 
 /** What a mapping takes of each row. */
 function readingsOf(given: OwnFiles, mapping: SourceMapping) {
@@ -302,16 +297,19 @@ async function refuseMixed(engine: Engine, given: OwnFiles, mapping: SourceMappi
   })
 }
 
+/** How rows that follow one another lie. */
+interface Spacing {
+  readonly least: number | null
+  readonly doubled: boolean
+}
+
 /** Whether a row is of the same series as the one before it. */
-export function withinSql(keys: TakenRows['keys']): string {
+function withinSql(keys: TakenRows['keys']): string {
   return keys.length === 0 ? 'true' : keys.map((key) => `${key} IS NOT DISTINCT FROM lag(${key}) OVER ()`).join(' AND ')
 }
 
 /** The interval whose length the smallest distance between two rows of a series is. */
-async function spacingOf(engine: Engine, keys: TakenRows['keys']): Promise<Interval> {
-  const sql = statement('spacing', { within: withinSql(keys) })
-  const [found] = await numbered<{ least: number | null }>(engine, sql)
-  const least = found?.least ?? null
+async function intervalOf(engine: Engine, least: number | null): Promise<Interval> {
   const begins = 'make_timestamp(mark * 1000000)'
   const months = `SELECT bool_and(${begins} = date_trunc('month', ${begins})) AS monthly FROM own_rows`
   const isMonthly = least !== null && least >= 28 * 86_400 && (await engine.rows(months))[0]?.['monthly'] === true

@@ -108,7 +108,9 @@ export function namedSql(
   const recent = files.filter(({ metric }) => metric === null)
   const own = files.filter(({ metric }) => metric !== null)
   const nth = (texts: readonly (string | null)[]): string =>
-    `(${quoteList(texts.map((text) => text ?? ''))})[CAST(file_index AS INTEGER) + 1]`
+    new Set(texts).size === 1
+      ? quote(texts[0] ?? '')
+      : `(${quoteList(texts.map((text) => text ?? ''))})[CAST(file_index AS INTEGER) + 1]`
   const rows = (some: typeof files, metric: string, interval: string, rest: string): string[] => {
     const paths = some.map(({ path }) => path)
     return paths.length === 0

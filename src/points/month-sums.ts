@@ -3,7 +3,7 @@ import type { Engine } from '../store/engine.ts'
 import { inLake } from '../store/layout.ts'
 import type { FileEntry } from '../ledger/entry.ts'
 import { namedSql } from './files.ts'
-import { type ChunkColumns, chunkColumns, type MonthSum, MonthRecords } from './records.ts'
+import { chunkColumns, type MonthSum, MonthRecords } from './records.ts'
 import { statement } from './sql.ts'
 
 /** The months of a series of a partition. */
@@ -22,42 +22,38 @@ const cells = 2 ** 24
  */
 export async function monthSums(engine: Engine, source: string, inOrder = false): Promise<SeriesSums[]> {
   const identity = identityColumns.join(', ')
-  const sql = statement('months', { source, identity, order: inOrder ? '' : 'ORDER BY who, t' })
-  const found = new Map<string, SeriesSums & { readonly months: Map<string, MonthSum> }>()
+  const sql = statement('months', { source, identity, ...millis, order: inOrder ? '' : 'ORDER BY who, t' })
+  const found = new Map<string, ReturnType<typeof namedIn>>()
   const records = new MonthRecords()
-  let [low, high, begin, end] = [0, 0, 0, 0]
-  let close = (): boolean => true
+  let own: ReturnType<typeof namedIn> | undefined
+  const close = (): boolean => {
+    const month = records.month
+    return own === undefined || (!own.months.has(month) && own.months.set(month, records.end()).size > 0)
+  }
   for await (const chunk of (await engine.vectors(sql, undefined, cells)).chunks) {
-    const columns = chunkColumns(chunk, identityColumns)
-    const { t, who, text } = columns
-    let from = 0
-    for (let row = 0; row < columns.rows; row++) {
-      const at = t[row] ?? 0
-      if (at >= begin && at < end && who[2 * row] === low && who[2 * row + 1] === high) continue
-      records.add(columns, from, row)
+    const columns = chunkColumns(chunk)
+    for (let row = records.add(columns, 0); row < columns.rows; row = records.add(columns, row)) {
       if (!close()) return await monthSums(engine, source)
-      from = row
-      ;[low = 0, high = 0] = who.subarray(2 * row)
-      const date = new Date(at / 1000)
-      ;[begin, end] = [monthAt(date), monthAt(date, 1)]
-      const own = found.get(`${low} ${high}`) ?? { ...namedIn(text, row), months: new Map<string, MonthSum>() }
-      found.set(`${low} ${high}`, own)
-      const month = date.toISOString().slice(0, 7)
-      close = () => !own.months.has(month) && own.months.set(month, records.end()).size > 0
+      records.begin(columns, row)
+      const named = columns.text('named', row)
+      if (named === null) continue
+      own = found.get(named) ?? namedIn(named)
+      found.set(named, own)
     }
-    records.add(columns, from, columns.rows)
   }
   return close() ? [...found.values()] : await monthSums(engine, source)
 }
 
-/** When the month of a date begins, or the next one, in microseconds. */
-const monthAt = (date: Date, more = 0): number => Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + more) * 1000
+/** SQL of the clocks of a point in milliseconds, as they are published. */
+const millis = Object.fromEntries(
+  ['available_at', 'computed_at', 'available_rule_at'].map((name) => [name, `((epoch_us(${name}) + 999) // 1000)`]),
+)
 
-/** What tells a row's series apart. */
-function namedIn(text: ChunkColumns['text'], row: number): Omit<SeriesSums, 'months'> {
-  const [metric = '', interval = ''] = ['metric', 'interval'].map((name) => text(name, row) ?? '')
-  const identity = identityColumns.map((name) => [name, text(name, row)])
-  return { metric, interval, ...(Object.fromEntries(identity) as Identity & { asset: string }) }
+/** A series without months, as `months` names it. */
+function namedIn(named: string) {
+  const [metric, interval, asset, ...rest] = JSON.parse(named) as [string, string, string, ...(string | null)[]]
+  const [currency = null, exchange = null, network = null, params = null] = rest
+  return { metric, interval, asset, currency, exchange, network, params, months: new Map<string, MonthSum>() }
 }
 
 /** What tells the series of a lake apart in its files: the interval is the one under which its points stand. */

@@ -12,22 +12,28 @@ export interface MonthSum extends MonthDigest {
   readonly steps: readonly { readonly seen: number; readonly points: number; readonly digest: string }[]
 }
 
-const places = ['who', 't', 'available', 'seen', 'v', 'form', 'rest', 'metric', 'interval'] as const
-type Numbers = (typeof places)[1 | 2 | 3 | 4 | 5]
+const places = ['who', 't', 'available', 'seen', 'v', 'form', 'rest', 'named'] as const
+type Place = (typeof places)[number]
 
 /** The columns of `months` as they lie in a chunk. */
-export type ChunkColumns = ReturnType<typeof chunkColumns>
+type ChunkColumns = ReturnType<typeof chunkColumns>
 
-/** What lies in a chunk of `months`: of `who` two words a row; `names` are those of the columns behind its own. */
-export function chunkColumns(chunk: DuckDBDataChunk, names: readonly string[]) {
-  const all: readonly string[] = [...places, ...names]
-  const vector = (name: string) => chunk.getColumnVector(all.indexOf(name))
-  const numbers = (name: Numbers | 'who'): Float64Array => Reflect.get(vector(name), 'items') as Float64Array
-  const { buffer, byteOffset, length } = numbers('who')
-  const who = new Int32Array(buffer, byteOffset, length * 2)
-  const [t, available, seen] = [numbers('t'), numbers('available'), numbers('seen')]
-  const text = (name: string, row: number): string | null => vector(name).getItem(row) as string | null
+/** What lies in a chunk of `months`: of whole numbers two words a row, the lower one first. */
+export function chunkColumns(chunk: DuckDBDataChunk) {
+  const vector = (name: Place) => chunk.getColumnVector(places.indexOf(name))
+  const numbers = (name: Place): Float64Array => Reflect.get(vector(name), 'items') as Float64Array
+  const words = (name: Place): Int32Array => {
+    const { buffer, byteOffset, length } = numbers(name)
+    return new Int32Array(buffer, byteOffset, length * 2)
+  }
+  const [who, t, available, seen] = [words('who'), words('t'), words('available'), words('seen')]
+  const text = (name: Place, row: number): string | null => vector(name).getItem(row) as string | null
   return { rows: chunk.rowCount, who, t, available, seen, v: numbers('v'), form: numbers('form'), text }
+}
+
+/** The microseconds of a row; exact where a double is. */
+function micros(words: Int32Array, row: number): number {
+  return (words[2 * row + 1] ?? 0) * 4_294_967_296 + ((words[2 * row] ?? 0) >>> 0)
 }
 
 /** Milliseconds of microseconds, rounded up; exact where the microseconds are. */
@@ -54,28 +60,48 @@ export class MonthRecords {
   readonly #point = new Float64Array(width + 1)
   readonly #words = new Int32Array(this.#point.buffer)
 
-  /** Adds rows of a chunk. */
-  add(columns: ChunkColumns, from: number, to: number): void {
-    this.#grow(this.#rows + to - from)
+  /** The month that is added up: its bounds in microseconds, and the hash of its series. */
+  #month = { low: 0, high: 0, since: 0, until: 0 }
+
+  /** Its name, `2024-06`. */
+  get month(): string {
+    return new Date(this.#month.since / 1000).toISOString().slice(0, 7)
+  }
+
+  /** Begins with the month of a row. */
+  begin({ who, t }: ChunkColumns, row: number): void {
+    const date = new Date(micros(t, row) / 1000)
+    const [since = 0, until = 0] = [0, 1].map(
+      (more) => Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + more) * 1000,
+    )
+    this.#month = { low: who[2 * row] ?? 0, high: who[2 * row + 1] ?? 0, since, until }
+  }
+
+  /** Adds the rows of a chunk that are of its month, and gives the first one that is not. */
+  add(columns: ChunkColumns, from: number): number {
+    this.#grow(this.#rows + columns.rows - from)
+    const { low: lower, high: higher, since, until } = this.#month
+    const { who } = columns
     const [numbers, seen, point, words] = [this.#numbers, this.#seen, this.#point, this.#words]
     // One by one: an array a row is the most of what it costs.
     let low = 0
     let high = 0
     let n = this.#rows
-    for (let row = from; row < to; row++, n++) {
-      const at = columns.t[row] ?? 0
+    let row = from
+    for (; row < columns.rows; row++, n++) {
+      const at = micros(columns.t, row)
+      if (at < since || at >= until || who[2 * row] !== lower || who[2 * row + 1] !== higher) break
       const v = columns.v[row] ?? 0
-      const available = columns.available[row] ?? 0
       const form = columns.form[row] ?? 0
       const place = n * width
       numbers[place] = point[0] = millis(at)
       numbers[place + 1] = point[1] = v
-      numbers[place + 2] = point[2] = millis(available)
+      numbers[place + 2] = point[2] = millis(micros(columns.available, row))
       numbers[place + 3] = point[3] = form
-      seen[n] = point[4] = millis(columns.seen[row] ?? 0)
+      seen[n] = point[4] = millis(micros(columns.seen, row))
       this.#plain &&=
         seen[n] === seen[0] && at >= 0 && (n === 0 || (numbers[place] ?? 0) > (numbers[place - width] ?? 0))
-      let a = available | 0
+      let a = columns.available[2 * row] ?? 0
       let b = 1
       for (let word = 0; word < words.length; word++) {
         a = Math.imul(a ^ (words[word] ?? 0), 0x85_eb_ca_6b)
@@ -95,6 +121,7 @@ export class MonthRecords {
     }
     this.#rows = n
     this.#sum += (BigInt(high) << 32n) + BigInt(low)
+    return row
   }
 
   #grow(rows: number): void {

@@ -5,7 +5,7 @@ import { quote } from '../store/engine.ts'
 import type { HeldFile } from '../ledger/held.ts'
 import { type earlyParts, partPath } from './clocks.ts'
 import { beyondAsked, beyondMistake, ruleLines, ruleText, unsettledText } from './joins-beyond.ts'
-import { identityMistake, lastStitched, withIdentity } from './joins-identity.ts'
+import { identityMistake, withIdentity } from './joins-identity.ts'
 import { vintageMistake, vintageWords } from './joins-vintages.ts'
 import { isRecent, type Share, sharesOf } from '../points/files.ts'
 import { literalPath, relationText } from './read-points.ts'
@@ -161,7 +161,11 @@ export function joinPointsSql(
 ): Sql {
   if (names === 'metric') {
     const [stitched, whole] = [sources.stitched(), textOfOne(sources, facts, interval, true)]
-    const last = stitched && sources.revisable.length > 0 ? lastStitched(stitched) : stitched
+    // Which name a point is of, its first vintage says; its value the last.
+    const last =
+      stitched && sources.revisable.length > 0
+        ? `FROM (${stitched}) QUALIFY row_number() OVER (PARTITION BY metric, asset, "interval", currency, exchange, network, t ORDER BY available_at DESC, observed_at DESC) = 1`
+        : stitched
     return `query(list_transform(${factsFor(sources, facts, names)}, lambda fact: CASE
       ${mistakes(names, interval)}
       ${identityMistake}

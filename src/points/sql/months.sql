@@ -1,20 +1,19 @@
 -- Points as the digests of their months take them, a row each: a stream that nothing is counted in.
--- columns: who (a hash of the series), t, available and seen (microseconds), v (NaN: no number), form (8 times the bytes of
---   rest, and the number of the basis), rest (what else there is of a point), metric, interval, those of the series.
+-- columns: who (a hash of the series), t, available and seen (instants as they are held), v (NaN: no number), form (8 times
+--   the bytes of rest, and the number of the basis), rest (what else there is of a point), named (of the first of several
+--   points of a series metric, interval and those of the series as a JSON list).
 -- law: L2. Independent of the spread of points over files; in rest clocks stand as they are published (docs/proof.md).
-SELECT hash(metric, "interval", {{identity}}) AS who, CAST(ut AS DOUBLE) AS t, CAST(ua AS DOUBLE) AS available,
-  CAST(uo AS DOUBLE) AS seen, coalesce(v, 'nan'::DOUBLE) AS v, CAST(8 * coalesce(strlen(rest), 0) + CASE basis
+-- A stream of several threads comes in whatever order: what looks at the row before makes it one that keeps the order.
+SELECT who, t, available_at AS available, observed_at AS seen, coalesce(v, 'nan'::DOUBLE) AS v,
+  CAST(8 * coalesce(strlen(rest), 0) + CASE basis
     WHEN 'provider' THEN 0 WHEN 'observed' THEN 1 WHEN 'stated' THEN 2 WHEN 'assumed' THEN 3 ELSE 4 END AS DOUBLE) AS form,
-  rest, metric, "interval", {{identity}}
+  rest, CASE WHEN who IS DISTINCT FROM lag(who) OVER () THEN CAST(json_array(metric, "interval", {{identity}}) AS VARCHAR) END AS named
 FROM (
-  SELECT *, CASE WHEN o IS NOT NULL OR extra IS NOT NULL OR uc IS NOT NULL OR ur IS NOT NULL THEN nullif(concat_ws(' ',
-    CASE WHEN basis <> 'provider' OR (uc + 999) // 1000 <> (ua + 999) // 1000 THEN 'c' || ((uc + 999) // 1000) END,
-    CASE WHEN (ur + 999) // 1000 <> (ua + 999) // 1000 THEN 'r' || ((ur + 999) // 1000) END,
-    'o' || strlen(o) || ' ' || o, 'x' || strlen(extra) || ' ' || extra), '') END AS rest
-  FROM (
-    SELECT metric, "interval", {{identity}}, v, o, extra, basis, epoch_us(t) AS ut, epoch_us(available_at) AS ua,
-      epoch_us(observed_at) AS uo, epoch_us(computed_at) AS uc, epoch_us(available_rule_at) AS ur
-    FROM {{source}}
-  )
+  SELECT *, hash(metric, "interval", {{identity}}) AS who,
+    CASE WHEN o IS NOT NULL OR extra IS NOT NULL OR computed_at IS NOT NULL OR available_rule_at IS NOT NULL THEN nullif(concat_ws(' ',
+      CASE WHEN basis <> 'provider' OR {{computed_at}} <> {{available_at}} THEN 'c' || {{computed_at}} END,
+      CASE WHEN {{available_rule_at}} <> {{available_at}} THEN 'r' || {{available_rule_at}} END,
+      'o' || strlen(o) || ' ' || o, 'x' || strlen(extra) || ' ' || extra), '') END AS rest
+  FROM {{source}}
+  {{order}}
 )
-{{order}}
