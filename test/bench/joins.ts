@@ -184,7 +184,7 @@ export async function benchJoins(tell: (measured: readonly Measured[]) => void, 
           ...common,
           name: `pit_long, 20 metrics, ${said}`,
           ours: `FROM pit_long('d', ${quoteList(metrics)}, '24h')`,
-          bound: kind === 'years later' ? 2.1 : 0.75,
+          bound: 0.8,
         }
         tell([await compare(engine, all, rounds)])
       }

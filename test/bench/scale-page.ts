@@ -46,7 +46,7 @@ export async function writePage(lakes: string): Promise<void> {
       names.map((name) => rowOf(name, sizes)),
     ),
     '',
-    'What joins keep, and why `pit_long` of 62 metrics does not end there: [decision 76](decisions/0076-what-a-join-keeps.md).',
+    'What joins keep, and why `pit_long` of 62 metrics did not end there: decisions [76](decisions/0076-what-a-join-keeps.md) and [118](decisions/0118-joins-expect-what-is-there.md).',
     '',
     ...builds(sizes),
     ...sizes.flatMap(unfinished),

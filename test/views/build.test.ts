@@ -11,7 +11,7 @@ import {
 import { join } from 'node:path'
 import { expect, vi } from 'vitest'
 import { realDisk } from '../../src/store/disk.ts'
-import { Engine, type Row } from '../../src/store/engine.ts'
+import { Engine, quote, type Row } from '../../src/store/engine.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { finishRun } from '../../src/upkeep/finish.ts'
 import { buildViews } from '../../src/views/build.ts'
@@ -153,8 +153,11 @@ async function fromScript(root: string): ReturnType<typeof objectsOf> {
   const path = join(root, 'spool', 'anew.duckdb')
   rmSync(path, { force: true })
   {
-    using engine = await Engine.open(path)
+    using engine = await Engine.open()
+    // In the form of the lake's own: another spells names of types otherwise.
+    await engine.run(`ATTACH ${quote(path)} AS anew (STORAGE_VERSION 'v1.5.0'); USE anew`)
     await engine.run(readFileSync(join(root, 'lake.sql'), 'utf8'))
+    await engine.run('USE memory; DETACH anew')
   }
   using engine = await Engine.open(path, { readOnly: true })
   return await objectsOf(engine)

@@ -167,16 +167,20 @@ describe('the plan', () => {
     `FROM pit_long('d', ['m/x'], '24h')`,
     `FROM pit_window('d', 'm/x', '24h', 2)`,
     `FROM resample('m/x', '24h', '1w')`,
-  ])('of %s: both instants reach the one scan', (sql) =>
+  ])('of %s: both instants reach every scan', (sql) =>
     withViews(root, async (engine) => {
       await engine.run(`CREATE TEMP TABLE d AS SELECT 'BTC' AS asset, TIMESTAMPTZ '2024-03-04 00:00:00+00' AS ts`)
       expect(await plan(engine, sql)).not.toMatch(/available_at<='|getvariable/)
       await engine.run(`SET VARIABLE as_of = '2024-03-03 00:10'; SET VARIABLE observed_as_of = '2024-04-01 12:00'`)
       const text = await plan(engine, sql)
-      expect(text).toContain("available_at<='2024-03-03 00:10:00+00'::TIMESTAMP WITH TIME ZONE")
-      expect(text).toContain("observed_at<='2024-04-01 12:00:00+00'::TIMESTAMP WITH TIME ZONE")
+      const scans = text.match(/"name": "READ_PARQUET"/g)?.length ?? 0
+      expect(scans).toBeGreaterThan(0)
+      const filters = [
+        "available_at<='2024-03-03 00:10:00+00'::TIMESTAMP WITH TIME ZONE",
+        "observed_at<='2024-04-01 12:00:00+00'::TIMESTAMP WITH TIME ZONE",
+      ]
+      for (const filter of filters) expect(text.split(filter)).toHaveLength(scans + 1)
       expect(text).not.toContain('getvariable')
-      expect(text.match(/"name": "READ_PARQUET"/g)).toHaveLength(1)
     }),
   )
 

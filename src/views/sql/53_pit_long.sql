@@ -1,9 +1,8 @@
 -- pit_long: every row of a relation with asset and ts, once for each metric of a list, with the newest point knowable at ts.
 -- columns: those of the caller, then metric, t, available_at, v, o, age.
--- law: L1. As pit_join. All points are read once, against the starts that the rows of the caller reach; a bit for each
---   metric that answered tells what is left for the tail. Metrics whose first arrivals lie close together share an
---   expected start: any lag that is not above the true one is exact. Of the points only those of the expected starts and of
---   the three before them are kept, however many there are.
+-- law: L1. As pit_join. All points are read once; only those of the starts that decisions expect and of the three before
+--   are kept. A bit for each metric that answered tells what is left for the tail. Metrics whose first arrivals lie close
+--   together share an expected start: any lag that is not above the true one is exact.
 CREATE OR REPLACE MACRO pit_long(decisions, metrics, "interval", currency := NULL, exchange := NULL, network := NULL,
   component := NULL, max_age := NULL, latency := NULL, skip_nulls := false, beyond := 'value', vintage := 'last',
   identity := 'apart') AS TABLE
@@ -55,8 +54,7 @@ _pit_got AS (
 ),
 _pit_n AS MATERIALIZED (
   SELECT n.*, n._pit_e < n.first_start AS _pit_none FROM (
-  SELECT x._pit_i, names.mi, CAST(x.asset AS VARCHAR) AS asset, x._pit_k, names.first_start,
-    {{expected x._pit_k names.lag names.newest}} AS _pit_e
+  SELECT x._pit_i, names.mi, CAST(x.asset AS VARCHAR) AS asset, x._pit_k, names.first_start, {{expected x._pit_k names.lag names.newest}} AS _pit_e
   FROM (
     SELECT x._pit_i, x.asset, x._pit_k, chunks.chunk, coalesce(got.bits, 0) AS bits
     FROM (SELECT x.*, unnest(range({{chunks}})) AS chunk FROM _pit_x AS x) AS x
