@@ -54,8 +54,8 @@ const files = readdirSync('test', { recursive: true, encoding: 'utf8' })
 
 /** What takes a minute and more begins first, then what takes half of one: no core is to wait for them in the end. */
 const slow: readonly (readonly string[])[] = [
-  ['cli/stress', 'doors/doors', 'laws/L1-lookahead', 'laws/L3-pairs', 'laws/L3-powercuts', 'laws/memory'],
-  ['cli/answers', 'cli/ends-asking', 'cli/ends-lake', 'cli/first-hour', 'laws/L1-L6-views', 'laws/watch-days'],
+  ['cli/stress', 'doors/doors', 'laws/L1-L6-views', 'laws/L1-lookahead', 'laws/L3-pairs', 'laws/L3-powercuts'],
+  ['cli/answers', 'cli/ends-asking', 'cli/ends-lake', 'cli/first-hour', 'laws/memory', 'laws/watch-days'],
   ['laws/L1-walls', 'laws/L2-registry-verify', 'laws/L3-publish', 'laws/L5-calendar', 'laws/L6-layouts', 'laws/L6-publish'],
   ['cli/daily', 'laws/L6-explain', 'laws/watch', 'page/explore', 'views/lookahead-python', 'views/peers'],
 ]

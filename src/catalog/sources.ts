@@ -60,20 +60,17 @@ function isZone(zone: string): boolean {
 }
 
 /** Keys that contradict one another, each with what is wrong. */
-function contradictions(row: SourceMapping): [keyof SourceMapping, string][] {
+function contradictions(row: SourceMapping): (readonly [keyof SourceMapping, string])[] {
   const { value, components, available, available_at, vintage } = row
   const parts = [...(readRule(available ?? 'end') ?? new Map<string, KnownFrom>()).keys()].filter((part) => part !== '')
   const stray = parts.find((part) => components?.includes(part) !== true)
-  return [
-    ...both(value !== undefined && components !== undefined, 'components', 'either `value` or `components`'),
-    ...both(available !== undefined && available_at !== undefined, 'available', 'either `available` or `available_at`'),
-    ...both(vintage !== undefined && available_at !== undefined, 'vintage', 'either `vintage` or `available_at`'),
-    ...both(stray !== undefined, 'available', `a rule for parts that \`components\` names, not ${stray}`),
+  const wrong: readonly (readonly [boolean, keyof SourceMapping, string])[] = [
+    [value !== undefined && components !== undefined, 'components', 'either `value` or `components`'],
+    [available !== undefined && available_at !== undefined, 'available', 'either `available` or `available_at`'],
+    [vintage !== undefined && available_at !== undefined, 'vintage', 'either `vintage` or `available_at`'],
+    [stray !== undefined, 'available', `a rule for parts that \`components\` names, not ${stray}`],
   ]
-}
-
-function both(wrong: boolean, key: keyof SourceMapping, message: string): [keyof SourceMapping, string][] {
-  return wrong ? [[key, message]] : []
+  return wrong.flatMap(([is, key, message]) => (is ? [[key, message] as const] : []))
 }
 
 /** A mapping by itself, whoever says it. */

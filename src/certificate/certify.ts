@@ -1,6 +1,7 @@
+import { hash } from 'node:crypto'
 import { usage } from '../errors.ts'
-import { completeState } from '../heads/complete.ts'
-import { headNote, headOf, type KeptHead, timeStampFile, storedHeads, storeHead } from '../heads/head.ts'
+import { completeState, isTold } from '../heads/complete.ts'
+import { headNote, headOf, type KeptHead, storedHeads, storeHead } from '../heads/head.ts'
 import { heldTries } from '../heads/tries.ts'
 import { type CommitDeps, sha256File } from '../ledger/commit.ts'
 import { canonical, type Json, sha256 } from '../ledger/entry.ts'
@@ -10,15 +11,17 @@ import { readStamp } from '../ledger/stamps.ts'
 import { heldChains, heldLeaves, heldMembers, heldRoot } from '../ledger/state-tree.ts'
 import type { LookaheadProof } from '../lookahead/lookahead.ts'
 import { argueFromPlan } from '../lookahead/proof/prove.ts'
-import { type Checkpoint, isSigned, type NoteKey, publicText, signedText } from '../merkle/note.ts'
+import { type Checkpoint, isSigned, type NoteKey, publicText, signedNote, signedText } from '../merkle/note.ts'
 import { type Named, namedLeaves } from '../merkle/state.ts'
 import { consistencyProof, inclusionProof, rangeProof, treeRoot } from '../merkle/tree.ts'
 import { openQuery } from '../query/lake.ts'
+import { publishedForm } from '../registry/digests.ts'
 import { folded } from '../results/folded.ts'
 import { provedStamp, refuseForgotten } from '../results/stamp.ts'
 import { pinnedOptions, type StampNote } from '../results/stamped.ts'
 import { Engine, quoteList } from '../store/engine.ts'
-import { isThere, readBytes } from '../store/files.ts'
+import { namesIn, treesOf } from '../query/tree.ts'
+import { textOf } from '../store/files.ts'
 import { inLake } from '../store/layout.ts'
 import { columnsOf, parquet } from '../store/parquet.ts'
 import { readsOf } from './reads.ts'
@@ -41,7 +44,7 @@ interface CertifyInput {
   readonly trials?: ((note: StampNote) => Promise<LookaheadProof>) | undefined
 }
 
-/** A certificate before it is signed: gathers what a stamped result rests on, with the proofs that lead from each of it to the head of the log. */
+/** Gathers what a stamped result rests on, with the proofs that lead from each of it to the head of the log, and signs it. */
 export async function certify({ root, result, key, deps, figure, months, since, trials }: CertifyInput) {
   using ledger = await Ledger.open(root)
   await completeState(ledger, deps)
@@ -50,9 +53,9 @@ export async function certify({ root, result, key, deps, figure, months, since, 
   const { query, variables, version } = note
   const digest = await sha256File(result)
   const { detail, at } = await readStamp(root, digest.slice(0, 16))
-  // The state that the result was made from; where that is not the newest the journal tells it once more.
+  // The state that the result was made from; where that is not the newest, and was whole, the journal tells it once more.
   using then = ledger.head().version === version ? null : await Ledger.inMemory(root, version).catch(() => null)
-  const state = then !== null && then.head().schema >= 4 ? then : ledger
+  const state = then !== null && then.head().schema >= 4 && isTold(then) ? then : ledger
   using session = await openQuery(root, { ...pinnedOptions(source), wholePlans: true })
   const single = note.stress === undefined ? folded(query)?.sql : undefined
   const reads = await readsOf(session, single, liveFiles(ledger, { version }))
@@ -62,7 +65,13 @@ export async function certify({ root, result, key, deps, figure, months, since, 
   const { version: newest, digest: sum, committed_at } = state.head()
   const entry = { index: heldLeaves(state).length - 1, version: newest, committed_at, sha256: sum }
   const stored = await storedHeads(root)
-  const stamps = await timeStamps(root, stored, key)
+  const stamps = stored.flatMap(({ head: of, note: { text, signatures }, reply }) => {
+    // As this key signed it, which is what was stamped.
+    const own = { text, signatures: signatures.slice(0, 1) }
+    return reply !== null && isSigned(own, key)
+      ? [{ head: of, note: signedText(own), reply: reply.toString('base64') }]
+      : []
+  })
   const shown = [...stored.slice(-16), ...stamps, ...since]
   const kept = new Map(shown.map((one) => [one.head.size, one.head]))
   const holds = ({ size, root: was }: Checkpoint): boolean => treeRoot(leaves.slice(0, size)) === was
@@ -76,7 +85,7 @@ export async function certify({ root, result, key, deps, figure, months, since, 
     made_by: { program: deps.program, engine: note.engine, stamped_by: note.program },
     query: { text: query, sha256: sha256(query), variables },
     knowledge: { version, as_of: variables['as_of'] ?? null, stamped_at: at },
-    views: { script: note.script, catalogue: note.catalogue },
+    views: { script: note.script, catalogue: note.catalogue, text: await viewsOf(session, root, note) },
     ...(await resultOf(result, { file_sha256: digest, rows_sha256: note.result, rows: note.rows }, figure)),
     verdict: { ...(await verdictOf(session, single, await trials?.(note))), basis: await basisOf(session, reads) },
     stress: note.stress === undefined ? null : ((detail as { readonly verdict?: Json }).verdict ?? null),
@@ -85,7 +94,8 @@ export async function certify({ root, result, key, deps, figure, months, since, 
       count: tries.length,
       named_in: tries.find((one) => one.sha256 === sha256(query) && one.version <= version)?.version ?? null,
     },
-    reads: { complete: reads.told, own_tables: [...reads.own].toSorted() },
+    // Null: nobody knows which, and no state tells of any.
+    reads: { complete: reads.told, own_tables: reads.told ? [...reads.own].toSorted() : null },
     head: signedText(head),
     consistency: older.map((one) => ({ size: one.size, root: one.root, proof: consistencyProof(leaves, one.size) })),
     time_stamps: stamps.filter(({ head: one }) => holds(one)).map(({ note, reply }) => ({ note, reply })),
@@ -93,17 +103,31 @@ export async function certify({ root, result, key, deps, figure, months, since, 
     state: stateOf(state, reads, months),
   }
   await storeHead(root, head)
-  return told
+  return { told, text: sealed(told, key) }
 }
 
-/** The heads that were time-stamped (RFC 3161) as this key signed them, with what came back. */
-async function timeStamps(root: string, heads: readonly KeptHead[], key: NoteKey) {
-  const found = heads.map(async ({ head, note: { text, signatures } }) => {
-    const [path, own] = [inLake(root, timeStampFile(head.size)), { text, signatures: signatures.slice(0, 1) }]
-    if (!isThere(path) || !isSigned(own, key)) return []
-    return [{ head, note: signedText(own), reply: (await readBytes(path)).toString('base64') }]
-  })
-  return (await Promise.all(found)).flat()
+/**
+ * A certificate as a file: one JSON object, a key a line, whose last key is its signature: a signed note over the SHA-256
+ * of all bytes before that key. No byte of it is free.
+ */
+function sealed(certificate: object, key: NoteKey): string {
+  const lines = Object.entries(certificate).map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`)
+  const body = `{\n${lines.join(',\n')}`
+  const note = signedNote(key, `pitlake certificate\nsha256 ${hash('sha256', body)}\n`)
+  return `${body},\n"signature": ${JSON.stringify(signedText(note))}\n}\n`
+}
+
+/** The text of every view and macro that the query names, as its stamp keeps them, by name; they name no others. */
+async function viewsOf(session: Engine, root: string, { script, query }: StampNote) {
+  const names = namesIn(await treesOf(session, query))
+  const text = (await textOf(inLake(root, script))) ?? ''
+  const sections = text.replaceAll(/^COMMENT ON [^\n]*;$\n?/gm, '').split(/^(?=-- \d\d_\w+\.sql$)/m)
+  return Object.fromEntries(
+    sections.flatMap((section): [string, string][] => {
+      const name = /^CREATE OR REPLACE (?:VIEW|MACRO) ([\w."]+)/m.exec(section)?.[1]?.replaceAll('"', '')
+      return name !== undefined && names.has(name.replace(/^.*\./, '')) ? [[name, section.trim()]] : []
+    }),
+  )
 }
 
 /** What is known of its look-ahead: by running it again (`tried`), or by its plan alone. */
@@ -140,19 +164,16 @@ function proven<More extends object>(all: readonly Named[], more: (name: string)
     const own = more(name)
     return own === undefined ? [] : [{ index, name, value, ...own }]
   })
-  return {
-    members,
-    proof: rangeProof(
-      namedLeaves(all),
-      members.map((one) => one.index),
-    ),
-  }
+  const indices = members.map(({ index }) => index)
+  return { members, proof: rangeProof(namedLeaves(all), indices) }
 }
 
-/** The member of a name, or those between which it would stand: they prove that there is none. */
-function placeOf(all: readonly Named[], name: string): ReadonlySet<string> {
-  const at = all.filter(([own]) => own < name).length
-  const near = all[at]?.[0] === name ? all.slice(at, at + 1) : all.slice(Math.max(0, at - 1), at + 1)
+/** The members of these names; of those that are not there the neighbours between which they would stand. */
+function placesOf(all: readonly Named[], names: Iterable<string>): ReadonlySet<string> {
+  const near = [...names].flatMap((name) => {
+    const at = all.filter(([own]) => own < name).length
+    return all[at]?.[0] === name ? all.slice(at, at + 1) : all.slice(Math.max(0, at - 1), at + 1)
+  })
   return new Set(near.map(([own]) => own))
 }
 
@@ -164,10 +185,15 @@ function stateOf(ledger: Ledger, { told, points, tables }: Reads, months: boolea
   const chains = months ? heldChains(ledger, [...series.keys()]) : undefined
   const metrics = new Set([...series.values()].map(({ metric }) => metric))
   const rules = (heldRules(ledger)?.rules ?? {}) as Readonly<Record<string, Json>>
-  const [groups, tried] = [placeOf(heldMembers(ledger), 'state'), placeOf(heldMembers(ledger, 'state'), 'tries')]
+  const groups = placesOf(heldMembers(ledger), ['rules', 'state'])
+  const [ruled, tried] = [
+    placesOf(heldMembers(ledger, 'rules'), metrics),
+    placesOf(heldMembers(ledger, 'state'), ['tries']),
+  ]
+  const read = new Set([...tables].map((table) => publishedForm(table)?.name))
   const more: Readonly<Record<string, (name: string) => object | undefined>> = {
-    rules: (name) => (metrics.has(name) ? { text: canonical(rules[name]) } : undefined),
-    registry: (name) => (!told || tables.has(name) ? {} : undefined),
+    rules: (name) => (ruled.has(name) ? { text: canonical(rules[name]) } : undefined),
+    registry: (name) => (!told || read.has(name) ? {} : undefined),
     state: (name) =>
       tried.has(name) ? { ...(name === 'tries' && { text: canonical(heldState(ledger, name)) }) } : undefined,
   }
@@ -181,6 +207,6 @@ function stateOf(ledger: Ledger, { told, points, tables }: Reads, months: boolea
     const all = heldMembers(ledger, group)
     const own = proven(all, more[group] ?? ofSeries)
     if (own.members.length > 0) return own
-    return groups.has(group) ? proven(all, (name) => (name === all[0]?.[0] ? {} : undefined)) : undefined
+    return !told || groups.has(group) ? proven(all, (name) => (name === all[0]?.[0] ? {} : undefined)) : undefined
   })
 }

@@ -8,14 +8,15 @@ pre{overflow:auto;padding:.75rem;border:1px solid #8884;border-radius:.4rem}th,t
 td,pre,li{overflow-wrap:anywhere}.verdict{font-size:1.25rem}@media(max-width:40rem){th,td{display:block;padding:.1rem 0}}`
 
 /** A page without anything from elsewhere that tells a certificate: what was asked, when what was known, who vouches. */
-export function certificatePage(told: Awaited<ReturnType<typeof certify>>): string {
-  const { query, knowledge, result, verdict, entry, state, figure, tries, made_by, head } = told
+export function certificatePage(told: Awaited<ReturnType<typeof certify>>['told']): string {
+  const { query, knowledge, views, result, verdict, entry, state, figure, tries, made_by, head } = told
   const rows = {
     'Asked at version': `${knowledge.version}, as of ${knowledge.as_of ?? 'the instant of each row'}`,
     'State proved at': `version ${entry.version}, committed ${formatMicros(entry.committed_at)}`,
     Variables: JSON.stringify(query.variables),
     Result: JSON.stringify(result),
     Figure: JSON.stringify(figure),
+    'Views used': Object.keys(views.text).join(', '),
     'Rests on': state.members.map(({ name, members }) => `${name} (${members.length})`).join(', '),
     'Points by basis': JSON.stringify(verdict.basis),
     'Queries named beforehand': `${tries.count}, this one in version ${tries.named_in ?? 'none'}`,

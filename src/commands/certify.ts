@@ -1,7 +1,6 @@
 import { resolve } from 'node:path'
 import { certify } from '../certificate/certify.ts'
 import { certificatePage } from '../certificate/page.ts'
-import { sealed } from '../certificate/seal.ts'
 import { usage } from '../errors.ts'
 import { kinds } from '../kinds.ts'
 import { outFile, putOut } from '../store/output.ts'
@@ -35,7 +34,7 @@ docs/proof/verify_certificate.py check it; neither needs this program. No value 
     for (const file of [out, page]) if (file !== undefined) outFile(resolve(cwd, file), settings.data).discard()
     const key = await keyGiven(call, options.key)
     if (!key?.secret) throw usage('--key', { expected: 'a key that signs', got: 'none', next: 'run pitlake key new' })
-    const told = await certify({
+    const { told, text } = await certify({
       root: settings.data,
       result: stampedPath(call, call.args[0] ?? ''),
       key,
@@ -47,7 +46,6 @@ docs/proof/verify_certificate.py check it; neither needs this program. No value 
         trials: async (note) => await proveStamped(settings.data, note, cutoffs, withinTime(call)),
       }),
     })
-    const text = sealed(told, key)
     await putOut(resolve(cwd, out), text, settings.data, '--out')
     if (page !== undefined) await putOut(resolve(cwd, page), certificatePage(told), settings.data, '--page')
     const { verdict, state, knowledge, head } = told

@@ -21,7 +21,7 @@ export const fetchCommand = answering({
     '--provider-moved': 'the provider has a new address: accept it for this lake',
   },
   details:
-    'The first Ctrl-C finishes what is in flight and commits; the second stops at once. Either way the same\ncommand goes on later: stored points never change, an upstream difference is a violation (exit 4).',
+    'The first Ctrl-C finishes what is in flight and commits; the second stops at once. Either way the same\ncommand goes on later: stored points never change, an upstream difference is a violation (exit 4).\nDeclared features that are due are computed afterwards.',
   answer: async (call) => {
     const { settings, catalogue, options } = call
     const { gaps: gapsOnly, maxRequests = null, providerMoved } = options

@@ -52,7 +52,7 @@ async function due(call: Call): Promise<readonly string[]> {
   const { settings, catalogue, signal } = call
   if (catalogue.features.size === 0 || signal.aborted) return []
   const { dueFeatures } = await import('../features/features.ts')
-  return await dueFeatures({ root: settings.data, catalogue, names: [] }, instantNow(call))
+  return await dueFeatures({ root: settings.data, catalogue }, instantNow(call))
 }
 
 interface Brought {

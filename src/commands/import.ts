@@ -36,7 +36,7 @@ export const importCommand = answering({
     '--max-bytes SIZE': ['refuse to begin with more', kinds.size, '64GB'],
   },
   details:
-    'Without a file, imports all `sources:` of the catalogues that pitlake.yaml names; --as picks one. How a series was mapped\nis kept in the lake: the next import needs no more than the file and --as. All of the files is taken, or nothing where a\nrow cannot be used. The same again changes nothing, a changed value is a violation (exit 4), what a file lacks stays.',
+    'Without a file, imports all `sources:` of the catalogues that pitlake.yaml names; --as picks one. How a series was mapped\nis kept in the lake: the next import needs no more than the file and --as. All of the files is taken, or nothing where a\nrow cannot be used. The same again changes nothing, a changed value is a violation (exit 4), what a file lacks stays.\nDeclared features that are due are computed afterwards.',
   answer: async (call) => {
     const { args, options, settings, catalogue, cwd, stderr } = call
     const given = { ...call, root: settings.data, maxBytes: options.maxBytes, files: args, catalogue, cwd, options }

@@ -108,11 +108,11 @@ export async function bringFeatures(input: FeaturesInput, deps: JobDeps) {
 }
 
 /** The features of which something is to be computed, or that were not accepted yet; a lake without any is not even opened. */
-export async function dueFeatures({ root, catalogue, names }: Omit<FeaturesInput, 'within'>, now: Instant) {
+export async function dueFeatures({ root, catalogue }: Pick<FeaturesInput, 'root' | 'catalogue'>, now: Instant) {
   if (catalogue.features.size === 0 || !isBegun(root)) return []
   using ledger = await Ledger.openToRead(root)
   if (ledger.head().version === 0) return []
-  return chosen({ catalogue, names }).filter((name) => {
+  return chosen({ catalogue, names: [] }).filter((name) => {
     const placed = catalogue.features.get(name)
     const known = placed && knownAs(ledger, name, placed)
     if (!known?.held || !isCurrent(known)) return true
@@ -180,11 +180,15 @@ function knownAs(ledger: Ledger, name: string, placed: PlacedFeature): Known {
   const reads = featuresIn(ledger, feature.sql)
   const place = kept.versions.findIndex((one) => definitionText(one, one.reads) === definitionText(feature, reads))
   const at = place < 0 ? kept.versions.length : place
-  const read = [...heldSeries(ledger).values()].filter(({ metric }) => !metric.startsWith(featurePrefix))
-  const begins = feature.since ?? read.reduce((least, { first_t }) => Math.min(least, first_t ?? least), Infinity)
-  const first = Number.isFinite(begins) ? ceil(begins, feature.grid, heldWeekStart(ledger)) : 0
-  const current = kept.versions[at] ?? { ...feature, reads, first, through: null }
+  const current = kept.versions[at] ?? { ...feature, reads, first: firstOf(ledger, feature), through: null }
   return { ...placed, name, path, kept, at, held: place >= 0, current }
+}
+
+/** Where the grid of a new version begins. */
+function firstOf(ledger: Ledger, { since, grid }: PlacedFeature['feature']): Instant {
+  const read = [...heldSeries(ledger).values()].filter(({ metric }) => !metric.startsWith(featurePrefix))
+  const begins = since ?? read.reduce((least, { first_t }) => Math.min(least, first_t ?? least), Infinity)
+  return Number.isFinite(begins) ? ceil(begins, grid, heldWeekStart(ledger)) : 0
 }
 
 /** The version as the series are told apart by it. */

@@ -4,13 +4,15 @@ import { commit, type CommitDeps, type RewriteDeps } from '../ledger/commit.ts'
 import type { Progress } from '../ledger/entry.ts'
 import { type HeldFile, type HeldSeries, heldSeries, liveFiles, storedInterval } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { heldMembers } from '../ledger/state-tree.ts'
 import { heldMonths, monthsBetween } from '../ledger/month-digests.ts'
 import { chained } from '../points/chains.ts'
 import { identityOf } from '../points/conversion.ts'
 import { namedSql } from '../points/files.ts'
 import { monthSums, seriesKey } from '../points/month-sums.ts'
 import { Engine, quote } from '../store/engine.ts'
-import { inLake } from '../store/layout.ts'
+import { publishedForm, registryDays } from '../registry/digests.ts'
+import { inLake, parseRegistryFile } from '../store/layout.ts'
 import { identityColumns } from '../store/parquet.ts'
 
 /** What the engine holds to read files at all, and for a point that it sorts: 170 bytes at most were seen. */
@@ -40,7 +42,8 @@ export async function completeState(
 ): Promise<void> {
   const { provider } = ledger.head()
   const lacking = provider === null ? [] : unchained(ledger)
-  if (provider === null || lacking.length === 0) return
+  const untold = provider !== null && !isRegistryTold(ledger)
+  if (provider === null || (lacking.length === 0 && !untold)) return
   using engine = await Engine.open(':memory:', { memoryLimit })
   const [{ memory } = { memory: '' }] = await engine.rows<{ memory: string }>(
     `SELECT current_setting('memory_limit') AS memory`,
@@ -52,6 +55,25 @@ export async function completeState(
     }
     if (deps.signal?.aborted !== true) await commit(ledger, draft, deps)
   }
+  if (!untold) return
+  const registry = async ({ version }: { readonly version: number }) => {
+    return { job: 'tree', run: `tree-${version}`, provider, days: await registryDays(ledger, engine, {}) }
+  }
+  await commit(ledger, registry, deps)
+}
+
+/** Whether the state tells of all points and of the registry what a stranger can digest. */
+export function isTold(ledger: Ledger): boolean {
+  return unchained(ledger).length === 0 && isRegistryTold(ledger)
+}
+
+/** Whether the state tells the days of every table of the registry that has files. */
+function isRegistryTold(ledger: Ledger): boolean {
+  const told = new Map(heldMembers(ledger, 'registry'))
+  return liveFiles(ledger).every(({ path, table }) => {
+    const name = parseRegistryFile(path) && publishedForm(table)?.name
+    return name === undefined || told.get(name)?.includes(' ') === true
+  })
 }
 
 /** Series that are read together, one at least: neighbours, for those of one partition stand in the same files. */

@@ -19,7 +19,7 @@ import {
 } from '../merkle/note.ts'
 import { treeRoot } from '../merkle/tree.ts'
 import { makeFolder, namesIn, realDisk } from '../store/disk.ts'
-import { readBytes, textOf } from '../store/files.ts'
+import { isThere, readBytes, textOf } from '../store/files.ts'
 import { headFile, inLake, places } from '../store/layout.ts'
 
 const logShape = shape({ number: whole, origin: text, size: whole, root: text })
@@ -60,11 +60,18 @@ export function keptHead(file: string) {
   return note && head && { note, head }
 }
 
-/** The heads that the lake keeps, ascending. */
-export async function storedHeads(root: string): Promise<KeptHead[]> {
+/** Where the time stamp of a head of so many entries is kept. */
+const timeStampFile = (size: number): string => headFile(size).replace(/txt$/, 'tsr')
+
+/** The heads that the lake keeps, ascending, each with its time stamp (RFC 3161), if it has one. */
+export async function storedHeads(root: string) {
   const names = (await namesIn(inLake(root, places.heads))).filter((name) => /^\d+\.txt$/.test(name)).toSorted()
-  const files = await Promise.all(names.map(async (name) => await textOf(inLake(root, `${places.heads}/${name}`))))
-  return files.flatMap((file) => keptHead(file ?? '') ?? [])
+  const files = names.map(async (name) => {
+    const kept = keptHead((await textOf(inLake(root, `${places.heads}/${name}`))) ?? '')
+    const stamp = inLake(root, timeStampFile(kept?.head.size ?? 0))
+    return kept === undefined ? [] : [{ ...kept, reply: isThere(stamp) ? await readBytes(stamp) : null }]
+  })
+  return (await Promise.all(files)).flat()
 }
 
 /** Keeps a head in the lake, with the signatures that were attached to it before; gives its place. */
@@ -80,9 +87,6 @@ export async function storeHead(root: string, { text: told, signatures }: Signed
   await realDisk.move(temporary, inLake(root, path))
   return path
 }
-
-/** Where the time stamp of a head of so many entries is kept. */
-export const timeStampFile = (size: number): string => headFile(size).replace(/txt$/, 'tsr')
 
 /**
  * Attaches what others say of a head that the lake keeps: lines of signatures, or beside it a time stamp (RFC 3161) of its

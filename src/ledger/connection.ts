@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { usage } from '../errors.ts'
 import type { Settings } from '../config/settings.ts'
-import { afterAWhile, type Asker, type AskEvent, interruptedMs } from '../net/ask.ts'
+import { afterAWhile, type Asker, type AskEvent } from '../net/ask.ts'
 import { createHttp, type Http, type Reply } from '../net/http.ts'
 import { newReach, type Reach } from '../net/reach.ts'
 import { type RetryPolicy, usualRetries } from '../net/retry.ts'
@@ -13,6 +13,9 @@ import { type AskOne, createRowAsker } from './requests.ts'
 import { openRunLog } from './run-facts.ts'
 import { openSpool, type Spool } from './sweep.ts'
 import { temporaryFolder } from '../store/files.ts'
+
+/** How long what is in flight may still take once a run was interrupted: with the commit it ends within ten seconds. */
+const interruptedMs = 6_000
 
 type HttpOptions = Parameters<typeof createHttp>[0]
 

@@ -150,7 +150,7 @@ export function newsOf(ledger: Ledger, head: Head, ticket: Ticket, draft: Draft,
     series: newSeries(ledger, draft.series ?? []),
     progress: (draft.progress ?? []).filter((step) => step.points !== 0 || step.digests !== undefined),
     ...filled(draft, ['forgotten', 'regained', 'uncovered', 'passed', 'accepted', 'value_types', 'retyped']),
-    ...(draft.tables && { tables: draft.tables }),
+    ...(draft.days && { days: draft.days }),
     coverage: draft.uncovered === undefined ? newCoverage(ledger, draft.coverage ?? []) : (draft.coverage ?? []),
     ...packed(newViolations(ledger, draft.violations ?? [])),
     findings: newFindings(ledger, draft.findings ?? []),
@@ -187,7 +187,8 @@ export function isNews(entry: Entry, head: Head, draft: Draft): boolean {
     findings,
     stamps,
   ]
-  if ([...lists, draft.add, Object.keys(state)].some(isFilled) || rules !== null) return true
+  if ([...lists, draft.add, Object.keys(state), Object.keys(entry.days ?? {})].some(isFilled) || rules !== null)
+    return true
   return head.provider !== null && canonical(head.provider) !== canonical(entry.provider)
 }
 

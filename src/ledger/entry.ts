@@ -243,8 +243,10 @@ const entryFields = {
   /** Of older lakes: a stamp is a note beside the journal now. */
   stamps: listOf(shape(stampFields)),
   rules: orNull(shape(ruleFields)),
-  /** What came to tables of the registry: SHA-256 of the rows. Left out where nothing came. */
+  /** What came to tables of the registry: SHA-256 of the rows. Only entries of earlier programs tell it. */
   tables: maybe(mapOf(text)),
+  /** By published table of the registry the days that are other ones now (src/registry/digests.ts); `''`: without rows. */
+  days: maybe(mapOf(mapOf(text))),
   /** The value of the state after it (src/merkle/state.ts); left out by entries before schema 4. */
   root: maybe(text),
   /** Named pieces of state (cursor, epoch, week start …); each named one replaces its predecessor. */

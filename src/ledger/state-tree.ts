@@ -3,13 +3,20 @@ import { canonical, type Entry, type Json, sha256 } from './entry.ts'
 import { type Index, parsed } from './row.ts'
 
 /** What of the state an entry changes goes into its tree; the caller has applied the rest of it. */
-export function applyTree(index: Index, { rules, state, tables, progress }: Entry): void {
+export function applyTree(index: Index, { rules, state, tables, days, progress }: Entry): void {
   const touched = new Set<string>()
   if (rules) touched.add(putRules(index, rules.rules))
   for (const [key, value] of Object.entries(state)) touched.add(putMember(index, 'state', key, stateValue(value)))
   for (const [table, rows] of Object.entries(tables ?? {})) {
     const before = index.statement("SELECT value FROM tree WHERE grp = 'registry' AND name = ?").get(table)
     touched.add(putMember(index, 'registry', table, sha256(`${String(before?.['value'] ?? '')}\n${rows}`)))
+  }
+  // The days of a table stand under its name. What earlier programs told of one is no tree: it goes with the first days.
+  if (days) index.exec("DELETE FROM tree WHERE grp = 'registry' AND value NOT LIKE '% %'")
+  for (const [table, own] of Object.entries(days ?? {})) {
+    for (const [day, value] of Object.entries(own)) putMember(index, table, day, value)
+    index.exec("DELETE FROM tree WHERE value = ''")
+    touched.add(putMember(index, 'registry', table, treeValue(heldMembers(index, table))))
   }
   const changed = progress.flatMap(({ series, digests }) => (digests ? [series] : []))
   for (const group of new Set([...touched, ...putSeries(index, changed)]))
@@ -74,17 +81,12 @@ export function tellTree(index: Index): void {
   const groups = new Set(rules === undefined ? [] : [putRules(index, parsed(rules['rules'], 'rules'))])
   for (const { key, value } of index.statement('SELECT key, value FROM state').all())
     groups.add(putMember(index, 'state', String(key), stateValue(parsed(value, String(key)))))
-  const ids = index.statement('SELECT id FROM series WHERE n IN (SELECT series FROM digests)').all()
-  for (const group of [
-    ...groups,
-    ...new Set(
-      putSeries(
-        index,
-        ids.map(({ id }) => String(id)),
-      ),
-    ),
-  ])
-    putMember(index, '', group, treeValue(heldMembers(index, group)))
+  const rows = index.statement('SELECT id FROM series WHERE n IN (SELECT series FROM digests)').all()
+  const series = putSeries(
+    index,
+    rows.map(({ id }) => String(id)),
+  )
+  for (const group of new Set([...groups, ...series])) putMember(index, '', group, treeValue(heldMembers(index, group)))
 }
 
 /** The leaves of the log: one for each version from the first on. */

@@ -16,7 +16,7 @@ import {
   whereItRuns,
 } from './runs.ts'
 import { chooseStates, instantsOf, numberStates, rowlessInstants, spread, type States } from './states.ts'
-import { cutWorld, hiddenWorld, seesWorlds, type Subject, wholeLake } from './world.ts'
+import { hiddenWorld, seesWorlds, type Subject, wholeLake } from './world.ts'
 import { historyTables } from '../query/tree.ts'
 
 /** What running it tells. */
@@ -177,7 +177,7 @@ async function cutAt(trial: Trial, chosen: readonly number[]): Promise<void> {
 const mostLooked = 8
 
 async function cutAtInstants(trial: Trial, cutoffs: readonly string[]): Promise<void> {
-  const runs = cutoffs.map((cutoff) => ({ cutoff, world: cutWorld(cutoff) }))
+  const runs = cutoffs.map((cutoff) => ({ cutoff, world: { as_of: cutoff } }))
   const other = await otherRuns(trial, runs, () => countRun(trial))
   for (const { cutoff, world } of spread(other, mostLooked)) await runAt(trial, cutoff, world, 'cut')
 }

@@ -22,9 +22,6 @@ export const wholeLake: World = {}
  */
 type FutureChange = 'up' | 'down' | 'half' | 'empty' | 'gone' | `own ${string}`
 
-/** The lake as it was knowable at an instant, ISO text. */
-export const cutWorld = (cutoff: string): World => ({ as_of: cutoff })
-
 /** The lake without what arrived behind an odd number of edges, an SQL list of microseconds. */
 export const hiddenWorld = (edges: string): World => ({ proof_hidden: edges })
 

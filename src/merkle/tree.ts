@@ -13,7 +13,7 @@ export function leafHash(text: string): string {
 }
 
 /** The hash of two trees side by side. */
-export function nodeHash(left: string, right: string): string {
+function nodeHash(left: string, right: string): string {
   return hash('sha256', Buffer.from(`01${left}${right}`, 'hex'))
 }
 

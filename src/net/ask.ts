@@ -231,9 +231,6 @@ function record(run: Run, request: AskRequest, event: GovernorEvent): void {
   run.governors.set(bucket, governor(stateOf(run, bucket), event))
 }
 
-/** How long what is in flight may still take once a run was interrupted: with the commit it ends within ten seconds. */
-export const interruptedMs = 6_000
-
 /** Does something once so much real time has passed, unless what it gives back is called before; keeps no process alive. */
 export function afterAWhile(ms: number, act: () => void): () => void {
   const signal = AbortSignal.timeout(ms)

@@ -5,24 +5,12 @@ import type { JobDeps } from '../ledger/job.ts'
 import { hint } from '../suggestion.ts'
 import { type Taken, importOwn } from './import.ts'
 
+type Texts = Exclude<keyof SourceMapping, 'components' | 'revisable' | 'available_at'> | 'as' | 'availableAt'
+
 /** What a command line says of a mapping, by the names of its flags. */
-interface Said {
-  readonly as?: string | undefined
-  readonly asset?: string | undefined
-  readonly t?: string | undefined
-  readonly value?: string | undefined
+type Said = Readonly<Partial<Record<Texts, string | undefined>>> & {
   readonly components?: readonly string[] | undefined
-  readonly interval?: string | undefined
-  readonly timestamp?: string | undefined
-  readonly availableAt?: string | undefined
-  readonly available?: string | undefined
-  readonly zone?: string | undefined
-  readonly unit?: string | undefined
-  readonly vintage?: string | undefined
   readonly revisable?: boolean
-  readonly currency?: string | undefined
-  readonly exchange?: string | undefined
-  readonly network?: string | undefined
 }
 
 /** What an import is told. */

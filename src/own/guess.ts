@@ -73,7 +73,7 @@ export async function guessed({ files, cwd, maxBytes, options }: Asked): Promise
 }
 
 /** The two dates of each row, what an instant is and when it was known, are asked of whoever has the files. */
-function questions({ files }: OwnFiles, found: Guess, [open, ...rest]: readonly string[]): string[] {
+function questions({ files, row }: OwnFiles, found: Guess, [open, ...rest]: readonly string[]): string[] {
   const t = found.t ?? 't'
   const known = found.available_at ?? found.vintage
   const each = [`${open}=start`, ...rest.map((name) => `${name}=end`)].join(',')
@@ -94,7 +94,11 @@ function questions({ files }: OwnFiles, found: Guess, [open, ...rest]: readonly 
             ? ['# is the date in the name of the file the day of an export?   available: export']
             : []),
         ]
-      : [`# is \`${known}\` the instant at which somebody could first know the value?`]),
+      : [
+          row === undefined
+            ? `# is \`${known}\` the instant at which somebody could first know the value?`
+            : '# are columns that are days its vintages, each cell a value known from the end of that day on?',
+        ]),
     '# are values revised later?                             revisable: true',
   ]
 }
@@ -109,15 +113,7 @@ async function unitOf(engine: Engine, { relation, format }: OwnFiles, t: string 
   const [row] = await engine.rows<{ digits: bigint | null }>(
     `SELECT CAST(length(split_part(x, '.', 1)) AS BIGINT) AS digits FROM (SELECT ${raw} AS x FROM ${relation} LIMIT 1) WHERE regexp_full_match(x, '[0-9]+(\\.0*)?')`,
   )
-  const units: Readonly<Record<string, string>> = {
-    9: 's',
-    10: 's',
-    12: 'ms',
-    13: 'ms',
-    15: 'us',
-    16: 'us',
-    18: 'ns',
-    19: 'ns',
-  }
-  return units[String(row?.digits ?? '')] ?? null
+  // Nine or ten digits are seconds of our time, three more each are those of the next unit.
+  const digits = Number(row?.digits ?? 0)
+  return digits % 3 === 2 ? null : (['s', 'ms', 'us', 'ns'][Math.floor(digits / 3) - 3] ?? null)
 }

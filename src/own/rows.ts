@@ -112,16 +112,7 @@ async function enumKeys(engine: Engine, readings: readonly ColumnReading[], sour
   return made
 }
 
-const named: readonly (keyof SourceMapping)[] = [
-  'asset',
-  't',
-  'value',
-  'available_at',
-  'vintage',
-  'currency',
-  'exchange',
-  'network',
-]
+const named = [...words, 't', 'value', 'available_at', 'vintage'] as const
 
 /** What a mapping takes of each row. */
 function readingsOf(given: OwnFiles, mapping: SourceMapping) {

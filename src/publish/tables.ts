@@ -2,8 +2,10 @@ import type { Catalogue } from '../catalog/catalogue.ts'
 import type { HeldFile } from '../ledger/held.ts'
 import { earlierDatings } from '../points/datings.ts'
 import { computedSql, ruledSql, sharesOf } from '../points/files.ts'
-import { recordTables } from '../registry/columns.ts'
+import { growingTables, recordTables, relation, tableColumns } from '../registry/columns.ts'
+import { publishedForm } from '../registry/digests.ts'
 import { type Engine, quoteName } from '../store/engine.ts'
+import { inLake } from '../store/layout.ts'
 import { statementsIn } from '../store/sql.ts'
 import { readPoints } from '../views/relations.ts'
 import type { Mark } from './ranges.ts'
@@ -63,6 +65,7 @@ export function publishedTables(sources: TableSources): readonly PublishedTable[
     ...pointsTables(sources),
     ...resources.map(historyTable),
     ...resources.map(snapshotTable),
+    ...growingTables.flatMap((table) => grownTable(sources, table)),
     whole('coverage', [...series, 'since']),
     whole('violations', [...series, 't', 'kind', 'offered']),
     whole('endpoints', ['metric']),
@@ -131,6 +134,22 @@ function historyTable(resource: string): PublishedTable {
       groups: [],
     },
   }
+}
+
+/** What came to the registry beside versions and dated tables: every snapshot of a date, too. */
+function grownTable({ root, files }: TableSources, table: string): PublishedTable[] {
+  const form = publishedForm(table)
+  if (form === undefined) return []
+  const { name, at, own } = form
+  const paths = files.filter((file) => file.table === table).map(({ path }) => inLake(root, path))
+  const columns = tableColumns(table).flatMap(([column]) => {
+    return own.includes(column) ? [] : [`${quoteName(column)}${column === at ? ' AS observed_at' : ''}`]
+  })
+  const rows = `SELECT ${columns.join(', ')} FROM ${relation(table, paths)}`
+  const fresh: Growth['fresh'] = async (engine, after) =>
+    await counted(engine, `(${rows}) WHERE observed_at > ${microsSql(after.at)}`)
+  const growth = { at: 'observed_at', open: false, fresh, groups: [] }
+  return [{ name, rows: () => rows, order: ['observed_at'], growth }]
 }
 
 /** Of several snapshots of a date the last one is shown: its date is made again where an earlier one was published. */

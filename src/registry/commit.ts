@@ -1,5 +1,3 @@
-import { basename } from 'node:path'
-import { parquet } from '../store/parquet.ts'
 import { commit, type CommitDeps, type Draft, type StagedFile, type Ticket } from '../ledger/commit.ts'
 import type { Engine } from '../store/engine.ts'
 import { day, formatDate, parseMicros } from '../time.ts'
@@ -16,6 +14,7 @@ import {
   unseen,
   withMissing,
 } from './history.ts'
+import { registryDays } from './digests.ts'
 import { datedColumns, type Layers, writeDated } from './layers.ts'
 import { type Constants, eventTaker, Lines, type PollChange, writeFolded, writeStep } from './lines.ts'
 import {
@@ -124,7 +123,9 @@ async function draftPoll(
   const draft = {
     ...base,
     add: drafting.files,
-    tables: await finished.withEngine(async (engine) => await digestsOf(drafting, engine)),
+    days: await finished.withEngine(
+      async (engine) => await registryDays(ledger, engine, { add: drafting.files }, date),
+    ),
     remove,
     state: stateDraft({
       cursor,
@@ -136,21 +137,6 @@ async function draftPoll(
     passing: passingDraft({ ...passing, tags: Object.fromEntries(kept) }),
   }
   return { draft, date: layers ? date : null }
-}
-
-/** What came to each table, by its name: SHA-256 over its rows, in whatever order they stand. */
-async function digestsOf({ files, spool }: Drafting, engine: Engine): Promise<Record<string, string>> {
-  const fresh = files.filter(({ temporary, table }) => temporary !== null && table !== 'raw')
-  const told: Record<string, string> = {}
-  for (const [table, own] of Map.groupBy(fresh, (file) => file.table)) {
-    const paths = own.map(({ temporary }) => spool.file(basename(temporary ?? '')))
-    const [row] = await engine.rows<{ digest: string }>(
-      `SELECT sha256(string_agg(line, '' ORDER BY line)) AS digest
-       FROM (SELECT sha256(CAST(one AS VARCHAR)) AS line FROM ${parquet(paths)} AS one)`,
-    )
-    told[table] = row?.digest ?? ''
-  }
-  return told
 }
 
 /** The raw files that are older than the configured days, each label of theirs. */

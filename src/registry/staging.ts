@@ -26,12 +26,6 @@ import type { RawBody } from './reading.ts'
 export const snapshotFields = { date: text, observed_at: real, as_of: orNull(text), source: oneOf('snapshot', 'lists') }
 const snapshot = shape(snapshotFields)
 
-/**
- * Stands for a cursor that is lost: nobody can send it back, so that a sync begins with a snapshot in a new epoch, and what
- * that shows changed some time before.
- */
-export const lostCursor = '\uFFFD'
-
 const none: { readonly [key: string]: never } = {}
 
 type Reading = <T>(key: string, check: ValueCheck<T>) => T | null

@@ -2,7 +2,7 @@ import { sha256 } from '../ledger/entry.ts'
 import { heldPassingFrom, heldStates } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { orNull, shape, text } from '../shape.ts'
-import type { Micros } from '../time.ts'
+import { formatDate, type Micros } from '../time.ts'
 import { Engine } from '../store/engine.ts'
 import { findingLine, readFindings, readHeld, readKeys, readVerifyFindings, tableFiles } from './status.ts'
 import { type RecordFinding, verifyKinds } from './history.ts'
@@ -16,6 +16,7 @@ import { providerOf } from '../ledger/provider.ts'
 import { proven } from '../ledger/row.ts'
 import { versioned } from '../store/layout.ts'
 import { readFeed, stop, type Stopped } from './reading.ts'
+import { registryDays } from './digests.ts'
 import { Lines } from './lines.ts'
 import { isUsable } from './snapshot-and-sync.ts'
 import { registryState, stageTable } from './staging.ts'
@@ -324,7 +325,11 @@ async function keep({ run, course }: Verifying, sound: Asked['sound'], found: re
       for (const line of known ?? []) fresh.delete(line)
       const staged = fresh.size === 0 ? null : await stageFindings(run, ticket, [...fresh.values()])
       const provider = connection.provider() ?? providerOf(ledger)
-      return { job, run: id, provider, requests, passing, add: staged ? [staged] : [] }
+      const frame = { job, run: id, provider, requests, passing }
+      if (staged === null) return frame
+      const [add, since] = [[staged], formatDate(ticket.committed_at / 1e6)]
+      const days = await withEngine(async (engine) => await registryDays(ledger, engine, { add }, since))
+      return { ...frame, add, days }
     },
     deps,
   )

@@ -15,9 +15,6 @@ export function invalidParameter(message: string): RefusedRequest {
   return new RefusedRequest(400, 'invalid_parameter', message)
 }
 
-/** A cursor that is malformed, from an earlier epoch, or beyond the head. */
-export const invalidCursor = (message: string): RefusedRequest => new RefusedRequest(400, 'invalid_cursor', message)
-
 /** Nothing under that path or id. */
 export const notFound = (message: string): RefusedRequest => new RefusedRequest(404, 'not_found', message)
 

@@ -21,7 +21,12 @@ import {
 import { LakeError } from '../errors.ts'
 import { bindAll, type Parameter, type Parameters } from './sql.ts'
 import { makeSpill, removeSpill, spillRoom } from './files.ts'
-import { collectAll, collectYoung, engineMemory, heldCells, heldChunks, leanSettings } from './memory.ts'
+import { collectAll, collectYoung, engineMemory, leanSettings } from './memory.ts'
+
+/** So many chunks of rows, of 2,048 at most, may be held beside what the engine counts. */
+const heldChunks = 16
+/** And so many cells: of wide rows fewer chunks. */
+const heldCells = 2 ** 19
 
 /** How an engine is opened; what is left out is DuckDB's own default. */
 interface EngineOptions {

@@ -58,11 +58,6 @@ export function tooLarge(cause: unknown, doing: string, option = '--memory'): La
   })
 }
 
-/** So many chunks of rows, of 2,048 at most, may be held beside what the engine counts. */
-export const heldChunks = 16
-/** And so many cells: of wide rows fewer chunks. */
-export const heldCells = 2 ** 19
-
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as (how: { readonly type: 'minor' | 'major' }) => void
 /** Has V8 collect what was made lately. */

@@ -5,11 +5,17 @@ import { columnsMark, relation } from '../registry/columns.ts'
 import type { Layers } from '../registry/layers.ts'
 import type { entryOf, FoundFile, LeftOut, LostFolder } from './adopt-files.ts'
 import { sortRows } from './adopt-points.ts'
-import { lostCursor, snapshotFields, stateDraft } from '../registry/staging.ts'
+import { snapshotFields, stateDraft } from '../registry/staging.ts'
 import { orNull, real, type Shaped, text } from '../shape.ts'
 import { LakeError } from '../errors.ts'
 import { countRecords } from '../registry/status.ts'
 import { rowsAs } from '../ledger/row.ts'
+
+/**
+ * Stands for a cursor that is lost: nobody can send it back, so that a sync begins with a snapshot in a new epoch, and what
+ * that shows changed some time before.
+ */
+const lostCursor = '\uFFFD'
 
 type TakenUp = Parameters<typeof entryOf>[1]
 

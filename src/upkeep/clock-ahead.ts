@@ -1,4 +1,5 @@
 import { chainedShift } from '../points/chains.ts'
+import { registryDays } from '../registry/digests.ts'
 import { type LakeError, usage } from '../errors.ts'
 import { clocked } from '../ledger/apply.ts'
 import { commit, type CommitDeps, type RewriteDeps, type StagedFile } from '../ledger/commit.ts'
@@ -95,6 +96,7 @@ export async function mendClock(ledger: Ledger, deps: CommitDeps): Promise<strin
           remove: [...points.remove, ...registry.remove, ...archive.remove, ...datings.map(({ path }) => path)],
           ...types,
           progress: await chainedShift(ledger, rewriting.engine, points),
+          ...(registry.rows > 0 && { days: await registryDays(ledger, rewriting.engine, registry) }),
           uncovered,
           coverage,
           findings: findingsOf(ledger, new Set(uncovered.map(({ series }) => series)), first, ticket.committed_at),

@@ -233,6 +233,9 @@ async function replaceAll(
   }
 }
 
+/** That of the oldest DuckDB that opens a lake: earlier ones forget whether a macro's CTEs are kept or read again. */
+const storageVersion = 'v1.5.0'
+
 /** Every commit is then the file itself: there is no log beside it that would say all twice. */
 const noLog = "SET checkpoint_threshold = '1b'"
 
@@ -253,7 +256,7 @@ async function makeObjects(engine: Engine, { database, objects, from }: Writing)
     await engine.run('COPY FROM DATABASE earlier TO memory (SCHEMA)')
   }
   for (const object of objects) await runObject(engine, object)
-  await engine.run(`${noLog}; ATTACH ${quote(database)} AS made`)
+  await engine.run(`${noLog}; ATTACH ${quote(database)} AS made (STORAGE_VERSION '${storageVersion}')`)
   await engine.run('COPY FROM DATABASE memory TO made (SCHEMA)')
   await engine.run('DETACH made')
   if (isThere(`${database}.wal`)) throw new Error('the views were written beside their database, not into it')

@@ -26,8 +26,4 @@ export function withIdentity(stitched: string | undefined, text: Sql): Sql {
   return `concat(${before}, ${text}, ${behind})`
 }
 
-/** Of the text of stitched points that of their last vintages: which name a point is of, the first one says. */
-export const lastStitched = (stitched: string): string =>
-  `FROM (${stitched}) QUALIFY row_number() OVER (PARTITION BY metric, asset, "interval", currency, exchange, network, t ORDER BY available_at DESC, observed_at DESC) = 1`
-
 const asked = `CAST(identity AS VARCHAR) = 'stitched'`

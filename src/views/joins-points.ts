@@ -5,7 +5,7 @@ import { quote } from '../store/engine.ts'
 import type { HeldFile } from '../ledger/held.ts'
 import { type earlyParts, partPath } from './clocks.ts'
 import { beyondAsked, beyondMistake, ruleLines, ruleText, unsettledText } from './joins-beyond.ts'
-import { identityMistake, lastStitched, withIdentity } from './joins-identity.ts'
+import { identityMistake, withIdentity } from './joins-identity.ts'
 import { vintageMistake, vintageWords } from './joins-vintages.ts'
 import { isRecent, type Share, sharesOf } from '../points/files.ts'
 import { literalPath, relationText } from './read-points.ts'
@@ -56,10 +56,10 @@ type JoinFacts = ReturnType<typeof factsOf>
 /** The facts of these sources. */
 export function factsOf({ catalogue, files, parts }: JoinSources) {
   const shares = files.flatMap((file) =>
-    sharesOf(file).map((share) => ({ ...share, path: file.path, max_t: file.max_t })),
+    sharesOf(file).map((share) => ({ ...share, path: file.path, min_t: file.min_t, max_t: file.max_t })),
   )
   const held = Map.groupBy(shares, ({ metric, interval }) => `${metric}|${interval}`)
-  const bounds = [...held].map(([key, own]): [string, string] => [key, `${smallestLag(own)}${newestOf(own)}`])
+  const bounds = [...held].map(([key, own]): [string, string] => [key, `${smallestLag(own)}${startsOf(own)}`])
   const prices = bounds.flatMap(([key, own]): [string, string][] =>
     key.startsWith(`${priced}|`) ? [[`${price}|${key.slice(priced.length + 1)}`, own]] : [],
   )
@@ -84,7 +84,7 @@ export function factsOf({ catalogue, files, parts }: JoinSources) {
     metrics: linesOf([...lines, ...parts.map(({ name, metric }) => [name, lines.get(metric) ?? ''] as const)]),
     /** `metric|interval` -> the files, by tab. */
     files: linesOf([...held].map(([key, own]) => [key, own.map(({ path }) => literalPath(path)).join('\t')])),
-    /** `metric|interval` -> its smallest lag and, where all files tell, its newest start, microseconds by tab. */
+    /** `metric|interval` -> its smallest lag and, where all files tell, its first and newest start, microseconds by tab. */
     bounds: linesOf([...bounds, ...prices, ...early.map(({ key, lag }) => [key, lag] as const)]),
     /** `metric|interval` -> its rules, by tab. */
     rules: linesOf([...rules, ...early.map(({ key, rule }) => [key, rule] as const)]),
@@ -110,10 +110,11 @@ function smallestLag(shares: readonly Share[]): number {
   return Math.min(...shares.map(({ min_lag }) => min_lag ?? 0))
 }
 
-/** The newest start of all, behind a tab; '' where a file does not tell. */
-function newestOf(files: readonly Pick<HeldFile, 'max_t'>[]): string {
-  const newest = files.map(({ max_t }) => max_t).filter((at) => typeof at === 'number')
-  return newest.length < files.length ? '' : `\t${Math.max(...newest) * 1_000_000}`
+/** The first and the newest start of all, each behind a tab; '' where a file does not tell. */
+function startsOf(files: readonly Pick<HeldFile, 'min_t' | 'max_t'>[]): string {
+  const starts = files.flatMap(({ min_t, max_t }) => [min_t, max_t]).filter((at) => typeof at === 'number')
+  if (starts.length < 2 * files.length) return ''
+  return [Math.min(...starts), Math.max(...starts)].map((at) => `\t${at * 1_000_000}`).join('')
 }
 
 function metricsOf(catalogue: Catalogue, files: readonly HeldFile[]): [string, string][] {
@@ -160,7 +161,11 @@ export function joinPointsSql(
 ): Sql {
   if (names === 'metric') {
     const [stitched, whole] = [sources.stitched(), textOfOne(sources, facts, interval, true)]
-    const last = stitched && sources.revisable.length > 0 ? lastStitched(stitched) : stitched
+    // Which name a point is of, its first vintage says; its value the last.
+    const last =
+      stitched && sources.revisable.length > 0
+        ? `FROM (${stitched}) QUALIFY row_number() OVER (PARTITION BY metric, asset, "interval", currency, exchange, network, t ORDER BY available_at DESC, observed_at DESC) = 1`
+        : stitched
     return `query(list_transform(${factsFor(sources, facts, names)}, lambda fact: CASE
       ${mistakes(names, interval)}
       ${identityMistake}

@@ -46,7 +46,7 @@ export async function makeLake(
       FROM range(20) AS x (a), range(${days}) AS y (d) ORDER BY asset, t
     ) TO ${quote(inLake(root, path))} (FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd)`)
     const [row] = await engine.rows(
-      `SELECT min(epoch_us(available_at) - epoch_us(t)) - ${day} AS lag, max(epoch(t)) AS newest FROM ${quote(inLake(root, path))}`,
+      `SELECT min(epoch_us(available_at) - epoch_us(t)) - ${day} AS lag, min(epoch(t)) AS first, max(epoch(t)) AS newest FROM ${quote(inLake(root, path))}`,
     )
     files.push({
       path,
@@ -54,6 +54,7 @@ export async function makeLake(
       label: '',
       metric,
       interval: '24h',
+      min_t: Number(row?.['first']),
       max_t: Number(row?.['newest']),
       meta: { min_lag: Number(row?.['lag']) },
     } as never)

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { lockJob } from '../../src/store/lock.ts'
 import { readManifest } from '../../src/views/manifest.ts'
+import { checked, checkers } from '../helpers/certified.ts'
 import { pitlake } from '../helpers/command.ts'
 import { type Rig, otherKey, fetchKey, storedPoints, withRig } from '../helpers/fetching.ts'
 
@@ -198,4 +199,58 @@ test('without a select the lake is topped up with what it holds; without either 
     expect([done.code, codes(done.lines)]).toEqual([0, [0, 0, 0, 0, 0, 0]])
     const wanted = held.flatMap((selection) => rig.truth(selection)).toSorted()
     expect(await storedPoints(lakeOf(rig))).toEqual(wanted)
+  }))
+
+test('with a key it writes the head of the log, and tells the hook; a query of own tables says so in its certificate', async () =>
+  withRig(now, async (rig) => {
+    const [key, told] = [join(rig.root, 'own.key'), join(rig.root, 'told.json')]
+    const run = async (...argv: readonly string[]) => await pitlake(rig.root, [...argv, '--data', lakeOf(rig)])
+    await run('key', 'new', '--out', key, '--name', 'somebody')
+    const config = `${select}hooks:\n  on_head: cat > ${told}\n`
+    const env = {
+      PITLAKE_HEAD_KEY_FILE: key,
+      PATH: process.env['PATH'],
+      PITLAKE_REGISTRY_URL: undefined,
+      PITLAKE_REGISTRY_KEY: undefined,
+    }
+    const { code, lines } = await daily(rig, { config, env })
+    const metrics = six.filter((name) => name !== 'registry sync')
+    expect([code, names(lines).filter((name) => name !== 'registry sync')]).toEqual([
+      0,
+      [...metrics.slice(0, -1), 'head', 'status page'],
+    ])
+    const head = JSON.parse(readFileSync(told, 'utf8')) as {
+      readonly hook: string
+      readonly note: string
+      readonly file: string
+    }
+    expect(head.hook).toBe('on_head')
+    expect(readFileSync(join(lakeOf(rig), head.file), 'utf8')).toBe(head.note)
+    expect(head.note).toMatch(/^pitlake\/[0-9a-f]{32}\n\d+\n[^\n]{44}\n\n— somebody /)
+    writeFileSync(join(rig.root, 'kept.txt'), head.note)
+    expect(await run('verify', '--head', 'kept.txt', '--key', key)).toMatchObject({ code: 0, out: /^extends/ })
+    // Of a join the engine tells no plan: then nobody knows.
+    const asked = [
+      [
+        'SELECT metric, state FROM coverage ORDER BY ALL',
+        { complete: true, own_tables: ['coverage'] },
+        / 0 series, 0 tables/,
+      ],
+      [
+        'SELECT c.metric, p.v FROM coverage AS c JOIN points AS p USING (metric) ORDER BY ALL',
+        { complete: false, own_tables: null },
+        / 1 series, 0 tables/,
+      ],
+    ] as const
+    for (const [n, [sql, reads, proved]] of asked.entries()) {
+      writeFileSync(join(rig.root, 'q.sql'), sql)
+      await run('stamp', 'q.sql', '--out', `${n}.parquet`)
+      expect(await run('certify', `${n}.parquet`, '--key', key, '--out', `${n}.json`)).toMatchObject({ code: 0 })
+      expect(JSON.parse(readFileSync(join(rig.root, `${n}.json`), 'utf8'))).toMatchObject({ reads })
+      for (const checker of checkers)
+        expect(checked(checker, rig.root, [`${n}.json`, '--head', 'kept.txt'])).toMatchObject({
+          status: 0,
+          lines: [proved],
+        })
+    }
   }))

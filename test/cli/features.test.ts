@@ -211,37 +211,34 @@ test('several values are the parts of one, and every door knows it', async () =>
   })
 })
 
-test('of features a feature sees those alone that it names: day by day it is what it is at once', async () => {
+async function seesWhatItNames(): Promise<void> {
   await withPrices(async (desk, compute) => {
-    const counted = (from: string, where = ''): readonly [string] => [
-      `SELECT g.ts, (SELECT count(*) FROM ${from} p WHERE p.available_at <= g.ts${where}) AS v FROM grid g`,
+    const counted = (where = ''): readonly [string] => [
+      `SELECT g.ts, count(p.t) AS v FROM grid g JOIN points p ON p.available_at <= g.ts${where} GROUP BY g.ts`,
     ]
     const texts = {
-      all: counted('points'),
-      called: counted(`query_table('points')`),
-      named: counted('points', ` AND p.metric IN ('feature/step', 'own/p')`),
+      all: counted(),
+      named: counted(` AND p.metric IN ('feature/step', 'own/p')`),
       step: [step, ofBtc],
     } as const
     const sinceThen = (names: object): string =>
-      yamlOf(names as typeof texts).replaceAll('grid: 24h', 'grid: 24h\n    since: 2024-03-02')
+      yamlOf(names as typeof texts).replaceAll('grid: 24h', 'grid: 24h\n    since: 2024-03-14')
     expect((await compute(sinceThen(texts))).code).toBe(0)
-    for (const n of [1, 2]) {
-      await bring(desk, 20 + n)
-      const { features } = await compute(sinceThen(texts), [], `2024-03-${21 + n}T01:00:00Z`)
-      expect(features.map(({ rows_added: rows }) => rows)).toEqual([1, 1, 1, 1])
-    }
-    const anew = { all_anew: texts.all, named_anew: texts.named }
-    expect((await compute(sinceThen({ ...texts, ...anew }), [], '2024-03-23T01:00:00Z')).code).toBe(0)
+    await bring(desk, 21)
+    const { features } = await compute(sinceThen(texts), [], '2024-03-22T01:00:00Z')
+    expect(features.map(({ rows_added: rows }) => rows)).toEqual([1, 1, 1])
+    const anew = { all_anew: texts.all }
+    expect((await compute(sinceThen({ ...texts, ...anew }), [], '2024-03-22T01:00:00Z')).code).toBe(0)
     const told = async (name: string): Promise<unknown[]> =>
       (await desk.rows(`SELECT v FROM points WHERE metric = 'feature/${name}' ORDER BY t`)).map(({ v }) => v)
-    const days = Array.from({ length: 22 }, (_, n) => n + 1)
-    for (const name of ['all', 'all_anew', 'called']) expect(await told(name), name).toEqual(days)
+    const days = Array.from({ length: 9 }, (_, n) => n + 13)
+    for (const name of ['all', 'all_anew']) expect(await told(name), name).toEqual(days)
     // The step of a day is known with the price of that day.
-    for (const name of ['named', 'named_anew']) expect(await told(name), name).toEqual(days.map((n) => 2 * n))
+    expect(await told('named')).toEqual(days.map((n, i) => n + i + 1))
   })
-})
+}
 
-test('features that read one another in a ring are refused, with the ring', async () => {
+async function refusesRings(): Promise<void> {
   await withPrices(async (_, compute) => {
     const reads = (name: string): readonly [string, string] => [step.replace('own/p', `feature/${name}`), ofBtc]
     const ended = await compute(
@@ -254,7 +251,33 @@ test('features that read one another in a ring are refused, with the ring', asyn
     const told = Object.fromEntries(ended.features.map(({ name, status }) => [name.slice(8), status]))
     expect(told).toEqual({ a: 'failed', b: 'failed', c: 'failed', d: 'proved', ab: 'proved' })
   })
-})
+}
+
+async function waitsForWhatItNames(): Promise<void> {
+  await withPrices(async (desk, compute) => {
+    const rows = Array.from({ length: 21 }, (_, i) => `BTC,${new Date(Date.UTC(2024, 2, 1 + i)).toISOString()},${i}\n`)
+    const argv = [desk.put('q.csv', `asset,t,value\n${rows.join('')}`), '--as', 'p_late', '--available', 'end']
+    expect((await desk.take(argv, '2024-03-22T00:30:00Z')).code).toBe(0)
+    const { features } = await compute(
+      yamlOf({ x: [step.replace('own/p', 'own/p_late'), ofBtc] }),
+      [],
+      '2024-03-22T01:00:00Z',
+    )
+    expect(features).toMatchObject([{ waits_for: null, until: '2024-03-22T00:00:00Z' }])
+  })
+}
+
+test.each(
+  turnOf(
+    [
+      ['of features a feature sees those alone that it names: day by day it is what it is at once', seesWhatItNames],
+      ['features that read one another in a ring are refused, with the ring', refusesRings],
+      ['a feature waits for what it names, and for nothing whose name only begins it', waitsForWhatItNames],
+    ] as const,
+    1,
+    1,
+  ),
+)('%s', async (_, work) => await expect(work()).resolves.toBeUndefined())
 
 /** A grid, where it is said to begin, and what the series has of it by the calendar: first and last t, and how many. */
 const grids = [

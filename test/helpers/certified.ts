@@ -16,6 +16,11 @@ export const checkers = [
   ['python3', join(proofs, 'verify_certificate.py')],
 ] as const
 
+/** Those that find DuckDB here, which both need for published tables. */
+export const digesting = checkers.filter(
+  ([program]) => program !== 'python3' || spawnSync(program, ['-c', 'import duckdb']).status === 0,
+)
+
 /** What a checker says of some certificates: `valid`, or why not, and how it ends. */
 export function checked(checker: readonly [string, string], cwd: string, argv: readonly string[]) {
   const [program, file] = checker

@@ -166,26 +166,19 @@ function barPoints(random: () => number): PointRow[] {
   )
 }
 
-/** How the points of a feature are kept: each tells itself when it was known, its version is the network. */
+/** A feature's points tell themselves when they were known; its version is the network. */
 const derivedRow = {
   ...barsRow,
-  mapping: { asset: 'asset', network: '=v1', timestamp: 'interval_end', available: 'end+900s', available_at: 'known' },
+  mapping: { network: '=v1', timestamp: 'interval_end', available: 'end+900s', available_at: 'known' },
   networks: ['v1'],
 }
 
-/** The points of a feature: each known a quarter of an hour after its instant, whenever it was computed. */
+/** Each point of it is known a quarter of an hour after its instant, whenever it was computed. */
 function derivedPoints(random: () => number): PointRow[] {
-  const shape: Shape = {
-    metric: metrics.derived,
-    interval: '24h',
-    network: 'v1',
-    assets: both,
-    first: at(2),
-    slots: 38,
-  }
-  return pointsOf(shape, random).map(({ available_rule_at: _rule, ...point }) => {
-    return { ...point, available_at: isoOf(micros(point.t) + day + 900_000_000), basis: 'provider' }
-  })
+  const place = { metric: metrics.derived, interval: '24h', network: 'v1', assets: both } as const
+  const known = ({ t }: PointRow): string => isoOf(micros(t) + day + 900_000_000)
+  const points = pointsOf({ ...place, first: at(2), slots: 38 }, random)
+  return points.map(({ available_rule_at: _rule, ...one }) => ({ ...one, available_at: known(one), basis: 'provider' }))
 }
 
 const listed = (id: string, symbol: string, addresses: object | null = null) => ({

@@ -93,6 +93,17 @@ async function write(engine: Engine, root: string, rows: readonly HeldPoint[]): 
     `COPY (FROM read_json(${quote(`${out}.jsonl`)}, format = 'newline_delimited', columns = {${columns}})) TO ${quote(out)} (FORMAT parquet)`,
   )
   const min_lag = Math.min(...rows.map((row) => micros(row.available_at) - end(micros(row.t) / 1e6, interval) * 1e6))
-  const max_t = Math.max(...rows.map(({ t }) => micros(t) / 1e6))
-  return { path, table: 'points', label: '', metric, interval, rows: rows.length, max_t, meta: { min_lag } } as never
+  const starts = rows.map(({ t }) => micros(t) / 1e6)
+  const [min_t, max_t] = [Math.min(...starts), Math.max(...starts)]
+  return {
+    path,
+    table: 'points',
+    label: '',
+    metric,
+    interval,
+    rows: rows.length,
+    min_t,
+    max_t,
+    meta: { min_lag },
+  } as never
 }

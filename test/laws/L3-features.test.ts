@@ -9,7 +9,7 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import type * as values from '../../src/features/values.ts'
 import { commitDeps } from '../helpers/lakes.ts'
 import { type Desk, withDesk } from '../helpers/importing.ts'
-import { times, turn } from '../helpers/shares.ts'
+import { times, turn, turnOf } from '../helpers/shares.ts'
 
 /* A computing of features that is killed, or before which another commit comes: what it gives is what it would have given. */
 
@@ -61,7 +61,7 @@ const content = async (desk: Desk): Promise<string> => {
 
 const kills = times('PITLAKE_KILLS', 1, 4)
 
-test('killed at a step of a computing, and then again: the features are those of an undisturbed one, bit for bit', async () => {
+async function killed(): Promise<void> {
   await withDesk(async (desk) => {
     const argv = await declared(desk)
     const [lake, before] = [join(desk.folder, 'lake'), join(desk.folder, 'before')]
@@ -87,12 +87,12 @@ test('killed at a step of a computing, and then again: the features are those of
       expect((await desk.run(['features', '--check'], at)).code).toBe(0)
     }
   })
-})
+}
 
 /** So many steps of the disk there are at least, from the third on, in which it may die. */
 const steps = 40
 
-test('what was computed while another commit came is computed again, over that one; and not for ever', async () => {
+async function betweenCommits(): Promise<void> {
   await withDesk(async (desk) => {
     const argv = await declared(desk)
     const other = async (n: number): Promise<void> => {
@@ -117,4 +117,21 @@ test('what was computed while another commit came is computed again, over that o
     expect(await desk.run(argv, '2024-03-14T07:00:00Z')).toMatchObject({ code: 0 })
     expect(JSON.parse(await content(desk))).toHaveLength(24)
   })
-})
+}
+
+test.each(
+  turnOf(
+    [
+      [
+        'killed at a step of a computing, and then again: the features are those of an undisturbed one, bit for bit',
+        killed,
+      ],
+      [
+        'what was computed while another commit came is computed again, over that one; and not for ever',
+        betweenCommits,
+      ],
+    ] as const,
+    1,
+    1,
+  ),
+)('%s', async (_, work) => await expect(work()).resolves.toBeUndefined())

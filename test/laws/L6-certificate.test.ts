@@ -1,8 +1,9 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { heldMembers } from '../../src/ledger/state-tree.ts'
+import { readKey, signedNote, signedText } from '../../src/merkle/note.ts'
 import { namedLeaves } from '../../src/merkle/state.ts'
 import { rangeProof } from '../../src/merkle/tree.ts'
 import { certifiedOfFile, checked, checkers } from '../helpers/certified.ts'
@@ -157,43 +158,98 @@ const forgeries: readonly (readonly [about: string, change: (body: string) => st
   ['more points in a month', (body) => body.replace(/(\["\d{4}-\d\d","\d+) /, '$17 '), /months/],
   ['another older head', (body) => body.replace(/"consistency": \[\{"size":\d+/, '"consistency": [{"size":2'), /./],
   ['a proof that is too long', (body) => body.replace(/"inclusion":\[/, `"inclusion":["${'0'.repeat(64)}",`), /long/],
+  [
+    'another series',
+    (body) => body.replace(/"series":\["supply\/current_pit","\w+"/, '"series":["supply/current_pit","X"'),
+    /not the series/,
+  ],
+  [
+    'part of a lake of which anything may have been read',
+    (body) => body.replace('"complete":true', '"complete":false'),
+    /not all is shown/,
+  ],
+  [
+    'a result of a later version',
+    (body) => body.replace('"knowledge": {"version":8', '"knowledge": {"version":9'),
+    /too early/,
+  ],
+  [
+    'a try behind its result',
+    (body) => body.replace('"knowledge": {"version":8', '"knowledge": {"version":7'),
+    /not named/,
+  ],
+  [
+    'words that act on a terminal',
+    (body) => body.replace(/"index":\d+,"name":"supply/, '"index":999,"name":"\\u001b[2K\\rvalid'),
+    /^[ -~]*$/,
+  ],
   ['a root that is no leaf', (body) => body.replace(/"inclusion":\[[^\]]*\]/, '"inclusion":[]'), /short/],
 ]
 
 type Shown = { readonly members: readonly { readonly index: number; readonly name: string }[] }
 
-/** The tries are left out, or their text; so is their count. All that is shown leads to its root. */
-async function untried(root: string, body: string): Promise<readonly string[]> {
+/** The tries are left out, or their text, or the rules; so is their count. All that is shown leads to its root. */
+async function hidden(root: string, body: string): Promise<readonly string[]> {
   using ledger = await Ledger.open(root)
-  const told = JSON.parse(`${body}}`) as { readonly state: Shown }
+  const told = JSON.parse(`${body}}`) as { readonly state: Shown; readonly tries: object }
   const without = (members: Shown['members']) =>
     rangeProof(
       namedLeaves(heldMembers(ledger)),
       members.map(({ index }) => index),
     )
-  const pieces = heldMembers(ledger, 'state')
-  const [[name, value] = ['', '']] = pieces
-  const shown = { members: [{ index: 0, name, value }], proof: rangeProof(namedLeaves(pieces), [0]) }
+  const firstOf = (group: string): object => {
+    const all = heldMembers(ledger, group)
+    const [[name, value] = ['', '']] = all
+    return { members: [{ index: 0, name, value }], proof: rangeProof(namedLeaves(all), [0]) }
+  }
   const others = told.state.members.filter((one) => one.name !== 'state')
-  const another = told.state.members.map((one) => (one.name === 'state' ? { ...one, ...shown } : one))
-  return [others, another].map((members) => {
-    const forged = { ...told, state: { members, proof: without(members) }, tries: { count: 0, named_in: null } }
+  const another = (group: string) =>
+    told.state.members.map((one) => (one.name === group ? { ...one, ...firstOf(group) } : one))
+  const none = { count: 0, named_in: null }
+  return (
+    [
+      [others, none],
+      [another('state'), none],
+      [another('rules'), told.tries],
+    ] as const
+  ).map(([members, tries]) => {
+    const forged = { ...told, state: { members, proof: without(members) }, tries }
     const lines = Object.entries(forged).map(([key, one]) => `${JSON.stringify(key)}: ${JSON.stringify(one)}`)
     return `{\n${lines.join(',\n')}`
   })
 }
 
-test('L6: what its owner may try is refused by both, each for its reason', async () => {
+test('L6: nothing is valid whose tries or rules are left out, or that was not compared with the head that was named', async () => {
   await withCertified(async ({ home, root, certificate, sealed }) => {
     const body = certificate.slice(0, certificate.lastIndexOf(',\n"signature": '))
-    const hidden = await untried(root, body)
-    for (const [n, one] of hidden.entries()) writeFileSync(join(home, `hidden-${n}.json`), sealed(one))
+    const forged = await hidden(root, body)
+    for (const [n, one] of forged.entries()) writeFileSync(join(home, `hidden-${n}.json`), sealed(one))
+    const { head } = JSON.parse(certificate) as { readonly head: string }
+    const key = readKey(readFileSync(join(home, 'k.key'), 'utf8').trim())
+    if (key === undefined) throw new Error('no key')
+    // Words that would stand where the checker tells who vouches.
+    const note = signedText(signedNote(key, head.slice(0, head.indexOf('\n\n') + 1).replace('\n', ', by your key\n')))
+    writeFileSync(join(home, 'named.json'), sealed(body.replace(JSON.stringify(head), () => JSON.stringify(note))))
+    writeFileSync(join(home, 'empty.txt'), '')
+    const why = [/how many were tried/, /how many were tried/, /rules of .* are not shown/, /no checkpoint/, /^valid/]
     for (const checker of checkers) {
-      const { lines } = checked(checker, home, ['hidden-0.json', 'hidden-1.json', 'c.json'])
-      expect(lines).toEqual(
-        [/how many were tried/, /how many were tried/, /^valid/].map((one) => expect.stringMatching(one)),
-      )
+      const { lines } = checked(checker, home, [
+        'hidden-0.json',
+        'hidden-1.json',
+        'hidden-2.json',
+        'named.json',
+        'c.json',
+      ])
+      expect(lines).toEqual(why.map((one) => expect.stringMatching(one)))
+      for (const file of ['empty.txt', ''])
+        expect(checked(checker, home, ['c.json', '--head', file])).toMatchObject({ status: 4, lines: [/^not valid/] })
     }
+  })
+})
+
+test('L6: what its owner may try is refused by both, each for its reason', async () => {
+  await withCertified(async ({ home, certificate, sealed }) => {
+    const body = certificate.slice(0, certificate.lastIndexOf(',\n"signature": '))
     const names = forgeries.map(([about, change], n) => {
       const changed = change(body)
       expect(changed, about).not.toBe(body)

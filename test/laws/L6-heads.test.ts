@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { encodeEntry, type Entry } from '../../src/ledger/entry.ts'
 import { foldJournal } from '../../src/ledger/fold.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { certifiedOfFile, checked, checkers } from '../helpers/certified.ts'
+import { certifiedOfFile, checked, checkers, digesting } from '../helpers/certified.ts'
 import { commitDeps } from '../helpers/lakes.ts'
 import { writing } from '../helpers/ledgers.ts'
 
@@ -197,18 +197,59 @@ test('L6: a stranger finds other data, another result, another key and another h
       const said = [expect.stringMatching(new RegExp(proof)), expect.stringMatching(/^not valid.*something else/)]
       expect(checked(checker, home, ['t.json', 'f.json'])).toMatchObject({ status: 4, lines: said })
     }
+    expect(root).not.toBe(home)
+  })
+})
+
+test('L6: a stranger finds changed tables, another figure, and what a result was not stamped for', async () => {
+  await withCertified(async ({ home, run, sealed }) => {
+    await run('publish', 'pub')
+    const says = (...argv: readonly string[]) => checked(checkers[0], home, argv)
     const folder = join(home, 'pub', 'points')
-    const parquet = readdirSync(folder, { recursive: true })
+    const [path = ''] = readdirSync(folder, { recursive: true })
       .map(String)
       .filter((name) => name.endsWith('.parquet'))
+    const whole = readFileSync(join(folder, path))
     const { Engine, quote } = await import('../../src/store/engine.ts')
-    using engine = await Engine.open()
-    const path = join(folder, parquet[0] ?? '')
-    await engine.run(`CREATE TABLE p AS FROM read_parquet(${quote(path)})`)
-    await engine.run("UPDATE p SET v = v + 1 WHERE t = (SELECT max(t) FROM p WHERE metric = 'supply/current_pit')")
-    await engine.run(`COPY p TO ${quote(path)}`)
-    expect(says('c.json', '--tables', 'pub')).toMatchObject({ status: 4, lines: [/not those that the state tells/] })
-    expect(root).not.toBe(home)
+    for (const change of [
+      "UPDATE p SET v = v + 1 WHERE t = (SELECT max(t) FROM p WHERE metric = 'supply/current_pit')",
+      "INSERT INTO p SELECT * REPLACE (CAST(NULL AS TIMESTAMPTZ) AS observed_at) FROM p WHERE metric = 'supply/current_pit' LIMIT 1",
+    ]) {
+      using engine = await Engine.open()
+      writeFileSync(join(folder, path), whole)
+      await engine.run(`CREATE TABLE p AS FROM read_parquet(${quote(join(folder, path))})`)
+      await engine.run(change)
+      await engine.run(`COPY p TO ${quote(join(folder, path))}`)
+      expect(says('c.json', '--tables', 'pub')).toMatchObject({ status: 4, lines: [/not those that the state tells/] })
+    }
+    writeFileSync(join(folder, path), whole)
+    // Another figure, another question than the result was stamped for, and tables that others read otherwise.
+    const body = readFileSync(join(home, 'c.json'), 'utf8').split(',\n"signature": ')[0] ?? ''
+    const lies = [
+      [body.replace('"values":{"s":', '"values":{"other":'), /figure is another/],
+      [body.replace('"variables":{}', '"variables":{"as_of":"2020-01-01"}'), /stamped otherwise/],
+      [body.replace(/"rows_sha256":"./, '"rows_sha256":"x'), /stamped otherwise/],
+    ] as const
+    for (const [n, [lie]] of lies.entries()) writeFileSync(join(home, `lie-${n}.json`), sealed(lie))
+    const names = lies.map((_, n) => `lie-${n}.json`)
+    for (const checker of digesting)
+      expect(checked(checker, home, [...names, '--tables', 'pub']).lines).toEqual(
+        lies.map(([, why]) => expect.stringMatching(why)),
+      )
+    const log = join(folder, '_delta_log', '00000000000000000000.json')
+    const told = readFileSync(log, 'utf8')
+    for (const other of [
+      told.replace('"minReaderVersion":1', '"minReaderVersion":3'),
+      told.replace(path, `[${path[0]}]${path.slice(1)}`),
+    ]) {
+      expect(other).not.toBe(told)
+      writeFileSync(log, other)
+      for (const checker of digesting)
+        expect(checked(checker, home, ['c.json', '--tables', 'pub'])).toMatchObject({
+          status: 4,
+          lines: [/form of tables not known/],
+        })
+    }
   })
 })
 
@@ -227,6 +268,12 @@ test('L6: a result that was stamped before there was a log is certified by the n
     const entryOf = (name: string): unknown =>
       (JSON.parse(readFileSync(join(home, name), 'utf8')) as { entry: { version: number } }).entry.version
     expect([entryOf('result.json'), entryOf('q.json')]).toEqual([9, 8])
+    const { views } = JSON.parse(readFileSync(join(home, 'q.json'), 'utf8')) as {
+      views: { text: Record<string, string> }
+    }
+    expect(Object.keys(views.text)).toEqual(['points'])
+    expect(views.text['points']).toMatch(/^-- 10_points.sql\nCREATE OR REPLACE VIEW points AS\n[^]*read_parquet/)
+    expect(readFileSync(join(home, 'q.json'), 'utf8')).not.toContain(home)
     const page = readFileSync(join(home, 'q.html'), 'utf8')
     expect(page).toContain('available_at AS ts')
     expect(page).not.toMatch(/<script|https?:/)

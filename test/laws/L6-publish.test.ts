@@ -74,8 +74,8 @@ test('rows that were published stay where they are when the lake has merged them
 }) => {
   expect(await live(home, ['publish', 'own', 'compact'])).toEqual([])
   const points = join(home, 'out/points')
-  const [first] = deltaFiles(points, 0).keys()
-  expect([...deltaFiles(points).keys()]).toEqual([first, expect.any(String)])
+  const first = [...deltaFiles(points, 0).keys()]
+  expect([...deltaFiles(points).keys()]).toEqual([...first, ...first.map(() => expect.any(String))])
 })
 
 test('after any order of top-ups, merges, redates, vacuums and publishes the tables say what the lake says', async () => {

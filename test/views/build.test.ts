@@ -57,6 +57,15 @@ test('nothing new: nothing is written; a lost or damaged file is made anew', asy
   expect(readFileSync(join(root, 'lake.sql'), 'utf8')).toBe(script)
 })
 
+test('the database keeps which steps of a join are kept and which are read again', async ({ root }) => {
+  await makeLake(root, [stepAt(1)])
+  await makeViews(root)
+  const said = `SELECT macro_definition AS text FROM duckdb_functions() WHERE function_name = 'pit_join'`
+  const [row] = await withViews(root, async (engine) => await engine.rows(said))
+  expect(row?.['text']).toContain('_pit_p AS NOT MATERIALIZED')
+  expect(row?.['text']).toContain('_pit_s AS MATERIALIZED')
+})
+
 test('a build that fails at any step leaves the old views, and nothing of itself', async ({ root }) => {
   await makeLake(root, [stepAt(1)])
   await makeViews(root)

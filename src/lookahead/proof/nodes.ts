@@ -97,11 +97,6 @@ function signOf(size: number): -1 | 0 | 1 {
   return size >= 0 ? 1 : size < 0 ? -1 : 0
 }
 
-/** Whether an expression is a constant other than NULL. */
-export function isSaid(node: Node): boolean {
-  return boundText(node) !== undefined || !Number.isNaN(numberOf(node))
-}
-
 /** The instant that an expression rounds down, and to what. */
 function floorOf(node: Node): { readonly of: Node; readonly unit: string } | undefined {
   if (word(node, 'expression_class') === 'BOUND_CAST' && typeOf(node) === 'DATE')

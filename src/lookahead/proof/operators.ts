@@ -1,4 +1,4 @@
-import { numberIn, isSaid, type Node, part, parts, says, typeOf, word } from './nodes.ts'
+import { boundText, numberIn, numberOf, type Node, part, parts, says, typeOf, word } from './nodes.ts'
 import { factsIf, scopeOf, valueIn } from './expressions.ts'
 import { distinct, grouped, isForward, windowed } from './groups.ts'
 import { compared, joined, product, united } from './joins.ts'
@@ -153,6 +153,9 @@ function unnested(reading: Reading, node: Node, child: Relation): Relation {
     guard: undefined,
   }
 }
+
+/** Whether an expression is a constant other than NULL. */
+const isSaid = (node: Node): boolean => boundText(node) !== undefined || !Number.isNaN(numberOf(node))
 
 /** VALUES. */
 function listed(reading: Reading, node: Node, child: Relation): Relation {

@@ -3,9 +3,6 @@ import { formatDate, formatInstant, hour } from '../../time.ts'
 import type { EntityRow } from './store.ts'
 import { hashText, unit } from '../world/noise.ts'
 
-/** The asset class that no document lists. */
-export const laterAssetClass = 'carbon-credits'
-
 /**
  * The asset classes, how common each is among new assets, and the tails of names, where `%` is the word pair before it.
  * The list is open and grows in this world in June 2025, by the last one.

@@ -11,7 +11,6 @@ import {
   disclosures,
   isin,
   jurisdictions,
-  laterAssetClass,
   laterVenueType,
   provenance,
   publishedDocument,
@@ -333,6 +332,9 @@ export const noteUnseen: Happening = (draft) => {
 export const noteSweep: Happening = (draft) => {
   for (let n = 20 + draft.source.int(220); n > 0; n--) noteUnseen(draft)
 }
+
+/** The asset class that no document lists. */
+const laterAssetClass = 'carbon-credits'
 
 /** What a weekday morning brings on average at demo size; rates with a date begin on it, once for certain. */
 export const rates: readonly (readonly [mean: number, find: Happening, from?: number])[] = [

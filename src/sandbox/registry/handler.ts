@@ -1,6 +1,6 @@
 import { type Fault, pick } from '../faults.ts'
 import { textStream } from '../metrics-body.ts'
-import { invalidCursor, invalidParameter, notFound, readLimit, readQuery, RefusedRequest } from '../refusal.ts'
+import { invalidParameter, notFound, readLimit, readQuery, RefusedRequest } from '../refusal.ts'
 import { recordOf, recordsOf, shownRow, tables, viewAt } from './state.ts'
 import { createdSeq, type createStore, type EntityRow, type EntityType, firstFrom, idsOf, lastRow } from './store.ts'
 import { assetClasses, laterVenueType, venueTypes } from './entities.ts'
@@ -95,6 +95,9 @@ function matcher({ field, compare }: Filter & { readonly field: string }, value:
   const wanted = value.toLowerCase()
   return (row) => typeof row[field] === 'string' && row[field].toLowerCase() === wanted
 }
+
+/** A cursor that is malformed, from an earlier epoch, or beyond the head. */
+const invalidCursor = (message: string): RefusedRequest => new RefusedRequest(400, 'invalid_cursor', message)
 
 function firstAfter(ids: readonly string[], cursor: string | undefined): number {
   if (cursor === undefined) return 0

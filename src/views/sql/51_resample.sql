@@ -2,33 +2,33 @@
 -- columns: metric, asset, interval, currency, exchange, network, t, available_at, parts, complete, v.
 -- law: L1. A coarse point is known when the latest of its parts is. v is NULL if a part is missing or null: never the
 --   sum of what happens to be there, unless min_parts or skip_nulls say so. What is no number at the pointer is no part.
---   complete says that every part is there, null ones too, whatever parts counts. The parts are taken in the order of t, so that sums repeat bit for bit.
---   since and until bound t, half-open, and reach the scan of the parts, which a condition on the coarse t does not: a
---   part lies in its point, so none begins before `since`, nor 31 days behind `until`.
+--   complete says that every part is there, null ones too, whatever parts counts. The parts are taken in the order of t, so that sums repeat bit for bit; few groups
+--   come in another than that of the files, and only those are sorted.
+--   since and until bound t, half-open, and reach the scan of the parts, which a condition on the coarse t does not: of a
+--   point no part lies before the first coarse start that is not before `since`, nor behind that for `until`.
 CREATE OR REPLACE MACRO resample(metric, from_interval, to_interval, agg := 'mean', currency := NULL, exchange := NULL, network := NULL,
   component := NULL, skip_nulls := false, min_parts := NULL, since := NULL, until := NULL,
   identity := 'apart') AS TABLE
 WITH _pit_parts AS (
-  SELECT known.metric, known.asset, known.currency, known.exchange, known.network, known.t, known.available_at,
+  SELECT known.asset, known.currency, known.exchange, known.network, known.t, known.available_at,
     {{start known.t to_interval}} AS start, {{leaf v known.pointer}} AS v,
     (known.v IS NULL AND known.o IS NULL) OR coalesce(json_type(known.o, known.pointer) = 'NULL', false) AS empty
   FROM (SELECT stored.*, {{pointer metric}} AS pointer FROM {{points_of metric from_interval}} AS stored) AS known
   WHERE (CAST(currency AS VARCHAR) IS NULL OR known.currency IS NULL OR known.currency = CAST(currency AS VARCHAR))
     AND (CAST(exchange AS VARCHAR) IS NULL OR known.exchange IS NULL OR known.exchange = CAST(exchange AS VARCHAR))
     AND (CAST(network AS VARCHAR) IS NULL OR known.network IS NULL OR known.network = CAST(network AS VARCHAR))
-    AND (since IS NULL OR known.t >= {{utc since}})
-    AND (until IS NULL OR known.t < make_timestamptz(epoch_us({{utc until}}) + 31 * 86400000000))
+    AND (since IS NULL OR known.t >= {{first {{utc since}} to_interval}}) AND (until IS NULL OR known.t < {{first {{utc until}} to_interval}})
 ),
 _pit_groups AS (
-  SELECT p.metric, p.asset, p.currency, p.exchange, p.network, p.start, max(p.available_at) AS available_at,
+  SELECT p.asset, p.currency, p.exchange, p.network, p.start, max(p.available_at) AS available_at,
     count(*) FILTER (p.v IS NOT NULL OR p.empty) AS there, count(p.v) AS filled,
-    list_transform(list_sort(list({'t': p.t, 'v': p.v}) FILTER (p.v IS NOT NULL)), lambda part: part.v) AS parts_v
+    list(p.t) FILTER (p.v IS NOT NULL) AS parts_t, list(p.v) FILTER (p.v IS NOT NULL) AS parts_v
   FROM _pit_parts AS p
-  WHERE (since IS NULL OR p.start >= {{utc since}}) AND (until IS NULL OR p.start < {{utc until}})
-  GROUP BY p.metric, p.asset, p.currency, p.exchange, p.network, p.start
+  GROUP BY p.asset, p.currency, p.exchange, p.network, p.start
 ),
 _pit_counted AS (
-  SELECT g.*, CASE
+  SELECT g.* REPLACE (CASE WHEN list_reduce(g.parts_t, lambda one, later: CASE WHEN one < later THEN later END) IS NOT NULL THEN g.parts_v
+      ELSE list_transform(list_sort(list_zip(g.parts_t, g.parts_v)), lambda part: part[2]) END AS parts_v), CASE
       WHEN NOT {{fits from_interval to_interval}}
       THEN CAST(error('cannot resample ' || CAST(from_interval AS VARCHAR) || ' to ' || CAST(to_interval AS VARCHAR)) AS BIGINT)
       ELSE ({{end g.start to_interval}} - epoch_us(g.start)) // {{length from_interval}} END AS wanted,
@@ -41,7 +41,7 @@ _pit_told AS (
     AND CASE WHEN least_parts IS NULL THEN there >= wanted ELSE filled >= least_parts END AS told
   FROM _pit_counted
 )
-SELECT c.metric, c.asset, CAST(to_interval AS VARCHAR) AS "interval", c.currency, c.exchange, c.network, c.start AS t,
+SELECT split_part(CAST(metric AS VARCHAR), '#', 1) AS metric, c.asset, CAST(to_interval AS VARCHAR) AS "interval", c.currency, c.exchange, c.network, c.start AS t,
   c.available_at, c.parts, c.there = c.wanted AS complete,
   CASE WHEN NOT c.told THEN NULL ELSE CASE CAST(agg AS VARCHAR)
     WHEN 'sum' THEN list_reduce(c.parts_v, lambda total, part: total + part)

@@ -11,31 +11,27 @@ WITH {{known}} (
   SELECT p.* FROM {{series}} AS p WHERE NOT coalesce(CAST(skip_nulls AS BOOLEAN), false) OR p.v IS NOT NULL OR p.o IS NOT NULL
 ),{{vintages asset {{revised metric}}}}
 _pit_x AS NOT MATERIALIZED (
-  SELECT k.*, least({{expected k._pit_k k._pit_lag}}, {{newest metric}}) AS _pit_e
+  SELECT k.* EXCLUDE (_pit_lag, _pit_newest), {{expected k._pit_k k._pit_lag k._pit_newest}} AS _pit_e
   FROM (
-    SELECT u.*, {{before u._pit_u}} AS _pit_k, {{lag metric}} AS _pit_lag
+    SELECT u.*, {{before u._pit_u}} AS _pit_k, {{lag metric}} AS _pit_lag, {{newest metric}} AS _pit_newest
     FROM (SELECT yours.*, {{utc yours.ts}} AS _pit_u FROM query_table(decisions) AS yours) AS u
   ) AS k
 ),
 _pit_s AS MATERIALIZED (
-  SELECT x.* EXCLUDE (_pit_lag), p.available_at AS _pit_a, p.v AS _pit_v, p.o AS _pit_o
+  SELECT x.*, p.available_at AS _pit_a, p.v AS _pit_v, p.o AS _pit_o
   FROM _pit_x AS x LEFT JOIN _pit_p AS p ON CAST(x.asset AS VARCHAR) = p.asset AND x._pit_e = p.t AND p.available_at <= x._pit_k{{current p x._pit_k}}
 ),
 _pit_m AS MATERIALIZED (
-  SELECT s.* EXCLUDE (_pit_e, _pit_a, _pit_v, _pit_o), row_number() OVER () AS _pit_i
+  SELECT s.* EXCLUDE (_pit_a, _pit_v, _pit_o), row_number() OVER () AS _pit_i
   FROM _pit_s AS s SEMI JOIN (VALUES (true)) AS one (yes) ON (s._pit_a IS NULL) = one.yes
     SEMI JOIN (VALUES (true)) AS two (yes) ON (s._pit_a IS NULL) = two.yes
 ),
-_pit_n AS NOT MATERIALIZED (
-  SELECT m._pit_i, CAST(m.asset AS VARCHAR) AS asset, m._pit_k, {{lag metric}} AS _pit_lag FROM _pit_m AS m
-),
-{{misses asset}},
+_pit_n AS (SELECT _pit_i, CAST(asset AS VARCHAR) AS asset, _pit_k, _pit_e, _pit_e < {{first_start metric}} AS _pit_none FROM _pit_m),
+{{misses _pit_p asset}},
 _pit_all AS NOT MATERIALIZED (
   SELECT * FROM _pit_s WHERE _pit_a IS NOT NULL
-  UNION ALL
-  (SELECT m.* EXCLUDE (_pit_i), r.t, r.available_at, r.v, r.o FROM _pit_m AS m LEFT JOIN _pit_r AS r USING (_pit_i) ORDER BY m._pit_i)
-  UNION ALL
-  SELECT * FROM _pit_s WHERE EXISTS (
+  UNION ALL (SELECT m.* EXCLUDE (_pit_i, _pit_e), r.t, r.available_at, r.v, r.o FROM _pit_m AS m LEFT JOIN _pit_r AS r USING (_pit_i) ORDER BY m._pit_i)
+  UNION ALL SELECT * FROM _pit_s WHERE EXISTS (
     SELECT t, available_at, v, o, age
     FROM query_table(decisions) AS yours, (SELECT NULL AS t, NULL AS available_at, NULL AS v, NULL AS o, NULL AS age) AS pit_join
     LIMIT 0

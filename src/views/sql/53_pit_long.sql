@@ -1,22 +1,23 @@
 -- pit_long: every row of a relation with asset and ts, once for each metric of a list, with the newest point knowable at ts.
 -- columns: those of the caller, then metric, t, available_at, v, o, age.
--- law: L1. As pit_join. The rows of the caller are the build side of one hash join, all points probe it; a bit for each
+-- law: L1. As pit_join. All points are read once, against the starts that the rows of the caller reach; a bit for each
 --   metric that answered tells what is left for the tail. Metrics whose first arrivals lie close together share an
---   expected start: any lag that is not above the true one is exact.
+--   expected start: any lag that is not above the true one is exact. Of the points only those of the expected starts and of
+--   the three before them are kept, however many there are.
 CREATE OR REPLACE MACRO pit_long(decisions, metrics, "interval", currency := NULL, exchange := NULL, network := NULL,
   component := NULL, max_age := NULL, latency := NULL, skip_nulls := false, beyond := 'value', vintage := 'last',
   identity := 'apart') AS TABLE
 WITH _pit_names AS MATERIALIZED (
-  SELECT own.*, dense_rank() OVER (ORDER BY own.lag, own.newest) AS class FROM (SELECT one.name, one.path, one.pointer, one.mi, (one.mi // 60) AS chunk, one.mi % 60 AS bit,
-    {{wanted currency one.line}} AS wanted_currency, {{wanted exchange one.line}} AS wanted_exchange,
-    {{wanted network one.line}} AS wanted_network, {{lag_class one.path}} AS lag, {{newest one.path}} AS newest
+  SELECT names.*, names.mi // 60 AS chunk, names.mi % 60 AS bit, dense_rank() OVER (ORDER BY names.lag, names.newest) AS class
   FROM (
-    SELECT names.name, names.path, {{line names.path}} AS line, {{pointer names.name}} AS pointer, row_number() OVER () - 1 AS mi
+    SELECT one.*, {{wanted currency one.line}} AS wanted_currency, {{wanted exchange one.line}} AS wanted_exchange,
+      {{wanted network one.line}} AS wanted_network, {{lag_class one.path}} AS lag, {{first_start one.path}} AS first_start,
+      {{newest one.path}} AS newest
     FROM (
-      SELECT own.name, {{path own.name}} AS path
-      FROM (SELECT unnest(list_distinct(CAST(metrics AS VARCHAR[]))) AS name) AS own
-    ) AS names
-  ) AS one) AS own
+      SELECT own.*, {{line own.path}} AS line, {{pointer own.name}} AS pointer, row_number() OVER () - 1 AS mi
+      FROM (SELECT own.name, {{path own.name}} AS path FROM (SELECT unnest(list_distinct(CAST(metrics AS VARCHAR[]))) AS name) AS own) AS own
+    ) AS one
+  ) AS names
 ),
 {{known}} (
   SELECT p.* FROM (
@@ -24,10 +25,8 @@ WITH _pit_names AS MATERIALIZED (
       {{leaf v names.pointer}} AS v,
       CASE WHEN {{beyond}} AND known."interval" IS NULL THEN '' ELSE {{leaf o names.pointer}} END AS o
     FROM {{points_of metrics}} AS known
-    JOIN _pit_names AS names ON known.metric = names.path
-      AND known.currency IS NOT DISTINCT FROM names.wanted_currency
-      AND known.exchange IS NOT DISTINCT FROM names.wanted_exchange
-      AND known.network IS NOT DISTINCT FROM names.wanted_network
+    JOIN _pit_names AS names ON known.metric = names.path AND known.currency IS NOT DISTINCT FROM names.wanted_currency
+      AND known.exchange IS NOT DISTINCT FROM names.wanted_exchange AND known.network IS NOT DISTINCT FROM names.wanted_network
   ) AS p
   WHERE NOT coalesce(CAST(skip_nulls AS BOOLEAN), false) OR p.v IS NOT NULL OR p.o IS NOT NULL
 ),{{vintages mi,asset w.revised}}
@@ -36,12 +35,18 @@ _pit_x AS MATERIALIZED (
   FROM (SELECT yours.*, {{utc yours.ts}} AS _pit_u FROM query_table(decisions) AS yours) AS u
 ),
 _pit_y AS NOT MATERIALIZED (
-  SELECT x.*, classes.class AS _pit_class, least({{expected x._pit_k classes.lag}}, classes.newest) AS _pit_e
+  SELECT x.*, classes.class AS _pit_class, {{expected x._pit_k classes.lag classes.newest}} AS _pit_e
   FROM _pit_x AS x, (SELECT DISTINCT names.class, names.lag, names.newest FROM _pit_names AS names) AS classes
+),
+_pit_c AS MATERIALIZED (
+  SELECT p.* FROM _pit_p AS p SEMI JOIN (
+    SELECT DISTINCT y._pit_class, CAST(y.asset AS VARCHAR) AS asset, {{back y._pit_e past.n}} AS t
+    FROM _pit_y AS y, (VALUES (0), (1), (2), (3)) AS past (n)
+  ) AS y ON y._pit_class = p.class AND y.asset = p.asset AND y.t = p.t
 ),
 _pit_s AS MATERIALIZED (
   SELECT y.* EXCLUDE (_pit_class, _pit_e), p.mi AS _pit_mi, p.t AS _pit_t, p.available_at AS _pit_a, p.v AS _pit_v, p.o AS _pit_o
-  FROM _pit_y AS y JOIN _pit_p AS p
+  FROM _pit_y AS y JOIN _pit_c AS p
     ON y._pit_class = p.class AND CAST(y.asset AS VARCHAR) = p.asset AND y._pit_e = p.t AND p.available_at <= y._pit_k{{current p y._pit_k}}
 ),
 _pit_got AS (
@@ -49,25 +54,24 @@ _pit_got AS (
   FROM _pit_s AS s GROUP BY 1
 ),
 _pit_n AS MATERIALIZED (
-  SELECT x._pit_i, names.mi, CAST(x.asset AS VARCHAR) AS asset, x._pit_k, names.lag AS _pit_lag
+  SELECT n.*, n._pit_e < n.first_start AS _pit_none FROM (
+  SELECT x._pit_i, names.mi, CAST(x.asset AS VARCHAR) AS asset, x._pit_k, names.first_start,
+    {{expected x._pit_k names.lag names.newest}} AS _pit_e
   FROM (
     SELECT x._pit_i, x.asset, x._pit_k, chunks.chunk, coalesce(got.bits, 0) AS bits
     FROM (SELECT x.*, unnest(range({{chunks}})) AS chunk FROM _pit_x AS x) AS x
-    JOIN (SELECT names.chunk, bit_or(CAST(1 AS BIGINT) << names.bit) AS bits FROM _pit_names AS names GROUP BY names.chunk) AS chunks
-      ON chunks.chunk = x.chunk
+    JOIN (SELECT names.chunk, bit_or(CAST(1 AS BIGINT) << names.bit) AS bits FROM _pit_names AS names GROUP BY 1) AS chunks USING (chunk)
     LEFT JOIN _pit_got AS got ON got.place = x._pit_i * {{chunks}} + x.chunk
     WHERE coalesce(got.bits, 0) <> chunks.bits
   ) AS x
-  JOIN _pit_names AS names ON names.chunk = x.chunk AND ((x.bits >> names.bit) & 1) = 0
+  JOIN _pit_names AS names ON names.chunk = x.chunk AND ((x.bits >> names.bit) & 1) = 0) AS n
 ),
-{{misses mi asset}},
+{{misses _pit_c mi asset}},
 _pit_all AS NOT MATERIALIZED (
   SELECT s.* EXCLUDE (_pit_i) FROM _pit_s AS s
-  UNION ALL
-  SELECT x.* EXCLUDE (_pit_i), n.mi, r.t, r.available_at, r.v, r.o
+  UNION ALL SELECT x.* EXCLUDE (_pit_i), n.mi, r.t, r.available_at, r.v, r.o
   FROM _pit_n AS n JOIN _pit_x AS x ON x._pit_i = n._pit_i LEFT JOIN _pit_r AS r ON r._pit_i = n._pit_i AND r.mi = n.mi
-  UNION ALL
-  SELECT s.* EXCLUDE (_pit_i) FROM _pit_s AS s WHERE EXISTS (
+  UNION ALL SELECT s.* EXCLUDE (_pit_i) FROM _pit_s AS s WHERE EXISTS (
     SELECT "metric", t, available_at, v, o, age
     FROM query_table(decisions) AS yours, (SELECT NULL AS "metric", NULL AS t, NULL AS available_at, NULL AS v, NULL AS o, NULL AS age) AS pit_long
     LIMIT 0
