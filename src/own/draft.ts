@@ -152,7 +152,7 @@ async function converted(
     existing: existing(ledger, own),
     out: spool.file(partName(0)),
   }
-  const made = await convert(engine, {
+  const job = {
     parts: [part],
     recent: { existing: existing(ledger, recentOf(held, [part])), out: spool.file(recentName) },
     // The rows are staged as starts already.
@@ -162,8 +162,20 @@ async function converted(
     metadata: footerOf(ticket),
     during: deps.during,
     reader,
-  })
+  } as const
+  const made = await alone(engine, async () => await convert(engine, job))
   return { ...made, files: stagedFiles(spool, [part], made, versioned(ticket.version, run.id)) }
+}
+
+/** Does work in one thread of the engine: of several that join some pass others, and rows lose their order. */
+async function alone<T>(engine: Engine, work: () => Promise<T>): Promise<T> {
+  const [before] = await numbered<{ threads: number }>(engine, `SELECT current_setting('threads') AS threads`)
+  await engine.run('SET threads = 1')
+  try {
+    return await work()
+  } finally {
+    await engine.run(`SET threads = ${before?.threads ?? 1}`)
+  }
 }
 
 /** Whether the files date each value themselves. */
