@@ -1,6 +1,6 @@
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { expect } from 'vitest'
-import { gatherLogs, readLogs } from '../../src/ledger/run-facts.ts'
+import { gatherLogs, openRunLog, readLogs } from '../../src/ledger/run-facts.ts'
 import { realDisk } from '../../src/store/disk.ts'
 import { inLake, places } from '../../src/store/layout.ts'
 import { test } from '../helpers/lake-test.ts'
@@ -20,4 +20,19 @@ test('logs that began before an instant go into that of their day; one that bega
   )
   await gatherLogs(root, realDisk, before)
   expect(readdirSync(inLake(root, places.runs)).toSorted()).toEqual(['2026-01-20.log', 'at.log', 'later.log'])
+})
+
+test('no secret is in a line of a log, whatever it tells', async ({ root }) => {
+  const secrets = ['s3cret-of-the-lake']
+  {
+    await using log = openRunLog(root, 'told', { now: () => before / 1000, secrets })
+    log.note('asked', { url: 'https://api.example/?z=s3cret-of-the-lake', words: ['"s3cret-of-the-lake"'] })
+  }
+  const told = {
+    at: '2026-01-20T12:00:00.000Z',
+    event: 'asked',
+    url: 'https://api.example/?z=[key]',
+    words: ['"[key]"'],
+  }
+  expect(JSON.parse(readFileSync(inLake(root, `${places.runs}/told.log`), 'utf8'))).toEqual(told)
 })
