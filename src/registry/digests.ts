@@ -5,7 +5,6 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { heldMembers } from '../ledger/state-tree.ts'
 import { type Engine, quote, quoteName } from '../store/engine.ts'
 import { inLake, parseRegistryFile } from '../store/layout.ts'
-import { columnsOf } from '../store/parquet.ts'
 import { registryStatement, relation } from './columns.ts'
 
 /*
@@ -47,7 +46,7 @@ interface Change {
 
 /**
  * The days of every table as they are after a change of files; with `since` those from that day on, of tables that grow.
- * `lend` lends an engine for each table: what it took for one is not kept for the next.
+ * `lend` lends an engine: one for all small tables, one for each other.
  */
 export async function registryDays(
   ledger: Ledger,
@@ -67,30 +66,46 @@ export async function registryDays(
     return relation(table, [...new Set(paths)])
   }
   const fresh = new Set(add.filter(({ temporary }) => temporary !== null).map(({ table }) => table))
-  const found: Record<string, Record<string, string>> = {}
-  for (const [table, [file]] of files) {
+  // A date shows tables that it left as they were, too.
+  const isFresh = (table: string, label = ''): boolean => fresh.has(table) || (label !== '' && fresh.has('snapshots'))
+  const asked = [...files].flatMap(([table, own]) => {
     const name = publishedForm(table)?.name
-    // A date shows tables that it left as they were, too.
-    const isFresh = fresh.has(table) || (file?.label !== '' && fresh.has('snapshots'))
-    if (name === undefined || (since !== undefined && !isFresh)) continue
+    const rows = own.reduce((sum, file) => sum + file.rows, 0)
+    return name === undefined || (since !== undefined && !isFresh(table, own[0]?.label)) ? [] : [{ table, name, rows }]
+  })
+  const found: Record<string, Record<string, string>> = {}
+  for (const { name } of asked) {
+    const again = heldMembers(ledger, name).filter(([day]) => day >= (since ?? ''))
+    found[name] = Object.fromEntries(again.map(([day]) => [day, '']))
+  }
+  const small = asked.filter(({ rows }) => rows < manyRows)
+  for (const some of [small, ...asked.filter(({ rows }) => rows >= manyRows).map((one) => [one])]) {
+    if (some.length === 0) continue
     await lend(async (engine) => {
-      const forms = formsOf(table, source, since ?? '0001-01-01')
-      const each = await Promise.all(forms.map(async (form) => await linesOf(engine, form, since ?? '0001-01-01')))
-      const lines = each.join(' UNION ALL ')
-      const days = Object.fromEntries(
-        heldMembers(ledger, name).flatMap(([day]) => (day < (since ?? '') ? [] : [[day, '']])),
-      )
-      for (const { day, seen, n, digest } of await engine.rows<Step>(registryStatement('digests', { lines }))) {
+      const forms = some.flatMap(({ table, name }) => {
+        return formsOf(table, source, since ?? '0001-01-01').map((form) => ({ ...form, name }))
+      })
+      const lines = (await linesOf(engine, forms, since ?? '0001-01-01')).join(' UNION ALL ')
+      for (const { name, day, seen, n, digest } of await engine.rows<Step>(registryStatement('digests', { lines }))) {
+        const days = (found[name] ??= {})
         const [rows = '0', chain = ''] = days[day]?.split(' ') ?? []
         days[day] = `${Number(rows) + n} b${sha256(`${chain}\n${seen} ${n} ${digest}`)}`
       }
-      found[name] = days
     })
   }
   return found
 }
 
-type Step = { readonly day: string; readonly seen: number; readonly n: number; readonly digest: string }
+/** A table of so many rows is digested alone: what the engine took for it is not kept for the next. */
+const manyRows = 20_000
+
+type Step = {
+  readonly name: string
+  readonly day: string
+  readonly seen: number
+  readonly n: number
+  readonly digest: string
+}
 
 const upToMillis = (instant: string): string => `make_timestamptz((epoch_us(${instant}) + 999) // 1000 * 1000)`
 
@@ -103,28 +118,36 @@ interface Form extends Pick<Published, 'at' | 'own'> {
 }
 
 /**
- * The SELECT of day, instant and text of each row, as JSON: a list of keys and values, sorted by keys, of whatever is there;
- * every value as text, instants in whole milliseconds of UTC.
+ * The SELECTs of name, day, instant and text of each row, as JSON: a list of keys and values, sorted by keys, of whatever is
+ * there; every value as text, instants in whole milliseconds of UTC.
  */
-async function linesOf(engine: Engine, { from, at, own, names = {}, layered }: Form, since: string): Promise<string> {
-  const columns = (await columnsOf(engine, from)).filter(({ name }) => !own.includes(name))
-  const parts = columns.map(({ name, type }) => {
-    const value = type.startsWith('TIMESTAMP') ? upToMillis(quoteName(name)) : quoteName(name)
-    return [names[name] ?? name, `to_json(CAST(${value} AS VARCHAR))`] as const
+async function linesOf(engine: Engine, forms: readonly (Form & Pick<Published, 'name'>)[], since: string) {
+  const described = forms.map(
+    ({ from }, n) => `SELECT ${n} AS form, column_name, column_type FROM (DESCRIBE FROM ${from})`,
+  )
+  const rows = await engine.rows<{ form: number; column_name: string; column_type: string }>(
+    described.join(' UNION ALL '),
+  )
+  const columns = Map.groupBy(rows, ({ form }) => form)
+  return forms.map(({ name: published, from, at, own, names = {}, layered }, n) => {
+    const parts = (columns.get(n) ?? []).flatMap(({ column_name: name, column_type: type }) => {
+      const value = type.startsWith('TIMESTAMP') ? upToMillis(quoteName(name)) : quoteName(name)
+      return own.includes(name) ? [] : [[names[name] ?? name, `to_json(CAST(${value} AS VARCHAR))`] as const]
+    })
+    const sorted = parts.toSorted(([a], [b]) => (a < b ? -1 : 1))
+    const told = sorted.map(([name, value]) => `${quote(`{"key":${JSON.stringify(name)},"value":`)} || ${value} || '}'`)
+    const instant = upToMillis(quoteName(at))
+    // Only hashes are held to be joined or sorted: records are many bytes.
+    const keys = layered === undefined ? '' : 'layer, entity, newest, '
+    const lines = `SELECT ${keys}strftime(${instant}, '%Y-%m-%d') AS day, epoch_ms(${instant}) AS seen,
+      sha256('[' || concat_ws(',', ${told.join(', ')}) || ']') AS line FROM ${from}
+      WHERE ${quoteName(at)} > TIMESTAMPTZ '${since} 00:00:00+00' - INTERVAL 1 millisecond`
+    const named = `SELECT ${quote(published)} AS name, day, seen, line FROM (${lines}) AS told`
+    if (layered === undefined) return named
+    return `${named} LEFT JOIN (SELECT DISTINCT layer, entity, true AS is_newer FROM ${layered}) AS other
+        ON other.layer = told.newest AND other.entity = told.entity
+      WHERE told.layer = told.newest OR is_newer IS NULL`
   })
-  const sorted = parts.toSorted(([a], [b]) => (a < b ? -1 : 1))
-  const told = sorted.map(([name, value]) => `${quote(`{"key":${JSON.stringify(name)},"value":`)} || ${value} || '}'`)
-  const instant = upToMillis(quoteName(at))
-  // Only hashes are held to be joined or sorted: records are many bytes.
-  const keys = layered === undefined ? '' : 'layer, entity, newest, '
-  const lines = `SELECT ${keys}strftime(${instant}, '%Y-%m-%d') AS day, epoch_ms(${instant}) AS seen,
-    sha256('[' || concat_ws(',', ${told.join(', ')}) || ']') AS line FROM ${from}
-    WHERE ${quoteName(at)} > TIMESTAMPTZ '${since} 00:00:00+00' - INTERVAL 1 millisecond`
-  if (layered === undefined) return lines
-  return `SELECT day, seen, line FROM (${lines}) AS told
-    LEFT JOIN (SELECT DISTINCT layer, entity, true AS is_newer FROM ${layered}) AS other
-      ON other.layer = told.newest AND other.entity = told.entity
-    WHERE told.layer = told.newest OR is_newer IS NULL`
 }
 
 /** The forms in which the rows of a table are published: a version of a record where it begins and where it ends. */
