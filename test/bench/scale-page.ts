@@ -37,7 +37,7 @@ export async function writePage(lakes: string): Promise<void> {
     'its own under `--memory 2GB`: its seconds of processor, start included, and the largest memory that it ever held. The clock is not told, because',
     'others were at work on the machine. The exponent is fitted over the lakes from 5 million points on, then over the largest two, where what does not',
     `grow weighs least: 1 is in proportion, ${nLogN} is n log n, and what grows faster is marked. Peers read the same Parquet files by the same exact rule and gave the same answers;`,
-    'a peer is not asked what it has no word for.',
+    'a peer is not asked what it has no word for, and may take 12 GB.',
     '',
     '![seconds of processor by points](scale.svg)',
     '',
@@ -119,6 +119,7 @@ function rowOf(name: string, sizes: readonly Asked[]): string[] {
 
 function cell(took: Took | undefined): string {
   if (took === undefined) return ''
+  if (took.failed === 'out of memory') return 'more memory than it may take'
   if (took.failed !== undefined)
     return /ended after|cancelled/.test(took.failed) ? `not within ${Math.round(took.wall)} s of the clock` : 'failed'
   const seconds = took.cpu < 10 ? took.cpu.toFixed(1) : took.cpu.toFixed(0)

@@ -168,10 +168,11 @@ function run(args: readonly string[]): Took {
   return { wall, cpu: own?.cpu ?? wall, megabytes: own?.megabytes ?? 0, answer: answerOf(done.stdout), ...failed }
 }
 
-/** Whoever is told to end may do so by itself. */
+/** Whoever is told to end may do so by itself; a peer that gets no more memory is ended by the kernel or by itself. */
 function reasonOf({ signal, stderr, error }: Pick<SpawnSyncReturns<string>, 'signal' | 'stderr' | 'error'>): string {
-  const late = signal !== null || (error !== undefined && 'code' in error && error.code === 'ETIMEDOUT')
-  return late ? `ended after ${patience / 1000} s` : stderr.trim().slice(-300)
+  const late = signal === 'SIGTERM' || (error !== undefined && 'code' in error && error.code === 'ETIMEDOUT')
+  if (late) return `ended after ${patience / 1000} s`
+  return signal !== null || /out of memory/i.test(stderr) ? 'out of memory' : stderr.trim().slice(-300)
 }
 
 /** Rows as every engine writes them; other documents are no answer to compare. */
