@@ -10,8 +10,13 @@ import { ctesIn, historyTables, nodesOf, parsedSql, readsRegistry, tablesIn } fr
  * something of what the query reads arrives. A row that this takes away would stand up to there.
  */
 const states = 'proof_state'
-/** That of the instants at which something arrives of what the query reads. */
+/**
+ * That of the instants (`moment`) at which something arrives of what the query reads: of very many those around the rows of
+ * the result, and the first of each of many spans.
+ */
 const moments = 'proof_moment'
+/** So many arrivals are kept, as they are; of more a table would outgrow what a query may take. */
+const manyArrivals = 4_000_000
 
 /**
  * The instants of a result by what was known at them: between two instants of one state nothing arrived of what the
@@ -23,14 +28,13 @@ export type States = Awaited<ReturnType<typeof numberStates>>
  * Numbers the states of the result in `proof_full`, from 0. `at` is the SQL of a row's instant; `polls` of the registry's, which
  * then count too, null where points alone tell the states apart; `known` are FROM and WHERE of the points that it reads.
  */
-export async function numberStates(subject: Subject, at: string) {
+export async function numberStates(subject: Subject, at: string, most = manyArrivals) {
   const { session } = subject
   const known = await pointsRead(subject)
   const polls = await pollsOf(subject)
   const own = `(SELECT DISTINCT ${at} AS instant FROM proof_full WHERE ${at} IS NOT NULL) AS own`
-  await session.run(
-    `CREATE OR REPLACE TEMP TABLE ${moments} AS SELECT available_at AS moment ${known}${polls === null || polls === '' ? '' : ` UNION ${polls}`}${await ownArrivals(session)}`,
-  )
+  const further = `${polls === null || polls === '' ? '' : ` UNION ${polls}`}${await ownArrivals(session)}`
+  await keepMoments(session, { known, further, own, most })
   // The registry has more clocks than its polls: there each instant is a state of its own.
   await session.run(
     `CREATE OR REPLACE TEMP TABLE ${states} AS
@@ -42,6 +46,29 @@ export async function numberStates(subject: Subject, at: string) {
   )
   const [row] = await session.rows<{ n: bigint }>(`SELECT max(n) + 1 AS n FROM ${states}`)
   return { count: Number(row?.n ?? 0), polls, known }
+}
+
+/** Makes the table of moments: what arrives before and after each instant of the result is told the same by few of them. */
+async function keepMoments(
+  session: Engine,
+  { known, further, own, most }: Record<'known' | 'further' | 'own', string> & { readonly most: number },
+): Promise<void> {
+  const all = `SELECT available_at AS moment ${known}${further}`
+  const [size] = await session.rows<{ n: number; since: bigint; width: bigint }>(
+    `SELECT count(*)::DOUBLE AS n, epoch_us(min(available_at)) AS since,
+       (epoch_us(max(available_at)) - epoch_us(min(available_at))) // ${Math.ceil(most / 4)} + 1 AS width ${known}`,
+  )
+  const kept = `CREATE OR REPLACE TEMP TABLE ${moments} AS`
+  if (size === undefined || size.n <= most) {
+    await session.run(`${kept} ${all}`)
+    return
+  }
+  const span = (instant: string): string => `(epoch_us(${instant}) - ${size.since}) // ${size.width}`
+  await session.run(
+    `${kept} WITH near AS (SELECT DISTINCT ${span('instant')} AS span FROM ${own})
+     SELECT min(moment) AS moment FROM (${all}) WHERE moment IS NOT NULL GROUP BY ${span('moment')}
+     UNION ALL SELECT moment FROM (${all}) WHERE ${span('moment')} IN (FROM near)`,
+  )
 }
 
 /**
@@ -86,18 +113,22 @@ export async function instantsOf(session: Engine, chosen: readonly number[]): Pr
 }
 
 /**
- * Instants right before an arrival, ISO text, at whose knowledge the result has no row, although half the time went by that
- * lies between two arrivals: a row that would be there, had nothing come, is met there alone.
+ * Up to `most` instants right before an arrival, ISO text, at whose knowledge the result has no row, although half the time
+ * went by that lies between two arrivals: a row that would be there, had nothing come, is met there alone. `all` are how
+ * many there are.
  */
-export async function rowlessInstants(session: Engine): Promise<readonly string[]> {
-  const rows = await session.rows<{ last: string }>(
-    `SELECT until - INTERVAL 1 MICROSECOND AS last FROM (
+export async function rowlessInstants(session: Engine, most: number) {
+  const lasts = `SELECT until - INTERVAL 1 MICROSECOND AS last, row_number() OVER (ORDER BY until) - 1 AS place, count(*) OVER () AS n FROM (
        SELECT moment AS until, lag(moment) OVER (ORDER BY moment) AS since,
-         (max(moment) OVER () - min(moment) OVER ()) / greatest(1, 2 * count(*) OVER ()) AS least FROM (SELECT DISTINCT moment FROM ${moments}))
+         (max(moment) OVER () - min(moment) OVER ()) / greatest(1, 2 * count(*) OVER ()) AS least
+       FROM (SELECT DISTINCT moment FROM ${moments}))
      ASOF LEFT JOIN (SELECT DISTINCT instant FROM ${states}) AS own ON own.instant < until
-     WHERE (own.instant IS NULL OR own.instant < since) AND (since IS NULL OR until - since >= least) ORDER BY last`,
+     WHERE (own.instant IS NULL OR own.instant < since) AND (since IS NULL OR until - since >= least)`
+  const rows = await session.rows<{ last: string; n: bigint }>(
+    `SELECT last, n FROM (${lasts}) WHERE n <= ${most} OR place IN (
+       SELECT round(i * (n - 1) / ${Math.max(1, most - 1)}) FROM range(${Math.max(1, most)}) AS own (i)) ORDER BY last`,
   )
-  return rows.map(({ last }) => last)
+  return { tried: rows.slice(0, most).map(({ last }) => last), all: Number(rows[0]?.n ?? 0) }
 }
 
 /** States in an order that has no rhythm but goes through the days of the month, its end being one, time and again. */

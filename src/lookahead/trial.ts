@@ -125,9 +125,8 @@ async function tryCuts(trial: Trial, states: States): Promise<ReadonlySet<number
   const every = isHidden ? await combsFor(trial, states, wanted, hiddenWorld, () => countRun(trial)) : 0
   const room = every === 0 ? 0 : Math.max(2, Math.round(roomForDoubts * input.cutoffs))
   const kept = Math.floor(input.cutoffs / 16)
-  const all = await rowlessInstants(session)
-  const rowless = spread(all, Math.max(kept, input.cutoffs - states.count))
-  trial.rowless = { tried: rowless.length, all: all.length }
+  const { tried: rowless, all } = await rowlessInstants(session, Math.max(kept, input.cutoffs - states.count))
+  trial.rowless = { tried: rowless.length, all }
   const exact = Math.max(1, input.cutoffs - every - room - trial.runs - Math.min(kept, rowless.length))
   await cutAt(trial, await chooseStates(session, states, exact, every === 0 ? 'days' : 'even'))
   if (trial.stories.length === 0) await cutAtInstants(trial, rowless)

@@ -10,6 +10,7 @@ import {
 import { chooseStates, instantsOf, numberStates, rowlessInstants, type States } from '../../src/lookahead/states.ts'
 import { hiddenWorld, querySubject, seesWorlds } from '../../src/lookahead/world.ts'
 import { Engine } from '../../src/store/engine.ts'
+import { seeded } from '../helpers/sql-grammar.ts'
 import { ownFolder } from '../helpers/own-folder.ts'
 
 /*
@@ -96,7 +97,38 @@ describe('states', () => {
     await decide([hour(3), hour(8), hour(9)])
     await numberStates(querySubject(session, 'FROM points'), 'ts')
     // A second between two arrivals is not worth a run.
-    expect(await rowlessInstants(session)).toEqual([2, 6, 8, 12].map(before))
+    const [every, two] = [await rowlessInstants(session, 9), await rowlessInstants(session, 2)]
+    expect(every).toEqual({ tried: [2, 6, 8, 12].map(before), all: 4 })
+    expect(two).toEqual({ tried: [2, 12].map(before), all: 4 })
+    expect(await rowlessInstants(session, 0)).toEqual({ tried: [], all: 4 })
+  })
+
+  test('of very many arrivals those around the rows tell the same states, and the ends of nothing else are tried', async () => {
+    const random = seeded(7)
+    const second = (most: number): string =>
+      new Date(Date.UTC(2024, 2, 1) + Math.floor(random() * most) * 1000).toISOString()
+    for (let round = 0; round < 20; round++) {
+      await session.run('DELETE FROM stored')
+      await store(Array.from({ length: 40 }, () => ({ available: second(round % 2 === 0 ? 86_400 : 60) })))
+      await decide(Array.from({ length: 6 }, () => second(round % 2 === 0 ? 86_400 : 60)))
+      const found = async (most?: number) => {
+        const { count } = await numberStates(querySubject(session, 'FROM points'), 'ts', most)
+        const rows = await session.rows('SELECT instant, n, last FROM proof_state ORDER BY instant')
+        const kept = await session.rows('FROM proof_moment')
+        return { told: { count, rows }, rowless: (await rowlessInstants(session, 99)).tried, kept: kept.length }
+      }
+      const whole = await found()
+      // Right before an arrival, and no row since the one before that.
+      const empty = await session.rows<{ last: string }>(`SELECT DISTINCT until - INTERVAL 1 MICROSECOND AS last FROM (
+          SELECT a.available_at AS until, max(b.available_at) AS since FROM stored a LEFT JOIN stored b ON b.available_at < a.available_at GROUP BY 1)
+        WHERE NOT EXISTS (FROM proof_full WHERE ts < until AND (since IS NULL OR ts >= since))`)
+      for (const most of [1, 8, 39]) {
+        const few = await found(most)
+        expect(few.told).toEqual(whole.told)
+        expect(few.kept).toBeLessThanOrEqual(whole.kept + Math.ceil(most / 4) + 1)
+        expect(empty.map(({ last }) => last)).toEqual(expect.arrayContaining(few.rowless))
+      }
+    }
   })
 
   test('arrivals of an interval that no scan lets pass are none', async () => {
