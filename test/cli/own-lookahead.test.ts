@@ -10,22 +10,11 @@ test('a query over a file of one’s own is proved with it: what it tells too ea
     const decisions = desk.put('d.csv', `asset,ts\n${days.map((t) => `BTC,${t}T07:00:00Z`).join('\n')}\n`)
     const scores = days.map((t, n) => `BTC,${t},${t}T06:00:00Z,${n % 7}`)
     const signal = desk.put('s.csv', `asset,day,available_at,score\n${scores.join('\n')}\n`)
+    const own = [`d=${decisions}`, `s=${signal}`, `o=${signal}`].flatMap((one) => ['--own', one])
+    const asked = ['lookahead', join(desk.folder, 'q.sql'), ...own]
     const prove = async (query: string) => {
-      const sql = desk.put('q.sql', query)
-      const argv = [
-        'lookahead',
-        sql,
-        '--own',
-        `d=${decisions}`,
-        '--own',
-        `s=${signal}`,
-        '--own',
-        `o=${signal}`,
-        '--cutoffs',
-        '8',
-        '--json',
-      ]
-      const { code, out, message } = await desk.run(argv)
+      desk.put('q.sql', query)
+      const { code, out, message } = await desk.run([...asked, '--cutoffs', '8', '--json'])
       expect(out, message).not.toBe('')
       const { verdict, depends_on: turns } = JSON.parse(out) as { verdict: string; depends_on: string[] }
       return [code, verdict, ...turns]
@@ -38,16 +27,7 @@ test('a query over a file of one’s own is proved with it: what it tells too ea
     expect(await prove(`SELECT d.asset, d.ts, s.score ${early}`)).toEqual([4, 'leak', 'own s'])
     const both = `, (SELECT max(v) FROM points) AS v, (SELECT count(*) FROM o WHERE o.available_at <= d.ts) AS n`
     expect(await prove(`SELECT d.asset, d.ts, s.score${both} ${early}`)).toEqual([4, 'leak', 'own s', 'values'])
-    const words = await desk.run([
-      'lookahead',
-      join(desk.folder, 'q.sql'),
-      '--own',
-      `d=${decisions}`,
-      '--own',
-      `s=${signal}`,
-      '--own',
-      `o=${signal}`,
-    ])
+    const words = await desk.run(asked)
     expect(words.out).toContain('it turns on later rows of s, which are your own, and on the values of later points')
   })
 })
