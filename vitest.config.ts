@@ -94,7 +94,7 @@ const chosen = share === '1' ? [...longer] : files.filter((file) => !later.has(f
  * comes too late where a file before has loaded it.
  */
 const own = new Set([
-  ...['http', 'sandbox-metrics-streaming', 'scripts', 'rule-kinds'].map((name) => `test/unit/${name}.test.ts`),
+  ...['http', 'scripts', 'rule-kinds'].map((name) => `test/unit/${name}.test.ts`),
   ...holding('vi.mock('),
 ])
 

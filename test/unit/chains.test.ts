@@ -9,7 +9,7 @@ import { heldMonths } from '../../src/ledger/month-digests.ts'
 import { heldChains, heldMembers, heldRoot } from '../../src/ledger/state-tree.ts'
 import { heldSeries, liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { Engine } from '../../src/store/engine.ts'
+import { Engine, type Row } from '../../src/store/engine.ts'
 import { compact } from '../../src/upkeep/compact.ts'
 import { redate } from '../../src/upkeep/redate.ts'
 import { readPoints } from '../../src/views/relations.ts'
@@ -18,13 +18,10 @@ import { withKept } from '../helpers/kept-lakes.ts'
 import { withLag } from '../helpers/lags.ts'
 import { commitDeps } from '../helpers/lakes.ts'
 import { reading, writing } from '../helpers/ledgers.ts'
+import { type HeldPoint, ms, stepsOf } from '../helpers/record-twin.ts'
 
 const day = 86_400
 const sha = (text: string | Buffer): string => createHash('sha256').update(text).digest('hex')
-
-interface Told {
-  readonly [column: string]: unknown
-}
 
 /** Every month of every series as the page tells it: `series month` to `points chain`, from the points alone. */
 async function twin(root: string): Promise<Map<string, string>> {
@@ -33,48 +30,22 @@ async function twin(root: string): Promise<Map<string, string>> {
     [...heldSeries(ledger).values()],
   ])
   using engine = await Engine.open()
-  const rows: readonly Told[] = await engine.rows(
-    `SELECT metric, asset, currency, exchange, network, interval, epoch_us(t) AS t, epoch_us(available_at) AS a,
-       epoch_us(observed_at) AS seen, epoch_us(computed_at) AS c, epoch_us(available_rule_at) AS r, basis, o, extra,
-       v FROM ${readPoints(root, files)}`,
-  )
-  const ms = (micros: unknown): number => Math.ceil(Number(micros) / 1000)
+  const rows = (await engine.rows(
+    `SELECT metric, asset, currency, exchange, network, interval, epoch_us(t)::DOUBLE AS t, epoch_us(available_at)::DOUBLE AS available,
+       epoch_us(observed_at)::DOUBLE AS seen, epoch_us(computed_at)::DOUBLE AS computed, epoch_us(available_rule_at)::DOUBLE AS ruled,
+       basis, o, extra, v FROM ${readPoints(root, files)}`,
+  )) as readonly (HeldPoint & Row)[]
   const months = Map.groupBy(rows, (row) => {
     const own = series.find(
       (one) =>
         ['metric', 'asset', 'currency', 'exchange', 'network'].every((key) => Reflect.get(one, key) === row[key]) &&
         (one.settled ?? one.interval) === row['interval'],
     )
-    return `${own?.id} ${new Date(ms(row['t'])).toISOString().slice(0, 7)}`
+    return `${own?.id} ${new Date(ms(row.t)).toISOString().slice(0, 7)}`
   })
-  const bases = ['provider', 'observed', 'stated', 'assumed', 'override']
-  const recordOf = (row: Told): readonly [string, string] => {
-    const { t, a, c, r, basis, o, v, extra } = row
-    const [computed, ruled] = [c ?? (basis === 'provider' ? a : null), r ?? a]
-    const sized = (text: unknown): string => `${Buffer.byteLength(String(text))} ${String(text)}`
-    const rest = [
-      ...(computed !== null && (basis !== 'provider' || ms(computed) !== ms(a)) ? [`c${ms(computed)}`] : []),
-      ...(ms(ruled) === ms(a) ? [] : [`r${ms(ruled)}`]),
-      ...(o === null ? [] : [`o${sized(o)}`]),
-      ...(extra === null ? [] : [`x${sized(extra)}`]),
-    ].join(' ')
-    const view = new DataView(new ArrayBuffer(32))
-    const form = 8 * Buffer.byteLength(rest) + bases.indexOf(String(basis))
-    for (const [n, one] of [ms(t), v === null ? Number.NaN : Number(v), ms(a), form].entries())
-      view.setFloat64(8 * n, one)
-    return [Buffer.from(view.buffer).toString('latin1'), Buffer.from(rest).toString('latin1')]
-  }
-  const found = new Map<string, string>()
-  for (const [month, own] of months) {
-    let chain = ''
-    for (const [seen, some] of [...Map.groupBy(own, (row) => ms(row['seen']))].toSorted(([x], [y]) => x - y)) {
-      const records = some.map(recordOf).toSorted((x, y) => (x.join('') < y.join('') ? -1 : 1))
-      const bytes = [0, 1].flatMap((part) => records.map((one) => one[part])).join('')
-      chain = `b${sha(`${chain}\n${seen} ${some.length} ${sha(Buffer.from(bytes, 'latin1'))}`)}`
-    }
-    found.set(month, `${own.length} ${chain}`)
-  }
-  return found
+  const chained = (own: readonly HeldPoint[]): string =>
+    stepsOf(own).reduce((chain, step) => `b${sha(`${chain}\n${step}`)}`, '')
+  return new Map([...months].map(([month, own]) => [month, `${own.length} ${chained(own)}`]))
 }
 
 const held = (ledger: Ledger): Map<string, string> =>

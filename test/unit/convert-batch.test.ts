@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { convert } from '../../src/points/convert.ts'
 import type { Body, ConvertPart, ConvertResult } from '../../src/points/conversion.ts'
 import { type Engine, quote, type Row } from '../../src/store/engine.ts'
-import { day, end, floor, type Interval, intervals, step } from '../../src/time.ts'
+import { day, type Interval, step } from '../../src/time.ts'
 import { codecsOf } from '../helpers/codecs.ts'
 import { at, Converting, lag600, micros, nextMorning, series, t1 } from '../helpers/converting.ts'
 
@@ -81,26 +81,6 @@ test('partitions of one batch keep their own rules, intervals, values and clocks
   }
 })
 
-test.each([
-  ['in order', (n: number) => n],
-  ['backwards', (n: number) => 1199 - n],
-  ['with two that changed places', (n: number) => (n === 600 ? 601 : n === 601 ? 600 : n)],
-  ['with the last one first', (n: number) => (n + 1199) % 1200],
-] as const)('a file is in the order of series and t, whatever that of the answers: %s', async (_, place) => {
-  const hours = Array.from({ length: 1200 }, (_one, n) => t1 + place(n) * 3600)
-  const content = JSON.stringify(hours.map((t) => ({ t, v: (t - t1) / 3600 })))
-  const own = (asset: string) => ({ series: series(asset, { interval: '1h' }) })
-  for (const assets of [['BTC', 'ETH'], ['ETH', 'BTC'], ['ETH']]) {
-    const bodies = await Promise.all(assets.map((asset) => made.body(content, own(asset))))
-    const one = part(0, bodies, { interval: '1h' })
-    await batch([one])
-    const rows = await rowsOf(one)
-    expect(rows.map((row) => [row['asset'], row['v']])).toEqual(
-      assets.toSorted().flatMap((asset) => hours.map((_t, n) => [asset, n])),
-    )
-  }
-})
-
 test('each partition is compared with its own files only', async () => {
   const first = part(0, [await made.body(`[{"t":${t1},"v":1}]`)])
   const other = part(1, [await made.body(`[{"t":${t1},"v":2}]`)])
@@ -124,23 +104,6 @@ test('a file whose points all lie elsewhere is not opened', async () => {
   expect((await batch([part(0, [inside], { existing: gone })])).files[0]?.rows).toBe(1)
   const beyond = await made.body(`[{"t":${t1},"v":1},{"t":${t1 + 5 * day},"v":1}]`, { since: t1, until: t1 + 2 * day })
   await expect(batch([part(0, [beyond], { existing: gone })])).rejects.toThrow('gone.parquet')
-})
-
-test('a poisoned body harms nothing in its own partition nor in another', async () => {
-  const good = `[{"t":${t1},"v":1.5}]`
-  for (const bad of [
-    '',
-    `[{"t":${t1},"v":"x"}]`,
-    `[{"t":${t1},"v":1,"v":2}]`,
-    `[{"t":${t1},"v":1},{"t":${t1},"v":2}]`,
-    `[{"t":${t1},"v":01}]`,
-  ]) {
-    const eth = { series: series('ETH') }
-    const parts = [part(0, [await made.body(bad), await made.body(good, eth)]), part(1, [await made.body(good)])]
-    const { files, bodies } = await batch(parts)
-    expect(bodies.map(({ state }) => state)).toEqual(['poison', 'ok', 'ok'])
-    expect(files.map((file) => file?.rows)).toEqual([1, 1])
-  }
 })
 
 test('long bodies of one partition go beside the short ones of others', async () => {
@@ -176,41 +139,6 @@ function listening(told: string[]): Engine {
     })
   return listen(made.engine)
 }
-
-test.for([...intervals])('bodies of %s, with and without computed_at, come whole', async (interval) => {
-  const t = floor(t1, interval)
-  const told = (shift: number): string =>
-    JSON.stringify(
-      [0, 1, 2].map((n) => ({
-        t: step(t, interval, n),
-        v: n,
-        computed_at: end(step(t, interval, n), interval) + shift,
-      })),
-    )
-  const bare = JSON.stringify([0, 1, 2].map((n) => ({ t: step(t, interval, n), v: n })))
-  const nested = JSON.stringify([0, 1, 2].map((n) => ({ t: step(t, interval, n), o: { a: n } })))
-  const texts = [told(60), told(400 * day), bare, nested]
-  const parts = await Promise.all(texts.map(async (text, n) => part(n, [await made.body(text)], { interval })))
-  const { bodies } = await batch(parts)
-  expect(bodies.map(({ added }) => added)).toEqual(texts.map(() => 3))
-})
-
-test('bodies of several partitions keep to their own, among them one with a point twice', async () => {
-  const of = (n: number): number => 3 + n
-  const texts = Array.from({ length: 5 }, (_, n) =>
-    JSON.stringify(Array.from({ length: of(n) }, (_point, i) => ({ t: t1 + i * day, v: n * 100 + i + 0.5 }))),
-  )
-  // The same point twice: comparing tells that they are alike.
-  texts[2] = texts[2]?.replace(/^\[({[^}]*})/, '[$1,$1') ?? ''
-  const parts = await Promise.all(texts.map(async (text, n) => part(n, [await made.body(text)])))
-  const { files, bodies } = await batch(parts)
-  expect(files.map((file) => file?.rows)).toEqual(texts.map((_, n) => of(n)))
-  expect(bodies.map(({ request, added }) => [request, added])).toEqual(
-    parts.map(({ bodies: own }, n) => [own[0]?.request, of(n)]),
-  )
-  for (const [n, one] of parts.entries())
-    expect((await rowsOf(one)).map(({ v }) => v)).toEqual(Array.from({ length: of(n) }, (_, i) => n * 100 + i + 0.5))
-})
 
 test('a file that cannot be written fails the batch, and no file of the others is left', async () => {
   const text = JSON.stringify([0, 1, 2].map((n) => ({ t: t1 + n * day, v: n })))

@@ -1,22 +1,11 @@
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Body } from '../../src/points/conversion.ts'
-import { Engine } from '../../src/store/engine.ts'
-import { convert } from '../helpers/converting.ts'
+import { convert, Converting, lag600, series } from '../helpers/converting.ts'
 import { times } from '../helpers/shares.ts'
-import { computedByFormat } from '../helpers/stored-twin.ts'
-import { scratch } from '../helpers/scratch.ts'
 import { seeded } from '../helpers/sql-grammar.ts'
 
-let engine: Engine
-const folder = scratch('fuzz')
-beforeAll(async () => {
-  engine = await Engine.open(':memory:', { threads: 2 })
-})
-afterAll(async () => {
-  engine.close()
-})
+let made: Converting
+beforeAll(async () => (made = await Converting.open()))
+afterAll(() => made.close())
 
 const seed = Number(process.env['PITLAKE_FUZZ_SEED'] ?? 20_240_301)
 const perBatch = 12
@@ -225,23 +214,6 @@ function hasKeyTwice(text: string, parsed: unknown): boolean {
   return colons !== count(parsed)
 }
 
-const rule = {
-  kind: 'lag' as const,
-  seconds: 60,
-  basis: 'assumed' as const,
-  quote: null,
-  reason: null,
-  until: null,
-  trust: 'provider' as const,
-}
-const shared = {
-  metric: 'm',
-  interval: '1h' as const,
-  rules: [rule],
-  timestamp: 'interval_start' as const,
-  overlap: 'exact' as const,
-}
-
 test(`${batches * perBatch} random bodies are stored as JSON.parse reads them, or not at all`, {
   timeout: 3_600_000,
 }, async () => {
@@ -249,38 +221,14 @@ test(`${batches * perBatch} random bodies are stored as JSON.parse reads them, o
   const seen = { ok: 0, empty: 0, poison: 0, skipped: 0 }
   for (let batch = 0; batch < batches; batch++) {
     const texts = Array.from({ length: perBatch }, () => maker.body())
-    const bodies: Body[] = []
-    for (const [i, text] of texts.entries()) {
-      const file = join(folder, `${batch}-${i}.json`)
-      await writeFile(file, text)
-      const asset = `A${String(i).padStart(2, '0')}`
-      const series = {
-        id: asset,
-        metric: 'm',
-        asset,
-        interval: '1h' as const,
-        currency: null,
-        exchange: null,
-        network: null,
-        params: {},
-      }
-      bodies.push({ file, request: asset, series, since: null, until: null, prior: [], askedAt: 2e9, horizon: 1e11 })
-    }
-    const out = join(folder, `${batch}.parquet`)
-    const result = await convert(engine, {
-      ...shared,
-      bodies,
-      existing: [],
-      observedAt: 2_000_000_000_000_000n,
-      out,
-      metadata: {},
-    })
-    const rows =
-      result.file === null
-        ? []
-        : await engine.rows(
-            `SELECT asset, epoch_us(t) // 1000000 AS t, v, o, extra, epoch_us(${computedByFormat}) AS computed FROM read_parquet('${out}')`,
-          )
+    const bodies = await Promise.all(
+      texts.map(
+        async (text, i) => await made.body(text, { series: series(`A${i}`, { interval: '1h' }), horizon: 1e11 }),
+      ),
+    )
+    const task = made.job(bodies, { interval: '1h', rules: [{ ...lag600, seconds: 60 }] })
+    const result = await convert(made.engine, task)
+    const rows = result.file === null ? [] : await made.stored(task.out)
     for (const [i, text] of texts.entries()) {
       const wanted = oracle(text)
       const verdict = result.bodies[i]
@@ -294,11 +242,11 @@ test(`${batches * perBatch} random bodies are stored as JSON.parse reads them, o
       const stored = rows
         .filter((row) => row['asset'] === bodies[i]?.series.asset)
         .map((row) => ({
-          t: Number(row['t']),
+          t: Number(row['t']) / 1e6,
           v: row['v'],
           o: row['o'] === null ? null : JSON.parse(row['o'] as string),
           extra: row['extra'] === null ? null : JSON.parse(row['extra'] as string),
-          computed: row['computed'] === null ? null : Number(row['computed']),
+          computed: row['computed_at'] === null ? null : Number(row['computed_at']),
         }))
       expect(stored, context).toEqual(wanted.rows)
     }

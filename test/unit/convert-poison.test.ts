@@ -39,20 +39,13 @@ const noise = Buffer.alloc(50_000_000, 'noise\u0000')
 
 type Case = readonly [name: string, content: string | Buffer, why: RegExp]
 
+/** What the lexer finds has its own tests: of that a few are here. */
 const cases: readonly Case[] = [
   ['another asset', `[{"t":${t1},"v":1,"asset":"ETH"}]`, /a point of another asset: "ETH"/],
   ['another metric', `[{"t":${t1},"v":1,"metric":"price"}]`, /a point of another metric: "price"/],
   ['an empty body', '', /empty body/],
-  ['white space', ' \n', /empty body/],
-  ['null', 'null', /null instead of an array/],
-  ['a number', '5', /5 instead of an array/],
-  ['an object', `{"t":${t1},"v":1}`, /an object instead of an array/],
-  ['a text', '"x"', /a text instead of an array/],
   ['HTML', '<!doctype html><p>busy</p>', /HTML/],
-  ['plain words', 'Service Unavailable', /no JSON/],
   ['a byte order mark', `\ufeff[{"t":${t1},"v":1}]`, /no JSON/],
-  ['an element that is null', `[{"t":${t1},"v":1},null]`, /point that is null/],
-  ['an element that is an array', `[[${t1},1]]`, /point that is an array/],
   ['no t', '[{"v":1}]', /t is missing/],
   ['no t in one', `[{"t":${t1},"v":1},{"v":2}]`, /t is missing/],
   ['t null', '[{"t":null,"v":1}]', /t is null/],
@@ -70,11 +63,7 @@ const cases: readonly Case[] = [
   ['v true', `[{"t":${t1},"v":true}]`, /v is a boolean/],
   ['v false in one', `[{"t":${t1},"v":2},{"t":${t1 + day},"v":false}]`, /v is a boolean/],
   ['v NaN', `[{"t":${t1},"v":NaN}]`, /NaN .* no JSON/],
-  ['v Infinity', `[{"t":${t1},"v":Infinity}]`, /Infinity .* no JSON/],
-  ['v -inf', `[{"t":${t1},"v":-inf}]`, /-inf .* no JSON/],
-  ['v 1e400', `[{"t":${t1},"v":1e400}]`, /1e400 .* beyond a double/],
   ['v 400 digits', `[{"t":${t1},"v":${'9'.repeat(400)}}]`, /beyond a double/],
-  ['NaN inside o', `[{"t":${t1},"o":{"a":NaN}}]`, /NaN .* no JSON/],
   ['1e999 inside o', `[{"t":${t1},"o":{"a":-1e999}}]`, /beyond a double/],
   ['o as text', `[{"t":${t1},"o":"x"}]`, /o is neither/],
   ['o as number', `[{"t":${t1},"o":5}]`, /o is neither/],
@@ -95,10 +84,7 @@ const cases: readonly Case[] = [
   ['a conflicting duplicate, one without extra', `[{"t":${t1},"v":1,"x":1},{"t":${t1},"v":1}]`, /two different points/],
   ['a conflicting duplicate, one null', `[{"t":${t1},"v":null},{"t":${t1},"o":{"a":1}}]`, /two different points/],
   ['a conflicting duplicate, told when', `[{"t":${t1},"v":1,"computed_at":${t1 + day}},{"t":${t1},"v":1}]`, /two diff/],
-  ['bytes that are not UTF-8', Buffer.from(`[{"t":${t1},"v":1,"x":"\xff"}]`, 'latin1'), /UTF-8/],
   ['a lone surrogate', `[{"t":${t1},"v":1,"x":"\\ud800"}]`, /surrogate/],
-  ['a control character', `[{"t":${t1},"v":1,"x":"\u0001"}]`, /control character/],
-  ['nesting deeper than 64', `[{"t":${t1},"o":${'['.repeat(63)}${']'.repeat(63)}}]`, /nesting deeper than 64/],
   ['a thousand brackets', '['.repeat(1000), /point that is an array/],
   ['50 MB of noise', noise, /no JSON/],
   [
@@ -109,16 +95,9 @@ const cases: readonly Case[] = [
 ]
 /** Over these DuckDB gives up a statement, with all the bodies that it was to read. */
 const unreadable: readonly Case[] = [
-  ['an element that is a number', `[{"t":${t1},"v":1},7]`, /point that is a number/],
   ['a key twice', `[{"t":${t1},"v":1,"v":2}]`, /same key twice/],
   ['t twice', `[{"t":${t1},"t":${t1},"v":2}]`, /same key twice/],
-  ['a trailing comma', `[{"t":${t1},"v":1,}]`, /broken JSON/],
-  ['a trailing comma behind', `[{"t":${t1},"v":1},]`, /broken JSON/],
   ['cut', `[{"t":${t1},"v":1},{"t":${t1 + day},"v"`, /breaks off/],
-  ['cut inside a number', `[{"t":${t1},"v":1},{"t":${t1 + day},"v":12`, /breaks off/],
-  ['the bracket only', '[', /breaks off/],
-  ['something behind', `[{"t":${t1},"v":1}] x`, /behind the array/],
-  ['two arrays', `[{"t":${t1},"v":1}][]`, /behind the array/],
   ['a leading zero', `[{"t":${t1},"v":01}]`, /leading zero/],
 ]
 

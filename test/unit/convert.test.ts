@@ -1,15 +1,12 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { digestSql } from '../../src/points/write.ts'
 import { day } from '../../src/time.ts'
-import { at, convert, Converting, daily, series, t1 } from '../helpers/converting.ts'
+import { at, convert, Converting, t1 } from '../helpers/converting.ts'
 
 let made: Converting
 beforeAll(async () => (made = await Converting.open()))
 afterAll(() => made.close())
-
-const three = daily(3)
 
 test('missing intervals are named', async () => {
   const content = JSON.stringify([2, 3, 6].map((i) => ({ t: t1 + i * day, v: i })))
@@ -25,15 +22,6 @@ test('missing intervals are named', async () => {
   expect(monthly.bodies[0]?.missing[0]).toEqual({ since: at('2024-02-01'), until: at('2024-04-01') })
   const empty = await convert(made.engine, made.job([await made.body('[]', { since: t1, until: t1 + 3 * day })]))
   expect(empty.bodies[0]).toMatchObject({ state: 'empty', missing: [{ since: t1, until: t1 + 3 * day }] })
-})
-
-test('digests of parts add up to that of the whole', async () => {
-  const bodies = await Promise.all([0, 1, 2].map((i) => made.body(JSON.stringify(three), { series: series(`A${i}`) })))
-  const whole = await convert(made.engine, made.job(bodies))
-  const parts = await Promise.all(bodies.map((one) => convert(made.engine, made.job([one]))))
-  const sum = parts.reduce((total, part) => total + BigInt(part.file?.digest ?? 0), 0n)
-  expect(String(sum)).toBe(whole.file?.digest)
-  expect(digestSql).toContain('observed_at')
 })
 
 test('nothing is left behind but the file', async () => {

@@ -1,41 +1,22 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Rule } from '../../src/catalog/availability.ts'
-import type { Endpoint } from '../../src/catalog/catalogue.ts'
-import { loadCatalogue } from '../../src/catalog/load.ts'
-import { expand, type Selection, type Wanted } from '../../src/catalog/series.ts'
+import type { Selection, Wanted } from '../../src/catalog/series.ts'
 import type { WindowAnswer } from '../../src/ledger/entry.ts'
 import { day, end, floor, hour, type Instant, type Interval, intervals, minute, step } from '../../src/time.ts'
 import { type Learnt, type NextPoint, nextPoints, registryDue } from '../../src/watch/due.ts'
 import { learntOf } from '../../src/watch/jobs.ts'
+import { nextMorning } from '../helpers/converting.ts'
+import { answered, heldOf, lagOf, rulesOf, wantedOf } from '../helpers/wanted.ts'
 
-const catalogue = loadCatalogue()
 const at = (text: string): Instant => Date.parse(text.includes('T') ? text : `${text}T00:00:00Z`) / 1000
 const iso = (t: Instant | null): string | null => (t === null ? null : new Date(t * 1000).toISOString().slice(0, 16))
 
-const frame = { quote: null, reason: 'test', until: null, trust: 'provider' } as const
-const lagOf = (seconds: number, basis: Rule['basis'] = 'assumed'): Rule => ({ kind: 'lag', seconds, basis, ...frame })
-const rulesOf = (rule: Rule): Endpoint['rules'] =>
-  Object.fromEntries(intervals.map((interval) => [interval, [rule]])) as unknown as Endpoint['rules']
-
 function want(interval: Interval, rule: Rule = lagOf(600), selection: Partial<Selection> = {}): Wanted {
-  const [found] = expand(catalogue, [
-    { assets: ['BTC'], paths: ['indicators/asol_pit'], intervals: ['24h'], ...selection },
-  ])
-  if (!found) throw new Error('no series')
+  const found = wantedOf({ paths: ['indicators/asol_pit'], intervals: ['24h'], ...selection })
   const series = { ...found.series, id: `x|${interval}`, interval }
   return { ...found, series, endpoint: { ...found.endpoint, rules: rulesOf(rule) } }
 }
-
-const answer = (since: Instant, until: Instant, rest: Partial<WindowAnswer> = {}): WindowAnswer => ({
-  since,
-  until,
-  state: 'covered',
-  reason: null,
-  asked_at: until,
-  request: null,
-  ...rest,
-})
 
 const told: Learnt = { observations: 400, lag: { early: 125, usual: 300, late: 590 } }
 
@@ -46,14 +27,14 @@ function next(
   more: Partial<Parameters<typeof nextPoints>[1]> & { lag?: Learnt } = {},
 ) {
   const { lag, ...rest } = more
-  const held = new Map([[one.series.id, { metric: one.endpoint.path, points: 1, answers, settled: null }]])
+  const held = heldOf(one, answers)
   const interval = one.series.interval ?? '24h'
   const learnt = new Map(lag ? [[`${one.endpoint.path} ${interval}`, lag]] : [])
   return nextPoints([one], { held: answers.length > 0 ? held : new Map(), learnt, at: now, ...rest })[0]
 }
 
 /** Held from long ago to `until`, all of it asked when it was there. */
-const upTo = (until: Instant): WindowAnswer[] => [answer(at('2020-01-06'), until)]
+const upTo = (until: Instant): WindowAnswer[] => [answered(at('2020-01-06'), until)]
 
 function sure(point: NextPoint | undefined): NextPoint {
   if (!point) throw new Error('nothing is due')
@@ -102,12 +83,11 @@ describe('the next point', () => {
   })
 
   test('of the leap day, of the week over new year, of a clock rule', () => {
-    const clock: Rule = { kind: 'clock', minuteOfDay: 615, days: 1, basis: 'stated', ...frame }
     const dues = [
       next(want('24h'), upTo(at('2024-02-29')), at('2024-02-29T12:00:00Z')),
       next(want('1month'), upTo(at('2024-02-01')), at('2024-02-10')),
       next(want('1w'), upTo(at('2024-12-30')), at('2025-01-01')),
-      next(want('24h', clock), upTo(at('2024-02-29')), at('2024-02-29T12:00:00Z'), { lag: told }),
+      next(want('24h', nextMorning), upTo(at('2024-02-29')), at('2024-02-29T12:00:00Z'), { lag: told }),
     ]
     expect(dues.map((point) => iso(sure(point).due))).toEqual([
       '2024-03-01T00:10',
@@ -153,9 +133,9 @@ describe('the next point', () => {
   test('of what was never asked, has nothing, is refused, withdrawn, over, or not begun', () => {
     const now = at('2024-03-10T12:00:00Z')
     const t = at('2024-03-10')
-    const empty = answer(at('2020-01-06'), t, { state: 'empty', asked_at: now - hour })
-    const gone = answer(at('2020-01-06'), t, { state: 'unsupported', reason: '404, gone: no', asked_at: now - hour })
-    const gap = answer(t - 5 * day, t, { reason: 'gap', asked_at: now - hour })
+    const empty = answered(at('2020-01-06'), t, { state: 'empty', asked_at: now - hour })
+    const gone = answered(at('2020-01-06'), t, { state: 'unsupported', reason: '404, gone: no', asked_at: now - hour })
+    const gap = answered(t - 5 * day, t, { reason: 'gap', asked_at: now - hour })
     expect(sure(next(want('24h'), [], now))).toMatchObject({ t: null, due: now, by: 'new', poll: now })
     expect(sure(next(want('10m'), [empty], now))).toMatchObject({ t: null, due: now + 23 * hour, by: 'quiet' })
     expect(sure(next(want('24h'), [gone], now))).toMatchObject({ due: now - hour + day, by: 'refused' })
@@ -207,7 +187,7 @@ describe('when to ask', () => {
       if (!awake(now)) continue
       const answers = [
         ...upTo(reached),
-        ...(asked > reached ? [answer(reached, asked, { reason: 'awaiting', asked_at: asked })] : []),
+        ...(asked > reached ? [answered(reached, asked, { reason: 'awaiting', asked_at: asked })] : []),
       ]
       if (sure(next(one, answers, now, { ...(lag && { lag }) })).poll > now) continue
       polls.push(now)
@@ -265,7 +245,7 @@ describe('when to ask', () => {
   test('the next point is asked for when it is due, though the one before is still missing', () => {
     const t = at('2024-03-10T12:20:00Z')
     const after = (asked: Instant): Instant => {
-      const missing = answer(t, t + 600, { reason: 'awaiting', asked_at: asked })
+      const missing = answered(t, t + 600, { reason: 'awaiting', asked_at: asked })
       return sure(next(want('10m'), [...upTo(t), missing], asked, { lag: told })).poll - (t + 1200)
     }
     expect([0, 289, 290, 580, 599, 600].map((seconds) => after(t + 1200 + seconds))).toEqual([
@@ -302,7 +282,7 @@ describe('when to ask', () => {
           const one = want(interval, rule)
           const answers = [
             ...upTo(reached),
-            answer(reached, step(reached, interval, 1), { reason: 'awaiting', asked_at: asked }),
+            answered(reached, step(reached, interval, 1), { reason: 'awaiting', asked_at: asked }),
           ]
           const more = lag ? { lag } : {}
           const point = sure(next(one, answers, now, more))

@@ -7,7 +7,7 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import { inLake } from '../../src/store/layout.ts'
 import { forgetLost } from '../../src/upkeep/forget.ts'
 import { lostBeyond } from '../../src/upkeep/judgement.ts'
-import { commitDeps, inFolder, stage } from '../helpers/lakes.ts'
+import { commitDeps, coverageRow, inFolder, stage } from '../helpers/lakes.ts'
 import { test } from '../helpers/lake-test.ts'
 import { metrics, rewriteDeps, topUp } from '../helpers/merging.ts'
 import { makeLake, type PointRow } from '../helpers/views.ts'
@@ -32,16 +32,7 @@ test.each([
     inFolder(async (root) => {
       const id = (own: Partial<Record<'asset' | 'currency' | 'exchange' | 'network', string>>): string =>
         seriesId({ ...series, ...own, params: {} })
-      const covered = (own: object) =>
-        ({
-          series: id(own),
-          since: day(0),
-          until: day(6),
-          state: 'covered',
-          reason: null,
-          asked_at: day(200),
-          request: null,
-        }) as const
+      const covered = (own: object) => coverageRow(0, day(0), day(6), { series: id(own), asked_at: day(200) })
       const counted = (own: object, points: number) => ({ series: id(own), points, first_t: day(0), last_t: day(5) })
       await makeLake(root, [
         {
@@ -57,35 +48,18 @@ test.each([
       if (!file) throw new Error('no file')
       const damage = { kind: 'missing', severity: 'error', subject: file.path, detail: '' } as never
       const gone = await forgetLost(ledger, [{ file, damage }], commitDeps())
-      const windows = (days: readonly (readonly [number, number])[]) =>
+      const windows = (...days: readonly (readonly [number, number])[]) =>
         days.map(([a, b]) => ({ since: day(a), until: day(b) }))
+      const two = windows([2, 3], [4, 5])
       expect(gone.series.toSorted((a, b) => a.points - b.points)).toEqual([
-        {
-          series: id({}),
-          points: 2,
-          windows: windows([
-            [2, 3],
-            [4, 5],
-          ]),
-        },
-        {
-          series: id(other),
-          points: 4,
-          windows: windows([
-            [0, 2],
-            [3, 4],
-            [5, 6],
-          ]),
-        },
+        { series: id({}), points: 2, windows: two },
+        { series: id(other), points: 4, windows: windows([0, 2], [3, 4], [5, 6]) },
       ])
       expect(gone).toMatchObject({ files: [file.path], points: 6 })
       const left = [{}, other].map((own) => heldSeries(ledger).get(id(own))?.points)
       expect(left).toEqual([4, 2])
       const failed = (heldCoverage(ledger).get(id({})) ?? []).filter(({ state }) => state === 'failed')
-      expect(failed.map(({ since, until }) => [since, until])).toEqual([
-        [day(2), day(3)],
-        [day(4), day(5)],
-      ])
+      expect(failed.map(({ since, until }) => ({ since, until }))).toEqual(two)
     }),
 )
 

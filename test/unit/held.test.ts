@@ -1,18 +1,14 @@
 import { expect } from 'vitest'
 import { LakeError } from '../../src/errors.ts'
 import { commit, noteRunFacts } from '../../src/ledger/commit.ts'
-import type { Stamp } from '../../src/ledger/entry.ts'
 import { toState } from '../../src/ledger/archive.ts'
 import {
   archivedState,
   heldAnswers,
   heldCoverage,
   heldSeries,
-  heldPassing,
-  heldStamps,
   heldStates,
   heldVersions,
-  heldViolations,
   liveFiles,
   mergedFrom,
   summary,
@@ -23,35 +19,9 @@ import { readEntry } from '../../src/ledger/journal.ts'
 import { rowsAs } from '../../src/ledger/row.ts'
 import { count, listOf, orNull, real, shape, text } from '../../src/shape.ts'
 import { Engine } from '../../src/store/engine.ts'
-import { quarantineFile, runLog } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { commitDeps, coverageRow, inFolder, requestRow, seriesRow, stage, violationRow } from '../helpers/lakes.ts'
 import { test } from '../helpers/lake-test.ts'
-
-test('violations, stamps and passing facts come back as they were committed', async ({ root }) => {
-  using ledger = await Ledger.open(root)
-  const violation = violationRow(0, 86_400, { stored: '-0.0', offered: '5e-324', request: 'r-1' })
-  const stamp: Stamp = { id: 's', version: 1, digest: 'd', query_digest: 'q', path: null, at: 7, detail: { rows: 3 } }
-  await commit(
-    ledger,
-    {
-      job: 'fetch',
-      run: 'a',
-      provider: { metrics: 'sandbox:1', synthetic: true },
-      series: [seriesRow(0), seriesRow(1)],
-      coverage: [coverageRow(0, 0, 86_400)],
-      violations: [violation],
-      stamps: [stamp],
-      passing: { polled: '2024-03-01' },
-    },
-    commitDeps(),
-  )
-  expect(heldViolations(ledger)).toEqual([expect.objectContaining({ ...violation, added_version: 1 })])
-  expect(heldViolations(ledger, seriesRow(1).id)).toEqual([])
-  expect(heldStamps(ledger)).toEqual([expect.objectContaining(stamp)])
-  expect(heldPassing(ledger, 'polled')?.value).toBe('2024-03-01')
-  expect(heldPassing(ledger, 'never')).toBeUndefined()
-})
 
 test.each([
   ['coverage', 'state', "'coverd'", heldCoverage],
@@ -78,11 +48,6 @@ test.each([
       expect(() => read(ledger)).toThrow(LakeError)
     }),
 )
-
-test('quarantined bodies and run logs have their own folders', () => {
-  expect(quarantineFile('run-1', '.json')).toMatch(/^quarantine\/[^/]+\.json/)
-  expect(runLog('run-1')).toMatch(/^runs\/[^/]+\.log/)
-})
 
 test('windows, requests and what was asked again are counted by what they say', async ({ root }) => {
   using ledger = await Ledger.open(root)

@@ -111,19 +111,6 @@ describe('the index', () => {
     renameSync(moved, root)
   })
 
-  it('catches up with what others committed, and may be read meanwhile', async ({ root, ledger: writer }) => {
-    using reader = await Ledger.openToRead(root)
-    for (let n = 0; n < 4; n++) await commit(writer, draftOf(root, n), deps)
-    expect((await reader.catchUp()).version).toBe(4)
-    expect(dump(reader)).toEqual(dump(writer))
-  })
-
-  it('is opened by many at once in an empty folder', async ({ root }) => {
-    const all = await Promise.all(Array.from({ length: 6 }, () => Ledger.open(root)))
-    for (const ledger of all) ledger.close()
-    expect(all).toHaveLength(6)
-  })
-
   it('takes back all that failed half way, and says why', async ({ root }) => {
     using ledger = await fill(root)
     const before = dump(ledger)
@@ -160,23 +147,6 @@ describe('the index', () => {
 })
 
 describe('a damaged lake', () => {
-  it('is named: torn ledger, lost entry, foreign ledger, no lake', async ({ root }) => {
-    await expect(Ledger.openToRead(`${root}/none`)).rejects.toMatchObject({ kind: 'usage' })
-    const ledger = await fill(root)
-    ledger.close()
-    const last = inLake(root, entryFile(12))
-    renameSync(last, `${last}.away`)
-    await expect(Ledger.open(root)).rejects.toThrow(/expected version 12.*got version 11/)
-    renameSync(`${last}.away`, last)
-    writeFileSync(inLake(root, 'ledger.sqlite'), 'no database at all, but long enough to be taken for one'.repeat(99))
-    await expect(Ledger.open(root)).rejects.toThrow(/rebuild-ledger/)
-    const rebuilt = await Ledger.rebuild(root)
-    expect(rebuilt.head().version).toBe(12)
-    rebuilt.close()
-    truncateSync(last, 100)
-    await expect(Ledger.open(root)).rejects.toMatchObject({ kind: 'integrity' })
-  })
-
   plain('on a read-only file system can still be read', async (context) => {
     need(context, 'mount')
     await inFolder(async (root) => {

@@ -1,75 +1,17 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Endpoint } from '../../src/catalog/catalogue.ts'
-import type { Wire } from '../../src/catalog/wire.ts'
 import type { Series } from '../../src/catalog/series.ts'
 import { assetsUrl, knownParameters, metricsUrl, shownUrl } from '../../src/metrics/api.ts'
-import { intervals } from '../../src/time.ts'
+import { catalogue } from '../helpers/sandbox-client.ts'
 
-const wire: Wire = {
-  metricsPrefix: '/v1/metrics/',
-  assetsPath: 'assets',
-  metadata: {
-    template: '/v1/metadata/metric?path=/{path}',
-    parameters: 'parameters',
-    timerange: 'timerange',
-    min: 'min',
-  },
-  queryKeys: {
-    asset: 'a',
-    since: 's',
-    until: 'u',
-    interval: 'i',
-    format: 'f',
-    currency: 'c',
-    exchange: 'e',
-    network: 'network',
-    timestamp_format: 'timestamp_format',
-  },
-  probes: { asset: 'BTC', plain: 'supply/current_pit', nested: 'options/one_pit' },
-}
-const full: Endpoint = {
-  path: 'supply/current_usd_pit',
-  ask: 'supply/current_pit',
-  about: '',
-  intervals: ['1h', '24h'],
-  currencies: ['native', 'usd'],
-  exchanges: ['exchange_1'],
-  networks: ['eth'],
-  since: true,
-  until: true,
-  format: true,
-  timestampFormat: true,
-  params: {},
-  placeholders: [],
-  defaults: { interval: '24h', currency: null, exchange: null, network: null },
-  tolerance: null,
-  revisable: false,
-  overlap: 'exact',
-  rules: Object.fromEntries(intervals.map((interval) => [interval, []])) as unknown as Endpoint['rules'],
-  extra: {},
-  source: '',
-}
-const bare: Endpoint = {
-  ...full,
-  intervals: [],
-  currencies: [],
-  exchanges: [],
-  networks: [],
-  since: false,
-  until: false,
-  format: false,
-}
-const series: Series = {
-  id: 'x',
-  metric: full.path,
-  asset: 'BTC',
-  interval: '24h',
-  currency: 'usd',
-  exchange: 'exchange_1',
-  network: 'eth',
-  params: {},
-}
+const { wire } = catalogue
+const supply = catalogue.endpoints.get('supply/current_pit') as Endpoint
+const full: Endpoint = { ...supply, path: 'supply/current_usd_pit', exchanges: ['exchange_1'], networks: ['eth'] }
+const none = { intervals: [], currencies: [], exchanges: [], networks: [] }
+const bare: Endpoint = { ...full, ...none, since: false, until: false, format: false }
+const dimensions = { interval: '24h', currency: 'usd', exchange: 'exchange_1', network: 'eth' } as const
+const series: Series = { id: 'x', metric: full.path, asset: 'BTC', ...dimensions, params: {} }
 const window = { since: 1_514_764_800, until: 1_709_251_200 }
 const base = 'https://api.example'
 

@@ -37,6 +37,7 @@ test('nothing is written over or among the files of a lake, of this one or of an
       await expect(putOut(join(lake, name), 'x', folder, '--html')).rejects.toThrow(/--html: expected a file outside/)
     }
   await expect(putOut(join(lake, 'journal'), 'x', lake, '--html')).rejects.toThrow(/got the folder/)
+  expect(() => outFile(join(home, 'no', 'x.csv'), lake)).toThrow(/a folder that exists/)
   expect(readFileSync(join(lake, 'journal/0000000001.json'), 'utf8')).toBe('the lake')
   expect(readdirSync(lake).toSorted()).toEqual(['Journal', 'exports', 'journal', 'ledger.sqlite', 'notes', 'points'])
 })

@@ -1,24 +1,19 @@
 import { expect, test } from 'vitest'
 import { availableAt } from '../../src/catalog/availability.ts'
-import { expand, type Selection, type Wanted } from '../../src/catalog/series.ts'
+import type { Selection, Wanted } from '../../src/catalog/series.ts'
 import type { WindowAnswer } from '../../src/ledger/entry.ts'
 import { type Plan, plan, toleranceOf } from '../../src/metrics/plan.ts'
-import { day, type Instant, step } from '../../src/time.ts'
-import { catalogue } from '../helpers/sandbox-client.ts'
+import { day, type Instant } from '../../src/time.ts'
+import { answered, heldOf, wantedOf } from '../helpers/wanted.ts'
 
 const since = Date.UTC(2010, 0, 1) / 1000
 const limits = { requestsPerMinute: 600, credits: { '*': 1 }, gapsOnly: false, blocked: () => null }
 
-function want(selection: Partial<Selection>): Wanted {
-  const [one] = expand(catalogue, [{ assets: ['BTC'], paths: ['addresses/active_count_pit'], since, ...selection }])
-  if (one === undefined) throw new Error('no series')
-  return one
-}
+const want = (selection: Partial<Selection>): Wanted =>
+  wantedOf({ paths: ['addresses/active_count_pit'], since, ...selection })
 
-function planned(wanted: Wanted, answers: readonly WindowAnswer[], now: Instant, gapsOnly = false): Plan {
-  const held = { metric: wanted.endpoint.path, points: 1, answers, settled: null }
-  return plan([wanted], new Map([[wanted.series.id, held]]), { ...limits, gapsOnly }, now)
-}
+const planned = (wanted: Wanted, answers: readonly WindowAnswer[], now: Instant, gapsOnly = false): Plan =>
+  plan([wanted], heldOf(wanted, answers), { ...limits, gapsOnly }, now)
 
 test.each([
   [79_999, [79_999]],
@@ -37,8 +32,8 @@ test('what is missing for exactly as long as is tolerated is still awaited, a se
   const { endpoint } = wanted
   const limit = availableAt(endpoint.rules['24h'], since, '24h') + toleranceOf(endpoint, '24h')
   const asks = (now: Instant, said: Partial<WindowAnswer>, gapsOnly = false): number => {
-    const answer = { since, until: step(since, '24h', 1), reason: null, request: null, asked_at: now } as const
-    return planned(wanted, [{ state: 'covered', ...answer, ...said }], now, gapsOnly).asks.length
+    const answer = answered(since, since + day, { asked_at: now, ...said })
+    return planned(wanted, [answer], now, gapsOnly).asks.length
   }
   for (const said of [{ reason: 'awaiting' }, { state: 'empty' }] as const)
     expect([asks(limit, said), asks(limit + 1, said)]).toEqual([1, 0])

@@ -1,59 +1,35 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Rule } from '../../src/catalog/availability.ts'
 import type { Endpoint } from '../../src/catalog/catalogue.ts'
-import { loadCatalogue } from '../../src/catalog/load.ts'
 import { expand, type Selection, type Wanted } from '../../src/catalog/series.ts'
 import type { WindowAnswer } from '../../src/ledger/entry.ts'
 import { type Plan, plan } from '../../src/metrics/plan.ts'
 import { day, end, floor, hour, type Instant, type Interval, intervals, longestSeconds, step } from '../../src/time.ts'
+import { catalogue } from '../helpers/sandbox-client.ts'
+import { answered, heldOf, lagOf, rulesOf, wantedOf } from '../helpers/wanted.ts'
 
 type PlanLimits = Parameters<typeof plan>[2]
 
-const catalogue = loadCatalogue()
 const limits: PlanLimits = { requestsPerMinute: 600, credits: { BTC: 1, '*': 2 }, gapsOnly: false, blocked: () => null }
 const at = (text: string): Instant => Date.parse(text.includes('T') ? text : `${text}T00:00:00Z`) / 1000
 const now = at('2024-03-10T12:00:00Z')
 
-function lagRules(seconds: number): Endpoint['rules'] {
-  const rule: Rule = {
-    kind: 'lag',
-    seconds,
-    basis: 'assumed',
-    quote: null,
-    reason: 'test',
-    until: null,
-    trust: 'provider',
-  }
-  return Object.fromEntries(intervals.map((interval) => [interval, [rule]])) as unknown as Endpoint['rules']
-}
+const lagRules = (seconds: number): Endpoint['rules'] => rulesOf(lagOf(seconds))
 
 function want(selection: Partial<Selection> = {}, change: Partial<Endpoint> = {}): Wanted {
-  const [first] = expand(catalogue, [{ assets: ['BTC'], paths: ['indicators/asol_pit'], ...selection }])
-  if (!first) throw new Error('no series')
-  return { ...first, endpoint: { ...first.endpoint, ...change } }
+  const one = wantedOf({ paths: ['indicators/asol_pit'], ...selection })
+  return { ...one, endpoint: { ...one.endpoint, ...change } }
 }
 
-function planned(wanted: Wanted, answers: readonly WindowAnswer[], change: Partial<PlanLimits> = {}, when = now): Plan {
-  return plan(
-    [wanted],
-    new Map([[wanted.series.id, { metric: wanted.endpoint.path, points: 1, answers, settled: null }]]),
-    { ...limits, ...change },
-    when,
-  )
-}
+const planned = (
+  wanted: Wanted,
+  answers: readonly WindowAnswer[],
+  change: Partial<PlanLimits> = {},
+  when = now,
+): Plan => plan([wanted], heldOf(wanted, answers), { ...limits, ...change }, when)
 
-function answer(since: string, until: string, rest: Partial<WindowAnswer> = {}): WindowAnswer {
-  return {
-    since: at(since),
-    until: at(until),
-    state: 'covered',
-    reason: null,
-    asked_at: now - hour,
-    request: null,
-    ...rest,
-  }
-}
+const answer = (since: string, until: string, rest: Partial<WindowAnswer> = {}): WindowAnswer =>
+  answered(at(since), at(until), { asked_at: now - hour, ...rest })
 
 const dates = (found: Plan) =>
   found.asks.map((ask) => [
@@ -208,25 +184,6 @@ test('nothing is asked where no new point can exist', () => {
   expect(planned(want({ since: at('2030-01-01') }), []).asks).toEqual([])
 })
 
-test('the overlap holds stored points only and is five at most', () => {
-  const wanted = want({ since: at('2024-03-01') }, { rules: lagRules(0) })
-  expect(dates(planned(wanted, [answer('2024-03-07', '2024-03-10')], {}, at('2024-03-11')))).toEqual([
-    ['2024-03-01 .. 2024-03-11', '2024-03-01 .. 2024-03-11'],
-  ])
-  const short = [answer('2024-03-01', '2024-03-07', { state: 'empty' }), answer('2024-03-07', '2024-03-10')]
-  const old = { asked_at: now - hour }
-  expect(
-    dates(
-      planned(
-        wanted,
-        short.map((a) => ({ ...a, ...old })),
-        {},
-        at('2024-03-11'),
-      ),
-    ),
-  ).toEqual([['2024-03-07 .. 2024-03-11', '2024-03-10 .. 2024-03-11']])
-})
-
 const lastYear = (rest: Partial<WindowAnswer>) => answer('2023-01-01', '2023-02-01', rest)
 const winter = want({ since: at('2023-01-01'), until: at('2023-02-01') })
 const daysAgo = (n: number) => ({ asked_at: now - n * day })
@@ -316,12 +273,6 @@ test('an endpoint without since and until is asked whole and once; with one of t
   expect(dates(planned(early, far))).toEqual([['1960-01-01 .. 2024-03-10', '1960-01-01 .. 2024-03-10']])
 })
 
-test('windows far apart are two requests, near ones are one', () => {
-  const wanted = want({ since: at('2000-01-01') }, { rules: lagRules(0) })
-  expect(planned(wanted, [answer('2001-01-01', '2024-01-01')]).asks).toHaveLength(2)
-  expect(planned(wanted, [answer('2023-01-01', '2024-01-01')]).asks).toHaveLength(1)
-})
-
 test('prices: per asset, by the star, by one', () => {
   const price = (credits: PlanLimits['credits']) => planned(want(), [], { credits }).totals.credits
   expect([price({ BTC: 3, '*': 2 }), price({ '*': 2 }), price({})]).toEqual([3, 2, 1])
@@ -342,53 +293,4 @@ test('a selection of supply in one currency only says what price_usd needs', () 
   expect(supply(['native'])).toEqual([expect.stringContaining('price_usd also needs usd')])
   expect(supply(['usd'])).toEqual([expect.stringContaining('price_usd also needs native')])
   expect(supply(['native', 'usd'])).toEqual([])
-})
-
-test('a small plan', () => {
-  const wanted = expand(catalogue, [
-    { assets: ['BTC', 'ETH'], paths: ['market/btc_dominance_pit', 'supply/current_pit'], since: at('2024-03-01') },
-    { assets: ['BTC'], paths: ['options/50delta_skew_call_put_all_pit'] },
-  ])
-  const held = new Map([
-    [
-      'supply/current_pit|BTC|24h|native|||',
-      { metric: 'm', points: 1, answers: [answer('2024-03-01', '2024-03-08')], settled: null },
-    ],
-  ])
-  const small = plan(wanted, held, limits, now)
-  const ranges = dates(small)
-  const rows = small.asks.map(({ series, points, credits }, index) =>
-    [series.id, ...(ranges[index] ?? []).map((range) => range ?? 'whole'), points, credits].join('  '),
-  )
-  expect(rows.join('\n')).toMatchInlineSnapshot(`
-    "options/50delta_skew_call_put_all_pit|BTC|||||  whole  2009-01-03 .. 2024-03-10  5545  1
-    supply/current_pit|BTC|24h|native|||  2024-03-03 .. 2024-03-10  2024-03-08 .. 2024-03-10  7  1
-    supply/current_pit|ETH|24h|native|||  2024-03-01 .. 2024-03-10  2024-03-01 .. 2024-03-10  9  2
-    market/btc_dominance_pit|BTC|24h||||  2024-03-01 .. 2024-03-10  2024-03-01 .. 2024-03-10  9  1
-    market/btc_dominance_pit|ETH|24h||||  2024-03-01 .. 2024-03-10  2024-03-01 .. 2024-03-10  9  2"
-  `)
-  expect({ ...small.totals, notes: small.notes.length }).toMatchInlineSnapshot(`
-    {
-      "bytes": 312424,
-      "credits": 7,
-      "notes": 1,
-      "points": 5574,
-      "requests": 5,
-      "seconds": 1,
-      "series": 5,
-      "windows": 5,
-    }
-  `)
-})
-
-test('a long history is cut so that no answer holds more than 80,000 points, end to end', () => {
-  const wanted = want({ intervals: ['10m'], since: at('2010-01-01'), paths: ['addresses/active_count_pit'] })
-  const { asks } = planned(wanted, [])
-  expect(asks.length).toBe(10)
-  for (const [i, ask] of asks.entries()) {
-    expect(ask.points).toBeLessThanOrEqual(80_000)
-    expect(ask.settles.since).toBe(i === 0 ? at('2010-01-01') : asks[i - 1]?.settles.until)
-  }
-  const single = planned(want({ since: at('2010-01-01') }), [])
-  expect(single.asks.length).toBe(1)
 })

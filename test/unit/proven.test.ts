@@ -1,18 +1,14 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { settleRefusal } from '../../src/metrics/settle.ts'
 import { keepingProven } from '../../src/metrics/verify-findings.ts'
 import { layOver } from '../../src/ledger/coverage.ts'
 import type { CoverageRow } from '../../src/ledger/entry.ts'
 import { seriesLedger } from '../helpers/coverage-ledger.ts'
-import { catalogue } from '../helpers/sandbox-client.ts'
-import { expand } from '../../src/catalog/series.ts'
+import { wantedOf } from '../helpers/wanted.ts'
 
 const day = 86_400
 const start = Date.UTC(2025, 0, 6) / 1000
-const [wanted] = expand(catalogue, [{ assets: ['BTC'], paths: ['blockchain/block_count_pit'] }])
-if (!wanted) throw new Error('no series')
-const { id } = wanted.series
+const { id } = wantedOf({ paths: ['blockchain/block_count_pit'] }).series
 
 const states = ['covered', 'gap', 'awaiting', 'empty', 'unsupported', 'failed'] as const
 const said = fc.record({
@@ -63,35 +59,4 @@ test('no row of any answer takes away a window in which each point is held, also
         }
     }),
   )
-})
-
-test('a refusal of a series with points never touches what is covered', () => {
-  let refused = 0
-  fc.assert(
-    fc.property(
-      fc.array(said, { maxLength: 8 }),
-      said,
-      fc.constantFrom('path', 'series', 'range'),
-      (before, now, scope) => {
-        const coverage = laid([], before.map(row))
-        const { since, until } = row(now)
-        const ask = {
-          ...wanted,
-          interval: '24h' as const,
-          window: { since, until },
-          settles: { since, until },
-          points: 1,
-          credits: 1,
-        }
-        const known = { points: 5, coverage, standing: null }
-        const asked = { at: start + 200 * day, request: 'r', weekStart: 'monday' as const }
-        const rows = settleRefusal(ask, { scope, words: '400: no' }, known, asked)
-        const covered = plainDays(coverage)
-        for (const one of rows) for (let at = one.since; at < one.until; at += day) expect(covered.has(at)).toBe(false)
-        expect(rows.every(({ state }) => state === (scope === 'range' ? 'unsupported' : 'failed'))).toBe(true)
-        refused += rows.length
-      },
-    ),
-  )
-  expect(refused).toBeGreaterThan(20)
 })

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Lake, openLake, rows } from '../../src/index.ts'
 import { makeQueryLake } from '../helpers/query-lake.ts'
@@ -14,81 +15,53 @@ afterAll(async () => {
   await remove()
 })
 
-describe('values come as typed Arrow columns', () => {
+/** A column of every type: its name and type in Arrow, its value in SQL, and as a row of JavaScript has it. */
+const kinds: readonly (readonly [field: string, sql: string, value: unknown])[] = [
+  ['bool Bool', 'true', true],
+  ['tiny Int8', '-7::TINYINT', -7],
+  ['big Int64', '9007199254740993', 9_007_199_254_740_993n],
+  ['unsigned Uint64', '18446744073709551615::UBIGINT', 18_446_744_073_709_551_615n],
+  ['wide Decimal[38e0]', '-170141183460469231731::HUGEINT', -170_141_183_460_469_231_731n],
+  ['price Decimal[9e+2]', '-1.05::DECIMAL(9,2)', '-1.05'],
+  ['fine Decimal[30e+20]', '0.05::DECIMAL(30,20)', '0.05000000000000000000'],
+  ['single Float32', '1.25::FLOAT', 1.25],
+  ['double Float64', "'-0.0'::DOUBLE", -0],
+  ['text Utf8', "'a longer text than twelve'", 'a longer text than twelve'],
+  ['blob Binary', String.raw`'\xAA\x00'::BLOB`, Uint8Array.of(0xaa, 0)],
+  ['day Date32<DAY>', "DATE '1969-12-31'", new Date('1969-12-31')],
+  ['hour Time64<MICROSECOND>', "TIME '10:00:00.000001'", 36_000_000_001n],
+  ['at Timestamp<MICROSECOND, UTC>', "TIMESTAMPTZ '2024-03-01 00:00:00.001999Z'", new Date('2024-03-01T00:00:00.001Z')],
+  ['plain Timestamp<MICROSECOND>', 'make_timestamp(1000)', new Date(1)],
+  ['open Timestamp<MICROSECOND, UTC>', "TIMESTAMPTZ 'infinity'", null],
+  ['end Date32<DAY>', "DATE 'infinity'", null],
+  ['list List<Int32>', '[1, NULL]', [1, null]],
+  ['texts List<Utf8>', "['a', NULL, 'bc']", ['a', null, 'bc']],
+  ['nested List<List<Date32<DAY>>>', "[[DATE '2024-01-01']]", [[new Date('2024-01-01')]]],
+  [
+    'struct Struct<{a:Int32, b:List<Timestamp<MICROSECOND>>}>',
+    "{'a': 1, 'b': [TIMESTAMP '2024-01-02']}",
+    { a: 1, b: [new Date('2024-01-02')] },
+  ],
+  ['map Map<{key:Utf8, value:Decimal[4e+1]}>', "MAP {'k': 2.5::DECIMAL(4,1)}", { k: '2.5' }],
+  ['pair FixedSizeList[2]<Int32>', '[1, 2]::INTEGER[2]', [1, 2]],
+  ['enum Utf8', "'x'::ENUM('x', 'y')", 'x'],
+  ['doc Utf8', `'{"a":1}'::JSON`, '{"a":1}'],
+  ['span Utf8', "INTERVAL '1 month'", '1 month'],
+]
+
+describe('values come as typed Arrow columns, and as rows', () => {
   test('every kind, and NULL', async () => {
-    const table = await lake.sql(`SELECT * FROM (VALUES
- (true, -7::TINYINT, 9007199254740993, 18446744073709551615::UBIGINT, -170141183460469231731::HUGEINT, -1.50::DECIMAL(9,2), 1.25::FLOAT, '-0.0'::DOUBLE,
-  'a longer text than twelve', '\\xAA\\x00'::BLOB, DATE '1969-12-31', TIME '10:00:00.000001', make_timestamptz(-1), make_timestamp(1), [1, NULL], ['a', NULL, 'bc'], {'a': 1, 'b': ['x']},
-  MAP {'k': 2}, [1, 2]::INTEGER[2], 'x'::ENUM('x', 'y'), '{"a":1}'::JSON, INTERVAL '1 month'),
- (NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL))
- AS t(bool, tiny, big, unsigned, wide, price, single, double, text, blob, day, hour, "at", plain, list, texts, struct, map, pair, enum, doc, span)`)
-    expect(table.schema.fields.map((field) => `${field.name} ${field.type}`)).toEqual([
-      'bool Bool',
-      'tiny Int8',
-      'big Int64',
-      'unsigned Uint64',
-      'wide Decimal[38e0]',
-      'price Decimal[9e+2]',
-      'single Float32',
-      'double Float64',
-      'text Utf8',
-      'blob Binary',
-      'day Date32<DAY>',
-      'hour Time64<MICROSECOND>',
-      'at Timestamp<MICROSECOND, UTC>',
-      'plain Timestamp<MICROSECOND>',
-      'list List<Int32>',
-      'texts List<Utf8>',
-      'struct Struct<{a:Int32, b:List<Utf8>}>',
-      'map Map<{key:Utf8, value:Int32}>',
-      'pair FixedSizeList[2]<Int32>',
-      'enum Utf8',
-      'doc Utf8',
-      'span Utf8',
-    ])
-    const row = table.get(0)
-    expect([
-      row?.bool,
-      row?.tiny,
-      row?.big,
-      row?.unsigned,
-      row?.single,
-      row?.double,
-      row?.text,
-      row?.enum,
-      row?.doc,
-      row?.span,
-    ]).toEqual([
-      true,
-      -7,
-      9_007_199_254_740_993n,
-      18_446_744_073_709_551_615n,
-      1.25,
-      -0,
-      'a longer text than twelve',
-      'x',
-      '{"a":1}',
-      '1 month',
-    ])
-    expect([String(row?.wide), String(row?.price)]).toEqual(['-170141183460469231731', '-150'])
-    expect([...(row?.blob as Uint8Array)]).toEqual([0xaa, 0])
-    expect(row?.day).toBe(-86_400_000)
-    expect(row?.hour).toBe(36_000_000_001n)
-    const raw = (name: string): unknown => (table.getChild(name)?.data[0]?.values as BigInt64Array)[0]
-    expect([raw('at'), raw('plain')]).toEqual([-1n, 1n])
-    for (const part of [
-      '"list": [1,null]',
-      '"texts": ["a",null,"bc"]',
-      '"struct": {"a":1,"b":["x"]}',
-      '"map": {"k":2}',
-      '"pair": [1,2]',
-    ]) {
-      expect(String(row)).toContain(part)
-    }
-    expect(Object.values(table.get(1)?.toJSON() ?? {}).every((value) => value === null)).toBe(true)
-    expect(table.schema.fields.map(({ name }) => table.getChild(name)?.nullCount)).toEqual(
-      table.schema.fields.map(() => 1),
-    )
+    const values = kinds.map(([, sql]) => sql).join(', ')
+    const names = kinds.map(([field]) => `"${field.split(' ')[0]}"`)
+    const nulls = kinds.map(() => 'NULL').join(', ')
+    const table = await lake.sql(`SELECT * FROM (VALUES (${values}), (${nulls})) AS t(${names.join(', ')})`)
+    expect(table.schema.fields.map((field) => `${field.name} ${field.type}`)).toEqual(kinds.map(([field]) => field))
+    const [first, second, ...more] = rows(table)
+    expect(Object.values(first ?? {})).toEqual(kinds.map(([, , value]) => value))
+    expect([new Set(Object.values(second ?? {})), more]).toEqual([new Set([null]), []])
+    expect(names.map((_, n) => table.getChildAt(n)?.nullCount)).toEqual(names.map(() => 1))
+    const raw = table.getChild('at')?.data[0]?.values as BigInt64Array
+    expect(raw[0]).toBe(BigInt(Date.UTC(2024, 2, 1)) * 1000n + 1999n)
   })
 
   test('many batches agree with SQL, nested values across chunks too', async () => {
@@ -111,11 +84,6 @@ describe('values come as typed Arrow columns', () => {
     let sum = 0n
     for (const value of table.getChild('i') ?? []) sum += value as bigint
     expect(sum).toBe(9_799_930_000n)
-  })
-
-  test('an instant without end', async () => {
-    const table = await lake.sql("SELECT TIMESTAMPTZ 'infinity' AS a, DATE 'infinity' AS b")
-    expect(rows(table)).toEqual([{ a: null, b: null }])
   })
 
   test('no rows keep their types; names that are there twice', async () => {
@@ -212,4 +180,40 @@ describe('panel, points, universe', () => {
     await expect(endless).rejects.toMatchObject({ kind: 'stopped' })
     expect((await after).get(0)?.a).toBe(1)
   })
+})
+
+test('rows have the type that the caller says', async () => {
+  const found = rows<{ asset: string; n: bigint }>(await lake.sql(`SELECT 'BTC' AS asset, 2::BIGINT AS n`))
+  expect(found.map(({ asset, n }) => asset.repeat(Number(n)))).toEqual(['BTCBTC'])
+  expect(rows(await lake.sql('SELECT 1 AS a WHERE false'))).toEqual([])
+})
+
+test('a closed lake is said, at every call', async () => {
+  const own = await openLake(folder)
+  await own.close()
+  const panel = { decisions: [{ asset: 'BTC', ts: '2024-01-01' }], metrics: ['price_usd'] }
+  const calls = [
+    own.sql('SELECT 1'),
+    own.metrics(),
+    own.version(),
+    own.refresh(),
+    own.universe('now'),
+    own.panel(panel),
+  ]
+  for (const ended of await Promise.allSettled(calls))
+    expect(ended).toMatchObject({
+      reason: {
+        name: 'LakeError',
+        kind: 'usage',
+        message: 'lake: expected an open one, got a closed one; openLake opens it',
+      },
+    })
+  await own.close()
+})
+
+test('the entry of the package passes on all that the library has', async () => {
+  const entry = readFileSync(new URL('../../scripts/library.cjs', import.meta.url), 'utf8')
+  const passed = [...entry.matchAll(/^exports\.(\w+) = library\.(\w+)$/gm)].map(([, name, from]) => `${name} ${from}`)
+  const names = Object.keys(await import('../../src/index.ts'))
+  expect(new Set(passed)).toEqual(new Set(names.map((name) => `${name} ${name}`)))
 })

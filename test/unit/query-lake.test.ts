@@ -184,19 +184,6 @@ describe('a mistake is one line with its place', () => {
   })
 })
 
-describe('a query that never ends', () => {
-  test('is cancelled, and the session goes on', () =>
-    session({}, async (engine) => {
-      const stop = new AbortController()
-      const endless = run(engine, 'SELECT count(*) FROM range(100000000000) a, range(1000) b', stop.signal)
-      await setTimeout(100)
-      stop.abort()
-      await expect(endless).rejects.toMatchObject({ kind: 'stopped', message: 'the query was cancelled' })
-      expect(await run(engine, 'SELECT 1 AS a')).toEqual([{ a: 1 }])
-      await expect(run(engine, 'SELECT 1', AbortSignal.abort())).rejects.toMatchObject({ kind: 'stopped' })
-    }))
-})
-
 describe('notes on the registry', () => {
   const notesOn = async (engine: Engine, sql: string) => notesOfSql(engine, sql, { folder, sleep: setTimeout })
   const [before, after, now] = [

@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { readdir, readFile, symlink, writeFile as put } from 'node:fs/promises'
+import { readdir, readFile, writeFile as put } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
@@ -228,24 +228,6 @@ describe('a file appears whole or not at all', () => {
       expect(await readFile(join(home, name), 'utf8')).toBe('old')
     }
     expect((await readdir(home)).filter((name) => name.endsWith('.part'))).toEqual([])
-  })
-
-  test('no link is followed, a device is written, other places are refused', async () => {
-    await put(join(home, 'target.csv'), 'old')
-    await symlink('target.csv', join(home, 'link.csv'))
-    await symlink('nowhere.csv', join(home, 'dangling.csv'))
-    for (const link of ['link.csv', 'dangling.csv'])
-      await expect(file('SELECT 1 AS a', link)).rejects.toThrow(
-        /expected a file, got the link .*; name the file itself/,
-      )
-    expect(await readFile(join(home, 'target.csv'), 'utf8')).toBe('old')
-    expect(await readdir(home)).not.toContain('nowhere.csv')
-    const ready = await runScript(engine, 'SELECT 1 AS a', deps)
-    const options = { format: 'jsonl', width: 80, rows: Infinity } as const
-    await writeFile({ engine, ready, options, deps }, outFile('/dev/null', home), '/dev/null')
-    expect(() => outFile(join(home, 'no', 'x.csv'), 'lake')).toThrow(/a folder that exists/)
-    expect(() => outFile(home, 'lake')).toThrow(/expected a file, got the folder/)
-    expect(() => outFile(join(home, 'lake.duckdb'), home)).toThrow(/expected a file outside the lake/)
   })
 })
 

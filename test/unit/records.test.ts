@@ -1,29 +1,18 @@
-import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { digestOfSum } from '../../src/ledger/month-digests.ts'
 import { monthSums } from '../../src/points/month-sums.ts'
 import { rowsSql } from '../../src/points/sql.ts'
 import { Engine } from '../../src/store/engine.ts'
+import { bases, type HeldPoint, stepsOf } from '../helpers/record-twin.ts'
 import { seeded } from '../helpers/sql-grammar.ts'
 
-const bases = ['provider', 'observed', 'stated', 'assumed', 'override']
 const columns = `metric VARCHAR, interval VARCHAR, asset VARCHAR, currency VARCHAR, exchange VARCHAR, network VARCHAR, params VARCHAR,
   t BIGINT, available BIGINT, seen BIGINT, computed BIGINT, ruled BIGINT, v DOUBLE, zero BOOLEAN, o VARCHAR, extra VARCHAR, basis VARCHAR`
 
-/** A point as it is drawn; `zero`: its value is -0.0, which JSON does not tell. */
-interface Drawn {
+/** A point as it is drawn. */
+interface Drawn extends HeldPoint {
   readonly asset: string
   readonly currency: string | null
-  readonly t: number
-  readonly available: number
-  readonly seen: number
-  readonly computed: number | null
-  readonly ruled: number | null
-  readonly v: number | null
-  readonly zero: boolean
-  readonly o: string | null
-  readonly extra: string | null
-  readonly basis: string
 }
 
 const second = 1_000_000
@@ -43,8 +32,7 @@ function drawn(random: () => number, many: number): Drawn[] {
       seen: begin + 50 * 86_400 * second + pick(0, 1, 1000, 5 * second),
       computed: pick(null, null, available, available + 1, available + 2000),
       ruled: pick(null, null, available, available - 86_400 * second),
-      v: pick(null, 1.5, -2e300, 1, 1.5),
-      zero: random() < 0.1,
+      v: pick(null, 1.5, -2e300, 1, 1.5, -0),
       o: pick(null, null, '{"a":"x x7"}', '[1]'),
       extra: pick(null, null, '{"ü":1}'),
       basis: pick(...bases),
@@ -56,32 +44,13 @@ function relation(points: readonly Drawn[]): string {
   const own = { metric: 'm/x', interval: '24h', exchange: null, network: null, params: null }
   const rows = rowsSql(
     columns.replaceAll(/\s+/g, ' '),
-    points.map((one) => ({ ...own, ...one })),
+    // JSON does not tell -0.
+    points.map((one) => ({ ...own, ...one, zero: Object.is(one.v, -0) })),
   )
   const at = (name: string): string => `make_timestamptz(${name})`
   return `(SELECT metric, interval, asset, currency, exchange, network, params, ${at('t')} AS t, ${at('available')} AS available_at,
     ${at('seen')} AS observed_at, ${at('computed')} AS computed_at, ${at('ruled')} AS available_rule_at,
     CASE WHEN zero THEN -0.0::DOUBLE ELSE v END AS v, o, extra, basis FROM (${rows}))`
-}
-
-const ms = (micros: number): number => Math.ceil(micros / 1000)
-const sha = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')
-
-/** What docs/proof.md tells of a point: four numbers, and a text. */
-function record({ t, available, computed, ruled, v, zero, o, extra, basis }: Drawn): readonly [Buffer, Buffer] {
-  const sized = (sign: string, text: string | null): string[] =>
-    text === null ? [] : [`${sign}${Buffer.byteLength(text)} ${text}`]
-  const rest = [
-    ...(computed !== null && (basis !== 'provider' || ms(computed) !== ms(available)) ? [`c${ms(computed)}`] : []),
-    ...(ruled !== null && ms(ruled) !== ms(available) ? [`r${ms(ruled)}`] : []),
-    ...sized('o', o),
-    ...sized('x', extra),
-  ].join(' ')
-  const view = new DataView(new ArrayBuffer(32))
-  const form = 8 * Buffer.byteLength(rest) + bases.indexOf(basis)
-  for (const [n, one] of [ms(t), zero ? -0 : (v ?? Number.NaN), ms(available), form].entries())
-    view.setFloat64(8 * n, one)
-  return [Buffer.from(view.buffer), Buffer.from(rest)]
 }
 
 /** Every month as its page defines it. */
@@ -90,14 +59,7 @@ function twin(points: readonly Drawn[]): Map<string, string> {
     points,
     (one) => `${one.asset} ${one.currency} ${new Date(one.t / 1000).toISOString().slice(0, 7)}`,
   )
-  const told = [...months].map(([month, own]): [string, string] => {
-    const steps = [...Map.groupBy(own, ({ seen }) => ms(seen))].toSorted(([a], [b]) => a - b)
-    const each = steps.map(([seen, some]) => {
-      const records = some.map(record).toSorted((a, b) => Buffer.compare(Buffer.concat(a), Buffer.concat(b)))
-      return `${seen} ${some.length} ${sha(Buffer.concat([0, 1].flatMap((part) => records.map((one) => one[part] ?? Buffer.alloc(0)))))}`
-    })
-    return [month, each.join(',')]
-  })
+  const told = [...months].map(([month, own]): [string, string] => [month, stepsOf(own).join(',')])
   return new Map(told.toSorted(([a], [b]) => (a < b ? -1 : 1)))
 }
 
@@ -148,7 +110,7 @@ test('sums add up, and tell each change of a point', async () => {
     computed: begin + 7000,
     ruled: begin + 9000,
   }
-  const a: Drawn = { ...point, v: 1, zero: false, o: '[1]', extra: '[2]', basis: 'observed' }
+  const a: Drawn = { ...point, v: 1, o: '[1]', extra: '[2]', basis: 'observed' }
   const b = { ...a, t: begin + second }
   expect(await only([a, b])).toBe(BigInt(`0x${digestOfSum((await only([a])) + (await only([b])))}`))
   const changes: Partial<Drawn>[] = [
@@ -161,7 +123,7 @@ test('sums add up, and tell each change of a point', async () => {
     { v: null },
     { v: 1.0000000000000002 },
     { v: 0 },
-    { v: 0, zero: true },
+    { v: -0 },
     { o: null },
     { o: '[2]', extra: '[1]' },
     { o: '[1] x3 [2]', extra: null },

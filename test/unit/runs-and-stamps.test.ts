@@ -18,7 +18,15 @@ test('a note tells of its stamp itself: the index learns of it, a checkpoint doe
   ledger,
 }) => {
   const provider = { metrics: 'x', synthetic: true }
-  const stamp: Stamp = { id: 'f'.repeat(16), version: 1, digest: 'd', query_digest: 'q', path: null, at: 7, detail: {} }
+  const stamp: Stamp = {
+    id: 'f'.repeat(16),
+    version: 1,
+    digest: 'd',
+    query_digest: 'q',
+    path: null,
+    at: 7,
+    detail: { rows: 3 },
+  }
   await commit(ledger, { job: 'fetch', run: 'a', provider, state: { a: 1 } }, commitDeps())
   await commit(ledger, { job: 'stamp', run: 'b', provider, stamps: [stamp] }, commitDeps())
   const { lake } = ledger.head()
@@ -32,6 +40,7 @@ test('a note tells of its stamp itself: the index learns of it, a checkpoint doe
   await ledger.catchUp()
   const ids = (of: Ledger): string[] => heldStamps(of).map(({ id }) => id[0] ?? '')
   expect(ids(ledger)).toEqual(['1', 'f'])
+  expect(heldStamps(ledger)[1]).toMatchObject(stamp)
   expect(await lostStamps(ledger, root)).toEqual([])
   await writeCheckpoint(realDisk, ledger)
   using again = await Ledger.inMemory(root)

@@ -81,35 +81,12 @@ describe('purity', () => {
     )
   })
 
-  test('the seed decides', () => {
-    const [since, until] = [at('2022-01-01'), at('2022-03-01')]
-    const read = (seed: number): WorldPoint[] => [
-      ...worldPoints(seriesOf('indicators/aviv_pit', 'BTC', { seed }), since, until, never),
-    ]
-    expect(read(1)).toEqual(read(1))
-    expect(read(1)).not.toEqual(read(2))
-  })
-
   test('off the grid, before history and for an asset without the metric there is nothing', () => {
     const series = seriesOf('indicators/aviv_pit', 'BTC')
     const start = worldStart(series) ?? 0
     expect(worldPoint(series, start + 1)).toBeUndefined()
     expect(worldPoint(series, start - 86_400)).toBeUndefined()
     expect(worldPoint(seriesOf('eth2/attestation_count_pit', 'BTC'), at('2024-01-01'))).toBeUndefined()
-  })
-
-  test('a path that nobody foresaw has values too', () => {
-    const endpoint = { ...endpointAt('indicators/aviv_pit'), path: 'novel/thing_pit', ask: 'novel/thing_pit' }
-    const points = [
-      ...worldPoints(
-        { ...seriesOf('indicators/aviv_pit', 'ETH'), endpoint },
-        at('2024-01-01'),
-        at('2024-02-01'),
-        never,
-      ),
-    ]
-    expect(points.length).toBeGreaterThan(25)
-    expect(points.every(({ body }) => body.v === null || Number.isFinite(body.v))).toBe(true)
   })
 })
 

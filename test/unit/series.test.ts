@@ -47,65 +47,12 @@ test('every id names its series again, whatever characters the parts hold', () =
   )
 })
 
-test('two different series never share an id', () => {
-  const text = (series: Omit<Series, 'id'>) =>
-    JSON.stringify({
-      ...series,
-      params: Object.keys(series.params)
-        .toSorted()
-        .map((key) => [key, series.params[key]]),
-    })
-  fc.assert(
-    fc.property(fc.array(identity, { minLength: 2, maxLength: 20 }), (many) => {
-      expect(new Set(many.map(seriesId)).size).toBe(new Set(many.map(text)).size)
-    }),
-    { numRuns: 300 },
-  )
-})
-
-test('parts that concatenate alike, absent and named dimensions, parameters in any order', () => {
-  const base = {
-    metric: 'a/b_pit',
-    asset: 'A',
-    interval: '24h',
-    currency: null,
-    exchange: null,
-    network: null,
-  } as const
-  const id = (other: Partial<Omit<Series, 'id'>>) => seriesId({ ...base, params: {}, ...other })
-  expect(id({ asset: 'A|B' })).not.toBe(id({ asset: 'A', currency: 'B' }))
-  expect(id({ currency: 'x' })).not.toBe(id({ exchange: 'x' }))
-  expect(id({ currency: 'null' })).not.toBe(id({ currency: null }))
-  expect(id({ params: { a: '1&b=2' } })).not.toBe(id({ params: { a: '1', b: '2' } }))
-  expect(id({ params: { b: '2', a: '1' } })).toBe(id({ params: { a: '1', b: '2' } }))
-  expect(id({ asset: '00' })).not.toBe(id({ asset: '0' }))
-})
-
 test.each(['', 'a', 'a|b', 'a|b|2h||||', 'a|b|24h|||||', '|b|24h||||', 'a|%7C|24h||||', 'a|b|24h||||b=1&a=1'])(
   'no id: %j',
   (text) => expect(parseSeriesId(text)).toBeUndefined(),
 )
 
 const ids = (...selections: Selection[]) => expand(catalogue, selections).map((wanted) => wanted.series.id)
-
-test('what is not named takes the default: 24h or else the coarsest, native, eth, aggregated or the first exchange', () => {
-  const all = expand(catalogue, [{ assets: ['BTC'] }])
-  expect(all).toHaveLength(112)
-  for (const { series, endpoint } of all) {
-    const coarsest = intervals.findLast((interval) => endpoint.intervals.includes(interval)) ?? null
-    const exchange = endpoint.exchanges.includes('aggregated') ? 'aggregated' : (endpoint.exchanges[0] ?? null)
-    expect(series).toMatchObject({
-      metric: endpoint.path,
-      interval: endpoint.intervals.includes('24h') ? '24h' : coarsest,
-      currency: endpoint.currencies.length > 0 ? 'native' : null,
-      exchange,
-      network: endpoint.networks.length > 0 ? 'eth' : null,
-    })
-  }
-  expect(new Set(all.map((wanted) => wanted.series.exchange))).toEqual(
-    new Set([null, 'aggregated', 'options_exchange_1']),
-  )
-})
 
 const named = (list: readonly string[]) => fc.option(fc.subarray(['*', ...list], { minLength: 1 }), { nil: undefined })
 const globs = [
@@ -156,19 +103,6 @@ test('any selection means what plain loops over the catalogue mean', () => {
   expect(some).toBeGreaterThan(30)
 })
 
-test('a star means all; a filter on a dimension that an endpoint does not take is ignored for it', () => {
-  const star = { assets: ['BTC'], currencies: ['*'], exchanges: ['*'], networks: ['*'], intervals: ['*'] }
-  const expected = [...catalogue.endpoints.values()].reduce(
-    (sum, e) =>
-      sum + [e.intervals, e.currencies, e.exchanges, e.networks].reduce((n, list) => n * Math.max(1, list.length), 1),
-    0,
-  )
-  expect(new Set(ids(star)).size).toBe(expected)
-  expect(ids({ assets: ['BTC'], paths: ['indicators/asol_pit'], currencies: ['usd'], networks: ['sol'] })).toEqual([
-    'indicators/asol_pit|BTC|24h||||',
-  ])
-})
-
 test('the order is the catalogue’s, then assets as given, and does not depend on the order of the globs', () => {
   const order = [...catalogue.endpoints.keys()]
   const both = expand(catalogue, [{ assets: ['ETH', 'BTC'], paths: ['supply/*', 'indicators/*'] }])
@@ -204,6 +138,8 @@ test('an id is told in its parts, and what is none as a metric', () => {
   expect(readableSeries('a|b|24h|||eth|')).toEqual(parts)
   const none = { metric: 'a|b', asset: '', interval: null, currency: null, exchange: null, network: null }
   expect(readableSeries('a|b')).toEqual(none)
+  const named = (params: Series['params']) => seriesId({ ...parts, interval: null, params })
+  expect(named({ b: '2', a: '1' })).toBe(named({ a: '1', b: '2' }))
 })
 
 test.each<[Partial<Selection>, string]>([

@@ -1,45 +1,37 @@
 import { expect, test } from 'vitest'
 import { availableAt } from '../../src/catalog/availability.ts'
-import { loadCatalogue } from '../../src/catalog/load.ts'
-import { expand } from '../../src/catalog/series.ts'
 import type { CoverageRow } from '../../src/ledger/entry.ts'
 import { type AskedAt, settleBody, settleFailure, settleWhole } from '../../src/metrics/settle.ts'
 import type { BodyResult } from '../../src/points/conversion.ts'
 import { type Ask, toleranceOf } from '../../src/metrics/plan.ts'
 import { parseInstant } from '../../src/time.ts'
+import { wantedOf } from '../helpers/wanted.ts'
 
 const at = (text: string): number => parseInstant(text) ?? Number.NaN
-const [wanted] = expand(loadCatalogue(), [{ assets: ['BTC'], paths: ['addresses/active_count_pit'] }])
-
-function askOf(): Ask {
-  if (!wanted) throw new Error('no series')
-  const settles = { since: at('2019-01-01'), until: at('2020-03-05') }
-  return { ...wanted, interval: '24h', window: null, settles, points: 0, credits: 0 }
-}
+const settles = { since: at('2019-01-01'), until: at('2020-03-05') }
+const wanted = wantedOf({ paths: ['addresses/active_count_pit'] })
+const ask: Ask = { ...wanted, interval: '24h', window: null, settles, points: 0, credits: 0 }
 
 const day = (t: number): string => new Date(t * 1000).toISOString().slice(0, 10)
 const told = (rows: readonly CoverageRow[]): string[] =>
   rows.map((row) => `${day(row.since)} ${day(row.until)} ${row.state} ${row.reason ?? ''}`.trimEnd())
 const askedAt = (text: string): AskedAt => ({ at: at(text), request: 'r', weekStart: 'monday' })
 
+const [first, last] = [at('2020-03-01'), at('2020-03-04')]
+const answer = {
+  request: 'r',
+  series: ask.series.id,
+  state: 'ok',
+  reason: null,
+  points: 4,
+  added: 4,
+  beyond: 0,
+} as const
+const found: BodyResult = { ...answer, first, last, addedFirst: first, addedLast: last, missing: [] }
+
 function settled(body: Partial<BodyResult>, since: number | null): string[] {
-  const ask = askOf()
-  const result: BodyResult = {
-    request: 'r',
-    series: ask.series.id,
-    state: 'ok',
-    reason: null,
-    points: 4,
-    first: at('2020-03-01'),
-    last: at('2020-03-04'),
-    added: 4,
-    addedFirst: at('2020-03-01'),
-    addedLast: at('2020-03-04'),
-    beyond: 0,
-    missing: since === null ? [] : [{ since, until: at('2020-03-01') }],
-    ...body,
-  }
-  return told(settleBody(ask, result, null, askedAt('2024-01-01')))
+  const missing = since === null ? [] : [{ since, until: first }]
+  return told(settleBody(ask, { ...found, missing, ...body }, null, askedAt('2024-01-01')))
 }
 
 const expected = ['2019-01-01 2020-03-01 empty before the first point', '2020-03-01 2020-03-05 covered']
@@ -66,12 +58,12 @@ test.each([
   ['2020-03-05T00:00:00', '2020-03-04'],
   ['2020-03-05T12:00:00', '2020-03-05'],
 ])('an answer of %s settles the days before %s and none that was not due yet', (asked, until) => {
-  expect(told(settleWhole(askOf(), 'empty', null, askedAt(asked)))).toEqual([`2019-01-01 ${until} empty`])
-  expect(told(settleFailure(askOf(), 'broken', [], askedAt(asked)))).toEqual([`2019-01-01 ${until} failed broken`])
+  expect(told(settleWhole(ask, 'empty', null, askedAt(asked)))).toEqual([`2019-01-01 ${until} empty`])
+  expect(told(settleFailure(ask, 'broken', [], askedAt(asked)))).toEqual([`2019-01-01 ${until} failed broken`])
 })
 
 test('an answer of before the first day settles nothing', () => {
-  expect(settleWhole(askOf(), 'empty', null, askedAt('2019-01-01T23:00:00'))).toEqual([])
+  expect(settleWhole(ask, 'empty', null, askedAt('2019-01-01T23:00:00'))).toEqual([])
 })
 
 test('a failure takes no knowledge away: only what no earlier answer covers has failed', () => {
@@ -79,29 +71,17 @@ test('a failure takes no knowledge away: only what no earlier answer covers has 
     { since: at('2020-01-01'), until: at('2020-02-01') },
     { since: at('2019-06-01'), until: at('2020-01-01') },
   ]
-  expect(told(settleFailure(askOf(), 'broken', covered, askedAt('2024-01-01')))).toEqual([
+  expect(told(settleFailure(ask, 'broken', covered, askedAt('2024-01-01')))).toEqual([
     '2019-01-01 2019-06-01 failed broken',
     '2020-02-01 2020-03-05 failed broken',
   ])
 })
 
 test('a hole exactly as old as is tolerated is awaited, one a second older is a gap', () => {
-  const ask = askOf()
-  const body = {
-    request: 'r',
-    series: ask.series.id,
-    state: 'ok',
-    reason: null,
-    points: 2,
-    added: 2,
-    beyond: 0,
-  } as const
-  const [first, last] = [at('2020-03-01'), at('2020-03-04')]
   const missing = [{ since: at('2020-03-02'), until: at('2020-03-04') }]
-  const found = { ...body, first, last, addedFirst: first, addedLast: last, missing }
   const limit = availableAt(ask.endpoint.rules['24h'], at('2020-03-02'), '24h') + toleranceOf(ask.endpoint, '24h')
   const holes = (now: number): string[] =>
-    told(settleBody(ask, found, null, { at: now, request: 'r', weekStart: 'monday' })).filter((row) =>
+    told(settleBody(ask, { ...found, missing }, null, { at: now, request: 'r', weekStart: 'monday' })).filter((row) =>
       / (gap|aw)/.test(row),
     )
   expect(holes(limit)).toEqual(['2020-03-02 2020-03-04 covered awaiting'])
