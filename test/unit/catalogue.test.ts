@@ -79,12 +79,15 @@ test('what the description states about publication is stated, everything else i
 const wire = readFileSync(new URL('../../catalog/wire.yaml', import.meta.url), 'utf8')
 const anywhere = 'availability:\n  - { paths: ["*"], lag: 30m, basis: assumed, reason: test }\n'
 
+const parsed = (text: string) =>
+  parseCatalogue([
+    { name: 'wire.yaml', text: wire },
+    { name: 'x.yaml', text },
+  ])
+
 function problems(text: string): string[] {
   try {
-    parseCatalogue([
-      { name: 'wire.yaml', text: wire },
-      { name: 'x.yaml', text },
-    ])
+    parsed(text)
   } catch (error) {
     expect(error).toBeInstanceOf(LakeError)
     return (error as LakeError).message.split('\n')
@@ -95,11 +98,7 @@ function problems(text: string): string[] {
 test("a user's `wire` is laid over the built-in one, key by key", () => {
   const own =
     'wire: { assets_path: coins, query_keys: { since: start }, metadata: { min: from }, probes: { asset: ETH } }'
-  const { wire: spelt } = parseCatalogue([
-    { name: 'wire.yaml', text: wire },
-    { name: 'own.yaml', text: own },
-  ])
-  expect(spelt).toMatchObject({
+  expect(parsed(own).wire).toMatchObject({
     metricsPrefix: '/v1/metrics/',
     assetsPath: 'coins',
     queryKeys: { asset: 'a', since: 'start', until: 'u' },
@@ -114,11 +113,7 @@ test("a user's `wire` is laid over the built-in one, key by key", () => {
 
 test('a row is enough to add an endpoint: no program file names one', () => {
   const text = `${anywhere}endpoints:\n  - { path: new/one_pit, intervals: [24h], params: { quote: eur } }\n`
-  const catalogue = parseCatalogue([
-    { name: 'wire.yaml', text: wire },
-    { name: 'x.yaml', text },
-  ])
-  expect(catalogue.endpoints.get('new/one_pit')).toMatchObject({
+  expect(parsed(text).endpoints.get('new/one_pit')).toMatchObject({
     intervals: ['24h'],
     since: true,
     params: { quote: 'eur' },
@@ -169,10 +164,7 @@ test('overlapping rules, unread sets and patterns that match nothing are problem
 
 test('a rule with a date gives way to the next weaker one', () => {
   const text = `availability:\n  - { paths: ["*"], lag: 30m, basis: assumed, reason: later }\n  - { paths: [a/x_pit], lag: 5h, basis: assumed, reason: early, until: 2024-01-01 }\nendpoints:\n  - { path: a/x_pit, intervals: [24h] }\n`
-  const catalogue = parseCatalogue([
-    { name: 'wire.yaml', text: wire },
-    { name: 'x.yaml', text },
-  ])
+  const catalogue = parsed(text)
   expect(catalogue.endpoints.get('a/x_pit')?.rules['24h'].map((rule) => [rule.reason, rule.until])).toEqual([
     ['early', 1704067200],
     ['later', null],
@@ -258,11 +250,7 @@ test('a value set that two files name is refused, with both places', () => {
 })
 
 test('an endpoint takes what is listed, and its default is the one that it names', () => {
-  const text = endpoint(', takes: [until], currencies: [native, usd, eur], default: { currency: eur }')
-  const found = parseCatalogue([
-    { name: 'wire.yaml', text: wire },
-    { name: 'x.yaml', text },
-  ])
+  const found = parsed(endpoint(', takes: [until], currencies: [native, usd, eur], default: { currency: eur }'))
   expect(found.endpoints.get('a/x_pit')).toMatchObject({
     since: false,
     until: true,

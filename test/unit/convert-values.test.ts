@@ -52,6 +52,14 @@ test('the value may stand under another key, and under several', async () => {
   expect(scalar.rows).toMatchObject([{ v: null, o: '{"price":5}' }])
 })
 
+test('L7: unknown fields are kept beside the value', async () => {
+  const { rows } = await made.values(
+    `[{"t":${t1},"v":1,"q\\"k":"a","f":{"x":[null]}},{"t":${t1 + day},"v":2},{"t":${t1 + 2 * day},"v":{"a":1},"o":{"b":2}}]`,
+  )
+  expect(rows.map((row) => row['extra'])).toEqual(['{"q\\"k":"a","f":{"x":[null]}}', null, '{"o":{"b":2}}'])
+  expect(rows.map((row) => row['v'])).toEqual([1, 2, null])
+})
+
 test('an identical duplicate is one point', async () => {
   const plain = await made.values(`[{"t":${t1},"v":1},{"t":${t1},"v":1.0},{"t":${t1 + day},"v":2}]`)
   expect(plain.only).toMatchObject({ state: 'ok', points: 3, added: 2 })

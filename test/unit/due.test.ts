@@ -8,6 +8,7 @@ import { type Learnt, type NextPoint, nextPoints, registryDue } from '../../src/
 import { learntOf } from '../../src/watch/jobs.ts'
 import { nextMorning } from '../helpers/converting.ts'
 import { answered, heldOf, lagOf, rulesOf, wantedOf } from '../helpers/wanted.ts'
+import { endOf } from '../helpers/time-twin.ts'
 
 const at = (text: string): Instant => Date.parse(text.includes('T') ? text : `${text}T00:00:00Z`) / 1000
 const iso = (t: Instant | null): string | null => (t === null ? null : new Date(t * 1000).toISOString().slice(0, 16))
@@ -48,15 +49,6 @@ afterEach(() => {
 })
 
 describe('the next point', () => {
-  /** The end of the interval that begins at a date, by the calendar alone. */
-  const calendar: Partial<Record<Interval, (t: Date) => number>> = {
-    '10m': (t) => t.getTime() + 600_000,
-    '1h': (t) => t.getTime() + 3_600_000,
-    '24h': (t) => Date.UTC(t.getUTCFullYear(), t.getUTCMonth(), t.getUTCDate() + 1),
-    '1w': (t) => Date.UTC(t.getUTCFullYear(), t.getUTCMonth(), t.getUTCDate() + 7),
-    '1month': (t) => Date.UTC(t.getUTCFullYear(), t.getUTCMonth() + 1, 1),
-  }
-
   test.each([
     ['1month', '2024-01-01', 26],
     ['1w', '2023-12-04', 60],
@@ -71,7 +63,7 @@ describe('the next point', () => {
       const one = want(interval)
       let t = at(from)
       for (let i = 0; i < steps; i++) {
-        const close = (calendar[interval]?.(new Date(t * 1000)) ?? Number.NaN) / 1000
+        const close = endOf(t, interval)
         for (const now of [t + 1, close, close + 599, close + 601, close + 9 * day]) {
           const point = sure(next(one, upTo(t), now))
           expect([iso(point.t), iso(point.due), point.by]).toEqual([iso(t), iso(close + 600), 'rule'])
@@ -82,19 +74,9 @@ describe('the next point', () => {
     }
   })
 
-  test('of the leap day, of the week over new year, of a clock rule', () => {
-    const dues = [
-      next(want('24h'), upTo(at('2024-02-29')), at('2024-02-29T12:00:00Z')),
-      next(want('1month'), upTo(at('2024-02-01')), at('2024-02-10')),
-      next(want('1w'), upTo(at('2024-12-30')), at('2025-01-01')),
-      next(want('24h', nextMorning), upTo(at('2024-02-29')), at('2024-02-29T12:00:00Z'), { lag: told }),
-    ]
-    expect(dues.map((point) => iso(sure(point).due))).toEqual([
-      '2024-03-01T00:10',
-      '2024-03-01T00:10',
-      '2025-01-06T00:10',
-      '2024-03-01T10:15',
-    ])
+  test('of a clock rule, whatever the lag that is known', () => {
+    const point = next(want('24h', nextMorning), upTo(at('2024-02-29')), at('2024-02-29T12:00:00Z'), { lag: told })
+    expect(iso(sure(point).due)).toBe('2024-03-01T10:15')
   })
 
   test('is due by the lag once ten arrivals are known, never before a stated rule', () => {

@@ -19,12 +19,21 @@ test.each([
   [79_999, [79_999]],
   [80_000, [80_000]],
   [80_001, [80_000, 1]],
-  [160_000, [80_000, 80_000]],
+  [160_001, [80_000, 80_000, 1]],
 ])('of %i points in a row answers hold %j', (points, told) => {
   const until = since + points * 600
   const { asks } = planned(want({ intervals: ['10m'], until }), [], until + day)
   expect(asks.map(({ settles }) => (settles.until - settles.since) / 600)).toEqual(told)
   expect(asks.at(-1)?.settles.until).toBe(until)
+})
+
+test.each([
+  [5000, 1],
+  [5001, 2],
+])('what is missing around %i stored points is asked for in %i requests', (points, requests) => {
+  const stored = answered(since + 600, since + 600 + points * 600)
+  const until = stored.until + 600
+  expect(planned(want({ intervals: ['10m'], until }), [stored], until + day).asks).toHaveLength(requests)
 })
 
 test('what is missing for exactly as long as is tolerated is still awaited, a second longer it is a gap', () => {

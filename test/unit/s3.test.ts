@@ -28,6 +28,12 @@ function once(method: string, fault: Fault, about: (heard: Heard) => boolean = (
   }
 }
 
+/** The exit code and the words with which it fails. */
+async function failure(doing: Promise<unknown>): Promise<[number, string]> {
+  const error = await doing.catch((caught: unknown) => caught)
+  return [exitCode(error), String(error)]
+}
+
 const isLog = ({ key }: Heard): boolean => key.endsWith('.json')
 
 test('objects are made, read, listed over pages and removed, whatever their names', async () => {
@@ -101,9 +107,7 @@ test('an object of the same bytes that stood there before is not ours', async ()
 test('a server that writes over what is there is refused before anything is committed', async () => {
   there.createOnly = false
   const to = opened()
-  const error = await to.create('log/0.json', 'x').catch((caught: unknown) => caught)
-  expect(exitCode(error)).toBe(2)
-  expect(String(error)).toContain('If-None-Match')
+  expect(await failure(to.create('log/0.json', 'x'))).toEqual([2, expect.stringContaining('If-None-Match')])
   expect(there.objects.has('team/a b/log/0.json')).toBe(false)
 })
 
@@ -118,7 +122,7 @@ test('large files travel in parts and are there whole or not at all', async () =
   await to.put('again', local)
   expect(there.objects.get('team/a b/again')).toEqual(bytes)
   once('PUT', { status: 403, code: 'AccessDenied' }, ({ query }) => query['partNumber'] === '3')
-  expect(exitCode(await to.put('never', local).catch((error: unknown) => error))).toBe(3)
+  expect((await failure(to.put('never', local)))[0]).toBe(3)
   expect(there.objects.has('team/a b/never')).toBe(false)
   expect(there.uploads.size).toBe(0)
 })
@@ -128,10 +132,6 @@ test('an answer that is none of S3 is no list without files, and nothing is writ
   const to = opened()
   await to.replace('big', 'as it was')
   writeFileSync(local, bytes)
-  const failure = async (doing: Promise<unknown>): Promise<[number, string]> => {
-    const error = await doing.catch((caught: unknown) => caught)
-    return [exitCode(error), String(error)]
-  }
   const none = [2, expect.stringMatching(/expected S3 at http.*an answer of something else.*AWS_ENDPOINT_URL/)]
   once('GET', 'bare')
   expect(await failure(to.list(''))).toEqual(none)
@@ -153,7 +153,7 @@ test('what is cut within an answer is asked for again, and no torn file is left'
   expect(readFileSync(local)).toEqual(Buffer.alloc(5000, 'x'))
   there.fault = () => 'cut-within'
   const never = join(home, 'never')
-  expect(exitCode(await to.get('x', never).catch((error: unknown) => error))).toBe(6)
+  expect((await failure(to.get('x', never)))[0]).toBe(6)
   expect(() => readFileSync(never)).toThrow('ENOENT')
 })
 
@@ -161,9 +161,7 @@ test('failures that pass are waited out, with pauses, and not for ever', async (
   const web = webTo(there.url)
   const to = s3At('s3://lake/x', web)
   there.fault = () => ({ status: 503, code: 'SlowDown' })
-  const error = await to.read('a').catch((caught: unknown) => caught)
-  expect(exitCode(error)).toBe(6)
-  expect(String(error)).toContain('run the same command again')
+  expect(await failure(to.read('a'))).toEqual([6, expect.stringContaining('run the same command again')])
   expect(web.waits).toHaveLength(5)
   expect(web.waits.every((wait, n) => wait === 200 * 2 ** n)).toBe(true)
 })
@@ -214,48 +212,28 @@ test.each(refusals)('%s is one line with its exit code, and no key in it', async
     async (to: Destination) => await to.create('a', 'x'),
     async (to: Destination) => await to.remove('a'),
   ]) {
-    const error = await act(opened()).catch((caught: unknown) => caught)
-    expect([exitCode(error), String(error)]).toEqual([code, expect.stringMatching(words)])
-    expect(String(error)).not.toMatch(new RegExp(`${s3Key.id}|${s3Key.secret}`))
-    expect(String(error)).not.toContain('\n')
+    const told = await failure(act(opened()))
+    expect(told).toEqual([code, expect.stringMatching(words)])
+    expect(told[1]).not.toMatch(new RegExp(`${s3Key.id}|${s3Key.secret}|\n`))
   }
 })
 
 test('keys that the server does not know, no bucket and no host are told apart', async () => {
-  const said = async (to: Destination): Promise<[number, string]> => {
-    const error = await to.read('a').catch((caught: unknown) => caught)
-    return [exitCode(error), String(error)]
-  }
-  expect(await said(opened({ AWS_SECRET_ACCESS_KEY: 'another-secret-key' }))).toEqual([
-    3,
-    expect.stringContaining('SignatureDoesNotMatch'),
-  ])
-  expect(await said(opened({ AWS_ACCESS_KEY_ID: 'another-key' }))).toEqual([
-    3,
-    expect.stringContaining('InvalidAccessKeyId'),
-  ])
-  expect(await said(opened({}, 's3://other'))).toEqual([2, expect.stringContaining('aws s3 mb s3://other')])
-  expect(await said(opened({ AWS_ENDPOINT_URL: 'https://s3.nowhere.invalid' }))).toEqual([
-    2,
-    expect.stringContaining('no such host'),
-  ])
-  expect(await said(opened({ AWS_ENDPOINT_URL: 'http://127.0.0.1:1' }))).toEqual([
-    6,
-    expect.stringContaining('ECONNREFUSED'),
-  ])
+  for (const [to, code, words] of [
+    [opened({ AWS_SECRET_ACCESS_KEY: 'another-secret-key' }), 3, 'SignatureDoesNotMatch'],
+    [opened({ AWS_ACCESS_KEY_ID: 'another-key' }), 3, 'InvalidAccessKeyId'],
+    [opened({}, 's3://other'), 2, 'aws s3 mb s3://other'],
+    [opened({ AWS_ENDPOINT_URL: 'https://s3.nowhere.invalid' }), 2, 'no such host'],
+    [opened({ AWS_ENDPOINT_URL: 'http://127.0.0.1:1' }), 6, 'ECONNREFUSED'],
+  ] as const)
+    expect(await failure(to.read('a'))).toEqual([code, expect.stringContaining(words)])
 })
 
 test('an interrupt ends a wait in words', async () => {
   const stop = new AbortController()
   const web = { ...webTo(there.url), signal: stop.signal, wait: async () => stop.abort() }
   there.fault = () => 'cut-before'
-  expect(
-    exitCode(
-      await s3At('s3://lake', web)
-        .read('a')
-        .catch((error: unknown) => error),
-    ),
-  ).toBe(5)
+  expect((await failure(s3At('s3://lake', web).read('a')))[0]).toBe(5)
 })
 
 const badTexts = ['s3://', 's3://UPPER/x', `s3://${s3Key.id}:${s3Key.secret}@lake/x`, 's3://lake/../x', 'gs://lake']
@@ -269,8 +247,7 @@ test('a list that leads to itself ends in words, and nothing is taken from it', 
   const to = opened()
   for (const name of ['a', 'b', 'c', 'd', 'e']) await to.replace(name, name)
   there.loops = true
-  const error = await to.list('').catch((caught: unknown) => caught)
-  expect([exitCode(error), String(error)]).toEqual([
+  expect(await failure(to.list(''))).toEqual([
     6,
     expect.stringMatching(/listing s3:\/\/lake: expected a list that ends, got the same token again after 1 pages/),
   ])
@@ -285,8 +262,7 @@ test('a redirect says where to, without what its address may hold, and not that 
       headers: { location: 'https://else.example/x?token=abc' },
     })
     for (const doing of [async () => to.read('a'), async () => to.replace('a', 'b'), async () => to.list('')]) {
-      const error = await doing().catch((caught: unknown) => caught)
-      expect([exitCode(error), String(error)]).toEqual([
+      expect(await failure(doing())).toEqual([
         2,
         expect.stringMatching(/got a redirect to https:\/\/else\.example; set AWS_ENDPOINT_URL/),
       ])

@@ -22,28 +22,18 @@ import {
   weekdayAt,
   weekdays,
 } from '../../src/time.ts'
+import { startAfter, startAt } from '../helpers/time-twin.ts'
 
 const at = (text: string) => parseInstant(text) ?? Number.NaN
 
 const farAway = fc.integer({ min: Date.UTC(1, 0, 1) / 1000, max: Date.UTC(9999, 0, 1) / 1000 })
 const anyInterval = fc.constantFrom<Interval>(...intervals)
 
-/** The twin: walks a Date by calendar fields instead of computing. */
-function slowFloor(instant: number, interval: Interval): number {
-  const date = new Date(instant * 1000)
-  if (interval === '10m') date.setUTCMinutes(Math.floor(date.getUTCMinutes() / 10) * 10, 0, 0)
-  if (interval === '1h') date.setUTCMinutes(0, 0, 0)
-  if (interval === '24h' || interval === '1w' || interval === '1month') date.setUTCHours(0, 0, 0, 0)
-  while (interval === '1w' && date.getUTCDay() !== 1) date.setUTCDate(date.getUTCDate() - 1)
-  if (interval === '1month') date.setUTCDate(1)
-  return date.getTime() / 1000
-}
-
 test('floor agrees with the calendar, far past and future included', () => {
   fc.assert(
     fc.property(farAway, anyInterval, (instant, interval) => {
       const start = floor(instant, interval)
-      expect(start).toBe(slowFloor(instant, interval))
+      expect(start).toBe(startAt(instant, interval))
       expect(floor(start, interval)).toBe(start)
       expect(start <= instant && instant < end(start, interval)).toBe(true)
       expect(floor(end(start, interval) - 1, interval)).toBe(start)
@@ -62,6 +52,7 @@ test('count is the number of steps', () => {
       fc.nat(3000),
       (instant, interval, n, shift) => {
         const first = floor(instant, interval)
+        expect(step(first, interval, n)).toBe(startAfter(first, interval, n))
         expect(count(first, step(first, interval, n), interval)).toBe(Math.max(0, n))
         let brute = 0
         for (let t = ceil(instant, interval); t < instant + shift * 60; t = end(t, interval)) brute++
