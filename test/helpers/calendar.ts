@@ -1,9 +1,7 @@
 import type { Interval } from '../../src/time.ts'
+import { startAfter, startAt } from './time-twin.ts'
 
-/*
- * Intervals once more, in microseconds, by nothing but the platform's calendar: what a test expects of time is not told
- * by the code that it tests.
- */
+// The twin of time in microseconds.
 
 /** How long each is; a month as long as on average. */
 export const lengths: Readonly<Record<Interval, number>> = {
@@ -15,17 +13,7 @@ export const lengths: Readonly<Record<Interval, number>> = {
 }
 
 /** The start of the interval `n` intervals behind the one that starts at `t`. */
-export function later(t: number, interval: Interval, n = 1): number {
-  if (interval !== '1month') return t + n * lengths[interval]
-  const date = new Date(t / 1000)
-  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + n, 1) * 1000
-}
+export const later = (t: number, interval: Interval, n = 1): number => startAfter(t / 1e6, interval, n) * 1e6
 
 /** The start of the interval that holds the instant; weeks begin on Monday. */
-export function begin(at: number, interval: Interval): number {
-  const date = new Date(Math.floor(at / 1000))
-  const [year, month, day] = [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()]
-  if (interval === '1month') return Date.UTC(year, month, 1) * 1000
-  if (interval === '1w') return Date.UTC(year, month, day - ((date.getUTCDay() + 6) % 7)) * 1000
-  return at - (((at % lengths[interval]) + lengths[interval]) % lengths[interval])
-}
+export const begin = (at: number, interval: Interval): number => startAt(Math.floor(at / 1e6), interval) * 1e6
