@@ -38,6 +38,8 @@ test('nothing is written over or among the files of a lake, of this one or of an
     }
   await expect(putOut(join(lake, 'journal'), 'x', lake, '--html')).rejects.toThrow(/got the folder/)
   expect(() => outFile(join(home, 'no', 'x.csv'), lake)).toThrow(/a folder that exists/)
+  // A folder that is the lake though nothing in it says so.
+  expect(() => outFile(join(home, 'lake.duckdb'), home)).toThrow(/expected a file outside the lake/)
   expect(readFileSync(join(lake, 'journal/0000000001.json'), 'utf8')).toBe('the lake')
   expect(readdirSync(lake).toSorted()).toEqual(['Journal', 'exports', 'journal', 'ledger.sqlite', 'notes', 'points'])
 })
@@ -56,7 +58,9 @@ test('beside them it is, also in a folder that is not of the layout, also throug
 test('no planted link is followed: not at the name, not at its temporary names, not a second name of one file', async () => {
   const entry = join(lake, 'journal/0000000001.json')
   symlinkSync(entry, join(home, 'page.html'))
-  await expect(putOut(join(home, 'page.html'), 'x', lake, '--html')).rejects.toThrow(/got the link/)
+  symlinkSync('nowhere.html', join(home, 'dangling.html'))
+  for (const name of ['page.html', 'dangling.html'])
+    await expect(putOut(join(home, name), 'x', lake, '--html')).rejects.toThrow(/got the link/)
   symlinkSync(entry, join(home, 'other.html.tmp'))
   await putOut(join(home, 'other.html'), 'x', lake, '--html')
   linkSync(entry, join(home, 'hard.html'))
