@@ -46,49 +46,34 @@ describe('lists', () => {
     const from = env(autumn)
     const state = registryStateAt(from, autumn)
     const all = (table: string): Json[] => [...(state.get(table)?.values() ?? [])]
-    const check = async (table: string, query: string, passes: (row: Json) => boolean): Promise<void> => {
-      const wanted = all(table).filter(passes)
+    const product = all('products').find((row) => row['isin'] !== null && /[a-z]/.test(row['symbol'])) as Json
+    const asset = all('assets').find((row) => row['isin'] !== null && row['ticker'] !== null) as Json
+    const perpetual = all('derivatives')[0] as Json
+    const { id, issuer_id, asset_id, symbol, isin, status } = product
+    const verified = { verification_status: 'verified' }
+    const rows: readonly (readonly [table: string, query: string, members: Json])[] = [
+      ['issuers', 'jurisdiction=CH', { jurisdiction: 'CH' }],
+      ['issuers', 'status=active', { status: 'active' }],
+      ['issuers', 'custodian=not+disclosed', { custodian: 'not disclosed' }],
+      ['assets', 'asset_class=stocks', { asset_class: 'stocks' }],
+      ['assets', `ticker=${asset['ticker'].toLowerCase()}`, { ticker: asset['ticker'] }],
+      ['assets', `isin=${asset['isin'].toLowerCase()}`, { isin: asset['isin'] }],
+      ['products', `issuer=${issuer_id}`, { issuer_id }],
+      ['products', `asset=${asset_id}`, { asset_id }],
+      ['products', `symbol=${symbol.toUpperCase()}`, { symbol }],
+      ['products', `isin=${isin.toLowerCase()}`, { isin }],
+      ['products', `issuer=${issuer_id}&status=${status}`, { issuer_id, status }],
+      ['venues', 'venue_type=cex', { venue_type: 'cex' }],
+      ['deployments', 'chain=eip155:1', { chain_id: 'eip155:1', ...verified }],
+      ['deployments', 'status=deprecated&chain=1', { status: 'deprecated', chain_id: '1', ...verified }],
+      ['deployments', `product=${id}`, { product_id: id, ...verified }],
+      ['derivatives', `symbol=${perpetual['symbol'].toLowerCase()}`, { symbol: perpetual['symbol'] }],
+    ]
+    for (const [table, query, members] of rows) {
+      const wanted = all(table).filter((row) => Object.entries(members).every(([key, value]) => row[key] === value))
       expect(wanted.length, query).toBeGreaterThan(0)
       expect(await listAll(table, from, query), query).toEqual(wanted)
     }
-    const product = all('products').find((row) => row['isin'] !== null && /[a-z]/.test(row['symbol'])) as Json
-    const asset = all('assets').find((row) => row['isin'] !== null && row['ticker'] !== null) as Json
-    const { issuer_id: issuer, symbol } = product
-    await check('issuers', 'jurisdiction=CH', (row) => row['jurisdiction'] === 'CH')
-    await check('issuers', 'status=active', (row) => row['status'] === 'active')
-    await check('issuers', 'custodian=not+disclosed', (row) => row['custodian'] === 'not disclosed')
-    await check('assets', 'asset_class=stocks', (row) => row['asset_class'] === 'stocks')
-    await check('assets', `ticker=${asset['ticker'].toLowerCase()}`, (row) => row['ticker'] === asset['ticker'])
-    await check('assets', `isin=${asset['isin'].toLowerCase()}`, (row) => row['isin'] === asset['isin'])
-    await check('products', `issuer=${issuer}`, (row) => row['issuer_id'] === issuer)
-    await check('products', `asset=${product['asset_id']}`, (row) => row['asset_id'] === product['asset_id'])
-    await check(
-      'products',
-      `symbol=${symbol.toUpperCase()}`,
-      (row) => row['symbol'].toLowerCase() === symbol.toLowerCase(),
-    )
-    await check('products', `isin=${product['isin'].toLowerCase()}`, (row) => row['isin'] === product['isin'])
-    const both = (row: Json): boolean => row['issuer_id'] === issuer && row['status'] === product['status']
-    await check('products', `issuer=${issuer}&status=${product['status']}`, both)
-    await check('venues', 'venue_type=cex', (row) => row['venue_type'] === 'cex')
-    const verified = (row: Json): boolean => row['verification_status'] === 'verified'
-    await check('deployments', 'chain=eip155:1', (row) => row['chain_id'] === 'eip155:1' && verified(row))
-    await check(
-      'deployments',
-      'status=deprecated&chain=1',
-      (row) => row['status'] === 'deprecated' && row['chain_id'] === '1' && verified(row),
-    )
-    await check(
-      'deployments',
-      `product=${product['id']}`,
-      (row) => row['product_id'] === product['id'] && verified(row),
-    )
-    const perpetual = all('derivatives')[0] as Json
-    await check(
-      'derivatives',
-      `symbol=${perpetual['symbol'].toLowerCase()}`,
-      (row) => row['symbol'] === perpetual['symbol'],
-    )
     expect(await listAll('deployments', from, 'verification_status=unverified')).toEqual([])
     expect(await listAll('issuers', from, 'custodian=NOT+DISCLOSED')).toEqual([])
   })
