@@ -21,9 +21,10 @@ import { heldCoverage, heldSeries, heldVersions, liveFiles, summary, versionAt }
 import { foldedBefore, foldJournal } from '../../src/ledger/fold.ts'
 import { heldRuns } from '../../src/ledger/held-runs.ts'
 import { foldedFiles } from '../helpers/entries.ts'
-import { checkpointFile, entryFile, inLake } from '../../src/store/layout.ts'
+import { checkpointFile, entryFile, inLake, places } from '../../src/store/layout.ts'
 import { pin } from '../../src/store/lock.ts'
 import { checkRuns } from '../../src/upkeep/damage-journal.ts'
+import { vacuum } from '../../src/upkeep/vacuum.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { commitDeps, coverageRow, draftOf, dump, inFolder, seriesRow } from '../helpers/lakes.ts'
 import { test as it } from '../helpers/lake-test.ts'
@@ -294,6 +295,26 @@ describe('checkpoints', () => {
     const days = { '2026-01-01.log': r0 + r1, '2026-01-02.log': r2, '2026-01-12.log': r3 }
     expect(left).toEqual({ ...days, 'odd.log': 'no line of ours', 'r4.log': r4 })
     expect(statSync(inLake(root, 'runs/2026-01-02.log')).mode & 0o777).toBe(0o600)
+  })
+
+  it('are forced to the disk before the entries behind them go, whoever wrote them', async ({ root, ledger }) => {
+    await commit(ledger, draftOf(root, 0), deps)
+    await writeCheckpoint(realDisk, ledger)
+    const steps: string[] = []
+    const told = async (step: 'syncFolder' | 'remove', path: string): Promise<void> => {
+      steps.push(`${step} ${path}`)
+      await realDisk[step](path)
+    }
+    const disk = {
+      ...realDisk,
+      syncFolder: async (path: string) => await told('syncFolder', path),
+      remove: async (path: string) => await told('remove', path),
+    }
+    const { signal } = new AbortController()
+    const own = { ...commitDeps({ disk }), signal, threads: 1, buildViews: async () => undefined }
+    await vacuum({ root, keepSeconds: 0, really: true }, own)
+    const [forced, gone] = [`syncFolder ${inLake(root, places.journal)}`, `remove ${inLake(root, entryFile(1))}`]
+    expect(steps.filter((step) => step === forced || step === gone)).toEqual([forced, gone])
   })
 
   it('that are damaged are passed over while the entries are there', async ({ root }) => {
