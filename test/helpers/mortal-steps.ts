@@ -1,19 +1,45 @@
 import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const copier = fileURLToPath(new URL('copier.ts', import.meta.url))
-const mortal = fileURLToPath(new URL('mortal.ts', import.meta.url))
+const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
 
-/** Copies in a process that dies before a step of the disk; its steps where it lived, null where it died. */
-export async function stepsOf(how: string, source: string, target: string, dieAt: number): Promise<number | null> {
-  const told = `${target}-steps`
-  const child = spawn(process.execPath, ['--import', mortal, copier, how, source, target], {
-    stdio: ['ignore', 'ignore', 'inherit'],
+/** The product's own program, as `mortal` takes it. */
+export const product = '../../src/main.ts'
+
+/**
+ * Runs a program of this folder in a process that dies before a step of its disk or its ledger (0: it lives), or so many
+ * milliseconds after its first word; its steps where it lived, null where it died.
+ */
+export async function mortal(
+  program: string,
+  argv: readonly string[],
+  dieAt = 0,
+  killAfter?: number,
+): Promise<number | null> {
+  const told = join(tmpdir(), `pitlake-steps-${randomUUID()}`)
+  const child = spawn(process.execPath, ['--import', here('mortal.ts'), here(program), ...argv], {
+    stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, DIE_AT: String(dieAt), STEPS_TO: told },
   })
-  const [code] = (await once(child, 'close')) as [number | null]
-  if (code !== null && code !== 0) throw new Error(`the copy ended with ${code}`)
-  return code === null ? null : Number(readFileSync(told, 'utf8'))
+  let said = ''
+  child.stderr.on('data', (part: Buffer) => (said += part.toString()))
+  child.stdout.once('data', () => {
+    if (killAfter !== undefined) setTimeout(() => child.kill('SIGKILL'), killAfter)
+  })
+  child.stdout.resume()
+  const [code, signal] = (await once(child, 'close')) as [number | null, string | null]
+  if (signal === 'SIGKILL') return null
+  if (code !== 0) throw new Error(`${program} ended with ${code}: ${said}`)
+  const steps = Number(readFileSync(told, 'utf8'))
+  rmSync(told)
+  return steps
 }
+
+/** Copies in such a process. */
+export const stepsOf = async (how: string, source: string, target: string, dieAt: number): Promise<number | null> =>
+  await mortal('copier.ts', [how, source, target], dieAt)

@@ -30,6 +30,12 @@ export const hourly = {
   since: begin - 20 * 86_400,
 }
 
+/** An instant as faults take it, to the second. */
+export const instant = (at: number): string => new Date(at * 1000).toISOString().slice(0, 19).concat('Z')
+
+/** Series and `t` of a line: a late point tells another `computed_at`, a rewritten one another value. */
+export const keyOf = (line: string): string => line.split(' ').slice(0, 7).join(' ')
+
 /** A watch whose clock is run by its own waiting. */
 export interface Simulated {
   readonly selections: readonly Selection[]

@@ -4,7 +4,6 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { exitCode } from '../../src/errors.ts'
 import { compact, mergeSmallFiles } from '../../src/upkeep/compact.ts'
 import { redate } from '../../src/upkeep/redate.ts'
-import { type Disk, realDisk } from '../../src/store/disk.ts'
 import { Engine } from '../../src/store/engine.ts'
 import { heldCoverage, heldSeries, heldVersions } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
@@ -15,6 +14,7 @@ import { type Rig, withRig } from '../helpers/fetching.ts'
 import { answer, frozen, questions, withKept } from '../helpers/kept-lakes.ts'
 import { withLag } from '../helpers/lags.ts'
 import { someOf, turnOf } from '../helpers/shares.ts'
+import { stepping } from '../helpers/stepping.ts'
 import { withViews } from '../helpers/views.ts'
 import { reading } from '../helpers/ledgers.ts'
 import { scratch } from '../helpers/scratch.ts'
@@ -171,6 +171,18 @@ async function withLost(
   })
 }
 
+/** Puts a file beside another one of this lake that says something else of its points; its path. */
+async function forge(root: string, from: string): Promise<string> {
+  using engine = await Engine.open(':memory:', { threads: 1 })
+  const { lake } = JSON.parse(readFileSync(join(root, 'lake.json'), 'utf8')) as { lake: string }
+  const to = join(dirname(from), '0000000088-forged.parquet')
+  await engine.run(
+    `COPY (SELECT * REPLACE (coalesce(v, 0) + 1 AS v) FROM read_parquet('${join(root, from)}', hive_partitioning = false))
+     TO '${join(root, to)}' (FORMAT parquet, KV_METADATA {pitlake_lake: '${lake}', pitlake_version: '88', pitlake_schema: '2'})`,
+  )
+  return to
+}
+
 const compacted = (live: readonly string[]): string => live.find((path) => path.includes('supply_distribution')) ?? ''
 
 describe('what somebody put or changed there', () => {
@@ -220,23 +232,12 @@ describe('what somebody put or changed there', () => {
 
   test('files that say different things of a point: those with a digest win, without one all of them go', async () => {
     await withLost(async (root, before, { clock }, live) => {
-      const engine = await Engine.open(':memory:', { threads: 1 })
-      const lake = JSON.parse(readFileSync(join(root, 'lake.json'), 'utf8')).lake as string
-      const forge = async (from: string, name: string): Promise<string> => {
-        const to = join(dirname(from), name)
-        await engine.run(
-          `COPY (SELECT * REPLACE (coalesce(v, 0) + 1 AS v) FROM read_parquet('${join(root, from)}', hive_partitioning = false))
-           TO '${join(root, to)}' (FORMAT parquet, KV_METADATA {pitlake_lake: '${lake}', pitlake_version: '88', pitlake_schema: '2'})`,
-        )
-        return to
-      }
       const proved = compacted(live)
       const fresh =
         data(root)
           .filter((path) => path.startsWith('points/recent/'))
           .at(-1) ?? ''
-      const forged = [await forge(proved, '0000000088-forged.parquet'), await forge(fresh, '0000000088-forged.parquet')]
-      engine.close()
+      const forged = [await forge(root, proved), await forge(root, fresh)]
       await doctor(root, clock.now)
       expect(inFound(root)).toEqual(expect.arrayContaining([...forged, fresh]))
       expect(inFound(root)).not.toContain(proved)
@@ -286,27 +287,14 @@ test('killed at any step and run again, it comes to the same', async () => {
     writeFileSync(join(root, 'lake.json'), JSON.stringify({ lake: frozen('1/plain').lake, synthetic: true }))
     // Two that contradict each other without a digest: one of them alone would look sound.
     const fresh = data(root).find((path) => path.startsWith('points/')) ?? ''
-    const engine = await Engine.open(':memory:', { threads: 1 })
-    const lake = JSON.parse(readFileSync(join(root, 'lake.json'), 'utf8')).lake as string
-    await engine.run(
-      `COPY (SELECT * REPLACE (7 AS v) FROM read_parquet('${join(root, fresh)}', hive_partitioning = false)) TO '${join(root, dirname(fresh), '0000000088-forged.parquet')}'
-       (FORMAT parquet, KV_METADATA {pitlake_lake: '${lake}', pitlake_version: '88'})`,
-    )
-    engine.close()
+    await forge(root, fresh)
     const whole = `${root}-whole`
     const steps = { left: Number.POSITIVE_INFINITY, used: 0 }
-    const step = (work: (...all: never[]) => Promise<unknown>) =>
-      (async (...all: never[]) => {
-        if (steps.left-- <= 0) throw new Error('killed')
-        steps.used++
-        return await work(...all)
-      }) as never
-    const disk: Disk = {
-      ...realDisk,
-      move: step(realDisk.move),
-      write: step(realDisk.write),
-      claim: step(realDisk.claim),
-    }
+    const disk = stepping((_, kind) => {
+      if (!['move', 'write', 'claim'].includes(kind)) return
+      if (steps.left-- <= 0) throw new Error('killed')
+      steps.used++
+    })
     try {
       cpSync(root, whole, { recursive: true })
       await doctor(whole, now, { disk, bare: true })

@@ -7,9 +7,8 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import { observedAgain } from '../../src/ledger/lost.ts'
 import { readPoints } from '../../src/views/relations.ts'
 import { compact } from '../../src/upkeep/compact.ts'
-import { examine } from '../../src/upkeep/doctor.ts'
 import { type Rig, withRig } from '../helpers/fetching.ts'
-import { commitDeps } from '../helpers/lakes.ts'
+import { examined } from '../helpers/looking.ts'
 import { rewriteDeps } from '../helpers/merging.ts'
 import { reading } from '../helpers/ledgers.ts'
 
@@ -33,8 +32,7 @@ async function rowsOf(root: string): Promise<Record<string, unknown>[]> {
 /** Loses every points file, as a disk would, and follows doctor's advice. */
 async function lose(rig: Rig, which: (path: string) => boolean = () => true): Promise<number> {
   for (const path of globSync('points/**/*.parquet', { cwd: rig.root }).filter(which)) rmSync(join(rig.root, path))
-  const deps = commitDeps({ nowMicros: () => rig.clock.now * 1e6 })
-  const { forgotten } = await examine({ data: rig.root, thorough: true, repair: true, forgetLost: true }, deps)
+  const { forgotten } = await examined(rig.root, rig.clock.now, { repair: true, forgetLost: true })
   return forgotten?.points ?? 0
 }
 

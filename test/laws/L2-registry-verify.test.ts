@@ -1,8 +1,8 @@
 import { cpSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { exitCode } from '../../src/errors.ts'
 import { registryVerdict, type RegistryVerified } from '../../src/registry/verify.ts'
+import { exitOf } from '../helpers/looking.ts'
 import { contentOf, type RegistryRig, standing, withRegistryRig } from '../helpers/registry-rig.ts'
 import { scratch } from '../helpers/scratch.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
@@ -13,10 +13,7 @@ const wednesday = Date.UTC(2026, 5, 3, 12) / 1000
 const day = 86_400
 const all = { budget: null, names: ['issuers', 'venues', 'derivatives'] }
 
-const code = (done: RegistryVerified): number => {
-  const error = registryVerdict(done)
-  return error === null ? 0 : exitCode(error)
-}
+const code = (done: RegistryVerified): number => exitOf(registryVerdict(done))
 
 interface Row {
   readonly kind: string

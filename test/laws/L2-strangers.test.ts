@@ -3,7 +3,6 @@ import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect } from 'vitest'
 import { exitCode } from '../../src/errors.ts'
-import { examine } from '../../src/upkeep/doctor.ts'
 import { moveFound } from '../../src/upkeep/judgement.ts'
 import { commit } from '../../src/ledger/commit.ts'
 import { realDisk } from '../../src/store/disk.ts'
@@ -15,6 +14,7 @@ import { withRig } from '../helpers/fetching.ts'
 import { frozen, withKept } from '../helpers/kept-lakes.ts'
 import { commitDeps, draftOf } from '../helpers/lakes.ts'
 import { test } from '../helpers/lake-test.ts'
+import { examined } from '../helpers/looking.ts'
 
 const selection = { assets: ['BTC'], paths: ['supply/current_pit'], intervals: ['24h' as const], since: 1_709_000_000 }
 const now = 1_709_300_000
@@ -228,14 +228,7 @@ test('a journal that was lost with its newest entries: their files are no orphan
 
 describe('doctor, where journal and ledger are lost', () => {
   const look = async (root: string, repair: boolean) =>
-    await examine(
-      { data: root, thorough: true, rebuildLedger: repair, repair, forgetLost: repair },
-      {
-        ...commitDeps({ nowMicros: () => now * 1_000_000 }),
-        views: async () => await Promise.resolve(),
-        space: async () => await Promise.resolve({ free: 1e12, total: 1e12 }),
-      },
-    )
+    await examined(root, now, { rebuildLedger: repair, repair, forgetLost: repair })
 
   test.each(['1/plain', '1/registry', '1/begun'])('%s is recognised by its footers, and moved whole', (kept) =>
     withKept(kept, async (root) => {

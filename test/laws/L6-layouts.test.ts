@@ -2,7 +2,6 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { compact } from '../../src/upkeep/compact.ts'
-import { examine } from '../../src/upkeep/doctor.ts'
 import { replay } from '../../src/results/stamp.ts'
 import { vacuum } from '../../src/upkeep/vacuum.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'
@@ -23,6 +22,7 @@ import {
   withProviderOf,
 } from '../helpers/kept-lakes.ts'
 import { commitDeps } from '../helpers/lakes.ts'
+import { examined } from '../helpers/looking.ts'
 import { withRegistryRig } from '../helpers/registry-rig.ts'
 import { turnOf } from '../helpers/shares.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
@@ -46,10 +46,7 @@ function worldAt(now: number) {
 }
 
 async function damage(root: string, now: number, more: { rebuildLedger?: boolean } = {}): Promise<string[]> {
-  const { findings } = await examine(
-    { data: root, thorough: true, rebuildLedger: false, repair: false, forgetLost: false, ...more },
-    { ...worldAt(now), views: makeViewsOf, space: async () => await Promise.resolve({ free: 1e12, total: 1e12 }) },
-  )
+  const { findings } = await examined(root, now, more, { views: makeViewsOf })
   return findings
     .filter(({ severity }) => severity === 'damage')
     .map(({ kind, path, found }) => `${kind} ${path} ${found}`)

@@ -10,9 +10,9 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import { replay, stamp } from '../../src/results/stamp.ts'
 import { realDisk } from '../../src/store/disk.ts'
 import { checkpointFile, entryFile } from '../../src/store/layout.ts'
-import { examine } from '../../src/upkeep/doctor.ts'
 import { commitDeps } from '../helpers/lakes.ts'
 import { test } from '../helpers/lake-test.ts'
+import { examined } from '../helpers/looking.ts'
 import { rewriteDeps } from '../helpers/merging.ts'
 import { expectMirror } from '../helpers/expect-mirror.ts'
 import { grow, merge, mergeAndVacuum, pulled } from '../helpers/mirrors.ts'
@@ -98,10 +98,7 @@ describe('a mirror', () => {
     expect(await pulled(mirror, source)).toMatchObject({ stamps: 1 })
     rmSync(source, { recursive: true })
     expect(await replay(mirror, out, run, 'pitlake test')).toMatchObject({ same: true, version: made.version })
-    const space = async () => await Promise.resolve({ free: 1e12, total: 1e12 })
-    const looked = { data: mirror, thorough: true, rebuildLedger: false, repair: false, forgetLost: false }
-    const { findings } = await examine(looked, { ...rewriteDeps(), views: async () => undefined, space })
-    expect(findings).toEqual([])
+    expect((await examined(mirror, rewriteDeps().clock.now)).findings).toEqual([])
   })
 
   test('mends itself: lost files, a lost index and, when asked, bytes that changed', async ({ root: folder }) => {
