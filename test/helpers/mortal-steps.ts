@@ -8,6 +8,9 @@ import { fileURLToPath } from 'node:url'
 
 const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
 
+/** What processes that lived have compiled: half of what one of the next costs. */
+const compiled = join(tmpdir(), 'node-compile-cache')
+
 /** The product's own program, as `mortal` takes it. */
 export const product = '../../src/main.ts'
 
@@ -24,7 +27,7 @@ export async function mortal(
   const told = join(tmpdir(), `pitlake-steps-${randomUUID()}`)
   const child = spawn(process.execPath, ['--import', here('mortal.ts'), here(program), ...argv], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, DIE_AT: String(dieAt), STEPS_TO: told },
+    env: { ...process.env, DIE_AT: String(dieAt), STEPS_TO: told, NODE_COMPILE_CACHE: compiled },
   })
   let said = ''
   child.stderr.on('data', (part: Buffer) => (said += part.toString()))

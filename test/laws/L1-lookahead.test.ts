@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openWorlds } from '../../src/lookahead/world.ts'
 import { type LookaheadProof, proveNoLookahead } from '../../src/lookahead/lookahead.ts'
-import { shareOf, turnOf } from '../helpers/shares.ts'
+import { turnOf } from '../helpers/shares.ts'
 import { makeTrustLake, trustMetric } from '../helpers/trust-lake.ts'
 import { goldenQueries } from '../helpers/golden-queries.ts'
 
@@ -133,7 +133,7 @@ describe('look-ahead', () => {
     ).toMatch(met)
     // What remembers everything changes everywhere when anything is hidden: only cut-offs tell.
     const long = `SELECT ts, asset, sum(v) OVER (PARTITION BY asset ORDER BY ts) AS v FROM (${join})`
-    for (const cutoffs of shareOf([12, 50], 1)) {
+    for (const cutoffs of turnOf([12, 50], 1, 1)) {
       const [, cut] = missed.exec(await note(long, cutoffs)) ?? []
       expect(Number(cut)).toBeGreaterThan(0.9 * cutoffs - 1)
     }

@@ -61,7 +61,7 @@ describe('L3: kill -9 around a copy', () => {
         const expected = await lakeOf(undisturbed)
         const last = await wholeVersion(undisturbed)
         const deaths = [0.5].map((share) => [before, Math.round(first * share)] as const)
-        const later = someOf([0.3, 0.4, 0.5, 0.6, 0.7, 0.8], 2).map(
+        const later = turnOf([0.3, 0.4, 0.5, 0.6, 0.7, 0.8], 2, 2).map(
           (share) => [after, Math.round(second * share)] as const,
         )
         for (const [n, [source, at]] of [...deaths, ...later].entries()) {

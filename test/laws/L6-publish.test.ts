@@ -18,7 +18,7 @@ import { withLag } from '../helpers/lags.ts'
 import { day, everyKind, metrics, rewriteDeps, topUps } from '../helpers/merging.ts'
 import { withRegistryRig } from '../helpers/registry-rig.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
-import { turnOf } from '../helpers/shares.ts'
+import { times, turnOf } from '../helpers/shares.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
 import { makeLake, type PointRow } from '../helpers/views.ts'
 
@@ -84,7 +84,7 @@ test('after any order of top-ups, merges, redates, vacuums and publishes the tab
       fc.array(fc.constantFrom(...kinds), { minLength: 3, maxLength: 5 }),
       async (steps) => await inFolder(async (home) => expect(await live(home, steps)).toEqual([])),
     ),
-    { numRuns: Number(process.env['PITLAKE_ORDERS'] ?? 2), endOnFailure: true },
+    { numRuns: times('PITLAKE_ORDERS', 1, 2), endOnFailure: true },
   )
 }, 300_000)
 
