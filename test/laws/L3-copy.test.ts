@@ -15,7 +15,7 @@ import { test } from '../helpers/lake-test.ts'
 import { grow, mergeAndVacuum, pullDeps, wholeVersion } from '../helpers/mirrors.ts'
 import { stepsOf } from '../helpers/mortal-steps.ts'
 import { standIn, webTo } from '../helpers/s3.ts'
-import { long, someOf } from '../helpers/shares.ts'
+import { long, turnOf } from '../helpers/shares.ts'
 
 /** What a lake is: its journal, marker and runs with their digests, and the files of its newest version. */
 async function lakeOf(root: string): Promise<readonly string[]> {
