@@ -210,21 +210,6 @@ test('what lies before the beginning is empty and never asked, until the beginni
     expect(Number(asked('metrics')[200])).toBeLessThanOrEqual(3)
   }))
 
-test.each([
-  ['lists nothing', ['metadata-says:parameter=a', 'metadata-says:parameter=i']],
-  ['lists an interval that nobody knows', ['metadata-says:parameter=i,values=1d+hourly']],
-  ['lists an unknown interval beside the others', ['metadata-says:parameter=i,values=10m+1h+24h+3d']],
-])('metadata that %s lose nothing', async (_, faults) =>
-  withRig(now, async (rig) => {
-    const selection = { assets: ['BTC', 'ETH'], paths: ['addresses/active_count*'], since }
-    rig.faults(...faults)
-    expect(await rig.fetch(selection, told)).toMatchObject({ windows: { failed: 0 }, stopped_by: null })
-    expect(await rig.stored()).toEqual(rig.truth(selection))
-    const kept = await reading(rig.root, (ledger) => heldMetadata(ledger).get(active)?.parameters)
-    if (faults[0]?.includes('values')) expect(kept?.['i']).toEqual(faults[0].split('=').at(-1)?.split('+').toSorted())
-  }),
-)
-
 test('metadata that lie are overruled by answers: a listed series is refused, a missing one has points', async () =>
   withRig(now, async (rig) => {
     const wide = { assets: ['BTC', 'ETH', 'USDC'], paths: ['supply/*'], since }
