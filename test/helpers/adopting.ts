@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Diagnosis } from '../../src/upkeep/doctor.ts'
 import { type Disk, realDisk } from '../../src/store/disk.ts'
@@ -7,6 +7,7 @@ import { heldState } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { journalEntries } from './entries.ts'
 import { commitDeps } from './lakes.ts'
+import { filesIn } from './key-search.ts'
 import { examined } from './looking.ts'
 import { catalogue } from './sandbox-client.ts'
 import { makeViews } from './views.ts'
@@ -63,20 +64,13 @@ export async function points(root: string): Promise<string[]> {
   return lines.toSorted()
 }
 
-/** Every file below a folder of the lake. */
-export const below = (root: string, place = ''): string[] =>
-  readdirSync(join(root, place), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1))
-    .toSorted()
-
 /** The files of data, those in found folders too. */
 export const data = (root: string): string[] =>
-  below(root).filter((path) => /^(points|assets|registry)\//.test(path.replace(/^found-[^/]*\//, '')))
+  filesIn(root).filter((path) => /^(points|assets|registry)\//.test(path.replace(/^found-[^/]*\//, '')))
 
 /** The files of data that were moved, by the path that they had. */
 export const inFound = (root: string): string[] =>
-  below(root).flatMap((path) => /^found-[^/]+\/((?:points|assets|registry)\/.*)/.exec(path)?.[1] ?? [])
+  filesIn(root).flatMap((path) => /^found-[^/]+\/((?:points|assets|registry)\/.*)/.exec(path)?.[1] ?? [])
 
 /** Every file of data by its bytes: nothing of it may be gone. */
 export const bytesOf = (root: string): string[] =>

@@ -33,5 +33,15 @@ export async function askedAgain(
   return await verify({ ...usual, scope, budget: null, ...changes }, { ...depsAt(place), ...deps })
 }
 
+/** Exit code and words of what work is refused with; 0 where it is not. */
+export async function failure(work: Promise<unknown>): Promise<[number, string]> {
+  try {
+    await work
+    return [0, '']
+  } catch (error) {
+    return [exitCode(error), error instanceof Error ? error.message : '']
+  }
+}
+
 /** What a command ends with that is judged so. */
 export const exitOf = (verdict: LakeError | null): number => (verdict === null ? 0 : exitCode(verdict))

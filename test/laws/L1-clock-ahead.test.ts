@@ -1,12 +1,9 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { liveFiles } from '../../src/ledger/held.ts'
-import { Engine } from '../../src/store/engine.ts'
-import { Ledger } from '../../src/ledger/ledger.ts'
-import { readPoints } from '../../src/views/relations.ts'
 import { pitlake } from '../helpers/command.ts'
 import { withRig } from '../helpers/fetching.ts'
+import { heldPoints } from '../helpers/ledgers.ts'
 import { withProvider } from '../helpers/provider.ts'
 
 const day = 86_400
@@ -43,9 +40,6 @@ test('an answer of the future is no witness that points came late', async () =>
     own.clock.now += 3 * day
     // Before anybody has mended it.
     expect(await own.fetch(one)).toMatchObject({ points_added: 3 })
-    using ledger = await Ledger.openToRead(own.root)
-    using engine = await Engine.open()
-    const files = liveFiles(ledger, { table: 'points' })
-    const bases = await engine.rows(`SELECT DISTINCT basis FROM ${readPoints(own.root, files)}`)
+    const bases = await heldPoints(own.root, 'DISTINCT basis')
     expect(bases.map(({ basis }) => basis)).not.toContain('observed')
   }))

@@ -7,11 +7,12 @@ import { redate } from '../../src/upkeep/redate.ts'
 import { Engine } from '../../src/store/engine.ts'
 import { heldCoverage, heldSeries, heldVersions } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { below, bytesOf, data, doctor, inFound, liveByJournal, lose, points, world } from '../helpers/adopting.ts'
+import { bytesOf, data, doctor, inFound, liveByJournal, lose, points, world } from '../helpers/adopting.ts'
 import { pitlake } from '../helpers/command.ts'
 import { journalEntries } from '../helpers/entries.ts'
 import { type Rig, withRig } from '../helpers/fetching.ts'
 import { answer, frozen, questions, withKept } from '../helpers/kept-lakes.ts'
+import { filesIn } from '../helpers/key-search.ts'
 import { withLag } from '../helpers/lags.ts'
 import { someOf, turnOf } from '../helpers/shares.ts'
 import { stepping } from '../helpers/stepping.ts'
@@ -310,7 +311,7 @@ test('killed at any step and run again, it comes to the same', async () => {
         steps.left = Number.POSITIVE_INFINITY
         const { findings } = await doctor(copy, now + 5, { bare: true })
         expect(findings.map(({ kind }) => kind)).toEqual(['views_missing'])
-        expect(below(copy).filter((path) => path.endsWith('/adopted.json'))).toHaveLength(1)
+        expect(filesIn(copy).filter((path) => path.endsWith('/adopted.json'))).toHaveLength(1)
         expect(await points(copy)).toEqual(listed)
         expect(bytesOf(copy)).toEqual(bytes)
         expect(journalEntries(copy)[0]).toMatchObject({ version: entry?.version, series: entry?.series })
@@ -338,10 +339,10 @@ describe('the command', () => {
   test('whose data they are is asked for where nothing tells it, and two lakes are not mixed', async () => {
     await withKept('1/plain', async (root) => {
       lose(root)
-      const before = below(root)
+      const before = filesIn(root)
       const refused = await pitlake(root, ['doctor', '--adopt'], { PITLAKE_DATA: root })
       expect([refused.code, refused.message]).toEqual([2, expect.stringContaining('PITLAKE_METRICS_URL')])
-      expect(below(root).filter((path) => !path.startsWith('locks/'))).toEqual(
+      expect(filesIn(root).filter((path) => !path.startsWith('locks/'))).toEqual(
         before.filter((path) => !path.startsWith('locks/')),
       )
       const env = { PITLAKE_DATA: root, PITLAKE_METRICS_URL: 'https://provider.example/v1' }

@@ -7,10 +7,9 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import { acceptViolations, isOpenViolation, listViolations } from '../../src/ledger/violations.ts'
 import { check, readStanding } from '../../src/report/status.ts'
 import type { Disk } from '../../src/store/disk.ts'
-import { Engine } from '../../src/store/engine.ts'
-import { readPoints } from '../../src/views/relations.ts'
 import { inWindow } from '../helpers/days.ts'
 import { depsAt, settingsAt, trying } from '../helpers/fetching.ts'
+import { heldPoints } from '../helpers/ledgers.ts'
 import { examined } from '../helpers/looking.ts'
 import { type OwnProvider, withProvider } from '../helpers/provider.ts'
 import { type RegistryRig, withRegistryRig } from '../helpers/registry-rig.ts'
@@ -151,16 +150,12 @@ async function look(own: OwnProvider) {
     now: own.clock.now,
   })
   const open = listViolations(ledger, { paths: null, assets: null }).filter(isOpenViolation)
-  return { stored: await storedIn(own.root, ledger), open, ...check(standing) }
+  return { stored: await storedIn(own.root), open, ...check(standing) }
 }
 
-async function storedIn(root: string, ledger: Ledger): Promise<Map<string, number>> {
-  const files = liveFiles(ledger, { table: 'points' })
-  if (files.length === 0) return new Map()
-  using engine = await Engine.open()
-  const rows = await engine.rows<{ key: string; v: number }>(
-    `SELECT concat_ws(' ', metric, asset, (epoch(t)::BIGINT - ${start}) // ${day}) AS key, v FROM ${readPoints(root, files)}`,
-  )
+async function storedIn(root: string): Promise<Map<string, number>> {
+  const key = `concat_ws(' ', metric, asset, (epoch(t)::BIGINT - ${start}) // ${day}) AS key`
+  const rows = await heldPoints<{ key: string; v: number }>(root, `${key}, v`)
   expect(new Set(rows.map(({ key }) => key)).size).toBe(rows.length)
   return new Map(rows.map(({ key, v }) => [key, v]))
 }

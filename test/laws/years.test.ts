@@ -4,11 +4,10 @@ import { mergeSmallFiles } from '../../src/upkeep/compact.ts'
 import type { Diagnosis } from '../../src/upkeep/doctor.ts'
 import { registryState } from '../../src/registry/staging.ts'
 import { vacuum } from '../../src/upkeep/vacuum.ts'
-import { Engine } from '../../src/store/engine.ts'
-import { heldCoverage, heldVersions, heldViolations, liveFiles } from '../../src/ledger/held.ts'
+import { heldCoverage, heldVersions, heldViolations } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { readPoints } from '../../src/views/relations.ts'
 import { inWindow } from '../helpers/days.ts'
+import { heldPoints } from '../helpers/ledgers.ts'
 import { depsAt } from '../helpers/fetching.ts'
 import { askedAgain, examined } from '../helpers/looking.ts'
 import { type OwnProvider, withProvider } from '../helpers/provider.ts'
@@ -120,27 +119,15 @@ class World {
   }
 }
 
-interface Point {
+type Point = {
   readonly path: string
   readonly n: number
   readonly v: number
   readonly basis: string
 }
 
-async function stored(root: string): Promise<Point[]> {
-  using ledger = await Ledger.openToRead(root)
-  using engine = await Engine.open()
-  const points: Point[] = []
-  const files = liveFiles(ledger, { table: 'points' })
-  if (files.length === 0) return points
-  const rows = await engine.rows(
-    `SELECT metric, ((epoch(t)::BIGINT - ${start}) // ${day})::INTEGER AS n, v, basis
-     FROM ${readPoints(root, files)} ORDER BY metric, t`,
-  )
-  for (const { metric, n, v, basis } of rows)
-    points.push({ path: metric as string, n: Number(n), v: Number(v), basis: basis as string })
-  return points
-}
+const stored = async (root: string): Promise<Point[]> =>
+  await heldPoints(root, `metric AS path, ((epoch(t)::BIGINT - ${start}) // ${day})::INTEGER AS n, v, basis`)
 
 /** No window is settled behind the provider's now, and where all is said to be there each point is. */
 async function proveCoverage(own: OwnProvider, points: readonly Point[]): Promise<void> {
