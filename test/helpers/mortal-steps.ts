@@ -6,26 +6,29 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
-
 /** What processes that lived have compiled: half of what one of the next costs. */
 const compiled = join(tmpdir(), 'node-compile-cache')
 
-/** The product's own program, as `mortal` takes it. */
-export const product = '../../src/main.ts'
+const preload = fileURLToPath(new URL('mortal.ts', import.meta.url))
+const programs = {
+  committer: new URL('committer.ts', import.meta.url),
+  compactor: new URL('compactor.ts', import.meta.url),
+  copier: new URL('copier.ts', import.meta.url),
+  pitlake: new URL('../../src/main.ts', import.meta.url),
+}
 
 /**
- * Runs a program of this folder in a process that dies before a step of its disk or its ledger (0: it lives), or so many
+ * Runs one of these in a process that dies before a step of its disk or its ledger (0: it lives), or so many
  * milliseconds after its first word; its steps where it lived, null where it died.
  */
 export async function mortal(
-  program: string,
+  program: keyof typeof programs,
   argv: readonly string[],
   dieAt = 0,
   killAfter?: number,
 ): Promise<number | null> {
   const told = join(tmpdir(), `pitlake-steps-${randomUUID()}`)
-  const child = spawn(process.execPath, ['--import', here('mortal.ts'), here(program), ...argv], {
+  const child = spawn(process.execPath, ['--import', preload, fileURLToPath(programs[program]), ...argv], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, DIE_AT: String(dieAt), STEPS_TO: told, NODE_COMPILE_CACHE: compiled },
   })
@@ -45,4 +48,4 @@ export async function mortal(
 
 /** Copies in such a process. */
 export const stepsOf = async (how: string, source: string, target: string, dieAt: number): Promise<number | null> =>
-  await mortal('copier.ts', [how, source, target], dieAt)
+  await mortal('copier', [how, source, target], dieAt)

@@ -18,7 +18,7 @@ interface Death {
 
 /** Runs the committer to its goal or its death. */
 const run = async (root: string, name: string, goal: number, api: string, { step, ms }: Death = {}) =>
-  await mortal('committer.ts', [root, name, String(goal), api], step, ms)
+  await mortal('committer', [root, name, String(goal), api], step, ms)
 
 /** What a lake must hold after the first `count` steps of the committer, however it came there. */
 function expected(count: number): { points: number; coverage: unknown } {

@@ -38,7 +38,7 @@ describe('L3: kill -9 around merging and vacuum', () => {
     ledger.close()
     const undisturbed = `${folder}/undisturbed`
     cpSync(root, undisturbed, { recursive: true })
-    const steps = (await mortal('compactor.ts', [undisturbed])) ?? 0
+    const steps = (await mortal('compactor', [undisturbed])) ?? 0
     expect(steps).toBeGreaterThan(15)
     const deaths = Array.from({ length: 4 }, (_, i) => ({
       at: 1 + Math.floor((i * (steps - 1)) / 3),
@@ -48,10 +48,10 @@ describe('L3: kill -9 around merging and vacuum', () => {
     await inPairs([...deaths, ...kills], async ({ at, after }, n) => {
       const copy = `${folder}/copy-${n}`
       cpSync(root, copy, { recursive: true })
-      const steps = await mortal('compactor.ts', [copy], at, after)
+      const steps = await mortal('compactor', [copy], at, after)
       if (at > 0) expect(steps).toBeNull()
       await check(copy, expected)
-      await mortal('compactor.ts', [copy])
+      await mortal('compactor', [copy])
       await check(copy, expected)
       using again = await Ledger.open(copy)
       expect(liveFiles(again)).toHaveLength(everyKind.length)

@@ -6,7 +6,7 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import type * as values from '../../src/features/values.ts'
 import { commitDeps } from '../helpers/lakes.ts'
 import { type Desk, withDesk } from '../helpers/importing.ts'
-import { mortal, product } from '../helpers/mortal-steps.ts'
+import { mortal } from '../helpers/mortal-steps.ts'
 import { times, turn, turnOf } from '../helpers/shares.ts'
 
 /* A computing of features that is killed, or before which another commit comes: what it gives is what it would have given. */
@@ -72,7 +72,7 @@ async function killed(): Promise<void> {
       rmSync(lake, { recursive: true })
       cpSync(before, lake, { recursive: true })
       const step = 3 + ((Math.floor((n * steps) / kills) + turn) % steps)
-      expect(await mortal(product, [...argv, '--data', lake], step), `step ${step}`).toBeNull()
+      expect(await mortal('pitlake', [...argv, '--data', lake], step), `step ${step}`).toBeNull()
       expect(await desk.run(argv, at), `step ${step}`).toMatchObject({ code: 0, message: '' })
       expect(await content(desk), `step ${step}`).toBe(whole)
       expect((await desk.run(['doctor'], at)).code).toBe(0)

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { withDesk } from '../helpers/importing.ts'
-import { mortal, product } from '../helpers/mortal-steps.ts'
+import { mortal } from '../helpers/mortal-steps.ts'
 import { times, turn } from '../helpers/shares.ts'
 
 const kills = times('PITLAKE_KILLS', 1, 4)
@@ -47,7 +47,7 @@ for (const [name, [mapping, revised]] of Object.entries(imports))
         await begin()
         const step = 3 + ((Math.floor((n * 22) / kills) + turn) % 22)
         const argv = ['import', ...mapped, '--data', join(desk.folder, 'lake')]
-        expect(await mortal(product, argv, step), `step ${step}`).toBeNull()
+        expect(await mortal('pitlake', argv, step), `step ${step}`).toBeNull()
         expect((await desk.take(mapped, '2027-06-01T12:00:00Z')).message).toBe('')
         expect(await content()).toBe(whole)
         expect((await desk.run(['doctor'], '2027-06-02T12:00:00Z')).code).toBe(0)
