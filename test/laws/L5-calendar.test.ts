@@ -26,7 +26,7 @@ const day = 86_400
 const start = Date.UTC(2026, 0, 5) / 1000
 const days = 60
 const paths = ['addresses/active_count_pit', 'blockchain/block_count_pit']
-const assets = Array.from({ length: 10 }, (_, n) => `A${n}`)
+const assets = Array.from({ length: 20 }, (_, n) => `A${n}`)
 const selection = { assets, paths, since: start }
 
 type Mishap = (typeof mishaps)[number]

@@ -57,6 +57,32 @@ test('points that come long before their assumed rule are seen when they come', 
     expect(point?.observed).toBeLessThan(t + day + 2 * hour + 60)
   }))
 
+test('stopped and begun again at any moment, a watch goes on where it was', async () =>
+  await withRig(begin, async (rig) => {
+    await rig.fetch(hourly)
+    const until = begin + 6 * hour
+    let seed = 12_345
+    const random = (): number => (seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31) / 2 ** 31
+    for (let lives = 0; rig.clock.now < until && lives < 60; lives++) {
+      const stop = new AbortController()
+      const [after, request] = [rig.clock.now + random() * hour, lives % 3 === 0]
+      // Every third time in the middle of a request.
+      rig.onRequest(() => void (request && rig.clock.now > after - hour / 2 && stop.abort()))
+      await simulate(rig, {
+        selections: [hourly],
+        until,
+        signal: stop.signal,
+        onWait: (now) => void (now >= after && stop.abort()),
+      })
+    }
+    rig.onRequest(() => undefined)
+    const held = new Set(await rig.stored())
+    const lost = rig.truth(hourly).filter((line) => !held.has(line) && Number(line.split(' ')[7]) < until - hour)
+    expect(lost).toEqual([])
+    const fresh = (await sightings(rig.root, begin - 2 * hour)).length
+    expect(pointRequests(rig).length - 1).toBeLessThanOrEqual(4 * fresh)
+  }))
+
 test('where nobody answers a single due series costs three requests a poll', async () =>
   await withRig(begin, async (rig) => {
     await rig.fetch({ ...hourly, since: begin - 3 * day })
@@ -84,6 +110,23 @@ async function expectHours(rig: Rig, until: number): Promise<void> {
   expect(truth.length).toBeGreaterThan(3)
   expect(truth.map(keyOf).filter((key) => !held.has(key))).toEqual([])
 }
+
+test('a spent quota is asked once, rested out for as long as the provider says, and caught up with one request', async () =>
+  await withRig(begin, async (rig) => {
+    await rig.fetch(hourly)
+    const [from, back] = [begin + 2 * hour, begin + 6 * hour]
+    rig.onRequest(() => {
+      const retry = Math.ceil(back - rig.clock.now)
+      rig.faults(...(retry > 0 ? [`status-429@metrics:retry=${retry}s,from=${instant(from)}`] : []))
+    })
+    await simulate(rig, { selections: [hourly], until: begin + 9 * hour })
+    const refused = rig.sandbox.requests().filter(({ status }) => status === 429)
+    expect(refused.length).toBe(1)
+    const sent = pointRequests(rig).map(({ at }) => at)
+    expect(sent.filter((at) => at > (refused[0]?.at ?? 0) && at < back)).toEqual([])
+    expect(sent.filter((at) => at >= back && at < back + hour).length).toBeLessThanOrEqual(2)
+    await expectHours(rig, begin + 9 * hour)
+  }))
 
 test('the machine clock steps back, ahead and back again: nothing is lost, and nobody is stormed', async () =>
   await withRig(begin, async (rig) => {
