@@ -74,16 +74,6 @@ test('one run over several commits settles every window that it asked', async ()
     expect(coverage.size).toBe(3 * currencies.reduce((sum, count) => sum + count, 0))
   }))
 
-test('stopping after some requests loses nothing and the next run asks only the rest', async () =>
-  withRig(now, async (rig) => {
-    const selection = { ...everything, paths: ['blockchain/*'] }
-    expect(await rig.fetch(selection, 5)).toMatchObject({ requests: 5, stopped_by: 'max_requests' })
-    const rest = await rig.fetch(selection)
-    // Six endpoints of each asset.
-    expect(rest.requests).toBe(6 * everything.assets.length - 5)
-    expect(await rig.stored()).toEqual(rig.truth(selection))
-  }))
-
 test('what one commit brings of many metrics stands in one file, sorted by metric, interval, series and t', async () =>
   withRig(now, async (rig) => {
     const paths = ['supply/*', 'addresses/active_count_pit', 'market/*', 'indicators/*', 'addresses/loss_count_pit']
