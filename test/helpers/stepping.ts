@@ -10,5 +10,5 @@ export function stepping(before: (step: number, kind: keyof Disk, path: string) 
       return await act(...args)
     },
   ])
-  return Object.fromEntries(steps) as unknown as Disk
+  return Object.fromEntries(steps)
 }
