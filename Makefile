@@ -86,7 +86,7 @@ torture: $(INSTALLED) ## kills a fetch N times (1000) at random instants and com
 	@PITLAKE_KILLS=$(or $(N),1000) vitest run test/laws/L3-fetch.test.ts -t 'kills at random'
 
 steps: $(INSTALLED) ## tries whatever goes by turn whole: pairs of damages, steps at which a copy, a publish or an adopting may end, doors
-	@PITLAKE_STEPS=all PITLAKE_LONG=1 vitest run $$(grep -lE '(turnOf|someOf|times).*shares|ends-play|PITLAKE_STEPS' test/*/*.test.ts)
+	@PITLAKE_STEPS=all PITLAKE_LONG=1 vitest run $$(grep -lE '(turnOf|someOf|times|drawn).*shares|ends-play|PITLAKE_STEPS' test/*/*.test.ts)
 
 powercuts: $(INSTALLED) ## makes N states (1000) that a power cut may leave of a job, and goes on from each; PITLAKE_POWERCUTS_SEED draws others
 	@PITLAKE_POWERCUTS=$(or $(N),1000) vitest run test/laws/L3-powercuts.test.ts

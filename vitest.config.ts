@@ -39,10 +39,15 @@ const whole = [
 /** What only targets of their own run: `make test-watch`, `make test-years`. */
 const apart = ['test/laws/{watch-memory,years,L6-growth}.test.ts']
 
-/** Two that try the same of one another's kind: with `all` one of them at its turn, which counts commits. */
+/** Those that try the same of one another's kind: with `all` one of them at its turn, which counts commits. */
 const inTurn = [
   ['test/laws/watch-days.test.ts', 'test/laws/L5-calendar.test.ts'],
+  ['test/laws/watch-days.test.ts', 'test/laws/watch.test.ts'],
   ['test/laws/L1-clock-registry.test.ts', 'test/laws/L1-clock-ledger.test.ts'],
+  // What was knowable, asked through views and macros, or by statements at a door.
+  ['test/laws/L1-L6-views.test.ts', 'test/laws/L1-walls.test.ts'],
+  // What a lake can lose, and who leads out of it: one thing with each flag of doctor, two at once by its words.
+  ['test/laws/L2-remedies.test.ts', 'test/laws/L3-pairs.test.ts'],
   ['test/views/peers.test.ts', 'test/views/readers.test.ts'],
 ]
 const turn = Number(process.env['PITLAKE_TURN'] ?? 0)

@@ -1,12 +1,14 @@
-import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Diagnosis, examine } from '../../src/upkeep/doctor.ts'
+import type { Diagnosis } from '../../src/upkeep/doctor.ts'
 import { type Disk, realDisk } from '../../src/store/disk.ts'
 import { Engine } from '../../src/store/engine.ts'
 import { heldState } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { journalEntries } from './entries.ts'
 import { commitDeps } from './lakes.ts'
+import { filesIn } from './key-search.ts'
+import { examined } from './looking.ts'
 import { catalogue } from './sandbox-client.ts'
 import { makeViews } from './views.ts'
 
@@ -27,16 +29,9 @@ export async function doctor(
     readonly bare?: boolean
   } = {},
 ): Promise<Diagnosis> {
-  const input = { data: root, thorough: true, rebuildLedger: false, repair: false, forgetLost: false }
-  const { adopt = true, synthetic = true, disk, bare = false } = how
-  return await examine(
-    { ...input, adopt: adopt ? { catalogue, synthetic } : null },
-    {
-      ...world(now, disk),
-      views: async (ledger) => (bare ? undefined : await makeViews(ledger.root)),
-      space: async () => await Promise.resolve({ free: 1e12, total: 1e12 }),
-    },
-  )
+  const { adopt = true, synthetic = true, disk = realDisk, bare = false } = how
+  const views = async (ledger: Ledger): Promise<unknown> => (bare ? undefined : await makeViews(ledger.root))
+  return await examined(root, now, { adopt: adopt ? { catalogue, synthetic } : null }, { disk, views })
 }
 
 /** Journal, ledger and the lines of runs are gone. */
@@ -69,20 +64,13 @@ export async function points(root: string): Promise<string[]> {
   return lines.toSorted()
 }
 
-/** Every file below a folder of the lake. */
-export const below = (root: string, place = ''): string[] =>
-  readdirSync(join(root, place), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1))
-    .toSorted()
-
 /** The files of data, those in found folders too. */
 export const data = (root: string): string[] =>
-  below(root).filter((path) => /^(points|assets|registry)\//.test(path.replace(/^found-[^/]*\//, '')))
+  filesIn(root).filter((path) => /^(points|assets|registry)\//.test(path.replace(/^found-[^/]*\//, '')))
 
 /** The files of data that were moved, by the path that they had. */
 export const inFound = (root: string): string[] =>
-  below(root).flatMap((path) => /^found-[^/]+\/((?:points|assets|registry)\/.*)/.exec(path)?.[1] ?? [])
+  filesIn(root).flatMap((path) => /^found-[^/]+\/((?:points|assets|registry)\/.*)/.exec(path)?.[1] ?? [])
 
 /** Every file of data by its bytes: nothing of it may be gone. */
 export const bytesOf = (root: string): string[] =>

@@ -1,11 +1,13 @@
 import { copyLake } from '../../src/publish/lake-copy.ts'
 import { folderAt } from '../../src/publish/destination.ts'
 import { realDisk } from '../../src/store/disk.ts'
+import { publishTo } from './delta.ts'
 import { pulled } from './mirrors.ts'
 
-// A process to be killed: `pull` into a mirror, `restore`, or the copy that publish makes.
+// A process to be killed: `publish` of tables, `pull` into a mirror, `restore`, or the copy that `publish --lake` makes.
 const [how, source = '', target = ''] = process.argv.slice(2)
-if (how === 'pull') await pulled(target, source)
+if (how === 'tables') await publishTo(source, target, { mark: String(process.pid) })
+else if (how === 'pull') await pulled(target, source)
 else if (how === 'restore') await pulled(target, source, {}, { own: true, thorough: true })
 else {
   const [from, to] = [source, target].map((text) => folderAt(text, { disk: realDisk, mark: String(process.pid) }))

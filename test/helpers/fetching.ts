@@ -7,9 +7,7 @@ import type { Selection } from '../../src/catalog/series.ts'
 import { fetchSeries } from '../../src/metrics/fetch.ts'
 import type { IngestSummary } from '../../src/metrics/tally.ts'
 import type { IngestDeps } from '../../src/metrics/run.ts'
-import { Engine } from '../../src/store/engine.ts'
-import { heldCoverage, liveFiles } from '../../src/ledger/held.ts'
-import { readPoints } from '../../src/views/relations.ts'
+import { heldCoverage } from '../../src/ledger/held.ts'
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { parseFault } from '../../src/sandbox/faults.ts'
 import { worldPoints } from '../../src/sandbox/world/points.ts'
@@ -20,7 +18,7 @@ import { mounts } from './mounts.ts'
 import { catalogue } from './sandbox-client.ts'
 import { meant } from './series-twin.ts'
 import { computedByFormat } from './stored-twin.ts'
-import { reading } from './ledgers.ts'
+import { heldPoints, reading } from './ledgers.ts'
 
 /** What may differ from the usual fetch. */
 export interface Changes {
@@ -150,13 +148,8 @@ async function failedWindows(root: string): Promise<string[]> {
 
 /** Every stored point as text, sorted. */
 export async function storedPoints(root: string): Promise<string[]> {
-  const files = await reading(root, (ledger) => liveFiles(ledger, { table: 'points' }))
-  if (files.length === 0) return []
-  using engine = await Engine.open()
-  const rows = await engine.rows(
-    `SELECT metric, asset, currency, exchange, network, interval, epoch(t)::BIGINT AS t, v, o, epoch(${computedByFormat})::BIGINT AS computed
-     FROM ${readPoints(root, files)}`,
-  )
+  const columns = 'metric, asset, currency, exchange, network, interval, epoch(t)::BIGINT AS t, v, o'
+  const rows = await heldPoints(root, `${columns}, epoch(${computedByFormat})::BIGINT AS computed`, '')
   return rows.map((row) => line(row, valueText(row['v'], row['o']))).toSorted()
 }
 

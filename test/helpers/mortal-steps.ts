@@ -1,19 +1,51 @@
 import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const copier = fileURLToPath(new URL('copier.ts', import.meta.url))
-const mortal = fileURLToPath(new URL('mortal.ts', import.meta.url))
+/** What processes that lived have compiled: half of what one of the next costs. */
+const compiled = join(tmpdir(), 'node-compile-cache')
 
-/** Copies in a process that dies before a step of the disk; its steps where it lived, null where it died. */
-export async function stepsOf(how: string, source: string, target: string, dieAt: number): Promise<number | null> {
-  const told = `${target}-steps`
-  const child = spawn(process.execPath, ['--import', mortal, copier, how, source, target], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-    env: { ...process.env, DIE_AT: String(dieAt), STEPS_TO: told },
-  })
-  const [code] = (await once(child, 'close')) as [number | null]
-  if (code !== null && code !== 0) throw new Error(`the copy ended with ${code}`)
-  return code === null ? null : Number(readFileSync(told, 'utf8'))
+const preload = fileURLToPath(new URL('mortal.ts', import.meta.url))
+const programs = {
+  committer: new URL('committer.ts', import.meta.url),
+  compactor: new URL('compactor.ts', import.meta.url),
+  copier: new URL('copier.ts', import.meta.url),
+  pitlake: new URL('../../src/main.ts', import.meta.url),
 }
+
+/**
+ * Runs one of these in a process that dies before a step of its disk or its ledger (0: it lives), or so many
+ * milliseconds after its first word; its steps where it lived, null where it died.
+ */
+export async function mortal(
+  program: keyof typeof programs,
+  argv: readonly string[],
+  dieAt = 0,
+  killAfter?: number,
+): Promise<number | null> {
+  const told = join(tmpdir(), `pitlake-steps-${randomUUID()}`)
+  const child = spawn(process.execPath, ['--import', preload, fileURLToPath(programs[program]), ...argv], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, DIE_AT: String(dieAt), STEPS_TO: told, NODE_COMPILE_CACHE: compiled },
+  })
+  let said = ''
+  child.stderr.on('data', (part: Buffer) => (said += part.toString()))
+  child.stdout.once('data', () => {
+    if (killAfter !== undefined) setTimeout(() => child.kill('SIGKILL'), killAfter)
+  })
+  child.stdout.resume()
+  const [code, signal] = (await once(child, 'close')) as [number | null, string | null]
+  if (signal === 'SIGKILL') return null
+  if (code !== 0) throw new Error(`${program} ended with ${code}: ${said}`)
+  const steps = Number(readFileSync(told, 'utf8'))
+  rmSync(told)
+  return steps
+}
+
+/** Copies in such a process. */
+export const stepsOf = async (how: string, source: string, target: string, dieAt: number): Promise<number | null> =>
+  await mortal('copier', [how, source, target], dieAt)

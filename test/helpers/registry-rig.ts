@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
@@ -15,6 +15,7 @@ import { type admitRequest, defaultLimits } from '../../src/sandbox/limits.ts'
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { serve } from '../../src/sandbox/server.ts'
 import { resolveSettings } from '../../src/config/settings.ts'
+import { filesIn } from './key-search.ts'
 import { askingBy, leaping } from './leaping.ts'
 import { catalogue } from './sandbox-client.ts'
 
@@ -174,8 +175,7 @@ export async function standing(root: string): Promise<{ version: number; files: 
 
 /** Everything below a folder as Latin-1 text, for finding what must not be there. */
 export function everyByte(root: string): string {
-  return readdirSync(root, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => readFileSync(join(entry.parentPath, entry.name), 'latin1'))
+  return filesIn(root)
+    .map((path) => readFileSync(join(root, path), 'latin1'))
     .join('\n')
 }

@@ -1,14 +1,13 @@
 import { tmpdir } from 'node:os'
 import type { Selection } from '../../src/catalog/series.ts'
 import { resolveSettings } from '../../src/config/settings.ts'
-import { heldVersions, liveFiles } from '../../src/ledger/held.ts'
+import { heldVersions } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { priceOf } from '../../src/metrics/plan.ts'
-import { Engine } from '../../src/store/engine.ts'
-import { readPoints } from '../../src/views/relations.ts'
 import { jobsOn } from '../../src/watch/jobs.ts'
 import { watch } from '../../src/watch/watch.ts'
 import { depsAt, fetchKey, otherKey, type Rig } from './fetching.ts'
+import { heldPoints } from './ledgers.ts'
 import { catalogue } from './sandbox-client.ts'
 import { computedByFormat } from './stored-twin.ts'
 import type { Sandbox } from '../../src/sandbox/sandbox.ts'
@@ -29,6 +28,12 @@ export const hourly = {
   intervals: ['1h'],
   since: begin - 20 * 86_400,
 }
+
+/** An instant as faults take it, to the second. */
+export const instant = (at: number): string => new Date(at * 1000).toISOString().slice(0, 19).concat('Z')
+
+/** Series and `t` of a line: a late point tells another `computed_at`, a rewritten one another value. */
+export const keyOf = (line: string): string => line.split(' ').slice(0, 7).join(' ')
 
 /** A watch whose clock is run by its own waiting. */
 export interface Simulated {
@@ -111,13 +116,9 @@ export const lineOf = ({ metric, asset, interval }: Sighted): string => `${metri
 
 /** Every stored point from an instant of `t` on. */
 export async function sightings(root: string, since: number): Promise<Sighted[]> {
-  using ledger = await Ledger.openToRead(root)
-  using engine = await Engine.open()
-  const rows = await engine.rows(
-    `SELECT metric, asset, interval, epoch(t)::BIGINT::DOUBLE AS t, epoch(${computedByFormat}) AS computed, epoch(observed_at) AS observed
-     FROM ${readPoints(root, liveFiles(ledger, { table: 'points' }))} WHERE t >= to_timestamp(${since}) ORDER BY ALL`,
-  )
-  return rows as unknown as Sighted[]
+  const clocks = `epoch(t)::BIGINT::DOUBLE AS t, epoch(${computedByFormat}) AS computed, epoch(observed_at) AS observed`
+  const rows = await heldPoints(root, `metric, asset, interval, ${clocks}`)
+  return (rows as unknown as Sighted[]).filter(({ t }) => t >= since)
 }
 
 /** The requests for points, with whose they are. */

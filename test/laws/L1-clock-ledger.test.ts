@@ -2,16 +2,16 @@ import { appendFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { heldRuns, heldVerified, requestTotals } from '../../src/ledger/held-runs.ts'
-import { heldVersions } from '../../src/ledger/held.ts'
+import { heldVersions, versionAt } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
+import { clockNote } from '../../src/upkeep/clock-ahead.ts'
 import { archiveRows } from '../../src/upkeep/vacuum.ts'
-import { type Diagnosis, examine } from '../../src/upkeep/doctor.ts'
+import type { Diagnosis } from '../../src/upkeep/doctor.ts'
 import { redate } from '../../src/upkeep/redate.ts'
-import { verify } from '../../src/upkeep/verify.ts'
-import { type Rig, depsAt, settingsAt, withRig } from '../helpers/fetching.ts'
+import { type Rig, depsAt, withRig } from '../helpers/fetching.ts'
 import { dump } from '../helpers/lakes.ts'
 import { withLag } from '../helpers/lags.ts'
-import { catalogue } from '../helpers/sandbox-client.ts'
+import { askedAgain, examined } from '../helpers/looking.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
@@ -20,17 +20,8 @@ const day = 86_400
 const start = Date.UTC(2026, 0, 5) / 1000
 const selection = { assets: ['BTC'], paths: ['blockchain/block_count_pit', 'supply/current_pit'], since: start }
 
-async function doctor({ root, clock }: Rig, repair: boolean): Promise<Diagnosis> {
-  return await examine(
-    { data: root, thorough: false, rebuildLedger: false, repair, forgetLost: false },
-    {
-      ...depsAt({ root, url: '', now: () => clock.now }),
-      nowMicros: () => clock.now * 1_000_000,
-      views: async () => await Promise.resolve(),
-      space: async () => await Promise.resolve({ free: 1e12, total: 1e12 }),
-    },
-  )
-}
+const doctor = async ({ root, clock }: Rig, repair: boolean): Promise<Diagnosis> =>
+  await examined(root, clock.now, { thorough: false, repair })
 
 const aheadIn = ({ findings }: Diagnosis): number => findings.filter(({ kind }) => kind === 'clock_ahead').length
 
@@ -39,11 +30,8 @@ function deps({ root, url, clock }: Rig, ahead = 0) {
   return { ...depsAt({ root, url, now: () => clock.now + ahead }), signal: new AbortController().signal }
 }
 
-async function verifyAt(rig: Rig, ahead = 0): Promise<void> {
-  const input = { settings: settingsAt({ ...rig, now: () => 0 }), catalogue, now: rig.clock.now + ahead }
-  const scope = { paths: null, assets: null, since: null, until: null }
-  await verify({ ...input, maxRequests: null, providerMoved: false, scope, budget: null }, deps(rig, ahead))
-}
+const verifyAt = async (rig: Rig, ahead = 0): Promise<unknown> =>
+  await askedAgain(rig, { now: rig.clock.now + ahead }, deps(rig, ahead))
 
 async function withLedger<T>(rig: Rig, work: (ledger: Ledger) => Promise<T> | T): Promise<T> {
   using ledger = await Ledger.open(rig.root)
@@ -72,9 +60,15 @@ test('after the mending no row of the ledger is of the future, and each window s
     await verifyAt(rig, ahead)
     clock.now += day
     await rig.fetch(selection)
+    const content = await rig.stored()
+    expect(aheadIn(await doctor(rig, false))).toBe(1)
+    const note = async (): Promise<string | null> =>
+      await withLedger(rig, (ledger) => clockNote(ledger, clock.now * 1_000_000))
+    expect(await note()).toMatch(/version \d+ was committed at 2076-.*doctor/)
     clock.now += 3600
     const before = clock.now - 1
     expect(aheadIn(await doctor(rig, true))).toBe(0)
+    expect([await note(), await rig.stored()]).toEqual([null, content])
     await withLedger(rig, async (ledger) => {
       const micros = clock.now * 1_000_000
       for (const [table, columns] of Object.entries({
@@ -92,11 +86,18 @@ test('after the mending no row of the ledger is of the future, and each window s
           ]).toEqual([table, { n: 0 }])
       const committed = heldVersions(ledger).map(({ committed_at }) => committed_at)
       expect(committed).toEqual([...new Set(committed)].toSorted((a, b) => a - b))
+      expect([committed.at(-1), versionAt(ledger, micros)]).toEqual([micros, ledger.head().version])
       using rebuilt = await Ledger.inMemory(rig.root)
       expect(dump(rebuilt)).toEqual(dump(ledger))
     })
     await makeViews(rig.root)
     const live = await seen(rig, windows)
+    // What stored points prove is still covered.
+    const covered = live.filter((line) => line.endsWith(' covered'))
+    expect(new Set(covered.map((line) => line.split(' ')[1]))).toEqual(new Set([String(start)]))
+    const count = 'SELECT count(*) FROM points'
+    expect(await seen(rig, count, clock.now + 1)).toEqual([String(content.length)])
+    expect(Number(await seen(rig, count, before))).toBeLessThan(content.length)
     expect(await seen(rig, windows, clock.now + 1)).toEqual(live)
     expect(await seen(rig, windows, before)).toEqual(good)
     expect(await seen(rig, 'SELECT count(*) FROM versions', clock.now + 1)).toEqual(
@@ -104,7 +105,8 @@ test('after the mending no row of the ledger is of the future, and each window s
     )
     // What was verified in the future is verified again.
     clock.now += 3 * day
-    await rig.fetch(selection)
+    expect(await rig.fetch(selection)).toMatchObject({ violations: 0, windows: { failed: 0 } })
+    expect(await rig.stored()).toEqual(rig.truth(selection))
     await verifyAt(rig)
     await withLedger(rig, (ledger) => {
       const at = [...heldVerified(ledger).values()].flat().map((one) => one.at)

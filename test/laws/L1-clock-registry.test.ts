@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
 import { compact } from '../../src/upkeep/compact.ts'
-import { examine } from '../../src/upkeep/doctor.ts'
 import { passingFacts, registryState } from '../../src/registry/staging.ts'
 import { Engine } from '../../src/store/engine.ts'
 import { heldPassing, heldVersions, liveFiles } from '../../src/ledger/held.ts'
@@ -8,8 +7,9 @@ import { inLake } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { parquet } from '../../src/store/parquet.ts'
 import { recordTables } from '../../src/registry/columns.ts'
-import { depsAt, withRig } from '../helpers/fetching.ts'
+import { withRig } from '../helpers/fetching.ts'
 import { dump } from '../helpers/lakes.ts'
+import { examined } from '../helpers/looking.ts'
 import { rewriteDeps } from '../helpers/merging.ts'
 import { contentOf, type RegistryRig, withRegistryRig } from '../helpers/registry-rig.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
@@ -43,15 +43,7 @@ async function latest(root: string): Promise<number> {
 }
 
 async function mend(root: string, now: () => number): Promise<string[]> {
-  const told = await examine(
-    { data: root, thorough: true, rebuildLedger: false, repair: true, forgetLost: false },
-    {
-      ...depsAt({ root, url: '', now }),
-      nowMicros: () => now() * 1_000_000,
-      views: async () => await Promise.resolve(),
-      space: async () => await Promise.resolve({ free: 1e12, total: 1e12 }),
-    },
-  )
+  const told = await examined(root, now(), { repair: true })
   expect(told.findings.filter(({ kind, severity }) => severity === 'damage' && kind !== 'views_missing')).toEqual([])
   return [...told.mended]
 }

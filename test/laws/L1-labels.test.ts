@@ -11,7 +11,7 @@ import { withViews } from '../helpers/views.ts'
  * something in each: of no row more is known than its label says.
  */
 
-const cuts = Number(process.env['PITLAKE_LABEL_CUTS'] ?? 3)
+const cuts = Number(process.env['PITLAKE_LABEL_CUTS'] ?? 2)
 
 /** Something of the lake, what the proof assumes of it, and the rows of it that it is about. */
 interface Assumed {

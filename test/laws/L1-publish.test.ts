@@ -5,10 +5,8 @@ import { liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { Engine, quoteList, type Row } from '../../src/store/engine.ts'
 import { inLake } from '../../src/store/layout.ts'
-import { compact } from '../../src/upkeep/compact.ts'
 import { caseSteps } from '../helpers/case-lake.ts'
 import { asPublished, asRead, deltaFiles, deltaRows, deltaVersion, publishTo } from '../helpers/delta.ts'
-import { commitDeps } from '../helpers/lakes.ts'
 import { makeLake, type PointRow } from '../helpers/views.ts'
 import { freshFolder } from '../helpers/scratch.ts'
 
@@ -90,21 +88,6 @@ test('the points of a lake are published, none earlier than it, and again only w
   expect(second.tables['components']).toBeUndefined()
   await expectSame()
   expect(await deltaRows(join(out, 'points'), 0)).toHaveLength((await pointsOfLake()).length - 1)
-})
-
-test('a lake that was compacted says nothing new', async () => {
-  await makeLake(root, [
-    { at: '2024-05-01T00:00:00Z', points: [point('A', '2024-03-01', '2024-03-02T00:10:00Z')] },
-    { at: '2024-05-02T00:00:00Z', points: [point('A', '2024-03-02', '2024-03-03T00:10:00Z')] },
-  ])
-  await publishTo(root, out)
-  const before = standing(out)
-  await compact(root, { ...commitDeps(), signal: new AbortController().signal })
-  expect((await publishTo(root, out)).tables).toEqual({})
-  expect(standing(out)).toEqual(before)
-  await makeLake(root, [{ at: '2030-05-03T00:00:00Z', points: [point('A', '2024-03-03', '2024-03-04T00:10:00Z')] }])
-  await publishTo(root, out)
-  await expectSame()
 })
 
 test('versions are told last, and lead to one state of the lake', async () => {

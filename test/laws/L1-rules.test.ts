@@ -15,7 +15,7 @@ import {
   type Told,
 } from '../helpers/time-twin.ts'
 import { cataloguedRule, handRules, type Row, rowYaml } from '../helpers/hand-rules.ts'
-import { times } from '../helpers/shares.ts'
+import { drawn } from '../helpers/shares.ts'
 import { type Line, type TimedLake, withTimedLake } from '../helpers/timed-lake.ts'
 import { withViews } from '../helpers/views.ts'
 
@@ -347,24 +347,20 @@ function told({ edge, offset, weekday, stages, cells, ...rest }: Story) {
 
 const basics = '  metadata: false\n  concurrency: 1\n  requests_per_minute: 1000000\n'
 
-/** So many lakes are drawn, from this seed on. */
-const lakes = times('PITLAKE_RULES', 1, 3)
-const firstSeed = Number(process.env['PITLAKE_RULES_SEED'] ?? 1)
-
-test.each(Array.from({ length: lakes }, (_, i) => firstSeed + i))(
+test.each(drawn('PITLAKE_RULES', 3, Number(process.env['PITLAKE_RULES_SEED'] ?? 1)))(
   'any rules, clocks, marks and arrivals, and all joins, against brute force: seed %i',
   async (seed) => {
-    const [drawn] = fc.sample(story, { seed, numRuns: 1 }) as [Story]
-    const { rows, looks, lines, since } = told(drawn)
+    const [plot] = fc.sample(story, { seed, numRuns: 1 }) as [Story]
+    const { rows, looks, lines, since } = told(plot)
     const blocks = spells.map((spell) => {
       const own = pool.filter(([, list]) => list.includes(spell) || (spell === '24h' && list.includes(null)))
       const first = new Date(since(spell) * 1000).toISOString()
       return `  - { assets: [BTC, ETH], intervals: [${spell}], since: ${first}, paths: [${own.map(([path]) => path).join(', ')}] }\n`
     })
-    const provider = `  timestamp: interval_${drawn.marks}\n  week_start: ${weekdays[drawn.weekday]}\n${mapped([])}`
+    const provider = `  timestamp: interval_${plot.marks}\n  week_start: ${weekdays[plot.weekday]}\n${mapped([])}`
     const availability = rows.length === 0 ? '' : `  availability:\n${rows.map(rowYaml).join('')}`
     const yaml = `metrics:\n${basics}${provider}${availability}select:\n${blocks.join('')}`
-    await withTimedLake(yaml, { lines, marks: drawn.marks }, async (lake) => {
+    await withTimedLake(yaml, { lines, marks: plot.marks }, async (lake) => {
       for (const { local, date } of looks) await lake.fetchAt(local, date)
       await lake.views()
       await withViews(lake.root, async (engine) => {

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { heldCoverage, heldViolations, liveFiles, summary } from '../../src/ledger/held.ts'
+import { heldCoverage, liveFiles, summary } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { Engine, quote } from '../../src/store/engine.ts'
 import { inLake } from '../../src/store/layout.ts'
@@ -72,39 +72,6 @@ test('one run over several commits settles every window that it asked', async ()
     const coverage = await reading(rig.root, (ledger) => heldCoverage(ledger))
     const currencies = [...catalogue.endpoints.values()].map((endpoint) => Math.max(1, endpoint.currencies.length))
     expect(coverage.size).toBe(3 * currencies.reduce((sum, count) => sum + count, 0))
-  }))
-
-test('a top-up brings only what is new, and the overlap catches rewritten history', async () =>
-  withRig(now, async (rig) => {
-    const selection = {
-      assets: ['BTC'],
-      paths: ['supply/current_pit', 'market/btc_dominance_pit'],
-      since: at('2026-01-01T00:00:00'),
-    }
-    await rig.fetch(selection)
-    const first = await rig.stored()
-    rig.clock.now += 2 * 86_400
-    rig.faults('rewrite@supply/*:point=1,v=101')
-    const topUp = await rig.fetch(selection)
-    expect(topUp.violations).toBe(1)
-    const after = await rig.stored()
-    expect(after.filter((line) => first.includes(line))).toEqual(first)
-    expect(after).toEqual(rig.truth(selection))
-    const version = topUp.version
-    const again = await rig.fetch({ ...selection, since: at('2026-02-01T00:00:00') })
-    expect(again.version).toBe(version)
-    using ledger = await Ledger.openToRead(rig.root)
-    expect(heldViolations(ledger)).toEqual([expect.objectContaining({ kind: 'changed', offered: '101.0' })])
-  }))
-
-test('stopping after some requests loses nothing and the next run asks only the rest', async () =>
-  withRig(now, async (rig) => {
-    const selection = { ...everything, paths: ['blockchain/*'] }
-    expect(await rig.fetch(selection, 5)).toMatchObject({ requests: 5, stopped_by: 'max_requests' })
-    const rest = await rig.fetch(selection)
-    // Six endpoints of each asset.
-    expect(rest.requests).toBe(6 * everything.assets.length - 5)
-    expect(await rig.stored()).toEqual(rig.truth(selection))
   }))
 
 test('what one commit brings of many metrics stands in one file, sorted by metric, interval, series and t', async () =>

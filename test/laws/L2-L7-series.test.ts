@@ -1,7 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { exitCode } from '../../src/errors.ts'
 import { verdict } from '../../src/metrics/tally.ts'
 import { Engine } from '../../src/store/engine.ts'
 import { inLake, places } from '../../src/store/layout.ts'
@@ -9,9 +8,10 @@ import { makeViews } from '../helpers/views.ts'
 import { pitlake } from '../helpers/command.ts'
 import { inWindow } from '../helpers/days.ts'
 import { randomOf } from '../helpers/full-lake.ts'
+import { exitOf } from '../helpers/looking.ts'
 import { type OwnProvider, withProvider } from '../helpers/provider.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
-import { times } from '../helpers/shares.ts'
+import { drawn } from '../helpers/shares.ts'
 
 /*
  * One table of values that grows, comes late and is told otherwise, by every way into a lake: asked of a provider, imported,
@@ -82,8 +82,7 @@ async function bring(
     return sent
   })
   const since = { assets: ['BTC'], paths: [asked], intervals: ['24h'] as const, since: first }
-  const error = verdict(await own.fetch(since))
-  const codes: Record<string, number> = { [asked]: error === null ? 0 : exitCode(error) }
+  const codes: Record<string, number> = { [asked]: exitOf(verdict(await own.fetch(since))) }
   const rows = [...told].map(([t, v]) => `BTC,${iso(t)},${v / 4},${v}`)
   const file = join(folder, `${Math.round(first)}.csv`)
   writeFileSync(file, `asset,t,open,close\n${rows.join('\n')}\n`)
@@ -139,7 +138,7 @@ async function expectComplete(engine: Engine, name: string): Promise<void> {
 }
 
 test('L2, L4 to L7: values that come late and are told otherwise, by every way into a lake', async () => {
-  for (let seed = 1; seed <= times('PITLAKE_SERIES', 1, 4); seed++)
+  for (const seed of drawn('PITLAKE_SERIES', 4))
     await withProvider(first + 20 * day + 3600, async (own) => {
       const random = randomOf(seed)
       const archives = new Map([asked, ...Object.keys(imports)].map((name) => [name, new Archive()]))

@@ -1,18 +1,16 @@
 import { expect } from 'vitest'
-import { dispatch } from '../../src/commands/cli.ts'
-import { exitCode } from '../../src/errors.ts'
 import { type IngestSummary, verdict } from '../../src/metrics/tally.ts'
-import { verify, verifyVerdict } from '../../src/upkeep/verify.ts'
+import { verifyVerdict } from '../../src/upkeep/verify.ts'
 import { commit } from '../../src/ledger/commit.ts'
 import { writeCheckpoint } from '../../src/ledger/checkpoint.ts'
 import { realDisk } from '../../src/store/disk.ts'
 import { heldCoverage, summary } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { type Rig, depsAt, settingsAt, withRig } from '../helpers/fetching.ts'
+import { pitlake as command } from '../helpers/command.ts'
+import { type Rig, withRig } from '../helpers/fetching.ts'
 import { commitDeps, coverageRow, dump, seriesRow } from '../helpers/lakes.ts'
 import { test } from '../helpers/lake-test.ts'
-import { leaping } from '../helpers/leaping.ts'
-import { catalogue } from '../helpers/sandbox-client.ts'
+import { askedAgain, exitOf } from '../helpers/looking.ts'
 import { withViews } from '../helpers/views.ts'
 
 const day = 86_400
@@ -32,39 +30,17 @@ interface Shown {
   readonly why: string | null
 }
 
-async function pitlake(root: string, ...argv: string[]): Promise<{ code: number; out: string; message: string }> {
-  let out = ''
-  const deps = { ...leaping(), now: () => now * 1000, random: Math.random, env: {}, cwd: root }
-  const show = { stdout: (text: string) => void (out += text), stderr: () => undefined, live: () => undefined }
-  try {
-    await dispatch([...argv, '--data', root], {
-      ...deps,
-      ...show,
-      isTerminal: false,
-      signal: new AbortController().signal,
-    })
-    return { code: 0, out, message: '' }
-  } catch (error) {
-    return { code: exitCode(error), out, message: error instanceof Error ? error.message : String(error) }
-  }
-}
+const pitlake = async (root: string, ...argv: string[]): ReturnType<typeof command> =>
+  await command(root, [...argv, '--data', root], {}, { now: () => now * 1000 })
 
 const listed = async (root: string, ...argv: string[]): Promise<Shown[]> =>
   (JSON.parse((await pitlake(root, 'violations', 'list', '--json', ...argv)).out) as { violations: Shown[] }).violations
 
-const code = (summary: IngestSummary): number => {
-  const error = verdict(summary)
-  return error === null ? 0 : exitCode(error)
-}
+const code = (summary: IngestSummary): number => exitOf(verdict(summary))
 
 async function verified(rig: Rig): Promise<{ code: number; differences: number; accepted: number }> {
-  const place = { root: rig.root, url: rig.url, now: () => rig.clock.now }
-  rig.clock.now += 60
-  const scope = { paths: null, assets: null, since: null, until: null }
-  const base = { settings: settingsAt(place), catalogue, now: rig.clock.now, maxRequests: null, providerMoved: false }
-  const done = await verify({ ...base, scope, budget: null }, depsAt(place))
-  const error = verifyVerdict(done)
-  return { code: error === null ? 0 : exitCode(error), differences: done.differences.length, accepted: done.accepted }
+  const done = await askedAgain(rig)
+  return { code: exitOf(verifyVerdict(done)), differences: done.differences.length, accepted: done.accepted }
 }
 
 test('a rewrite is exit 4 until it is accepted; a third value is another one; no data change', async () =>

@@ -4,17 +4,18 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { exitCode } from '../../src/errors.ts'
 import { compact, mergeSmallFiles } from '../../src/upkeep/compact.ts'
 import { redate } from '../../src/upkeep/redate.ts'
-import { type Disk, realDisk } from '../../src/store/disk.ts'
 import { Engine } from '../../src/store/engine.ts'
 import { heldCoverage, heldSeries, heldVersions } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { below, bytesOf, data, doctor, inFound, liveByJournal, lose, points, world } from '../helpers/adopting.ts'
+import { bytesOf, data, doctor, inFound, liveByJournal, lose, points, world } from '../helpers/adopting.ts'
 import { pitlake } from '../helpers/command.ts'
 import { journalEntries } from '../helpers/entries.ts'
 import { type Rig, withRig } from '../helpers/fetching.ts'
 import { answer, frozen, questions, withKept } from '../helpers/kept-lakes.ts'
+import { filesIn } from '../helpers/key-search.ts'
 import { withLag } from '../helpers/lags.ts'
 import { someOf, turnOf } from '../helpers/shares.ts'
+import { stepping } from '../helpers/stepping.ts'
 import { withViews } from '../helpers/views.ts'
 import { reading } from '../helpers/ledgers.ts'
 import { scratch } from '../helpers/scratch.ts'
@@ -171,6 +172,18 @@ async function withLost(
   })
 }
 
+/** Puts a file beside another one of this lake that says something else of its points; its path. */
+async function forge(root: string, from: string): Promise<string> {
+  using engine = await Engine.open(':memory:', { threads: 1 })
+  const { lake } = JSON.parse(readFileSync(join(root, 'lake.json'), 'utf8')) as { lake: string }
+  const to = join(dirname(from), '0000000088-forged.parquet')
+  await engine.run(
+    `COPY (SELECT * REPLACE (coalesce(v, 0) + 1 AS v) FROM read_parquet('${join(root, from)}', hive_partitioning = false))
+     TO '${join(root, to)}' (FORMAT parquet, KV_METADATA {pitlake_lake: '${lake}', pitlake_version: '88', pitlake_schema: '2'})`,
+  )
+  return to
+}
+
 const compacted = (live: readonly string[]): string => live.find((path) => path.includes('supply_distribution')) ?? ''
 
 describe('what somebody put or changed there', () => {
@@ -220,23 +233,12 @@ describe('what somebody put or changed there', () => {
 
   test('files that say different things of a point: those with a digest win, without one all of them go', async () => {
     await withLost(async (root, before, { clock }, live) => {
-      const engine = await Engine.open(':memory:', { threads: 1 })
-      const lake = JSON.parse(readFileSync(join(root, 'lake.json'), 'utf8')).lake as string
-      const forge = async (from: string, name: string): Promise<string> => {
-        const to = join(dirname(from), name)
-        await engine.run(
-          `COPY (SELECT * REPLACE (coalesce(v, 0) + 1 AS v) FROM read_parquet('${join(root, from)}', hive_partitioning = false))
-           TO '${join(root, to)}' (FORMAT parquet, KV_METADATA {pitlake_lake: '${lake}', pitlake_version: '88', pitlake_schema: '2'})`,
-        )
-        return to
-      }
       const proved = compacted(live)
       const fresh =
         data(root)
           .filter((path) => path.startsWith('points/recent/'))
           .at(-1) ?? ''
-      const forged = [await forge(proved, '0000000088-forged.parquet'), await forge(fresh, '0000000088-forged.parquet')]
-      engine.close()
+      const forged = [await forge(root, proved), await forge(root, fresh)]
       await doctor(root, clock.now)
       expect(inFound(root)).toEqual(expect.arrayContaining([...forged, fresh]))
       expect(inFound(root)).not.toContain(proved)
@@ -286,27 +288,14 @@ test('killed at any step and run again, it comes to the same', async () => {
     writeFileSync(join(root, 'lake.json'), JSON.stringify({ lake: frozen('1/plain').lake, synthetic: true }))
     // Two that contradict each other without a digest: one of them alone would look sound.
     const fresh = data(root).find((path) => path.startsWith('points/')) ?? ''
-    const engine = await Engine.open(':memory:', { threads: 1 })
-    const lake = JSON.parse(readFileSync(join(root, 'lake.json'), 'utf8')).lake as string
-    await engine.run(
-      `COPY (SELECT * REPLACE (7 AS v) FROM read_parquet('${join(root, fresh)}', hive_partitioning = false)) TO '${join(root, dirname(fresh), '0000000088-forged.parquet')}'
-       (FORMAT parquet, KV_METADATA {pitlake_lake: '${lake}', pitlake_version: '88'})`,
-    )
-    engine.close()
+    await forge(root, fresh)
     const whole = `${root}-whole`
     const steps = { left: Number.POSITIVE_INFINITY, used: 0 }
-    const step = (work: (...all: never[]) => Promise<unknown>) =>
-      (async (...all: never[]) => {
-        if (steps.left-- <= 0) throw new Error('killed')
-        steps.used++
-        return await work(...all)
-      }) as never
-    const disk: Disk = {
-      ...realDisk,
-      move: step(realDisk.move),
-      write: step(realDisk.write),
-      claim: step(realDisk.claim),
-    }
+    const disk = stepping((_, kind) => {
+      if (!['move', 'write', 'claim'].includes(kind)) return
+      if (steps.left-- <= 0) throw new Error('killed')
+      steps.used++
+    })
     try {
       cpSync(root, whole, { recursive: true })
       await doctor(whole, now, { disk, bare: true })
@@ -322,7 +311,7 @@ test('killed at any step and run again, it comes to the same', async () => {
         steps.left = Number.POSITIVE_INFINITY
         const { findings } = await doctor(copy, now + 5, { bare: true })
         expect(findings.map(({ kind }) => kind)).toEqual(['views_missing'])
-        expect(below(copy).filter((path) => path.endsWith('/adopted.json'))).toHaveLength(1)
+        expect(filesIn(copy).filter((path) => path.endsWith('/adopted.json'))).toHaveLength(1)
         expect(await points(copy)).toEqual(listed)
         expect(bytesOf(copy)).toEqual(bytes)
         expect(journalEntries(copy)[0]).toMatchObject({ version: entry?.version, series: entry?.series })
@@ -350,10 +339,10 @@ describe('the command', () => {
   test('whose data they are is asked for where nothing tells it, and two lakes are not mixed', async () => {
     await withKept('1/plain', async (root) => {
       lose(root)
-      const before = below(root)
+      const before = filesIn(root)
       const refused = await pitlake(root, ['doctor', '--adopt'], { PITLAKE_DATA: root })
       expect([refused.code, refused.message]).toEqual([2, expect.stringContaining('PITLAKE_METRICS_URL')])
-      expect(below(root).filter((path) => !path.startsWith('locks/'))).toEqual(
+      expect(filesIn(root).filter((path) => !path.startsWith('locks/'))).toEqual(
         before.filter((path) => !path.startsWith('locks/')),
       )
       const env = { PITLAKE_DATA: root, PITLAKE_METRICS_URL: 'https://provider.example/v1' }

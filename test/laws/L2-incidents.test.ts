@@ -1,16 +1,15 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { dispatch } from '../../src/commands/cli.ts'
-import { exitCode } from '../../src/errors.ts'
 import { heldViolations, summary } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { type IngestSummary, verdict } from '../../src/metrics/tally.ts'
-import { verify, type VerifySummary } from '../../src/upkeep/verify.ts'
-import { depsAt, type Rig, settingsAt, withRig } from '../helpers/fetching.ts'
+import type { VerifySummary } from '../../src/upkeep/verify.ts'
+import { pitlake as command } from '../helpers/command.ts'
+import { type Rig, withRig } from '../helpers/fetching.ts'
 import { dump } from '../helpers/lakes.ts'
 import { leaping } from '../helpers/leaping.ts'
-import { catalogue } from '../helpers/sandbox-client.ts'
+import { askedAgain, exitOf } from '../helpers/looking.ts'
 import { withViews } from '../helpers/views.ts'
 
 const day = 86_400
@@ -30,35 +29,20 @@ interface Shown {
   readonly incident?: { readonly points: number; readonly open: number; readonly counts: Record<string, number> }
 }
 
-async function pitlake(rig: Rig, ...argv: string[]): Promise<{ code: number; out: string; message: string }> {
-  let out = ''
-  const at = leaping(() => rig.clock.now)
-  const deps = { ...at, random: Math.random, env: {}, cwd: rig.root, isTerminal: false }
-  const show = { stdout: (text: string) => void (out += text), stderr: () => undefined, live: () => undefined }
-  try {
-    const signal = new AbortController().signal
-    const code = await dispatch([...argv, '--data', rig.root], { ...deps, ...show, signal })
-    return { code: code ?? 0, out, message: '' }
-  } catch (error) {
-    return { code: exitCode(error), out, message: error instanceof Error ? error.message : String(error) }
-  }
-}
+const pitlake = async (rig: Rig, ...argv: string[]): ReturnType<typeof command> =>
+  await command(
+    rig.root,
+    [...argv, '--data', rig.root],
+    {},
+    leaping(() => rig.clock.now),
+  )
 
 const listed = async (rig: Rig, ...argv: string[]): Promise<Shown[]> =>
   (JSON.parse((await pitlake(rig, 'violations', 'list', '--json', ...argv)).out) as { violations: Shown[] }).violations
 
-async function verified(rig: Rig): Promise<VerifySummary> {
-  const place = { root: rig.root, url: rig.url, now: () => rig.clock.now }
-  rig.clock.now += 60
-  const scope = { paths: null, assets: null, since: null, until: null }
-  const base = { settings: settingsAt(place), catalogue, now: rig.clock.now, maxRequests: null, providerMoved: false }
-  return await verify({ ...base, scope, budget: null }, depsAt(place))
-}
+const verified = async (rig: Rig): Promise<VerifySummary> => await askedAgain(rig)
 
-const code = (done: IngestSummary): number => {
-  const error = verdict(done)
-  return error === null ? 0 : exitCode(error)
-}
+const code = (done: IngestSummary): number => exitOf(verdict(done))
 
 /** Bytes of the journal. */
 function journalBytes(root: string): number {

@@ -1,17 +1,14 @@
 import { globSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { Engine } from '../../src/store/engine.ts'
-import { heldViolations, liveFiles } from '../../src/ledger/held.ts'
+import { heldViolations } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { observedAgain } from '../../src/ledger/lost.ts'
-import { readPoints } from '../../src/views/relations.ts'
 import { compact } from '../../src/upkeep/compact.ts'
-import { examine } from '../../src/upkeep/doctor.ts'
 import { type Rig, withRig } from '../helpers/fetching.ts'
-import { commitDeps } from '../helpers/lakes.ts'
+import { examined } from '../helpers/looking.ts'
 import { rewriteDeps } from '../helpers/merging.ts'
-import { reading } from '../helpers/ledgers.ts'
+import { heldPoints } from '../helpers/ledgers.ts'
 
 const day = 86_400
 const now = Date.UTC(2024, 5, 5, 12) / 1000
@@ -21,20 +18,15 @@ const selection = { assets: ['BTC', 'ETH'], paths, since: now - 70 * day }
 
 /** Every stored point with all of its columns. */
 async function rowsOf(root: string): Promise<Record<string, unknown>[]> {
-  const files = await reading(root, (ledger) => liveFiles(ledger, { table: 'points' }))
-  using engine = await Engine.open()
   const columns = 'epoch_us(t) AS t, v, o, extra, epoch_us(available_at) AS known, epoch_us(observed_at) AS seen, basis'
   const more = 'epoch_us(computed_at) AS computed, epoch_us(available_rule_at) AS rule'
-  return await engine.rows(
-    `SELECT metric, asset, "interval", ${columns}, ${more} FROM ${readPoints(root, files)} ORDER BY ALL`,
-  )
+  return await heldPoints(root, `metric, asset, "interval", ${columns}, ${more}`)
 }
 
 /** Loses every points file, as a disk would, and follows doctor's advice. */
 async function lose(rig: Rig, which: (path: string) => boolean = () => true): Promise<number> {
   for (const path of globSync('points/**/*.parquet', { cwd: rig.root }).filter(which)) rmSync(join(rig.root, path))
-  const deps = commitDeps({ nowMicros: () => rig.clock.now * 1e6 })
-  const { forgotten } = await examine({ data: rig.root, thorough: true, repair: true, forgetLost: true }, deps)
+  const { forgotten } = await examined(rig.root, rig.clock.now, { repair: true, forgetLost: true })
   return forgotten?.points ?? 0
 }
 

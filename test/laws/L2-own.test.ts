@@ -58,39 +58,3 @@ test('a changed value is a violation, a late row is late, and what a file lacks 
     expect((await take([file, '--as', 'prices'], '2026-06-05T12:00:00Z')).code).toBe(0)
   })
 })
-
-test('vintages that a file dates stand by their instants, whenever they come (TIME 62 to 65)', async () => {
-  await withDesk(async ({ put, take, rows, folder }) => {
-    const head = 'asset,month,vintage,value\n'
-    const held = ['US,2024-01-01,2024-02-05,3.8', 'US,2024-01-01,2024-05-10,3.7']
-    const file = put('u.csv', `${head}${held.join('\n')}\n`)
-    const argv = [file, '--as', 'u', '--t', 'month', '--vintage', 'vintage', '--interval', '1month']
-    expect((await take(argv)).told).toMatchObject({ points_added: 1, vintages_added: 1, left: 0 })
-    const then = async (at: string): Promise<unknown[]> =>
-      listed(await rows('SELECT v FROM points', `SET VARIABLE as_of = '${at}'`))
-    expect(await then('2024-02-05T12:00:00Z')).toEqual([])
-    expect(await then('2024-02-06')).toEqual([3.8])
-    expect(await then('2024-05-11')).toEqual([3.7])
-    put('u.csv', `${head}${[...held, 'US,2024-01-01,2024-03-01,3.75', 'US,2024-01-01,2024-03-20,3.75'].join('\n')}\n`)
-    const more = await take([file, '--as', 'u'], '2026-06-02T12:00:00Z')
-    expect([more.code, more.told]).toMatchObject([0, { points_added: 0, vintages_added: 1, violations: 0 }])
-    expect(await then('2024-03-02')).toEqual([3.75])
-    put('u.csv', `${head}${[...held, 'US,2024-01-01,2024-05-10,9'].join('\n')}\n`)
-    expect((await take([file, '--as', 'u'])).message).toMatch(/row 3: value: expected one value for US .*got "9"/)
-    for (const [day, value] of [
-      ['05', 1],
-      ['06', 2],
-      ['07', 2],
-    ] as const)
-      put(`e-2024-03-${day}.csv`, `asset,t,value\nX,2024-03-01,${value}\n`)
-    const exported = await take(
-      [`${folder}/e-*.csv`, '--as', 'e', '--revisable', '--interval', '24h'],
-      '2026-06-03T12:00:00Z',
-    )
-    expect([exported.code, exported.told]).toMatchObject([0, { points_added: 1, vintages_added: 1, left: 1 }])
-    const known = await rows(
-      `SELECT strftime(available_at, '%m-%d') || ' ' || v AS x FROM vintages WHERE metric = 'own/e' ORDER BY 1`,
-    )
-    expect(listed(known)).toEqual(['03-06 1.0', '03-07 2.0'])
-  })
-})

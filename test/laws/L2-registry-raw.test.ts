@@ -3,12 +3,12 @@ import { join } from 'node:path'
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { beforeAll, expect, test } from 'vitest'
 import { compact } from '../../src/upkeep/compact.ts'
-import { type Diagnosis, examine } from '../../src/upkeep/doctor.ts'
+import type { Diagnosis } from '../../src/upkeep/doctor.ts'
 import { vacuum } from '../../src/upkeep/vacuum.ts'
 import { Engine } from '../../src/store/engine.ts'
 import { type HeldFile, liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { commitDeps } from '../helpers/lakes.ts'
+import { examined } from '../helpers/looking.ts'
 import { rewriteDeps } from '../helpers/merging.ts'
 import { type RegistryRig, withRegistryRig } from '../helpers/registry-rig.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
@@ -116,12 +116,8 @@ async function rowsOf(root: string): Promise<Record<string, string[]>> {
   return Object.fromEntries(Object.entries(rows).map(([table, lines]) => [table, lines.toSorted()]))
 }
 
-async function repair(root: string, really = true): Promise<Diagnosis> {
-  const space = async () => ({ free: 1e12, total: 2e12 })
-  const deps = { ...commitDeps({ nowMicros: () => (now + 30 * day) * 1e6 }), space, views: async () => undefined }
-  const input = { data: root, thorough: true, rebuildLedger: false, repair: really, forgetLost: false }
-  return await examine(input, { ...deps, resources: catalogue.resources })
-}
+const repair = async (root: string, really = true): Promise<Diagnosis> =>
+  await examined(root, now + 30 * day, { repair: really }, { resources: catalogue.resources })
 
 const damages = ({ findings }: Diagnosis) =>
   findings.filter(({ severity, kind }) => severity === 'damage' && !kind.startsWith('views'))

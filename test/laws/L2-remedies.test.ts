@@ -14,7 +14,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { type Diagnosis, examine } from '../../src/upkeep/doctor.ts'
+import type { Diagnosis } from '../../src/upkeep/doctor.ts'
 import { LakeError } from '../../src/errors.ts'
 import { writeCheckpoint } from '../../src/ledger/checkpoint.ts'
 import { realDisk } from '../../src/store/disk.ts'
@@ -26,12 +26,13 @@ import { openQuery } from '../../src/query/lake.ts'
 import { storedPoints } from '../helpers/fetching.ts'
 import { rigOfFile } from '../helpers/rig-of-file.ts'
 import { commitDeps } from '../helpers/lakes.ts'
+import { examined } from '../helpers/looking.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { need } from '../helpers/needs.ts'
 import { writing } from '../helpers/ledgers.ts'
 import { turn } from '../helpers/shares.ts'
 
-type DoctorInput = Parameters<typeof examine>[0]
+type DoctorInput = NonNullable<Parameters<typeof examined>[2]>
 
 const now = Date.UTC(2024, 5, 5, 12) / 1000
 const selection = {
@@ -50,7 +51,7 @@ let sound: string
 let first: Stand
 let second: Stand
 
-const deps = { ...commitDeps({ nowMicros: () => now * 1e6 }), space: async () => ({ free: 1e12, total: 2e12 }) }
+const deps = commitDeps({ nowMicros: () => now * 1e6 })
 const views = async (ledger: Ledger): Promise<unknown> => await buildViews(ledger, { catalogue, deps, force: true })
 
 async function stand(root: string): Promise<Stand> {
@@ -85,8 +86,7 @@ const remedies: Readonly<Record<string, Partial<DoctorInput>>> = {
 }
 
 async function treat(root: string, flags: Partial<DoctorInput>): Promise<Diagnosis> {
-  const input = { data: root, thorough: true, rebuildLedger: false, repair: false, forgetLost: false, ...flags }
-  return await examine(input, { ...deps, views })
+  return await examined(root, now, flags, { views })
 }
 
 function withoutLedger(root: string): void {
@@ -184,12 +184,6 @@ const harms: Readonly<Record<string, Harm>> = {
     does: (root) => rmSync(join(root, 'runs'), { recursive: true }),
     journal: two,
     finds: ['runs_lost'],
-    leads: all(two),
-  },
-  'the marker is that of another lake': {
-    does: (root) => writeFileSync(join(root, 'lake.json'), `${JSON.stringify({ lake: 'f'.repeat(32) })}\n`),
-    journal: two,
-    finds: ['marker_differs'],
     leads: all(two),
   },
   'a killed run left a file and a note': {

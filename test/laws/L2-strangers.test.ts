@@ -2,8 +2,6 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symli
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect } from 'vitest'
-import { exitCode } from '../../src/errors.ts'
-import { examine } from '../../src/upkeep/doctor.ts'
 import { moveFound } from '../../src/upkeep/judgement.ts'
 import { commit } from '../../src/ledger/commit.ts'
 import { realDisk } from '../../src/store/disk.ts'
@@ -13,8 +11,10 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import { findOrphans, openSpool, sweep } from '../../src/ledger/sweep.ts'
 import { withRig } from '../helpers/fetching.ts'
 import { frozen, withKept } from '../helpers/kept-lakes.ts'
+import { filesIn } from '../helpers/key-search.ts'
 import { commitDeps, draftOf } from '../helpers/lakes.ts'
 import { test } from '../helpers/lake-test.ts'
+import { examined, failure } from '../helpers/looking.ts'
 
 const selection = { assets: ['BTC'], paths: ['supply/current_pit'], intervals: ['24h' as const], since: 1_709_000_000 }
 const now = 1_709_300_000
@@ -26,20 +26,11 @@ function put(root: string, path: string, text = 'mine'): void {
 
 /** Every file below a folder with its text, but for what locking leaves. */
 function content(root: string): Record<string, string> {
-  const names = readdirSync(root, { recursive: true, withFileTypes: true })
-  const files = names.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
-  const told = files.filter((path) => !path.startsWith(join(root, 'locks')))
-  return Object.fromEntries(told.map((path) => [path.slice(root.length), readFileSync(path, 'latin1')]))
+  const told = filesIn(root).filter((path) => !path.startsWith('locks'))
+  return Object.fromEntries(told.map((path) => [`/${path}`, readFileSync(join(root, path), 'latin1')]))
 }
 
-async function code(work: () => Promise<unknown>): Promise<readonly [number, string]> {
-  try {
-    await work()
-    return [0, '']
-  } catch (error) {
-    return [exitCode(error), error instanceof Error ? error.message : '']
-  }
-}
+const code = async (work: () => Promise<unknown>): ReturnType<typeof failure> => await failure(work())
 
 describe('a folder with names of the layout that nobody of ours made', () => {
   const strangers: readonly (readonly [string, string])[] = [
@@ -228,14 +219,7 @@ test('a journal that was lost with its newest entries: their files are no orphan
 
 describe('doctor, where journal and ledger are lost', () => {
   const look = async (root: string, repair: boolean) =>
-    await examine(
-      { data: root, thorough: true, rebuildLedger: repair, repair, forgetLost: repair },
-      {
-        ...commitDeps({ nowMicros: () => now * 1_000_000 }),
-        views: async () => await Promise.resolve(),
-        space: async () => await Promise.resolve({ free: 1e12, total: 1e12 }),
-      },
-    )
+    await examined(root, now, { rebuildLedger: repair, repair, forgetLost: repair })
 
   test.each(['1/plain', '1/registry', '1/begun'])('%s is recognised by its footers, and moved whole', (kept) =>
     withKept(kept, async (root) => {

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { exitCode } from '../../src/errors.ts'
 import { verdict } from '../../src/metrics/tally.ts'
+import { exitOf } from '../helpers/looking.ts'
 import { type OwnProvider, withProvider } from '../helpers/provider.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
 import { heldDays, inWindow } from '../helpers/days.ts'
@@ -41,10 +41,7 @@ async function stored(own: OwnProvider, set = ''): Promise<unknown[]> {
 
 const windows = async (own: OwnProvider): Promise<string[]> => await heldDays(own.root, first)
 
-const exit = (summary: Parameters<typeof verdict>[0]): number => {
-  const error = verdict(summary)
-  return error === null ? 0 : exitCode(error)
-}
+const exit = (summary: Parameters<typeof verdict>[0]): number => exitOf(verdict(summary))
 
 test('TIME 14: what upstream rewrites is told with both values and never applied', async () =>
   withProvider(at('03-04'), async (own) => {

@@ -1,19 +1,18 @@
 import { readFileSync, rmSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { dispatch } from '../../src/commands/cli.ts'
-import { exitCode } from '../../src/errors.ts'
 import { archiveRows } from '../../src/upkeep/vacuum.ts'
 import { compact } from '../../src/upkeep/compact.ts'
-import { verify, type VerifySummary, verifyVerdict } from '../../src/upkeep/verify.ts'
+import { type verify, type VerifySummary, verifyVerdict } from '../../src/upkeep/verify.ts'
 import { Engine } from '../../src/store/engine.ts'
 import { liveFiles } from '../../src/ledger/held.ts'
 import { heldVerified } from '../../src/ledger/held-runs.ts'
 import { inLake } from '../../src/store/layout.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
+import { pitlake } from '../helpers/command.ts'
 import { depsAt, fetchKey, type Rig, settingsAt, trying, withRig } from '../helpers/fetching.ts'
 import { commitDeps } from '../helpers/lakes.ts'
-import { leaping } from '../helpers/leaping.ts'
+import { askedAgain, exitOf } from '../helpers/looking.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { reading } from '../helpers/ledgers.ts'
 import { ownFolder } from '../helpers/own-folder.ts'
@@ -28,18 +27,11 @@ const paths = [
   'supply/current_pit',
 ]
 const selection = { assets: ['BTC', 'ETH'], paths, since: now - 30 * day }
-const whole = { paths: null, assets: null, since: null, until: null }
+type Again = Parameters<typeof askedAgain> extends [unknown, ...infer Rest] ? Rest : never
 
-async function again(
-  rig: Rig,
-  changes: Partial<Parameters<typeof verify>[0]> = {},
-  deps: Partial<Parameters<typeof verify>[1]> = {},
-): Promise<VerifySummary> {
-  const place = { root: rig.root, url: rig.url, now: () => rig.clock.now }
-  const settings = settingsAt(place, { metrics: { credits: { '*': 1 } } })
-  const input = { settings, catalogue, now: rig.clock.now, maxRequests: null, providerMoved: false }
-  rig.clock.now += 60
-  return await verify({ ...input, scope: whole, budget: 300, ...changes }, { ...depsAt(place), ...deps })
+async function again(rig: Rig, ...[changes, deps]: Again): Promise<VerifySummary> {
+  const settings = settingsAt({ ...rig, now: () => rig.clock.now }, { metrics: { credits: { '*': 1 } } })
+  return await askedAgain(rig, { settings, budget: 300, ...changes }, deps)
 }
 
 async function onRecord(root: string): Promise<{ version: number; results: string[]; kinds: string[] }> {
@@ -50,10 +42,7 @@ async function onRecord(root: string): Promise<{ version: number; results: strin
   return { version, results: results.toSorted(), kinds: kinds.map((row) => String(row['kind'])) }
 }
 
-const code = (summary: VerifySummary): number => {
-  const error = verifyVerdict(summary)
-  return error === null ? 0 : exitCode(error)
-}
+const code = (summary: VerifySummary): number => exitOf(verifyVerdict(summary))
 
 test('L2/L4: the same answers make no version, and are remembered as identical', async () =>
   withRig(now, async (rig) => {
@@ -207,31 +196,22 @@ test('the budget is spread over the endpoints; early ends go on with what is lef
     await expect(again(rig, { scope: { ...part, assets: ['XRP'] } })).rejects.toThrow('nothing to verify')
   }))
 
-test('a damaged file is named, and everything else is still compared', async () =>
+test('a damaged file is named before anybody is asked, and everything else is still compared', async () =>
   withRig(now, async (rig) => {
     await rig.fetch(selection)
     await compact(rig.root, { ...commitDeps(), signal: new AbortController().signal })
     const [file] = await reading(rig.root, (ledger) => liveFiles(ledger, { table: 'points' }))
     truncateSync(inLake(rig.root, file?.path ?? ''), 100)
-    const done = await again(rig)
-    expect(code(done)).toBe(4)
+    const order: string[] = []
+    rig.onRequest(() => order.push('asked'))
+    const onDamage = (damage: readonly { path: string }[]): void => void order.push(...damage.map(({ path }) => path))
+    const done = await again(rig, {}, { onDamage })
+    expect([code(done), order[0]]).toEqual([4, file?.path])
     expect(done.damage.map(({ kind, path }) => [kind, path])).toEqual([['file_torn', file?.path]])
     expect(done.windows).toMatchObject({ held: 8, verified: 8 })
     rmSync(join(rig.root, 'ledger.sqlite'))
     const lost = await again(rig)
     expect([code(lost), lost.damage[0]?.kind, lost.requests]).toEqual([4, 'ledger_lost', 0])
-  }))
-
-test('damage is told before anybody is asked', async () =>
-  withRig(now, async (rig) => {
-    await rig.fetch(selection)
-    using ledger = await Ledger.openToRead(rig.root)
-    const [file] = liveFiles(ledger, { table: 'points' })
-    truncateSync(inLake(rig.root, file?.path ?? ''), 100)
-    const order: string[] = []
-    rig.onRequest(() => order.push('asked'))
-    await again(rig, {}, { onDamage: (damage) => damage.forEach(({ path }) => order.push(path)) })
-    expect(order[0]).toBe(file?.path)
   }))
 
 test('L2: both levels of files are compared; of a damaged recent one only its partitions are left out', async () =>
@@ -286,22 +266,11 @@ test('the command states its budget first and writes a report without the key', 
     const cwd = cwdFolder.path
     await rig.fetch(selection)
     rig.faults(`rewrite@${paths[0]}:point=3,asset=BTC`)
-    const seen: string[] = []
-    let out = ''
-    const ran = dispatch(['verify', '--data', rig.root, '--report', 'report.md', '--budget', '15'], {
-      ...leaping(),
-      now: () => (rig.clock.now + 60) * 1000,
-      random: Math.random,
-      cwd,
-      env: { PITLAKE_METRICS_URL: rig.url, PITLAKE_METRICS_KEY: fetchKey },
-      stdout: (text) => (out += text),
-      stderr: (text) => void seen.push(text),
-      live: () => undefined,
-      isTerminal: false,
-      signal: new AbortController().signal,
-    })
-    await expect(ran).rejects.toThrow('1 stored values differ upstream')
-    const told = seen.join('')
+    const env = { PITLAKE_METRICS_URL: rig.url, PITLAKE_METRICS_KEY: fetchKey }
+    const argv = ['verify', '--data', rig.root, '--report', 'report.md', '--budget', '15']
+    const ran = await pitlake(cwd, argv, env, { now: () => (rig.clock.now + 60) * 1000 })
+    expect(ran.message).toContain('1 stored values differ upstream')
+    const { out, notes: told } = ran
     expect(told).toContain('asks 10 of 10 windows of 5 endpoints again within a budget of 15 credits')
     expect(told.indexOf('budget')).toBeLessThan(told.indexOf('version'))
     expect(out.split('\n').every((line) => line.length <= 80)).toBe(true)

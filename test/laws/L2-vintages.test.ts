@@ -6,13 +6,11 @@ import { decodeEntry, journalSchema, vintagesSchema } from '../../src/ledger/ent
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { Engine, quoteList, type Row } from '../../src/store/engine.ts'
 import { compact, mergeSmallFiles } from '../../src/upkeep/compact.ts'
-import { examine } from '../../src/upkeep/doctor.ts'
 import { vacuum } from '../../src/upkeep/vacuum.ts'
-import { checkContents, verify, verifyVerdict } from '../../src/upkeep/verify.ts'
+import { checkContents, verifyVerdict } from '../../src/upkeep/verify.ts'
 import { type ArchiveLake, archiveCatalogue, began, level, rate, still, withArchives } from '../helpers/archives.ts'
 import { deltaFiles, publishTo } from '../helpers/delta.ts'
-import { depsAt, settingsAt } from '../helpers/fetching.ts'
-import { commitDeps } from '../helpers/lakes.ts'
+import { askedAgain, examined } from '../helpers/looking.ts'
 import { rewriteDeps } from '../helpers/merging.ts'
 import { iso } from '../helpers/pit-oracle.ts'
 import { makeViews, multiset, withViews } from '../helpers/views.ts'
@@ -101,9 +99,7 @@ test('L2: what a lake of vintages says outlives merges, a vacuum, a lost index, 
     expect([Math.min(...schemas), Math.max(...schemas)]).toEqual([vintagesSchema, vintagesSchema])
     await holdPublished(lake)
     for (const path of ['journal', 'runs', 'ledger.sqlite']) rmSync(join(root, path), { recursive: true, force: true })
-    const input = { data: root, thorough: true, rebuildLedger: false, repair: false, forgetLost: false }
-    const adopt = { catalogue: archiveCatalogue, synthetic: true }
-    await examine({ ...input, adopt }, commitDeps({ nowMicros: () => lake.own.clock.now * 1e6 }))
+    await examined(root, lake.own.clock.now, { adopt: { catalogue: archiveCatalogue, synthetic: true } })
     expect(await told(lake)).toEqual(before)
   })
 })
@@ -114,11 +110,7 @@ test('L2: verify takes a revision for a vintage, and a lake of other series keep
     const [point] = lake.changes.filter(({ metric }) => metric === rate)
     lake.revise(rate, point?.asset ?? '', point?.t ?? 0, 99)
     const { root, own } = lake
-    const place = { root, url: own.url, now: () => own.clock.now }
-    const settings = settingsAt(place, { metrics: { credits: { '*': 1 } } })
-    const scope = { paths: null, assets: null, since: null, until: null }
-    const input = { settings, catalogue: archiveCatalogue, now: own.clock.now, maxRequests: null, providerMoved: false }
-    const summary = await verify({ ...input, scope, budget: 100 }, depsAt(place))
+    const summary = await askedAgain(own, { catalogue: archiveCatalogue })
     expect(verifyVerdict(summary)).toBeNull()
     expect(summary).toMatchObject({ vintages_added: 1, points_added: 0, results: { revised: 1, changed: 0 } })
     await makeViews(root, { catalogue: archiveCatalogue })
@@ -168,8 +160,7 @@ test('L2: vintages that went with their files are not made up: what comes again 
       withViews(root, async (engine) => engine.rows('SELECT metric, asset, t, v FROM points ORDER BY ALL'))
     const before = await newest()
     for (const path of globSync('points/**/*.parquet', { cwd: root })) rmSync(join(root, path))
-    const input = { data: root, thorough: true, rebuildLedger: false, repair: true, forgetLost: true }
-    const { forgotten } = await examine(input, commitDeps({ nowMicros: () => own.clock.now * 1e6 }))
+    const { forgotten } = await examined(root, own.clock.now, { repair: true, forgetLost: true })
     expect(forgotten?.points).toBeGreaterThan(before.length)
     own.clock.now += 60
     expect(await fetch(lake)).toMatchObject({ violations: 0, vintages_added: 0, points_added: before.length })

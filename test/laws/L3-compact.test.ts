@@ -1,7 +1,4 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { cpSync, readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+import { cpSync } from 'node:fs'
 import { describe, expect } from 'vitest'
 import { sha256File } from '../../src/ledger/commit.ts'
 import { filesOnDisk, liveFiles } from '../../src/ledger/held.ts'
@@ -12,24 +9,7 @@ import { findOrphans, sweep } from '../../src/ledger/sweep.ts'
 import { dump } from '../helpers/lakes.ts'
 import { test as it } from '../helpers/lake-test.ts'
 import { answers, everyKind, metrics, rewriteDeps, topUp, topUps } from '../helpers/merging.ts'
-
-const fixture = fileURLToPath(new URL('../helpers/compactor.ts', import.meta.url))
-const mortal = fileURLToPath(new URL('../helpers/mortal.ts', import.meta.url))
-
-/** Runs the whole job; it dies before a step of the disk or the ledger, or is killed after so many milliseconds. */
-async function run(root: string, dieAt: number, killAfter?: number): Promise<{ killed: boolean; steps: number }> {
-  const told = `${root}-steps`
-  const child = spawn(process.execPath, ['--import', mortal, fixture, root], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, DIE_AT: String(dieAt), STEPS_TO: told },
-  })
-  child.stdout.once('data', () => {
-    if (killAfter !== undefined) setTimeout(() => child.kill('SIGKILL'), killAfter)
-  })
-  const [code] = (await once(child, 'close')) as [number | null]
-  if (code !== null && code !== 0) throw new Error(`the compactor ended with ${code}`)
-  return { killed: code === null, steps: code === 0 ? Number(readFileSync(told, 'utf8')) : 0 }
-}
+import { mortal } from '../helpers/mortal-steps.ts'
 
 /** Every file that any reader may be told of is there, byte for byte, and the journal alone tells the same. */
 async function check(root: string, expected: string): Promise<void> {
@@ -58,7 +38,7 @@ describe('L3: kill -9 around merging and vacuum', () => {
     ledger.close()
     const undisturbed = `${folder}/undisturbed`
     cpSync(root, undisturbed, { recursive: true })
-    const { steps } = await run(undisturbed, 0)
+    const steps = (await mortal('compactor', [undisturbed])) ?? 0
     expect(steps).toBeGreaterThan(15)
     const deaths = Array.from({ length: 4 }, (_, i) => ({
       at: 1 + Math.floor((i * (steps - 1)) / 3),
@@ -68,10 +48,10 @@ describe('L3: kill -9 around merging and vacuum', () => {
     await inPairs([...deaths, ...kills], async ({ at, after }, n) => {
       const copy = `${folder}/copy-${n}`
       cpSync(root, copy, { recursive: true })
-      const { killed } = await run(copy, at, after)
-      if (at > 0) expect(killed).toBe(true)
+      const steps = await mortal('compactor', [copy], at, after)
+      if (at > 0) expect(steps).toBeNull()
       await check(copy, expected)
-      await run(copy, 0)
+      await mortal('compactor', [copy])
       await check(copy, expected)
       using again = await Ledger.open(copy)
       expect(liveFiles(again)).toHaveLength(everyKind.length)

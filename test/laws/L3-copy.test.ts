@@ -15,7 +15,7 @@ import { test } from '../helpers/lake-test.ts'
 import { grow, mergeAndVacuum, pullDeps, wholeVersion } from '../helpers/mirrors.ts'
 import { stepsOf } from '../helpers/mortal-steps.ts'
 import { standIn, webTo } from '../helpers/s3.ts'
-import { long, someOf } from '../helpers/shares.ts'
+import { long, turnOf } from '../helpers/shares.ts'
 
 /** What a lake is: its journal, marker and runs with their digests, and the files of its newest version. */
 async function lakeOf(root: string): Promise<readonly string[]> {
@@ -61,7 +61,7 @@ describe('L3: kill -9 around a copy', () => {
         const expected = await lakeOf(undisturbed)
         const last = await wholeVersion(undisturbed)
         const deaths = [0.5].map((share) => [before, Math.round(first * share)] as const)
-        const later = someOf([0.3, 0.4, 0.5, 0.6, 0.7, 0.8], 2).map(
+        const later = turnOf([0.3, 0.4, 0.5, 0.6, 0.7, 0.8], 2, 2).map(
           (share) => [after, Math.round(second * share)] as const,
         )
         for (const [n, [source, at]] of [...deaths, ...later].entries()) {

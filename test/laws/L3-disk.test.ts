@@ -3,8 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { type Disk, realDisk } from '../../src/store/disk.ts'
+import type { Disk } from '../../src/store/disk.ts'
 import { type Rig, storedPoints, withRig } from '../helpers/fetching.ts'
+import { stepping } from '../helpers/stepping.ts'
 
 const now = Date.UTC(2026, 2, 4, 12) / 1000
 const since = now - 400 * 86_400
@@ -37,25 +38,11 @@ async function onSmallDisk(work: (root: string, size: (size: string) => void) =>
 /** The real disk until it has moved so many files, then one that fails with this code. */
 function failingDisk(code: string, moves: number): Disk {
   let moved = 0
-  const fail = (path: string): void => {
+  return stepping((_, kind, path) => {
+    if (!['move', 'write', 'append'].includes(kind)) return
     if (moved >= moves) throw Object.assign(new Error(`${code}: test, '${path}'`), { code, path })
-  }
-  return {
-    ...realDisk,
-    move: async (from, to) => {
-      fail(to)
-      moved++
-      await realDisk.move(from, to)
-    },
-    write: async (path, text) => {
-      fail(path)
-      await realDisk.write(path, text)
-    },
-    append: async (path, text) => {
-      fail(path)
-      await realDisk.append(path, text)
-    },
-  }
+    if (kind === 'move') moved++
+  })
 }
 
 /** The failure is told in these words, and then the same fetch works. */

@@ -1,14 +1,12 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { beforeEach, expect, test, vi } from 'vitest'
 import { commit } from '../../src/ledger/commit.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import type * as values from '../../src/features/values.ts'
 import { commitDeps } from '../helpers/lakes.ts'
 import { type Desk, withDesk } from '../helpers/importing.ts'
+import { mortal } from '../helpers/mortal-steps.ts'
 import { times, turn, turnOf } from '../helpers/shares.ts'
 
 /* A computing of features that is killed, or before which another commit comes: what it gives is what it would have given. */
@@ -27,7 +25,6 @@ vi.mock('../../src/features/values.ts', async (original) => {
 
 beforeEach(() => Object.assign(between, { done: 0, work: async () => undefined }))
 
-const path = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
 const days = Array.from({ length: 20 }, (_, n) => new Date(Date.UTC(2024, 2, 1 + n)).toISOString().slice(0, 10))
 const rowsOf = (many: number): string =>
   days
@@ -75,12 +72,7 @@ async function killed(): Promise<void> {
       rmSync(lake, { recursive: true })
       cpSync(before, lake, { recursive: true })
       const step = 3 + ((Math.floor((n * steps) / kills) + turn) % steps)
-      const program = ['--import', path('../helpers/mortal.ts'), path('../../src/main.ts')]
-      const child = spawn(process.execPath, [...program, ...argv, '--data', lake], {
-        stdio: 'ignore',
-        env: { ...process.env, DIE_AT: String(step) },
-      })
-      expect([step, ...(await once(child, 'close'))]).toEqual([step, null, 'SIGKILL'])
+      expect(await mortal('pitlake', [...argv, '--data', lake], step), `step ${step}`).toBeNull()
       expect(await desk.run(argv, at), `step ${step}`).toMatchObject({ code: 0, message: '' })
       expect(await content(desk), `step ${step}`).toBe(whole)
       expect((await desk.run(['doctor'], at)).code).toBe(0)

@@ -1,26 +1,11 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { type Desk, withDesk } from '../helpers/importing.ts'
+import { withDesk } from '../helpers/importing.ts'
+import { mortal } from '../helpers/mortal-steps.ts'
 import { times, turn } from '../helpers/shares.ts'
 
-const path = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
 const kills = times('PITLAKE_KILLS', 1, 4)
-
-/** Imports in a process that dies before a step of the disk; whether it died. */
-async function dies(desk: Desk, mapped: readonly string[], dieAt: number): Promise<boolean> {
-  const argv = ['import', ...mapped, '--data', join(desk.folder, 'lake')]
-  const child = spawn(
-    process.execPath,
-    ['--import', path('../helpers/mortal.ts'), path('../../src/main.ts'), ...argv],
-    { stdio: 'ignore', env: { ...process.env, DIE_AT: String(dieAt) } },
-  )
-  const [code] = (await once(child, 'close')) as [number | null]
-  return code === null
-}
 
 const days = Array.from({ length: 20 }, (_, n) => new Date(Date.UTC(2024, 2, 1 + n)).toISOString().slice(0, 10))
 const textOf = (more: number): string => {
@@ -61,7 +46,8 @@ for (const [name, [mapping, revised]] of Object.entries(imports))
       for (let n = 0; n < kills; n++) {
         await begin()
         const step = 3 + ((Math.floor((n * 22) / kills) + turn) % 22)
-        expect(await dies(desk, mapped, step), `step ${step}`).toBe(true)
+        const argv = ['import', ...mapped, '--data', join(desk.folder, 'lake')]
+        expect(await mortal('pitlake', argv, step), `step ${step}`).toBeNull()
         expect((await desk.take(mapped, '2027-06-01T12:00:00Z')).message).toBe('')
         expect(await content()).toBe(whole)
         expect((await desk.run(['doctor'], '2027-06-02T12:00:00Z')).code).toBe(0)

@@ -87,9 +87,7 @@ async function readAtOnce(lake: string): Promise<void> {
 async function damageOf(lake: string): Promise<string[]> {
   const deps = rewriteDeps({ nowMicros: () => (now + 400 * day) * 1e6 })
   const views = async (ledger: Ledger): Promise<unknown> => await buildViews(ledger, { catalogue, deps })
-  const space = async (): Promise<{ free: number; total: number }> => ({ free: 1e12, total: 1e12 })
-  const input = { data: lake, thorough: true, rebuildLedger: false, repair: false, forgetLost: false }
-  const { findings } = await examine(input, { ...deps, views, space })
+  const { findings } = await examine({ data: lake, thorough: true }, { ...deps, views })
   return findings.filter(({ severity }) => severity !== 'notice').map(({ kind, path }) => `${kind} ${path}`)
 }
 

@@ -1,18 +1,14 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { beforeEach, expect, test } from 'vitest'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { type Disk, realDisk } from '../../src/store/disk.ts'
+import type { Disk } from '../../src/store/disk.ts'
 import { deltaFiles, deltaRows, deltaVersion, onePoint as point, publishTo, unlike } from '../helpers/delta.ts'
-import { someOf } from '../helpers/shares.ts'
+import { stepsOf } from '../helpers/mortal-steps.ts'
+import { turnOf } from '../helpers/shares.ts'
+import { stepping } from '../helpers/stepping.ts'
 import { makeLake } from '../helpers/views.ts'
 import { freshFolder } from '../helpers/scratch.ts'
-
-const fixture = fileURLToPath(new URL('../helpers/publisher.ts', import.meta.url))
-const mortal = fileURLToPath(new URL('../helpers/mortal.ts', import.meta.url))
 
 let home = ''
 let root = ''
@@ -24,18 +20,6 @@ beforeEach(async () => {
 
 const moreDays = async (): Promise<void> =>
   await makeLake(root, [{ at: '2024-06-01T00:00:00Z', points: [point('2024-03-03')] }])
-
-/** Publishes in a process that dies before a step of the disk or the ledger; 0: that lives, and says how many there were. */
-async function run(lake: string, out: string, dieAt: number): Promise<number> {
-  const told = join(home, 'steps')
-  const child = spawn(process.execPath, ['--import', mortal, fixture, lake, out], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-    env: { ...process.env, DIE_AT: String(dieAt), STEPS_TO: told },
-  })
-  const [code] = (await once(child, 'close')) as [number | null]
-  if (code !== null && code !== 0) throw new Error(`the publisher ended with ${code}`)
-  return code === 0 ? Number(readFileSync(told, 'utf8')) : 0
-}
 
 /** Whatever was going on: each table that a reader finds is whole, and what `versions` tells of can be opened. */
 async function expectReadable(out: string): Promise<void> {
@@ -70,15 +54,15 @@ test('a lake that was begun and holds no version yet has nothing to publish: not
 test('kill -9 of a first publish: what is there can be read, and the same command again makes the same tables', async () => {
   const lake = join(home, 'copy')
   cpSync(root, lake, { recursive: true })
-  const steps = await run(lake, join(home, 'undisturbed'), 0)
+  const steps = (await stepsOf('tables', lake, join(home, 'undisturbed'), 0)) ?? 0
   rmSync(lake, { recursive: true })
   expect(steps).toBeGreaterThan(50)
-  for (const part of someOf([0.3, 0.45, 0.6, 0.8, 0.95], 2)) {
+  for (const part of turnOf([0.3, 0.45, 0.6, 0.8, 0.95], 2, 2)) {
     const out = join(home, `out-${part}`)
     cpSync(root, lake, { recursive: true })
-    expect(await run(lake, out, Math.floor(steps * part))).toBe(0)
+    expect(await stepsOf('tables', lake, out, Math.floor(steps * part))).toBeNull()
     await expectReadable(out)
-    await run(lake, out, 0)
+    await stepsOf('tables', lake, out, 0)
     expect(await unlike(lake, out)).toEqual([])
     await expectReadable(out)
     rmSync(lake, { recursive: true })
@@ -88,16 +72,11 @@ test('kill -9 of a first publish: what is there can be read, and the same comman
 /** A disk that is gone from its n-th step on. */
 function dying(at: number): { disk: Disk; steps: () => number } {
   let taken = 0
-  const disk = Object.fromEntries(
-    Object.entries(realDisk).map(([name, act]) => [
-      name,
-      async (...args: unknown[]) => {
-        if (++taken >= at) throw new Error(`gone before step ${taken}`)
-        return await (act as (...all: unknown[]) => Promise<unknown>)(...args)
-      },
-    ]),
-  )
-  return { disk: disk as unknown as Disk, steps: () => taken }
+  const disk = stepping((step) => {
+    taken = step
+    if (step >= at) throw new Error(`gone before step ${step}`)
+  })
+  return { disk, steps: () => taken }
 }
 
 test('whatever step the destination fails at, the old version or the new one stands there', async () => {
@@ -110,7 +89,7 @@ test('whatever step the destination fails at, the old version or the new one sta
   await publishTo(root, out, { disk: whole.disk })
   expect(whole.steps()).toBeGreaterThan(20)
   // All kinds of steps of one table, then some of the others.
-  for (const step of someOf([2, 4, 5, 6, 7, Math.floor(whole.steps() / 2), whole.steps() - 2], 3)) {
+  for (const step of turnOf([2, 4, 5, 6, 7, Math.floor(whole.steps() / 2), whole.steps() - 2], 2, 3)) {
     rmSync(out, { recursive: true })
     cpSync(before, out, { recursive: true })
     await expect(publishTo(root, out, { disk: dying(step).disk, mark: `s${step}` })).rejects.toThrow(/gone before/)

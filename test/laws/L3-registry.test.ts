@@ -1,37 +1,25 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { type Disk, realDisk } from '../../src/store/disk.ts'
+import type { Disk } from '../../src/store/disk.ts'
 import { contentOf, registryKey, standing, withRegistryRig } from '../helpers/registry-rig.ts'
 import { times } from '../helpers/shares.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
+import { stepping } from '../helpers/stepping.ts'
 import { ownFolder } from '../helpers/own-folder.ts'
 
 const now = Date.UTC(2026, 5, 1, 12) / 1000
-const runner = fileURLToPath(new URL('../helpers/registry-run.ts', import.meta.url))
+const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
 /** A disk that gives up at its n-th step. */
 function failingAt(n: number): { disk: Disk; reached: () => boolean } {
-  let steps = 0
-  const count = <A extends unknown[], R>(act: (...args: A) => Promise<R>) => {
-    return async (...args: A): Promise<R> => {
-      if (++steps >= n) throw Object.assign(new Error('no space'), { code: 'ENOSPC' })
-      return await act(...args)
-    }
-  }
-  const { sync, syncFolder, move, write, claim, append } = realDisk
-  const disk: Disk = {
-    ...realDisk,
-    sync: count(sync),
-    syncFolder: count(syncFolder),
-    move: count(move),
-    write: count(write),
-    claim: count(claim),
-    append: count(append),
-  }
-  return { disk, reached: () => steps >= n }
+  let taken = 0
+  const disk = stepping((step) => {
+    taken = step
+    if (step >= n) throw Object.assign(new Error('no space'), { code: 'ENOSPC' })
+  })
+  return { disk, reached: () => taken >= n }
 }
 
 test('a disk that fails at any step: the same command again gives what an undisturbed run gives', async () => {
@@ -67,32 +55,27 @@ test('a disk that fails at any step: the same command again gives what an undist
 
 test('kills at random instants, then completion: the content is that of an undisturbed run', async () => {
   const small = new SmallRegistry()
-  const kills = times('PITLAKE_KILLS', 2, 4)
   let onRequest: () => void = () => undefined
   const instead = (request: Request): Response => {
     onRequest()
     return small.answer(request)
   }
+  // The process that dies has the clock of this machine.
   await withRegistryRig(
-    now,
+    Math.floor(Date.now() / 1000),
     async (rig) => {
+      const env = { ...process.env, PITLAKE_REGISTRY_URL: rig.url, PITLAKE_REGISTRY_KEY: registryKey }
       let killed = 0
-      for (let n = 0; n < kills; n++) {
+      for (let n = 0; n < times('PITLAKE_KILLS', 2, 4); n++) {
         // Something new each time, so that there is always work to be killed in.
         small.world.put('issuers', 'i1', { name: `Issuer of round ${n}` })
-        const child = spawn(process.execPath, [runner, rig.root, rig.url, registryKey], {
-          stdio: ['ignore', 'pipe', 'ignore'],
-        })
-        const ended = once(child, 'close')
-        // Every other time at a request, which no machine is too fast for, the first time at the first; else at any instant.
-        let left = n % 2 === 0 ? 1 + Math.floor(Math.random() * Math.min(n + 1, 3)) : Infinity
+        const child = spawn(process.execPath, [main, 'registry', 'sync', '--data', rig.root], { env, stdio: 'ignore' })
+        // Every other time at a request, the first time at the first; else at any instant behind it.
+        let left = n % 2 === 0 ? 1 + Math.floor(Math.random() * Math.min(n + 1, 3)) : 1
         onRequest = () => {
-          if (--left === 0) child.kill('SIGKILL')
+          if (--left === 0) setTimeout(() => child.kill('SIGKILL'), n % 2 === 0 ? 0 : Math.random() * 200)
         }
-        await Promise.race([once(child.stdout, 'data'), ended])
-        await Promise.race([setTimeout(n % 2 === 0 ? 60_000 : Math.random() * 200, undefined, { ref: false }), ended])
-        child.kill('SIGKILL')
-        const [, signal] = (await ended) as [number | null, string | null]
+        const [, signal] = (await once(child, 'close')) as [number | null, string | null]
         if (signal === 'SIGKILL') killed++
       }
       onRequest = () => undefined

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test as plain, vi } from 'vitest'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { type Disk, realDisk } from '../../src/store/disk.ts'
+import type { Disk } from '../../src/store/disk.ts'
 import { mergeSmallFiles } from '../../src/upkeep/compact.ts'
 import { pitlake } from '../helpers/command.ts'
 import { type Rig, storedPoints, withRig } from '../helpers/fetching.ts'
@@ -16,31 +16,12 @@ import { grow, mergeAndVacuum, wholeVersion } from '../helpers/mirrors.ts'
 import { need } from '../helpers/needs.ts'
 import { until } from '../helpers/processes.ts'
 import { someOf } from '../helpers/shares.ts'
+import { stepping } from '../helpers/stepping.ts'
 
 const script = fileURLToPath(new URL('../../deploy/rsync-lake.sh', import.meta.url))
 const day = 86_400
 const now = Date.UTC(2026, 2, 4, 12) / 1000
 const selection = { assets: ['BTC', 'ETH'], paths: ['supply/current_pit'], since: now - 30 * day }
-
-/** A disk that tells of each step before it is taken. */
-function told(before: () => Promise<void>): Disk {
-  const step =
-    <A extends unknown[], T>(act: (...args: A) => Promise<T>) =>
-    async (...args: A): Promise<T> => {
-      await before()
-      return await act(...args)
-    }
-  const { sync, syncFolder, move, write, claim, append, remove } = realDisk
-  return {
-    sync: step(sync),
-    syncFolder: step(syncFolder),
-    move: step(move),
-    write: step(write),
-    claim: step(claim),
-    append: step(append),
-    remove: step(remove),
-  }
-}
 
 /** Three fetches, each of some days more, and a merge of what they brought. */
 async function lives(rig: Rig, disk: Disk): Promise<void> {
@@ -112,7 +93,7 @@ async function steps(): Promise<number> {
     async (rig) =>
       await lives(
         rig,
-        told(async () => void taken++),
+        stepping(async () => void taken++),
       ),
   )
   return taken
@@ -130,7 +111,7 @@ async function copiedAt(from: number, every: number, rsync: string): Promise<num
       let taken = 0
       await lives(
         rig,
-        told(async () => {
+        stepping(async () => {
           if (++taken < from || (taken - from) % every !== 0) return
           work ??= begin()
           await work.next()
@@ -260,7 +241,7 @@ plain('L3: a snapshot of the file system beside a fetch is a committed version, 
           sh(`btrfs -q subvolume snapshot ${mounted}/now ${at}`)
           snapshots.push(at)
         }
-        await lives(rig, told(snap))
+        await lives(rig, stepping(snap))
       })
       const versions = new Set<number>()
       for (const at of someOf(snapshots, 6)) {

@@ -2,7 +2,6 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from 'node:path'
 import { describe, expect } from 'vitest'
 import { exitCode, type LakeError } from '../../src/errors.ts'
-import { examine } from '../../src/upkeep/doctor.ts'
 import { priceOf } from '../../src/metrics/plan.ts'
 import { commit, type Draft } from '../../src/ledger/commit.ts'
 import { decodeEntry, encodeEntry, type Entry, seal } from '../../src/ledger/entry.ts'
@@ -14,19 +13,10 @@ import { withProvider } from '../helpers/provider.ts'
 import { commitDeps, coverageRow, draftOf, dump, inFolder, seriesRow } from '../helpers/lakes.ts'
 import { test } from '../helpers/lake-test.ts'
 import { writing } from '../helpers/ledgers.ts'
+import { examined } from '../helpers/looking.ts'
 
-type DoctorInput = Parameters<typeof examine>[0]
-
-async function look(root: string, changes: Partial<DoctorInput> = {}) {
-  return await examine(
-    { data: root, thorough: true, rebuildLedger: false, repair: false, forgetLost: false, ...changes },
-    {
-      ...commitDeps(),
-      views: async () => await Promise.resolve(),
-      space: async () => await Promise.resolve({ free: 1e12, total: 1e12 }),
-    },
-  )
-}
+const look = async (root: string, changes: Parameters<typeof examined>[2] = {}): ReturnType<typeof examined> =>
+  await examined(root, Date.now() / 1000, changes)
 
 const damages = (found: Awaited<ReturnType<typeof look>>): string[] =>
   found.findings.filter(({ kind }) => kind !== 'views_missing').map(({ kind }) => kind)

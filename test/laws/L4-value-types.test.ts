@@ -6,8 +6,8 @@ import { Engine, quote } from '../../src/store/engine.ts'
 import { test } from '../helpers/lake-test.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { countValueChanges } from '../../src/ledger/held.ts'
-import { examine } from '../../src/upkeep/doctor.ts'
-import { type Rig, depsAt, withRig } from '../helpers/fetching.ts'
+import { type Rig, withRig } from '../helpers/fetching.ts'
+import { examined } from '../helpers/looking.ts'
 import { isoOf, makeLake, makeViews, withViews } from '../helpers/views.ts'
 
 const nested = 'addresses/supply_distribution_relative_pit'
@@ -127,13 +127,7 @@ test('what a clock far ahead has dated is dated anew when doctor mends it', asyn
     { at: '2026-05-03T00:00:00Z', points: [first] },
     { at: far, points: [late] },
   ])
-  const deps = {
-    ...depsAt({ root, url: 'http://127.0.0.1:9', now: () => now }),
-    nowMicros: () => now * 1e6,
-    views: async () => await Promise.resolve(),
-    space: async () => await Promise.resolve({ free: 1e12, total: 1e12 }),
-  }
-  await examine({ data: root, thorough: false, rebuildLedger: false, repair: true, forgetLost: false }, deps)
+  await examined(root, now, { thorough: false, repair: true })
   await makeViews(root)
   const rows = await withViews(root, async (engine) =>
     engine.rows('SELECT kind, value, epoch(first_seen)::BIGINT AS at FROM schema_changes'),

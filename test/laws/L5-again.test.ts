@@ -7,7 +7,7 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import { withRig } from '../helpers/fetching.ts'
 import { type OwnProvider, withProvider } from '../helpers/provider.ts'
 import { askedDays, heldDays, inWindow } from '../helpers/days.ts'
-import { reading } from '../helpers/ledgers.ts'
+import { heldPoints } from '../helpers/ledgers.ts'
 
 const day = 86_400
 const start = Date.UTC(2026, 0, 5) / 1000
@@ -151,12 +151,7 @@ test('a gap is asked again weekly for 90 days, and alone with --gaps', async () 
   }))
 
 async function bases(own: OwnProvider): Promise<string[]> {
-  const files = await reading(own.root, (ledger) =>
-    liveFiles(ledger, { table: 'points' }).map(({ path }) => inLake(own.root, path)),
-  )
-  const engine = await Engine.open()
-  const rows = await engine.rows(`SELECT epoch(t)::BIGINT AS t, basis FROM read_parquet(${quoteList(files)})`)
-  engine.close()
+  const rows = await heldPoints(own.root, 'epoch(t)::BIGINT AS t, basis')
   return rows.map((row) => `${Number(row['t'])} ${row['basis'] as string}`)
 }
 

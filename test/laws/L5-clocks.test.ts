@@ -1,14 +1,11 @@
 import { expect, test } from 'vitest'
-import { Engine, quoteList } from '../../src/store/engine.ts'
-import { heldCoverage, heldVersions, liveFiles } from '../../src/ledger/held.ts'
+import { heldCoverage, heldVersions } from '../../src/ledger/held.ts'
 import { journalEntries } from '../helpers/entries.ts'
-import { inLake } from '../../src/store/layout.ts'
-import { Ledger } from '../../src/ledger/ledger.ts'
 import { withRig } from '../helpers/fetching.ts'
 import { type OwnProvider, withProvider } from '../helpers/provider.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
 import { heldDays, inWindow } from '../helpers/days.ts'
-import { reading } from '../helpers/ledgers.ts'
+import { heldPoints, reading } from '../helpers/ledgers.ts'
 
 const day = 86_400
 const hour = 3600
@@ -34,15 +31,10 @@ const answering =
     path === 'assets' ? { status: 404, headers: headers() } : { body: bodyAt(made(), query), headers: headers() }
 
 async function held(own: OwnProvider): Promise<{ coverage: string[]; points: string[]; versions: number }> {
-  using ledger = await Ledger.openToRead(own.root)
-  const files = liveFiles(ledger, { table: 'points' }).map(({ path }) => inLake(own.root, path))
-  const versions = heldVersions(ledger).length
+  const versions = await reading(own.root, (ledger) => heldVersions(ledger).length)
   const coverage = await heldDays(own.root, start)
-  if (files.length === 0) return { coverage, points: [], versions }
-  using engine = await Engine.open()
-  const points = await engine.rows(
-    `SELECT concat((epoch(t)::BIGINT - ${start}) // ${day}, '=', v::BIGINT, ' ', basis) AS line FROM read_parquet(${quoteList(files)}) ORDER BY t`,
-  )
+  const line = `concat((epoch(t)::BIGINT - ${start}) // ${day}, '=', v::BIGINT, ' ', basis) AS line`
+  const points = await heldPoints(own.root, line, 'ORDER BY t')
   return { coverage, versions, points: points.map(({ line }) => line as string) }
 }
 

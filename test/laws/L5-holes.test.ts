@@ -38,13 +38,6 @@ test('a hole at the head of a first answer is told as what it is, by the run and
     )
   }))
 
-test('nobody is told that a series begins after the first block of all', async () =>
-  withProvider(start + 200 * day + 7200, async (own) => {
-    answering(own, (n) => n >= 57)
-    expect((await own.fetch({ assets: ['BTC'], paths: [count] })).begins_later).toEqual([])
-    expect((await told(own)).join(' ')).not.toMatch(/begins/)
-  }))
-
 test.each([38, 50])('a hole of %i days in the middle of a first answer is told by status', async (days) =>
   withProvider(start + 200 * day + 7200, async (own) => {
     answering(own, (n) => n < 60 || n >= 60 + days)

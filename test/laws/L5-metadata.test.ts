@@ -8,10 +8,9 @@ import { heldMetadata, standingMetadata } from '../../src/metrics/metadata.ts'
 import type { Plan } from '../../src/metrics/plan.ts'
 import { inLake } from '../../src/store/layout.ts'
 import { formatDate } from '../../src/time.ts'
-import { examine } from '../../src/upkeep/doctor.ts'
 import { type Rig, type Changes, withRig } from '../helpers/fetching.ts'
-import { commitDeps } from '../helpers/lakes.ts'
 import { leaping } from '../helpers/leaping.ts'
+import { examined } from '../helpers/looking.ts'
 import { withProvider } from '../helpers/provider.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { reading } from '../helpers/ledgers.ts'
@@ -172,8 +171,7 @@ test('what a lost file held is asked for again whatever metadata say', async () 
     const [lost, ...more] = await reading(rig.root, (ledger) => liveFiles(ledger, { table: 'points' }))
     expect(more).toEqual([])
     rmSync(inLake(rig.root, lost?.path ?? ''))
-    const deps = commitDeps({ nowMicros: () => rig.clock.now * 1_000_000 })
-    const { forgotten } = await examine({ data: rig.root, thorough: true, repair: true, forgetLost: true }, deps)
+    const { forgotten } = await examined(rig.root, rig.clock.now, { repair: true, forgetLost: true })
     expect(forgotten?.points).toBe(lost?.rows)
     rig.faults('metadata-says:parameter=a,values=SOL,t=2030-01-01')
     await rig.fetch(selection, told)
@@ -211,21 +209,6 @@ test('what lies before the beginning is empty and never asked, until the beginni
     await rig.fetch(selection, told)
     expect(Number(asked('metrics')[200])).toBeLessThanOrEqual(3)
   }))
-
-test.each([
-  ['lists nothing', ['metadata-says:parameter=a', 'metadata-says:parameter=i']],
-  ['lists an interval that nobody knows', ['metadata-says:parameter=i,values=1d+hourly']],
-  ['lists an unknown interval beside the others', ['metadata-says:parameter=i,values=10m+1h+24h+3d']],
-])('metadata that %s lose nothing', async (_, faults) =>
-  withRig(now, async (rig) => {
-    const selection = { assets: ['BTC', 'ETH'], paths: ['addresses/active_count*'], since }
-    rig.faults(...faults)
-    expect(await rig.fetch(selection, told)).toMatchObject({ windows: { failed: 0 }, stopped_by: null })
-    expect(await rig.stored()).toEqual(rig.truth(selection))
-    const kept = await reading(rig.root, (ledger) => heldMetadata(ledger).get(active)?.parameters)
-    if (faults[0]?.includes('values')) expect(kept?.['i']).toEqual(faults[0].split('=').at(-1)?.split('+').toSorted())
-  }),
-)
 
 test('metadata that lie are overruled by answers: a listed series is refused, a missing one has points', async () =>
   withRig(now, async (rig) => {

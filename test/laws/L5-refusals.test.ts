@@ -6,9 +6,8 @@ import { readStanding } from '../../src/report/status.ts'
 import { acceptViolations, listViolations } from '../../src/ledger/violations.ts'
 import { verdict } from '../../src/metrics/tally.ts'
 import { inLake } from '../../src/store/layout.ts'
-import { examine } from '../../src/upkeep/doctor.ts'
 import { depsAt, settingsAt } from '../helpers/fetching.ts'
-import { commitDeps } from '../helpers/lakes.ts'
+import { examined } from '../helpers/looking.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { type OwnProvider, withProvider } from '../helpers/provider.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
@@ -247,8 +246,7 @@ test('what a lost file held is asked for again while the path is refused to othe
     const ledger = await Ledger.openToRead(own.root)
     for (const { path } of liveFiles(ledger, { table: 'points' })) rmSync(inLake(own.root, path))
     ledger.close()
-    const deps = commitDeps({ nowMicros: () => own.clock.now * 1_000_000 })
-    await examine({ data: own.root, thorough: true, repair: true, forgetLost: true }, deps)
+    await examined(own.root, own.clock.now, { repair: true, forgetLost: true })
     asked(own)
     expect((await own.fetch({ ...selection, assets: ['BTC', 'SOL'] })).points_added).toBe(points_added)
     expect(asked(own)).toEqual(['0..10'])
@@ -274,47 +272,14 @@ test('a long window that is refused is halved, once a short recent one shows tha
     expect(await own.fetch(selection)).toMatchObject({ requests: 1, windows: { failed: 0 } })
   }))
 
-test('a long window and a short recent one refused: the series is unsupported after two requests', async () =>
-  withProvider(start + 800 * day + 2 * hour, async (own) => {
-    own.answer(answering(own, () => 400))
-    expect((await own.fetch(selection)).windows).toMatchObject({ failed: 0 })
-    expect(asked(own)).toEqual(['0..800', '790..800'])
-    expect(await coverage(own)).toEqual(['0..800 unsupported 400: no, said the provider'])
-  }))
-
-test('a run that ends between a refusal and its probe settles nothing of the series', async () =>
+test('two requests find out that a series is refused; a run that ends between them settles nothing of it', async () =>
   withProvider(start + 800 * day + 2 * hour, async (own) => {
     own.answer(answering(own, () => 400))
     await own.fetch(selection, { input: { maxRequests: 1 } })
     expect(asked(own)).toEqual(['0..800'])
     expect((await own.fetch(selection)).windows).toMatchObject({ failed: 0, unsupported: 1 })
     expect(asked(own)).toEqual(['0..800', '790..800'])
-  }))
-
-test('a person accepts that a series was withdrawn: no alarm any more, and tried again daily', async () =>
-  withProvider(start + 40 * day + 2 * hour, async (own) => {
-    let refusing = false
-    own.answer(answering(own, () => (refusing ? 403 : null)))
-    await own.fetch(selection)
-    refusing = true
-    own.clock.now += day
-    await own.fetch(selection)
-    await acceptRefused(own)
-    expect(await coverage(own)).toEqual([
-      '0..40 covered ',
-      expect.stringMatching(/^40..41 unsupported withdrawn, refused since /),
-    ])
-    asked(own)
-    for (const days of stretches(29)) {
-      own.clock.now += days * day
-      expect(verdict(await own.fetch(selection))).toBeNull()
-      expect(asked(own)).toHaveLength(1)
-    }
-    expect(await standing(own)).toMatchObject({ trust: 'yes', refused: { series: 0, withdrawn: 1 } })
-    refusing = false
-    own.clock.now += day
-    expect(await own.fetch(selection)).toMatchObject({ windows: { failed: 0 } })
-    expect(await coverage(own)).toEqual(['0..71 covered '])
+    expect(await coverage(own)).toEqual(['0..800 unsupported 400: no, said the provider'])
   }))
 
 /** A person takes note of the one refusal that is listed. */
@@ -342,7 +307,7 @@ async function gaps(own: OwnProvider): Promise<string[]> {
   )
 }
 
-test('refused windows of a series that has points are gaps: while it is an alarm, and once it is withdrawn', async () =>
+test('refused windows of a series that has points are gaps: while it is an alarm, and once a person has accepted it', async () =>
   withProvider(start + 40 * day + 2 * hour, async (own) => {
     let refusing = false
     own.answer(answering(own, (path) => (path === height || refusing ? 403 : null)))
@@ -354,12 +319,9 @@ test('refused windows of a series that has points are gaps: while it is an alarm
     own.clock.now += 2 * day
     await own.fetch(both)
     expect(await gaps(own)).toEqual(['40..42 2 failed refused since 2026-02-16T02'])
-    const ledger = await Ledger.open(own.root)
-    const [one] = listViolations(ledger, { paths: null, assets: null })
-    const deps = depsAt({ root: own.root, url: own.url, now: () => own.clock.now })
-    await acceptViolations(ledger, { ids: [one?.id ?? ''], why: 'the plan was changed' }, deps)
-    ledger.close()
+    await acceptRefused(own)
     expect(await gaps(own)).toEqual(['40..42 2 unsupported withdrawn, refused since 2026-02-16T02'])
+    expect(await standing(own)).toMatchObject({ trust: 'yes', refused: { series: 0, withdrawn: 1 } })
     asked(own)
     expect(await own.fetch(both, { input: { gapsOnly: true } })).toMatchObject({ requests: 1 })
     refusing = false

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -8,9 +8,9 @@ import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { heldCoverage } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
+import { pitlake as command } from '../helpers/command.ts'
 import { storedPoints } from '../helpers/fetching.ts'
 import { until } from '../helpers/processes.ts'
-import { program } from '../helpers/program.ts'
 
 const day = 86_400
 const start = Date.UTC(2024, 0, 5) / 1000
@@ -78,8 +78,8 @@ function begun(argv: readonly string[]): { readonly child: ChildProcess; readonl
   return { child, ended: new Promise((done) => child.on('close', done)) }
 }
 
-async function states(): Promise<string[]> {
-  using ledger = await Ledger.openToRead(join(root, 'lake'))
+async function states(data = 'lake'): Promise<string[]> {
+  using ledger = await Ledger.openToRead(join(root, data))
   const rows = [...heldCoverage(ledger).values()].flat()
   return rows.map(
     ({ series, since, until: end, state }) =>
@@ -87,7 +87,7 @@ async function states(): Promise<string[]> {
   )
 }
 
-const pitlake = async (line: string) => await program(line.split(' '), { cwd: root, env: env() })
+const pitlake = async (line: string) => await command(root, line.split(' '), env())
 
 test('a run that is stopped while bodies drip commits the others and says what was not asked', async () => {
   dripping = new Set(['LTC', 'XRP'])
@@ -113,7 +113,7 @@ test('a run that is stopped while bodies drip commits the others and says what w
   expect(after.out).not.toMatch(/did not ask/)
 })
 
-test('what a killed run planned is told from its plan, and the same command gives what an undisturbed one does', async () => {
+test('what a killed run planned is told from its plan, a bare fetch asks it, and the same command gives what an undisturbed one does', async () => {
   expect((await pitlake(fetchOf('BTC').join(' '))).code).toBe(0)
   dripping = new Set(['LTC'])
   const { child, ended } = begun(fetchOf('ETH,LTC'))
@@ -125,6 +125,11 @@ test('what a killed run planned is told from its plan, and the same command give
   dripping = new Set()
   const told = await pitlake('status --data lake --check')
   expect(told.out).toMatch(/2 series have windows that a run planned and did not ask/)
+  // A bare fetch asks what it was to bring.
+  cpSync(join(root, 'lake'), join(root, 'bare'), { recursive: true })
+  expect((await pitlake('fetch --data bare --until 2024-04-29')).code).toBe(0)
+  const covered = ['BTC 0..115 covered', 'ETH 0..115 covered', 'LTC 0..115 covered']
+  expect((await states('bare')).toSorted()).toEqual(covered)
   // Another selection asks for none of them, and puts them on record.
   expect((await pitlake(fetchOf('ADA').join(' '))).code).toBe(0)
   expect((await states()).toSorted()).toEqual([
@@ -138,16 +143,4 @@ test('what a killed run planned is told from its plan, and the same command give
   expect((await pitlake(fetchOf('BTC,ETH,LTC,ADA', 'other').join(' '))).code).toBe(0)
   expect(await storedPoints(join(root, 'lake'))).toEqual(await storedPoints(join(root, 'other')))
   expect((await states()).every((row) => row.endsWith(' 0..115 covered'))).toBe(true)
-})
-
-test('a bare fetch asks what a killed run was to bring', async () => {
-  expect((await pitlake(fetchOf('BTC').join(' '))).code).toBe(0)
-  dripping = new Set(['LTC'])
-  const { child, ended } = begun(fetchOf('ETH,LTC'))
-  await until(() => seen.includes('LTC'), 'the second one was asked')
-  child.kill('SIGKILL')
-  await ended
-  dripping = new Set()
-  expect((await pitlake('fetch --data lake --until 2024-04-29')).code).toBe(0)
-  expect((await states()).toSorted()).toEqual(['BTC 0..115 covered', 'ETH 0..115 covered', 'LTC 0..115 covered'])
 })

@@ -2,12 +2,12 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { compact } from '../../src/upkeep/compact.ts'
-import { examine } from '../../src/upkeep/doctor.ts'
 import { replay } from '../../src/results/stamp.ts'
 import { vacuum } from '../../src/upkeep/vacuum.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'
 import { parseInstant } from '../../src/time.ts'
 import type { Selection } from '../../src/catalog/series.ts'
+import { world } from '../helpers/adopting.ts'
 import { fetchOnce, storedPoints, truthOf } from '../helpers/fetching.ts'
 import {
   answer,
@@ -22,7 +22,7 @@ import {
   withKept,
   withProviderOf,
 } from '../helpers/kept-lakes.ts'
-import { commitDeps } from '../helpers/lakes.ts'
+import { examined } from '../helpers/looking.ts'
 import { withRegistryRig } from '../helpers/registry-rig.ts'
 import { turnOf } from '../helpers/shares.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
@@ -39,17 +39,8 @@ async function ask(root: string, asked: typeof questions, at?: number): Promise<
   })
 }
 
-/** The world of a job at an instant, Unix seconds. */
-function worldAt(now: number) {
-  const deps = commitDeps({ nowMicros: () => now * 1_000_000 })
-  return { ...deps, signal: new AbortController().signal, threads: 1 }
-}
-
 async function damage(root: string, now: number, more: { rebuildLedger?: boolean } = {}): Promise<string[]> {
-  const { findings } = await examine(
-    { data: root, thorough: true, rebuildLedger: false, repair: false, forgetLost: false, ...more },
-    { ...worldAt(now), views: makeViewsOf, space: async () => await Promise.resolve({ free: 1e12, total: 1e12 }) },
-  )
+  const { findings } = await examined(root, now, more, { views: makeViewsOf })
   return findings
     .filter(({ severity }) => severity === 'damage')
     .map(({ kind, path, found }) => `${kind} ${path} ${found}`)
@@ -134,11 +125,11 @@ describe('L6: a lake of layout', () => {
           const known = (lines: readonly string[]): string[] => lines.filter((line) => !rewritten.test(line))
           expect(known(await storedPoints(root))).toEqual(known(truthOf(shown[0], now, shown[1])))
         }
-        await compact(root, worldAt(now + 60))
+        await compact(root, world(now + 60))
         expect(await ask(root, questions)).toEqual(grown)
         await then()
-        const world = { ...worldAt(now + 120), buildViews: makeViewsOf }
-        const freed = await vacuum({ root, keepSeconds: 0, really: true }, world)
+        const deps = { ...world(now + 120), buildViews: makeViewsOf }
+        const freed = await vacuum({ root, keepSeconds: 0, really: true }, deps)
         expect(freed.data.files).toBeGreaterThan(0)
         expect(await ask(root, questions)).toEqual(grown)
         await then()

@@ -1,7 +1,6 @@
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect } from 'vitest'
-import { exitCode } from '../../src/errors.ts'
 import { setAside } from '../../src/upkeep/damage-journal.ts'
 import { writeCheckpoint } from '../../src/ledger/checkpoint.ts'
 import { filesOnDisk, liveFiles } from '../../src/ledger/held.ts'
@@ -10,33 +9,20 @@ import { Ledger } from '../../src/ledger/ledger.ts'
 import { replay, stamp } from '../../src/results/stamp.ts'
 import { realDisk } from '../../src/store/disk.ts'
 import { checkpointFile, entryFile } from '../../src/store/layout.ts'
-import { examine } from '../../src/upkeep/doctor.ts'
+import { filesIn } from '../helpers/key-search.ts'
 import { commitDeps } from '../helpers/lakes.ts'
 import { test } from '../helpers/lake-test.ts'
+import { examined, failure } from '../helpers/looking.ts'
 import { rewriteDeps } from '../helpers/merging.ts'
 import { expectMirror } from '../helpers/expect-mirror.ts'
 import { grow, merge, mergeAndVacuum, pulled } from '../helpers/mirrors.ts'
 import { withKept } from '../helpers/kept-lakes.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 
-async function failure(work: Promise<unknown>): Promise<[number, string]> {
-  const error = await work.then(
-    () => undefined,
-    (caught: unknown) => caught,
-  )
-  return [exitCode(error), error instanceof Error ? error.message : '']
-}
-
 /** What stands in a folder, with its bytes, but for locks and what views are made of. */
 function tree(root: string): Record<string, string> {
-  const names = readdirSync(root, { recursive: true, withFileTypes: true })
-  return Object.fromEntries(
-    names.flatMap((entry) => {
-      const path = join(entry.parentPath, entry.name).slice(root.length + 1)
-      const passing = /^(?:locks|spool)(?:\/|$)|^ledger\.sqlite/.test(path)
-      return entry.isFile() && !passing ? [[path, readFileSync(join(root, path)).toString('base64')]] : []
-    }),
-  )
+  const left = filesIn(root).filter((path) => !/^(?:locks|spool)\/|^ledger\.sqlite/.test(path))
+  return Object.fromEntries(left.map((path) => [path, readFileSync(join(root, path)).toString('base64')]))
 }
 
 describe('a mirror', () => {
@@ -98,10 +84,7 @@ describe('a mirror', () => {
     expect(await pulled(mirror, source)).toMatchObject({ stamps: 1 })
     rmSync(source, { recursive: true })
     expect(await replay(mirror, out, run, 'pitlake test')).toMatchObject({ same: true, version: made.version })
-    const space = async () => await Promise.resolve({ free: 1e12, total: 1e12 })
-    const looked = { data: mirror, thorough: true, rebuildLedger: false, repair: false, forgetLost: false }
-    const { findings } = await examine(looked, { ...rewriteDeps(), views: async () => undefined, space })
-    expect(findings).toEqual([])
+    expect((await examined(mirror, rewriteDeps().clock.now)).findings).toEqual([])
   })
 
   test('mends itself: lost files, a lost index and, when asked, bytes that changed', async ({ root: folder }) => {

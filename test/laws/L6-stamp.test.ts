@@ -3,7 +3,6 @@ import { copyFileSync, cpSync, readdirSync, readFileSync, rmSync, truncateSync, 
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { compact } from '../../src/upkeep/compact.ts'
-import { examine } from '../../src/upkeep/doctor.ts'
 import { replay, stamp, type Stamped } from '../../src/results/stamp.ts'
 import { vacuum } from '../../src/upkeep/vacuum.ts'
 import { commit, noteRunFacts } from '../../src/ledger/commit.ts'
@@ -19,6 +18,7 @@ import { keptRows, sameRows } from '../../src/results/stamped.ts'
 import { providerOf } from '../../src/ledger/provider.ts'
 import { sweep } from '../../src/ledger/sweep.ts'
 import { commitDeps } from '../helpers/lakes.ts'
+import { examined } from '../helpers/looking.ts'
 import { rewriteDeps } from '../helpers/merging.ts'
 import { powerDisk } from '../helpers/power.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
@@ -64,18 +64,6 @@ describe('stamp and replay', () => {
     expect(now.result).not.toBe(stamped.result)
     expect(await replay(lake.root, out, run, 'pitlake test')).toMatchObject({ same: true, version: stamped.version })
     expect(await replay(copyOf('moved'), out, run, 'pitlake test')).toMatchObject({ same: true })
-  })
-
-  test('variables are part of the stamp', async () => {
-    const path = join(lake.root, '..', 'then.parquet')
-    const then = await stampIt(lake.root, path, `SELECT count(*) AS n FROM points`, { as_of: '2024-03-01' })
-    expect(then.variables).toEqual({ as_of: '2024-03-01' })
-    const engine = await Engine.open()
-    const [row] = await engine.rows(`FROM ${quote(path)}`)
-    engine.close()
-    expect(Number(row?.['n'])).toBeGreaterThan(100)
-    expect(Number(row?.['n'])).toBeLessThan(122)
-    expect((await replay(lake.root, path, run, 'pitlake test')).same).toBe(true)
   })
 
   test('a query without an order is put into one, to the last bit; ties of an order may move', async () => {
@@ -203,10 +191,7 @@ describe('stamp and replay', () => {
     const note = join(copy, 'stamps', `${stamped.id}.json`)
     const text = readFileSync(note)
     const findings = async (): Promise<string[]> => {
-      const flags = { thorough: true, rebuildLedger: false, repair: false, forgetLost: false }
-      const space = async () => await Promise.resolve({ free: 1e12, total: 1e12 })
-      const views = async () => await Promise.resolve()
-      const { findings: found } = await examine({ data: copy, ...flags }, { ...commitDeps(), views, space })
+      const { findings: found } = await examined(copy, Date.now() / 1000)
       return found.flatMap(({ kind, path }) => (/^(views_|orphans)/.test(kind) ? [] : [`${kind} ${path}`]))
     }
     expect(await findings()).toEqual([])

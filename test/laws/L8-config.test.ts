@@ -86,10 +86,3 @@ test('a key of fewer than eight characters is refused at start: it could be a pa
   }
   expect(resolve({ PITLAKE_METRICS_KEY: `${short}6` }).metrics.key).toBe(`${short}6`)
 })
-
-test('every key of the environment is a secret of the process, also one that is not used', () => {
-  const file = join(folder, 'key.txt')
-  writeFileSync(file, 'from-a-file-1\n')
-  const env = { PITLAKE_METRICS_KEY: secret, PITLAKE_METRICS_KEY_FILE: file, PITLAKE_REGISTRY_KEY: 'registry-key-2' }
-  expect(resolve(env).secrets).toEqual([secret, 'from-a-file-1', 'registry-key-2'])
-})

@@ -4,7 +4,7 @@ import { zstdDecompressSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { everyForm } from '../helpers/spellings.ts'
 import { filesIn, keyTraces } from '../helpers/key-search.ts'
-import { metricsKey, registryKey, standing, withRegistryRig } from '../helpers/registry-rig.ts'
+import { metricsKey, registryKey, withRegistryRig } from '../helpers/registry-rig.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
 
 const now = Date.UTC(2026, 5, 1, 12) / 1000
@@ -57,30 +57,6 @@ test('no key is in any byte that a registry leaves behind', async () => {
         expect(filesIn(rig.root)).toContainEqual(expect.stringMatching(kind))
     },
     { instead: echoing(small, headers) },
-  )
-})
-
-test.each([
-  ['a key', registryKey],
-  ['the other key, escaped', metricsKey.replaceAll('-', '\\u002d')],
-  ['half a character', '\\ud800'],
-  ['a book', 'x'.repeat(5000)],
-])('a cursor that is %s is not taken, and the next sync goes on where it was', async (_, cursor) => {
-  const small = new SmallRegistry()
-  await withRegistryRig(
-    now,
-    async (rig) => {
-      await rig.sync()
-      const before = await standing(rig.root)
-      small.world.put('issuers', 'i9', { name: 'new', custodian: null })
-      small.broken.set('/changes', () => new Response(`{"data":[],"next_cursor":"${cursor}","has_more":false}`))
-      expect((await rig.sync()).stopped_by).toBe('undecodable')
-      expect((await standing(rig.root)).version).toBe(before.version)
-      expect(await keyTraces(rig.root, keys)).toEqual([])
-      small.broken.clear()
-      expect(await rig.sync()).toMatchObject({ updated: 1, new_epoch: false, stopped_by: null })
-    },
-    { instead: small.answer },
   )
 })
 

@@ -92,10 +92,8 @@ async function job(stage: Stage, round: number): Promise<void> {
 /** What must hold after every round. */
 async function judge(stage: Stage, round: number): Promise<void> {
   const { root, provider, traces } = stage
-  const deps = { ...depsOf(stage), views: async () => undefined, space: async () => ({ free: 1e12, total: 1e12 }) }
-  const repairs = { rebuildLedger: false, repair: false, forgetLost: false }
   const thorough = round % life === life - 1
-  const { findings } = await examine({ data: root, thorough, ...repairs }, deps).catch((error: unknown) => {
+  const { findings } = await examine({ data: root, thorough }, depsOf(stage)).catch((error: unknown) => {
     if (error instanceof LakeError && error.kind === 'usage') return { findings: [] }
     throw error
   })

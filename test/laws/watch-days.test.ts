@@ -12,6 +12,8 @@ import {
   commitTimes,
   daily,
   hourly,
+  instant,
+  keyOf,
   lineOf,
   pointRequests,
   sightings,
@@ -23,11 +25,7 @@ const hour = 3600
 const days = Number(process.env['PITLAKE_WATCH_DAYS'] ?? 1)
 const seed = Number(process.env['PITLAKE_SEED'] ?? 1)
 const end = begin + days * day
-const instant = (at: number): string => new Date(at * 1000).toISOString().slice(0, 19).concat('Z')
 const dayOf = (at: number): number => Math.floor(at / day) * day
-
-/** Series and `t` of a line: a late point tells another `computed_at`, a rewritten one another value. */
-const keyOf = (line: string): string => line.split(' ').slice(0, 7).join(' ')
 
 /** What is done to a watch. */
 type Blow = 'kill' | 'kill in a request' | 'sleep' | 'sleep in a request' | 'stop' | 'second'

@@ -2,14 +2,20 @@ import { expect, test } from 'vitest'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { requestTotals } from '../../src/ledger/held-runs.ts'
 import { type Rig, withRig } from '../helpers/fetching.ts'
-import { begin, commitTimes, daily, hourly, pointRequests, sightings, simulate } from '../helpers/watching.ts'
+import {
+  begin,
+  commitTimes,
+  daily,
+  hourly,
+  instant,
+  keyOf,
+  pointRequests,
+  sightings,
+  simulate,
+} from '../helpers/watching.ts'
 
 const day = 86_400
 const hour = 3600
-const instant = (at: number): string => new Date(at * 1000).toISOString().slice(0, 19).concat('Z')
-
-/** Series and `t` of a line: a late point tells another `computed_at`, a rewritten one another value. */
-const keyOf = (line: string): string => line.split(' ').slice(0, 7).join(' ')
 
 test('a budget is kept by the requests that are really sent, and what it left out comes when it is renewed', async () =>
   await withRig(begin, async (rig) => {

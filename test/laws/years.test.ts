@@ -1,19 +1,17 @@
 import { expect, test } from 'vitest'
 import { LakeError } from '../../src/errors.ts'
 import { mergeSmallFiles } from '../../src/upkeep/compact.ts'
-import { type Diagnosis, examine } from '../../src/upkeep/doctor.ts'
+import type { Diagnosis } from '../../src/upkeep/doctor.ts'
 import { registryState } from '../../src/registry/staging.ts'
 import { vacuum } from '../../src/upkeep/vacuum.ts'
-import { verify } from '../../src/upkeep/verify.ts'
-import { Engine } from '../../src/store/engine.ts'
-import { heldCoverage, heldVersions, heldViolations, liveFiles } from '../../src/ledger/held.ts'
+import { heldCoverage, heldVersions, heldViolations } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { readPoints } from '../../src/views/relations.ts'
 import { inWindow } from '../helpers/days.ts'
-import { depsAt, settingsAt } from '../helpers/fetching.ts'
+import { heldPoints } from '../helpers/ledgers.ts'
+import { depsAt } from '../helpers/fetching.ts'
+import { askedAgain, examined } from '../helpers/looking.ts'
 import { type OwnProvider, withProvider } from '../helpers/provider.ts'
 import { type RegistryRig, withRegistryRig } from '../helpers/registry-rig.ts'
-import { catalogue } from '../helpers/sandbox-client.ts'
 import { SmallRegistry } from '../helpers/small-registry.ts'
 import { seeded } from '../helpers/sql-grammar.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
@@ -121,27 +119,15 @@ class World {
   }
 }
 
-interface Point {
+type Point = {
   readonly path: string
   readonly n: number
   readonly v: number
   readonly basis: string
 }
 
-async function stored(root: string): Promise<Point[]> {
-  using ledger = await Ledger.openToRead(root)
-  using engine = await Engine.open()
-  const points: Point[] = []
-  const files = liveFiles(ledger, { table: 'points' })
-  if (files.length === 0) return points
-  const rows = await engine.rows(
-    `SELECT metric, ((epoch(t)::BIGINT - ${start}) // ${day})::INTEGER AS n, v, basis
-     FROM ${readPoints(root, files)} ORDER BY metric, t`,
-  )
-  for (const { metric, n, v, basis } of rows)
-    points.push({ path: metric as string, n: Number(n), v: Number(v), basis: basis as string })
-  return points
-}
+const stored = async (root: string): Promise<Point[]> =>
+  await heldPoints(root, `metric AS path, ((epoch(t)::BIGINT - ${start}) // ${day})::INTEGER AS n, v, basis`)
 
 /** No window is settled behind the provider's now, and where all is said to be there each point is. */
 async function proveCoverage(own: OwnProvider, points: readonly Point[]): Promise<void> {
@@ -211,17 +197,7 @@ async function upkeep(own: OwnProvider, n: number, world: World): Promise<void> 
     using ledger = await Ledger.open(own.root)
     await mergeSmallFiles(ledger, deps)
   }
-  if (n % 7 === 5 && world.fault.kind === 'none') {
-    const scope = { paths: null, assets: null, since: null, until: null }
-    const input = {
-      settings: settingsAt(place),
-      catalogue,
-      now: own.clock.now,
-      maxRequests: null,
-      providerMoved: false,
-    }
-    await verify({ ...input, scope, budget: 20 }, deps)
-  }
+  if (n % 7 === 5 && world.fault.kind === 'none') await askedAgain(own, { budget: 20 }, deps)
   if (n % 30 === 20)
     await vacuum(
       { root: own.root, keepSeconds: 30 * day, really: true },
@@ -230,16 +206,7 @@ async function upkeep(own: OwnProvider, n: number, world: World): Promise<void> 
 }
 
 /** What a person does who reads what doctor says. */
-async function mend(own: OwnProvider): Promise<Diagnosis> {
-  return await examine(
-    { data: own.root, thorough: true, rebuildLedger: false, repair: true, forgetLost: false },
-    {
-      ...depsAt({ root: own.root, url: own.url, now: () => own.clock.now }),
-      views: async () => await Promise.resolve(),
-      space: async () => await Promise.resolve({ free: 1e12, total: 1e12 }),
-    },
-  )
-}
+const mend = async (own: OwnProvider): Promise<Diagnosis> => await examined(own.root, own.clock.now, { repair: true })
 
 /** A year of days; `registry` polls the other API beside it. */
 async function live(own: OwnProvider, world: World, registry: RegistryRig, random: () => number) {
