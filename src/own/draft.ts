@@ -163,19 +163,8 @@ async function converted(
     during: deps.during,
     reader,
   } as const
-  const made = await alone(engine, async () => await convert(engine, job))
+  const made = await convert(engine, job)
   return { ...made, files: stagedFiles(spool, [part], made, versioned(ticket.version, run.id)) }
-}
-
-/** Does work in one thread of the engine: of several that join some pass others, and rows lose their order. */
-async function alone<T>(engine: Engine, work: () => Promise<T>): Promise<T> {
-  const [before] = await numbered<{ threads: number }>(engine, `SELECT current_setting('threads') AS threads`)
-  await engine.run('SET threads = 1')
-  try {
-    return await work()
-  } finally {
-    await engine.run(`SET threads = ${before?.threads ?? 1}`)
-  }
 }
 
 /** Whether the files date each value themselves. */
@@ -232,14 +221,15 @@ function readerOf(rows: TakenRows, portions: ReadonlyMap<string, Portion>) {
     const typed = rows.typed.map((key) => `CAST(${key} AS own_${key}) AS ${key}`)
     const replaced = typed.length === 0 ? '' : `REPLACE (${typed.join(', ')})`
     await session.run(`CREATE TEMP TABLE own_bodies AS SELECT * ${replaced} FROM (${rowsSql(columns, bodies)})`)
-    await session.run(stagedSql(rows, startOf(mapping, interval)))
+    const { sql, joins } = stagedSql(rows, startOf(mapping, interval))
+    await session.run(sql)
     await session.run(statement('canonical'))
     if (rows.doubled) doubled = await countDoubled(session, rows, ordered)
     const staged = bodies.map(({ body, points = 0, zeros = 0, first = 0, last = 0 }): [number, Staged] => {
       const told = isDated(rows) ? points : 0
       return [body, { points, told, sound: true, minusZero: zeros > 0, doubled: rows.doubled, first, last }]
     })
-    return { staged: new Map(staged), poison: new Map<number, string>(), sorted: !keys.includes('day') }
+    return { staged: new Map(staged), poison: new Map<number, string>(), sorted: !keys.includes('day'), alike: !joins }
   }
   const unload: Reader['unload'] = async (session) => {
     await session.run('DROP VIEW staged; DROP TABLE own_rows')
