@@ -59,8 +59,8 @@ function isZone(zone: string): boolean {
   }
 }
 
-/** Keys that contradict one another, each with what is wrong. */
-function contradictions(row: SourceMapping): (readonly [keyof SourceMapping, string])[] {
+/** Tells of keys that contradict one another. */
+function sound(row: SourceMapping, { addIssue }: Pick<z.core.$RefinementCtx, 'addIssue'>): void {
   const { value, components, available, available_at, vintage } = row
   const parts = [...(readRule(available ?? 'end') ?? new Map<string, KnownFrom>()).keys()].filter((part) => part !== '')
   const stray = parts.find((part) => components?.includes(part) !== true)
@@ -70,20 +70,16 @@ function contradictions(row: SourceMapping): (readonly [keyof SourceMapping, str
     [vintage !== undefined && available_at !== undefined, 'vintage', 'either `vintage` or `available_at`'],
     [stray !== undefined, 'available', `a rule for parts that \`components\` names, not ${stray}`],
   ]
-  return wrong.flatMap(([is, key, message]) => (is ? [[key, message] as const] : []))
+  for (const [is, key, message] of wrong) if (is) addIssue({ code: 'custom', message, path: [key] })
 }
 
 /** A mapping by itself, whoever says it. */
-export const mappingRow = z.strictObject(mapping).superRefine((row, { addIssue }) => {
-  for (const [key, message] of contradictions(row)) addIssue({ code: 'custom', message, path: [key] })
-})
+export const mappingRow = z.strictObject(mapping).superRefine(sound)
 
 /** One with the files that it maps: a path, a glob or a SELECT each. */
 export const placedRow = z
   .strictObject({ ...mapping, files: z.union([word.transform((file) => [file]), z.array(word).min(1)]) })
-  .superRefine((row, { addIssue }) => {
-    for (const [key, message] of contradictions(row)) addIssue({ code: 'custom', message, path: [key] })
-  })
+  .superRefine(sound)
 
 export type SourceMapping = Readonly<z.infer<z.ZodObject<typeof mapping>>>
 

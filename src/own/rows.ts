@@ -1,12 +1,11 @@
-import { type LakeError, usage } from '../errors.ts'
-import { onGridSql } from '../intervals-sql.ts'
-import type { SourceMapping } from '../catalog/sources.ts'
+import { usage } from '../errors.ts'
+import { onGridSql, type Sql } from '../intervals-sql.ts'
 import { statementsIn } from '../store/sql.ts'
 import { type Engine, quote } from '../store/engine.ts'
-import { type Interval, intervals, measureOf, type Weekday } from '../time.ts'
+import { formatInstant, type Interval, intervals, measureOf, type Weekday } from '../time.ts'
 import { hint } from '../suggestion.ts'
-import { exportRule } from '../catalog/sources.ts'
-import { numbered } from '../points/sql.ts'
+import { exportRule, type SourceMapping } from '../catalog/sources.ts'
+import { numbered, statement as ofPoints } from '../points/sql.ts'
 import {
   type ColumnReading,
   readComponents,
@@ -16,18 +15,23 @@ import {
   type Source,
   spellingSql,
 } from './columns.ts'
-import { exportDay, fileColumn, type OwnFiles, unreadableFile } from './files.ts'
+import { exportDay, fileColumn, type OwnFiles, refuseGrown, unreadableFile } from './files.ts'
 
 const statement = statementsIn(new URL('sql/', import.meta.url))
 
 /** The dimensions of a series, as mappings name them. */
-const words = ['asset', 'currency', 'exchange', 'network'] as const
-type Word = (typeof words)[number]
+export const mappedWords = ['asset', 'currency', 'exchange', 'network'] as const
+/** One of them. */
+export type Word = (typeof mappedWords)[number]
 
-/** The user's rows in the table `own_rows`, and what they are keyed by. */
-export interface TakenRows {
+/** Files, and the mapping by which they are read. */
+interface Reading {
   readonly given: OwnFiles
   readonly mapping: SourceMapping
+}
+
+/** The user's rows in the table `own_rows`, and what they are keyed by. */
+export interface TakenRows extends Reading {
   readonly interval: Interval
   /** Dimensions that a column tells; `day` where each file is an export of one. */
   readonly keys: readonly (Word | 'day')[]
@@ -38,8 +42,8 @@ export interface TakenRows {
   /** Dimensions that the mapping tells for all. */
   readonly constants: Readonly<Partial<Record<Word, string>>>
   readonly rows: number
-  /** Whether any row tells a point again. */
-  readonly doubled: boolean
+  /** How many tell a point again. */
+  readonly doubled: number
   /** What there is to say of how the mapping was read. */
   readonly notes: readonly string[]
 }
@@ -71,18 +75,28 @@ export async function readRows(
     const replaced = columns.length === 0 ? '' : `REPLACE (${columns.join(', ')})`
     await engine.run(statement('rows', { replaced, rows, order }))
   } catch (error) {
-    throw (await faultOf(engine, given, readings)) ?? unreadableFile(given.files[0]?.path ?? 'the SELECT', error)
+    throw (await faultOf(engine, { given, mapping })) ?? unreadableFile(given.files[0]?.path ?? 'the SELECT', error)
   }
-  await refuseMixed(engine, given, mapping)
-  const [counted] = await numbered<{ rows: number }>(engine, 'SELECT count(*) AS rows FROM own_rows')
-  const rows = counted?.rows ?? 0
-  if (rows === 0) throw usage(given.files[0]?.path ?? 'the SELECT', { expected: 'rows', got: 'none' })
-  const { least = null, doubled = false } =
-    (await numbered<Spacing>(engine, statement('spacing', { within: withinSql(keys) })))[0] ?? {}
+  await refuseGrown(given.files)
+  await refuseMixed(engine, { given, mapping })
+  const [lying] = await numbered<Spacing>(engine, statement('spacing', { within: withinSql(keys) }))
+  const { rows = 0, least = null, doubled = false } = lying ?? {}
+  if (rows === 0 && given.format !== 'table')
+    throw usage(given.files[0]?.path ?? 'the SELECT', { expected: 'rows', got: 'none' })
+  const read = {
+    given,
+    mapping,
+    keys,
+    typed,
+    columns: new Set(readings.map(({ name }) => name)),
+    constants,
+    rows,
+    notes,
+  }
+  const again = doubled ? await countAgain(engine, read) : 0
   const interval = mapping.interval ?? (await intervalOf(engine, least))
-  await refuseOffGrid(engine, given, mapping, interval, weekStart)
-  const columns = new Set(readings.map(({ name }) => name))
-  return { given, mapping, interval, keys, typed, columns, constants, rows, doubled, notes }
+  await refuseOffGrid(engine, read, interval, weekStart)
+  return { ...read, interval, doubled: again }
 }
 
 /** From so many names on they are no longer numbered. */
@@ -95,7 +109,7 @@ const mostNames = 65_535
 async function enumKeys(engine: Engine, readings: readonly ColumnReading[], source: string): Promise<Word[]> {
   const made: Word[] = []
   for (const { name, sql } of readings) {
-    const word = words.find((one) => one === name)
+    const word = mappedWords.find((one) => one === name)
     if (word === undefined) continue
     await engine.run(
       `CREATE OR REPLACE TEMP TABLE names AS FROM (SELECT DISTINCT ${sql} AS name FROM ${source}) LIMIT ${mostNames + 1}`,
@@ -112,7 +126,7 @@ async function enumKeys(engine: Engine, readings: readonly ColumnReading[], sour
   return made
 }
 
-const named = [...words, 't', 'value', 'available_at', 'vintage'] as const
+const named = [...mappedWords, 't', 'value', 'available_at', 'vintage'] as const
 
 /** What a mapping takes of each row. */
 function readingsOf(given: OwnFiles, mapping: SourceMapping) {
@@ -120,7 +134,7 @@ function readingsOf(given: OwnFiles, mapping: SourceMapping) {
   const constants: Partial<Record<Word, string>> = {}
   const keys: (Word | 'day')[] = []
   const readings: ColumnReading[] = []
-  for (const word of words) {
+  for (const word of mappedWords) {
     const said = mapping[word] ?? (word === 'asset' ? 'asset' : undefined)
     if (said === undefined) continue
     if (said.startsWith('=')) constants[word] = said.slice(1)
@@ -159,7 +173,7 @@ function readingsOf(given: OwnFiles, mapping: SourceMapping) {
 function sourceOf({ columns, format }: OwnFiles, flag: keyof SourceMapping, name: string): Source {
   const found = columns.find((one) => one.name === name)
   if (found) return { column: name, type: found.type, json: format === 'json' }
-  const names = columns.map((one) => one.name).filter((one) => one !== fileColumn)
+  const names = columns.map((one) => one.name)
   throw usage(`--${flag.replace('_', '-')}`, {
     expected: `a column of the file (${names.join(', ')})`,
     got: name,
@@ -169,14 +183,7 @@ function sourceOf({ columns, format }: OwnFiles, flag: keyof SourceMapping, name
 
 /** What the mapping leaves open and how it is taken. */
 function notesOf({ columns }: OwnFiles, mapping: SourceMapping, t: Source): string[] {
-  const taken = new Set([
-    ...named.map((flag) => mapping[flag]),
-    ...(mapping.components ?? []),
-    'asset',
-    't',
-    'value',
-    fileColumn,
-  ])
+  const taken = new Set([...named.map((flag) => mapping[flag]), ...(mapping.components ?? []), 'asset', 't', 'value'])
   const left = columns.map(({ name }) => name).filter((name) => !taken.has(name))
   const naive = t.type === 'VARCHAR' || t.type === 'DATE' || t.type === 'TIMESTAMP' || t.json
   return [
@@ -200,88 +207,61 @@ function dayOf({ files }: OwnFiles): string {
   return `CAST(CASE ${fileColumn} ${days.join(' ')} END AS BIGINT)`
 }
 
-/** The first row that cannot be used, as an error of one line; undefined where all can. */
-async function faultOf(
-  engine: Engine,
-  given: OwnFiles,
-  readings: readonly ColumnReading[],
-): Promise<LakeError | undefined> {
-  const branches = readings
-    .filter(({ bad }) => bad !== 'false')
-    .map(
-      ({ flag, wanted, raw, bad }) =>
-        `WHEN ${bad} THEN {'flag': ${quote(flag)}, 'wanted': ${quote(wanted)}, 'raw': ${shownSql(given, raw)}}`,
-    )
-  return await rowError(
-    engine,
-    given,
-    statement('fault', {
-      file: fileOf(given),
-      branches: branches.join('\n    '),
-      source: given.relation,
-      nth: 1,
-      row: rowOf(given),
-    }),
-  )
-}
-
-/** What stands in a file, as text. */
-const shownSql = ({ format }: OwnFiles, raw: string): string =>
-  format === 'json' && raw !== 'NULL' ? `(${raw} ->> '$')` : `CAST(${raw} AS VARCHAR)`
-
-const fileOf = ({ files }: OwnFiles): string => (files.length === 0 ? "''" : fileColumn)
-
-const rowOf = ({ row = 'row_number() OVER ()' }: OwnFiles): string => row
-
-interface Fault {
-  readonly file: string
-  readonly n: number
+/** Something that is wrong with a row: the condition over the columns of the files and what is read of them, `own_mark` …. */
+interface Wrong {
   readonly flag: string
   readonly wanted: string
+  readonly bad: Sql
+}
+
+interface Fault extends Omit<Wrong, 'bad'> {
+  readonly file: string
+  readonly n: number
   readonly raw: string | null
 }
 
-/** What a statement finds of a row, with the row's number in its file. */
-async function rowError(engine: Engine, given: OwnFiles, sql: string): Promise<LakeError | undefined> {
+/**
+ * The first row of the files, or a later one, with something that cannot be used, or with what is told, as an error of one
+ * line; undefined where there is none.
+ */
+async function faultOf(engine: Engine, { given, mapping }: Reading, told?: Wrong, nth = 1) {
+  const { readings } = readingsOf(given, mapping)
+  const raw = readings.find(({ flag }) => flag === told?.flag)?.raw ?? 'NULL'
+  const wrong = told ? [{ ...told, raw }] : readings.filter(({ bad }) => bad !== 'false')
+  const shown = (one: Sql): Sql =>
+    given.format === 'json' && one !== 'NULL' ? `(${one} ->> '$')` : `CAST(${one} AS VARCHAR)`
+  const branches = wrong.map(
+    (one) =>
+      `WHEN ${one.bad} THEN {'flag': ${quote(one.flag)}, 'wanted': ${quote(one.wanted)}, 'raw': ${shown(one.raw)}}`,
+  )
+  const read = readings.flatMap(({ name, sql }) => (name === '' ? [] : [`${sql} AS own_${name}`]))
+  const sql = statement('fault', {
+    file: given.files.length === 0 ? "''" : fileColumn,
+    branches: branches.join('\n    '),
+    source: `(SELECT *, ${read.join(', ')} FROM ${given.relation})`,
+    nth,
+    row: given.row ?? 'row_number() OVER ()',
+  })
   const [fault] = await numbered<Fault>(engine, sql).catch(() => [])
   if (fault === undefined) return undefined
-  const { file, n, flag, wanted, raw } = fault
-  let first = 1
-  if (given.files.length > 1) {
-    const sql = `SELECT min(n) AS first FROM (SELECT ${fileColumn}, ${rowOf(given)} AS n FROM ${given.relation}) WHERE ${fileColumn} = ${quote(file)}`
-    first = (await numbered<{ first: number }>(engine, sql))[0]?.first ?? 1
-  }
-  const got = raw === null ? 'nothing' : JSON.stringify(raw.slice(0, 60))
-  return usage(`${file === '' ? 'the SELECT' : file}: row ${n - first + 1}: ${flag}`, {
+  const { file, n, flag, wanted, raw: got } = fault
+  return usage(`${file === '' ? 'the SELECT' : file}: row ${n}: ${flag}`, {
     expected: wanted,
-    got,
+    got: got === null ? 'nothing' : JSON.stringify(got.slice(0, 60)),
     next: 'nothing of it was taken',
   })
 }
 
-/** The row of the files at which a condition over their columns first holds. */
-export async function refuseRow(
-  engine: Engine,
-  { given, mapping }: Pick<TakenRows, 'given' | 'mapping'>,
-  where: (mark: string) => string,
-  told: { readonly flag: string; readonly wanted: string },
-  nth = 1,
-): Promise<never> {
-  const { readings } = readingsOf(given, mapping)
-  const all = readings.filter(({ name }) => name !== '' && name !== 'o' && name !== 'extra')
-  const source = `(SELECT *, ${all.map(({ name, sql }) => `${sql} AS own_${name}`).join(', ')} FROM ${given.relation})`
-  const raw = readings.find(({ flag }) => flag === told.flag)?.raw ?? 'NULL'
-  const branches = `WHEN ${where('own_mark')} THEN {'flag': ${quote(told.flag)}, 'wanted': ${quote(told.wanted)}, 'raw': ${shownSql(given, raw)}}`
-  const error = await rowError(
-    engine,
-    given,
-    statement('fault', { file: fileOf(given), branches, source, nth, row: rowOf(given) }),
-  )
-  throw error ?? usage(given.files[0]?.path ?? 'the SELECT', { expected: told.wanted, got: 'something else' })
+/** Names the row of the files, the first or a later one, of which that is wrong. */
+export async function refuseRow(engine: Engine, reading: Reading, wrong: Wrong, nth?: number): Promise<never> {
+  const expected = wrong.wanted
+  const none = usage(reading.given.files[0]?.path ?? 'the SELECT', { expected, got: 'something else' })
+  throw (await faultOf(engine, reading, wrong, nth)) ?? none
 }
 
 /** Instants of one column are spelt in one way. */
-async function refuseMixed(engine: Engine, given: OwnFiles, mapping: SourceMapping): Promise<void> {
+async function refuseMixed(engine: Engine, reading: Reading): Promise<void> {
+  const { given, mapping } = reading
   const spelt = spellingSql(sourceOf(given, 't', mapping.t ?? 't'))
   if (spelt === null) return
   const [kinds] = await numbered<{ least: number; most: number }>(
@@ -290,15 +270,34 @@ async function refuseMixed(engine: Engine, given: OwnFiles, mapping: SourceMappi
   )
   if (kinds === undefined || kinds.least === kinds.most) return
   const [first] = await numbered<{ spelt: number }>(engine, `SELECT ${spelt} AS spelt FROM ${given.relation} LIMIT 1`)
-  const wanted = ['a time without a zone', 'a time with its zone', 'a number'][first?.spelt ?? 0] ?? ''
-  await refuseRow(engine, { given, mapping }, () => `own_spelt <> ${first?.spelt ?? 0}`, {
-    flag: 't',
-    wanted: `${wanted}, as in the first row`,
-  })
+  const [own = 0] = [first?.spelt]
+  const wanted = `${['a time without a zone', 'a time with its zone', 'a number'][own]}, as in the first row`
+  await refuseRow(engine, reading, { flag: 't', wanted, bad: `own_spelt <> ${own}` })
+}
+
+/** How many rows tell a point again; two that say different things of one are an error. */
+async function countAgain(engine: Engine, rows: Reading & Pick<TakenRows, 'keys' | 'constants' | 'columns'>) {
+  const { mapping, keys, constants, columns } = rows
+  const dated = columns.has('computed') && (mapping.revisable === true || mapping.vintage !== undefined)
+  const once = ['mark', ...(dated ? ['computed'] : []), ...keys]
+  const told = ['v', 'o', 'extra', 'computed'].filter((name) => columns.has(name) && !once.includes(name))
+  const one = (name: string): Sql =>
+    name === 'o' || name === 'extra' ? `canonical(coalesce(${name}, 'null'))` : `coalesce(CAST(${name} AS VARCHAR), '')`
+  const differs = told.map((name) => `count(DISTINCT ${one(name)}) > 1`).join(' OR ')
+  await engine.run(ofPoints('canonical'))
+  const sql = statement('again', { once: once.join(', '), differs })
+  const [found] = await numbered<Readonly<Record<string, string | number>>>(engine, sql)
+  if (!found?.['differs']) return Number(found?.['again'] ?? 0)
+  const asset = found['asset'] ?? constants.asset
+  const wanted = `one value for ${asset} at ${formatInstant(Number(found['mark']))}, which another row tells otherwise`
+  const own = once.flatMap((key) => (key === 'day' ? [] : [`own_${key} = ${quote(String(found[key]))}`]))
+  const flag = mapping.components?.[0] ?? 'value'
+  return await refuseRow(engine, rows, { flag, wanted, bad: own.join(' AND ') }, 2)
 }
 
 /** How rows that follow one another lie. */
 interface Spacing {
+  readonly rows: number
   readonly least: number | null
   readonly doubled: boolean
 }
@@ -326,22 +325,14 @@ async function intervalOf(engine: Engine, least: number | null): Promise<Interva
   })
 }
 
-async function refuseOffGrid(
-  engine: Engine,
-  given: OwnFiles,
-  mapping: SourceMapping,
-  interval: Interval,
-  weekStart: Weekday,
-): Promise<void> {
-  const off = `NOT ${onGridSql('mark', interval, weekStart)}`
-  const [found] = await engine.rows<{ off: boolean }>(`SELECT EXISTS (FROM own_rows WHERE ${off}) AS off`)
+async function refuseOffGrid(engine: Engine, reading: Reading, interval: Interval, weekStart: Weekday): Promise<void> {
+  const off = (mark: string): Sql => `NOT ${onGridSql(mark, interval, weekStart)}`
+  const [found] = await engine.rows<{ off: boolean }>(`SELECT EXISTS (FROM own_rows WHERE ${off('mark')}) AS off`)
   if (found?.off !== true) return
-  const next =
-    mapping.zone === undefined || mapping.zone === 'UTC'
-      ? ''
-      : `; in ${mapping.zone} it begins elsewhere: give dates in UTC and say so with --available end+5h or the like`
-  const wanted = `the start of an interval of ${interval}, which begins by the UTC calendar${next}`
-  await refuseRow(engine, { given, mapping }, (mark) => off.replaceAll('mark', mark), { flag: 't', wanted })
+  const { zone = 'UTC' } = reading.mapping
+  const next = `; in ${zone} it begins elsewhere: give dates in UTC and say so with --available end+5h or the like`
+  const wanted = `the start of an interval of ${interval}, which begins by the UTC calendar${zone === 'UTC' ? '' : next}`
+  await refuseRow(engine, reading, { flag: 't', wanted, bad: off('own_mark') })
 }
 
 /** Makes the view `staged` of a session over the user's rows; `own_bodies` says which keys are which body. */
