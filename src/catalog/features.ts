@@ -19,11 +19,7 @@ const definition = {
 /** A feature as a catalogue declares it. */
 export const featureRow = z.strictObject({ ...definition, why: word })
 
-/** A feature of a catalogue, and where it stands. */
-export interface PlacedFeature {
-  readonly feature: Readonly<z.infer<typeof featureRow>>
-  readonly where: string
-}
+export type DeclaredFeature = Readonly<z.infer<typeof featureRow>>
 
 const seconds = z.number().int()
 
@@ -47,7 +43,7 @@ export const keptFeature = ownRow.extend({ versions: z.array(version) })
 
 /** The definition alone, and what it reads of other features, as a text that is the same for the same. */
 export function definitionText(
-  { sql, grid, latency, since, assets }: PlacedFeature['feature'] | FeatureVersion,
+  { sql, grid, latency, since, assets }: DeclaredFeature | FeatureVersion,
   reads: FeatureVersion['reads'],
 ): string {
   return JSON.stringify([sql, grid satisfies Interval, latency, since ?? null, assets ?? null, reads])

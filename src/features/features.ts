@@ -1,5 +1,5 @@
-import { type Catalogue, isOwn } from '../catalog/catalogue.ts'
-import { definitionText, type FeatureVersion, keptFeature, type PlacedFeature } from '../catalog/features.ts'
+import { type Catalogue, isOwn, type Placed } from '../catalog/catalogue.ts'
+import { definitionText, type FeatureVersion, keptFeature, type DeclaredFeature } from '../catalog/features.ts'
 import { exportRule } from '../catalog/sources.ts'
 import { gravestOf, LakeError, usage } from '../errors.ts'
 import { heldState, heldSeries, heldWeekStart } from '../ledger/held.ts'
@@ -59,7 +59,8 @@ interface Job extends FeaturesInput {
 }
 
 /** A feature with what its lake keeps of it, and which of its versions the catalogue declares. */
-interface Known extends PlacedFeature {
+interface Known {
+  readonly feature: DeclaredFeature
   readonly name: string
   readonly path: string
   readonly kept: KeptFeature
@@ -78,14 +79,14 @@ export async function bringFeatures(input: FeaturesInput, deps: JobDeps) {
     const rows = (): number => told.reduce((sum, { rows_added }) => sum + rows_added, 0)
     await run.begin({ features: all.map(([name]) => name) }, () => ({ points: rows() }))
     const errors: LakeError[] = []
-    for (const [name, placed] of all) {
-      const known = knownAs(run.ledger, name, placed)
+    for (const [name, { row, where }] of all) {
+      const known = knownAs(run.ledger, name, row)
       try {
         refuseNamed(input.catalogue, known)
         told.push(await brought({ ...input, run, deps }, known))
       } catch (error) {
         if (!(error instanceof LakeError) || error.kind !== 'usage') throw error
-        const complaints = error.complaints.map((one) => ({ ...one, subject: `${placed.where}: ${one.subject}` }))
+        const complaints = error.complaints.map((one) => ({ ...one, subject: `${where}: ${one.subject}` }))
         errors.push(new LakeError('usage', complaints))
         told.push({ ...bare(known), status: 'failed', reason: error.message })
       }
@@ -113,8 +114,8 @@ export async function dueFeatures({ root, catalogue }: Pick<FeaturesInput, 'root
   if (catalogue.features.size === 0 || !isBegun(root)) return []
   using ledger = await Ledger.openToRead(root)
   if (ledger.head().version === 0) return []
-  return chosen(catalogue, []).flatMap(([name, placed]) => {
-    const known = knownAs(ledger, name, placed)
+  return chosen(catalogue, []).flatMap(([name, { row }]) => {
+    const known = knownAs(ledger, name, row)
     const { from, to } = dueOf(known, now, ledger)
     return known.held && isCurrent(known) && from > to ? [] : [name]
   })
@@ -133,7 +134,10 @@ function verdictOf({ name, status, reason }: FeatureTold): LakeError | null {
 }
 
 /** The features that are named, each behind those that it reads. */
-function chosen({ features }: Catalogue, names: readonly string[]): (readonly [name: string, PlacedFeature])[] {
+function chosen(
+  { features }: Catalogue,
+  names: readonly string[],
+): (readonly [name: string, Placed<DeclaredFeature>])[] {
   const all = [...features.keys()]
   const bareNames = names.map((name) => name.replace(new RegExp(`^${featurePrefix}`), ''))
   const unknown = bareNames.find((name) => !all.includes(name))
@@ -155,13 +159,15 @@ function waysFrom(features: Catalogue['features'], name: string): ReadonlyMap<st
   const ways = new Map<string, readonly string[]>()
   const ends: (readonly string[])[] = [[name]]
   for (const way of ends)
-    for (const next of namedFeatures(features.get(way.at(-1) ?? '')?.feature.sql ?? ''))
-      if (features.has(next) && !ways.has(next)) ends.push(ways.set(next, [...way, next]).get(next) ?? [])
+    for (const next of namedFeatures(features.get(way.at(-1) ?? '')?.row.sql ?? '')) {
+      if (!features.has(next) || ways.has(next)) continue
+      ways.set(next, [...way, next])
+      ends.push([...way, next])
+    }
   return ways
 }
 
-function knownAs(ledger: Ledger, name: string, placed: PlacedFeature): Known {
-  const { feature } = placed
+function knownAs(ledger: Ledger, name: string, feature: DeclaredFeature): Known {
   const path = `${featurePrefix}${name}`
   const state = heldState(ledger, path)
   const none = { mapping: {}, files: [], intervals: [], currencies: [], exchanges: [], networks: [], versions: [] }
@@ -170,11 +176,11 @@ function knownAs(ledger: Ledger, name: string, placed: PlacedFeature): Known {
   const place = kept.versions.findIndex((one) => definitionText(one, one.reads) === definitionText(feature, reads))
   const at = place < 0 ? kept.versions.length : place
   const current = kept.versions[at] ?? { ...feature, reads, first: firstOf(ledger, feature), through: null }
-  return { ...placed, name, path, kept, at, held: place >= 0, current }
+  return { feature, name, path, kept, at, held: place >= 0, current }
 }
 
 /** Where the grid of a new version begins. */
-function firstOf(ledger: Ledger, { since, grid }: PlacedFeature['feature']): Instant {
+function firstOf(ledger: Ledger, { since, grid }: DeclaredFeature): Instant {
   const read = [...heldSeries(ledger).values()].filter(({ metric }) => !metric.startsWith(featurePrefix))
   const begins = since ?? read.reduce((least, { first_t }) => Math.min(least, first_t ?? least), Infinity)
   return Number.isFinite(begins) ? ceil(begins, grid, heldWeekStart(ledger)) : 0

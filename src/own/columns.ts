@@ -45,8 +45,9 @@ export function spellingSql(source: Source): Sql | null {
 }
 
 const zoned = (text: Sql): Sql => `regexp_matches(${text}, ':[0-9.]+ *([+-]|[A-Za-z])')`
+const dashed = (text: Sql): Sql => `(contains(${text}, '-') OR contains(${text}, '/'))`
 const textKind = (text: Sql): Sql =>
-  `CASE WHEN length(${text}) = 10 THEN CASE WHEN contains(${text}, '-') OR contains(${text}, '/') THEN 0 ELSE 2 END WHEN ${zoned(text)} THEN 1 WHEN contains(${text}, '-') OR contains(${text}, '/') THEN 0 ELSE 2 END`
+  `CASE WHEN length(${text}) <> 10 AND ${zoned(text)} THEN 1 WHEN ${dashed(text)} THEN 0 ELSE 2 END`
 
 /** An instant in microseconds, NULL for what is none; `last`: a bare date counts from its end. */
 function instantOf(source: Source, { zone = 'UTC', unit, label = false }: Clock, last: boolean): Sql {
@@ -59,10 +60,10 @@ function instantOf(source: Source, { zone = 'UTC', unit, label = false }: Clock,
   }
   const counted = (x: Sql): Sql => (unit === undefined ? 'CAST(NULL AS BIGINT)' : countedSql(x, unit))
   const read = (text: Sql): Sql => `CASE
-      WHEN length(${text}) = 10 AND (contains(${text}, '-') OR contains(${text}, '/')) THEN ${dated(`TRY_CAST(${text} AS DATE)`)}
+      WHEN length(${text}) = 10 AND ${dashed(text)} THEN ${dated(`TRY_CAST(${text} AS DATE)`)}
       WHEN regexp_matches(${text}, '\\.[0-9]{7}') OR NOT ${text}[1] BETWEEN '0' AND '9' THEN NULL
       WHEN ${zoned(text)} THEN epoch_us(TRY_CAST(${text} AS TIMESTAMPTZ))
-      WHEN contains(${text}, '-') OR contains(${text}, '/') THEN ${local(`TRY_CAST(${text} AS TIMESTAMP)`)}
+      WHEN ${dashed(text)} THEN ${local(`TRY_CAST(${text} AS TIMESTAMP)`)}
       ELSE ${counted(`TRY_CAST(${text} AS HUGEINT)`)} END`
   if (source.json)
     return `CASE WHEN json_type(${raw}) = 'VARCHAR' THEN ${read(`(${raw} ->> '$')`)}
@@ -84,21 +85,19 @@ function countedSql(x: Sql, unit: keyof typeof perSecond): Sql {
   return `CASE WHEN TRY_CAST(${us} AS BIGINT) = ${us} THEN TRY_CAST(${us} AS BIGINT) END`
 }
 
-const such = 'a date such as 2024-03-01 or an instant'
-
-/** The reading of an instant of some role: `t` in whole seconds, all others in microseconds. */
+/** The reading of an instant of some role: `mark` in whole seconds, all others in microseconds. */
 export function readInstant(name: string, flag: string, source: Source, clock: Clock): ColumnReading {
-  const [raw, us] = [rawOf(source), instantOf(source, clock, name !== 'mark')]
-  const counts = integers.test(source.type) || numbers.test(source.type)
-  const wanted = counts && clock.unit === undefined ? 'the unit of its numbers: --unit s, ms, us or ns' : such
-  if (name !== 'mark') return { name, flag, raw, sql: us, bad: `(${us}) IS NULL`, wanted }
+  const isMark = name === 'mark'
+  const us = instantOf(source, clock, !isMark)
+  const isCounted = (integers.test(source.type) || numbers.test(source.type)) && clock.unit === undefined
+  const such = `a date such as 2024-03-01 or an instant${isMark ? ' of whole seconds' : ''}`
   return {
     name,
     flag,
-    raw,
-    sql: `(${us}) // 1000000`,
-    bad: `coalesce((${us}) % 1000000 <> 0, true)`,
-    wanted: `${such} of whole seconds`,
+    raw: rawOf(source),
+    sql: isMark ? `(${us}) // 1000000` : us,
+    bad: isMark ? `coalesce((${us}) % 1000000 <> 0, true)` : `(${us}) IS NULL`,
+    wanted: isCounted ? 'the unit of its numbers: --unit s, ms, us or ns' : such,
   }
 }
 

@@ -56,8 +56,8 @@ function sourcesOf({ files, options, catalogue }: ImportInput): Source[] {
       got: name ?? 'neither',
       next: name === undefined ? 'pitlake import FILE --as NAME' : hint(name, names),
     })
-  return chosen.map(([one, { source }]) => {
-    const { files: own, ...mapping } = source
+  return chosen.map(([one, { row }]) => {
+    const { files: own, ...mapping } = row
     return { name: one, files: own, mapping, whole: true }
   })
 }

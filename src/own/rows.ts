@@ -55,11 +55,8 @@ export async function readRows(
   mapping: SourceMapping,
   weekStart: Weekday,
 ): Promise<TakenRows> {
-  const { readings, keys, constants, notes } = readingsOf(given, mapping)
-  const taken = [
-    ...readings.filter(({ name }) => name !== '').map((one) => `${checked(one)} AS ${one.name}`),
-    ...(keys.includes('day') ? [`${dayOf(given)} AS day`] : []),
-  ]
+  const { readings, keys, constants, notes } = readingsOf({ given, mapping })
+  const taken = readings.filter(({ name }) => name !== '').map((one) => `${checked(one)} AS ${one.name}`)
   // What has no column of its own is only checked.
   const also = readings.filter(({ name }) => name === '').map(({ bad }) => bad)
   const source =
@@ -126,70 +123,55 @@ async function enumKeys(engine: Engine, readings: readonly ColumnReading[], sour
   return made
 }
 
-const named = [...mappedWords, 't', 'value', 'available_at', 'vintage'] as const
-
 /** What a mapping takes of each row. */
-function readingsOf(given: OwnFiles, mapping: SourceMapping) {
-  const column = (flag: keyof SourceMapping, name: string): Source => sourceOf(given, flag, name)
+function readingsOf({ given, mapping }: Reading) {
+  const names = given.columns.map(({ name }) => name)
+  const taken = new Set<string>()
+  const column = (key: keyof SourceMapping, name: string = key): Source => {
+    const found = given.columns.find((one) => one.name === name)
+    taken.add(name)
+    if (found) return { column: name, type: found.type, json: given.format === 'json' }
+    throw usage(`--${key.replace('_', '-')}`, {
+      expected: `a column of the file (${names.join(', ')})`,
+      got: name,
+      next: hint(name, names) ?? 'pitlake import --guess FILE proposes a mapping',
+    })
+  }
   const constants: Partial<Record<Word, string>> = {}
   const keys: (Word | 'day')[] = []
   const readings: ColumnReading[] = []
+  const also = (name: string, flag: string, sql: Sql) =>
+    readings.push({ name, flag, sql, bad: 'false', raw: 'NULL', wanted: '' })
   for (const word of mappedWords) {
     const said = mapping[word] ?? (word === 'asset' ? 'asset' : undefined)
-    if (said === undefined) continue
-    if (said.startsWith('=')) constants[word] = said.slice(1)
-    else {
+    if (said?.startsWith('=')) constants[word] = said.slice(1)
+    else if (said !== undefined) {
       keys.push(word)
       readings.push(readWord(word, column(word, said)))
     }
   }
-  const t = column('t', mapping.t ?? 't')
+  const t = column('t', mapping.t)
   const spelt = spellingSql(t)
-  const told = mapping.available_at ?? mapping.vintage
+  const told = (['available_at', 'vintage'] as const).find((key) => mapping[key] !== undefined)
+  const isExport = mapping.available === exportRule
   // Where it is told when a value was known, a day needs not begin where the lake's does.
-  const label = told !== undefined || mapping.available === exportRule
-  readings.push(readInstant('mark', 't', t, { ...mapping, label }))
-  if (spelt !== null) readings.push({ name: 'spelt', flag: 't', sql: spelt, bad: 'false', raw: 'NULL', wanted: '' })
-  if (told !== undefined)
-    readings.push(
-      readInstant(
-        'computed',
-        mapping.vintage === undefined ? 'available-at' : 'vintage',
-        column('available_at', told),
-        mapping,
-      ),
-    )
-  const { components, value = 'value' } = mapping
-  readings.push(
-    ...(components
-      ? readComponents(components.map((one) => column('components', one)))
-      : readValue(column('value', value))),
-  )
-  const exports = mapping.available === exportRule
-  if (exports) keys.push('day')
-  return { readings, keys, constants, notes: notesOf(given, mapping, t) }
-}
-
-function sourceOf({ columns, format }: OwnFiles, flag: keyof SourceMapping, name: string): Source {
-  const found = columns.find((one) => one.name === name)
-  if (found) return { column: name, type: found.type, json: format === 'json' }
-  const names = columns.map((one) => one.name)
-  throw usage(`--${flag.replace('_', '-')}`, {
-    expected: `a column of the file (${names.join(', ')})`,
-    got: name,
-    next: hint(name, names) ?? 'pitlake import --guess FILE proposes a mapping',
-  })
-}
-
-/** What the mapping leaves open and how it is taken. */
-function notesOf({ columns }: OwnFiles, mapping: SourceMapping, t: Source): string[] {
-  const taken = new Set([...named.map((flag) => mapping[flag]), ...(mapping.components ?? []), 'asset', 't', 'value'])
-  const left = columns.map(({ name }) => name).filter((name) => !taken.has(name))
+  readings.push(readInstant('mark', 't', t, { ...mapping, label: told !== undefined || isExport }))
+  if (spelt !== null) also('spelt', 't', spelt)
+  if (told) readings.push(readInstant('computed', told.replace('_', '-'), column(told, mapping[told]), mapping))
+  const { components } = mapping
+  if (components) readings.push(...readComponents(components.map((one) => column('components', one))))
+  else readings.push(...readValue(column('value', mapping.value)))
+  if (isExport) {
+    keys.push('day')
+    also('day', 'available', dayOf(given))
+  }
+  const left = names.filter((name) => !taken.has(name))
   const naive = t.type === 'VARCHAR' || t.type === 'DATE' || t.type === 'TIMESTAMP' || t.json
-  return [
+  const notes = [
     ...(naive && mapping.zone === undefined ? ['times without a zone are UTC: --zone'] : []),
     ...(left.length > 0 ? [`columns that are not taken: ${left.join(', ')}`] : []),
   ]
+  return { readings, keys, constants, notes }
 }
 
 function checked({ sql, bad }: ColumnReading): string {
@@ -224,8 +206,9 @@ interface Fault extends Omit<Wrong, 'bad'> {
  * The first row of the files, or a later one, with something that cannot be used, or with what is told, as an error of one
  * line; undefined where there is none.
  */
-async function faultOf(engine: Engine, { given, mapping }: Reading, told?: Wrong, nth = 1) {
-  const { readings } = readingsOf(given, mapping)
+async function faultOf(engine: Engine, reading: Reading, told?: Wrong, nth = 1) {
+  const { given } = reading
+  const { readings } = readingsOf(reading)
   const raw = readings.find(({ flag }) => flag === told?.flag)?.raw ?? 'NULL'
   const wrong = told ? [{ ...told, raw }] : readings.filter(({ bad }) => bad !== 'false')
   const shown = (one: Sql): Sql =>
@@ -261,16 +244,18 @@ export async function refuseRow(engine: Engine, reading: Reading, wrong: Wrong, 
 
 /** Instants of one column are spelt in one way. */
 async function refuseMixed(engine: Engine, reading: Reading): Promise<void> {
-  const { given, mapping } = reading
-  const spelt = spellingSql(sourceOf(given, 't', mapping.t ?? 't'))
-  if (spelt === null) return
+  const spelt = readingsOf(reading).readings.find(({ name }) => name === 'spelt')?.sql
+  if (spelt === undefined) return
   const [kinds] = await numbered<{ least: number; most: number }>(
     engine,
     'SELECT min(spelt) AS least, max(spelt) AS most FROM own_rows',
   )
   if (kinds === undefined || kinds.least === kinds.most) return
-  const [first] = await numbered<{ spelt: number }>(engine, `SELECT ${spelt} AS spelt FROM ${given.relation} LIMIT 1`)
-  const [own = 0] = [first?.spelt]
+  const [first] = await numbered<{ spelt: number }>(
+    engine,
+    `SELECT ${spelt} AS spelt FROM ${reading.given.relation} LIMIT 1`,
+  )
+  const own = first?.spelt ?? 0
   const wanted = `${['a time without a zone', 'a time with its zone', 'a number'][own]}, as in the first row`
   await refuseRow(engine, reading, { flag: 't', wanted, bad: `own_spelt <> ${own}` })
 }
