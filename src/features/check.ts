@@ -13,20 +13,14 @@ import { formatMicros, type Weekday } from '../time.ts'
 import { arguedOf, featuresIn } from './grid.ts'
 import { valuesOf } from './values.ts'
 
-/** What computing a version of a feature again came to. */
-export interface FeatureChecked {
-  readonly name: string
-  readonly version: number
-  readonly rows: number
-  /** Values that are stored and computed otherwise. */
-  readonly differing: number
-}
+/** What computing a version of a feature again came to; `differing`: values that are stored and computed otherwise. */
+export type FeatureChecked = Awaited<ReturnType<typeof checkFeatures>>[number]
 
 /** Computes what is stored of features again, each with what the lake held when it first was, and compares bit for bit. */
 export async function checkFeatures(root: string, names: readonly string[], within: Pick<RunDeps, 'signal' | 'sleep'>) {
   using ledger = await Ledger.openToRead(root)
   using session = await openQuery(root, { threads: 1 })
-  const checked: FeatureChecked[] = []
+  const checked: ({ name: string; version: number } & Awaited<ReturnType<typeof compared>>)[] = []
   for (const { key, value } of heldStates(ledger, featurePrefix, shape({}))) {
     const name = `${featurePrefix}${key}`
     if (names.length > 0 && !names.includes(key) && !names.includes(name)) continue

@@ -247,13 +247,13 @@ function dueOf({ current, path }: Known, now: Instant, ledger: Ledger): Due {
 /** Whether a feature may be computed. One that was accepted stays so: whether its plan proves it is seen at each run. */
 async function judge(session: Engine, known: Known, due: Due, run: RunDeps): Promise<FeatureTold> {
   const { current } = known
-  const { sql, assets } = current
-  await bringGrid(session, { ...current, last: due.to })
+  const { sql } = current
+  await bringGrid(session, current, due.to)
   await selectOf(session, sql, run)
-  const planned = await plannedOver(session, sql, assets)
+  const planned = await plannedOver(session, current)
   const open = async (threads = 1): Promise<Engine> => {
     const worlds = await openWorlds(run.folder, { threads })
-    await bringGrid(worlds, { ...current, last: due.to })
+    await bringGrid(worlds, current, due.to)
     return worlds
   }
   const trial = { ts: 'ts', labels: [], tolerance: 0, cutoffs: 50, control: 5 }

@@ -19,6 +19,7 @@ import { revisableState } from '../points/revisable.ts'
 import { numbered, rowsSql, statement } from '../points/sql.ts'
 import { Engine, quote } from '../store/engine.ts'
 import { end, type Instant, type Interval } from '../time.ts'
+import { minus } from '../windows.ts'
 import { refuseRow, stagedSql, type TakenRows, type Word, mappedWords } from './rows.ts'
 
 /** A run that takes rows of the user's own as the metric `path`. */
@@ -212,17 +213,14 @@ function bodiesOf({ beside, rows, path }: Drafting, portions: readonly Portion[]
 /** What the files tell of each series: all between their first and last row, but for what is missing there. */
 function coverageOf(asked: readonly Body[], bodies: readonly BodyResult[], interval: Interval): CoverageRow[] {
   const results = new Map(bodies.map((body) => [body.request, body]))
-  return asked.flatMap(({ request, series, askedAt }): CoverageRow[] => {
-    const result = results.get(request)
-    if (result === undefined || result.first === null || result.last === null) return []
+  return asked.flatMap(({ request, series, askedAt }) => {
+    const { first = null, last = null, missing = [] } = results.get(request) ?? {}
+    if (first === null || last === null) return []
     const row = { series: series.id, asked_at: askedAt, request: null, state: 'covered' as const }
-    const whole = { since: result.first, until: end(result.last, interval) }
-    const gaps = result.missing.filter(({ since, until }) => since >= whole.since && until <= whole.until)
-    const edges = [whole.since, ...gaps.flatMap(({ since, until }) => [since, until]), whole.until]
-    return edges.slice(0, -1).flatMap((since, n): CoverageRow[] => {
-      const until = edges[n + 1] ?? since
-      return since < until ? [{ ...row, since, until, reason: n % 2 === 0 ? null : 'gap' }] : []
-    })
+    const whole = { since: first, until: end(last, interval) }
+    const gaps = missing.filter(({ since, until }) => since >= whole.since && until <= whole.until)
+    const told = minus([whole], gaps).map((window) => ({ ...row, ...window, reason: null }))
+    return [...told, ...gaps.map((window) => ({ ...row, ...window, reason: 'gap' }))]
   })
 }
 
