@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Interval, intervals } from '../time.ts'
+import { intervals } from '../time.ts'
 import { duration, instant } from './document.ts'
 import { ownRow } from './sources.ts'
 
@@ -41,10 +41,5 @@ export type FeatureVersion = Readonly<z.infer<typeof version>>
 /** What a lake keeps of a feature: its versions, the first one first, and what makes it a series as own data are. */
 export const keptFeature = ownRow.extend({ versions: z.array(version) })
 
-/** The definition alone, and what it reads of other features, as a text that is the same for the same. */
-export function definitionText(
-  { sql, grid, latency, since, assets }: DeclaredFeature | FeatureVersion,
-  reads: FeatureVersion['reads'],
-): string {
-  return JSON.stringify([sql, grid satisfies Interval, latency, since ?? null, assets ?? null, reads])
-}
+/** The definition alone, and what it reads of other features. */
+export const definitionOf = version.omit({ first: true, through: true })

@@ -1,5 +1,6 @@
+import { isDeepStrictEqual } from 'node:util'
 import { type Catalogue, isOwn, type Placed } from '../catalog/catalogue.ts'
-import { definitionText, type FeatureVersion, keptFeature, type DeclaredFeature } from '../catalog/features.ts'
+import { definitionOf, type FeatureVersion, keptFeature, type DeclaredFeature } from '../catalog/features.ts'
 import { exportRule } from '../catalog/sources.ts'
 import { gravestOf, LakeError, usage } from '../errors.ts'
 import { heldState, heldSeries, heldWeekStart } from '../ledger/held.ts'
@@ -173,7 +174,8 @@ function knownAs(ledger: Ledger, name: string, feature: DeclaredFeature): Known 
   const none = { mapping: {}, files: [], intervals: [], currencies: [], exchanges: [], networks: [], versions: [] }
   const kept: KeptFeature = state === undefined ? none : keptFeature.parse(state)
   const reads = featuresIn(ledger, feature.sql)
-  const place = kept.versions.findIndex((one) => definitionText(one, one.reads) === definitionText(feature, reads))
+  const declared = definitionOf.parse({ ...feature, reads })
+  const place = kept.versions.findIndex((one) => isDeepStrictEqual(definitionOf.parse(one), declared))
   const at = place < 0 ? kept.versions.length : place
   const current = kept.versions[at] ?? { ...feature, reads, first: firstOf(ledger, feature), through: null }
   return { feature, name, path, kept, at, held: place >= 0, current }

@@ -1,9 +1,9 @@
-import { LakeError, usage } from '../errors.ts'
+import { usage } from '../errors.ts'
 import { type Catalogue, isOwn } from '../catalog/catalogue.ts'
 import { exportRule, mappingRow, type OwnRow, ownName, type SourceMapping } from '../catalog/sources.ts'
 import { heldWeekStart } from '../ledger/held.ts'
 import { type JobDeps, withLake } from '../ledger/job.ts'
-import { differingAtOnce } from '../metrics/tally.ts'
+import { differingAtOnce, differingPoints } from '../metrics/tally.ts'
 import { ownPrefix, ownRows } from '../points/own-rows.ts'
 import { hint } from '../suggestion.ts'
 import { takeRows } from './draft.ts'
@@ -109,10 +109,8 @@ async function imported(input: ImportInput & Source, deps: JobDeps) {
       version: version.version,
       notes: [...notes, ...rows.notes, ...(lacking === 0 ? [] : [shrunk])],
     }
-    const differ = `${violations} stored values differ in ${rows.given.files[0]?.path ?? 'the SELECT'}`
-    const next = 'nothing stored was changed: see pitlake violations list, then pitlake violations accept'
-    const found = violations === 0 ? null : new LakeError('integrity', { subject: differ, next })
-    const error = incidents > 0 ? differingAtOnce(incidents) : found
+    const where = `in ${rows.given.files[0]?.path ?? 'the SELECT'}`
+    const error = differingAtOnce(incidents) ?? differingPoints(violations, where)
     return { value: { summary, error }, stopped_by: null, error }
   })
 }

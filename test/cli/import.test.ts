@@ -118,6 +118,11 @@ test('files that are torn, of several kinds or too large are refused', async () 
     expect(await refused([csv, '--t', 'when'])).toMatch(
       /--t: expected a column of the file \(asset, t, value\), got when/,
     )
+    // One row a series tells no interval; why there is but one is told first.
+    const twice = desk.put('twice.csv', 'asset,t,value\nBTC,2024-03-01,1\nETH,2024-03-01,2\n')
+    expect(await refused([twice, '--asset', '=BTC'])).toMatch(/row 2: value: expected one value for BTC at 2024-03-01/)
+    expect(await refused([twice])).toMatch(/--interval: expected one of .*got one row a series/)
+    expect(await refused([csv, '--value', 'value', '--components', 'value'])).toMatch(/--components: expected either/)
     expect(await refused([csv, '--available', 'soon'])).toMatch(/--available: expected a rule such as/)
     expect(await refused([desk.put('e.csv', '')])).toMatch(/an empty file/)
     const clash = desk.put(
