@@ -11,7 +11,8 @@ export interface ColumnReading {
   readonly bad: Sql
   /** What stands in the file. */
   readonly raw: Sql
-  readonly wanted: string
+  /** SQL of what was wanted instead. */
+  readonly wanted: Sql
 }
 
 /** A column of the user's files. */
@@ -34,7 +35,8 @@ const integers = /^(?:U?(?:TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT))$/
 const numbers = /^(?:DOUBLE|FLOAT|DECIMAL)/
 const nested = /^(?:STRUCT|MAP|JSON)|\]$/
 
-const rawOf = ({ column, json }: Source): Sql =>
+/** SQL of what stands in a column. */
+export const rawOf = ({ column, json }: Source): Sql =>
   json ? `json_extract(json, ${quote(`$.${JSON.stringify(column)}`)})` : quoteName(column)
 
 /** How an instant is spelt: 0 without a zone, 1 with one, 2 as a number; only texts can be of several kinds. */
@@ -97,7 +99,7 @@ export function readInstant(name: string, flag: string, source: Source, clock: C
     raw: rawOf(source),
     sql: isMark ? `(${us}) // 1000000` : us,
     bad: isMark ? `coalesce((${us}) % 1000000 <> 0, true)` : `(${us}) IS NULL`,
-    wanted: isCounted ? 'the unit of its numbers: --unit s, ms, us or ns' : such,
+    wanted: quote(isCounted ? 'the unit of its numbers: --unit s, ms, us or ns' : such),
   }
 }
 
@@ -106,7 +108,7 @@ export function readWord(name: string, source: Source): ColumnReading {
   const raw = rawOf(source)
   const sql = source.json ? `(${raw} ->> '$')` : `CAST(${raw} AS VARCHAR)`
   const bad = source.json ? `coalesce(json_type(${raw}) IN ('NULL', 'OBJECT', 'ARRAY'), true)` : `${sql} IS NULL`
-  return { name, flag: name, raw, sql, bad: `(${bad} OR ${sql} = '')`, wanted: 'a name' }
+  return { name, flag: name, raw, sql, bad: `(${bad} OR ${sql} = '')`, wanted: `'a name'` }
 }
 
 /** The number in a column, NULL where it is null or none. */
@@ -149,7 +151,7 @@ export function readValue(source: Source): ColumnReading[] {
   const mixed = source.json || source.type === 'VARCHAR' || nested.test(source.type)
   const large = source.json || source.type === 'VARCHAR' || /BIGINT|HUGEINT/.test(source.type)
   const bad = `NOT (${isNull(source)}) AND (${number}) IS NULL AND (${whole}) IS NULL`
-  const v = { name: 'v', flag: 'value', sql: number, bad, raw, wanted: 'a finite number' }
+  const v = { name: 'v', flag: 'value', sql: number, bad, raw, wanted: `'a finite number'` }
   return [
     v,
     ...(mixed ? [{ ...v, name: 'o', sql: whole, bad: 'false' }] : []),
@@ -172,7 +174,7 @@ export function readComponents(sources: readonly Source[]): ColumnReading[] {
     sql: '',
     raw: rawOf(source),
     bad: `NOT (${isNull(source)}) AND (${numberOf(source)}) IS NULL`,
-    wanted: 'a finite number',
+    wanted: `'a finite number'`,
   }))
-  return [{ ...whole, raw: 'NULL', wanted: '' }, ...each]
+  return [{ ...whole, raw: 'NULL', wanted: `''` }, ...each]
 }

@@ -9,6 +9,7 @@ import { numbered, statement as ofPoints } from '../points/sql.ts'
 import {
   type ColumnReading,
   readComponents,
+  rawOf,
   readInstant,
   readValue,
   readWord,
@@ -75,7 +76,6 @@ export async function readRows(
     throw (await faultOf(engine, { given, mapping })) ?? unreadableFile(given.files[0]?.path ?? 'the SELECT', error)
   }
   await refuseGrown(given.files)
-  await refuseMixed(engine, { given, mapping })
   const [lying] = await numbered<Spacing>(engine, statement('spacing', { within: withinSql(keys) }))
   const { rows = 0, least = null, doubled = false } = lying ?? {}
   if (rows === 0 && given.format !== 'table')
@@ -140,8 +140,6 @@ function readingsOf({ given, mapping }: Reading) {
   const constants: Partial<Record<Word, string>> = {}
   const keys: (Word | 'day')[] = []
   const readings: ColumnReading[] = []
-  const also = (name: string, flag: string, sql: Sql) =>
-    readings.push({ name, flag, sql, bad: 'false', raw: 'NULL', wanted: '' })
   for (const word of mappedWords) {
     const said = mapping[word] ?? (word === 'asset' ? 'asset' : undefined)
     if (said?.startsWith('=')) constants[word] = said.slice(1)
@@ -152,18 +150,18 @@ function readingsOf({ given, mapping }: Reading) {
   }
   const t = column('t', mapping.t)
   const spelt = spellingSql(t)
-  const told = (['available_at', 'vintage'] as const).find((key) => mapping[key] !== undefined)
+  const dating = (['available_at', 'vintage'] as const).find((key) => mapping[key] !== undefined)
   const isExport = mapping.available === exportRule
   // Where it is told when a value was known, a day needs not begin where the lake's does.
-  readings.push(readInstant('mark', 't', t, { ...mapping, label: told !== undefined || isExport }))
-  if (spelt !== null) also('spelt', 't', spelt)
-  if (told) readings.push(readInstant('computed', told.replace('_', '-'), column(told, mapping[told]), mapping))
+  readings.push(readInstant('mark', 't', t, { ...mapping, label: dating !== undefined || isExport }))
+  if (spelt !== null) readings.push(likeFirst(t, spelt, given.relation))
+  if (dating) readings.push(readInstant('computed', dating.replace('_', '-'), column(dating, mapping[dating]), mapping))
   const { components } = mapping
   if (components) readings.push(...readComponents(components.map((one) => column('components', one))))
   else readings.push(...readValue(column('value', mapping.value)))
   if (isExport) {
     keys.push('day')
-    also('day', 'available', dayOf(given))
+    readings.push({ name: 'day', flag: 'available', sql: dayOf(given), bad: 'false', raw: 'NULL', wanted: `''` })
   }
   const left = names.filter((name) => !taken.has(name))
   const naive = t.type === 'VARCHAR' || t.type === 'DATE' || t.type === 'TIMESTAMP' || t.json
@@ -172,6 +170,14 @@ function readingsOf({ given, mapping }: Reading) {
     ...(left.length > 0 ? [`columns that are not taken: ${left.join(', ')}`] : []),
   ]
   return { readings, keys, constants, notes }
+}
+
+/** Instants of one column are spelt in one way. */
+function likeFirst(t: Source, spelt: Sql, relation: Sql): ColumnReading {
+  const first = `(SELECT ${spelt} FROM ${relation} LIMIT 1)`
+  const wanted = `CASE ${first} WHEN 0 THEN 'a time without a zone' WHEN 1 THEN 'a time with its zone' ELSE 'a number' END`
+  const bad = `(${spelt}) <> ${first}`
+  return { name: '', flag: 't', sql: '', raw: rawOf(t), bad, wanted: `${wanted} || ', as in the first row'` }
 }
 
 function checked({ sql, bad }: ColumnReading): string {
@@ -210,12 +216,11 @@ async function faultOf(engine: Engine, reading: Reading, told?: Wrong, nth = 1) 
   const { given } = reading
   const { readings } = readingsOf(reading)
   const raw = readings.find(({ flag }) => flag === told?.flag)?.raw ?? 'NULL'
-  const wrong = told ? [{ ...told, raw }] : readings.filter(({ bad }) => bad !== 'false')
+  const wrong = told ? [{ ...told, wanted: quote(told.wanted), raw }] : readings.filter(({ bad }) => bad !== 'false')
   const shown = (one: Sql): Sql =>
     given.format === 'json' && one !== 'NULL' ? `(${one} ->> '$')` : `CAST(${one} AS VARCHAR)`
   const branches = wrong.map(
-    (one) =>
-      `WHEN ${one.bad} THEN {'flag': ${quote(one.flag)}, 'wanted': ${quote(one.wanted)}, 'raw': ${shown(one.raw)}}`,
+    (one) => `WHEN ${one.bad} THEN {'flag': ${quote(one.flag)}, 'wanted': ${one.wanted}, 'raw': ${shown(one.raw)}}`,
   )
   const read = readings.flatMap(({ name, sql }) => (name === '' ? [] : [`${sql} AS own_${name}`]))
   const sql = statement('fault', {
@@ -240,24 +245,6 @@ export async function refuseRow(engine: Engine, reading: Reading, wrong: Wrong, 
   const expected = wrong.wanted
   const none = usage(reading.given.files[0]?.path ?? 'the SELECT', { expected, got: 'something else' })
   throw (await faultOf(engine, reading, wrong, nth)) ?? none
-}
-
-/** Instants of one column are spelt in one way. */
-async function refuseMixed(engine: Engine, reading: Reading): Promise<void> {
-  const spelt = readingsOf(reading).readings.find(({ name }) => name === 'spelt')?.sql
-  if (spelt === undefined) return
-  const [kinds] = await numbered<{ least: number; most: number }>(
-    engine,
-    'SELECT min(spelt) AS least, max(spelt) AS most FROM own_rows',
-  )
-  if (kinds === undefined || kinds.least === kinds.most) return
-  const [first] = await numbered<{ spelt: number }>(
-    engine,
-    `SELECT ${spelt} AS spelt FROM ${reading.given.relation} LIMIT 1`,
-  )
-  const own = first?.spelt ?? 0
-  const wanted = `${['a time without a zone', 'a time with its zone', 'a number'][own]}, as in the first row`
-  await refuseRow(engine, reading, { flag: 't', wanted, bad: `own_spelt <> ${own}` })
 }
 
 /** How many rows tell a point again; two that say different things of one are an error. */

@@ -128,16 +128,6 @@ export function withRegistryVerified(summary: VerifySummary, registry: RegistryV
   return { ...whole, ok: summary.ok && registryVerdict(registry) === null, version: registry.version }
 }
 
-/** The same with what the files of own data said. */
-export function withOwnVerified(summary: VerifySummary, own: OwnVerified): VerifySummary {
-  return {
-    ...summary,
-    own,
-    version: own.version,
-    ok: summary.ok && own.differences.length === 0 && own.incidents === 0,
-  }
-}
-
 /** Compares what the provider says now; `nothing` is what is told where nothing was asked. */
 async function compare(
   run: MetricsRun & { readonly deps: VerifyDeps },
