@@ -32,31 +32,12 @@ interface Reading {
 }
 
 /** The user's rows in the table `own_rows`, and what they are keyed by. */
-export interface TakenRows extends Reading {
-  readonly interval: Interval
-  /** Dimensions that a column tells; `day` where each file is an export of one. */
-  readonly keys: readonly (Word | 'day')[]
-  /** Those of them whose names are numbered, as the type `own_asset` …. */
-  readonly typed: readonly Word[]
-  /** The columns of the table beside those. */
-  readonly columns: ReadonlySet<string>
-  /** Dimensions that the mapping tells for all. */
-  readonly constants: Readonly<Partial<Record<Word, string>>>
-  readonly rows: number
-  /** How many tell a point again. */
-  readonly doubled: number
-  /** What there is to say of how the mapping was read. */
-  readonly notes: readonly string[]
-}
+export type TakenRows = Awaited<ReturnType<typeof readRows>>
 
 /** Reads what a mapping takes of the files into the table `own_rows`; the first row that cannot be used is an error. */
-export async function readRows(
-  engine: Engine,
-  given: OwnFiles,
-  mapping: SourceMapping,
-  weekStart: Weekday,
-): Promise<TakenRows> {
-  const { readings, keys, constants, notes } = readingsOf({ given, mapping })
+export async function readRows(engine: Engine, given: OwnFiles, mapping: SourceMapping, weekStart: Weekday) {
+  const reading = { given, mapping }
+  const { readings, keys, constants, notes } = readingsOf(reading)
   const taken = readings.filter(({ name }) => name !== '').map((one) => `${checked(one)} AS ${one.name}`)
   // What has no column of its own is only checked.
   const also = readings.filter(({ name }) => name === '').map(({ bad }) => bad)
@@ -73,27 +54,21 @@ export async function readRows(
     const replaced = columns.length === 0 ? '' : `REPLACE (${columns.join(', ')})`
     await engine.run(statement('rows', { replaced, rows, order }))
   } catch (error) {
-    throw (await faultOf(engine, { given, mapping })) ?? unreadableFile(given.files[0]?.path ?? 'the SELECT', error)
+    throw (await faultOf(engine, reading)) ?? unreadableFile(given.files[0]?.path ?? 'the SELECT', error)
   }
   await refuseGrown(given.files)
-  const [lying] = await numbered<Spacing>(engine, statement('spacing', { within: withinSql(keys) }))
-  const { rows = 0, least = null, doubled = false } = lying ?? {}
+  const same = keys.map((key) => `${key} IS NOT DISTINCT FROM lag(${key}) OVER ()`)
+  const within = ['true', ...same].join(' AND ')
+  const [lying] = await numbered<Spacing>(engine, statement('spacing', { within }))
+  const { rows = 0, least = null } = lying ?? {}
   if (rows === 0 && given.format !== 'table')
     throw usage(given.files[0]?.path ?? 'the SELECT', { expected: 'rows', got: 'none' })
-  const read = {
-    given,
-    mapping,
-    keys,
-    typed,
-    columns: new Set(readings.map(({ name }) => name)),
-    constants,
-    rows,
-    notes,
-  }
-  const again = doubled ? await countAgain(engine, read) : 0
+  const doubled = lying?.doubled ? await countAgain(engine, reading) : 0
   const interval = mapping.interval ?? (await intervalOf(engine, least))
-  await refuseOffGrid(engine, read, interval, weekStart)
-  return { ...read, interval, doubled: again }
+  await refuseOffGrid(engine, reading, interval, weekStart)
+  const columns: ReadonlySet<string> = new Set(readings.map(({ name }) => name))
+  /** `typed`: keys whose names are numbered, as the type `own_asset` …; `doubled`: so many rows tell a point again. */
+  return { given, mapping, interval, keys, typed, columns, constants, rows, doubled, notes }
 }
 
 /** From so many names on they are no longer numbered. */
@@ -123,7 +98,10 @@ async function enumKeys(engine: Engine, readings: readonly ColumnReading[], sour
   return made
 }
 
-/** What a mapping takes of each row. */
+/**
+ * What a mapping takes of each row: `keys` are the dimensions that a column tells, and `day` where each file is an export of
+ * one; `constants` those that the mapping tells for all; `notes` what it leaves open, and how that is taken.
+ */
 function readingsOf({ given, mapping }: Reading) {
   const names = given.columns.map(({ name }) => name)
   const taken = new Set<string>()
@@ -248,11 +226,13 @@ export async function refuseRow(engine: Engine, reading: Reading, wrong: Wrong, 
 }
 
 /** How many rows tell a point again; two that say different things of one are an error. */
-async function countAgain(engine: Engine, rows: Reading & Pick<TakenRows, 'keys' | 'constants' | 'columns'>) {
-  const { mapping, keys, constants, columns } = rows
-  const dated = columns.has('computed') && (mapping.revisable === true || mapping.vintage !== undefined)
+async function countAgain(engine: Engine, reading: Reading): Promise<number> {
+  const { mapping } = reading
+  const { keys, constants, readings } = readingsOf(reading)
+  const has = (name: string): boolean => readings.some((one) => one.name === name)
+  const dated = has('computed') && (mapping.revisable === true || mapping.vintage !== undefined)
   const once = ['mark', ...(dated ? ['computed'] : []), ...keys]
-  const told = ['v', 'o', 'extra', 'computed'].filter((name) => columns.has(name) && !once.includes(name))
+  const told = ['v', 'o', 'extra', 'computed'].filter((name) => has(name) && !once.includes(name))
   const one = (name: string): Sql =>
     name === 'o' || name === 'extra' ? `canonical(coalesce(${name}, 'null'))` : `coalesce(CAST(${name} AS VARCHAR), '')`
   const differs = told.map((name) => `count(DISTINCT ${one(name)}) > 1`).join(' OR ')
@@ -264,7 +244,7 @@ async function countAgain(engine: Engine, rows: Reading & Pick<TakenRows, 'keys'
   const wanted = `one value for ${asset} at ${formatInstant(Number(found['mark']))}, which another row tells otherwise`
   const own = once.flatMap((key) => (key === 'day' ? [] : [`own_${key} = ${quote(String(found[key]))}`]))
   const flag = mapping.components?.[0] ?? 'value'
-  return await refuseRow(engine, rows, { flag, wanted, bad: own.join(' AND ') }, 2)
+  return await refuseRow(engine, reading, { flag, wanted, bad: own.join(' AND ') }, 2)
 }
 
 /** How rows that follow one another lie. */
@@ -272,11 +252,6 @@ interface Spacing {
   readonly rows: number
   readonly least: number | null
   readonly doubled: boolean
-}
-
-/** Whether a row is of the same series as the one before it. */
-function withinSql(keys: TakenRows['keys']): string {
-  return keys.length === 0 ? 'true' : keys.map((key) => `${key} IS NOT DISTINCT FROM lag(${key}) OVER ()`).join(' AND ')
 }
 
 /** The interval whose length the smallest distance between two rows of a series is. */
