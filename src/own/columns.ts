@@ -39,17 +39,18 @@ const nested = /^(?:STRUCT|MAP|JSON)|\]$/
 export const rawOf = ({ column, json }: Source): Sql =>
   json ? `json_extract(json, ${quote(`$.${JSON.stringify(column)}`)})` : quoteName(column)
 
-/** How an instant is spelt: 0 without a zone, 1 with one, 2 as a number; only texts can be of several kinds. */
-export function spellingSql(source: Source): Sql | null {
-  const raw = rawOf(source)
-  if (source.json) return `CASE WHEN json_type(${raw}) = 'VARCHAR' THEN ${textKind(`(${raw} ->> '$')`)} ELSE 2 END`
-  return source.type === 'VARCHAR' ? textKind(raw) : null
-}
+/** The same as a text, where that is how files have it. */
+const textOf = (source: Source): Sql | null =>
+  source.json ? `(${rawOf(source)} ->> '$')` : source.type === 'VARCHAR' ? rawOf(source) : null
 
 const zoned = (text: Sql): Sql => `regexp_matches(${text}, ':[0-9.]+ *([+-]|[A-Za-z])')`
 const dashed = (text: Sql): Sql => `(contains(${text}, '-') OR contains(${text}, '/'))`
-const textKind = (text: Sql): Sql =>
-  `CASE WHEN length(${text}) <> 10 AND ${zoned(text)} THEN 1 WHEN ${dashed(text)} THEN 0 ELSE 2 END`
+
+/** How an instant is spelt: 0 without a zone, 1 with one, 2 as a number; only texts can be of several kinds. */
+export function spellingSql(source: Source): Sql | null {
+  const text = textOf(source)
+  return text && `CASE WHEN length(${text}) <> 10 AND ${zoned(text)} THEN 1 WHEN ${dashed(text)} THEN 0 ELSE 2 END`
+}
 
 /** An instant in microseconds, NULL for what is none; `last`: a bare date counts from its end. */
 function instantOf(source: Source, { zone = 'UTC', unit, label = false }: Clock, last: boolean): Sql {
@@ -66,11 +67,9 @@ function instantOf(source: Source, { zone = 'UTC', unit, label = false }: Clock,
       WHEN regexp_matches(${text}, '\\.[0-9]{7}') OR NOT ${text}[1] BETWEEN '0' AND '9' THEN NULL
       WHEN ${zoned(text)} THEN epoch_us(TRY_CAST(${text} AS TIMESTAMPTZ))
       WHEN ${dashed(text)} THEN ${local(`TRY_CAST(${text} AS TIMESTAMP)`)}
-      ELSE ${counted(`TRY_CAST(${text} AS HUGEINT)`)} END`
-  if (source.json)
-    return `CASE WHEN json_type(${raw}) = 'VARCHAR' THEN ${read(`(${raw} ->> '$')`)}
-      WHEN json_type(${raw}) IN ('UBIGINT', 'BIGINT', 'DOUBLE') THEN ${counted(`TRY_CAST(${raw} ->> '$' AS DOUBLE)`)} END`
-  if (source.type === 'VARCHAR') return read(raw)
+      ELSE ${counted(`TRY_CAST(${text} AS DECIMAL(38, 6))`)} END`
+  const told = textOf(source)
+  if (told !== null) return read(told)
   if (source.type === 'DATE') return dated(raw)
   if (source.type === 'TIMESTAMP WITH TIME ZONE') return `epoch_us(${raw})`
   if (source.type === 'TIMESTAMP_NS')
@@ -106,20 +105,18 @@ export function readInstant(name: string, flag: string, source: Source, clock: C
 /** The reading of a word: a column, or what `=` gives for all. */
 export function readWord(name: string, source: Source): ColumnReading {
   const raw = rawOf(source)
-  const sql = source.json ? `(${raw} ->> '$')` : `CAST(${raw} AS VARCHAR)`
+  const sql = textOf(source) ?? `CAST(${raw} AS VARCHAR)`
   const bad = source.json ? `coalesce(json_type(${raw}) IN ('NULL', 'OBJECT', 'ARRAY'), true)` : `${sql} IS NULL`
   return { name, flag: name, raw, sql, bad: `(${bad} OR ${sql} = '')`, wanted: `'a name'` }
 }
 
 /** The number in a column, NULL where it is null or none. */
 function numberOf(source: Source): Sql {
-  const raw = rawOf(source)
-  const text = source.json
-    ? `CASE WHEN json_type(${raw}) IN ('UBIGINT', 'BIGINT', 'DOUBLE') THEN ${raw} ->> '$' END`
-    : raw
-  if (source.json || source.type === 'VARCHAR') {
+  const [raw, text] = [rawOf(source), textOf(source)]
+  if (text !== null) {
     const number = `TRY_CAST(${text} AS DOUBLE)`
-    return `CASE WHEN isfinite(${number})${source.json ? '' : ` AND NOT contains(${raw}, '_')`} THEN ${number} END`
+    const isOne = source.json ? `json_type(${raw}) IN ('UBIGINT', 'BIGINT', 'DOUBLE')` : `NOT contains(${raw}, '_')`
+    return `CASE WHEN ${isOne} AND isfinite(${number}) THEN ${number} END`
   }
   if (numbers.test(source.type)) return `CASE WHEN isfinite(CAST(${raw} AS DOUBLE)) THEN CAST(${raw} AS DOUBLE) END`
   return integers.test(source.type) ? `CAST(${raw} AS DOUBLE)` : 'CAST(NULL AS DOUBLE)'
@@ -138,8 +135,7 @@ function nestedOf(source: Source): Sql {
 
 /** The text of an integer that a double does not hold. */
 function beyondOf(source: Source): Sql {
-  const raw = rawOf(source)
-  const text = source.json ? `(${raw} ->> '$')` : `CAST(${raw} AS VARCHAR)`
+  const text = textOf(source) ?? `CAST(${rawOf(source)} AS VARCHAR)`
   const whole = `TRY_CAST(${text} AS HUGEINT)`
   return `CASE WHEN abs(${numberOf(source)}) >= 9007199254740992 AND regexp_full_match(${text}, '-?[0-9]+')
     AND ${whole} IS DISTINCT FROM TRY_CAST(${numberOf(source)} AS HUGEINT) THEN '{"v":' || ${text} || '}' END`

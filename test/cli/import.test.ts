@@ -147,6 +147,13 @@ test('every format, compressed, a folder, a glob, a SELECT and numbers as instan
     expect((await desk.take([join(desk.folder, 'a.csv'), '--as', 'e'])).message).toMatch(
       /the unit of its numbers|a date such as/,
     )
+    for (const [name, text] of [
+      ['h.csv', 'asset,t,value\nBTC,1709251200.4,1\n'],
+      ['h.jsonl', '{"asset":"BTC","t":1709251200.4,"value":1}\n'],
+    ] as const)
+      expect((await desk.take([desk.put(name, text), '--as', 'h', '--unit', 's'])).message, name).toMatch(
+        /row 1: t: expected .* whole seconds, got "1709251200\.4"/,
+      )
     using engine = await Engine.open()
     await engine.run(
       `COPY (SELECT 'BTC' AS asset, unnest(range(TIMESTAMP '2024-03-01', TIMESTAMP '2024-03-02', INTERVAL 1 MINUTE)) AS time, 3.0 AS price, 2.0 AS size) TO '${desk.folder}/trades.parquet'`,
