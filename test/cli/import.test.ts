@@ -118,9 +118,15 @@ test('files that are torn, of several kinds or too large are refused', async () 
     expect(await refused([csv, '--t', 'when'])).toMatch(
       /--t: expected a column of the file \(asset, t, value\), got when/,
     )
+    const [one, other] = ['1', 'x'].map((v, n) =>
+      desk.put(`${n}.csv`, `asset,t,value\nA${n},2024-03-01,1\nA${n},2024-03-02,${v}\n`),
+    )
+    expect(await refused([one ?? '', other ?? ''])).toMatch(/1\.csv: row 2: value: expected a finite number, got "x"/)
     // One row a series tells no interval; why there is but one is told first.
     const twice = desk.put('twice.csv', 'asset,t,value\nBTC,2024-03-01,1\nETH,2024-03-01,2\n')
     expect(await refused([twice, '--asset', '=BTC'])).toMatch(/row 2: value: expected one value for BTC at 2024-03-01/)
+    const before = 'asset,t,value\nBTC,2024-02-29,5\nETH,2024-02-29,5\nBTC,2024-03-01,1\nETH,2024-03-01,2\n'
+    expect(await refused([desk.put('both.csv', before), '--asset', '=BTC'])).toMatch(/row 4: .* BTC at 2024-03-01/)
     expect(await refused([twice])).toMatch(/--interval: expected one of .*got one row a series/)
     expect(await refused([csv, '--value', 'value', '--components', 'value'])).toMatch(/--components: expected either/)
     expect(await refused([csv, '--available', 'soon'])).toMatch(/--available: expected a rule such as/)
