@@ -39,7 +39,7 @@ const version = z.object({
 export type FeatureVersion = Readonly<z.infer<typeof version>>
 
 /** What a lake keeps of a feature: its versions, the first one first, and what makes it a series as own data are. */
-export const keptFeature = ownRow.extend({ versions: z.array(version) })
+export const keptFeature = ownRow.extend({ versions: z.array(version).default([]) })
 
 /** The definition alone, and what it reads of other features. */
 export const definitionOf = version.omit({ first: true, through: true })

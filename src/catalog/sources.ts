@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { type Interval, intervals, longestSeconds, parseDuration } from '../time.ts'
 
 const word = z.string().min(1)
+const words = z.array(word).default([])
 
 /** What own data may be called. */
 export const ownName = z
@@ -86,11 +87,11 @@ export type SourceMapping = Readonly<z.infer<z.ZodObject<typeof mapping>>>
 /** What a lake keeps of own data: how it was mapped, from which files, and what of each dimension there is. */
 export const ownRow = z.object({
   mapping: z.object(mapping),
-  files: z.array(word),
-  intervals: z.array(z.enum(intervals)),
-  currencies: z.array(word),
-  exchanges: z.array(word),
-  networks: z.array(word),
+  files: words,
+  intervals: z.array(z.enum(intervals)).default([]),
+  currencies: words,
+  exchanges: words,
+  networks: words,
   /** What it is, where somebody said so. */
   about: word.optional(),
 })

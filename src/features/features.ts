@@ -170,9 +170,7 @@ function waysFrom(features: Catalogue['features'], name: string): ReadonlyMap<st
 
 function knownAs(ledger: Ledger, name: string, feature: DeclaredFeature): Known {
   const path = `${featurePrefix}${name}`
-  const state = heldState(ledger, path)
-  const none = { mapping: {}, files: [], intervals: [], currencies: [], exchanges: [], networks: [], versions: [] }
-  const kept: KeptFeature = state === undefined ? none : keptFeature.parse(state)
+  const kept: KeptFeature = keptFeature.parse(heldState(ledger, path) ?? { mapping: {} })
   const reads = featuresIn(ledger, feature.sql)
   const declared = definitionOf.parse({ ...feature, reads })
   const place = kept.versions.findIndex((one) => isDeepStrictEqual(definitionOf.parse(one), declared))
@@ -230,11 +228,10 @@ async function brought(job: Job, known: Known): Promise<FeatureTold> {
 
 /** Own data that says itself when it was known: no rule tells for what to wait. */
 function datedIn(ledger: Ledger): string[] {
-  const own = [...ownRows(ledger)].filter(([path]) => path.startsWith(ownPrefix))
-  const dated = own.filter(
-    ([, { mapping }]) => mapping.available_at ?? mapping.vintage ?? mapping.available === exportRule,
-  )
-  return dated.map(([path]) => path)
+  return [...ownRows(ledger)].flatMap(([path, { mapping }]) => {
+    const isDated = mapping.available_at ?? mapping.vintage ?? mapping.available === exportRule
+    return path.startsWith(ownPrefix) && isDated ? [path] : []
+  })
 }
 
 function dueOf({ current, path }: Known, now: Instant, ledger: Ledger): Due {

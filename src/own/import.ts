@@ -1,6 +1,6 @@
 import { usage } from '../errors.ts'
 import { type Catalogue, isOwn } from '../catalog/catalogue.ts'
-import { exportRule, mappingRow, type OwnRow, ownName, type SourceMapping } from '../catalog/sources.ts'
+import { exportRule, mappingRow, type OwnRow, ownName, ownRow, type SourceMapping } from '../catalog/sources.ts'
 import { heldWeekStart } from '../ledger/held.ts'
 import { type JobDeps, withLake } from '../ledger/job.ts'
 import { differingAtOnce, differingPoints } from '../metrics/tally.ts'
@@ -166,8 +166,7 @@ const keptFiles = 200
 /** What the lake will keep of it: the mapping and all that there is, what came before included. */
 function keptOf(mapping: SourceMapping, interval: OwnRow['intervals'][number], input: ImportInput, held?: OwnRow) {
   const named = input.files.map((file) => (isQuery(file) || file.startsWith('/') ? file : `${input.cwd}/${file}`))
-  const none: OwnRow = { mapping, files: [], intervals: [], currencies: [], exchanges: [], networks: [] }
-  const before = held ?? none
+  const before = held ?? ownRow.parse({ mapping })
   const files = [...new Set([...before.files, ...named])].slice(-keptFiles)
   return { ...before, mapping, files, intervals: [...new Set([...before.intervals, interval])] }
 }
