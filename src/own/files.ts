@@ -66,7 +66,7 @@ export async function givenBy(engine: Engine, names: readonly string[], reach: R
     const columns = all.filter(({ name }) => name !== fileColumn)
     return unfolded({ format, relation, columns, files }, mapping)
   } catch (error) {
-    throw error instanceof LakeError ? error : unreadableFile(path ?? first, error)
+    throw error instanceof LakeError ? error : unreadableFile(files[0]?.path ?? first, error)
   }
 }
 
