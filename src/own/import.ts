@@ -46,7 +46,7 @@ function sourcesOf({ files, options, catalogue }: ImportInput): Source[] {
   const { as: name } = options
   if (files.length > 0) {
     if (name === undefined) throw usage('import', { expected: '--as NAME beside the files', got: 'none' })
-    return [{ name, files, mapping: checked(saidBy(options)), whole: false }]
+    return [{ name, files, mapping: saidBy(options), whole: false }]
   }
   const names = [...catalogue.sources.keys()]
   const chosen = [...catalogue.sources].filter(([one]) => one === (name ?? one))
@@ -62,19 +62,19 @@ function sourcesOf({ files, options, catalogue }: ImportInput): Source[] {
   })
 }
 
-/** What flags say of a mapping: its keys are theirs. */
+/** The mapping that flags say: its keys are theirs. */
 function saidBy(options: ImportInput['options']): SourceMapping {
   const said = Object.keys(mappingRow.shape).map((key) => [key, options[key === 'available_at' ? 'availableAt' : key]])
-  return Object.fromEntries(said.filter(([, value]) => value !== undefined && value !== false))
+  return checked(Object.fromEntries(said.filter(([, value]) => value !== undefined && value !== false)))
 }
 
 /** A mapping that contradicts nothing; what is wrong with it is told by its flag. */
-function checked(mapping: SourceMapping): SourceMapping {
-  const { data, error } = mappingRow.safeParse(mapping)
+function checked(said: Readonly<Record<string, unknown>>): SourceMapping {
+  const { data, error } = mappingRow.safeParse(said)
   if (data) return data
-  const [{ path: [key] = [], message } = {}] = error.issues
-  const got = String(mapping[key as keyof SourceMapping])
-  throw usage(`--${String(key).replace('_', '-')}`, { expected: message, got })
+  const [issue] = error.issues
+  const key = String(issue?.path[0])
+  throw usage(`--${key.replace('_', '-')}`, { expected: issue?.message, got: String(said[key]) })
 }
 
 async function imported(input: ImportInput & Source, deps: JobDeps) {
