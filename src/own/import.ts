@@ -64,8 +64,11 @@ function sourcesOf({ files, options, catalogue }: ImportInput): Source[] {
 
 /** The mapping that flags say: its keys are theirs. */
 function saidBy(options: ImportInput['options']): SourceMapping {
-  const said = Object.keys(mappingRow.shape).map((key) => [key, options[key === 'available_at' ? 'availableAt' : key]])
-  return checked(Object.fromEntries(said.filter(([, value]) => value !== undefined && value !== false)))
+  const said = Object.keys(mappingRow.shape).flatMap((key): (readonly [string, unknown])[] => {
+    const value = options[key === 'available_at' ? 'availableAt' : key]
+    return value === undefined || value === false ? [] : [[key, value]]
+  })
+  return checked(Object.fromEntries(said))
 }
 
 /** A mapping that contradicts nothing; what is wrong with it is told by its flag. */
