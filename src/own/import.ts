@@ -90,7 +90,7 @@ async function imported(input: ImportInput & Source, deps: JobDeps) {
     const { rows, done, version } = await takeRows({ run, deps, root, catalogue, path }, async (engine) => {
       const given = await givenBy(engine, input.files, input, input.mapping)
       const mapping = mapped(input, given, notes, held)
-      const read = await readRows(engine, given, mapping, heldWeekStart(run.ledger))
+      const read = await readRows(engine, given, mapping, heldWeekStart(run.ledger), held?.intervals)
       await run.begin({ files: given.files.map((file) => file.path), rows: read.rows, series: path }, () => ({}))
       return { rows: read, row: keptOf(mapping, read.interval, input, held) }
     })

@@ -34,8 +34,17 @@ interface Reading {
 /** The user's rows in the table `own_rows`, and what they are keyed by. */
 export type TakenRows = Awaited<ReturnType<typeof readRows>>
 
-/** Reads what a mapping takes of the files into the table `own_rows`; the first row that cannot be used is an error. */
-export async function readRows(engine: Engine, given: OwnFiles, mapping: SourceMapping, weekStart: Weekday) {
+/**
+ * Reads what a mapping takes of the files into the table `own_rows`; the first row that cannot be used is an error. Where one
+ * row a series tells no interval it is that of what is held, if there is but one.
+ */
+export async function readRows(
+  engine: Engine,
+  given: OwnFiles,
+  mapping: SourceMapping,
+  weekStart: Weekday,
+  [known, ...others]: readonly Interval[] = [],
+) {
   const reading = { given, mapping }
   const { readings, keys, constants, notes } = readingsOf(reading)
   const taken = readings.filter(({ name }) => name !== '').map((one) => `${checked(one)} AS ${one.name}`)
@@ -64,7 +73,8 @@ export async function readRows(engine: Engine, given: OwnFiles, mapping: SourceM
   if (rows === 0 && given.format !== 'table')
     throw usage(given.files[0]?.path ?? 'the SELECT', { expected: 'rows', got: 'none' })
   const doubled = lying?.doubled ? await countAgain(engine, reading) : 0
-  const interval = mapping.interval ?? (await intervalOf(engine, least))
+  const usual = least === null && others.length === 0 ? known : undefined
+  const interval = mapping.interval ?? usual ?? (await intervalOf(engine, least))
   await refuseOffGrid(engine, reading, interval, weekStart)
   const columns: ReadonlySet<string> = new Set(readings.map(({ name }) => name))
   /** `typed`: keys whose names are numbered, as the type `own_asset` …; `doubled`: so many rows tell a point again. */

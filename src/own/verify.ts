@@ -70,7 +70,8 @@ async function compared({ root, catalogue, cwd }: VerifyOwn, run: Run, deps: Job
   try {
     const { rows, done } = await takeRows({ run, deps, root, catalogue, path: metric }, async (engine) => {
       const given = await givenBy(engine, [file], { cwd, maxBytes: Number.POSITIVE_INFINITY }, row.mapping)
-      return { rows: await readRows(engine, given, given.mapping, heldWeekStart(run.ledger)), row }
+      const rows = await readRows(engine, given, given.mapping, heldWeekStart(run.ledger), row.intervals)
+      return { rows, row }
     })
     const { violations = 0, added = 0 } = done ?? {}
     return { told: found(violations > 0 ? 'differs' : 'held', null, rows.rows, added), done }
