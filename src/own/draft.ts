@@ -133,10 +133,7 @@ async function drafted(drafting: Drafting, portions: readonly Portion[]) {
   }
   // The rows are staged as starts already.
   const how = { timestamp: 'interval_start', weekStart: heldWeekStart(ledger), during: deps.during } as const
-  const made = await alone(
-    engine,
-    async () => await convertBeside(beside, [part], [part], { ...how, reader: readerOf(rows, named) }),
-  )
+  const made = await convertBeside(beside, [part], [part], { ...how, reader: readerOf(rows, named) })
   const found = differingIn(ledger, standing, made)
   const judged = judge(ledger, found, { recorded: 0, at: ticket.committed_at, intervalOf: () => interval })
   const told = { job: run.job, run: run.id, provider: { synthetic: ledger.head().provider?.synthetic ?? false } }
@@ -171,17 +168,6 @@ async function drafted(drafting: Drafting, portions: readonly Portion[]) {
     lacking: made.lacking,
     kept: made.kept,
     doubled: rows.doubled,
-  }
-}
-
-/** Does work in one thread of the engine: of several that join some pass others, and rows lose their order. */
-async function alone<T>(engine: Engine, work: () => Promise<T>): Promise<T> {
-  const [before] = await numbered<{ threads: number }>(engine, `SELECT current_setting('threads') AS threads`)
-  await engine.run('SET threads = 1')
-  try {
-    return await work()
-  } finally {
-    await engine.run(`SET threads = ${before?.threads ?? 1}`)
   }
 }
 
@@ -233,13 +219,14 @@ function readerOf(rows: TakenRows, portions: ReadonlyMap<string, Portion>): Read
     const typed = rows.typed.map((key) => `CAST(${key} AS own_${key}) AS ${key}`)
     const replaced = typed.length === 0 ? '' : `REPLACE (${typed.join(', ')})`
     await session.run(`CREATE TEMP TABLE own_bodies AS SELECT * ${replaced} FROM (${rowsSql(columns, bodies)})`)
-    await session.run(stagedSql(rows, startOf(mapping, interval)))
+    const { sql, joins } = stagedSql(rows, startOf(mapping, interval))
+    await session.run(sql)
     await session.run(statement('canonical'))
     const staged = bodies.map(({ body, points = 0, zeros = 0, first = 0, last = 0 }): [number, Staged] => {
       const told = isDated(rows) ? points : 0
       return [body, { points, told, sound: true, minusZero: zeros > 0, doubled: rows.doubled > 0, first, last }]
     })
-    return { staged: new Map(staged), poison: new Map<number, string>(), sorted: !keys.includes('day') }
+    return { staged: new Map(staged), poison: new Map<number, string>(), sorted: !keys.includes('day'), alike: !joins }
   }
   const unload: Reader['unload'] = async (session) => {
     await session.run('DROP VIEW staged; DROP TABLE own_rows')

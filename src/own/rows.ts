@@ -293,8 +293,11 @@ async function refuseOffGrid(engine: Engine, reading: Reading, interval: Interva
 }
 
 /** Makes the view `staged` of a session over the user's rows; `own_bodies` says which keys are which body. */
-export function stagedSql({ keys, columns, mapping }: TakenRows, start: string): string {
-  const joined = keys.length === 0 ? 'CROSS JOIN own_bodies' : `JOIN own_bodies USING (${keys.join(', ')})`
+export function stagedSql({ keys, typed, columns, mapping }: TakenRows, start: string) {
+  // Bodies and the names of one enum are numbered alike.
+  const [key = '', ...others] = keys
+  const joins = others.length > 0 || keys.length !== typed.length
+  const body = joins ? 'body' : key === '' ? '0' : `CAST(enum_code(${key}) AS INTEGER)`
   const local = `make_timestamp(CAST((day + 86400) * 1000000 AS BIGINT))`
   const told = `epoch_us(timezone(${quote(mapping.zone ?? 'UTC')}, ${local}))`
   const held = Object.entries({ v: 'DOUBLE', o: 'VARCHAR', extra: 'VARCHAR', computed: 'BIGINT' }).map(
@@ -303,5 +306,6 @@ export function stagedSql({ keys, columns, mapping }: TakenRows, start: string):
         ? name
         : `${name === 'computed' && keys.includes('day') ? told : `CAST(NULL AS ${type})`} AS ${name}`,
   )
-  return statement('staged', { start, joined, held: held.join(', ') })
+  const source = joins ? `own_rows JOIN own_bodies USING (${keys.join(', ')})` : 'own_rows'
+  return { joins, sql: statement('staged', { body, start, source, held: held.join(', ') }) }
 }

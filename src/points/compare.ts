@@ -1,9 +1,9 @@
-import { backfillAfter } from '../catalog/availability.ts'
-import { rowInstantSql, ruleRows } from '../catalog/availability-sql.ts'
+import { rowInstantSql } from '../catalog/availability-sql.ts'
 import { endSql } from '../intervals-sql.ts'
 import type { Regained } from '../ledger/entry.ts'
 import type { Instant } from '../time.ts'
-import { bodyAt, type Existing, type Heard, identityOf, type Loaded, type Ordered, type Tally } from './conversion.ts'
+import { alikeSql, askedSql, hasRevisable } from './asked.ts'
+import { bodyAt, type Existing, type Heard, type Loaded, type Ordered, type Tally } from './conversion.ts'
 import { unload } from './load.ts'
 import { firstOf, intervalSql, numbered, rowsSql, statement } from './sql.ts'
 import type { Engine } from '../store/engine.ts'
@@ -13,29 +13,8 @@ import { monthSums } from './month-sums.ts'
 import type { Standing } from '../ledger/differences.ts'
 import type { Lost } from '../ledger/lost.ts'
 
-/** Of a batch with series whose values may be revised, also: how vintages are dated, and whether a difference is one. */
-const revisableColumns = ', revisable VARCHAR, revises BOOLEAN'
-/** The answers of a batch, by their numbers in the order of writing and in that of asking; `compared`: differences are violations. */
-const bodyColumns =
-  'body INTEGER, part INTEGER, ord INTEGER, rank INTEGER, since BIGINT, until BIGINT, asked_at BIGINT, horizon BIGINT, compared BOOLEAN, interval VARCHAR, backfill BIGINT, own_asset VARCHAR, own_metric VARCHAR, clocked BOOLEAN'
-/** Their series, to find points in the files that are there: dimensions match exactly, NULL only with NULL. */
-const seriesColumns =
-  'rank INTEGER, part INTEGER, metric VARCHAR, interval VARCHAR, asset VARCHAR, currency VARCHAR, exchange VARCHAR, network VARCHAR, params VARCHAR'
-/** The rules of their partitions, see `ruleRows`. */
-const ruleColumns =
-  'part INTEGER, begins BIGINT, ends BIGINT, kind VARCHAR, seconds BIGINT, basis VARCHAR, trusted BOOLEAN'
 /** For each body the earlier answers of its series: what such an answer lacked was not known when it was asked. */
 const priorColumns = 'body INTEGER, since BIGINT, until BIGINT, asked_at BIGINT'
-
-/** Tells the session what was asked: the tables `bodies`, `series` and `rules`. */
-export async function tellAsked(session: Engine, ordered: readonly Ordered[]): Promise<void> {
-  const parts = new Map(ordered.map(({ p, part }) => [p, part]))
-  const rules = [...parts].flatMap(([p, part]) => ruleRows(part.rules).map((rule) => ({ part: p, ...rule })))
-  const columns = hasRevisable(ordered) ? bodyColumns + revisableColumns : bodyColumns
-  await session.run(`CREATE TEMP TABLE bodies AS ${rowsSql(columns, ordered.map(bodyRow))}`)
-  await session.run(`CREATE TEMP TABLE series AS ${rowsSql(seriesColumns, seriesRows(ordered))}`)
-  await session.run(`CREATE TEMP TABLE rules AS ${rowsSql(ruleColumns, rules)}`)
-}
 
 /**
  * Compares what is staged with the files that are there and with the other bodies of the batch: what is new (then in `fresh`; in
@@ -45,7 +24,6 @@ export async function tellAsked(session: Engine, ordered: readonly Ordered[]): P
  */
 export async function compare(session: Engine, ordered: readonly Ordered[], loaded: Loaded) {
   const good = ordered.flatMap((one, i) => (loaded.poison.has(i) ? [] : [{ ...one, i }]))
-  const shared = new Set(good.map(({ rank }) => rank)).size < good.length
   const doubled = [...loaded.staged.values()].some((body) => body.doubled)
   const revised = hasRevisable(good)
   const held = heldSql(good, loaded, revised)
@@ -60,11 +38,13 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
   // DuckDB goes through the larger side of a join in its order: that must be the points.
   const points = [...loaded.staged.values()].reduce((sum, body) => sum + body.points, 0)
   const asRead = bare && apart && !doubled && !revised && points > 10 * ordered.length
+  const inside = good.every((one) => isInside(one, loaded))
+  const alike = asRead && inside && loaded.alike === true
   await session.run(
     statement('offered', {
       kind: asRead ? 'VIEW' : 'TABLE',
       ...rowSql,
-      staged: lost ? 'restored' : 'staged',
+      told: alike ? alikeSql(ordered) : `${lost ? 'restored' : 'staged'} ${askedSql}`,
       distinct: doubled ? `DISTINCT ON (body, t${revised ? ', computed' : ''})` : '',
     }),
   )
@@ -82,24 +62,28 @@ export async function compare(session: Engine, ordered: readonly Ordered[], load
   if (revised) await addVintages(session, good[0]?.part.observedAt ?? 0n)
   await session.run(statement('known', { observed: `${good[0]?.part.observedAt ?? 0}::BIGINT` }))
   // Where no point lies outside its window, and no window over another, no body speaks of another one's points.
-  const alone = !shared || (apart && good.every((one) => isInside(one, loaded)))
+  const alone = new Set(good.map(({ rank }) => rank)).size === good.length || (apart && inside)
   const uncompared = (bare && alone) || good.every(({ part }) => part.overlap === 'off')
   const rewritten = revised ? await numbered<Contradiction>(session, statement('vintages_rewritten')) : []
   const contradictions = [...rewritten, ...(uncompared ? [] : await contradict(session, reader === undefined))]
   const lacking = uncompared || reader === undefined ? 0 : await countLacking(session)
   const heard = uncompared ? [] : await hear(session, ordered, contradictions)
-  const priors = good.flatMap((one) => priorRows(one, good))
-  const late = priors.length > 0 || lost || revised
-  if (late) {
-    await session.run(`CREATE TEMP TABLE prior (${priorColumns})`)
-    if (priors.length > 0) await session.run(`INSERT INTO prior ${rowsSql(priorColumns, priors)}`)
-    await session.run(statement('late'))
-    if (revised) await session.run(statement('vintages_late'))
-  }
+  const late = await tellLate(session, good, { lost, revised })
   const regained = lost ? await regain(session, ordered, good[0]?.part.observedAt ?? 0n, revised) : []
   const tallies = await tally(session, talliesSql(bare && apart, revised))
   const gone = revised ? await numbered<Gone>(session, statement('vintages_gone')) : []
-  return { late, minusZero: lost || minusZero(loaded), tallies, contradictions, gone, heard, regained, lacking, asRead }
+  return {
+    late,
+    minusZero: lost || minusZero(loaded),
+    tallies,
+    contradictions,
+    gone,
+    heard,
+    regained,
+    lacking,
+    asRead,
+    alike,
+  }
 }
 
 /** What each body brought. */
@@ -131,28 +115,6 @@ function areApart(good: readonly Good[]): boolean {
     const before = good[i - 1]
     return before?.rank !== rank || (before.body.until ?? Infinity) <= (body.since ?? -Infinity)
   })
-}
-
-function bodyRow({ body, part, p, ord, rank }: Ordered, i: number): object {
-  const same = body.prior.some((before) => before.since === body.since && before.until === body.until)
-  const told = part.overlap === 'exact' || (part.overlap === 'fixed_range' && same)
-  const { revisable = null } = part
-  const [compared, revises] = [told && revisable === null, told && revisable !== null]
-  const { since, until, askedAt, horizon } = body
-  const named = { own_asset: body.series.asset, own_metric: [part.metric, part.wireName ?? ''].join(' ') }
-  const clocked = part.reader?.clocked ?? true
-  const own = { interval: part.interval, backfill: backfillAfter(part.interval), clocked, ...named }
-  const judged = revisable === null ? { compared } : { compared, revisable, revises }
-  return { body: i, part: p, ord, rank, since, until, asked_at: askedAt, horizon, ...judged, ...own }
-}
-
-function seriesRows(ordered: readonly Ordered[]): object[] {
-  const rows = new Map<number, object>()
-  for (const { rank, p, part, body } of ordered) {
-    const { metric, interval } = part
-    rows.set(rank, { rank, part: p, metric, interval, ...identityOf(body.series) })
-  }
-  return [...rows.values()]
 }
 
 const nothingHeld =
@@ -214,9 +176,25 @@ async function countLacking(session: Engine): Promise<number> {
 
 const always = 1_000_000_000_000
 
+/** Makes the table `late` where points may have come late; whether they may. */
+async function tellLate(
+  session: Engine,
+  good: readonly Good[],
+  { lost, revised }: Record<'lost' | 'revised', boolean>,
+) {
+  const series = Map.groupBy(good, ({ rank }) => rank)
+  const priors = good.flatMap((one) => priorRows(one, series.get(one.rank) ?? []))
+  if (priors.length === 0 && !lost && !revised) return false
+  await session.run(`CREATE TEMP TABLE prior (${priorColumns})`)
+  if (priors.length > 0) await session.run(`INSERT INTO prior ${rowsSql(priorColumns, priors)}`)
+  await session.run(statement('late'))
+  if (revised) await session.run(statement('vintages_late'))
+  return true
+}
+
 /** Earlier answers of the body's series: those that the job names, and those of this batch that were asked before. */
-function priorRows({ body, ord, rank, i }: Good, good: readonly Good[]): object[] {
-  const batch = good.filter((o) => o.rank === rank && o.ord < ord && o.body.askedAt < body.askedAt).map((o) => o.body)
+function priorRows({ body, ord, i }: Good, series: readonly Good[]): object[] {
+  const batch = series.filter((o) => o.ord < ord && o.body.askedAt < body.askedAt).map((o) => o.body)
   return [...body.prior, ...batch].map((p) => ({
     body: i,
     since: p.since ?? -always,
@@ -324,10 +302,6 @@ interface Gone {
   readonly t: Instant
   readonly last: Instant
   readonly points: number
-}
-
-function hasRevisable(ordered: readonly Ordered[]): boolean {
-  return ordered.some(({ part }) => part.revisable !== undefined)
 }
 
 /** Adds to `fresh` what is new of revisable series: first values and further vintages. */

@@ -102,6 +102,8 @@ export interface Loaded {
   readonly poison: ReadonlyMap<number, string>
   /** Whether they stand in the order of the files already; else that is found out. */
   readonly sorted?: boolean
+  /** Whether that is so however many threads read them, and all are of one partition with one rule, asked at once. */
+  readonly alike?: boolean
 }
 
 /** Stages points that come from somewhere else than spool files. */

@@ -1,6 +1,7 @@
 import { fewRows } from '../store/parquet.ts'
 import { realDisk } from '../store/disk.ts'
-import { compare, tellAsked } from './compare.ts'
+import { tellAsked } from './asked.ts'
+import { compare } from './compare.ts'
 import {
   type Body,
   bodyAt,
@@ -76,7 +77,7 @@ async function convertOrdered(session: Engine, job: ConvertJob, ordered: readonl
     await compare(session, ordered, loaded),
     told ? await findClocks(session, ordered) : [],
   ])
-  const { files, recent } = await writeFresh(session, job, ordered, { ...compared, ...loaded })
+  const { files, recent } = await writeFresh(session, job, ordered, { ...loaded, ...compared })
   const holes = await findHoles(session, ordered, { ...loaded, ...compared })
   const { contradictions, gone, heard, regained, lacking } = compared
   return {
@@ -106,7 +107,7 @@ async function writeFresh(
   session: Engine,
   job: ConvertJob,
   ordered: readonly Ordered[],
-  { tallies, late, minusZero, asRead, sorted: known = false }: Comparison & Loaded,
+  { tallies, late, minusZero, asRead, alike, sorted: known = false }: Comparison & Loaded,
 ): Promise<Pick<ConvertResult, 'files' | 'recent'>> {
   const during = job.during ?? unwatched
   const added = job.parts.map(() => 0)
@@ -116,7 +117,7 @@ async function writeFresh(
   const sorted = !late && !revised && most > fewRows && ((known && asRead) || !(await isUnsorted(session)))
   const targets = targetsOf(job, ordered, added)
   await during('writing', async () => {
-    const source = await readyPoints(session, job, { sorted, late, revised }, targets.length > 1)
+    const source = await readyPoints(session, job, { sorted, alike, late, revised }, targets.length > 1)
     for (const { own, rows, ...target } of targets) {
       const how = { source, minusZero, together: own === null, few: own === null || rows <= fewRows }
       await writePoints(session, job, ordered, { ...target, ...how })

@@ -40,6 +40,8 @@ function leadOf(ordered: readonly Ordered[], from: number): string {
 interface Fresh {
   /** Whether they are sorted by rank and t already. */
   readonly sorted: boolean
+  /** Whether no join is behind them. */
+  readonly alike: boolean
   /** Whether the table `late` names points that came late. */
   readonly late: boolean
   /** Whether any may be a vintage. */
@@ -53,7 +55,7 @@ interface Fresh {
 export async function readyPoints(
   session: Engine,
   { observedAt }: Circumstances,
-  { sorted, late, revised }: Fresh,
+  { sorted, alike, late, revised }: Fresh,
   several: boolean,
 ): Promise<string> {
   const now = `${observedAt}::BIGINT`
@@ -64,7 +66,7 @@ export async function readyPoints(
   const ready = statement('ready', {
     dated: statement('dated', { source, ...clocks, first: firstOf(revised) }),
     // Behind a join the engine keeps no order among its threads; such a sample, of all, is taken by one of them.
-    order: sorted ? 'USING SAMPLE 100 PERCENT (system, 1)' : 'ORDER BY place, t',
+    order: !sorted ? 'ORDER BY place, t' : alike ? '' : 'USING SAMPLE 100 PERCENT (system, 1)',
   })
   if (!several) return `(${ready})`
   await session.run(`CREATE TEMP TABLE ready AS ${ready}`)

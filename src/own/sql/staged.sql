@@ -2,4 +2,4 @@
 -- columns: body, t (start of the interval, seconds), v, o, extra, computed (microseconds).
 -- law: L7.
 CREATE TEMP VIEW staged AS
-SELECT body, {{start}} AS t, {{held}} FROM own_rows {{joined}}
+SELECT {{body}} AS body, {{start}} AS t, {{held}} FROM {{source}}

@@ -9,8 +9,7 @@ SELECT {{distinct}} * EXCLUDE (since, until, horizon) REPLACE (compared AND floo
 FROM (
   SELECT *, CASE WHEN rule_basis = 'stated' THEN ruled ELSE close END AS floor
   FROM (
-    SELECT closed.* EXCLUDE ("interval", asked_at, own_asset, own_metric), {{instant}} AS ruled, basis AS rule_basis, trusted
-    FROM (SELECT *, {{close}} AS close FROM {{staged}} JOIN bodies USING (body)) closed
-    JOIN rules ON rules.part = closed.part AND t >= begins AND t < ends
+    SELECT * EXCLUDE ("interval", asked_at, own_asset, own_metric, begins, ends, kind, seconds), {{instant}} AS ruled
+    FROM (SELECT *, {{close}} AS close FROM {{told}})
   )
 )
