@@ -1,6 +1,6 @@
 import type { Complain, Complaint } from '../errors.ts'
 import { intervals, isInterval, longestSeconds } from '../time.ts'
-import { type Catalogue, type Defaults, type Dimension, dimensions, type Endpoint } from './catalogue.ts'
+import { type Catalogue, type Defaults, type Dimension, dimensions, type Endpoint, type Placed } from './catalogue.ts'
 import { hint } from '../suggestion.ts'
 import { resourcesOf } from './resources.ts'
 import { type PlacedRule, placeRule, resolveRules } from './rules.ts'
@@ -36,8 +36,8 @@ export function assemble(files: readonly SourceFile[], complaints: Complaint[]):
     endpoints,
     resources: resourcesOf(files, complain),
     links: files.flatMap((file) => file.content.links ?? []),
-    sources: placed(files, 'sources', (source, where) => ({ source, where }), complain),
-    features: placed(files, 'features', (feature, where) => ({ feature, where }), complain),
+    sources: placed(files, ({ content }) => content.sources, 'sources', complain),
+    features: placed(files, ({ content }) => content.features, 'features', complain),
     placeholderExchanges: new Set(files.flatMap((file) => file.content.placeholders?.exchanges ?? [])),
   }
 }
@@ -80,19 +80,19 @@ function gatherEndpoints(files: readonly SourceFile[], common: Common): Map<stri
 }
 
 /** What stands under a name in any of the files; each name once. */
-function placed<Key extends 'sources' | 'features', Placed extends { readonly where: string }>(
+function placed<Row>(
   files: readonly SourceFile[],
-  key: Key,
-  place: (row: NonNullable<SourceFile['content'][Key]>[string], where: string) => Placed,
+  rowsIn: (file: SourceFile) => Readonly<Record<string, Row>> | undefined,
+  key: string,
   complain: Complain,
-): Map<string, Placed> {
-  const all = new Map<string, Placed>()
-  for (const { yaml, content } of files)
-    for (const [name, row] of Object.entries(content[key] ?? {})) {
-      const where = yaml.where([key, name])
+): Map<string, Placed<Row>> {
+  const all = new Map<string, Placed<Row>>()
+  for (const file of files)
+    for (const [name, row] of Object.entries(rowsIn(file) ?? {})) {
+      const where = file.yaml.where([key, name])
       const before = all.get(name)
       if (before) complain(`${where}: ${key}.${name}`, 'each name once', `${name}, already at ${before.where}`)
-      else all.set(name, place(row as NonNullable<SourceFile['content'][Key]>[string], where))
+      else all.set(name, { row, where })
     }
   return all
 }

@@ -1,6 +1,6 @@
 import { type Interval, unshownInterval } from '../time.ts'
 import { type Rule, ruleFor } from './availability.ts'
-import type { PlacedFeature } from './features.ts'
+import type { DeclaredFeature } from './features.ts'
 import type { Link } from './schema.ts'
 import type { EnvelopeKey, Wire } from './wire.ts'
 import type { SourceMapping } from './sources.ts'
@@ -103,9 +103,9 @@ export interface RegistryField {
   readonly source: string
 }
 
-/** A mapping of a catalogue, and where it stands. */
-interface PlacedSource {
-  readonly source: SourceMapping & { readonly files: readonly string[] }
+/** A row of a catalogue, and where it stands. */
+export interface Placed<Row> {
+  readonly row: Row
   readonly where: string
 }
 
@@ -117,13 +117,11 @@ export interface Catalogue {
   readonly wire: Wire
   readonly links: readonly Link[]
   /** Files of one's own that the catalogues map, by the name of what they become. */
-  readonly sources: ReadonlyMap<string, PlacedSource>
+  readonly sources: ReadonlyMap<string, Placed<SourceMapping & { readonly files: readonly string[] }>>
   /** Queries that the catalogues declare to be series, by the name of what they become. */
-  readonly features: ReadonlyMap<string, PlacedFeature>
+  readonly features: ReadonlyMap<string, Placed<DeclaredFeature>>
   /** Exchange ids that stand for a real one. */
   readonly placeholderExchanges: ReadonlySet<string>
   /** SHA-256 over the content of all files, hex. */
   readonly digest: string
-  /** The same over the rows of own data among the endpoints, which a lake keeps. */
-  readonly own?: string
 }

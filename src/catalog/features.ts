@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Interval, intervals } from '../time.ts'
+import { intervals } from '../time.ts'
 import { duration, instant } from './document.ts'
 import { ownRow } from './sources.ts'
 
@@ -19,11 +19,7 @@ const definition = {
 /** A feature as a catalogue declares it. */
 export const featureRow = z.strictObject({ ...definition, why: word })
 
-/** A feature of a catalogue, and where it stands. */
-export interface PlacedFeature {
-  readonly feature: Readonly<z.infer<typeof featureRow>>
-  readonly where: string
-}
+export type DeclaredFeature = Readonly<z.infer<typeof featureRow>>
 
 const seconds = z.number().int()
 
@@ -43,12 +39,7 @@ const version = z.object({
 export type FeatureVersion = Readonly<z.infer<typeof version>>
 
 /** What a lake keeps of a feature: its versions, the first one first, and what makes it a series as own data are. */
-export const keptFeature = ownRow.extend({ versions: z.array(version) })
+export const keptFeature = ownRow.extend({ versions: z.array(version).default([]) })
 
-/** The definition alone, and what it reads of other features, as a text that is the same for the same. */
-export function definitionText(
-  { sql, grid, latency, since, assets }: PlacedFeature['feature'] | FeatureVersion,
-  reads: FeatureVersion['reads'],
-): string {
-  return JSON.stringify([sql, grid satisfies Interval, latency, since ?? null, assets ?? null, reads])
-}
+/** The definition alone, and what it reads of other features. */
+export const definitionOf = version.omit({ first: true, through: true })

@@ -7,17 +7,11 @@ import { exportRule, momentsOf, type OwnRow, type SourceMapping, unsaid } from '
 export const toldByRows = 'each row tells it'
 
 function ruleOf({ from, seconds }: typeof unsaid, { available, available_at, vintage }: SourceMapping): Rule {
-  const frame = { until: null, trust: 'provider' } as const
-  const time = { kind: from === 'end' ? ('lag' as const) : ('start' as const), seconds }
-  if (available === undefined || available === exportRule)
-    return {
-      ...frame,
-      ...time,
-      basis: 'assumed',
-      quote: null,
-      reason: (available ?? available_at ?? vintage) === undefined ? 'its mapping says nothing' : toldByRows,
-    }
-  return { ...frame, ...time, basis: 'stated', quote: `available: ${available}`, reason: null }
+  const frame = { until: null, trust: 'provider', kind: from === 'end' ? 'lag' : 'start', seconds } as const
+  if (available !== undefined && available !== exportRule)
+    return { ...frame, basis: 'stated', quote: `available: ${available}`, reason: null }
+  const isTold = (available ?? available_at ?? vintage) !== undefined
+  return { ...frame, basis: 'assumed', quote: null, reason: isTold ? toldByRows : 'its mapping says nothing' }
 }
 
 function rulesFor(source: SourceMapping, part: string): Endpoint['rules'] {

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { type Interval, intervals, longestSeconds, parseDuration } from '../time.ts'
 
 const word = z.string().min(1)
+const words = z.array(word).default([])
 
 /** What own data may be called. */
 export const ownName = z
@@ -59,8 +60,8 @@ function isZone(zone: string): boolean {
   }
 }
 
-/** Keys that contradict one another, each with what is wrong. */
-function contradictions(row: SourceMapping): (readonly [keyof SourceMapping, string])[] {
+/** Tells of keys that contradict one another. */
+function sound(row: SourceMapping, { addIssue }: Pick<z.core.$RefinementCtx, 'addIssue'>): void {
   const { value, components, available, available_at, vintage } = row
   const parts = [...(readRule(available ?? 'end') ?? new Map<string, KnownFrom>()).keys()].filter((part) => part !== '')
   const stray = parts.find((part) => components?.includes(part) !== true)
@@ -70,31 +71,27 @@ function contradictions(row: SourceMapping): (readonly [keyof SourceMapping, str
     [vintage !== undefined && available_at !== undefined, 'vintage', 'either `vintage` or `available_at`'],
     [stray !== undefined, 'available', `a rule for parts that \`components\` names, not ${stray}`],
   ]
-  return wrong.flatMap(([is, key, message]) => (is ? [[key, message] as const] : []))
+  for (const [is, key, message] of wrong) if (is) addIssue({ code: 'custom', message, path: [key] })
 }
 
 /** A mapping by itself, whoever says it. */
-export const mappingRow = z.strictObject(mapping).superRefine((row, { addIssue }) => {
-  for (const [key, message] of contradictions(row)) addIssue({ code: 'custom', message, path: [key] })
-})
+export const mappingRow = z.strictObject(mapping).superRefine(sound)
 
 /** One with the files that it maps: a path, a glob or a SELECT each. */
 export const placedRow = z
   .strictObject({ ...mapping, files: z.union([word.transform((file) => [file]), z.array(word).min(1)]) })
-  .superRefine((row, { addIssue }) => {
-    for (const [key, message] of contradictions(row)) addIssue({ code: 'custom', message, path: [key] })
-  })
+  .superRefine(sound)
 
 export type SourceMapping = Readonly<z.infer<z.ZodObject<typeof mapping>>>
 
 /** What a lake keeps of own data: how it was mapped, from which files, and what of each dimension there is. */
 export const ownRow = z.object({
   mapping: z.object(mapping),
-  files: z.array(word),
-  intervals: z.array(z.enum(intervals)),
-  currencies: z.array(word),
-  exchanges: z.array(word),
-  networks: z.array(word),
+  files: words,
+  intervals: z.array(z.enum(intervals)).default([]),
+  currencies: words,
+  exchanges: words,
+  networks: words,
   /** What it is, where somebody said so. */
   about: word.optional(),
 })

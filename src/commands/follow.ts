@@ -1,5 +1,4 @@
 import { gravestOf, LakeError } from '../errors.ts'
-import type { FeatureTold } from '../features/features.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { hour } from '../time.ts'
 import { instantNow } from '../call/context.ts'
@@ -11,9 +10,9 @@ import { viewingWorld } from '../call/world.ts'
  * `daily`. Where none is due that costs a look at the ledger, without features nothing.
  */
 export async function withFeatures<Document extends object>(call: Call, said: CommandAnswer<Document>) {
-  const done = await broughtFeatures(call, await due(call))
-  if (done === null) return said
-  const { told, error } = done
+  const names = await due(call)
+  if (names.length === 0) return said
+  const { told, error } = await broughtFeatures(call, names)
   const busy = error?.kind === 'busy'
   if (busy) call.stderr(`note: features wait: ${error.message}\n`)
   const { inWords } = await import('./features.ts')
@@ -40,7 +39,8 @@ export function followingFeatures(call: Call, say: (words: string) => void) {
     bring: async () => {
       const { names, key } = await left()
       tried = key
-      const { told = [], error = null } = (await broughtFeatures(call, names)) ?? {}
+      if (names.length === 0) return
+      const { told, error } = await broughtFeatures(call, names)
       for (const { name, status } of told) if (status === 'refused' || status === 'failed') refused.add(name)
       if (told.length > 0) say((await import('./features.ts')).summed(told))
       if (error !== null) for (const line of error.message.split('\n')) say(line)
@@ -55,18 +55,12 @@ async function due(call: Call): Promise<readonly string[]> {
   return await dueFeatures({ root: settings.data, catalogue }, instantNow(call))
 }
 
-interface Brought {
-  readonly told: readonly FeatureTold[]
-  readonly error: LakeError | null
-}
-
 /** What was brought is there: a mistake in a feature is none of a command that has finished its own work. */
-async function broughtFeatures(call: Call, names: readonly string[]): Promise<Brought | null> {
-  if (names.length === 0) return null
+async function broughtFeatures(call: Call, names: readonly string[]) {
   const { settings, catalogue, signal, sleep } = call
   const { bringFeatures } = await import('../features/features.ts')
   const input = { root: settings.data, catalogue, names, within: { signal, sleep } }
-  const done = await bringFeatures(input, viewingWorld(call, 'features')).catch((error: unknown): Brought => {
+  const done = await bringFeatures(input, viewingWorld(call, 'features')).catch((error: unknown) => {
     if (error instanceof LakeError) return { told: [], error }
     throw error
   })

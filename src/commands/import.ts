@@ -1,8 +1,7 @@
-import { gravestOf, usage } from '../errors.ts'
+import { gravestOf } from '../errors.ts'
 import { kinds } from '../kinds.ts'
 import { withFeatures } from './follow.ts'
-import { importNamed, importSources } from '../own/command.ts'
-import type { Imported } from '../own/import.ts'
+import { importOwn, type Imported } from '../own/import.ts'
 import { intervals } from '../time.ts'
 import { whole } from '../words/figures.ts'
 import { answering } from '../call/spec.ts'
@@ -39,24 +38,19 @@ export const importCommand = answering({
     'Without a file, imports all `sources:` of the catalogues that pitlake.yaml names; --as picks one. How a series was mapped\nis kept in the lake: the next import needs no more than the file and --as. All of the files is taken, or nothing where a\nrow cannot be used. The same again changes nothing, a changed value is a violation (exit 4), what a file lacks stays.\nDeclared features that are due are computed afterwards.',
   answer: async (call) => {
     const { args, options, settings, catalogue, cwd, stderr } = call
-    const given = { ...call, root: settings.data, maxBytes: options.maxBytes, files: args, catalogue, cwd, options }
+    const given = { root: settings.data, maxBytes: options.maxBytes, files: args, catalogue, cwd, options }
     if (options.guess) {
       const { guessed } = await import('../own/guess.ts')
       const text = await guessed(given)
       return { document: { mapping: text }, words: () => text }
     }
-    if (args.length > 0 && options.as === undefined)
-      throw usage('import', { expected: '--as NAME beside the files', got: 'none' })
-    const world = askingWorld(call, 'import')
-    const done = args.length > 0 ? [await importNamed(given, world)] : await importSources(given, world)
-    for (const { summary } of done) for (const note of summary.notes) stderr(`note: ${summary.name}: ${note}\n`)
+    const done = await importOwn(given, askingWorld(call, 'import'))
     const summaries = done.map(({ summary }) => summary)
-    const error = gravestOf(done.map((one) => one.error))
-    const words = (): string => summaries.map(inWords).join('')
+    for (const { name, notes } of summaries) for (const note of notes) stderr(`note: ${name}: ${note}\n`)
     return await withFeatures(call, {
       document: args.length > 0 ? { ...summaries[0] } : { imports: summaries },
-      words,
-      error,
+      words: () => summaries.map(inWords).join(''),
+      error: gravestOf(done.map(({ error }) => error)),
     })
   },
 })

@@ -4,14 +4,7 @@ import { isOwn } from '../catalog/catalogue.ts'
 import { globTest } from '../catalog/globs.ts'
 import { hint } from '../suggestion.ts'
 import type { Damage } from '../upkeep/findings.ts'
-import {
-  isUnreadable,
-  verify,
-  type VerifySummary,
-  verifyVerdict,
-  withOwnVerified,
-  withRegistryVerified,
-} from '../upkeep/verify.ts'
+import { isUnreadable, verify, type VerifySummary, verifyVerdict, withRegistryVerified } from '../upkeep/verify.ts'
 import { type OwnVerified, verifyOwn } from '../own/verify.ts'
 import { type RegistryVerified, verifyRegistry } from '../registry/verify.ts'
 import { outFile, putOut } from '../store/output.ts'
@@ -100,8 +93,10 @@ async function withFiles(call: Call<typeof verifyOptions>, summary: VerifySummar
   const tests = options.paths?.map(globTest)
   const isWanted = (metric: string): boolean => tests?.some((test) => test(metric)) ?? true
   if (!ownMetrics(catalogue).some(isWanted)) return summary
-  const own = { root: settings.data, catalogue, isWanted, most: options.all ? null : usualFiles, cwd }
-  return withOwnVerified(summary, await verifyOwn(own, askingWorld(call, 'verify')))
+  const most = options.all ? null : usualFiles
+  const own = await verifyOwn({ root: settings.data, catalogue, isWanted, most, cwd }, askingWorld(call, 'verify'))
+  const ok = summary.ok && own.differences.length === 0 && own.incidents === 0
+  return { ...summary, own, version: own.version, ok }
 }
 
 /** Damage is told while the provider is still to be asked, which may take long. */

@@ -13,46 +13,33 @@ import { formatMicros, type Weekday } from '../time.ts'
 import { arguedOf, featuresIn } from './grid.ts'
 import { valuesOf } from './values.ts'
 
-/** What computing a version of a feature again came to. */
-export interface FeatureChecked {
-  readonly name: string
-  readonly version: number
-  readonly rows: number
-  /** Values that are stored and computed otherwise. */
-  readonly differing: number
-}
+/** What computing a version of a feature again came to; `differing`: values that are stored and computed otherwise. */
+export type FeatureChecked = Awaited<ReturnType<typeof checkFeatures>>[number]
 
 /** Computes what is stored of features again, each with what the lake held when it first was, and compares bit for bit. */
 export async function checkFeatures(root: string, names: readonly string[], within: Pick<RunDeps, 'signal' | 'sleep'>) {
   using ledger = await Ledger.openToRead(root)
   using session = await openQuery(root, { threads: 1 })
-  const checked: FeatureChecked[] = []
+  const checked: ({ name: string; version: number } & Awaited<ReturnType<typeof compared>>)[] = []
   for (const { key, value } of heldStates(ledger, featurePrefix, shape({}))) {
     const name = `${featurePrefix}${key}`
     if (names.length > 0 && !names.includes(key) && !names.includes(name)) continue
     for (const [at, feature] of keptFeature.parse(value).versions.entries()) {
       // What read versions of other features that joins take no more cannot be had again.
       if (!isDeepStrictEqual(feature.reads, featuresIn(ledger, feature.sql))) continue
-      const stored = `points WHERE metric = ${quote(name)} AND network = ${quote(`v${at + 1}`)}`
-      const weekStart = heldWeekStart(ledger)
-      const found = await compared(session, { feature, stored, weekStart }, { folder: root, ...within })
+      const points = `points WHERE metric = ${quote(name)} AND network = ${quote(`v${at + 1}`)}`
+      const found = await compared(session, feature, points, heldWeekStart(ledger), { folder: root, ...within })
       checked.push({ name, version: at + 1, ...found })
     }
   }
   return checked
 }
 
-interface Stored {
-  readonly feature: FeatureVersion
-  /** SQL of its points. */
-  readonly stored: string
-  readonly weekStart: Weekday
-}
-
-async function compared(session: Engine, { feature, stored, weekStart }: Stored, run: RunDeps) {
+/** What of these points is computed otherwise. */
+async function compared(session: Engine, feature: FeatureVersion, points: string, weekStart: Weekday, run: RunDeps) {
   const told = `make_timestamptz((${endSql('epoch_us(t) // 1000000', feature.grid)}) * 1000000)`
   await session.run(`CREATE OR REPLACE TEMP TABLE feature_stored AS
-    SELECT asset, currency, exchange, ${told} AS ts, v, o, epoch_us(observed_at) AS held FROM ${stored}`)
+    SELECT asset, currency, exchange, ${told} AS ts, v, o, epoch_us(observed_at) AS held FROM ${points}`)
   const portions = await session.rows<{ held: bigint; from: bigint; to: bigint; rows: bigint }>(
     `SELECT held, epoch_us(min(ts)) // 1000000 AS "from", epoch_us(max(ts)) // 1000000 AS "to", count(*) AS rows
      FROM feature_stored GROUP BY held ORDER BY held`,
@@ -63,19 +50,16 @@ async function compared(session: Engine, { feature, stored, weekStart }: Stored,
     await setMoment(session, 'observed_as_of', formatMicros(Number(held) - 1))
     const due = { feature, from: Number(from), to: Number(to), weekStart, proved }
     const { table, values, keys } = await valuesOf(session, due, run)
-    const part = (name: string): string => `CAST(o ->> ${quote(`$.${JSON.stringify(name)}`)} AS DOUBLE)`
     const text = (value: string): string =>
       `coalesce(CAST(TRY_CAST(${value} AS DOUBLE) AS VARCHAR), CAST(${value} AS VARCHAR))`
-    const one = values.map((name) =>
-      values.length === 1 ? 'coalesce(CAST(v AS VARCHAR), o)' : `CAST(${part(name)} AS VARCHAR)`,
-    )
-    const other = values.map((name) => text(quoteName(name)))
-    const listed = (list: readonly string[]): string =>
-      `SELECT ${[...keys, 'ts', `[${list.join(', ')}] AS told`].join(', ')}`
+    const kept = (name: string): string =>
+      values.length === 1 ? 'coalesce(CAST(v AS VARCHAR), o)' : `(o ->> ${quote(`$.${JSON.stringify(name)}`)})`
+    const listed = (value: (name: string) => string): string =>
+      `SELECT ${[...keys, 'ts', `[${values.map((name) => text(value(name))).join(', ')}] AS told`].join(', ')}`
     await session.run(
-      `CREATE OR REPLACE TEMP TABLE feature_was AS ${listed(one)} FROM feature_stored WHERE held = ${held}`,
+      `CREATE OR REPLACE TEMP TABLE feature_was AS ${listed(kept)} FROM feature_stored WHERE held = ${held};
+       CREATE OR REPLACE TEMP TABLE feature_is AS ${listed(quoteName)} FROM ${table}`,
     )
-    await session.run(`CREATE OR REPLACE TEMP TABLE feature_is AS ${listed(other)} FROM ${table}`)
     rows += Number(own)
     differing += Math.max(...((await rowsBeside(session, 'feature_was', 'feature_is')) ?? [Number(own)]))
   }

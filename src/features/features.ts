@@ -1,18 +1,16 @@
-import { type Catalogue, isOwn } from '../catalog/catalogue.ts'
-import { definitionText, type FeatureVersion, keptFeature, type PlacedFeature } from '../catalog/features.ts'
+import { isDeepStrictEqual } from 'node:util'
+import { type Catalogue, isOwn, type Placed } from '../catalog/catalogue.ts'
+import { definitionOf, type FeatureVersion, keptFeature, type DeclaredFeature } from '../catalog/features.ts'
 import { exportRule } from '../catalog/sources.ts'
 import { gravestOf, LakeError, usage } from '../errors.ts'
-import { commit } from '../ledger/commit.ts'
-import type { Json } from '../ledger/entry.ts'
 import { heldState, heldSeries, heldWeekStart } from '../ledger/held.ts'
 import { type JobDeps, type Run, withLake } from '../ledger/job.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { heldLost } from '../ledger/lost.ts'
-import { openSpool } from '../ledger/sweep.ts'
 import { type Difference, proveNoLookahead } from '../lookahead/lookahead.ts'
 import { leakSentence } from '../lookahead/sentence.ts'
 import { openWorlds } from '../lookahead/world.ts'
-import { commitRows } from '../own/import.ts'
+import { takeRows } from '../own/draft.ts'
 import { readRows } from '../own/rows.ts'
 import { featurePrefix, ownPrefix, ownRows } from '../points/own-rows.ts'
 import { carry } from '../query/beside.ts'
@@ -20,7 +18,7 @@ import { openQuery, versionOf } from '../query/lake.ts'
 import type { RunDeps } from '../query/run.ts'
 import { isBegun } from '../store/begin.ts'
 import { columnsOf } from '../store/parquet.ts'
-import { Engine } from '../store/engine.ts'
+import type { Engine } from '../store/engine.ts'
 import { hint } from '../suggestion.ts'
 import { ceil, floor, formatInstant, type Instant, step } from '../time.ts'
 import { buildViews } from '../views/build.ts'
@@ -62,7 +60,8 @@ interface Job extends FeaturesInput {
 }
 
 /** A feature with what its lake keeps of it, and which of its versions the catalogue declares. */
-interface Known extends PlacedFeature {
+interface Known {
+  readonly feature: DeclaredFeature
   readonly name: string
   readonly path: string
   readonly kept: KeptFeature
@@ -76,28 +75,19 @@ interface Known extends PlacedFeature {
 /** Computes what is due of the declared features, one after the other; what is wrong with one leaves the others alone. */
 export async function bringFeatures(input: FeaturesInput, deps: JobDeps) {
   return await withLake({ root: input.root, name: 'features', lock: 'import' }, deps, async (run) => {
-    const names = chosen(input)
+    const all = chosen(input.catalogue, input.names)
     const told: FeatureTold[] = []
     const rows = (): number => told.reduce((sum, { rows_added }) => sum + rows_added, 0)
-    await run.begin({ features: names }, () => ({ points: rows() }))
+    await run.begin({ features: all.map(([name]) => name) }, () => ({ points: rows() }))
     const errors: LakeError[] = []
-    for (const name of names) {
-      const found = input.catalogue.features.get(name)
-      if (found === undefined) continue
-      const known = knownAs(run.ledger, name, found)
-      const taken = input.catalogue.endpoints.get(known.path)
+    for (const [name, { row, where }] of all) {
+      const known = knownAs(run.ledger, name, row)
       try {
-        const ring = ringOf(input.catalogue, [name])
-        if (ring !== undefined)
-          throw usage('sql', {
-            expected: 'what others tell',
-            got: ring.length > 2 ? `a ring: ${ring.join(' reads ')}` : `${known.path} itself`,
-          })
-        if (taken && !isOwn(taken)) throw usage(known.path, { expected: 'a name of its own', got: taken.source })
+        refuseNamed(input.catalogue, known)
         told.push(await brought({ ...input, run, deps }, known))
       } catch (error) {
         if (!(error instanceof LakeError) || error.kind !== 'usage') throw error
-        const complaints = error.complaints.map((one) => ({ ...one, subject: `${found.where}: ${one.subject}` }))
+        const complaints = error.complaints.map((one) => ({ ...one, subject: `${where}: ${one.subject}` }))
         errors.push(new LakeError('usage', complaints))
         told.push({ ...bare(known), status: 'failed', reason: error.message })
       }
@@ -107,17 +97,28 @@ export async function bringFeatures(input: FeaturesInput, deps: JobDeps) {
   })
 }
 
+/** Refuses one that reads itself, and one whose name a catalogue has otherwise. */
+function refuseNamed({ features, endpoints }: Catalogue, { name, path }: Known): void {
+  const ring = waysFrom(features, name).get(name)
+  const names = ring?.map((one) => `${featurePrefix}${one}`) ?? []
+  if (ring)
+    throw usage('sql', {
+      expected: 'what others tell',
+      got: names.length > 2 ? `a ring: ${names.join(' reads ')}` : `${path} itself`,
+    })
+  const taken = endpoints.get(path)
+  if (taken && !isOwn(taken)) throw usage(path, { expected: 'a name of its own', got: taken.source })
+}
+
 /** The features of which something is to be computed, or that were not accepted yet; a lake without any is not even opened. */
 export async function dueFeatures({ root, catalogue }: Pick<FeaturesInput, 'root' | 'catalogue'>, now: Instant) {
   if (catalogue.features.size === 0 || !isBegun(root)) return []
   using ledger = await Ledger.openToRead(root)
   if (ledger.head().version === 0) return []
-  return chosen({ catalogue, names: [] }).filter((name) => {
-    const placed = catalogue.features.get(name)
-    const known = placed && knownAs(ledger, name, placed)
-    if (!known?.held || !isCurrent(known)) return true
+  return chosen(catalogue, []).flatMap(([name, { row }]) => {
+    const known = knownAs(ledger, name, row)
     const { from, to } = dueOf(known, now, ledger)
-    return from <= to
+    return known.held && isCurrent(known) && from > to ? [] : [name]
   })
 }
 
@@ -134,58 +135,52 @@ function verdictOf({ name, status, reason }: FeatureTold): LakeError | null {
 }
 
 /** The features that are named, each behind those that it reads. */
-function chosen({ catalogue, names }: Pick<FeaturesInput, 'catalogue' | 'names'>): string[] {
-  const all = [...catalogue.features.keys()]
+function chosen(
+  { features }: Catalogue,
+  names: readonly string[],
+): (readonly [name: string, Placed<DeclaredFeature>])[] {
+  const all = [...features.keys()]
   const bareNames = names.map((name) => name.replace(new RegExp(`^${featurePrefix}`), ''))
-  const [unknown = 'none'] = bareNames.filter((name) => !all.includes(name))
+  const unknown = bareNames.find((name) => !all.includes(name))
   if (all.length === 0)
     throw usage('features', {
       expected: '`features:` in a catalogue that pitlake.yaml names',
       got: 'none',
       next: 'docs/features.md shows how',
     })
-  if (unknown !== 'none')
+  if (unknown !== undefined)
     throw usage('features', { expected: `one of ${all.join(', ')}`, got: unknown, next: hint(unknown, all) })
-  const sorted: string[] = []
-  const seen = new Set<string>()
-  const take = (name: string): void => {
-    if (seen.has(name)) return
-    seen.add(name)
-    readBy(catalogue, name).forEach(take)
-    if (bareNames.length === 0 || bareNames.includes(name)) sorted.push(name)
-  }
-  all.forEach(take)
-  return sorted
+  const others = (name: string): number => [...waysFrom(features, name).keys()].filter((one) => one !== name).length
+  const wanted = [...features].filter(([name]) => bareNames.length === 0 || bareNames.includes(name))
+  return wanted.toSorted(([a], [b]) => others(a) - others(b))
 }
 
-const readBy = ({ features }: Catalogue, name: string): string[] =>
-  [...namedFeatures(features.get(name)?.feature.sql ?? '')].filter((other) => features.has(other))
-
-/** The way from a feature over those that each reads back to itself; undefined where there is none. */
-function ringOf(catalogue: Catalogue, via: readonly string[], seen = new Set<string>()): readonly string[] | undefined {
-  for (const name of readBy(catalogue, via.at(-1) ?? '')) {
-    if (name === via[0]) return [...via, name].map((one) => `${featurePrefix}${one}`)
-    const ring = seen.has(name) ? undefined : ringOf(catalogue, [...via, name], seen.add(name))
-    if (ring !== undefined) return ring
-  }
-  return undefined
+/** What a feature reads, and what that reads, each with the way there; itself, too, where a ring leads back to it. */
+function waysFrom(features: Catalogue['features'], name: string): ReadonlyMap<string, readonly string[]> {
+  const ways = new Map<string, readonly string[]>()
+  const ends: (readonly string[])[] = [[name]]
+  for (const way of ends)
+    for (const next of namedFeatures(features.get(way.at(-1) ?? '')?.row.sql ?? '')) {
+      if (!features.has(next) || ways.has(next)) continue
+      ways.set(next, [...way, next])
+      ends.push([...way, next])
+    }
+  return ways
 }
 
-function knownAs(ledger: Ledger, name: string, placed: PlacedFeature): Known {
-  const { feature } = placed
+function knownAs(ledger: Ledger, name: string, feature: DeclaredFeature): Known {
   const path = `${featurePrefix}${name}`
-  const state = heldState(ledger, path)
-  const none = { mapping: {}, files: [], intervals: [], currencies: [], exchanges: [], networks: [], versions: [] }
-  const kept: KeptFeature = state === undefined ? none : keptFeature.parse(state)
+  const kept: KeptFeature = keptFeature.parse(heldState(ledger, path) ?? { mapping: {} })
   const reads = featuresIn(ledger, feature.sql)
-  const place = kept.versions.findIndex((one) => definitionText(one, one.reads) === definitionText(feature, reads))
+  const declared = definitionOf.parse({ ...feature, reads })
+  const place = kept.versions.findIndex((one) => isDeepStrictEqual(definitionOf.parse(one), declared))
   const at = place < 0 ? kept.versions.length : place
   const current = kept.versions[at] ?? { ...feature, reads, first: firstOf(ledger, feature), through: null }
-  return { ...placed, name, path, kept, at, held: place >= 0, current }
+  return { feature, name, path, kept, at, held: place >= 0, current }
 }
 
 /** Where the grid of a new version begins. */
-function firstOf(ledger: Ledger, { since, grid }: PlacedFeature['feature']): Instant {
+function firstOf(ledger: Ledger, { since, grid }: DeclaredFeature): Instant {
   const read = [...heldSeries(ledger).values()].filter(({ metric }) => !metric.startsWith(featurePrefix))
   const begins = since ?? read.reduce((least, { first_t }) => Math.min(least, first_t ?? least), Infinity)
   return Number.isFinite(begins) ? ceil(begins, grid, heldWeekStart(ledger)) : 0
@@ -233,11 +228,10 @@ async function brought(job: Job, known: Known): Promise<FeatureTold> {
 
 /** Own data that says itself when it was known: no rule tells for what to wait. */
 function datedIn(ledger: Ledger): string[] {
-  const own = [...ownRows(ledger)].filter(([path]) => path.startsWith(ownPrefix))
-  const dated = own.filter(
-    ([, { mapping }]) => mapping.available_at ?? mapping.vintage ?? mapping.available === exportRule,
-  )
-  return dated.map(([path]) => path)
+  return [...ownRows(ledger)].flatMap(([path, { mapping }]) => {
+    const isDated = mapping.available_at ?? mapping.vintage ?? mapping.available === exportRule
+    return path.startsWith(ownPrefix) && isDated ? [path] : []
+  })
 }
 
 function dueOf({ current, path }: Known, now: Instant, ledger: Ledger): Due {
@@ -252,13 +246,13 @@ function dueOf({ current, path }: Known, now: Instant, ledger: Ledger): Due {
 /** Whether a feature may be computed. One that was accepted stays so: whether its plan proves it is seen at each run. */
 async function judge(session: Engine, known: Known, due: Due, run: RunDeps): Promise<FeatureTold> {
   const { current } = known
-  const { sql, assets } = current
-  await bringGrid(session, { ...current, last: due.to })
+  const { sql } = current
+  await bringGrid(session, current, due.to)
   await selectOf(session, sql, run)
-  const planned = await plannedOver(session, sql, assets)
+  const planned = await plannedOver(session, current)
   const open = async (threads = 1): Promise<Engine> => {
     const worlds = await openWorlds(run.folder, { threads })
-    await bringGrid(worlds, { ...current, last: due.to })
+    await bringGrid(worlds, current, due.to)
     return worlds
   }
   const trial = { ts: 'ts', labels: [], tolerance: 0, cutoffs: 50, control: 5 }
@@ -278,15 +272,11 @@ const accepted = { verdict: 'clean', differences: [], reason: null } as const
 
 /** Computes and commits; undefined where the lake went on meanwhile. */
 async function computed(job: Job, known: Known, session: Engine, due: Parameters<typeof valuesOf>[1]) {
-  const { run, deps, catalogue, root, within } = job
-  const version = await versionOf(session)
-  await using spool = await openSpool(root, run.id, deps)
-  using engine = await Engine.open(':memory:', { tempDirectory: spool.file('duckdb') })
-  const { table, values, keys } = await valuesOf(session, due, { folder: root, ...within })
-  const count = await carry(session, `FROM ${table} ORDER BY ALL`, engine, 'feature_rows')
+  const { kept, feature, at, path } = known
+  const of = await versionOf(session)
+  const { table, values, keys } = await valuesOf(session, due, { folder: job.root, ...job.within })
   const number = numberOf(known)
   const through = Math.max(due.to, known.current.through ?? due.to)
-  const until = formatInstant(through)
   const [value] = values
   const mapping = {
     ...Object.fromEntries(keys.map((key) => [key, key])),
@@ -300,8 +290,6 @@ async function computed(job: Job, known: Known, session: Engine, due: Parameters
     available: `end+${due.feature.latency}s`,
     available_at: 'known',
   }
-  const { kept, feature, at } = known
-  const versions = kept.versions.toSpliced(at, 1, { ...known.current, through })
   const first = <T>(one: T, all: readonly T[]): T[] => [...new Set([one, ...all])]
   const row: KeptFeature = {
     ...kept,
@@ -309,29 +297,16 @@ async function computed(job: Job, known: Known, session: Engine, due: Parameters
     mapping,
     intervals: first(due.feature.grid, kept.intervals),
     networks: first(number, kept.networks),
-    versions,
+    versions: kept.versions.toSpliced(at, 1, { ...known.current, through }),
   }
-  if (count === 0) {
-    const state = { [known.path]: JSON.parse(JSON.stringify(row)) as Json }
-    const synthetic = run.ledger.head().provider?.synthetic ?? false
-    const draft = { job: run.job, run: run.id, provider: { synthetic }, state }
-    const made = await commit(run.ledger, async (ticket) => (ticket.version === version + 1 ? draft : null), deps)
-    return made.made ? { until, rows_added: 0 } : undefined
-  }
-  const given = {
-    format: 'query',
-    relation: 'feature_rows',
-    files: [],
-    columns: await columnsOf(engine, 'feature_rows'),
-  } as const
-  const rows = await readRows(engine, given, mapping, due.weekStart)
-  const importing = { run, deps, spool, engine, catalogue, rows, path: known.path, row, renewed: true }
-  const { done, version: made } = await commitRows(importing, version)
+  const { done, version } = await takeRows({ ...job, path, of }, async (engine) => {
+    const relation = 'feature_rows'
+    await carry(session, `FROM ${table} ORDER BY ALL`, engine, relation)
+    const given = { format: 'table', relation, files: [], columns: await columnsOf(engine, relation) } as const
+    return { rows: await readRows(engine, given, mapping, due.weekStart), row, renewed: true }
+  })
   // After a loss of files they were computed anew.
   if (done && done.violations > 0)
-    throw new LakeError('integrity', {
-      subject: `stored values of ${known.path} differ`,
-      next: 'pitlake violations list',
-    })
-  return done && { until, rows_added: made.points_added }
+    throw new LakeError('integrity', { subject: `stored values of ${path} differ`, next: 'pitlake violations list' })
+  return done && { until: formatInstant(through), rows_added: version.points_added }
 }

@@ -8,27 +8,18 @@ import { ctesIn, parsedSql } from '../query/tree.ts'
 import { folded } from '../results/folded.ts'
 import { shape } from '../shape.ts'
 import { type Engine, quote, quoteList, quoteName } from '../store/engine.ts'
-import { formatInstant, type Instant, type Interval, measureOf } from '../time.ts'
+import { formatInstant, type Instant, measureOf } from '../time.ts'
 import { instantSql } from '../views/template.ts'
-
-/** The instants at which a feature is told, first and last included. */
-interface Grid {
-  readonly grid: Interval
-  readonly first: Instant
-  readonly last: Instant
-  /** With these a row for each of them. */
-  readonly assets?: readonly string[] | undefined
-  readonly sql: string
-}
 
 /** The name by which a query reads its grid. */
 const name = 'grid'
 
 /**
- * Lets a session read a grid. No row of it is there before its instant: how far it goes tells of the future, too. Of the
- * features the session sees those alone that the query names: what is computed tells nothing of when others were.
+ * Lets a session read the grid of a feature, up to an instant. No row is there before its own: how far it goes tells of the
+ * future, too. Of the features the session sees those alone that the query names: what is computed tells nothing of when others were.
  */
-export async function bringGrid(session: Engine, { sql, grid, first, last, assets }: Grid): Promise<void> {
+export async function bringGrid(session: Engine, feature: FeatureVersion, last: Instant): Promise<void> {
+  const { sql, grid, first, assets } = feature
   const { seconds, months } = measureOf(grid)
   const step = months > 0 ? `${months} months` : `${seconds} seconds`
   const instants = `calendar(${quote(formatInstant(first))}, ${quote(formatInstant(last + 1))}, ${quote(step)}) AS own`
@@ -57,7 +48,7 @@ const anyFeature = new RegExp(`\\b${featurePrefix}[\\w/]+`, 'g')
  * A query as a proof reads it from its plan: in the place of the grid, rows that are known at their instant, as points
  * are, whatever they are. It stands on a line of its own. Undefined where the query names no grid of ours.
  */
-export async function plannedOver(session: Engine, sql: string, assets: Grid['assets']): Promise<string | undefined> {
+export async function plannedOver(session: Engine, { sql, assets }: FeatureVersion): Promise<string | undefined> {
   const tree = await parsedSql(session, sql)
   if (!/\bgrid\b/i.test(sql) || 'error' in tree || ctesIn(tree.statements).includes(name)) return undefined
   const own = assets === undefined ? '' : `CAST(unnest(${quoteList(assets)}) AS VARCHAR) AS asset, `
@@ -65,11 +56,9 @@ export async function plannedOver(session: Engine, sql: string, assets: Grid['as
 }
 
 /** Whether the plan of a feature proves, on this lake, that it looks nowhere ahead, and what stands in the way. */
-export async function arguedOf(
-  session: Engine,
-  { sql, assets }: Pick<FeatureVersion, 'sql' | 'assets'>,
-): ReturnType<typeof argueFromPlan> {
-  return await argueFromPlan(session, { sql: (await plannedOver(session, sql, assets)) ?? sql, ts: 'ts', labels: [] })
+export async function arguedOf(session: Engine, feature: FeatureVersion): ReturnType<typeof argueFromPlan> {
+  const sql = (await plannedOver(session, feature)) ?? feature.sql
+  return await argueFromPlan(session, { sql, ts: 'ts', labels: [] })
 }
 
 /** The features that a query names, or parts of whose values it does. */

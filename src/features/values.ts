@@ -19,15 +19,6 @@ export interface Due {
   readonly weekStart: Weekday
 }
 
-/** Where the values stand, and which columns tell them. */
-interface Computed {
-  readonly table: string
-  /** One column, or several that become an object. */
-  readonly values: readonly string[]
-  /** Further columns that tell of which series a row is. */
-  readonly keys: readonly string[]
-}
-
 const table = 'feature_values'
 const keys = ['asset', 'currency', 'exchange']
 
@@ -40,9 +31,9 @@ export async function valuesOf(
   session: Engine,
   { feature, from, to, weekStart, proved }: Due & { readonly proved: boolean },
   run: RunDeps,
-): Promise<Computed> {
+) {
   const { sql, latency } = feature
-  await bringGrid(session, { ...feature, last: to })
+  await bringGrid(session, feature, to)
   const { columns } = await selectOf(session, sql, run)
   const values = valuesAmong(columns.map(({ name }) => name))
   const own = columns.flatMap(({ name, type }) => {
@@ -58,7 +49,6 @@ export async function valuesOf(
   const [stray] = await session.rows<{ ts: string | null }>(`SELECT min(ts) AS ts FROM ${instants} AND (${off})`)
   if (stray?.ts)
     throw usage('ts', { expected: `instants on the grid of ${feature.grid}`, got: stray.ts, next: 'mend sql or grid' })
-  const computed = { table, values, keys: columns.flatMap(({ name }) => (keys.includes(name) ? [name] : [])) }
   await guarded(session, sql, run, async () => {
     await session.run(`CREATE OR REPLACE TEMP TABLE ${table} AS FROM ${instants}${proved ? '' : ' AND false'}`)
     for (let ts = from; !proved && ts <= to; ts = step(ts, feature.grid, 1)) {
@@ -67,7 +57,8 @@ export async function valuesOf(
     }
   })
   await setMoment(session, 'as_of')
-  return computed
+  /** One column with the value, or several that become an object, and those that tell of which series a row is. */
+  return { table, values, keys: columns.map(({ name }) => name).filter((name) => keys.includes(name)) }
 }
 
 /** A clock that is called without brackets. */
@@ -137,7 +128,7 @@ export async function waitsFor(session: Engine, due: Due, now: Instant, but: rea
      WHERE metric IN (${metrics}) AND NOT list_contains(${quoteList(but)}::VARCHAR[], metric)
        AND (${any} OR contains(${text}, "interval")) GROUP BY ALL`,
   )
-  let first: Waiting | null = null
+  const open: Waiting[] = []
   for (const { interval, metrics: own, assets: only } of asked) {
     // Assets that the text names; all where it names none.
     const holes = await session.rows<{ since: bigint; until: bigint | null; metric: string; asset: string }>(
@@ -146,9 +137,8 @@ export async function waitsFor(session: Engine, due: Due, now: Instant, but: rea
     )
     for (const { since, until, metric, asset } of holes) {
       const at = ceil(Math.max(Number(since), enough), grid, weekStart)
-      const isOpen = at <= to && (until === null || at < Number(until))
-      if (isOpen && (first === null || at < first.at)) first = { at, metric, asset }
+      if (at <= to && (until === null || at < Number(until))) open.push({ at, metric, asset })
     }
   }
-  return first
+  return open.toSorted((a, b) => a.at - b.at)[0] ?? null
 }

@@ -150,6 +150,7 @@ export async function commitBatch(context: BatchContext, answers: readonly Answe
       const verified = verifying ? verifiedRows(batch, made.bodies, made.violations) : []
       const again = [...settled.again.map((ask) => ({ ask, doubted: null })), ...doubts]
       const unused = unusedOf(answers, made.bodies)
+      const revised = batch.flatMap(({ ask }) => (ask.endpoint.revisable ? [ask.series.metric] : []))
       done = { made, ...judged.seen, coverage, verified, unused, asked: answers.filter(isBrought), again }
       return {
         job: purpose.name,
@@ -166,7 +167,7 @@ export async function commitBatch(context: BatchContext, answers: readonly Answe
         ...learnt,
         requests: batch.flatMap((one) => (one.request === null ? [] : [withPoints(one, one.request, made.bodies)])),
         rules: rulesOf(input.catalogue),
-        ...(made.files.length > 0 && { state: revisableState(ledger, revisableIn(batch)) }),
+        ...(made.files.length > 0 && { state: revisableState(ledger, revised) }),
         verified,
       }
     },
@@ -176,10 +177,6 @@ export async function commitBatch(context: BatchContext, answers: readonly Answe
   const { made, ...told } = done
   tellBeyond(context, made)
   return { version, ...told }
-}
-
-function revisableIn(batch: readonly Answered[]): string[] {
-  return batch.flatMap(({ ask }) => (ask.endpoint.revisable ? [ask.series.metric] : []))
 }
 
 function tellBeyond({ tell }: BatchContext, { bodies: all }: Made): void {

@@ -5,6 +5,7 @@ import type { Spool } from '../ledger/sweep.ts'
 import {
   type Body,
   type BodyResult,
+  type Circumstances,
   type ConvertPart,
   type ConvertResult,
   emptyTally,
@@ -18,7 +19,7 @@ import { heldCoverage, type HeldFile, type HeldSeries, heldSeries, liveFiles } f
 import { heldLost } from '../ledger/lost.ts'
 import { endingSeconds } from '../net/skew.ts'
 import { convert } from '../points/convert.ts'
-import { isRecent, type Partition, partitionsOf, sharesMeta, sharesOf } from '../points/files.ts'
+import { isRecent, partitionsOf, sharesMeta, sharesOf } from '../points/files.ts'
 import { heldRevisable } from '../points/revisable.ts'
 import { spacingsOf, weekdayOf } from '../points/spacing.ts'
 import type { Engine } from '../store/engine.ts'
@@ -137,24 +138,40 @@ async function convertAll(
   answers: readonly (readonly Brought[])[],
   standing: ReadonlyMap<string, readonly Standing[]>,
 ): Promise<Made> {
-  const { ledger, connection } = context
-  const { spool } = connection
-  const { timestamp, weekStart } = context.input.settings.metrics
-  const name = versioned(ticket.version, context.id)
-  const held = holding(liveFiles(ledger, { table: 'points' }), begunOf(ledger, answers))
-  const parts = partsOf(context, answers, partitionsOf(held.filter((file) => !isRecent(file))), standing)
+  const { ledger, connection, input, id: run } = context
+  const { timestamp, weekStart } = input.settings.metrics
+  const parts = partsOf(context, answers, standing)
+  const beside = { ledger, spool: connection.spool, engine: await context.engine(), run, ticket }
+  const how = { timestamp, weekStart, during: context.deps.during }
+  const made = await convertBeside(beside, parts, begunOf(ledger, answers), how)
+  return { ...made, bodies: await withWeekday(context, answers.flat(), made.bodies) }
+}
+
+interface Beside {
+  readonly ledger: Ledger
+  readonly spool: Spool
+  readonly engine: Engine
+  readonly run: string
+  readonly ticket: Ticket
+}
+
+/** Converts parts beside what the lake holds of those that have begun, and stages what is new as files of the commit. */
+export async function convertBeside(
+  { ledger, spool, engine, run, ticket }: Beside,
+  parts: readonly Omit<ConvertPart, 'existing' | 'out'>[],
+  begun: readonly PartName[],
+  how: Pick<Circumstances, 'timestamp' | 'weekStart' | 'during' | 'reader'>,
+): Promise<Made> {
+  const held = holding(liveFiles(ledger, { table: 'points' }), begun)
+  const own = partitionsOf(held.filter((file) => !isRecent(file)))
+  const whole = parts.map((part, p): ConvertPart => {
+    const files = own.get(`${part.metric} ${part.interval}`)?.own ?? []
+    return { ...part, existing: existing(ledger, files), out: spool.file(partName(p)) }
+  })
   const recent = { existing: existing(ledger, held.filter(isRecent)), out: spool.file(recentName) }
-  const { during } = context.deps
-  const circumstances = {
-    timestamp,
-    weekStart,
-    observedAt: BigInt(ticket.committed_at),
-    metadata: footerOf(ticket),
-    during,
-  }
-  const result = await convert(await context.engine(), { parts, recent, ...circumstances })
-  const bodies = await withWeekday(context, answers.flat(), result.bodies)
-  return { ...result, bodies, files: stagedFiles(spool, parts, result, name) }
+  const dated = { observedAt: BigInt(ticket.committed_at), metadata: footerOf(ticket) }
+  const result = await convert(engine, { parts: whole, recent, ...dated, ...how })
+  return { ...result, files: stagedFiles(spool, parts, result, versioned(ticket.version, run)) }
 }
 
 type PartName = Pick<ConvertPart, 'metric' | 'interval'>
@@ -173,7 +190,7 @@ function begunOf(ledger: Ledger, answers: readonly (readonly Brought[])[]): Part
 }
 
 /** What a conversion wrote into a spool, as files of a commit. */
-export function stagedFiles(
+function stagedFiles(
   spool: Spool,
   parts: readonly Pick<ConvertPart, 'metric' | 'interval'>[],
   result: Pick<ConvertResult, 'files' | 'recent'>,
@@ -191,34 +208,28 @@ export function stagedFiles(
   return files
 }
 
-/** The recent files that hold points of these partitions: no other one is opened, which may be damaged. */
-export function recentOf(held: readonly HeldFile[], parts: readonly PartName[]): HeldFile[] {
-  return holding(held, parts).filter(isRecent)
-}
-
+/** The files that hold points of these partitions: no other one is opened, which may be damaged. */
 function holding(held: readonly HeldFile[], parts: readonly PartName[]): HeldFile[] {
   const wanted = new Set(parts.map(({ metric, interval }) => `${metric} ${interval}`))
   return held.filter((file) => sharesOf(file).some(({ metric, interval }) => wanted.has(`${metric} ${interval}`)))
 }
 
 /** The recent file of a conversion in its spool, and that of a partition. */
-export const recentName = 'recent.parquet'
-
-export const partName = (p: number): string => `${p}.parquet`
+const recentName = 'recent.parquet'
+const partName = (p: number): string => `${p}.parquet`
 
 /** The partitions that the answers are about. */
 function partsOf(
-  { ledger, connection, provider, input }: BatchContext,
+  { ledger, provider, input }: BatchContext,
   answers: readonly (readonly Brought[])[],
-  held: ReadonlyMap<string, Partition<HeldFile>>,
   standing: ReadonlyMap<string, readonly Standing[]>,
-): ConvertPart[] {
+) {
   const ids = answers.flat().map(({ ask }) => ask.series.id)
   const coverage = heldCoverage(ledger, ids)
   const names = input.settings.metrics.paths
   const lost = heldLost(ledger, ids)
   const known = new Set(heldRevisable(ledger))
-  return answers.flatMap((part, p): ConvertPart[] => {
+  return answers.flatMap((part): Parameters<typeof convertBeside>[1] => {
     const [first] = part
     if (!first) return []
     const { interval, endpoint } = first.ask
@@ -230,14 +241,12 @@ function partsOf(
       standing: standing.get(one.ask.series.id),
       lost: lost.get(one.ask.series.id),
     }))
-    const own = existing(ledger, held.get(`${metric} ${interval}`)?.own ?? [])
-    const about = { metric, wireName: names[metric], interval, rules: endpoint.rules[interval], overlap, revisable }
-    return [{ ...about, bodies, existing: own, out: connection.spool.file(partName(p)) }]
+    return [{ metric, wireName: names[metric], interval, rules: endpoint.rules[interval], overlap, revisable, bodies }]
   })
 }
 
 /** Files of the lake as conversions read them. */
-export function existing(ledger: Ledger, files: readonly HeldFile[]): Existing[] {
+function existing(ledger: Ledger, files: readonly HeldFile[]): Existing[] {
   return files.map(({ path, min_t, max_t }) => ({ path: inLake(ledger.root, path), min_t, max_t }))
 }
 

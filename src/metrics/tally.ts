@@ -189,17 +189,18 @@ export function stoppedEarly(summary: Ended): LakeError | null {
 export function verdict(summary: IngestSummary): LakeError | null {
   const { violations, incidents } = summary
   return gravestOf([
-    differingPoints(violations - incidents),
+    differingPoints(violations - incidents, 'upstream'),
     differingAtOnce(incidents),
     stoppedEarly(summary),
     unsettled(summary),
   ])
 }
 
-function differingPoints(violations: number): LakeError | null {
+/** What every job says of single stored values that differ, and where they do. */
+export function differingPoints(violations: number, where: string): LakeError | null {
   if (violations === 0) return null
   const next = 'nothing stored was changed: see pitlake violations list, then pitlake violations accept'
-  return new LakeError('integrity', { subject: `${violations} stored values differ upstream`, next })
+  return new LakeError('integrity', { subject: `${violations} stored values differ ${where}`, next })
 }
 
 /** What every job says of very many stored values that differ at once. */

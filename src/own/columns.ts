@@ -11,7 +11,8 @@ export interface ColumnReading {
   readonly bad: Sql
   /** What stands in the file. */
   readonly raw: Sql
-  readonly wanted: string
+  /** SQL of what was wanted instead. */
+  readonly wanted: Sql
 }
 
 /** A column of the user's files. */
@@ -34,19 +35,22 @@ const integers = /^(?:U?(?:TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT))$/
 const numbers = /^(?:DOUBLE|FLOAT|DECIMAL)/
 const nested = /^(?:STRUCT|MAP|JSON)|\]$/
 
-const rawOf = ({ column, json }: Source): Sql =>
+/** SQL of what stands in a column. */
+export const rawOf = ({ column, json }: Source): Sql =>
   json ? `json_extract(json, ${quote(`$.${JSON.stringify(column)}`)})` : quoteName(column)
+
+/** The same as a text, where that is how files have it. */
+const textOf = (source: Source): Sql | null =>
+  source.json ? `(${rawOf(source)} ->> '$')` : source.type === 'VARCHAR' ? rawOf(source) : null
+
+const zoned = (text: Sql): Sql => `regexp_matches(${text}, ':[0-9.]+ *([+-]|[A-Za-z])')`
+const dashed = (text: Sql): Sql => `(contains(${text}, '-') OR contains(${text}, '/'))`
 
 /** How an instant is spelt: 0 without a zone, 1 with one, 2 as a number; only texts can be of several kinds. */
 export function spellingSql(source: Source): Sql | null {
-  const raw = rawOf(source)
-  if (source.json) return `CASE WHEN json_type(${raw}) = 'VARCHAR' THEN ${textKind(`(${raw} ->> '$')`)} ELSE 2 END`
-  return source.type === 'VARCHAR' ? textKind(raw) : null
+  const text = textOf(source)
+  return text && `CASE WHEN length(${text}) <> 10 AND ${zoned(text)} THEN 1 WHEN ${dashed(text)} THEN 0 ELSE 2 END`
 }
-
-const zoned = (text: Sql): Sql => `regexp_matches(${text}, ':[0-9.]+ *([+-]|[A-Za-z])')`
-const textKind = (text: Sql): Sql =>
-  `CASE WHEN length(${text}) = 10 THEN CASE WHEN contains(${text}, '-') OR contains(${text}, '/') THEN 0 ELSE 2 END WHEN ${zoned(text)} THEN 1 WHEN contains(${text}, '-') OR contains(${text}, '/') THEN 0 ELSE 2 END`
 
 /** An instant in microseconds, NULL for what is none; `last`: a bare date counts from its end. */
 function instantOf(source: Source, { zone = 'UTC', unit, label = false }: Clock, last: boolean): Sql {
@@ -59,15 +63,13 @@ function instantOf(source: Source, { zone = 'UTC', unit, label = false }: Clock,
   }
   const counted = (x: Sql): Sql => (unit === undefined ? 'CAST(NULL AS BIGINT)' : countedSql(x, unit))
   const read = (text: Sql): Sql => `CASE
-      WHEN length(${text}) = 10 AND (contains(${text}, '-') OR contains(${text}, '/')) THEN ${dated(`TRY_CAST(${text} AS DATE)`)}
+      WHEN length(${text}) = 10 AND ${dashed(text)} THEN ${dated(`TRY_CAST(${text} AS DATE)`)}
       WHEN regexp_matches(${text}, '\\.[0-9]{7}') OR NOT ${text}[1] BETWEEN '0' AND '9' THEN NULL
       WHEN ${zoned(text)} THEN epoch_us(TRY_CAST(${text} AS TIMESTAMPTZ))
-      WHEN contains(${text}, '-') OR contains(${text}, '/') THEN ${local(`TRY_CAST(${text} AS TIMESTAMP)`)}
-      ELSE ${counted(`TRY_CAST(${text} AS HUGEINT)`)} END`
-  if (source.json)
-    return `CASE WHEN json_type(${raw}) = 'VARCHAR' THEN ${read(`(${raw} ->> '$')`)}
-      WHEN json_type(${raw}) IN ('UBIGINT', 'BIGINT', 'DOUBLE') THEN ${counted(`TRY_CAST(${raw} ->> '$' AS DOUBLE)`)} END`
-  if (source.type === 'VARCHAR') return read(raw)
+      WHEN ${dashed(text)} THEN ${local(`TRY_CAST(${text} AS TIMESTAMP)`)}
+      ELSE ${counted(`TRY_CAST(${text} AS DECIMAL(38, 6))`)} END`
+  const told = textOf(source)
+  if (told !== null) return read(told)
   if (source.type === 'DATE') return dated(raw)
   if (source.type === 'TIMESTAMP WITH TIME ZONE') return `epoch_us(${raw})`
   if (source.type === 'TIMESTAMP_NS')
@@ -84,41 +86,37 @@ function countedSql(x: Sql, unit: keyof typeof perSecond): Sql {
   return `CASE WHEN TRY_CAST(${us} AS BIGINT) = ${us} THEN TRY_CAST(${us} AS BIGINT) END`
 }
 
-const such = 'a date such as 2024-03-01 or an instant'
-
-/** The reading of an instant of some role: `t` in whole seconds, all others in microseconds. */
+/** The reading of an instant of some role: `mark` in whole seconds, all others in microseconds. */
 export function readInstant(name: string, flag: string, source: Source, clock: Clock): ColumnReading {
-  const [raw, us] = [rawOf(source), instantOf(source, clock, name !== 'mark')]
-  const counts = integers.test(source.type) || numbers.test(source.type)
-  const wanted = counts && clock.unit === undefined ? 'the unit of its numbers: --unit s, ms, us or ns' : such
-  if (name !== 'mark') return { name, flag, raw, sql: us, bad: `(${us}) IS NULL`, wanted }
+  const isMark = name === 'mark'
+  const us = instantOf(source, clock, !isMark)
+  const isCounted = (integers.test(source.type) || numbers.test(source.type)) && clock.unit === undefined
+  const such = `a date such as 2024-03-01 or an instant${isMark ? ' of whole seconds' : ''}`
   return {
     name,
     flag,
-    raw,
-    sql: `(${us}) // 1000000`,
-    bad: `coalesce((${us}) % 1000000 <> 0, true)`,
-    wanted: `${such} of whole seconds`,
+    raw: rawOf(source),
+    sql: isMark ? `(${us}) // 1000000` : us,
+    bad: isMark ? `coalesce((${us}) % 1000000 <> 0, true)` : `(${us}) IS NULL`,
+    wanted: quote(isCounted ? 'the unit of its numbers: --unit s, ms, us or ns' : such),
   }
 }
 
 /** The reading of a word: a column, or what `=` gives for all. */
 export function readWord(name: string, source: Source): ColumnReading {
   const raw = rawOf(source)
-  const sql = source.json ? `(${raw} ->> '$')` : `CAST(${raw} AS VARCHAR)`
+  const sql = textOf(source) ?? `CAST(${raw} AS VARCHAR)`
   const bad = source.json ? `coalesce(json_type(${raw}) IN ('NULL', 'OBJECT', 'ARRAY'), true)` : `${sql} IS NULL`
-  return { name, flag: name, raw, sql, bad: `(${bad} OR ${sql} = '')`, wanted: 'a name' }
+  return { name, flag: name, raw, sql, bad: `(${bad} OR ${sql} = '')`, wanted: `'a name'` }
 }
 
 /** The number in a column, NULL where it is null or none. */
 function numberOf(source: Source): Sql {
-  const raw = rawOf(source)
-  const text = source.json
-    ? `CASE WHEN json_type(${raw}) IN ('UBIGINT', 'BIGINT', 'DOUBLE') THEN ${raw} ->> '$' END`
-    : raw
-  if (source.json || source.type === 'VARCHAR') {
+  const [raw, text] = [rawOf(source), textOf(source)]
+  if (text !== null) {
     const number = `TRY_CAST(${text} AS DOUBLE)`
-    return `CASE WHEN isfinite(${number})${source.json ? '' : ` AND NOT contains(${raw}, '_')`} THEN ${number} END`
+    const isOne = source.json ? `json_type(${raw}) IN ('UBIGINT', 'BIGINT', 'DOUBLE')` : `NOT contains(${raw}, '_')`
+    return `CASE WHEN ${isOne} AND isfinite(${number}) THEN ${number} END`
   }
   if (numbers.test(source.type)) return `CASE WHEN isfinite(CAST(${raw} AS DOUBLE)) THEN CAST(${raw} AS DOUBLE) END`
   return integers.test(source.type) ? `CAST(${raw} AS DOUBLE)` : 'CAST(NULL AS DOUBLE)'
@@ -137,8 +135,7 @@ function nestedOf(source: Source): Sql {
 
 /** The text of an integer that a double does not hold. */
 function beyondOf(source: Source): Sql {
-  const raw = rawOf(source)
-  const text = source.json ? `(${raw} ->> '$')` : `CAST(${raw} AS VARCHAR)`
+  const text = textOf(source) ?? `CAST(${rawOf(source)} AS VARCHAR)`
   const whole = `TRY_CAST(${text} AS HUGEINT)`
   return `CASE WHEN abs(${numberOf(source)}) >= 9007199254740992 AND regexp_full_match(${text}, '-?[0-9]+')
     AND ${whole} IS DISTINCT FROM TRY_CAST(${numberOf(source)} AS HUGEINT) THEN '{"v":' || ${text} || '}' END`
@@ -150,7 +147,7 @@ export function readValue(source: Source): ColumnReading[] {
   const mixed = source.json || source.type === 'VARCHAR' || nested.test(source.type)
   const large = source.json || source.type === 'VARCHAR' || /BIGINT|HUGEINT/.test(source.type)
   const bad = `NOT (${isNull(source)}) AND (${number}) IS NULL AND (${whole}) IS NULL`
-  const v = { name: 'v', flag: 'value', sql: number, bad, raw, wanted: 'a finite number' }
+  const v = { name: 'v', flag: 'value', sql: number, bad, raw, wanted: `'a finite number'` }
   return [
     v,
     ...(mixed ? [{ ...v, name: 'o', sql: whole, bad: 'false' }] : []),
@@ -173,7 +170,7 @@ export function readComponents(sources: readonly Source[]): ColumnReading[] {
     sql: '',
     raw: rawOf(source),
     bad: `NOT (${isNull(source)}) AND (${numberOf(source)}) IS NULL`,
-    wanted: 'a finite number',
+    wanted: `'a finite number'`,
   }))
-  return [{ ...whole, raw: 'NULL', wanted: '' }, ...each]
+  return [{ ...whole, raw: 'NULL', wanted: `''` }, ...each]
 }

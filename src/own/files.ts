@@ -1,31 +1,25 @@
-import { isAbsolute, join } from 'node:path'
+import { resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createZstdDecompress } from 'node:zlib'
+import type { SourceMapping } from '../catalog/sources.ts'
 import { LakeError, usage } from '../errors.ts'
 import { sizeText } from '../kinds.ts'
 import { statOf } from '../store/disk.ts'
 import { readStream } from '../store/files.ts'
-import { type Engine, quote, quoteList } from '../store/engine.ts'
+import { type Engine, quote, quoteList, quoteName } from '../store/engine.ts'
 import { columnsOf, type Columns } from '../store/parquet.ts'
 import { parseInstant } from '../time.ts'
 
-/** How a file is read, by the ending of its name, `.gz` and `.zst` aside. */
+/** How files are read, with the endings of their names, `.gz` and `.zst` aside. */
 const endings = {
-  parquet: 'parquet',
-  pq: 'parquet',
-  csv: 'csv',
-  tsv: 'csv',
-  txt: 'csv',
-  json: 'json',
-  jsonl: 'json',
-  ndjson: 'json',
-  arrow: 'arrow',
-  arrows: 'arrow',
-  feather: 'arrow',
-  ipc: 'arrow',
+  parquet: ['parquet', 'pq'],
+  csv: ['csv', 'tsv', 'txt'],
+  json: ['json', 'jsonl', 'ndjson'],
+  arrow: ['arrow', 'arrows', 'feather', 'ipc'],
 } as const
 
-type Format = (typeof endings)[keyof typeof endings] | 'query'
+/** `table`: one of the engine itself, which may be empty. */
+type Format = keyof typeof endings | 'query' | 'table'
 
 /** A file of the user's, as it stood before it was read. */
 interface Standing {
@@ -56,41 +50,51 @@ const mostFiles = 10_000
 /** Whether a text is a query and no file. */
 export const isQuery = (text: string): boolean => /^\s*(?:SELECT|WITH|FROM|\()\s/i.test(text)
 
-/** Finds the files that names, globs and folders mean, and says how they are read; nothing is read but their heads. */
-export async function givenBy(engine: Engine, names: readonly string[], reach: Reach): Promise<OwnFiles> {
+/** Finds the files that names, globs and folders mean, and how they and their mapping are read; nothing is read but their heads. */
+export async function givenBy(engine: Engine, names: readonly string[], reach: Reach, mapping: SourceMapping) {
   const [first = ''] = names
-  if (isQuery(first)) {
-    if (names.length > 1) throw usage('import', { expected: 'one SELECT, or files', got: 'both' })
-    const relation = `(${first.trim().replace(/;$/, '')})`
-    return { format: 'query', relation, files: [], columns: await described(engine, first, relation) }
-  }
-  const files = await filesOf(engine, names, reach)
+  const query = isQuery(first) ? `(${first.trim().replace(/;$/, '')})` : undefined
+  if (query && names.length > 1) throw usage('import', { expected: 'one SELECT, or files', got: 'both' })
+  const files = query ? [] : await filesOf(engine, names, reach)
   await refuseCut(files)
   const formats = new Map(files.map(({ path }) => [formatOf(path), path]))
-  const [[format, path] = ['csv', ''], other] = [...formats]
+  const [[format = 'query' as const, path] = [], other] = [...formats]
   if (other) throw usage(other[1], { expected: `${format}, as ${path}`, got: other[0] })
-  return await readAs(engine, format as Format, files)
+  try {
+    const relation = query ?? (await relationOf(engine, format, files))
+    const all = format === 'json' ? await keysOf(engine, relation) : await columnsOf(engine, relation)
+    const columns = all.filter(({ name }) => name !== fileColumn)
+    return unfolded({ format, relation, columns, files }, mapping)
+  } catch (error) {
+    throw error instanceof LakeError ? error : unreadableFile(files[0]?.path ?? first, error)
+  }
 }
 
-function formatOf(path: string): Format {
-  const bare = path.toLowerCase().replace(/\.(?:gz|zst)$/, '')
-  const ending = bare.slice(bare.lastIndexOf('.') + 1)
-  if (Object.hasOwn(endings, ending)) return endings[ending as keyof typeof endings]
-  throw usage(path, { expected: `a name that ends in .${Object.keys(endings).join(', .')}`, got: `.${ending}` })
+function formatOf(path: string): keyof typeof endings | undefined {
+  const [, ending = ''] = /\.(\w+)(?:\.(?:gz|zst))?$/.exec(path.toLowerCase()) ?? []
+  const found = Object.entries(endings).find(([, all]) => all.some((one) => one === ending))
+  return found?.[0] as ReturnType<typeof formatOf>
 }
 
 async function filesOf(engine: Engine, names: readonly string[], { cwd, maxBytes }: Reach): Promise<Standing[]> {
   const paths: string[] = []
   for (const name of names) {
-    const path = isAbsolute(name) ? name : join(cwd, name)
+    const path = resolve(cwd, name)
     const stat = await statOf(path)
-    const own =
-      stat?.isDirectory() === true ? await globbed(engine, `${path}/**`) : stat ? [path] : await globbed(engine, path)
-    const readable = stat?.isDirectory() === true ? own.filter((one) => isReadable(one)) : own
+    const isFolder = stat?.isDirectory() === true
+    const sql = `SELECT file FROM glob(${quote(isFolder ? `${path}/**` : path)}) ORDER BY file`
+    const own = stat && !isFolder ? [path] : (await engine.rows<{ file: string }>(sql)).map(({ file }) => file)
+    const readable = isFolder ? own.filter(formatOf) : own
     if (readable.length === 0)
       throw usage(name, { expected: 'a file, a folder, a glob or a SELECT', got: 'no such file' })
     paths.push(...readable)
   }
+  const strange = paths.find((path) => !formatOf(path))
+  if (strange !== undefined)
+    throw usage(strange, {
+      expected: `a name that ends in .${Object.values(endings).flat().join(', .')}`,
+      got: `.${strange.slice(strange.lastIndexOf('.') + 1)}`,
+    })
   const found = await Promise.all([...new Set(paths)].map(standingOf))
   const bytes = found.reduce((sum, file) => sum + file.bytes, 0)
   const empty = found.find((file) => file.bytes === 0)
@@ -100,19 +104,6 @@ async function filesOf(engine: Engine, names: readonly string[], { cwd, maxBytes
     expected: `at most ${mostFiles} files and ${sizeText(maxBytes)}`,
     next: 'name fewer, or say --max-bytes',
   })
-}
-
-const isReadable = (path: string): boolean =>
-  Object.keys(endings).some((ending) =>
-    path
-      .toLowerCase()
-      .replace(/\.(?:gz|zst)$/, '')
-      .endsWith(`.${ending}`),
-  )
-
-async function globbed(engine: Engine, pattern: string): Promise<string[]> {
-  const rows = await engine.rows<{ file: string }>(`SELECT file FROM glob(${quote(pattern)}) ORDER BY file`)
-  return rows.map(({ file }) => file)
 }
 
 async function standingOf(path: string): Promise<Standing> {
@@ -152,69 +143,53 @@ export async function refuseGrown(files: readonly Standing[]): Promise<void> {
 /** The path of each row's file. */
 export const fileColumn = '_own_file'
 
-async function readAs(engine: Engine, format: Format, files: readonly Standing[]): Promise<OwnFiles> {
-  const list = quoteList(files.map(({ path }) => path.replaceAll(/[*?[]/g, (sign) => `[${sign}]`)))
-  const named = `filename = '${fileColumn}', hive_partitioning = false`
-  if (format === 'parquet') {
-    const relation = `read_parquet(${list}, ${named})`
-    return { format, relation, files, columns: await described(engine, files[0]?.path, relation) }
-  }
-  if (format === 'json') {
-    const relation = `read_json_objects(${list}, format = 'auto', filename = '${fileColumn}', maximum_object_size = 16777216)`
-    return { format, relation, files, columns: await keysOf(engine, files[0]?.path, relation) }
-  }
-  if (format === 'arrow') {
-    const { loadArrow } = await import('../store/arrow.ts')
-    const paths = files.map(({ path }) => path)
-    const relation = await loadArrow(engine, paths, fileColumn).catch((error: unknown) => {
-      throw error instanceof LakeError ? error : unreadableFile(paths[0] ?? '', error)
-    })
-    return { format, relation, files, columns: await columnsOf(engine, relation) }
-  }
+/** Files as a relation: CSV as texts, JSON as objects, Arrow as a table that they are read into. */
+async function relationOf(engine: Engine, format: Format, files: readonly Standing[]): Promise<string> {
+  const paths = files.map(({ path }) => path)
+  if (format === 'arrow') return await (await import('../store/arrow.ts')).loadArrow(engine, paths, fileColumn)
+  const list = quoteList(paths.map((path) => path.replaceAll(/[*?[]/g, (sign) => `[${sign}]`)))
+  const named = `filename = '${fileColumn}'`
+  if (format === 'parquet') return `read_parquet(${list}, ${named}, hive_partitioning = false)`
+  if (format === 'json') return `read_json_objects(${list}, format = 'auto', ${named}, maximum_object_size = 16777216)`
   const csv = (more: string): string =>
-    `read_csv(${list}, header = true, all_varchar = true, null_padding = false, strict_mode = true, ${named}${more})`
-  const columns = await described(engine, files[0]?.path, csv(''))
+    `read_csv(${list}, header = true, all_varchar = true, null_padding = false, strict_mode = true, ${named}, hive_partitioning = false${more})`
+  const columns = await columnsOf(engine, csv(''))
   // Where a row is torn the engine takes the whole line for one column.
   const [only] = columns.filter(({ name }) => name !== fileColumn)
   const split = columns.length === 2 ? [',', ';', '\t', '|'].find((sign) => only?.name.includes(sign)) : undefined
-  const more =
-    split === undefined
-      ? ''
-      : `, delim = ${quote(split)}, quote = '"', auto_detect = false, columns = ${split && columnsSql(only?.name ?? '', split)}`
-  return {
-    format,
-    relation: csv(more),
-    files,
-    columns: more === '' ? columns : await described(engine, files[0]?.path, csv(more)),
-  }
-}
-
-function columnsSql(header: string, sign: string): string {
-  return `{${header
-    .split(sign)
-    .map((name) => `${quote(name.trim())}: 'VARCHAR'`)
-    .join(', ')}}`
-}
-
-/** The columns of a relation; what the engine says of files that it cannot read is one line. */
-async function described(engine: Engine, subject = '', relation: string): Promise<Columns> {
-  try {
-    return await columnsOf(engine, relation)
-  } catch (error) {
-    throw unreadableFile(subject, error)
-  }
+  if (only === undefined || split === undefined) return csv('')
+  const typed = only.name.split(split).map((name) => `${quote(name.trim())}: 'VARCHAR'`)
+  return csv(`, delim = ${quote(split)}, quote = '"', auto_detect = false, columns = {${typed.join(', ')}}`)
 }
 
 /** The keys of the first objects. */
-async function keysOf(engine: Engine, subject = '', relation: string): Promise<Columns> {
-  try {
-    const rows = await engine.rows<{ name: string }>(
-      `SELECT DISTINCT unnest(json_keys(json)) AS name FROM (FROM ${relation} LIMIT 1000) WHERE json_type(json) = 'OBJECT'`,
-    )
-    return rows.map(({ name }) => ({ name, type: 'JSON' })).toSorted((a, b) => (a.name < b.name ? -1 : 1))
-  } catch (error) {
-    throw unreadableFile(subject, error)
-  }
+async function keysOf(engine: Engine, relation: string): Promise<Columns> {
+  const rows = await engine.rows<{ name: string }>(
+    `SELECT DISTINCT unnest(json_keys(json)) AS name FROM (FROM ${relation} LIMIT 1000) WHERE json_type(json) = 'OBJECT'`,
+  )
+  return rows.map(({ name }) => ({ name, type: 'JSON' })).toSorted((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+/** A column that is a day: `2024-02-05`, or with the name of a series before it, `UNRATE_20240205`. */
+const day = /^(?:.*_)?(\d{4})-?(\d\d)-?(\d\d)$/
+
+/**
+ * Files with their mapping, what statistics offices publish as it is read: where no column is the value, and columns are
+ * the days of vintages, each cell is a value of that vintage, and an empty one is none.
+ */
+function unfolded(given: OwnFiles, mapping: SourceMapping): OwnFiles & { readonly mapping: SourceMapping } {
+  const { value = 'value', vintage = 'vintage', components } = mapping
+  const has = (name: string): boolean => given.columns.some((one) => one.name === name)
+  const days = given.columns.filter(({ name }) => day.test(name))
+  if (days.length === 0 || given.format === 'json' || components || has(value) || has(vintage))
+    return { ...given, mapping }
+  const cells = days.map(({ name }) => `${quoteName(name)} AS ${quote(name.replace(day, '$1-$2-$3'))}`)
+  const rows = `SELECT row_number() OVER () AS own_row, * FROM ${given.relation}`
+  const relation = `(UNPIVOT (${rows}) ON ${cells.join(', ')} INTO NAME ${quoteName(vintage)} VALUE ${quoteName(value)})`
+  const rest = given.columns.filter((one) => !days.includes(one))
+  const type = days.some((one) => one.type === 'VARCHAR') ? 'VARCHAR' : 'DOUBLE'
+  const columns = [...rest, { name: vintage, type: 'VARCHAR' }, { name: value, type }]
+  return { ...given, relation, columns, row: 'own_row', mapping: { ...mapping, value, vintage } }
 }
 
 /** What the engine cannot read, in one line with the file and, where it tells, the line or byte. */

@@ -1,61 +1,53 @@
-import { type LakeError, usage } from '../errors.ts'
-import { onGridSql } from '../intervals-sql.ts'
-import type { SourceMapping } from '../catalog/sources.ts'
+import { usage } from '../errors.ts'
+import { onGridSql, type Sql } from '../intervals-sql.ts'
 import { statementsIn } from '../store/sql.ts'
 import { type Engine, quote } from '../store/engine.ts'
-import { type Interval, intervals, measureOf, type Weekday } from '../time.ts'
+import { formatInstant, type Interval, intervals, measureOf, type Weekday } from '../time.ts'
 import { hint } from '../suggestion.ts'
-import { exportRule } from '../catalog/sources.ts'
-import { numbered } from '../points/sql.ts'
+import { exportRule, type SourceMapping } from '../catalog/sources.ts'
+import { numbered, statement as ofPoints } from '../points/sql.ts'
 import {
   type ColumnReading,
   readComponents,
+  rawOf,
   readInstant,
   readValue,
   readWord,
   type Source,
   spellingSql,
 } from './columns.ts'
-import { exportDay, fileColumn, type OwnFiles, unreadableFile } from './files.ts'
+import { exportDay, fileColumn, type OwnFiles, refuseGrown, unreadableFile } from './files.ts'
 
 const statement = statementsIn(new URL('sql/', import.meta.url))
 
 /** The dimensions of a series, as mappings name them. */
-const words = ['asset', 'currency', 'exchange', 'network'] as const
-type Word = (typeof words)[number]
+export const mappedWords = ['asset', 'currency', 'exchange', 'network'] as const
+/** One of them. */
+export type Word = (typeof mappedWords)[number]
 
-/** The user's rows in the table `own_rows`, and what they are keyed by. */
-export interface TakenRows {
+/** Files, and the mapping by which they are read. */
+interface Reading {
   readonly given: OwnFiles
   readonly mapping: SourceMapping
-  readonly interval: Interval
-  /** Dimensions that a column tells; `day` where each file is an export of one. */
-  readonly keys: readonly (Word | 'day')[]
-  /** Those of them whose names are numbered, as the type `own_asset` …. */
-  readonly typed: readonly Word[]
-  /** The columns of the table beside those. */
-  readonly columns: ReadonlySet<string>
-  /** Dimensions that the mapping tells for all. */
-  readonly constants: Readonly<Partial<Record<Word, string>>>
-  readonly rows: number
-  /** Whether any row tells a point again. */
-  readonly doubled: boolean
-  /** What there is to say of how the mapping was read. */
-  readonly notes: readonly string[]
 }
 
-/** Reads what a mapping takes of the files into the table `own_rows`; the first row that cannot be used is an error. */
+/** The user's rows in the table `own_rows`, and what they are keyed by. */
+export type TakenRows = Awaited<ReturnType<typeof readRows>>
+
+/**
+ * Reads what a mapping takes of the files into the table `own_rows`; the first row that cannot be used is an error. Where one
+ * row a series tells no interval it is that of what is held, if there is but one.
+ */
 export async function readRows(
   engine: Engine,
   given: OwnFiles,
   mapping: SourceMapping,
   weekStart: Weekday,
-): Promise<TakenRows> {
-  const { readings, keys, constants, notes } = readingsOf(given, mapping)
-  const taken = [
-    ...readings.filter(({ name }) => name !== '').map((one) => `${checked(one)} AS ${one.name}`),
-    ...(keys.includes('day') ? [`${dayOf(given)} AS day`] : []),
-  ]
+  [known, ...others]: readonly Interval[] = [],
+) {
+  const reading = { given, mapping }
+  const { readings, keys, constants, notes } = readingsOf(reading)
+  const taken = readings.filter(({ name }) => name !== '').map((one) => `${checked(one)} AS ${one.name}`)
   // What has no column of its own is only checked.
   const also = readings.filter(({ name }) => name === '').map(({ bad }) => bad)
   const source =
@@ -71,17 +63,21 @@ export async function readRows(
     const replaced = columns.length === 0 ? '' : `REPLACE (${columns.join(', ')})`
     await engine.run(statement('rows', { replaced, rows, order }))
   } catch (error) {
-    throw (await faultOf(engine, given, readings)) ?? unreadableFile(given.files[0]?.path ?? 'the SELECT', error)
+    throw (await faultOf(engine, reading)) ?? unreadableFile(given.files[0]?.path ?? 'the SELECT', error)
   }
-  await refuseMixed(engine, given, mapping)
-  const [counted] = await numbered<{ rows: number }>(engine, 'SELECT count(*) AS rows FROM own_rows')
-  const rows = counted?.rows ?? 0
-  if (rows === 0) throw usage(given.files[0]?.path ?? 'the SELECT', { expected: 'rows', got: 'none' })
-  const { least = null, doubled = false } =
-    (await numbered<Spacing>(engine, statement('spacing', { within: withinSql(keys) })))[0] ?? {}
-  const interval = mapping.interval ?? (await intervalOf(engine, least))
-  await refuseOffGrid(engine, given, mapping, interval, weekStart)
-  const columns = new Set(readings.map(({ name }) => name))
+  await refuseGrown(given.files)
+  const same = keys.map((key) => `${key} IS NOT DISTINCT FROM lag(${key}) OVER ()`)
+  const within = ['true', ...same].join(' AND ')
+  const [lying] = await numbered<Spacing>(engine, statement('spacing', { within }))
+  const { rows = 0, least = null } = lying ?? {}
+  if (rows === 0 && given.format !== 'table')
+    throw usage(given.files[0]?.path ?? 'the SELECT', { expected: 'rows', got: 'none' })
+  const doubled = lying?.doubled ? await countAgain(engine, reading) : 0
+  const usual = least === null && others.length === 0 ? known : undefined
+  const interval = mapping.interval ?? usual ?? (await intervalOf(engine, least))
+  await refuseOffGrid(engine, reading, interval, weekStart)
+  const columns: ReadonlySet<string> = new Set(readings.map(({ name }) => name))
+  /** `typed`: keys whose names are numbered, as the type `own_asset` …; `doubled`: so many rows tell a point again. */
   return { given, mapping, interval, keys, typed, columns, constants, rows, doubled, notes }
 }
 
@@ -95,7 +91,7 @@ const mostNames = 65_535
 async function enumKeys(engine: Engine, readings: readonly ColumnReading[], source: string): Promise<Word[]> {
   const made: Word[] = []
   for (const { name, sql } of readings) {
-    const word = words.find((one) => one === name)
+    const word = mappedWords.find((one) => one === name)
     if (word === undefined) continue
     await engine.run(
       `CREATE OR REPLACE TEMP TABLE names AS FROM (SELECT DISTINCT ${sql} AS name FROM ${source}) LIMIT ${mostNames + 1}`,
@@ -112,77 +108,64 @@ async function enumKeys(engine: Engine, readings: readonly ColumnReading[], sour
   return made
 }
 
-const named = [...words, 't', 'value', 'available_at', 'vintage'] as const
-
-/** What a mapping takes of each row. */
-function readingsOf(given: OwnFiles, mapping: SourceMapping) {
-  const column = (flag: keyof SourceMapping, name: string): Source => sourceOf(given, flag, name)
+/**
+ * What a mapping takes of each row: `keys` are the dimensions that a column tells, and `day` where each file is an export of
+ * one; `constants` those that the mapping tells for all; `notes` what it leaves open, and how that is taken.
+ */
+function readingsOf({ given, mapping }: Reading) {
+  const names = given.columns.map(({ name }) => name)
+  const taken = new Set<string>()
+  const column = (key: keyof SourceMapping, name: string = key): Source => {
+    const found = given.columns.find((one) => one.name === name)
+    taken.add(name)
+    if (found) return { column: name, type: found.type, json: given.format === 'json' }
+    throw usage(`--${key.replace('_', '-')}`, {
+      expected: `a column of the file (${names.join(', ')})`,
+      got: name,
+      next: hint(name, names) ?? 'pitlake import --guess FILE proposes a mapping',
+    })
+  }
   const constants: Partial<Record<Word, string>> = {}
   const keys: (Word | 'day')[] = []
   const readings: ColumnReading[] = []
-  for (const word of words) {
+  for (const word of mappedWords) {
     const said = mapping[word] ?? (word === 'asset' ? 'asset' : undefined)
-    if (said === undefined) continue
-    if (said.startsWith('=')) constants[word] = said.slice(1)
-    else {
+    if (said?.startsWith('=')) constants[word] = said.slice(1)
+    else if (said !== undefined) {
       keys.push(word)
       readings.push(readWord(word, column(word, said)))
     }
   }
-  const t = column('t', mapping.t ?? 't')
+  const t = column('t', mapping.t)
   const spelt = spellingSql(t)
-  const told = mapping.available_at ?? mapping.vintage
+  const dating = (['available_at', 'vintage'] as const).find((key) => mapping[key] !== undefined)
+  const isExport = mapping.available === exportRule
   // Where it is told when a value was known, a day needs not begin where the lake's does.
-  const label = told !== undefined || mapping.available === exportRule
-  readings.push(readInstant('mark', 't', t, { ...mapping, label }))
-  if (spelt !== null) readings.push({ name: 'spelt', flag: 't', sql: spelt, bad: 'false', raw: 'NULL', wanted: '' })
-  if (told !== undefined)
-    readings.push(
-      readInstant(
-        'computed',
-        mapping.vintage === undefined ? 'available-at' : 'vintage',
-        column('available_at', told),
-        mapping,
-      ),
-    )
-  const { components, value = 'value' } = mapping
-  readings.push(
-    ...(components
-      ? readComponents(components.map((one) => column('components', one)))
-      : readValue(column('value', value))),
-  )
-  const exports = mapping.available === exportRule
-  if (exports) keys.push('day')
-  return { readings, keys, constants, notes: notesOf(given, mapping, t) }
-}
-
-function sourceOf({ columns, format }: OwnFiles, flag: keyof SourceMapping, name: string): Source {
-  const found = columns.find((one) => one.name === name)
-  if (found) return { column: name, type: found.type, json: format === 'json' }
-  const names = columns.map((one) => one.name).filter((one) => one !== fileColumn)
-  throw usage(`--${flag.replace('_', '-')}`, {
-    expected: `a column of the file (${names.join(', ')})`,
-    got: name,
-    next: hint(name, names) ?? 'pitlake import --guess FILE proposes a mapping',
-  })
-}
-
-/** What the mapping leaves open and how it is taken. */
-function notesOf({ columns }: OwnFiles, mapping: SourceMapping, t: Source): string[] {
-  const taken = new Set([
-    ...named.map((flag) => mapping[flag]),
-    ...(mapping.components ?? []),
-    'asset',
-    't',
-    'value',
-    fileColumn,
-  ])
-  const left = columns.map(({ name }) => name).filter((name) => !taken.has(name))
+  readings.push(readInstant('mark', 't', t, { ...mapping, label: dating !== undefined || isExport }))
+  if (spelt !== null) readings.push(likeFirst(t, spelt, given.relation))
+  if (dating) readings.push(readInstant('computed', dating.replace('_', '-'), column(dating, mapping[dating]), mapping))
+  const { components } = mapping
+  if (components) readings.push(...readComponents(components.map((one) => column('components', one))))
+  else readings.push(...readValue(column('value', mapping.value)))
+  if (isExport) {
+    keys.push('day')
+    readings.push({ name: 'day', flag: 'available', sql: dayOf(given), bad: 'false', raw: 'NULL', wanted: `''` })
+  }
+  const left = names.filter((name) => !taken.has(name))
   const naive = t.type === 'VARCHAR' || t.type === 'DATE' || t.type === 'TIMESTAMP' || t.json
-  return [
+  const notes = [
     ...(naive && mapping.zone === undefined ? ['times without a zone are UTC: --zone'] : []),
     ...(left.length > 0 ? [`columns that are not taken: ${left.join(', ')}`] : []),
   ]
+  return { readings, keys, constants, notes }
+}
+
+/** Instants of one column are spelt in one way. */
+function likeFirst(t: Source, spelt: Sql, relation: Sql): ColumnReading {
+  const first = `(SELECT ${spelt} FROM ${relation} LIMIT 1)`
+  const wanted = `CASE ${first} WHEN 0 THEN 'a time without a zone' WHEN 1 THEN 'a time with its zone' ELSE 'a number' END`
+  const bad = `(${spelt}) <> ${first}`
+  return { name: '', flag: 't', sql: '', raw: rawOf(t), bad, wanted: `${wanted} || ', as in the first row'` }
 }
 
 function checked({ sql, bad }: ColumnReading): string {
@@ -200,112 +183,85 @@ function dayOf({ files }: OwnFiles): string {
   return `CAST(CASE ${fileColumn} ${days.join(' ')} END AS BIGINT)`
 }
 
-/** The first row that cannot be used, as an error of one line; undefined where all can. */
-async function faultOf(
-  engine: Engine,
-  given: OwnFiles,
-  readings: readonly ColumnReading[],
-): Promise<LakeError | undefined> {
-  const branches = readings
-    .filter(({ bad }) => bad !== 'false')
-    .map(
-      ({ flag, wanted, raw, bad }) =>
-        `WHEN ${bad} THEN {'flag': ${quote(flag)}, 'wanted': ${quote(wanted)}, 'raw': ${shownSql(given, raw)}}`,
-    )
-  return await rowError(
-    engine,
-    given,
-    statement('fault', {
-      file: fileOf(given),
-      branches: branches.join('\n    '),
-      source: given.relation,
-      nth: 1,
-      row: rowOf(given),
-    }),
-  )
-}
-
-/** What stands in a file, as text. */
-const shownSql = ({ format }: OwnFiles, raw: string): string =>
-  format === 'json' && raw !== 'NULL' ? `(${raw} ->> '$')` : `CAST(${raw} AS VARCHAR)`
-
-const fileOf = ({ files }: OwnFiles): string => (files.length === 0 ? "''" : fileColumn)
-
-const rowOf = ({ row = 'row_number() OVER ()' }: OwnFiles): string => row
-
-interface Fault {
-  readonly file: string
-  readonly n: number
+/** Something that is wrong with a row: the condition over the columns of the files and what is read of them, `own_mark` …. */
+interface Wrong {
   readonly flag: string
   readonly wanted: string
+  readonly bad: Sql
+}
+
+interface Fault extends Omit<Wrong, 'bad'> {
+  readonly file: string
+  readonly n: number
   readonly raw: string | null
 }
 
-/** What a statement finds of a row, with the row's number in its file. */
-async function rowError(engine: Engine, given: OwnFiles, sql: string): Promise<LakeError | undefined> {
+/**
+ * The first row of the files, or a later one, with something that cannot be used, or with what is told, as an error of one
+ * line; undefined where there is none.
+ */
+async function faultOf(engine: Engine, reading: Reading, told?: Wrong, nth = 1) {
+  const { given } = reading
+  const { readings } = readingsOf(reading)
+  const raw = readings.find(({ flag }) => flag === told?.flag)?.raw ?? 'NULL'
+  const wrong = told ? [{ ...told, wanted: quote(told.wanted), raw }] : readings.filter(({ bad }) => bad !== 'false')
+  const shown = (one: Sql): Sql =>
+    given.format === 'json' && one !== 'NULL' ? `(${one} ->> '$')` : `CAST(${one} AS VARCHAR)`
+  const branches = wrong.map(
+    (one) => `WHEN ${one.bad} THEN {'flag': ${quote(one.flag)}, 'wanted': ${one.wanted}, 'raw': ${shown(one.raw)}}`,
+  )
+  const read = readings.flatMap(({ name, sql }) => (name === '' ? [] : [`${sql} AS own_${name}`]))
+  const sql = statement('fault', {
+    file: given.files.length === 0 ? "''" : fileColumn,
+    branches: branches.join('\n    '),
+    source: `(SELECT *, ${read.join(', ')} FROM ${given.relation})`,
+    nth,
+    row: given.row ?? 'row_number() OVER ()',
+  })
   const [fault] = await numbered<Fault>(engine, sql).catch(() => [])
   if (fault === undefined) return undefined
-  const { file, n, flag, wanted, raw } = fault
-  let first = 1
-  if (given.files.length > 1) {
-    const sql = `SELECT min(n) AS first FROM (SELECT ${fileColumn}, ${rowOf(given)} AS n FROM ${given.relation}) WHERE ${fileColumn} = ${quote(file)}`
-    first = (await numbered<{ first: number }>(engine, sql))[0]?.first ?? 1
-  }
-  const got = raw === null ? 'nothing' : JSON.stringify(raw.slice(0, 60))
-  return usage(`${file === '' ? 'the SELECT' : file}: row ${n - first + 1}: ${flag}`, {
+  const { file, n, flag, wanted, raw: got } = fault
+  return usage(`${file === '' ? 'the SELECT' : file}: row ${n}: ${flag}`, {
     expected: wanted,
-    got,
+    got: got === null ? 'nothing' : JSON.stringify(got.slice(0, 60)),
     next: 'nothing of it was taken',
   })
 }
 
-/** The row of the files at which a condition over their columns first holds. */
-export async function refuseRow(
-  engine: Engine,
-  { given, mapping }: Pick<TakenRows, 'given' | 'mapping'>,
-  where: (mark: string) => string,
-  told: { readonly flag: string; readonly wanted: string },
-  nth = 1,
-): Promise<never> {
-  const { readings } = readingsOf(given, mapping)
-  const all = readings.filter(({ name }) => name !== '' && name !== 'o' && name !== 'extra')
-  const source = `(SELECT *, ${all.map(({ name, sql }) => `${sql} AS own_${name}`).join(', ')} FROM ${given.relation})`
-  const raw = readings.find(({ flag }) => flag === told.flag)?.raw ?? 'NULL'
-  const branches = `WHEN ${where('own_mark')} THEN {'flag': ${quote(told.flag)}, 'wanted': ${quote(told.wanted)}, 'raw': ${shownSql(given, raw)}}`
-  const error = await rowError(
-    engine,
-    given,
-    statement('fault', { file: fileOf(given), branches, source, nth, row: rowOf(given) }),
-  )
-  throw error ?? usage(given.files[0]?.path ?? 'the SELECT', { expected: told.wanted, got: 'something else' })
+/** Names the row of the files, the first or a later one, of which that is wrong. */
+export async function refuseRow(engine: Engine, reading: Reading, wrong: Wrong, nth?: number): Promise<never> {
+  const expected = wrong.wanted
+  const none = usage(reading.given.files[0]?.path ?? 'the SELECT', { expected, got: 'something else' })
+  throw (await faultOf(engine, reading, wrong, nth)) ?? none
 }
 
-/** Instants of one column are spelt in one way. */
-async function refuseMixed(engine: Engine, given: OwnFiles, mapping: SourceMapping): Promise<void> {
-  const spelt = spellingSql(sourceOf(given, 't', mapping.t ?? 't'))
-  if (spelt === null) return
-  const [kinds] = await numbered<{ least: number; most: number }>(
-    engine,
-    'SELECT min(spelt) AS least, max(spelt) AS most FROM own_rows',
-  )
-  if (kinds === undefined || kinds.least === kinds.most) return
-  const [first] = await numbered<{ spelt: number }>(engine, `SELECT ${spelt} AS spelt FROM ${given.relation} LIMIT 1`)
-  const wanted = ['a time without a zone', 'a time with its zone', 'a number'][first?.spelt ?? 0] ?? ''
-  await refuseRow(engine, { given, mapping }, () => `own_spelt <> ${first?.spelt ?? 0}`, {
-    flag: 't',
-    wanted: `${wanted}, as in the first row`,
-  })
+/** How many rows tell a point again; two that say different things of one are an error. */
+async function countAgain(engine: Engine, reading: Reading): Promise<number> {
+  const { mapping } = reading
+  const { keys, constants, readings } = readingsOf(reading)
+  const has = (name: string): boolean => readings.some((one) => one.name === name)
+  const dated = has('computed') && (mapping.revisable === true || mapping.vintage !== undefined)
+  const once = ['mark', ...(dated ? ['computed'] : []), ...keys]
+  const told = ['v', 'o', 'extra', 'computed'].filter((name) => has(name) && !once.includes(name))
+  const one = (name: string): Sql =>
+    name === 'o' || name === 'extra' ? `canonical(coalesce(${name}, 'null'))` : `coalesce(CAST(${name} AS VARCHAR), '')`
+  const differs = told.map((name) => `count(DISTINCT ${one(name)}) > 1`).join(' OR ')
+  await engine.run(ofPoints('canonical'))
+  const sql = statement('again', { once: once.join(', '), differs })
+  const [found] = await numbered<Readonly<Record<string, string | number>>>(engine, sql)
+  if (!found?.['differs']) return Number(found?.['again'] ?? 0)
+  const asset = found['asset'] ?? constants.asset
+  const wanted = `one value for ${asset} at ${formatInstant(Number(found['mark']))}, which another row tells otherwise`
+  const own = once.flatMap((key) => (key === 'day' ? [] : [`own_${key} = ${quote(String(found[key]))}`]))
+  const flag = mapping.components?.[0] ?? 'value'
+  return await refuseRow(engine, reading, { flag, wanted, bad: own.join(' AND ') }, 2)
 }
 
 /** How rows that follow one another lie. */
 interface Spacing {
+  readonly rows: number
   readonly least: number | null
   readonly doubled: boolean
-}
-
-/** Whether a row is of the same series as the one before it. */
-function withinSql(keys: TakenRows['keys']): string {
-  return keys.length === 0 ? 'true' : keys.map((key) => `${key} IS NOT DISTINCT FROM lag(${key}) OVER ()`).join(' AND ')
 }
 
 /** The interval whose length the smallest distance between two rows of a series is. */
@@ -326,22 +282,14 @@ async function intervalOf(engine: Engine, least: number | null): Promise<Interva
   })
 }
 
-async function refuseOffGrid(
-  engine: Engine,
-  given: OwnFiles,
-  mapping: SourceMapping,
-  interval: Interval,
-  weekStart: Weekday,
-): Promise<void> {
-  const off = `NOT ${onGridSql('mark', interval, weekStart)}`
-  const [found] = await engine.rows<{ off: boolean }>(`SELECT EXISTS (FROM own_rows WHERE ${off}) AS off`)
+async function refuseOffGrid(engine: Engine, reading: Reading, interval: Interval, weekStart: Weekday): Promise<void> {
+  const off = (mark: string): Sql => `NOT ${onGridSql(mark, interval, weekStart)}`
+  const [found] = await engine.rows<{ off: boolean }>(`SELECT EXISTS (FROM own_rows WHERE ${off('mark')}) AS off`)
   if (found?.off !== true) return
-  const next =
-    mapping.zone === undefined || mapping.zone === 'UTC'
-      ? ''
-      : `; in ${mapping.zone} it begins elsewhere: give dates in UTC and say so with --available end+5h or the like`
-  const wanted = `the start of an interval of ${interval}, which begins by the UTC calendar${next}`
-  await refuseRow(engine, { given, mapping }, (mark) => off.replaceAll('mark', mark), { flag: 't', wanted })
+  const { zone = 'UTC' } = reading.mapping
+  const next = `; in ${zone} it begins elsewhere: give dates in UTC and say so with --available end+5h or the like`
+  const wanted = `the start of an interval of ${interval}, which begins by the UTC calendar${zone === 'UTC' ? '' : next}`
+  await refuseRow(engine, reading, { flag: 't', wanted, bad: off('own_mark') })
 }
 
 /** Makes the view `staged` of a session over the user's rows; `own_bodies` says which keys are which body. */

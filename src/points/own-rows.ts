@@ -3,7 +3,6 @@ import { ownEndpoint } from '../catalog/own-endpoint.ts'
 import { type OwnRow, ownRow } from '../catalog/sources.ts'
 import { heldStates } from '../ledger/held.ts'
 import { Ledger } from '../ledger/ledger.ts'
-import { sha256 } from '../ledger/entry.ts'
 import type { Index } from '../ledger/row.ts'
 import { shape } from '../shape.ts'
 import { isBegun } from '../store/begin.ts'
@@ -22,15 +21,10 @@ export function ownRows(index: Index): ReadonlyMap<string, OwnRow> {
   return new Map(rows)
 }
 
-/** The catalogue of a lake: a catalogue with what is own data there. What it knows of them already stays. */
+/** The catalogue of a lake: a catalogue with what is own data there. */
 export function withOwn(catalogue: Catalogue, index: Index): Catalogue {
-  const rows = ownRows(index)
-  if (rows.size === 0) return catalogue
-  const mark = sha256(JSON.stringify([...rows]))
-  if (catalogue.own === mark) return catalogue
-  const endpoints = new Map(catalogue.endpoints)
-  for (const [path, row] of rows) endpoints.set(path, ownEndpoint(path, row))
-  return { ...catalogue, endpoints, own: mark }
+  const own = [...ownRows(index)].map(([path, row]) => [path, ownEndpoint(path, row)] as const)
+  return own.length === 0 ? catalogue : { ...catalogue, endpoints: new Map([...catalogue.endpoints, ...own]) }
 }
 
 /** The same for the lake in a folder, as its index stands; where none is, or it cannot be read, the catalogue itself. */

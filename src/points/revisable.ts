@@ -13,11 +13,14 @@ export function heldRevisable(index: Index): readonly string[] {
   return Array.isArray(held) ? held.map(String) : []
 }
 
-/** The state of a draft that brings points of these metrics as revisable ones. */
-export function revisableState(index: Index, metrics: Iterable<string>): { readonly [key: string]: Json } {
-  const all = new Set([...heldRevisable(index), ...metrics])
-  return all.size === 0 ? {} : { [revisableKey]: [...all].toSorted() }
+function stateOf(metrics: Iterable<string>): { readonly [key: string]: Json } {
+  const all = [...new Set(metrics)].toSorted()
+  return all.length === 0 ? {} : { [revisableKey]: all }
 }
+
+/** The state of a draft that brings points of these metrics as revisable ones. */
+export const revisableState = (index: Index, metrics: readonly string[]): ReturnType<typeof stateOf> =>
+  stateOf([...heldRevisable(index), ...metrics])
 
 /** The metrics that a catalogue calls revisable. */
 export function revisableIn({ endpoints }: Pick<Catalogue, 'endpoints'>): ReadonlySet<string> {
@@ -25,21 +28,12 @@ export function revisableIn({ endpoints }: Pick<Catalogue, 'endpoints'>): Readon
 }
 
 /** The state of a lake that is made anew from these files. */
-export function revisableAnew(
-  names: ReadonlySet<string>,
-  files: readonly FileEntry[],
-): { readonly [key: string]: Json } {
-  const held = new Set(files.flatMap(sharesOf).map(({ metric }) => metric))
-  const own = [...names].filter((name) => held.has(name)).toSorted()
-  return own.length === 0 ? {} : { [revisableKey]: own }
+export function revisableAnew(names: ReadonlySet<string>, files: readonly FileEntry[]): ReturnType<typeof stateOf> {
+  return stateOf(files.flatMap(sharesOf).flatMap(({ metric }) => (names.has(metric) ? [metric] : [])))
 }
 
 /** How many points series have in a relation over points files, of those that may have several vintages of one. */
-export async function countStarts(
-  engine: Engine,
-  index: Index,
-  points: string,
-): Promise<Awaited<ReturnType<typeof countSeries>>> {
+export async function countStarts(engine: Engine, index: Index, points: string): ReturnType<typeof countSeries> {
   const names = heldRevisable(index).map(quote).join(', ')
   if (names === '') return []
   const series = `metric, "interval", ${identityColumns.join(', ')}`

@@ -19,7 +19,7 @@ import { type Diagnosis, examine } from './doctor.ts'
 import { execute } from '../metrics/execute.ts'
 import { type IngestDeps, type MetricsInput, type MetricsRun, withMetrics } from '../metrics/run.ts'
 import type { Result } from '../ledger/job.ts'
-import { differingAtOnce, type IngestSummary, stoppedEarly } from '../metrics/tally.ts'
+import { differingAtOnce, differingPoints, type IngestSummary, stoppedEarly } from '../metrics/tally.ts'
 import { chooseWindows, partitionOf } from '../metrics/verify-plan.ts'
 import { type Difference, Findings } from '../metrics/verify-findings.ts'
 import { registryVerdict, type RegistryVerified } from '../registry/verify.ts'
@@ -128,16 +128,6 @@ export function withRegistryVerified(summary: VerifySummary, registry: RegistryV
   return { ...whole, ok: summary.ok && registryVerdict(registry) === null, version: registry.version }
 }
 
-/** The same with what the files of own data said. */
-export function withOwnVerified(summary: VerifySummary, own: OwnVerified): VerifySummary {
-  return {
-    ...summary,
-    own,
-    version: own.version,
-    ok: summary.ok && own.differences.length === 0 && own.incidents === 0,
-  }
-}
-
 /** Compares what the provider says now; `nothing` is what is told where nothing was asked. */
 async function compare(
   run: MetricsRun & { readonly deps: VerifyDeps },
@@ -199,17 +189,9 @@ export function verifyVerdict(summary: VerifySummary): LakeError | null {
     stoppedEarly(summary),
     unanswered(summary.failures, 'windows'),
     summary.registry && registryVerdict(summary.registry),
-    ...ownVerdict(summary.own),
+    summary.own && differingPoints(summary.own.differences.length, 'in the files from which they came'),
+    summary.own && differingAtOnce(summary.own.incidents),
   ])
-}
-
-function ownVerdict(own: OwnVerified | null): (LakeError | null)[] {
-  if (own === null) return []
-  const next = 'nothing stored was changed: see pitlake violations list, then pitlake violations accept'
-  return [
-    contradicted(own.differences.length, 'stored values differ in the files from which they came', next),
-    differingAtOnce(own.incidents),
-  ]
 }
 
 /**

@@ -216,9 +216,13 @@ function pointWords(
   points: readonly HeldFile[],
   pointsIn: (relation: string, all?: boolean) => string,
 ) {
-  const over = (own: (of: { readonly metric: string }) => boolean, all: boolean): string => {
+  const over = (
+    own: (of: { readonly metric: string }) => boolean,
+    all: boolean,
+    dated = (all: string) => all,
+  ): string => {
     const files = points.filter((file) => sharesOf(file).some(own))
-    return pointsIn(datedPoints(root, readPoints(root, files), earlier.filter(own)), all)
+    return pointsIn(dated(datedPoints(root, readPoints(root, files), earlier.filter(own))), all)
   }
   const words = {
     points: (metric: string) =>
@@ -230,11 +234,8 @@ function pointWords(
       return `${over(({ metric }) => revisable.includes(metric), true)}\n  AND ${those}`
     },
   }
-  const part = ({ metric, dated }: ReturnType<typeof earlyParts>[number]): string => {
-    const files = points.filter((file) => sharesOf(file).some((share) => share.metric === metric))
-    const before = earlier.filter((dating) => dating.metric === metric)
-    return pointsIn(dated(datedPoints(root, readPoints(root, files), before)), !revisable.includes(metric))
-  }
+  const part = ({ metric, dated }: ReturnType<typeof earlyParts>[number]): string =>
+    over((one) => one.metric === metric, !revisable.includes(metric), dated)
   return { words, early: { parts: earlyParts(catalogue), part } }
 }
 

@@ -85,8 +85,14 @@ const database = 'lake'
  */
 export async function dbtSources(catalogue: Catalogue, wanted: readonly Wanted[]) {
   const schemas = Map.groupBy(await describeViews(catalogue), ({ schema }) => schema)
-  const asked = endpointTables(wanted)
-  const endpoints = [...asked, ...ownTables(catalogue)]
+  const asked = endpointTables(
+    wanted.flatMap(({ endpoint, series }) => (isOwn(endpoint) ? [] : [[endpoint, series.interval]])),
+  )
+  const mine = [...catalogue.endpoints.values()].filter(isOwn)
+  const endpoints = [
+    ...asked,
+    ...endpointTables(mine.flatMap((one) => one.intervals.map((interval) => [one, interval]))),
+  ]
   const finest = asked.toSorted((a, b) => a.due - b.due)[0]
   const views = [...schemas].map(([schema, own]) => ({
     name: schema === 'main' ? database : `${database}_${schema}`,
@@ -139,28 +145,15 @@ function columnOf({ name, type, about: description }: DescribedView['columns'][n
 
 type EndpointTable = ReturnType<typeof endpointTable>
 
-/** One table for each endpoint and interval, in the order of the catalogue. */
-function endpointTables(wanted: readonly Wanted[]): EndpointTable[] {
+/** One table for each endpoint and interval, in their order. */
+function endpointTables(all: readonly (readonly [Endpoint, Interval | null])[]): EndpointTable[] {
   const found = new Map<string, EndpointTable>()
-  for (const { endpoint, series } of wanted) {
-    const name = tableName(endpoint, series.interval)
-    if (!found.has(name) && !isOwn(endpoint)) found.set(name, endpointTable(name, endpoint, series.interval))
+  for (const [endpoint, interval] of all) {
+    const plain = [endpoint.path, ...(interval === null ? [] : [interval])].join('__')
+    const name = plain.replaceAll('/', '__').replaceAll(/\W/g, '_').toLowerCase()
+    if (!found.has(name)) found.set(name, endpointTable(name, endpoint, interval))
   }
   return [...found.values()]
-}
-
-/** The same of own data that the lake holds. */
-function ownTables({ endpoints }: Catalogue): EndpointTable[] {
-  return [...endpoints.values()]
-    .filter(isOwn)
-    .flatMap((endpoint) =>
-      endpoint.intervals.map((interval) => endpointTable(tableName(endpoint, interval), endpoint, interval)),
-    )
-}
-
-function tableName({ path }: Endpoint, interval: Interval | null): string {
-  const plain = [path, ...(interval === null ? [] : [interval])].join('__')
-  return plain.replaceAll('/', '__').replaceAll(/\W/g, '_').toLowerCase()
 }
 
 function endpointTable(name: string, endpoint: Endpoint, interval: Interval | null) {

@@ -118,6 +118,17 @@ test('files that are torn, of several kinds or too large are refused', async () 
     expect(await refused([csv, '--t', 'when'])).toMatch(
       /--t: expected a column of the file \(asset, t, value\), got when/,
     )
+    const [one, other] = ['1', 'x'].map((v, n) =>
+      desk.put(`${n}.csv`, `asset,t,value\nA${n},2024-03-01,1\nA${n},2024-03-02,${v}\n`),
+    )
+    expect(await refused([one ?? '', other ?? ''])).toMatch(/1\.csv: row 2: value: expected a finite number, got "x"/)
+    // One row a series tells no interval; why there is but one is told first.
+    const twice = desk.put('twice.csv', 'asset,t,value\nBTC,2024-03-01,1\nETH,2024-03-01,2\n')
+    expect(await refused([twice, '--asset', '=BTC'])).toMatch(/row 2: value: expected one value for BTC at 2024-03-01/)
+    const before = 'asset,t,value\nBTC,2024-02-29,5\nETH,2024-02-29,5\nBTC,2024-03-01,1\nETH,2024-03-01,2\n'
+    expect(await refused([desk.put('both.csv', before), '--asset', '=BTC'])).toMatch(/row 4: .* BTC at 2024-03-01/)
+    expect(await refused([twice])).toMatch(/--interval: expected one of .*got one row a series/)
+    expect(await refused([csv, '--value', 'value', '--components', 'value'])).toMatch(/--components: expected either/)
     expect(await refused([csv, '--available', 'soon'])).toMatch(/--available: expected a rule such as/)
     expect(await refused([desk.put('e.csv', '')])).toMatch(/an empty file/)
     const clash = desk.put(
@@ -142,6 +153,13 @@ test('every format, compressed, a folder, a glob, a SELECT and numbers as instan
     expect((await desk.take([join(desk.folder, 'a.csv'), '--as', 'e'])).message).toMatch(
       /the unit of its numbers|a date such as/,
     )
+    for (const [name, text] of [
+      ['h.csv', 'asset,t,value\nBTC,1709251200.4,1\n'],
+      ['h.jsonl', '{"asset":"BTC","t":1709251200.4,"value":1}\n'],
+    ] as const)
+      expect((await desk.take([desk.put(name, text), '--as', 'h', '--unit', 's'])).message, name).toMatch(
+        /row 1: t: expected .* whole seconds, got "1709251200\.4"/,
+      )
     using engine = await Engine.open()
     await engine.run(
       `COPY (SELECT 'BTC' AS asset, unnest(range(TIMESTAMP '2024-03-01', TIMESTAMP '2024-03-02', INTERVAL 1 MINUTE)) AS time, 3.0 AS price, 2.0 AS size) TO '${desk.folder}/trades.parquet'`,

@@ -29,6 +29,9 @@ test('what is imported twice is held once, and a grown file brings what is new',
       'ETH 03 30.0 assumed',
       'SOL 01 7.0 assumed',
     ])
+    const alone = put('one.csv', 'asset,t,value\nBTC,2024-03-04,4\n')
+    const next = await take([alone, '--as', 'prices'], '2026-06-04T06:00:00Z')
+    expect([next.message, next.told]).toMatchObject(['', { points_added: 1, version: 3 }])
     expect((await run(['doctor'], '2026-06-04T12:00:00Z')).code).toBe(0)
   })
 })

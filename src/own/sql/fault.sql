@@ -1,7 +1,8 @@
 -- The first, or a later, row with something that cannot be used.
--- columns: file, n (its place among all rows), flag, wanted, raw.
+-- columns: file, n (its place in that), flag, wanted, raw.
 -- law: L7.
-SELECT * EXCLUDE (told), told.* FROM (
-  SELECT {{file}} AS file, n, CASE {{branches}} END AS told
-  FROM (SELECT *, {{row}} AS n FROM {{source}})
-) WHERE told IS NOT NULL ORDER BY n LIMIT 1 OFFSET {{nth}} - 1
+WITH numbered AS (SELECT *, {{row}} AS n FROM {{source}}), found AS (
+  SELECT * FROM (SELECT {{file}} AS file, n, CASE {{branches}} END AS told FROM numbered)
+  WHERE told IS NOT NULL ORDER BY n LIMIT 1 OFFSET {{nth}} - 1
+)
+SELECT file, n + 1 - (SELECT min(n) FROM numbered WHERE {{file}} = file) AS n, told.* FROM found
