@@ -74,7 +74,7 @@ export async function combsFor(
 export async function runHoles({ subject, columns, at }: Probe, { every, run, label = run, world }: Comb) {
   const { session } = subject
   const [row] = await session.rows<{ edges: string }>(
-    `SELECT CAST(list(edge) AS VARCHAR) AS edges FROM (
+    `SELECT CAST(list(edge ORDER BY edge) AS VARCHAR) AS edges FROM (
        SELECT unnest([epoch_us(last), coalesce(lead(epoch_us(first)) OVER (ORDER BY n), 9223372036854775807)]) AS edge, n
        FROM (SELECT n, min(instant) AS first, any_value(last) AS last FROM proof_state GROUP BY n))
      WHERE n % ${every} = ${run}`,

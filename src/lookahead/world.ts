@@ -2,7 +2,7 @@ import { ruledSql } from '../points/files.ts'
 import { type Engine, quote } from '../store/engine.ts'
 import { isAlterable, openAltered } from '../query/altered.ts'
 import { openQuery, type QueryOptions } from '../query/lake.ts'
-import { backfillSql } from '../views/template.ts'
+import { backfillSql, betweenEdges, unsetSql } from '../views/template.ts'
 
 /*
  * What a run of a look-ahead proof sees of the lake: all of it, what was knowable at an instant, or a lake in which what
@@ -31,10 +31,8 @@ export const changedWorld = (edges: string, change: FutureChange): World => ({
   proof_change: change,
 })
 
-const edges = `CAST(getvariable('proof_changed') AS BIGINT[])`
 const known = `CASE WHEN ${backfillSql} THEN ${ruledSql('real')} ELSE real.available_at END`
-const later = `CASE WHEN ${edges} IS NULL THEN false
-    ELSE len(list_filter(${edges}, lambda proof_edge: proof_edge < epoch_us(${known}))) % 2 = 1 END`
+const later = `CASE WHEN ${unsetSql('proof_changed')} THEN false ELSE ${betweenEdges('proof_changed', known)} END`
 const own = 'hash(real.metric, real.asset, real."interval", real.currency, real.exchange, real.network, real.t)'
 const factor = `CASE ${own} % 4 WHEN 0 THEN 1.25 WHEN 1 THEN 2 WHEN 2 THEN 7 ELSE 1000 END`
 const isChange = (...changes: FutureChange[]): string =>

@@ -16,7 +16,16 @@ import { vintageNotes, lastVintagesIn } from './points-vintages.ts'
 import { identityWords } from './joins-identity.ts'
 import { joinWords } from './joins.ts'
 import { exportedTables } from './ledger-tables.ts'
-import { backfillSql, fillIn, instantSql, type ObjectText, partOf, readObjects, unsetSql } from './template.ts'
+import {
+  backfillSql,
+  betweenEdges,
+  fillIn,
+  instantSql,
+  type ObjectText,
+  partOf,
+  readObjects,
+  unsetSql,
+} from './template.ts'
 
 type Fill = Parameters<typeof fillIn>[2]
 
@@ -113,9 +122,7 @@ export const clockWords: Readonly<Record<string, (argument: string) => string>> 
 
 /** Whether what arrived at an instant is there in a look-ahead proof. */
 function provedSql(at: string): string {
-  const edges = `getvariable('proof_hidden')`
-  return `(${edges} IS NULL OR len(list_filter(CAST(${edges} AS BIGINT[]), lambda proof_edge:
-    proof_edge < epoch_us(${at}))) % 2 = 0)`
+  return `(${unsetSql('proof_hidden')} OR NOT ${betweenEdges('proof_hidden', at)})`
 }
 
 /** What a lake tells of itself. */
