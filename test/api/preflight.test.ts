@@ -15,6 +15,7 @@ test('the usual provider contradicts nothing: at most ten requests, and nothing 
     expect(requests()).toHaveLength(said.requests)
     expect(readdirSync(cwd)).toEqual([])
     const { out } = await run('doctor', '--provider')
+    expect(out).toMatch(/^metrics API\n(?: {2}\S[^\n]+\n){5,}registry API\n(?: {2}\S[^\n]+\n){3,}\n\d/)
     expect(out).toMatch(/^ {2}holds +meaning of `t`: computed_at is 24\.\d h to 24\.\d h after/m)
     expect(out).toMatch(/^ {2}cannot be told {2}cost: /m)
     expect(out).toMatch(/^\d+ requests: \d+ holds, 0 contradicted, \d+ cannot be told$/m)
@@ -27,11 +28,11 @@ const providers = golden('preflight/providers') as {
   readonly told: readonly (readonly [string, Otherwise, string, string])[]
   readonly ended: readonly (readonly [string, Otherwise, number, string])[]
 }
-const { mended } = providers
+const { mended, unadapted, told, ended } = providers
 
 const selection = ['--assets', 'BTC', '--paths', 'supply/current_pit', '--intervals', '24h,1w', '--since', '2026-01-01']
 
-test.each(turnOf(mended, 2, mended.length))(
+test.each(turnOf(mended, 3, mended.length))(
   '%s: it is found, and the YAML mends it',
   async (_, otherwise, against, yaml) =>
     withForeign(otherwise, async ({ ask, config }) => {
@@ -46,7 +47,7 @@ test.each(turnOf(mended, 2, mended.length))(
     }),
 )
 
-test.each([0, 5, 13])('with that YAML the provider is fetched as it is (%s)', async (which) => {
+test.each(turnOf([0, 5, 13], 2, 3))('with that YAML the provider is fetched as it is (%s)', async (which) => {
   const [, otherwise, , yaml] = mended[which] ?? ['', {}, [], '']
   await withForeign(otherwise, async ({ config, run, cwd }) => {
     config(yaml)
@@ -85,17 +86,19 @@ function readable(yaml: string | null): string[] {
     .toSorted()
 }
 
-test.each(providers.unadapted)('%s: it is found, and nothing adapts it', async (_, otherwise, assumption, evidence) =>
-  withForeign(otherwise, async ({ ask }) => {
-    const said = await ask()
-    expect(said.row(assumption)).toMatch(new RegExp(evidence))
-    expect(said.row(assumption)).toMatch(/^contradicted: .*; cannot be adapted$/)
-    expect([said.code, said.yaml]).toEqual([4, null])
-    expect(said.message).toMatch(/no setting mends it/)
-  }),
+test.each(turnOf(unadapted, 1, unadapted.length))(
+  '%s: it is found, and nothing adapts it',
+  async (_, otherwise, assumption, evidence) =>
+    withForeign(otherwise, async ({ ask }) => {
+      const said = await ask()
+      expect(said.row(assumption)).toMatch(new RegExp(evidence))
+      expect(said.row(assumption)).toMatch(/^contradicted: .*; cannot be adapted$/)
+      expect([said.code, said.yaml]).toEqual([4, null])
+      expect(said.message).toMatch(/no setting mends it/)
+    }),
 )
 
-test.each(providers.told)('%s: it is told, and exit 0', async (_, otherwise, assumption, told) =>
+test.each(turnOf(told, 1, told.length))('%s: it is told, and exit 0', async (_, otherwise, assumption, told) =>
   withForeign(otherwise, async ({ ask }) => {
     const said = await ask()
     expect(said.row(assumption)).toMatch(new RegExp(told))
@@ -175,10 +178,12 @@ test('a registry with other names around its records: found, pasted, and followe
   expect(told[1]).toEqual(told[0])
 })
 
-test.each(providers.ended)('%s ends with its own code, and the rest is judged', async (_, otherwise, code, message) =>
-  withForeign(otherwise, async ({ ask }) => {
-    const said = await ask()
-    expect([said.code, said.message]).toEqual([code, expect.stringMatching(new RegExp(message))])
-    expect(said.rows.some(({ verdict }) => verdict === 'holds')).toBe(true)
-  }),
+test.each(turnOf(ended, 1, ended.length))(
+  '%s ends with its own code, and the rest is judged',
+  async (_, otherwise, code, message) =>
+    withForeign(otherwise, async ({ ask }) => {
+      const said = await ask()
+      expect([said.code, said.message]).toEqual([code, expect.stringMatching(new RegExp(message))])
+      expect(said.rows.some(({ verdict }) => verdict === 'holds')).toBe(true)
+    }),
 )

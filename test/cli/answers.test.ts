@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { compiled } from '../helpers/command.ts'
 import { alive, until } from '../helpers/processes.ts'
 import { makeQueryLake } from '../helpers/query-lake.ts'
 import { turnOf } from '../helpers/shares.ts'
@@ -31,7 +32,7 @@ class Server implements AsyncDisposable {
   private constructor(flags: readonly string[], env: NodeJS.ProcessEnv) {
     const args = [main, 'serve', '--data', folder, '--listen', '127.0.0.1:0', '--threads', '1', ...flags]
     this.program = spawn(process.execPath, args, {
-      env: { ...process.env, TMPDIR: this.home, ...env },
+      env: { ...process.env, ...compiled, TMPDIR: this.home, ...env },
       stdio: ['ignore', 'ignore', 'pipe'],
     })
     this.program.stderr?.on('data', (part: Buffer) => (this.said += part.toString()))
@@ -79,9 +80,9 @@ class Server implements AsyncDisposable {
     await until(() => this.kept[0] !== first || ticks() > before + 30, 'a process at work')
   }
 
-  /** What it left in its temporary folder, but what Node keeps there of compiled code. */
+  /** What it left in its temporary folder. */
   get left(): readonly string[] {
-    return readdirSync(this.home).filter((name) => name !== 'node-compile-cache')
+    return readdirSync(this.home)
   }
 
   /** How many answers are being written. */

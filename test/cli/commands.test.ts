@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -8,35 +8,18 @@ import { helpText } from '../../src/call/parse.ts'
 import { commandTable } from '../../src/commands/table.ts'
 import { redact } from '../../src/secrets/secrets.ts'
 import { pitlake as inProcess } from '../helpers/command.ts'
+import { type Ended, program } from '../helpers/program.ts'
 import { freshFolder } from '../helpers/scratch.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 let folder = ''
 freshFolder('cli', (path) => (folder = path))
 
-interface Ended {
-  readonly code: number | null
-  readonly out: string
-  readonly err: string
-}
-
 type Env = Readonly<Record<string, string>>
 
-function start(argv: readonly string[], env: Env): ChildProcess {
-  const { PATH = '', HOME = '' } = process.env
-  return spawn(process.execPath, [main, ...argv], { cwd: folder, env: { PATH, HOME, ...env } })
-}
-
 /** A command as a process of its own: what is printed at its end, colours and pipes are matters of the process. */
-async function spawned(argv: readonly string[], env: Env = {}): Promise<Ended> {
-  const child = start(argv, env)
-  let out = ''
-  let err = ''
-  child.stdout?.setEncoding('utf8').on('data', (text: string) => (out += text))
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => (err += text))
-  const code = await new Promise<number | null>((done) => child.on('close', done))
-  return { code, out, err }
-}
+const spawned = async (argv: readonly string[], env: Env = {}): Promise<Ended> =>
+  await program(argv, { cwd: folder, env })
 
 /** A command in this process. */
 async function pitlake(argv: readonly string[], env: Env = {}): Promise<Ended> {
@@ -260,7 +243,7 @@ test('a listing that makes no catalogue leaves nothing behind', async () => {
 })
 
 test('a reader that closes the pipe is no error', async () => {
-  const child = start(['catalog', 'export'], {})
+  const child = spawn(process.execPath, [main, 'catalog', 'export'], { cwd: folder })
   let err = ''
   child.stderr?.setEncoding('utf8').on('data', (text: string) => (err += text))
   child.stdout?.once('data', () => child.stdout?.destroy())

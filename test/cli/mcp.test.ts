@@ -115,10 +115,6 @@ describe('what an agent finds', () => {
     })
     const view = await agent.one('describe', { name: 'history.products', as_of: asOf })
     expect(view.rows.map(({ name }) => name)).toEqual(expect.arrayContaining(['id', 'valid_from', 'valid_to']))
-    const near = { 'supply/curent_pit': 'supply/current_pit', pionts: 'points', pit_jion: 'pit_join' }
-    for (const [name, meant] of Object.entries(near))
-      expect(await agent.refusal('describe', { name, as_of: asOf })).toContain(`did you mean \`${meant}\``)
-
     const leak = { sql: 'SELECT t AS ts, v FROM points', cutoffs: 3 }
     const proof = await agent.one('lookahead', leak)
     expect(proof).toMatchObject({ verdict: 'leak', lake: { version: 2 } })
@@ -142,34 +138,19 @@ describe('an instant is mandatory', () => {
     ['query', { sql: 'SELECT 1' }, /as_of/],
     ['query', { sql: 'SELECT 1', as_of: '' }, /as_of: expected an instant/],
     ['query', { sql: 'SELECT 1', as_of: 'infinity' }, /as_of: expected an instant/],
-    ['query', { sql: 'SELECT 1', as_of: '1709251200' }, /as_of: expected an instant/],
     ['query', { sql: 'SELECT 1', as_of: null }, /as_of/],
-    ['query', { sql: 'SELECT 1', asof: asOf, as_of: asOf }, /asof/],
     ['describe', { name: 'points' }, /as_of/],
     ['universe', {}, /ts/],
-    ['panel', { metrics: ['supply/current_pit'], decisions: [{ asset: 'BTC' }] }, /decisions.0.ts/],
     ['panel', { metrics: ['supply/current_pit'], decisions: [{ asset: 'BTC', ts: null }] }, /decisions.0.ts/],
     ['panel', { metrics: ['supply/current_pit'], decisions: [] }, /decisions/],
-    ['panel', { metrics: ['supply/current_pit'] }, /calendar or decisions, got neither/],
-    ['panel', { metrics: ['supply/current_pit'], decisions: [{ ts: asOf }] }, /an asset in each/],
   ])('%s %j', async (name, given, words) => expect(await agent.refusal(name, given)).toMatch(words))
 })
 
 describe('one SELECT over the views, and nothing else', () => {
   test.each([
-    ['SELECT 1; SELECT 2', /one SELECT, got several statements/],
-    ["COPY points TO '/tmp/never.csv'", /one SELECT, got COPY/],
-    ["ATTACH '/tmp/never.db'", /one SELECT, got ATTACH/],
     ['PRAGMA database_list', /PRAGMA/],
-    ["SET VARIABLE as_of = '2030-01-01'", /one SELECT, got SET/],
-    ['CREATE TEMP TABLE x AS SELECT 1', /one SELECT, got CREATE/],
     ['EXPLAIN ANALYZE SELECT 1', /one SELECT, got EXPLAIN/],
-    ["SELECT * FROM read_csv('/etc/hostname')", /got read_csv; only the views/],
-    ["SELECT * FROM glob('/**')", /got glob/],
-    ['SELECT FROM', /syntax error/],
-    ["WITH d AS (SELECT 'BTC' AS asset, now() AS ts) FROM pit_join('d', 'supply/curent_pit', '24h')", /did you mean/],
     ["SELECT repeat('x', 5000000) AS big", /a row of 5000000 bytes is longer than the 20000 of a page/],
-    ['FROM pionts', /pionts does not exist! Did you mean "points"\?$/],
   ])('%s', async (sql, words) => expect(await agent.refusal('query', { sql, as_of: asOf })).toMatch(words))
 
   test.each([
