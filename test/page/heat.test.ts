@@ -13,7 +13,7 @@ import { browsing, drawn, shownFolder } from './serving.ts'
 
 /* Vintages as a picture: each cell against the values that were told, one by one. `PITLAKE_PAGE` tries so many states. */
 
-const states = times('PITLAKE_PAGE', 2, 4)
+const states = times('PITLAKE_PAGE', 1, 3)
 const day = 86_400_000
 const iso = (ms: number): string => new Date(ms).toISOString()
 
