@@ -111,7 +111,7 @@ test('a destination on which there is no room ends with 6, and the same command 
     },
   }
   const failed: unknown = await publishTo(data, out, { disk }).catch((error: unknown) => error)
-  const words = /no space left on the disk; make room, then run the same command again$/
+  const words = /^[^\n]*no space left on the disk; make room, then run the same command again[^\n]*$/
   expect([exitCode(failed), String(failed)]).toEqual([6, expect.stringMatching(words)])
   await publishTo(data, out)
   expect(await unlike(data, out)).toEqual([])
