@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Lake, openLake, type QueryOptions } from '../../src/index.ts'
 import { type Ended, pitlake } from '../helpers/command.ts'
 import { nested, plain, point, supply, threeDays } from '../helpers/three-days.ts'
-import { makeLake, makeViews, type PointRow } from '../helpers/views.ts'
+import type { PointRow } from '../helpers/views.ts'
 import { ownFolder } from '../helpers/own-folder.ts'
 
 let root = ''
@@ -52,49 +52,6 @@ test('notes belong to the last answer, and as_of stays what it was', async () =>
     expect([row?.n, late.notes]).toEqual([2n, []])
   } finally {
     await late.close()
-  }
-})
-
-test('points take the catalogue’s defaults; `*` means all', async () => {
-  const values = async (filter: Parameters<Lake['points']>[0]): Promise<unknown> => [
-    ...((await lake.points(filter)).getChild('v') ?? []),
-  ]
-  expect(await values({ metrics: supply })).toEqual([1, 2, 3])
-  expect(await values({ metrics: supply, currency: 'usd' })).toEqual([100, 200, 300])
-  expect(await values({ metrics: supply, currency: '*' })).toEqual([1, 2, 3, 100, 200, 300])
-  expect(await values({ metrics: plain })).toEqual([1, 2, 3])
-  expect(await values({ metrics: plain, interval: '*' })).toEqual([10, 20, 30, 1, 2, 3])
-  expect(await values({ metrics: [plain, supply], since: '2024-03-02' })).toEqual([2, 3, 2, 3])
-  expect(await values({ since: '2024-03-03' })).toEqual([null, 3, 3])
-  const joined = await lake.sql(`${one} SELECT v FROM pit_join('d', '${supply}', '24h')`)
-  expect(joined.get(0)?.v).toBe(3)
-  await expect(lake.points({ metrics: ['price_usd', supply] })).rejects.toThrow(/price_usd alone/)
-})
-
-test('of metrics that the catalogue does not know the filter alone decides', async () => {
-  using kept = ownFolder('strange')
-  const row = {
-    metric: 'm/strange',
-    asset: 'BTC',
-    interval: '24h',
-    t: '2024-03-01',
-    available_at: '2024-03-02',
-  } as const
-  await makeLake(kept.path, [
-    { at: '2024-04-01', points: ['usd', 'native'].map((currency, v) => ({ ...row, currency, v })) },
-  ])
-  await makeViews(kept.path)
-  const own = await openLake(kept.path)
-  try {
-    const values = async (filter: Parameters<Lake['points']>[0]) => [
-      ...((await own.points(filter)).getChild('v') ?? []),
-    ]
-    expect(await values({ currency: 'usd' })).toEqual([0])
-    expect(await values({ currency: 'native', interval: '24h' })).toEqual([1])
-    expect(await values({ interval: '1h' })).toEqual([])
-    expect((await values({})).toSorted((a, b) => Number(a) - Number(b))).toEqual([0, 1])
-  } finally {
-    await own.close()
   }
 })
 
