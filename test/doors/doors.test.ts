@@ -44,13 +44,13 @@ const namesAt = (door: DoorName): readonly string[] =>
 
 describe('one question, one answer', () => {
   /*
-   * Each question is asked at about a sixth of the doors with a commit (a third of them in `make test-long`), at others with
+   * Each question is asked at about a quarter of the doors with a commit (half of them in `make test-long`), at others with
    * the next ones; `make test` asks half of them at two doors, of the others a dozen or less. A stamp proves each, and so
    * does `lookahead`, which takes longest.
    */
   const some = (name: DoorName, door: number, few: number): readonly string[] => {
     const names = namesAt(name)
-    return turnOf([...names.slice(door), ...names.slice(0, door)], name === 'stamp' ? 4 : 3, few)
+    return turnOf([...names.slice(door), ...names.slice(0, door)], name === 'stamp' ? 3 : 2, few)
   }
   test.each<readonly [DoorName, (place: Place) => Promise<Door>, door: number, few: number]>([
     ['command', commandLine, 0, 12],
