@@ -42,7 +42,7 @@ interface Told {
 
 test('functions in pandas: leaks are found, honest ones pass, the rest is undecided with a reason', async (context) => {
   const python = need(context, 'peers')
-  const names = turnOf(Object.keys(verdicts), 5, 20)
+  const names = turnOf(Object.keys(verdicts), 3, 20)
   const lake = await makeTrustLake()
   try {
     const command = `node ${join(project, 'src/main.ts')}`
