@@ -22,7 +22,7 @@ const whole = [
   // What the pages tell to type, and what the system around runs.
   'test/cli/{findings,first-hour,hooks,own-recipes,publish,service}.test.ts',
   // Days of a watch, whole catalogues, every variant of a provider, and calls that nothing ends.
-  'test/api/{catalogue-walk,preflight}.test.ts',
+  'test/api/preflight.test.ts',
   'test/cli/{answers,daily,ends-asking,ends-lake,features,heedless,lookahead,mcp,mirror,own-resource,serve}.test.ts',
   'test/laws/{L5-calendar,L5-estimate,watch,watch-days}.test.ts',
   // A law at one job more: kills and full disks, a clock that was wrong, old layouts, what is adopted or mended.

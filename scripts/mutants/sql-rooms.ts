@@ -90,7 +90,7 @@ const tests: readonly (readonly [pattern: RegExp, quick: string, dear?: string])
     'unit/query-session unit/query-output unit/query-lake',
     'unit/json-lines unit/query-api views/notes views/changed unit/query-gate',
   ],
-  [/metrics\//, 'unit/metadata', 'laws/L2-verify laws/L5-metadata cli/trust'],
+  [/metrics\//, 'unit/metadata', 'laws/L2-verify laws/L5-metadata cli/limits'],
   [/store\//, 'unit/engine unit/points-files', 'unit/ledger unit/merge-plan'],
   [/index\.ts$/, 'unit/query-api', 'views/two-apis'],
 ]

@@ -215,12 +215,9 @@ test('a lake of one provider refuses another; a new address of the same one is a
     })
   }))
 
-test.each([
-  ['ids', ['BTC', 'ETH', 'BTC', '00']],
-  ['objects with symbol', [{ symbol: 'BTC' }, { symbol: 'ETH', name: 'Ether' }, { symbol: '00' }, { name: 'none' }]],
-  ['under data', { data: [{ id: 'BTC' }, { id: 'ETH', chain_id: '1', address: '0xa' }, { id: '00', symbol: 'X' }] }],
-])("the listing as %s is stored, and '*' stands for it", async (_, listing) =>
+test("the listing is stored, and '*' stands for it", async () =>
   withProvider(now, async (own) => {
+    const listing = { data: [{ id: 'BTC' }, { id: 'ETH', chain_id: '1', address: '0xa' }, { id: '00', symbol: 'X' }] }
     own.answer((path) => (path === 'assets' ? listing : points(day, 5)))
     const selection = { assets: ['*'], paths: [count], since: start, until: start + 5 * day }
     expect(await own.fetch(selection)).toMatchObject({ points_added: 15, requests: 3 })
@@ -237,10 +234,9 @@ test.each([
     expect(await own.fetch({ ...selection, until: start + 7 * day })).toMatchObject({ version: again.version + 1 })
     expect(own.seen.filter((url) => url.endsWith('/assets'))).toHaveLength(2)
     expect(readdirSync(join(own.root, 'assets'))).toHaveLength(1)
-  }),
-)
+  }))
 
-test.each([401, 403, 404, 500])('a listing that answers %s stops no fetch', async (status) =>
+test.each([401, 500])('a listing that answers %s stops no fetch', async (status) =>
   withProvider(now, async (own) => {
     own.answer((path) => (path === 'assets' ? { status, text: 'no' } : points(day, 5)))
     const selection = { assets: ['BTC'], paths: [count], since: start, until: start + 5 * day }

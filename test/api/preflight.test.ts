@@ -15,6 +15,8 @@ test('the usual provider contradicts nothing: at most ten requests, and nothing 
     expect(requests()).toHaveLength(said.requests)
     expect(readdirSync(cwd)).toEqual([])
     const { out } = await run('doctor', '--provider')
+    expect(out).toMatch(/^metrics API\n(?: {2}\S[^\n]+\n){5,}registry API\n(?: {2}\S[^\n]+\n){3,}\d/)
+    expect(out.split('registry API')[1]).not.toContain(meaning)
     expect(out).toMatch(/^ {2}holds +meaning of `t`: computed_at is 24\.\d h to 24\.\d h after/m)
     expect(out).toMatch(/^ {2}cannot be told {2}cost: /m)
     expect(out).toMatch(/^\d+ requests: \d+ holds, 0 contradicted, \d+ cannot be told$/m)

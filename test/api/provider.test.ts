@@ -44,44 +44,19 @@ describe.each(mounts)('both APIs over $name', (mount) => {
       expect(JSON.stringify(sandbox.requests())).not.toMatch(/[mr]-key/)
     }))
 
-  test('a parameter that the endpoint does not take is named', () =>
-    withSandbox(mount, {}, async ({ metrics }) => {
-      for (const [query, named] of [
-        [{ a: 'BTC', e: 'binance' }, `'e'`],
-        [{ a: 'BTC', i: '7h' }, `'i'`],
-        [{ a: 'NO-SUCH' }, `'a'`],
-        [{ i: '24h' }, `'a'`],
-      ] as const) {
-        const answer = await metrics(path, query)
-        expect(answer.status, JSON.stringify(query)).toBe(400)
-        expect(answer.json.error).toContain(named)
-      }
-      expect((await metrics('supply/no_such_pit', { a: 'BTC' })).status).toBe(404)
-    }))
-
-  test('listings, csv and humanized time', () =>
-    withSandbox(mount, {}, async ({ metrics }) => {
-      expect((await metrics('assets')).json.map(({ id }: { id: string }) => id)).toContain('BTC')
-      expect((await metrics('endpoints')).json).toHaveLength(112)
-      const csv = await metrics(path, { ...week, f: 'csv' })
-      const json = await metrics(path, { ...week, timestamp_format: 'humanized' })
-      expect(csv.text.trimEnd().split('\n')).toHaveLength(json.json.length + 1)
-      expect(json.json[0].t).toMatch(/^2024-05-\d\dT00:00:00Z$/)
-    }))
-
   test('a long history is streamed: the first bytes come before the last are made', () =>
     withSandbox(mount, {}, async ({ metricsUrl }) => {
-      const url = `${metricsUrl}/v1/metrics/addresses/active_count_pit?a=BTC&i=10m&s=1230768000`
+      const url = `${metricsUrl}/v1/metrics/addresses/active_count_pit?a=BTC&i=10m&s=1514764800`
       const response = await request(url, { headers: { 'x-api-key': 'metrics-key' } })
       const sizes: number[] = []
       for await (const chunk of response.body) sizes.push((chunk as Buffer).length)
       expect(sizes.length).toBeGreaterThan(20)
-      expect(sizes.reduce((a, b) => a + b)).toBeGreaterThan(10_000_000)
+      expect(sizes.reduce((a, b) => a + b)).toBeGreaterThan(4_000_000)
     }))
 
   test('a caller who goes away stops the answer, and the next one is served', () =>
     withSandbox(mount, {}, async ({ metrics, metricsUrl }) => {
-      const url = `${metricsUrl}/v1/metrics/addresses/active_count_pit?a=BTC&i=10m&s=1230768000`
+      const url = `${metricsUrl}/v1/metrics/addresses/active_count_pit?a=BTC&i=10m&s=1514764800`
       const response = await request(url, { headers: { 'x-api-key': 'metrics-key' } })
       response.body.on('error', () => undefined)
       response.body.destroy()

@@ -1,12 +1,10 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import { fetchKey, fetchOnce } from '../helpers/fetching.ts'
 import { mounts } from '../helpers/mounts.ts'
+import { ownFolder } from '../helpers/own-folder.ts'
 import { ask, noon, withSandbox } from '../helpers/sandbox-client.ts'
 import { makeViews, withViews } from '../helpers/views.ts'
 
@@ -89,7 +87,8 @@ describe.each(mounts.filter(({ name }) => name === 'port'))('the sandbox over th
 })
 
 test('the program asks with these keys and reads these names', async () => {
-  const root = mkdtempSync(join(tmpdir(), 'pitlake-wire-'))
+  using folder = ownFolder('wire')
+  const root = folder.path
   const seen: { url: string; key: unknown }[] = []
   const bodies: Readonly<Record<string, string>> = {
     [futures]: `[{"t":${since},"v":1.5,"computed_at":${since + day + 77}},{"t":${since + day},"v":-2},{"t":${since + 2 * day},"v":null},{"t":${since + 3 * day},"v":4}]`,
@@ -141,6 +140,5 @@ test('the program asks with these keys and reads these names', async () => {
   } finally {
     server.closeAllConnections()
     await new Promise((resolve) => server.close(resolve))
-    rmSync(root, { recursive: true, force: true })
   }
 })

@@ -13,17 +13,9 @@ beforeAll(async () => {
 })
 afterAll(async () => remove())
 
-const grid = `--calendar 2024-01-02,2024-01-09,12h --assets BTC --metrics ${supply}`
 const one = `WITH d AS (SELECT 'BTC' AS asset, '2024-02-01' AS ts)`
 
 test.each([
-  [`panel ${grid} --interval 1d`, '--interval: expected 10m, 1h, 24h, 1w, 1month, got "1d"; did you mean `24h`?'],
-  [`panel ${grid} --latency 15`, '--latency: expected a time such as 15m or 2d, got "15"'],
-  [`panel ${grid} --max-age 15`, '--max-age: expected a time such as 15m or 2d, got "15"'],
-  [
-    `panel --calendar 2024-01-09,2024-01-02,12h --assets BTC --metrics ${supply}`,
-    '--calendar: expected SINCE before UNTIL, got "2024-01-09,2024-01-02,12h"; the two are reversed',
-  ],
   ['sql nofile.sql', 'pitlake sql: expected a query, got the name of a file; -f nofile.sql runs it'],
   ['sql SELECT --json', 'pitlake sql: expected a known option, got --json; did you mean `--format json`?'],
   [
@@ -37,12 +29,6 @@ test.each([
 
 test.each([
   [`${one} FROM pit_join('d', '${supply}', '1d')`, /has no interval 1d: expected 10m, .*; did you mean `24h`\?$/],
-  [
-    `${one} FROM pit_join('d', '${supply}', '24h', latency := 15)`,
-    /expected a time such as '15 minutes', .* got '15'$/,
-  ],
-  [`${one} FROM pit_join('d', '${supply}', '24h', max_age := '15')`, /expected a time such as .* got '15'$/],
-  [`FROM calendar('2024-01-01', '2024-01-02', '15')`, /expected a time such as .* got '15'$/],
 ])('in SQL: %s', async (sql, message) => {
   await expect(pitlake(folder, ['sql', sql, '--data', folder])).resolves.toMatchObject({
     code: 2,
@@ -53,34 +39,15 @@ test.each([
 test('from a program: each is a LakeError of the call', async () => {
   const lake = await openLake(folder)
   const decisions = [{ asset: 'BTC', ts: '2024-02-01' }]
-  const grid = { kind: 'calendar', since: '2024-01-01', until: '2024-01-02', assets: ['BTC'] } as const
   const slips: readonly (readonly [() => Promise<unknown>, RegExp])[] = [
     // A caller without types says what it likes.
     [
       async () => lake.pitJoin({ decisions, metric: supply, latency: 15 as never }),
       /latency: expected a time .* got 15$/,
     ],
-    [async () => lake.panel({ decisions, metrics: [supply], maxAge: '15' }), /maxAge: expected a time .* got "15"$/],
-    [
-      async () => lake.panel({ decisions: { ...grid, since: '2024-01-03', step: '1 day' }, metrics: [supply] }),
-      /SINCE before UNTIL/,
-    ],
-    [
-      async () => lake.panel({ decisions: { ...grid, step: '900' }, metrics: [supply] }),
-      /calendar: expected a step such as .* got "900"$/,
-    ],
-    [async () => lake.panel({ decisions, metrics: [supply], interval: '1d' }), /did you mean `24h`\?$/],
-    [
-      async () => lake.panel({ decisions: [{ asset: 'BTC' }] as never, metrics: [supply] }),
-      /decisions\.0\.ts: expected/,
-    ],
     [
       async () => lake.calendar({ since: '2024-01-01', until: '2024-01-02', step: '15' }),
       /expected a time .* got '15'$/,
-    ],
-    [
-      async () => lake.calendar({ since: '2024-01-02', until: '2024-01-01', step: '1 day' }),
-      /expected since before until/,
     ],
   ]
   for (const [ask, message] of slips)

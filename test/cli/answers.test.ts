@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { compiled } from '../helpers/command.ts'
 import { alive, until } from '../helpers/processes.ts'
 import { makeQueryLake } from '../helpers/query-lake.ts'
 import { turnOf } from '../helpers/shares.ts'
@@ -31,7 +32,7 @@ class Server implements AsyncDisposable {
   private constructor(flags: readonly string[], env: NodeJS.ProcessEnv) {
     const args = [main, 'serve', '--data', folder, '--listen', '127.0.0.1:0', '--threads', '1', ...flags]
     this.program = spawn(process.execPath, args, {
-      env: { ...process.env, TMPDIR: this.home, ...env },
+      env: { ...process.env, ...compiled, TMPDIR: this.home, ...env },
       stdio: ['ignore', 'ignore', 'pipe'],
     })
     this.program.stderr?.on('data', (part: Buffer) => (this.said += part.toString()))
@@ -79,9 +80,9 @@ class Server implements AsyncDisposable {
     await until(() => this.kept[0] !== first || ticks() > before + 30, 'a process at work')
   }
 
-  /** What it left in its temporary folder, but what Node keeps there of compiled code. */
+  /** What it left in its temporary folder. */
   get left(): readonly string[] {
-    return readdirSync(this.home).filter((name) => name !== 'node-compile-cache')
+    return readdirSync(this.home)
   }
 
   /** How many answers are being written. */
@@ -109,9 +110,9 @@ beforeAll(async () => void ({ folder, remove } = await makeQueryLake()))
 afterAll(async () => await remove())
 
 /** Questions of others, and what is right. */
-async function others(server: Server, count: number): Promise<void> {
+async function others(server: Server, count: number, init: RequestInit = {}): Promise<void> {
   const sql = (n: number) => `SELECT ${n} AS n, count(*) AS points, sum(v) AS sum FROM points WHERE asset = 'BTC'`
-  const answers = await Promise.all(Array.from({ length: count }, async (_, n) => await server.ask(sql(n))))
+  const answers = await Promise.all(Array.from({ length: count }, async (_, n) => await server.ask(sql(n), init)))
   const told = answers.map(([status, text]) => [status, ...Object.values(JSON.parse(text) as object)])
   const [[, , points, sum] = []] = told
   expect(points).toBe(200)
@@ -120,7 +121,7 @@ async function others(server: Server, count: number): Promise<void> {
 
 describe.each(turnOf(Object.entries(deaf), 3, 3))('%s', (_, sql) => {
   test('ends nothing of others, whether its asker goes away or waits', async () => {
-    await using server = await Server.at(['--memory', '512MB', '--timeout', '5s'])
+    await using server = await Server.at(['--memory', '512MB', '--timeout', '3s'])
     const before = await server.answering()
     const gone = new AbortController()
     const left = server.ask(sql, { signal: gone.signal }).catch(() => null)
@@ -137,11 +138,13 @@ describe.each(turnOf(Object.entries(deaf), 3, 3))('%s', (_, sql) => {
   })
 })
 
-test('a process that is killed in the middle: what it was asked is asked of another, and is right', async () => {
+test('an answer that takes more memory than the process may have is refused; one that is killed in the middle: what it was asked is asked of another, and is right', async () => {
   await using server = await Server.at(['--memory', '512MB', '--timeout', '10m'])
+  const [refused] = await Promise.all([server.ask(deaf['a list of a thousand million']), others(server, 10)])
+  expect(refused).toEqual([507, expect.stringMatching(/more memory than (?:they|it) may/)])
   const first = await server.answering()
   const slow = (n: number) =>
-    `SELECT ${n} AS n, count(*) AS c FROM range(10000) a, range(10000) b WHERE hash(a.range, b.range) % 7 = 0`
+    `SELECT ${n} AS n, count(*) AS c FROM range(5000) a, range(10000) b WHERE hash(a.range, b.range) % 7 = 0`
   const asked = Array.from({ length: 5 }, async (_, n) => await server.ask(slow(n)))
   await until(() => server.atWork === 3, 'three answers at work')
   process.kill(first, 'SIGKILL')
@@ -163,24 +166,21 @@ test('a process that is killed in the middle: what it was asked is asked of anot
   expect(server.left).toEqual([])
 })
 
-test('an answer that takes more memory than the process may have is refused; beside it the others are answered', async () => {
-  await using server = await Server.at(['--memory', '512MB', '--timeout', '10m'])
-  const [refused] = await Promise.all([server.ask(deaf['a list of a thousand million']), others(server, 10)])
-  expect(refused).toEqual([507, expect.stringMatching(/more memory than (?:they|it) may/)])
-  await others(server, 3)
-})
-
 describe('the process', () => {
-  test('knows no key and no token', async () => {
+  test('knows no key and no token, and heeds no Ctrl-C, which a terminal gives to all', async () => {
     const given = { PITLAKE_TOKEN: token, PITLAKE_METRICS_KEY: key, ELSEWHERE: `Bearer ${token}`, AND: 'seen' }
     await using server = await Server.at([], given)
     await until(() => server.kept.length === 1, 'one process of answers')
-    const [pid] = server.kept
+    const [pid = 0] = server.kept
     const known = ['environ', 'cmdline'].map((file) => readFileSync(`/proc/${pid}/${file}`, 'utf8')).join('\0')
     expect(known).toContain('AND=seen')
     for (const secret of [token, key]) expect(known).not.toContain(secret)
     const headers = { authorization: `Bearer ${token}` }
     expect(await server.ask('SELECT 1 AS one', { headers })).toEqual([200, '{"one":1}\n'])
+    process.kill(pid, 'SIGINT')
+    process.kill(pid, 'SIGTERM')
+    await others(server, 3, { headers })
+    expect(server.kept).toEqual([pid])
   })
 
   test('ends with the program, however that ends, whatever it is at', async () => {
@@ -195,15 +195,6 @@ describe('the process', () => {
       if (how === 'SIGTERM') await until(() => server.program.exitCode === 0, 'the end of the program')
       expect(server.left).toHaveLength(how === 'SIGTERM' ? 0 : 1)
     }
-  })
-
-  test('heeds no Ctrl-C, which a terminal gives to all', async () => {
-    await using server = await Server.at([])
-    const pid = await server.answering()
-    process.kill(pid, 'SIGINT')
-    process.kill(pid, 'SIGTERM')
-    await others(server, 3)
-    expect(await server.answering()).toBe(pid)
   })
 
   test('a lake that it cannot open ends the program in words, and nothing is left', async () => {

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -8,35 +8,18 @@ import { helpText } from '../../src/call/parse.ts'
 import { commandTable } from '../../src/commands/table.ts'
 import { redact } from '../../src/secrets/secrets.ts'
 import { pitlake as inProcess } from '../helpers/command.ts'
+import { type Ended, program } from '../helpers/program.ts'
 import { freshFolder } from '../helpers/scratch.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 let folder = ''
 freshFolder('cli', (path) => (folder = path))
 
-interface Ended {
-  readonly code: number | null
-  readonly out: string
-  readonly err: string
-}
-
 type Env = Readonly<Record<string, string>>
 
-function start(argv: readonly string[], env: Env): ChildProcess {
-  const { PATH = '', HOME = '' } = process.env
-  return spawn(process.execPath, [main, ...argv], { cwd: folder, env: { PATH, HOME, ...env } })
-}
-
 /** A command as a process of its own: what is printed at its end, colours and pipes are matters of the process. */
-async function spawned(argv: readonly string[], env: Env = {}): Promise<Ended> {
-  const child = start(argv, env)
-  let out = ''
-  let err = ''
-  child.stdout?.setEncoding('utf8').on('data', (text: string) => (out += text))
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => (err += text))
-  const code = await new Promise<number | null>((done) => child.on('close', done))
-  return { code, out, err }
-}
+const spawned = async (argv: readonly string[], env: Env = {}): Promise<Ended> =>
+  await program(argv, { cwd: folder, env })
 
 /** A command in this process. */
 async function pitlake(argv: readonly string[], env: Env = {}): Promise<Ended> {
@@ -260,7 +243,7 @@ test('a listing that makes no catalogue leaves nothing behind', async () => {
 })
 
 test('a reader that closes the pipe is no error', async () => {
-  const child = start(['catalog', 'export'], {})
+  const child = spawn(process.execPath, [main, 'catalog', 'export'], { cwd: folder })
   let err = ''
   child.stderr?.setEncoding('utf8').on('data', (text: string) => (err += text))
   child.stdout?.once('data', () => child.stdout?.destroy())
@@ -274,27 +257,6 @@ test('a key is not shown, wherever it came from, when an error repeats it', asyn
   const message = await refused(['catalog', 'show', 'sk-from-the-file/sk-direct'], env, spawned)
   expect(message).toContain('[key]/[key]')
   expect(message).not.toMatch(/sk-/)
-})
-
-test('--json prints a document for every ending, and none beside the one that a command has', async () => {
-  const document = (text: string) =>
-    JSON.parse(text) as { error: { kind: string; exit_code: number; complaints: object[] } }
-  const [none, option, wrong] = await Promise.all([
-    spawned(['status', '--json', '--data', 'nowhere']),
-    spawned(['plan', '--json', '--asets', 'x']),
-    spawned(['fetch', '--json', '--assets', 'BTC']),
-  ])
-  expect(none.code).toBe(2)
-  expect(document(none.out).error).toEqual({
-    kind: 'usage',
-    exit_code: 2,
-    complaints: [{ subject: expect.stringContaining('no lake in'), next: expect.stringContaining('pitlake fetch') }],
-  })
-  expect(document(option.out).error.complaints).toMatchObject([{ next: 'did you mean `--assets`?' }])
-  expect(document(wrong.out).error.exit_code).toBe(wrong.code)
-  expect([option.code, wrong.code]).toEqual([2, 2])
-  const plain = await spawned(['status', '--data', 'nowhere'])
-  expect([plain.code, plain.out]).toEqual([2, ''])
 })
 
 test('no word from outside acts on the terminal', async () => {

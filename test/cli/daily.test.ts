@@ -1,12 +1,13 @@
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { Ledger } from '../../src/ledger/ledger.ts'
 import { lockJob } from '../../src/store/lock.ts'
 import { readManifest } from '../../src/views/manifest.ts'
 import { checked, checkers } from '../helpers/certified.ts'
 import { pitlake } from '../helpers/command.ts'
-import { type Rig, otherKey, fetchKey, storedPoints, withRig } from '../helpers/fetching.ts'
+import { type Rig, apisAt, otherKey, fetchKey, storedPoints, withRig } from '../helpers/fetching.ts'
+import { scratch } from '../helpers/scratch.ts'
 
 const day = 86_400
 const now = Date.UTC(2026, 2, 4, 12) / 1000
@@ -15,14 +16,13 @@ const select = 'select: [{ assets: [BTC], paths: [supply/current_pit], since: 20
 /** The daily run in a folder beside the lake, with both APIs of the sandbox unless told otherwise. */
 async function daily(rig: Rig, { argv = [], config = select, env = {}, signal }: Changes = {}) {
   writeFileSync(join(rig.root, 'pitlake.yaml'), config)
-  const apis = {
-    PITLAKE_METRICS_URL: rig.url,
-    PITLAKE_METRICS_KEY: fetchKey,
-    PITLAKE_REGISTRY_URL: `${rig.url}/registry/v1`,
-    PITLAKE_REGISTRY_KEY: otherKey,
-  }
   const world = { now: () => rig.clock.now * 1000, ...(signal && { signal }) }
-  const ended = await pitlake(rig.root, ['daily', '--data', lakeOf(rig), ...argv], { ...apis, ...env }, world)
+  const ended = await pitlake(
+    rig.root,
+    ['daily', '--data', lakeOf(rig), ...argv],
+    { ...apisAt(rig.url), ...env },
+    world,
+  )
   const err = ended.notes + ended.message
   for (const key of [fetchKey, otherKey]) expect(ended.out + err).not.toContain(key)
   return { code: ended.code, lines: ended.out.split('\n').slice(0, -1), err }
@@ -40,9 +40,22 @@ const names = (lines: readonly string[]): string[] => lines.map((line) => line.s
 const codes = (lines: readonly string[]): number[] => lines.map((line) => Number(/^.{14} (\d)  \S/.exec(line)?.[1]))
 const six = ['fetch', 'registry sync', 'views', 'merge', 'verify', 'status page']
 
+/** What a first run said, and the lake that it began. */
+const kept = scratch('daily')
+let first: Awaited<ReturnType<typeof daily>>
+beforeAll(async () =>
+  withRig(now, async (rig) => {
+    first = await daily(rig)
+    cpSync(lakeOf(rig), kept, { recursive: true })
+  }),
+)
+
+/** The same lake, as if that run had been there. */
+const begun = (rig: Rig): void => cpSync(kept, lakeOf(rig), { recursive: true })
+
 test('begins a lake, keeps it fresh, and a line for each step says so', async () =>
   withRig(now, async (rig) => {
-    const first = await daily(rig)
+    begun(rig)
     expect([first.code, names(first.lines), codes(first.lines)]).toEqual([0, six, [0, 0, 0, 0, 0, 0]])
     expect(first.lines[0]).toMatch(/\d+ points added with \d+ requests, version \d/)
     expect(first.lines[4]).toMatch(/files sound, 1 windows, 60 addresses of the registry compared, nothing differs/)
@@ -59,13 +72,8 @@ test('begins a lake, keeps it fresh, and a line for each step says so', async ()
     expect(document.steps[5]?.report).toMatchObject({ trust: 'yes' })
     // Flags of points alone leave the registry out.
     const config = join(rig.root, 'pitlake.yaml')
-    const apis = { PITLAKE_METRICS_URL: rig.url, PITLAKE_REGISTRY_URL: `${rig.url}/registry/v1` }
-    const verified = await pitlake(
-      rig.root,
-      ['verify', '--config', config, '--data', lakeOf(rig), '--paths', 'supply/*', '--json'],
-      { ...apis, PITLAKE_METRICS_KEY: fetchKey, PITLAKE_REGISTRY_KEY: otherKey },
-      { now: () => rig.clock.now * 1000 },
-    )
+    const argv = ['verify', '--config', config, '--data', lakeOf(rig), '--paths', 'supply/*', '--json']
+    const verified = await pitlake(rig.root, argv, apisAt(rig.url), { now: () => rig.clock.now * 1000 })
     expect([verified.code, JSON.parse(verified.out)]).toEqual([0, expect.objectContaining({ registry: null })])
   }))
 
@@ -85,7 +93,7 @@ test('what is merged is merged in the views, too', async () =>
 
 test('each step runs whatever the others said; the weightiest code is that of the run', async () =>
   withRig(now, async (rig) => {
-    await daily(rig)
+    begun(rig)
     rig.clock.now += day
     rig.faults(`rewrite@supply/*:t=${now - (now % day) - 2 * day},v=101`)
     const found = await daily(rig, { env: { PITLAKE_REGISTRY_KEY: 'not-the-right-key' } })
@@ -108,7 +116,7 @@ test('--dry-run asks nobody and writes nothing, with a lake and without', async 
     expect(names(none.lines)).toEqual([...six, 'vacuum'])
     expect(none.lines[0]).toMatch(/would send 1 requests for 1 credits, about \d+ points/)
     expect(existsSync(lakeOf(rig))).toBe(false)
-    await daily(rig)
+    begun(rig)
     rmSync(join(lakeOf(rig), 'status.html'))
     rig.clock.now += day
     const sent = rig.sandbox.requests().length
@@ -160,7 +168,8 @@ test('an API that is neither set up nor in the lake is skipped; one that is in t
       0,
       expect.stringContaining('skipped: PITLAKE_REGISTRY_URL is not set'),
     ])
-    await daily(rig)
+    rmSync(lakeOf(rig), { recursive: true })
+    begun(rig)
     expect(codes((await daily(rig, { env: metricsOnly })).lines)).toEqual([0, 2, 0, 0, 0, 0])
     const nothing = { ...metricsOnly, PITLAKE_METRICS_URL: undefined, PITLAKE_METRICS_KEY: undefined }
     rmSync(lakeOf(rig), { recursive: true })

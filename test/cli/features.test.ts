@@ -75,7 +75,7 @@ const ofBtc = 'assets: [BTC]'
 test('every known leak is refused as a feature, with the row', async () => {
   const lake = await makeLeakLake()
   try {
-    const chosen = turnOf(leaks, 16, 2)
+    const chosen = turnOf(leaks, 24, 2)
     const features = Object.fromEntries(chosen.map(([, sql], n) => [`leak_${n}`, [sql]] as const))
     writeFileSync(join(lake.root, '..', 'f.yaml'), yamlOf(features))
     const config = join(lake.root, '..', 'c.yaml')
@@ -274,7 +274,7 @@ test.each(
       ['features that read one another in a ring are refused, with the ring', refusesRings],
       ['a feature waits for what it names, and for nothing whose name only begins it', waitsForWhatItNames],
     ] as const,
-    1,
+    2,
     1,
   ),
 )('%s', async (_, work) => await expect(work()).resolves.toBeUndefined())

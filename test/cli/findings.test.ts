@@ -1,5 +1,4 @@
-import { globSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { globSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
@@ -7,6 +6,7 @@ import { parseFault } from '../../src/sandbox/faults.ts'
 import { createSandbox } from '../../src/sandbox/sandbox.ts'
 import { serve } from '../../src/sandbox/server.ts'
 import { type Ended, pitlake } from '../helpers/command.ts'
+import { ownFolder } from '../helpers/own-folder.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { registryStateAt } from '../helpers/registry-truth.ts'
 
@@ -30,7 +30,8 @@ interface Desk {
 }
 
 async function withDesk(work: (desk: Desk) => Promise<void>): Promise<void> {
-  const cwd = mkdtempSync(join(tmpdir(), 'pitlake-findings-'))
+  using folder = ownFolder('findings')
+  const cwd = folder.path
   writeFileSync(join(cwd, 'asked.sql'), asked)
   const clock = { now: wednesday }
   const sandbox = createSandbox({
@@ -66,7 +67,6 @@ async function withDesk(work: (desk: Desk) => Promise<void>): Promise<void> {
     await work({ cwd, clock, query, faults: (...texts) => sandbox.setFaults(texts.map(parseFault)), run, ends })
   } finally {
     await served.close()
-    rmSync(cwd, { recursive: true, force: true })
   }
 }
 

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { compiled } from '../helpers/command.ts'
 import { makeQueryLake } from '../helpers/query-lake.ts'
 
 test('sql: a call that heeds neither cancel nor memory ends with the process, and leaves nothing', async () => {
@@ -12,7 +13,7 @@ test('sql: a call that heeds neither cancel nor memory ends with the process, an
   const call = async (...argv: readonly string[]): Promise<{ code: number; stderr: string }> =>
     await new Promise((done) => {
       const sql = `SELECT length(repeat('x', CAST(4e9 AS BIGINT)) || v) AS n FROM points`
-      const env = { ...process.env, TMPDIR: temporary }
+      const env = { ...process.env, ...compiled, TMPDIR: temporary }
       execFile(process.execPath, [main, 'sql', '--data', folder, ...argv, sql], { env }, (error, _, stderr) =>
         done({ code: typeof error?.code === 'number' ? error.code : error === null ? 0 : -1, stderr }),
       )

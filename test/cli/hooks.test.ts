@@ -6,7 +6,7 @@ import type { Deps } from '../../src/call/spec.ts'
 import { type Ended, pitlake } from '../helpers/command.ts'
 import { type Rig, fetchKey, otherKey, withRig } from '../helpers/fetching.ts'
 import { keyTraces } from '../helpers/key-search.ts'
-import { until } from '../helpers/processes.ts'
+import { alive, until } from '../helpers/processes.ts'
 import { freshFolder } from '../helpers/scratch.ts'
 
 const day = 86_400
@@ -156,48 +156,32 @@ test('on_stale is told once until it is fresh again', async () =>
     ])
   }))
 
-test.each([
+/** Hooks that fail, and what is said of each. */
+const failing: readonly (readonly [hook: string, words: RegExp])[] = [
   ['on_done: exit 3', /^note: hook on_done: ended with exit code 3$/m],
   [`on_done: echo ${fetchKey} >&2; exit 1`, /^note: hook on_done: ended with exit code 1: \[key\]$/m],
   ['on_done: kill -9 $$', /^note: hook on_done: ended with SIGKILL$/m],
   ['on_done: [/no/such/program]', /^note: hook on_done: cannot be run: .*ENOENT$/m],
   ['on_done: no-such-program', /^note: hook on_done: ended with exit code 127: .*no-such-program/m],
-])(
-  'a hook that fails is told, and the job ends as it did: %s',
-  async (hook, words) =>
-    await withRig(now, async (rig) => {
-      const ended = await run(rig, ['fetch'], `  ${hook}\n`)
-      expect([ended.code, ended.message]).toEqual([0, ''])
-      expect(ended.notes).toMatch(words)
-      expect(ended.notes + ended.out).not.toContain(fetchKey)
-    }),
-)
-
-/** Whether a process is there and no zombie. */
-function lives(pid: number): boolean {
-  try {
-    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
-  } catch {
-    return false
-  }
-}
+]
 
 const pidIn = (name: string): number => Number(readFileSync(join(home, name), 'utf8'))
 
-test('a hook that hangs is ended with all of its group at the limit, also one that will not hear', async () =>
+test('a hook that fails is told, one that hangs is ended with all of its group, also one that will not hear, and the job ends as it did; nobody waits for what one leaves behind', async () =>
   await withRig(now, async (rig) => {
+    const notes = async (hooks: string): Promise<string> => {
+      const ended = await run(rig, ['fetch'], hooks)
+      expect([ended.code, ended.message]).toEqual([0, ''])
+      expect(ended.notes + ended.out).not.toContain(fetchKey)
+      return ended.notes
+    }
+    for (const [hook, words] of failing) expect(await notes(`  ${hook}\n`)).toMatch(words)
     const deaf = `trap '' TERM; (trap '' TERM; echo $(exec sh -c 'echo $PPID') > inner.pid; sleep 600) & echo $$ > outer.pid; wait; sleep 600`
-    const ended = await run(rig, ['fetch'], `  limit: 1s\n  on_done: ${JSON.stringify(deaf)}\n`)
-    expect([ended.code, ended.message]).toEqual([0, ''])
-    expect(ended.notes).toMatch(/^note: hook on_done: took longer than 1 s$/m)
-    for (const name of ['inner.pid', 'outer.pid']) await until(() => !lives(pidIn(name)), `the end of ${name}`)
-  }))
-
-test('what a hook leaves behind in its group ends with it, and nobody waits for it', async () =>
-  await withRig(now, async (rig) => {
-    const ended = await run(rig, ['fetch'], '  on_done: "sleep 600 & echo $! > left.pid"\n')
-    expect([ended.code, ended.notes.includes('hook')]).toEqual([0, false])
-    await until(() => !lives(pidIn('left.pid')), 'the end of what was left')
+    const hanging = await notes(`  limit: 1s\n  on_done: ${JSON.stringify(deaf)}\n`)
+    expect(hanging).toMatch(/^note: hook on_done: took longer than 1 s$/m)
+    for (const name of ['inner.pid', 'outer.pid']) await until(() => !alive(pidIn(name)), `the end of ${name}`)
+    expect(await notes('  on_done: "sleep 600 & echo $! > left.pid"\n')).not.toContain('hook')
+    await until(() => !alive(pidIn('left.pid')), 'the end of what was left')
   }))
 
 test('a refused call, a dry run and a config without hooks run none; a daily run tells its steps', async () =>

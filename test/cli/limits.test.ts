@@ -44,6 +44,22 @@ test('status --check judges by the limits that flags give: up to them it is trus
     expect(await rules(' --check')).toBeNull()
   }))
 
+test('status tells scripts these names, and people that the data are synthetic', () =>
+  withLake(async (look) => {
+    const told: unknown = JSON.parse((await look('status --json')).out)
+    expect(told).toMatchObject({ provider: 'sandbox:1', synthetic: true, version: 1, series: 1, points: 1, files: 1 })
+    expect(told).toMatchObject({
+      gaps: 0,
+      violations: 0,
+      bytes: expect.any(Number),
+      windows: { covered: 1, empty: 0, unsupported: 0, failed: 0 },
+      newest: '1970-01-02T00:00:00Z',
+      registry: { first_snapshot: null, last_snapshot: null, epoch: 0, feed_at: null, records: {} },
+    })
+    expect((await look('status')).out).toMatch(/SYNTHETIC DATA/)
+    expect(await look('status --html no/such/folder/page.html')).toMatchObject({ code: 2 })
+  }))
+
 test('status says what is refused, what was withdrawn, and which job is at work', () =>
   withLake(async (look, data) => {
     const ledger = await Ledger.open(data)

@@ -1,13 +1,13 @@
 import { once } from 'node:events'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { request as httpRequest } from 'node:http'
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import type { Deps } from '../../src/call/spec.ts'
-import { type Ended, pitlake } from '../helpers/command.ts'
+import { pitlake } from '../helpers/command.ts'
 import { type Rig, fetchKey, withRig } from '../helpers/fetching.ts'
+import { listening, statusWith } from '../helpers/listening.ts'
 import { until } from '../helpers/processes.ts'
 
 const day = 86_400
@@ -15,31 +15,11 @@ const now = Date.UTC(2026, 2, 10, 12) / 1000
 const supply = { assets: ['BTC', 'ETH'], paths: ['supply/current_pit'], intervals: ['24h'], since: now - 60 * day }
 const token = 'a-token-of-the-listener'
 
-/** A command that listens, in this process; it has said where. */
+/** A command that listens by the clock of the rig. */
 async function open(rig: Rig, argv: readonly string[], env: Deps['env'] = {}) {
-  const halt = new AbortController()
-  let said = ''
-  const ended = pitlake(
-    rig.root,
-    [...argv, '--data', rig.root, '--listen', '127.0.0.1:0'],
-    { PITLAKE_METRICS_URL: rig.url, PITLAKE_METRICS_KEY: fetchKey, ...env },
-    {
-      now: () => rig.clock.now * 1000,
-      elapsed: () => rig.clock.now * 1000,
-      sleep: async (_, signal) => {
-        if (!(signal ?? halt.signal).aborted) await once(signal ?? halt.signal, 'abort')
-      },
-      signal: halt.signal,
-      stderr: (text) => void (said += text),
-    },
-  )
-  await until(() => said.includes('http://'), 'where it listens')
-  const url = /http:\/\/[\d.:]+/.exec(said)?.[0] ?? ''
-  const stop = async (): Promise<Ended> => {
-    halt.abort()
-    return await ended
-  }
-  return { url, stop, said: () => said }
+  const clock = (): number => rig.clock.now * 1000
+  const provider = { PITLAKE_METRICS_URL: rig.url, PITLAKE_METRICS_KEY: fetchKey }
+  return await listening(rig.root, argv, { ...provider, ...env }, { now: clock, elapsed: clock })
 }
 
 async function get(url: string, init: RequestInit = {}): Promise<{ status: number; body: string; headers: Headers }> {
@@ -94,15 +74,6 @@ test('shows the numbers of --metrics, the judgement of --check and the page, whi
     expect([code, out]).toEqual([0, ''])
     await expect(fetch(`${door.url}/healthz`)).rejects.toThrow()
   }))
-
-/** The status of an answer to a request that bears this head. */
-async function statusWith(url: string, headers: Readonly<Record<string, string>>): Promise<number | undefined> {
-  const request = httpRequest(url, { headers })
-  request.end()
-  const [response] = (await once(request, 'response')) as [{ statusCode?: number; resume: () => void }]
-  response.resume()
-  return response.statusCode
-}
 
 test('with a token nobody reads without it, and it stands in no answer; without one only who asks this machine by its name', async () =>
   await withRig(now, async (rig) => {
@@ -189,30 +160,28 @@ test('a watch shows what it may still spend', async () =>
     expect((await door.stop()).code).toBe(0)
   }))
 
-test.each(['status', 'watch'])(
-  '%s: an address that cannot be had is one line',
-  async (command) =>
-    await withRig(now, async (rig) => {
-      await rig.fetch(supply)
-      const env = { PITLAKE_METRICS_URL: rig.url, PITLAKE_METRICS_KEY: fetchKey }
-      const wrong = async (address: string): Promise<string> => {
-        const { code, message } = await pitlake(rig.root, [command, '--data', rig.root, '--listen', address], env)
-        expect(message.split('\n')).toHaveLength(1)
-        return `${code} ${message}`
-      }
-      for (const address of ['0.0.0.0:9464', '[::]:9464', '192.0.2.7:0', 'lake.example:80'])
-        expect(await wrong(address)).toMatch(
-          /^2 --listen: expected an address of this machine alone, such as 127.0.0.1, got/,
-        )
-      for (const address of ['9464', '127.0.0.1', '127.0.0.1:', '127.0.0.1:65536', '::1:80', 'a b:1', '127.0.0.1:-1'])
-        expect(await wrong(address)).toMatch(/^2 --listen: expected an address and a port, such as 127.0.0.1:9464, got/)
-      const taken = createServer().listen(0, '127.0.0.1')
-      await once(taken, 'listening')
-      const { port } = taken.address() as { port: number }
-      expect(await wrong(`127.0.0.1:${port}`)).toMatch(
+test('an address that cannot be had is one line', async () =>
+  await withRig(now, async (rig) => {
+    await rig.fetch(supply)
+    const env = { PITLAKE_METRICS_URL: rig.url, PITLAKE_METRICS_KEY: fetchKey }
+    const wrong = async (address: string, command = 'status'): Promise<string> => {
+      const { code, message } = await pitlake(rig.root, [command, '--data', rig.root, '--listen', address], env)
+      expect(message.split('\n')).toHaveLength(1)
+      return `${code} ${message}`
+    }
+    for (const address of ['0.0.0.0:9464', '[::]:9464', '192.0.2.7:0', 'lake.example:80'])
+      expect(await wrong(address)).toMatch(
+        /^2 --listen: expected an address of this machine alone, such as 127.0.0.1, got/,
+      )
+    for (const address of ['9464', '127.0.0.1', '127.0.0.1:', '127.0.0.1:65536', '::1:80', 'a b:1', '127.0.0.1:-1'])
+      expect(await wrong(address)).toMatch(/^2 --listen: expected an address and a port, such as 127.0.0.1:9464, got/)
+    const taken = createServer().listen(0, '127.0.0.1')
+    await once(taken, 'listening')
+    const { port } = taken.address() as { port: number }
+    for (const command of ['status', 'watch'])
+      expect(await wrong(`127.0.0.1:${port}`, command)).toMatch(
         /^2 --listen 127.0.0.1:\d+: expected a free port .*, got a port in use/,
       )
-      taken.close()
-      expect(rig.sandbox.requests().filter(({ at }) => at > now + 60)).toEqual([])
-    }),
-)
+    taken.close()
+    expect(rig.sandbox.requests().filter(({ at }) => at > now + 60)).toEqual([])
+  }))

@@ -78,32 +78,8 @@ describe('what an agent finds', () => {
     expect(panel.rows).toEqual(await typed('panel', ...grid, '--metrics', 'supply/current_pit,indicators/one'))
     expect(panel.rows).toHaveLength(28)
     expect(panel.sql).toMatch(/calendar\('2024-01-02'[\s\S]*pit_long/)
-    const decisions = [{ ts: '2024-01-05', asset: 'BTC', id: 7 }]
-    const one = await agent.one('panel', { decisions, metrics: ['supply/current_pit'], fields: ['v', 't'] })
-    expect(one.rows).toEqual([
-      {
-        asset: 'BTC',
-        ts: '2024-01-05T00:00:00.000000Z',
-        id: 7,
-        'supply/current_pit': 1002,
-        'supply/current_pit.t': '2024-01-03T00:00:00.000000Z',
-      },
-    ])
-    const cut = await agent.one('panel', { decisions, metrics: ['supply/current_pit'], as_of: '2024-01-03' })
-    expect(cut.rows[0]).toMatchObject({ 'supply/current_pit': 1000 })
-
-    const products = await typed('sql', '--as-of', '2024-03-01', 'SELECT * FROM universe ORDER BY product_id')
-    expect(products.length).toBeGreaterThan(0)
-    expect((await agent.one('universe', { ts: '2024-03-01' })).rows).toEqual(products)
-    expect(await agent.one('universe', { ts: '2024-03-01', condition: "status = 'nothing'" })).toMatchObject({
-      rows: [],
-    })
-    const before = await agent.one('universe', { ts: '2024-01-01' })
-    expect([before.rows, before.notes[0]]).toEqual([
-      [],
-      expect.stringContaining('the registry is not known at this as_of'),
-    ])
-
+    const { rows } = await agent.one('universe', { ts: asOf })
+    expect(rows).toEqual(await typed('sql', '--as-of', asOf, 'SELECT * FROM universe ORDER BY product_id'))
     const metrics = await agent.one('metrics', { match: 'one' })
     expect(metrics.rows.map(({ metric }) => metric)).toContain('indicators/one')
     expect(await agent.one('describe', { name: 'supply/current_pit', as_of: '2024-01-11' })).toMatchObject({
@@ -115,10 +91,6 @@ describe('what an agent finds', () => {
     })
     const view = await agent.one('describe', { name: 'history.products', as_of: asOf })
     expect(view.rows.map(({ name }) => name)).toEqual(expect.arrayContaining(['id', 'valid_from', 'valid_to']))
-    const near = { 'supply/curent_pit': 'supply/current_pit', pionts: 'points', pit_jion: 'pit_join' }
-    for (const [name, meant] of Object.entries(near))
-      expect(await agent.refusal('describe', { name, as_of: asOf })).toContain(`did you mean \`${meant}\``)
-
     const leak = { sql: 'SELECT t AS ts, v FROM points', cutoffs: 3 }
     const proof = await agent.one('lookahead', leak)
     expect(proof).toMatchObject({ verdict: 'leak', lake: { version: 2 } })
@@ -142,34 +114,19 @@ describe('an instant is mandatory', () => {
     ['query', { sql: 'SELECT 1' }, /as_of/],
     ['query', { sql: 'SELECT 1', as_of: '' }, /as_of: expected an instant/],
     ['query', { sql: 'SELECT 1', as_of: 'infinity' }, /as_of: expected an instant/],
-    ['query', { sql: 'SELECT 1', as_of: '1709251200' }, /as_of: expected an instant/],
     ['query', { sql: 'SELECT 1', as_of: null }, /as_of/],
-    ['query', { sql: 'SELECT 1', asof: asOf, as_of: asOf }, /asof/],
     ['describe', { name: 'points' }, /as_of/],
     ['universe', {}, /ts/],
-    ['panel', { metrics: ['supply/current_pit'], decisions: [{ asset: 'BTC' }] }, /decisions.0.ts/],
     ['panel', { metrics: ['supply/current_pit'], decisions: [{ asset: 'BTC', ts: null }] }, /decisions.0.ts/],
     ['panel', { metrics: ['supply/current_pit'], decisions: [] }, /decisions/],
-    ['panel', { metrics: ['supply/current_pit'] }, /calendar or decisions, got neither/],
-    ['panel', { metrics: ['supply/current_pit'], decisions: [{ ts: asOf }] }, /an asset in each/],
   ])('%s %j', async (name, given, words) => expect(await agent.refusal(name, given)).toMatch(words))
 })
 
 describe('one SELECT over the views, and nothing else', () => {
   test.each([
-    ['SELECT 1; SELECT 2', /one SELECT, got several statements/],
-    ["COPY points TO '/tmp/never.csv'", /one SELECT, got COPY/],
-    ["ATTACH '/tmp/never.db'", /one SELECT, got ATTACH/],
     ['PRAGMA database_list', /PRAGMA/],
-    ["SET VARIABLE as_of = '2030-01-01'", /one SELECT, got SET/],
-    ['CREATE TEMP TABLE x AS SELECT 1', /one SELECT, got CREATE/],
     ['EXPLAIN ANALYZE SELECT 1', /one SELECT, got EXPLAIN/],
-    ["SELECT * FROM read_csv('/etc/hostname')", /got read_csv; only the views/],
-    ["SELECT * FROM glob('/**')", /got glob/],
-    ['SELECT FROM', /syntax error/],
-    ["WITH d AS (SELECT 'BTC' AS asset, now() AS ts) FROM pit_join('d', 'supply/curent_pit', '24h')", /did you mean/],
     ["SELECT repeat('x', 5000000) AS big", /a row of 5000000 bytes is longer than the 20000 of a page/],
-    ['FROM pionts', /pionts does not exist! Did you mean "points"\?$/],
   ])('%s', async (sql, words) => expect(await agent.refusal('query', { sql, as_of: asOf })).toMatch(words))
 
   test.each([
@@ -316,7 +273,7 @@ test('a query that never ends is ended by its time, or by whoever asked; the nex
 })
 
 test('a call that hears no cancel: whoever asked is told, others are answered, what was open is over', async () => {
-  await using own = await Agent.at(folder, '--timeout', '5s')
+  await using own = await Agent.at(folder, '--timeout', '3s')
   const { pid } = own
   const paged = { sql: 'SELECT t FROM points ORDER BY t, v', as_of: asOf, rows: 3 }
   const { cursor } = await own.one('query', paged)
@@ -324,7 +281,7 @@ test('a call that hears no cancel: whoever asked is told, others are answered, w
     "SELECT levenshtein(repeat('ab', 60000), repeat('ba', 60000) || CAST(i AS VARCHAR)) FROM range(50) AS r(i)"
   const refused = own.refusal('query', { sql: deaf, as_of: asOf })
   expect(await own.one('query', { sql: 'SELECT 1 AS one', as_of: asOf })).toMatchObject({ rows: [{ one: 1 }] })
-  expect(await refused).toMatch(/longer than 5s/)
+  expect(await refused).toMatch(/longer than 3s/)
   expect(await own.refusal('query', { ...paged, cursor })).toMatch(/over or unknown; ask again without a cursor/)
   expect(await own.one('query', paged)).toMatchObject({ row_count: 3 })
   expect(own.said).toContain('a cancelled query did not end by itself; another process goes on')

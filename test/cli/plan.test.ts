@@ -1,11 +1,10 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { dispatch } from '../../src/commands/cli.ts'
 import { heldVersions } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
+import { pitlake } from '../helpers/command.ts'
 import { type Rig, fetchKey, withRig } from '../helpers/fetching.ts'
-import { leaping } from '../helpers/leaping.ts'
 import { need } from '../helpers/needs.ts'
 
 const now = Date.UTC(2026, 2, 10, 12) / 1000
@@ -13,22 +12,11 @@ const day = 86_400
 
 /** Runs a command against the rig; its JSON, its text and what it said beside. */
 async function run(rig: Rig, ...argv: readonly string[]) {
-  let out = ''
-  let notes = ''
   const data = argv.includes('--data') ? [] : ['--data', `${rig.root}/lake`]
-  await dispatch([...argv, ...data], {
-    ...leaping(),
-    now: () => rig.clock.now * 1000,
-    random: Math.random,
-    env: { PITLAKE_METRICS_URL: rig.url, PITLAKE_METRICS_KEY: fetchKey },
-    stdout: (text) => (out += text),
-    stderr: (text) => (notes += text),
-    live: () => undefined,
-    isTerminal: false,
-    signal: new AbortController().signal,
-    cwd: rig.root,
-  })
-  return { out, notes, json: argv.includes('--json') ? JSON.parse(out) : null }
+  const env = { PITLAKE_METRICS_URL: rig.url, PITLAKE_METRICS_KEY: fetchKey }
+  const ended = await pitlake(rig.root, [...argv, ...data], env, { now: () => rig.clock.now * 1000 })
+  if (ended.message !== '') throw new Error(ended.message)
+  return { ...ended, json: argv.includes('--json') ? JSON.parse(ended.out) : null }
 }
 
 const asked = ({ sandbox }: Rig, api = 'metadata') => sandbox.requests().filter((request) => request.api === api).length

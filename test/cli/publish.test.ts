@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { exitCode } from '../../src/errors.ts'
@@ -59,16 +59,6 @@ test('a scheme that nobody knows, nothing, and a folder of the lake are no desti
   expect(readdirSync(data)).not.toContain('published')
 })
 
-test('tables of another lake are left alone', async () => {
-  const other = join(home, 'other')
-  await makeLake(other, [version('2024-05-01T00:00:00Z', '2024-03-01')])
-  await publishTo(other, out)
-  expect(await refusal()).toMatch(
-    /expected one of the lake [0-9a-f]{32}, got one of the lake [0-9a-f]{32}; nothing was written; name/,
-  )
-  rmSync(other, { recursive: true })
-})
-
 test('tables and files of somebody else are left alone', async () => {
   const log = join(out, 'series/_delta_log')
   mkdirSync(log, { recursive: true })
@@ -86,44 +76,18 @@ test('tables and files of somebody else are left alone', async () => {
   expect(await refusal()).toMatch(/_delta_log.*a file of somebody else/)
 })
 
-test('a lake that is behind its tables, or took another course, is refused', async () => {
-  const [ahead, astray] = [join(home, 'ahead'), join(home, 'astray')]
-  for (const folder of [ahead, astray]) cpSync(data, folder, { recursive: true })
-  await makeLake(ahead, [version('2024-05-02T00:00:00Z', '2024-03-02')])
-  await publishTo(ahead, out)
-  expect(await refusal()).toMatch(
-    /expected a version of this lake, which is at 1, got version 2 of a lake that is ahead of it/,
-  )
-  await makeLake(astray, [version('2024-05-03T00:00:00Z', '2024-03-03')])
-  await expect(publishTo(astray, out)).rejects.toThrow(
-    /version 2 of another course of its history; nothing was written/,
-  )
-  for (const folder of [ahead, astray]) rmSync(folder, { recursive: true })
-})
-
-test.each([
-  ['ENOSPC', /no space left on the disk; make room, then run the same command again/],
-  ['EROFS', /the file system is read-only/],
-  ['EACCES', /permission denied; give this user the right/],
-])('a destination that says %s ends with 6, and the same command goes on', async (code, words) => {
+test('a destination on which there is no room ends with 6, and the same command goes on', async () => {
   let writes = 0
   const disk: Disk = {
     ...realDisk,
     write: async (path, text) => {
-      if (++writes === 3) throw Object.assign(new Error(code), { code, path })
+      if (++writes === 3) throw Object.assign(new Error('full'), { code: 'ENOSPC', path })
       await realDisk.write(path, text)
     },
   }
   const failed: unknown = await publishTo(data, out, { disk }).catch((error: unknown) => error)
+  const words = /^[^\n]*no space left on the disk; make room, then run the same command again[^\n]*$/
   expect([exitCode(failed), String(failed)]).toEqual([6, expect.stringMatching(words)])
-  expect(String(failed)).not.toContain('\n')
   await publishTo(data, out)
   expect(await unlike(data, out)).toEqual([])
-})
-
-test('an interrupt ends between two tables with 5', async () => {
-  const stop = new AbortController()
-  stop.abort()
-  const { code, message } = await pitlake(home, ['publish', out, '--data', data], {}, { signal: stop.signal })
-  expect([code, message]).toEqual([5, expect.stringMatching(/what has come is kept/)])
 })

@@ -6,7 +6,7 @@ import { expect, test, vi } from 'vitest'
 import { lockJob } from '../../src/store/lock.ts'
 import { Engine, quote } from '../../src/store/engine.ts'
 import { pitlake } from '../helpers/command.ts'
-import { type Rig, fetchKey, otherKey, withRig } from '../helpers/fetching.ts'
+import { type Rig, apisAt, fetchKey, otherKey, withRig } from '../helpers/fetching.ts'
 import { inFolder } from '../helpers/lakes.ts'
 import { need } from '../helpers/needs.ts'
 
@@ -93,10 +93,7 @@ function around(rig: Rig, folder: string): Readonly<Record<string, string>> {
   return {
     PITLAKE_COMMAND: `${process.execPath} ${main}`,
     PITLAKE_HOME: folder,
-    PITLAKE_METRICS_URL: rig.url,
-    PITLAKE_METRICS_KEY: fetchKey,
-    PITLAKE_REGISTRY_URL: `${rig.url}/registry/v1`,
-    PITLAKE_REGISTRY_KEY: otherKey,
+    ...apisAt(rig.url),
     PITLAKE_PUBLISH: join(folder, 'published'),
     PYTHONPATH: folder,
   }

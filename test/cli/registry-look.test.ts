@@ -1,25 +1,17 @@
 import { expect, test } from 'vitest'
-import { pitlake } from '../helpers/command.ts'
-import { everyByte, registryKey, standing, withRegistryRig } from '../helpers/registry-rig.ts'
-import { refused, SmallRegistry } from '../helpers/small-registry.ts'
+import type { Ended } from '../helpers/command.ts'
+import { withRegistryDesk } from '../helpers/registry-desk.ts'
+import { everyByte, standing } from '../helpers/registry-rig.ts'
+import { refused, type SmallRegistry } from '../helpers/small-registry.ts'
 
-type Run = (...argv: string[]) => ReturnType<typeof pitlake>
+type Run = (...argv: string[]) => Promise<Ended>
 
 /** A lake that follows a small provider, and the command line beside both. */
-async function withDesk(work: (small: SmallRegistry, run: Run, root: string) => Promise<void>): Promise<void> {
-  const small = new SmallRegistry()
-  await withRegistryRig(
-    Date.UTC(2026, 5, 1, 12) / 1000,
-    async (rig) => {
-      await rig.sync()
-      const { root, url, clock } = rig
-      const env = { PITLAKE_REGISTRY_URL: url, PITLAKE_REGISTRY_KEY: registryKey, PITLAKE_DATA: root }
-      const run: Run = async (...argv) => await pitlake(root, argv, env, { now: () => clock.now * 1000 })
-      await work(small, run, root)
-    },
-    { instead: (request) => small.answer(request) },
-  )
-}
+const withDesk = async (work: (small: SmallRegistry, run: Run, root: string) => Promise<void>): Promise<void> =>
+  await withRegistryDesk(async ({ small, run, root }) => {
+    await run(['registry', 'sync'])
+    await work(small, async (...argv) => await run(argv), root)
+  })
 
 const marks = (out: string): string[] => out.split('\n').filter((line) => /^[*+-] /.test(line))
 

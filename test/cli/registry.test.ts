@@ -3,58 +3,19 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { liveFiles } from '../../src/ledger/held.ts'
 import { Ledger } from '../../src/ledger/ledger.ts'
-import { type Ended, pitlake } from '../helpers/command.ts'
-import { registryKey, type RegistryRig, standing, withRegistryRig } from '../helpers/registry-rig.ts'
-import { refused, SmallRegistry } from '../helpers/small-registry.ts'
+import type { Ended } from '../helpers/command.ts'
+import { type RegistryDesk, withRegistryDesk } from '../helpers/registry-desk.ts'
+import { standing } from '../helpers/registry-rig.ts'
+import { refused } from '../helpers/small-registry.ts'
 
-const noon = Date.UTC(2026, 5, 1, 12)
-const day = 86_400_000
+const day = 86_400
 
-/** A small provider, a folder for a lake, and the command line in it; the command's own clock stands at `clock.now`. */
-interface Desk {
-  readonly small: SmallRegistry
-  readonly root: string
-  readonly clock: { now: number }
-  readonly env: Record<string, string | undefined>
-  registry(...argv: readonly string[]): Promise<Ended>
-  doctor(): Promise<Ended>
-}
+type Desk = RegistryDesk & { registry(...argv: readonly string[]): Promise<Ended> }
 
-async function withDesk(work: (desk: Desk) => Promise<void>): Promise<void> {
-  const small = new SmallRegistry()
-  const serve = async ({ root, url, clock: theirs }: RegistryRig): Promise<void> => {
-    const clock = {
-      get now(): number {
-        return theirs.now * 1000
-      },
-      set now(at: number) {
-        theirs.now = at / 1000
-      },
-    }
-    const env = { PITLAKE_REGISTRY_URL: url, PITLAKE_REGISTRY_KEY: registryKey, PITLAKE_DATA: root }
-    await work({
-      small,
-      root,
-      clock,
-      env,
-      registry: async (...argv) => await run(root, env, clock, ['registry', ...argv]),
-      doctor: async () => await run(root, env, clock, ['doctor']),
-    })
-  }
-  await withRegistryRig(noon / 1000, serve, { instead: small.answer })
-}
-
-async function run(
-  cwd: string,
-  env: Readonly<Record<string, string | undefined>>,
-  clock: { now: number },
-  argv: readonly string[],
-): Promise<Ended> {
-  const world = { now: () => clock.now }
-  const ended = await pitlake(cwd, argv, env, world)
-  expect(ended.out + ended.notes + ended.message).not.toContain(registryKey)
-  return ended
-}
+const withDesk = async (work: (desk: Desk) => Promise<void>): Promise<void> =>
+  await withRegistryDesk(
+    async (desk) => await work({ ...desk, registry: async (...argv) => await desk.run(['registry', ...argv]) }),
+  )
 
 const document = ({ out }: Ended): Record<string, unknown> => JSON.parse(out) as Record<string, unknown>
 
@@ -87,10 +48,10 @@ test('snapshot, sync and status: exit 0, and one document with --json', async ()
   }))
 
 test('a lake of the registry alone is healthy, whatever words its provider’s address has', async () =>
-  withDesk(async ({ registry, doctor, env }) => {
+  withDesk(async ({ registry, run, env }) => {
     expect(env['PITLAKE_REGISTRY_URL']).toContain('/registry/')
     await registry('sync')
-    expect(await doctor()).toMatchObject({ code: 0, message: '' })
+    expect(await run(['doctor'])).toMatchObject({ code: 0, message: '' })
   }))
 
 test('exit 4: a snapshot that loses much waits for --accept-shrink', async () =>
@@ -108,28 +69,26 @@ test('exit 4: a snapshot that loses much waits for --accept-shrink', async () =>
   }))
 
 test('exit 2: nothing set, and another address until --provider-moved', async () =>
-  withDesk(async ({ root, env, clock, registry }) => {
+  withDesk(async ({ root, run, clock, registry }) => {
     for (const name of ['PITLAKE_REGISTRY_URL', 'PITLAKE_REGISTRY_KEY'])
-      expect(await run(root, { ...env, [name]: undefined }, clock, ['registry', 'sync'])).toMatchObject({
+      expect(await run(['registry', 'sync'], { [name]: undefined })).toMatchObject({
         code: 2,
         message: expect.stringContaining(name),
       })
-    expect(await run(root, { ...env, PITLAKE_DATA: join(root, 'none') }, clock, ['registry', 'status'])).toMatchObject({
-      code: 2,
-    })
+    expect(await run(['registry', 'status'], { PITLAKE_DATA: join(root, 'none') })).toMatchObject({ code: 2 })
     await registry('sync')
     await withDesk(async ({ env: other, clock: theirs }) => {
-      const moved = { ...env, PITLAKE_REGISTRY_URL: other['PITLAKE_REGISTRY_URL'] }
+      const moved = { PITLAKE_REGISTRY_URL: other['PITLAKE_REGISTRY_URL'] }
       const before = await standing(root)
-      const refusal = await run(root, moved, clock, ['registry', 'snapshot'])
+      const refusal = await run(['registry', 'snapshot'], moved)
       expect([refusal.code, refusal.out]).toEqual([2, ''])
       expect(refusal.message).toMatch(/--provider-moved/)
       expect(await standing(root)).toEqual(before)
       clock.now += day
       theirs.now += day
-      expect(await run(root, moved, clock, ['registry', 'snapshot', '--provider-moved'])).toMatchObject({ code: 0 })
-      expect(await run(root, moved, clock, ['registry', 'sync'])).toMatchObject({ code: 0 })
-      expect(await run(root, env, clock, ['registry', 'sync'])).toMatchObject({ code: 2 })
+      expect(await run(['registry', 'snapshot', '--provider-moved'], moved)).toMatchObject({ code: 0 })
+      expect(await run(['registry', 'sync'], moved)).toMatchObject({ code: 0 })
+      expect(await registry('sync')).toMatchObject({ code: 2 })
     })
   }))
 

@@ -7,7 +7,7 @@ import { Engine } from '../../src/store/engine.ts'
 import { isFree } from '../../src/store/lock.ts'
 import { readManifest } from '../../src/views/manifest.ts'
 import { pitlake } from '../helpers/command.ts'
-import { type Rig, fetchKey, otherKey, withRig } from '../helpers/fetching.ts'
+import { type Rig, apisAt, fetchKey, withRig } from '../helpers/fetching.ts'
 import { until } from '../helpers/processes.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
@@ -27,13 +27,7 @@ afterEach(() => {
 function begin(rig: Rig, argv: readonly string[]) {
   const child = spawn(process.execPath, [main, ...argv, '--data', rig.root], {
     cwd: rig.root,
-    env: {
-      PATH: process.env['PATH'],
-      PITLAKE_METRICS_URL: rig.url,
-      PITLAKE_METRICS_KEY: fetchKey,
-      PITLAKE_REGISTRY_URL: `${rig.url}/registry/v1`,
-      PITLAKE_REGISTRY_KEY: otherKey,
-    },
+    env: { PATH: process.env['PATH'], ...apisAt(rig.url) },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   started.push(child)

@@ -1,13 +1,11 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
-import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import type { Table } from 'apache-arrow'
 import { type Lake, noted, openLake, rows } from '../../src/index.ts'
-import { pitlake } from '../helpers/command.ts'
-import { until } from '../helpers/processes.ts'
+import { listening } from '../helpers/listening.ts'
 import type { Door, Given, Place, Question, Said } from './question.ts'
 import { linesOf, rowOf } from './values.ts'
 
@@ -24,21 +22,8 @@ const snake = (name: string): string => name
 const camel = (name: string): string => name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
 
 /** `serve`: every question by POST. */
-export async function serve({ home, root }: Place): Promise<Door> {
-  const halt = new AbortController()
-  let told = ''
-  const ended = pitlake(
-    home,
-    ['serve', '--data', root, '--listen', '127.0.0.1:0'],
-    {},
-    {
-      sleep: async (ms, signal) => setTimeout(ms, undefined, signal ? { signal } : {}).catch(() => undefined),
-      signal: halt.signal,
-      stderr: (text) => void (told += text),
-    },
-  )
-  await until(() => told.includes('http://'), 'where it listens')
-  const url = /http:\/\/[\d.:]+/.exec(told)?.[0] ?? ''
+export async function serve({ root }: Place): Promise<Door> {
+  const { url, stop } = await listening(root, ['serve'])
   const requestOf = ({ ask, knowledge = {} }: Question): readonly [path: string, body?: object] => {
     if ('sql' in ask) return ['/query', { ...ask, ...knowledge }]
     return 'panel' in ask ? ['/panel', { ...ask.panel, ...knowledge }] : ['/metrics']
@@ -59,10 +44,7 @@ export async function serve({ home, root }: Place): Promise<Door> {
         .map(decodeURIComponent)
       return { rows: linesOf(text), notes, noted: JSON.parse(decodeURIComponent(header('pitlake-noted')) || '[]') }
     },
-    [Symbol.asyncDispose]: async () => {
-      halt.abort()
-      await ended
-    },
+    [Symbol.asyncDispose]: async () => void (await stop()),
   }
 }
 

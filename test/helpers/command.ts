@@ -1,3 +1,5 @@
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { dispatch } from '../../src/commands/cli.ts'
 import type { Deps } from '../../src/call/spec.ts'
 import { exitCode } from '../../src/errors.ts'
@@ -12,6 +14,9 @@ export interface Ended {
   readonly notes: string
 }
 
+/** Where processes find compiled what others loaded before them, wherever their own temporary folder is. */
+export const compiled = { NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache') }
+
 /** Runs one command line in this process; nothing of the world around it unless a test gives it. */
 export async function pitlake(cwd: string, argv: readonly string[], env: Deps['env'] = {}, world: Partial<Deps> = {}) {
   let out = ''
@@ -20,7 +25,7 @@ export async function pitlake(cwd: string, argv: readonly string[], env: Deps['e
     ...leaping(),
     now: Date.now,
     random: Math.random,
-    env,
+    env: { ...compiled, ...env },
     stdout: (text) => void (out += text),
     stderr: (text) => void (notes += text),
     live: () => undefined,

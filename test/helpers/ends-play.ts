@@ -37,12 +37,12 @@ const onesOfCodes = (rows: readonly Row[]): readonly Row[] =>
 
 /**
  * A test a row: the command, where the row says, ends as the row says, and nothing of it is left that would keep a process.
- * Where there is time every fourth row is played with a commit, the first of each command as a process of its own, full disks
- * and held commits, too; else one row of each code, another with each commit.
+ * Where there is time every third row is played with a commit (in `.ci/run` every sixth), every fourth or second first one of
+ * a command as a process of its own, full disks and held commits, too; else one row of each code, another with each commit.
  */
 export function playRows(rows: readonly Row[], prepared: readonly Prepared[], long: boolean): void {
-  const played = long ? turnOf(rows, 2, rows.length) : onesOfCodes(rows)
-  const alone = new Set(long ? firsts(played) : played)
+  const played = long ? turnOf(rows, 3, rows.length) : onesOfCodes(rows)
+  const alone = new Set(long ? turnOf(firsts(played), 2, 1) : played)
   for (const row of played) if (long && isPatient(row)) alone.add(row)
   let stage: Stage
   beforeAll(async () => (stage = await openStage(files, prepared)))

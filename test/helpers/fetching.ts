@@ -53,6 +53,14 @@ export const fetchKey = 'a-key-that-must-not-be-written'
 /** The same process's key for the registry. */
 export const otherKey = 'Other/key+that~must"not.be_written'
 
+/** What a command finds of both APIs of a sandbox in its environment. */
+export const apisAt = (url: string): Readonly<Record<string, string>> => ({
+  PITLAKE_METRICS_URL: url,
+  PITLAKE_METRICS_KEY: fetchKey,
+  PITLAKE_REGISTRY_URL: `${url}/registry/v1`,
+  PITLAKE_REGISTRY_KEY: otherKey,
+})
+
 /** Runs the test and takes everything down again. */
 export async function withRig(now: number, test: (rig: Rig) => Promise<void>): Promise<void> {
   const root = mkdtempSync(join(tmpdir(), 'pitlake-fetch-'))

@@ -3,15 +3,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { pitlake } from '../helpers/command.ts'
+import { listening } from '../helpers/listening.ts'
 import { makeQueryLake } from '../helpers/query-lake.ts'
-import { serving } from './serving.ts'
 
 let folder = ''
 let remove = async (): Promise<void> => undefined
-let door: Awaited<ReturnType<typeof serving>>
+let door: Awaited<ReturnType<typeof listening>>
 beforeAll(async () => {
   ;({ folder, remove } = await makeQueryLake())
-  door = await serving(folder)
+  door = await listening(folder, ['serve'])
 })
 afterAll(async () => {
   await door.stop()

@@ -4,13 +4,14 @@ import type { Page as Tab } from 'playwright-core'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Engine } from '../../src/store/engine.ts'
 import { pitlake } from '../helpers/command.ts'
+import { listening, sleep } from '../helpers/listening.ts'
 import { need } from '../helpers/needs.ts'
 import { mutantEnv } from '../helpers/program.ts'
 import { makeQueryLake } from '../helpers/query-lake.ts'
 import { times } from '../helpers/shares.ts'
 import { type Drawn, expectDots, expectLines, instantsIn, pointsAt, reading, stateOf } from './drawing.ts'
 import { random } from './random.ts'
-import { bareLake, browsing, drawn, serving, shownFolder, sleep } from './serving.ts'
+import { bareLake, browsing, drawn, shownFolder } from './serving.ts'
 
 /*
  * The page of `serve` in a browser: what it draws is what SQL says at the same instant, and nothing beyond the wall.
@@ -25,14 +26,14 @@ let remove = async (): Promise<void> => undefined
 let bare: Engine
 let browser: Awaited<ReturnType<typeof browsing>> | undefined
 let tab: Tab
-const doors = new Map<string, Awaited<ReturnType<typeof serving>>>()
+const doors = new Map<string, { readonly url: string; readonly stop: () => Promise<unknown> }>()
 
 beforeEach(async (own) => {
   const executable = need(own, 'chromium')
   if (browser) return
   ;({ folder, remove } = await makeQueryLake())
-  doors.set('free', await serving(folder))
-  doors.set('walled', await serving(folder, ['--as-of', wall]))
+  doors.set('free', await listening(folder, ['serve']))
+  doors.set('walled', await listening(folder, ['serve', '--as-of', wall]))
   bare = await bareLake(folder)
   browser = await browsing(executable)
   tab = await browser.open()

@@ -2,17 +2,18 @@ import { join } from 'node:path'
 import type { Page as Tab } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { withDesk } from '../helpers/importing.ts'
+import { listening, sleep } from '../helpers/listening.ts'
 import { need } from '../helpers/needs.ts'
 import { mutantEnv } from '../helpers/program.ts'
 import { pitlake } from '../helpers/command.ts'
 import { times } from '../helpers/shares.ts'
 import { type Drawn as Chart, expectLine, reading as chartReading } from './drawing.ts'
 import { random } from './random.ts'
-import { browsing, drawn, serving, shownFolder, sleep } from './serving.ts'
+import { browsing, drawn, shownFolder } from './serving.ts'
 
 /* Vintages as a picture: each cell against the values that were told, one by one. `PITLAKE_PAGE` tries so many states. */
 
-const states = times('PITLAKE_PAGE', 2, 4)
+const states = times('PITLAKE_PAGE', 1, 3)
 const day = 86_400_000
 const iso = (ms: number): string => new Date(ms).toISOString()
 
@@ -115,7 +116,7 @@ test(`vintages: each cell is what was told, in ${states} states, for pointer, ke
     const taken = await take([file, '--as', 'rate', '--interval', '1month', '--vintage', 'told'])
     expect(taken.told).toMatchObject({ rows: told.length, points_added: 240, vintages_added: told.length - 240 })
     const lake = join(folder, 'lake')
-    const door = await serving(lake)
+    const door = await listening(lake, ['serve'])
     const browser = await browsing(executable)
     try {
       const tab = await browser.open()

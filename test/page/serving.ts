@@ -4,44 +4,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { extname, join } from 'node:path'
-import { setTimeout } from 'node:timers/promises'
 import { type BrowserContext, chromium, type Page as Tab } from 'playwright-core'
 import { Engine, quote } from '../../src/store/engine.ts'
 import { inLake, places } from '../../src/store/layout.ts'
-import { pitlake } from '../helpers/command.ts'
-import { until } from '../helpers/processes.ts'
-import { mutantEnv } from '../helpers/program.ts'
-
-/** Time that really passes. */
-export const sleep = async (ms: number, signal?: AbortSignal): Promise<void> =>
-  await setTimeout(ms, undefined, signal ? { signal } : {}).catch(() => undefined)
-
-/** A server over a lake; it has said where it listens. */
-export async function serving(
-  folder: string,
-  flags: readonly string[] = [],
-  env: Readonly<Record<string, string>> = {},
-) {
-  const halt = new AbortController()
-  let said = ''
-  const ended = pitlake(
-    folder,
-    ['serve', '--data', folder, '--listen', '127.0.0.1:0', ...flags],
-    { ...mutantEnv(), ...env },
-    {
-      sleep,
-      signal: halt.signal,
-      stderr: (text) => void (said += text),
-    },
-  )
-  await until(() => said.includes('http://'), 'where it listens')
-  const url = /http:\/\/[\d.:]+/.exec(said)?.[0] ?? ''
-  const stop = async (): Promise<void> => {
-    halt.abort()
-    await ended
-  }
-  return { url, stop }
-}
 
 /** How Chromium is started: no window, nobody asked but whom the page asks. */
 export const chromiumFlags = [

@@ -5,7 +5,6 @@ import { describe, expect, test } from 'vitest'
 import { lagAt, toneOf } from '../../src/report/page/endpoints.ts'
 import { html, inlineJson } from '../../src/report/page/html.ts'
 import { statusPage } from '../../src/report/page/page.ts'
-import { brief, percent, span } from '../../src/words/figures.ts'
 import { emptyPage, hostile, page } from './facts.ts'
 
 const text = statusPage(page())
@@ -108,28 +107,6 @@ describe('the map', () => {
 })
 
 describe('words', () => {
-  test('a share is 100 % only when nothing is missing', () => {
-    expect([
-      percent(10, 10),
-      percent(99_999, 100_000),
-      percent(0, 5),
-      percent(1, 1e6),
-      percent(1, 0),
-      percent(1, 3),
-    ]).toEqual(['100 %', '> 99.99 %', '0 %', '< 0.01 %', 'none', '33.3 %'])
-  })
-  test('spans and counts', () => {
-    expect([5, 90, 3600, 90_000, 30 * 86_400, 0.5, -90].map(span)).toEqual([
-      '5 s',
-      '1 min 30 s',
-      '1 h',
-      '1 d 1 h',
-      '30 d',
-      '0.5 s',
-      '-1 min 30 s',
-    ])
-    expect([999, 12_345, 725_357, 1_163_361].map(brief)).toEqual(['999', '12.3 k', '725 k', '1.16 M'])
-  })
   test('markup comes from templates only', () => {
     expect(html`<p title="${hostile}">${hostile}${null}${[1, 'a', html`<b>${'<'}</b>`]}</p>`.markup).not.toMatch(
       /<script|<img/,

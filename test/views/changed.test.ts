@@ -3,7 +3,6 @@ import {
   existsSync,
   globSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
   rmSync,
   statSync,
@@ -11,7 +10,6 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openLake } from '../../src/index.ts'
@@ -30,36 +28,6 @@ const point = (metric: string, v: number): PointRow => ({
   v,
 })
 
-test('a file of another size than was committed is refused before anything is answered', async () => {
-  const root = mkdtempSync(join(tmpdir(), 'pitlake-changed-'))
-  const home = mkdtempSync(join(tmpdir(), 'pitlake-changed-out-'))
-  try {
-    const points = [point(supply, 1), point('indicators/sopr_adjusted_pit', 2)]
-    await makeLake(root, [{ at: '2024-04-01T12:00:00Z', points }])
-    await makeViews(root)
-    const asked = [
-      'sql',
-      `SELECT v FROM points WHERE metric = '${supply}'`,
-      '--data',
-      root,
-      '--out',
-      join(home, 'v.csv'),
-    ]
-    expect(await pitlake(home, asked)).toMatchObject({ code: 0, message: '' })
-    const [file = ''] = globSync('points/**/*.parquet', { cwd: root }).filter((path) => path.includes('sopr'))
-    appendFileSync(join(root, file), '\n')
-    const words = /sopr_adjusted.*expected the \d+ bytes that were committed, got \d+ bytes.*doctor/s
-    expect(await pitlake(root, asked)).toMatchObject({ code: 4, message: expect.stringMatching(words) })
-    await expect(openLake(root)).rejects.toThrow(words)
-    // One that is missing is named by whoever reads it.
-    rmSync(join(root, file))
-    expect(await pitlake(home, asked)).toMatchObject({ code: 4, message: expect.stringContaining('sopr_adjusted') })
-  } finally {
-    rmSync(root, { recursive: true, force: true })
-    rmSync(home, { recursive: true, force: true })
-  }
-})
-
 async function withLake(work: (root: string) => Promise<void>): Promise<void> {
   using rootFolder = ownFolder('changed')
   const root = rootFolder.path
@@ -68,6 +36,25 @@ async function withLake(work: (root: string) => Promise<void>): Promise<void> {
   await makeViews(root)
   await work(root)
 }
+
+test('a file of another size than was committed is refused before anything is answered', async () =>
+  withLake(async (root) => {
+    using out = ownFolder('changed-out')
+    const query = `SELECT v FROM points WHERE metric = '${supply}'`
+    const asked = ['sql', query, '--data', root, '--out', join(out.path, 'v.csv')]
+    expect(await pitlake(out.path, asked)).toMatchObject({ code: 0, message: '' })
+    const [file = ''] = globSync('points/**/*.parquet', { cwd: root }).filter((path) => path.includes('sopr'))
+    appendFileSync(join(root, file), '\n')
+    const words = /sopr_adjusted.*expected the \d+ bytes that were committed, got \d+ bytes.*doctor/s
+    expect(await pitlake(root, asked)).toMatchObject({ code: 4, message: expect.stringMatching(words) })
+    await expect(openLake(root)).rejects.toThrow(words)
+    // One that is missing is named by whoever reads it.
+    rmSync(join(root, file))
+    expect(await pitlake(out.path, asked)).toMatchObject({
+      code: 4,
+      message: expect.stringContaining('sopr_adjusted'),
+    })
+  }))
 
 /** Turns one byte in the middle of a file, and sets its times back. */
 function turn(file: string): void {

@@ -10,6 +10,7 @@ import { type Manifest, readManifest } from '../../src/views/manifest.ts'
 import { inFolder } from '../helpers/lakes.ts'
 import { test } from '../helpers/lake-test.ts'
 import { rewriteDeps } from '../helpers/merging.ts'
+import { turnOf } from '../helpers/shares.ts'
 import { makeLake, makeViews, type Step, withViews } from '../helpers/views.ts'
 import { reading, writing } from '../helpers/ledgers.ts'
 
@@ -86,7 +87,8 @@ test('it says which object reads which files, and to which script and database i
   expect(manifest.objects['calendar']).toEqual([])
 })
 
-test.each([
+/** What may be wrong with one. */
+const damages: readonly (readonly [what: string, damage: (root: string) => void])[] = [
   ['none, as beside the views of earlier programs', (root: string) => rmSync(join(root, places.manifest))],
   ['torn', (root: string) => writeFileSync(join(root, places.manifest), readText(root, 'manifest').slice(0, 200))],
   [
@@ -95,53 +97,59 @@ test.each([
   ],
   ['of another script', (root: string) => writeFileSync(join(root, places.script), `${readText(root, 'script')}\n`)],
   ['beside no script', (root: string) => rmSync(join(root, places.script))],
-])('a manifest that is %s names nothing and frees nothing; views make it anew', (_, damage) =>
-  inFolder(async (root) => {
-    await makeLake(root, [stepAt(1), stepAt(2)])
-    await makeViews(root)
-    const whole = said(root)
-    await grow(root)
-    damage(root)
-    expect(await readManifest(root)).toBeUndefined()
-    expect(await freed(root, false)).toMatchObject({ data: { files: 0 }, exports: { files: 0 } })
-    const names = readdirSync(join(root, 'exports'))
-    expect(await freed(root)).toMatchObject({ data: { files: 0 }, exports: { files: 0 } })
-    expect(readdirSync(join(root, 'exports'))).toEqual(expect.arrayContaining(names))
-    expect(await readManifest(root)).toMatchObject({ version: 3 })
-    // From now on it is known what they name.
-    await makeLake(root, [stepAt(4)])
-    const second = await freed(root)
-    expect(second.data.files).toBe(1)
-    expect(second.exports.files).toBeGreaterThan(0)
-    expect(second.paths).not.toEqual(expect.arrayContaining([whole.tables['endpoints']?.[0]]))
-  }),
+]
+
+test.each(turnOf(damages, 1, 5))(
+  'a manifest that is %s names nothing and frees nothing; views make it anew',
+  (_, damage) =>
+    inFolder(async (root) => {
+      await makeLake(root, [stepAt(1), stepAt(2)])
+      await makeViews(root)
+      const whole = said(root)
+      await grow(root)
+      damage(root)
+      expect(await readManifest(root)).toBeUndefined()
+      expect(await freed(root, false)).toMatchObject({ data: { files: 0 }, exports: { files: 0 } })
+      const names = readdirSync(join(root, 'exports'))
+      expect(await freed(root)).toMatchObject({ data: { files: 0 }, exports: { files: 0 } })
+      expect(readdirSync(join(root, 'exports'))).toEqual(expect.arrayContaining(names))
+      expect(await readManifest(root)).toMatchObject({ version: 3 })
+      // From now on it is known what they name.
+      await makeLake(root, [stepAt(4)])
+      const second = await freed(root)
+      expect(second.data.files).toBe(1)
+      expect(second.exports.files).toBeGreaterThan(0)
+      expect(second.paths).not.toEqual(expect.arrayContaining([whole.tables['endpoints']?.[0]]))
+    }),
 )
 
-test.each([1, 2, 3])('killed before rename %i of three: what stands is told apart, kept, and made anew', (nth) =>
-  inFolder(async (root) => {
-    await makeLake(root, [stepAt(1), stepAt(2)])
-    await makeViews(root)
-    await grow(root)
-    let moves = 0
-    const move: typeof realDisk.move = async (from, to) => {
-      if (!to.includes('/exports/') && ++moves >= nth) throw new Error('killed')
-      await realDisk.move(from, to)
-    }
-    const deps = rewriteDeps({ nowMicros: () => at * 1_000_000 })
-    await expect(makeViews(root, { deps: { ...deps, disk: { ...realDisk, move } } })).rejects.toThrow(/killed/)
-    expect((await readManifest(root))?.version).toBe(nth === 1 ? 2 : undefined)
-    // Whoever opens what stands there now can go on with it, whatever vacuum does behind.
-    await withViews(root, async (open) => {
-      await makeLake(root, [stepAt(4)])
-      const { data, exports } = await freed(root)
-      // Before the first rename nobody can have opened what was made.
-      expect([data.files, nth === 1 ? 0 : exports.files]).toEqual([0, 0])
-      for (const view of ['points', 'coverage', 'endpoints', 'versions', 'products', 'history.products', 'links'])
-        expect((await open.rows(`SELECT count(*) AS n FROM ${view}`)).length, view).toBe(1)
-    })
-    expect(await readManifest(root)).toMatchObject({ version: 4, script: digest(root, 'script') })
-    expect((await freed(root)).data.files).toBe(1)
-  }),
+test.each(turnOf([1, 2, 3], 1, 3))(
+  'killed before rename %i of three: what stands is told apart, kept, and made anew',
+  (nth) =>
+    inFolder(async (root) => {
+      await makeLake(root, [stepAt(1), stepAt(2)])
+      await makeViews(root)
+      await grow(root)
+      let moves = 0
+      const move: typeof realDisk.move = async (from, to) => {
+        if (!to.includes('/exports/') && ++moves >= nth) throw new Error('killed')
+        await realDisk.move(from, to)
+      }
+      const deps = rewriteDeps({ nowMicros: () => at * 1_000_000 })
+      await expect(makeViews(root, { deps: { ...deps, disk: { ...realDisk, move } } })).rejects.toThrow(/killed/)
+      expect((await readManifest(root))?.version).toBe(nth === 1 ? 2 : undefined)
+      // Whoever opens what stands there now can go on with it, whatever vacuum does behind.
+      await withViews(root, async (open) => {
+        await makeLake(root, [stepAt(4)])
+        const { data, exports } = await freed(root)
+        // Before the first rename nobody can have opened what was made.
+        expect([data.files, nth === 1 ? 0 : exports.files]).toEqual([0, 0])
+        for (const view of ['points', 'coverage', 'endpoints', 'versions', 'products', 'history.products', 'links'])
+          expect((await open.rows(`SELECT count(*) AS n FROM ${view}`)).length, view).toBe(1)
+      })
+      expect(await readManifest(root)).toMatchObject({ version: 4, script: digest(root, 'script') })
+      expect((await freed(root)).data.files).toBe(1)
+    }),
 )
 
 test('doctor tells a missing manifest from a moved lake and from a lost export, by the manifest alone', async ({

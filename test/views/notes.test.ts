@@ -1,11 +1,10 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Lake, openLake, type QueryOptions } from '../../src/index.ts'
 import { type Ended, pitlake } from '../helpers/command.ts'
 import { nested, plain, point, supply, threeDays } from '../helpers/three-days.ts'
-import { makeLake, makeViews, type PointRow } from '../helpers/views.ts'
+import type { PointRow } from '../helpers/views.ts'
 import { ownFolder } from '../helpers/own-folder.ts'
 
 let root = ''
@@ -25,22 +24,8 @@ const one = `WITH d AS (SELECT 'BTC' AS asset, TIMESTAMPTZ '2024-03-04T00:10:00Z
 const queries: readonly (readonly [sql: string, note: string | undefined])[] = [
   [`SELECT max(v) AS v FROM points WHERE asset = 'btc'`, `'btc' is no asset; did you mean 'BTC'?`],
   [
-    `${one.replace('BTC', 'btc')} SELECT v FROM pit_join('d', '${supply}', '24h')`,
-    `nothing is held of '${supply}' for asset 'btc'; did you mean 'BTC'?`,
-  ],
-  [
-    `${one} SELECT v FROM pit_join('d', '${nested}#/a/c', '24h')`,
-    `'${nested}' has no part '/a/c'; did you mean '/a/b'?`,
-  ],
-  [
     `${one} SELECT v FROM pit_join('d', '${nested}', '24h', component := '/a/c')`,
     `'${nested}' has no part '/a/c'; did you mean '/a/b'?`,
-  ],
-  [`${one} SELECT v FROM pit_join('d', '${plain}#/a', '24h')`, `'${plain}' holds plain numbers: ask it without #/a`],
-  [`${one} SELECT v FROM pit_join('d', '${plain}', '10m')`, `'${plain}' is not held at 10m`],
-  [
-    `FROM points WHERE metric = 'addresses/active_count_pit'`,
-    `the lake holds nothing of 'addresses/active_count_pit': fetch it first`,
   ],
   [
     `WITH d AS (SELECT TIMESTAMPTZ '2024-01-02' AS ts) SELECT * FROM pit_universe('d')`,
@@ -70,88 +55,7 @@ test('notes belong to the last answer, and as_of stays what it was', async () =>
   }
 })
 
-test('points and panels of the API name what may have been meant', async () => {
-  await lake.points({ metrics: 'supply/curent_pit' })
-  expect(lake.notes.join()).toContain(`unknown metric 'supply/curent_pit'; did you mean '${supply}'`)
-  await lake.points({ metrics: supply, assets: ['btc'] })
-  expect(lake.notes).toEqual([`nothing is held of '${supply}' for asset 'btc'; did you mean 'BTC'?`])
-  await lake.points({ metrics: plain, interval: '1w' })
-  expect(lake.notes.join()).toContain(`'${plain}' is not held at 1w`)
-  const ts = '2024-03-04T00:10:00Z'
-  await lake.panel({
-    decisions: [
-      { asset: 'BTC', ts },
-      { asset: 'btc', ts },
-    ],
-    metrics: [supply, plain],
-  })
-  expect(lake.notes).toEqual(
-    [supply, plain].map((metric) => `nothing is held of '${metric}' for asset 'btc'; did you mean 'BTC'?`),
-  )
-  await lake.panel({ decisions: [{ asset: 'BTC', ts }], metrics: [nested] })
-  expect(lake.notes.join()).toContain('ask for a part of them')
-  await lake.panel({ decisions: [{ asset: 'BTC', ts }], metrics: [supply] })
-  expect(lake.notes).toEqual([])
-})
-
-test('points take the catalogue’s defaults; `*` means all', async () => {
-  const values = async (filter: Parameters<Lake['points']>[0]): Promise<unknown> => [
-    ...((await lake.points(filter)).getChild('v') ?? []),
-  ]
-  expect(await values({ metrics: supply })).toEqual([1, 2, 3])
-  expect(await values({ metrics: supply, currency: 'usd' })).toEqual([100, 200, 300])
-  expect(await values({ metrics: supply, currency: '*' })).toEqual([1, 2, 3, 100, 200, 300])
-  expect(await values({ metrics: plain })).toEqual([1, 2, 3])
-  expect(await values({ metrics: plain, interval: '*' })).toEqual([10, 20, 30, 1, 2, 3])
-  expect(await values({ metrics: [plain, supply], since: '2024-03-02' })).toEqual([2, 3, 2, 3])
-  expect(await values({ since: '2024-03-03' })).toEqual([null, 3, 3])
-  const joined = await lake.sql(`${one} SELECT v FROM pit_join('d', '${supply}', '24h')`)
-  expect(joined.get(0)?.v).toBe(3)
-  await expect(lake.points({ metrics: ['price_usd', supply] })).rejects.toThrow(/price_usd alone/)
-})
-
-test('of metrics that the catalogue does not know the filter alone decides', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'pitlake-strange-'))
-  const row = {
-    metric: 'm/strange',
-    asset: 'BTC',
-    interval: '24h',
-    t: '2024-03-01',
-    available_at: '2024-03-02',
-  } as const
-  await makeLake(folder, [
-    { at: '2024-04-01', points: ['usd', 'native'].map((currency, v) => ({ ...row, currency, v })) },
-  ])
-  await makeViews(folder)
-  const own = await openLake(folder)
-  try {
-    const values = async (filter: Parameters<Lake['points']>[0]) => [
-      ...((await own.points(filter)).getChild('v') ?? []),
-    ]
-    expect(await values({ currency: 'usd' })).toEqual([0])
-    expect(await values({ currency: 'native', interval: '24h' })).toEqual([1])
-    expect(await values({ interval: '1h' })).toEqual([])
-    expect((await values({})).toSorted((a, b) => Number(a) - Number(b))).toEqual([0, 1])
-  } finally {
-    await own.close()
-    rmSync(folder, { recursive: true, force: true })
-  }
-})
-
-test('the universe of a real lake: its columns, sorted', async () => {
-  const now = await lake.universe()
-  const ids = [...(now.getChild('product_id') ?? [])].map(String)
-  expect(now.schema.fields.map(({ name }) => name)).toEqual(
-    expect.arrayContaining(['product_id', 'issuer_name', 'deployments']),
-  )
-  expect(ids.length).toBeGreaterThan(0)
-  expect(ids).toEqual(ids.toSorted((a, b) => (a < b ? -1 : 1)))
-  expect((await lake.universe('2024-01-02')).numRows).toBe(0)
-  expect(lake.notes.join()).toContain('the registry is not known at this as_of')
-})
-
 const mistakes: readonly (readonly [sql: string, words: RegExp, parameters: readonly Date[]])[] = [
-  [`${one} FROM pit_long('d', ['supply/curent_pit'], '24h')`, /did you mean `supply\/current_pit`/, []],
   [`FROM resample('supply/curent_pit', '24h', '1w')`, /did you mean `supply\/current_pit`/, []],
   [
     `${one} FROM pit_join('d', 'nothing/like_it', '24h')`,
@@ -182,7 +86,7 @@ test('a Date is a parameter like others', async () => {
 
 const noted = async (...argv: readonly string[]): Promise<Ended> => await pitlake(root, [...argv, '--data', root])
 
-const outs = ['n.csv', 'n.jsonl', 'n.json', 'n.arrow', 'n.parquet']
+const outs = ['n.csv', 'n.parquet']
 test.each(outs)('the command line says it on stderr, whatever the format: %s', async (name) => {
   using kept = ownFolder('noted')
   const folder = kept.path
@@ -199,21 +103,17 @@ test.each(outs)('the command line says it on stderr, whatever the format: %s', a
 })
 
 test('a variable that nobody knows is refused everywhere', async () => {
-  const file = join(root, '..', `pitlake-notes-${process.pid}.sql`)
-  writeFileSync(file, `SELECT getvariable('k') AS k`)
-  const out = join(root, '..', `pitlake-notes-${process.pid}.parquet`)
-  try {
-    const slip = { code: 2, message: expect.stringContaining('did you mean as_of?') }
-    const grid = ['--calendar', '2024-03-01,2024-03-02,1d', '--assets', 'BTC', '--metrics', supply]
-    expect(await noted('panel', ...grid, '--set', 'as_off=2024-03-01')).toMatchObject(slip)
-    expect(await noted('stamp', file, '--out', out, '--set', 'as_off=2024-03-01')).toMatchObject(slip)
-    expect(await noted('stamp', file, '--out', out, '--set', 'other=1')).toMatchObject({ code: 2 })
-    expect(await noted('stamp', file, '--out', out, '--set', 'k=1')).toMatchObject({ code: 0 })
-    expect(await noted('replay', out)).toMatchObject({ code: 0 })
-  } finally {
-    rmSync(file, { force: true })
-    rmSync(out, { force: true })
-  }
+  using folder = ownFolder('variables')
+  const [file, out] = [join(folder.path, 'k.sql'), join(folder.path, 'k.parquet')]
+  writeFileSync(file, `SELECT getvariable('K') AS k`)
+  const slip = { code: 2, message: expect.stringContaining('did you mean as_of?') }
+  const grid = ['--calendar', '2024-03-01,2024-03-02,1d', '--assets', 'BTC', '--metrics', supply]
+  expect(await noted('panel', ...grid, '--set', 'as_off=2024-03-01')).toMatchObject(slip)
+  expect(await noted('sql', 'SELECT 1', '--set', 'as_off=2024-03-01')).toMatchObject(slip)
+  expect(await noted('stamp', file, '--out', out, '--set', 'as_off=2024-03-01')).toMatchObject(slip)
+  expect(await noted('stamp', file, '--out', out, '--set', 'other=1')).toMatchObject({ code: 2 })
+  expect(await noted('stamp', file, '--out', out, '--set', 'k=1')).toMatchObject({ code: 0 })
+  expect(await noted('replay', out)).toMatchObject({ code: 0 })
   await expect(openLake(root, { set: { as_off: '2024-03-01' } })).rejects.toThrow(/did you mean as_of/)
   await withLake({ set: { lucky: 5 } }, async (own) => {
     expect((await own.sql(`SELECT getvariable('lucky') AS k`)).get(0)?.k).toBe(5)

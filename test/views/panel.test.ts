@@ -20,23 +20,11 @@ const cell = async (panel: Partial<Panel>, name: string): Promise<unknown> => {
   return table.get(0)?.[name]
 }
 
-test('every option of the joins, one at a time', async () => {
-  expect(await cell({}, supply)).toBe(3)
-  expect(await cell({ currency: 'usd' }, supply)).toBe(300)
-  expect(await cell({}, plain)).toBeNull()
-  expect(await cell({ skipNulls: true }, plain)).toBe(2)
-  expect(await cell({}, nested)).toBeNull()
-  expect(await cell({ component: '/a/b' }, nested)).toBe(30)
+test('an option of one metric is none of another, and a part may be named beside its pointer', async () => {
   expect(await cell({ component: '/c' }, `${nested}#/a/b`)).toBe(30)
-  expect(await cell({ latency: '1m' }, supply)).toBe(2)
   expect(await cell({ latencySeconds: 60 }, supply)).toBe(2)
-  const late = [{ asset: 'BTC', ts: '2024-03-06T00:00:00Z' }]
-  expect(await cell({ decisions: late, maxAge: '2d' }, supply)).toBe(3)
-  expect(await cell({ decisions: late, maxAge: '1d' }, supply)).toBeNull()
   await expect(cell({ exchange: 'nowhere' }, 'derivatives/futures_volume_daily_sum_pit')).rejects.toThrow()
   await expect(cell({ network: 'nowhere' }, supply)).resolves.toBe(3)
-  await expect(cell({ interval: '2h' }, supply)).rejects.toThrow(/interval: expected 10m, 1h, 24h/)
-  await expect(cell({ maxAge: 'long' }, supply)).rejects.toThrow(/maxAge: expected a time such as/)
 })
 
 test('a panel of many metrics tells of each what it tells of it alone', async () => {

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { LakeError, openLake } from '../../src/index.ts'
+import { openLake } from '../../src/index.ts'
 import { plain, point, supply, threeDays } from '../helpers/three-days.ts'
 import { makeViews } from '../helpers/views.ts'
 
@@ -38,16 +38,6 @@ test('a join gives each decision in its order, with the instants behind the valu
   await expect(lake.pitJoin({ decisions: [{ asset: 'BTC', ts: null, v: 1 }], metric: supply })).rejects.toThrow(
     /the join adds.*rename it/,
   )
-})
-
-test('a window gives the last points, the newest first', async () => {
-  const table = await days.lake.window({ decisions: decisions.slice(0, 2), metric: supply, n: 2 })
-  expect(table.toArray().map((row) => [row?.why, Number(row?.place), row?.v])).toEqual([
-    ['late', 1, 3],
-    ['late', 2, 2],
-    ['early', 1, 1],
-  ])
-  await expect(days.lake.window({ decisions, metric: supply, n: 0 })).rejects.toThrow(LakeError)
 })
 
 test('calendars, history, the catalogue and the status', async () => {
