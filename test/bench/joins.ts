@@ -54,6 +54,7 @@ export async function makeLake(
       label: '',
       metric,
       interval: '24h',
+      rows: 20 * days,
       min_t: Number(row?.['first']),
       max_t: Number(row?.['newest']),
       meta: { min_lag: Number(row?.['lag']) },
