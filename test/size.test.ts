@@ -51,5 +51,5 @@ test('the house does not grow unseen: whoever needs more says so here', () => {
   expect(src.lines).toBeLessThanOrEqual(64_000)
   expect(src.files).toBeLessThanOrEqual(400)
   expect(sizeOf(files, 'test/').lines).toBeLessThanOrEqual(73_300)
-  expect(exportedNames(files)).toBeLessThanOrEqual(2_200)
+  expect(exportedNames(files)).toBeLessThanOrEqual(2_230)
 })

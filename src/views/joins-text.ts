@@ -30,7 +30,7 @@ export function joinText(sources: TextSources, body: string): Sql {
   const { plain, bounds, path, files, revisable, weekStart } = sources
   const grids = intervals.map((name): [string, string] => [name, gridOf(name, weekStart).join('\t')])
   const split = (lines: Sql, key: Sql): Sql => `string_split(${lookUp(lines, key)}, '\t')`
-  const own = `list_concat(${split(linesOf(grids), '"interval"')},
+  const own = `list_concat(coalesce(${split(linesOf(grids), '"interval"')}, ['NULL', 'NULL', 'NULL', 'NULL']),
     list_slice(coalesce(${split(bounds, `${path}, '|', "interval"`)}, ['0', 'NULL', 'NULL']), 1, CASE WHEN ${beyondAsked} THEN 1 ELSE 3 END),
     CASE WHEN ${beyondAsked} THEN ['NULL', 'NULL'] END,
     CASE WHEN ${nothingAsked} THEN ${split(plain, `metric, '|', "interval"`)} END)`

@@ -49,6 +49,8 @@ test('what does not exist is an error, without any decision too', async ({ engin
     [`pit_join('none', 'nix', '24h')`]: /unknown metric nix/,
     [`pit_long('none', ['${plain}', 'nix'], '24h')`]: /unknown metric nix/,
     [`pit_join('none', '${plain}', '1w')`]: /has no interval 1w, but 10m,1h,24h/,
+    [`pit_join('none', '${plain}', '3h')`]: /has no interval 3h, but 10m,1h,24h/,
+    [`pit_join('none', '${plain}', NULL)`]: /has no interval NULL/,
     [`pit_join('none', 'supply/current_pit', '24h', currency := 'eur')`]: /has no currency eur/,
     [`pit_join('none', '${plain}', '24h', component := 'a')`]: /JSON pointer/,
     [`resample('${plain}', '24h', '1h', 'sum')`]: /has no interval|cannot resample/,
