@@ -36,8 +36,12 @@ export function joinText(sources: TextSources, body: string): Sql {
     CASE WHEN ${nothingAsked} THEN ${split(plain, `metric, '|', "interval"`)} END)`
   const until = revisable.length > 0 ? ', CAST(NULL AS TIMESTAMPTZ) AS until' : ''
   const known = `known.asset, known.t, known.available_at, known.v, known.o${until}`
+  // Also where nothing is cut it is said that nothing is: by that a door knows a scan that obeys `as_of`.
+  const [open, cut] = ['', ` OR known.available_at <= ${instantSql('as_of')}`].map((more) =>
+    quote(` AND (${unsetSql('as_of')}${more}))`),
+  )
   const short = `concat('_pit_p AS ', own[8], ' (SELECT ${known} FROM ', ${files}, ' AS known WHERE ', own[9],
-      CASE WHEN ${unsetSql('as_of')} THEN ')' ELSE ${quote(` AND known.available_at <= ${instantSql('as_of')})`)} END)`
+      CASE WHEN ${unsetSql('as_of')} THEN ${open} ELSE ${cut} END)`
   const points = `CASE WHEN own[8] IS NOT NULL THEN ${short} ELSE ${fullSql(sources)} END`
   return `query(list_transform([${own}], lambda own: concat('WITH ', ${points}, ', ', ${filled(body, textPlaces)}))[1])`
 }
