@@ -18,6 +18,7 @@ function roomy(): { TMPDIR?: string } {
 const whole = [
   // Other programs, which read what is tried without them already.
   'test/laws/L1-publish-python.test.ts',
+  'test/unit/proof-engines.test.ts',
   'test/views/{panel-python,peers,readers,readers-trino}.test.ts',
   // What the pages tell to type, and what the system around runs.
   'test/cli/{findings,first-hour,hooks,own-recipes,publish,service}.test.ts',

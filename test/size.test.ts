@@ -50,6 +50,6 @@ test('the house does not grow unseen: whoever needs more says so here', () => {
   const src = sizeOf(files, 'src/')
   expect(src.lines).toBeLessThanOrEqual(64_000)
   expect(src.files).toBeLessThanOrEqual(400)
-  expect(sizeOf(files, 'test/').lines).toBeLessThanOrEqual(73_100)
-  expect(exportedNames(files)).toBeLessThanOrEqual(2_200)
+  expect(sizeOf(files, 'test/').lines).toBeLessThanOrEqual(73_300)
+  expect(exportedNames(files)).toBeLessThanOrEqual(2_230)
 })

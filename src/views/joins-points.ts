@@ -5,6 +5,7 @@ import { quote } from '../store/engine.ts'
 import type { HeldFile } from '../ledger/held.ts'
 import { type earlyParts, partPath } from './clocks.ts'
 import { beyondAsked, beyondMistake, ruleLines, ruleText, unsettledText } from './joins-beyond.ts'
+import { filled, linesOf, literal, lookUp, slot } from './joins-sql.ts'
 import { identityMistake, withIdentity } from './joins-identity.ts'
 import { vintageMistake, vintageWords } from './joins-vintages.ts'
 import { isRecent, type Share, sharesOf } from '../points/files.ts'
@@ -53,8 +54,11 @@ const priced = 'supply/current_pit'
  */
 type JoinFacts = ReturnType<typeof factsOf>
 
+/** Of so many points at most a join of one metric reads the file once and keeps what it said, a few megabytes. */
+const mostKept = 250_000
+
 /** The facts of these sources. */
-export function factsOf({ catalogue, files, parts }: JoinSources) {
+export function factsOf({ catalogue, files, parts, revisable }: JoinSources) {
   const shares = files.flatMap((file) =>
     sharesOf(file).map((share) => ({ ...share, path: file.path, min_t: file.min_t, max_t: file.max_t })),
   )
@@ -84,16 +88,31 @@ export function factsOf({ catalogue, files, parts }: JoinSources) {
     metrics: linesOf([...lines, ...parts.map(({ name, metric }) => [name, lines.get(metric) ?? ''] as const)]),
     /** `metric|interval` -> the files, by tab. */
     files: linesOf([...held].map(([key, own]) => [key, own.map(({ path }) => literalPath(path)).join('\t')])),
-    /** `metric|interval` -> its smallest lag and, where all files tell, its first and newest start, microseconds by tab. */
-    bounds: linesOf([...bounds, ...prices, ...early.map(({ key, lag }) => [key, lag] as const)]),
+    /** `metric|interval` -> its smallest lag, its first and its newest start (NULL where a file does not tell), microseconds by tab. */
+    bounds: linesOf([...bounds, ...prices, ...early.map(({ key, lag }) => [key, `${lag}${untold}`] as const)]),
+    /** `metric|interval` of series whose points are what their files say -> whether they are kept, and the condition that finds them, by tab. */
+    plain: linesOf([...held].flatMap(([key, own]) => plainOf(catalogue, key, own, revisable))),
     /** `metric|interval` -> its rules, by tab. */
     rules: linesOf([...rules, ...early.map(({ key, rule }) => [key, rule] as const)]),
   }
 }
 
-/** The value behind a key, text; NULL where the key is not there. */
-export function lookUp(lines: Sql, key: Sql): Sql {
-  return `string_split(string_split(${lines}, concat(chr(10), ${key}, chr(9)))[2], chr(10))[1]`
+/** Whether the points of a series are kept and the condition that finds them, behind their key; none where they have vintages. */
+function plainOf(
+  { endpoints }: Catalogue,
+  key: string,
+  shares: readonly Share[],
+  revisable: readonly string[],
+): [string, string][] {
+  const [metric = '', interval = ''] = key.split('|')
+  if (revisable.includes(metric)) return []
+  const rows = shares.reduce((sum, one) => sum + one.rows, 0)
+  const own = (dimension: JoinDimension): Sql => {
+    const value = endpoints.get(metric)?.defaults[dimension] ?? null
+    return `known.${dimension} IS NOT DISTINCT FROM ${value === null ? 'NULL' : quote(value)}`
+  }
+  const found = [`known.metric = ${quote(metric)}`, `known."interval" = ${quote(interval)}`, ...joinDimensions.map(own)]
+  return [[key, `${rows <= mostKept ? '' : 'NOT '}MATERIALIZED\t${found.join(' AND ')}`]]
 }
 
 /** The values of a dimension, each after a comma, the default first; '' where nothing is known, NULL where a metric takes none. */
@@ -101,19 +120,17 @@ function valuesOf(line: Sql, dimension: JoinDimension): Sql {
   return `string_split(string_split(${line}, concat(chr(9), '${dimension}='))[2], chr(9))[1]`
 }
 
-function linesOf(pairs: readonly (readonly [string, string])[]): Sql {
-  return quote(`\n${pairs.map(([key, value]) => `${key}\t${value}\n`).join('')}`)
-}
-
 /** A file that does not tell could hold a point that was known at the end of its interval. */
 function smallestLag(shares: readonly Share[]): number {
   return Math.min(...shares.map(({ min_lag }) => min_lag ?? 0))
 }
 
-/** The first and the newest start of all, each behind a tab; '' where a file does not tell. */
+const untold = '\tNULL\tNULL'
+
+/** The first and the newest start of all, each behind a tab; NULL where a file does not tell. */
 function startsOf(files: readonly Pick<HeldFile, 'min_t' | 'max_t'>[]): string {
   const starts = files.flatMap(({ min_t, max_t }) => [min_t, max_t]).filter((at) => typeof at === 'number')
-  if (starts.length < 2 * files.length) return ''
+  if (starts.length < 2 * files.length) return untold
   return [Math.min(...starts), Math.max(...starts)].map((at) => `\t${at * 1_000_000}`).join('')
 }
 
@@ -325,18 +342,17 @@ const relation = 'relation'
 
 /** The text of a relation over the files that an SQL expression gives by tab. */
 function filesText({ root, files: held }: JoinSources, files: Sql): Sql {
+  const paths = `string_split(${files}, chr(9))`
   const [before = '', after = ''] =
     `list_transform(string_split(\u0002, chr(9)), lambda file: ${quote(`${literalPath(root)}/`)} || file)`.split(
       '\u0002',
     )
-  const listed = (list: Sql): Sql =>
-    `concat(${quote(before)}, ${literal(`array_to_string(${list}, chr(9))`)}, ${quote(after)})`
-  return relationText(root, `string_split(${files}, chr(9))`, listed, held.some(isRecent))
-}
-
-/** The place of a literal in the text of a query. */
-function slot(name: string): string {
-  return `\u0001${name}\u0001`
+  const listed = (list: Sql): Sql => {
+    // What was just split is not put together again: each call costs with every binding.
+    const whole = list === paths ? files : `array_to_string(${list}, chr(9))`
+    return `concat(${quote(before)}, ${literal(whole)}, ${quote(after)})`
+  }
+  return relationText(root, paths, listed, held.some(isRecent))
 }
 
 function storedText(sources: JoinSources, one: boolean, last = ''): string {
@@ -365,16 +381,14 @@ function someOf({ revisable }: JoinSources, body: string, metric = 'known_points
 
 /** The text of a query as an SQL expression: each place holds, as a literal of the text, what its expression gives. */
 function said(text: string, places: Readonly<Record<string, Sql>>): Sql {
-  const pieces = text.split('\u0001').map((name, n) => {
-    if (n % 2 === 0) return quote(name)
-    const place = places[name]
-    if (place === undefined) throw new RangeError(`nothing stands for ${name} in a query`)
-    return name === relation ? place : literal(`CAST(${place} AS VARCHAR)`)
-  })
-  return `concat(${pieces.join(', ')})`
+  const literals = Object.entries(places).map(([name, place]): [string, Sql] => [
+    name,
+    name === relation ? place : literal(`CAST(${place} AS VARCHAR)`),
+  ])
+  return filled(text, Object.fromEntries(literals))
 }
 
-/** The literal of a text, NULL of NULL. */
-function literal(text: Sql): Sql {
-  return `'''' || replace(${text}, '''', '''''') || ''''`
+/** The text of the relation over the files of the macro's metric, of which the lake has some. */
+export function filesOfOne(sources: JoinSources, facts: JoinFacts): Sql {
+  return filesText(sources, lookUp(facts.files, `metric, '|', "interval"`))
 }

@@ -1,5 +1,16 @@
 import { countSql, endSql, fitsSql, lengthSql, micros, type Sql, startSql, stepSql } from '../intervals-sql.ts'
-import { factsOf, joinPointsSql, lookUp, metricName, pathOf, pointerSql, seriesOf, wantedOf } from './joins-points.ts'
+import {
+  factsOf,
+  filesOfOne,
+  joinPointsSql,
+  metricName,
+  pathOf,
+  pointerSql,
+  seriesOf,
+  wantedOf,
+} from './joins-points.ts'
+import { lookUp } from './joins-sql.ts'
+import { inText, joinText } from './joins-text.ts'
 import { partPath } from './clocks.ts'
 import { beyondAsked } from './joins-beyond.ts'
 import { vintageWords } from './joins-vintages.ts'
@@ -36,6 +47,7 @@ type VintageWords = ReturnType<typeof vintageWords>
  *   {{count SINCE UNTIL INTERVAL}}   how many intervals lie between two starts in microseconds
  *   {{fits PART WHOLE}}          whether intervals of the one make up intervals of the other
  *   {{expected K LAG NEWEST}} {{misses POINTS KEYS}}   see joins-grid
+ *   {{text BODY}} {{its PLACE}}   the answer to a text over the points of `metric`, for FROM, and a place in it; see joins-text
  *   {{known}} {{known kept}} {{vintages KEYS REVISED}} {{current ROW K}} {{observed}} {{number}} {{revised NAME}}   see joins-vintages
  *
  * NAMES is the macro's parameter `metric` or `metrics`; NAME is `metric` or a column with a path.
@@ -77,6 +89,7 @@ export function joinWords(
     back: (start = '', n = '') => backSql(start, n),
     fresh: () => `(max_age IS NULL OR _pit_age <= ${microsSql('max_age')})
       AND CASE WHEN ${beyondAsked} THEN _pit_o IS DISTINCT FROM '' ELSE true END`,
+    its: (place = '') => inText(place),
     beyond: () => beyondAsked,
     misses: (points = '', ...keys) => missesSql(keys, points, own),
     known: (kept = '') => (kept === '' ? own.known.replace(' AS MATERIALIZED', ' AS NOT MATERIALIZED') : own.known),
@@ -90,9 +103,18 @@ export function joinWords(
     flagged: () => (own.observed === '' ? '' : `${own.observed}, ${own.isRevised('known.metric')} AS revised`),
     vintages: (keys = '', ...revised) => own.vintages(keys.replaceAll(/\w+/g, 'w.$&'), revised.join(' ')),
   }
-  return Object.fromEntries(
-    Object.entries(words).map(([word, make]) => [word, (argument) => make(...argument.split(' '))]),
-  )
+  return {
+    ...Object.fromEntries(
+      Object.entries(words).map(([word, make]) => [word, (argument: string) => make(...argument.split(' '))]),
+    ),
+    text: (body) => textOf(sources, facts, body),
+  }
+}
+
+function textOf(sources: Parameters<typeof factsOf>[0], facts: ReturnType<typeof factsOf>, body: string): Sql {
+  const series = seriesOf(sources, facts, pointerSql(metricName), leafSql)
+  const [path, files] = [pathOf(sources, 'metric'), filesOfOne(sources, facts)]
+  return joinText({ ...facts, ...sources, path, files, series }, body)
 }
 
 /** With other clocks than those of the files in view the end of the interval is the only safe bound. */
@@ -102,7 +124,7 @@ function lagSql(facts: ReturnType<typeof factsOf>, metric: Sql): Sql {
 
 /** Holes in what is settled stand outside of all points. */
 function startOf(facts: ReturnType<typeof factsOf>, metric: Sql, place: 2 | 3): Sql {
-  return `make_timestamptz(CASE WHEN NOT ${beyondAsked} THEN CAST(${boundOf(facts, metric, place)} AS BIGINT) END)`
+  return `make_timestamptz(CASE WHEN NOT ${beyondAsked} THEN TRY_CAST(${boundOf(facts, metric, place)} AS BIGINT) END)`
 }
 
 function boundOf(facts: ReturnType<typeof factsOf>, metric: Sql, place: 1 | 2 | 3): Sql {
@@ -182,10 +204,10 @@ function missesSql(names: readonly string[], points: Sql, own: VintageWords): Sq
   // Taken for few rows, they would be compared with every point: a thousand that are not there say otherwise.
   const many = `SELECT ${inBlock.asked.map((name) => `n.${name}`).join(', ')} FROM _pit_tail AS n
     UNION ALL SELECT ${inBlock.asked.map(() => 'NULL').join(', ')} FROM range(1000) AS r (r) WHERE CAST(r.r AS VARCHAR) = ''`
-  const blocks = `(SELECT p.*, epoch_us(p.t) // (64 * ${lengthSql('"interval"', micros)}) AS block FROM _pit_p AS p)`
+  const blocks = `(SELECT p.*, ${names[0] === 'asset' ? inText('block') : `epoch_us(p.t) // (64 * ${lengthSql('"interval"', micros)})`} AS block FROM _pit_p AS p)`
   return `_pit_back AS MATERIALIZED (
   SELECT ${row('n')}, max({'t': p.t, 'available_at': p.available_at, 'v': p.v, 'o': p.o}) AS best
-  FROM (SELECT n.*, ${backSql('n._pit_e', 'past.n')} AS start FROM _pit_n AS n, (VALUES (1), (2), (3)) AS past (n)) AS n
+  FROM (SELECT n.*, ${names[0] === 'asset' ? inText('back') : backSql('n._pit_e', 'past.n')} AS start FROM _pit_n AS n, (VALUES (1), (2), (3)) AS past (n)) AS n
   JOIN ${points} AS p ON ${same('p', 'n')} AND p.t = n.start AND p.available_at <= n._pit_k${own.current('p', 'n._pit_k')}
   GROUP BY ${row('n')}
 ),

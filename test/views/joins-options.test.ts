@@ -49,6 +49,8 @@ test('what does not exist is an error, without any decision too', async ({ engin
     [`pit_join('none', 'nix', '24h')`]: /unknown metric nix/,
     [`pit_long('none', ['${plain}', 'nix'], '24h')`]: /unknown metric nix/,
     [`pit_join('none', '${plain}', '1w')`]: /has no interval 1w, but 10m,1h,24h/,
+    [`pit_join('none', '${plain}', '3h')`]: /has no interval 3h, but 10m,1h,24h/,
+    [`pit_join('none', '${plain}', NULL)`]: /has no interval NULL/,
     [`pit_join('none', 'supply/current_pit', '24h', currency := 'eur')`]: /has no currency eur/,
     [`pit_join('none', '${plain}', '24h', component := 'a')`]: /JSON pointer/,
     [`resample('${plain}', '24h', '1h', 'sum')`]: /has no interval|cannot resample/,
@@ -146,5 +148,46 @@ test('components: numbers, parts, nulls, absent ones', async () => {
       `WITH d AS (SELECT 'BTC' AS asset, '2024-02-22' AS ts) SELECT metric, v FROM pit_long('d', ['${nested}#/a~1b/c~0d/0', '${nested}#/text'], '24h') ORDER BY 1`,
     )
     expect(long.map((row) => row['v'])).toEqual([1.5, null])
+  })
+})
+
+test('what is asked in short is answered as in full, under every clock of a session', async () => {
+  // Known late, by a rule a day after its interval, and held by the lake in two portions.
+  const told = Array.from({ length: 20 }, (_, n) => [
+    daily(plain, n, {
+      v: n,
+      available_at: new Date(Date.UTC(2024, 1, 24 + n)).toISOString(),
+      available_rule_at: new Date(Date.UTC(2024, 1, 22 + n)).toISOString(),
+      observed_at: n < 10 ? observed_at : '2024-05-01T00:00:00Z',
+    }),
+    daily('supply/current_pit', n, { v: n, currency: 'native' }),
+    daily('supply/current_pit', n, { v: -n, currency: 'usd' }),
+  ]).flat()
+  await withJoins(told, async (engine) => {
+    await engine.run(
+      `CREATE TEMP TABLE d AS SELECT 'BTC' AS asset, TIMESTAMPTZ '2024-02-20 06:00:00Z' + to_days(n) AS ts FROM range(40) AS r (n)`,
+    )
+    const asked = async (metric: string, option: string) =>
+      engine.rows(`FROM pit_join('d', '${metric}', '24h'${option}) ORDER BY ts`)
+    const seen = new Set<string>()
+    const clocks = {
+      as_of: `'2024-03-01'`,
+      observed_as_of: `'2024-04-15'`,
+      backfill: `'rule'`,
+      proof_hidden: '[0, 1709300000000000]',
+      none: 'NULL',
+    }
+    for (const [clock, value] of Object.entries(clocks)) {
+      await engine.run(`SET VARIABLE ${clock} = ${value}`)
+      const short = await asked(plain, '')
+      // An option that says what goes without saying is answered in full.
+      expect(short, clock).toEqual(await asked(plain, ', skip_nulls := NULL'))
+      seen.add(JSON.stringify(short))
+      expect(await asked('supply/current_pit', ''), clock).toEqual(
+        await asked('supply/current_pit', `, currency := 'native'`),
+      )
+      await engine.run(`RESET VARIABLE ${clock}`)
+    }
+    expect(seen.size).toBe(Object.keys(clocks).length)
   })
 })

@@ -1,6 +1,7 @@
 import type { Engine } from '../../store/engine.ts'
 import { type Assumption, settingsIn } from '../assumed.ts'
 import { boundPlan, callsIn, parsedSql } from '../../query/tree.ts'
+import { inOneDialect, strangeWord } from './dialect.ts'
 import { isPure } from './functions.ts'
 import type { Node } from './nodes.ts'
 import { relationOf } from './operators.ts'
@@ -93,7 +94,10 @@ export function argue(
     late: new Map(),
     visited: 0,
   }
-  const all = relationOf(reading, plan)
+  const strange = strangeWord(plan)
+  if (strange !== undefined)
+    return stopped({ what: 'the plan of the query', why: `it says ${strange}, for which no rule is known` })
+  const all = relationOf(reading, inOneDialect(plan))
   const at = all.columns[names.indexOf(ts)]
   if (at === undefined || all.columns.length !== names.length)
     return stopped({ what: ts, why: 'no column of this name has the instant of a row' })

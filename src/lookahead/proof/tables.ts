@@ -201,22 +201,28 @@ const macrosUnder = (settings: ReadonlySet<Assumption>): readonly string[] => [
   `CREATE MACRO lake_digest() AS (SELECT CAST(version AS VARCHAR) FROM lake_info)`,
 ]
 
-/** Opens the shadow catalogue of the lake that a session reads, under these settings; close it when done. */
-export async function openShadow(session: Engine, settings: ReadonlySet<Assumption> = new Set()): Promise<Engine> {
+/** The statements that make the shadow catalogue of the lake that a session reads, under these settings. */
+export async function shadowSql(session: Engine, settings: ReadonlySet<Assumption> = new Set()): Promise<string> {
   const columns = await session.rows<{ schema: string; view: string; name: string; type: string }>(
     `SELECT c.schema_name AS schema, c.table_name AS view, c.column_name AS name, c.data_type AS type
      FROM system.main.duckdb_columns() AS c WHERE NOT c.internal AND c.database_name = current_database()
      ORDER BY c.schema_name, c.table_name, c.column_index`,
   )
+  const views = Map.groupBy(columns, ({ schema, view }) => `${quoteName(schema)}.${quoteName(view)}`)
+  const schemas = new Set(columns.map(({ schema }) => schema))
+  const made = [...views].map(
+    ([name, own]) => `CREATE TABLE ${name} (${own.map((one) => `${quoteName(one.name)} ${one.type}`).join(', ')})`,
+  )
+  const rooms = [...schemas].map((schema) => `CREATE SCHEMA IF NOT EXISTS ${quoteName(schema)}`)
+  return [...rooms, ...made, ...macrosUnder(settings)].join(';\n')
+}
+
+/** Opens that catalogue; close it when done. */
+export async function openShadow(session: Engine, settings: ReadonlySet<Assumption> = new Set()): Promise<Engine> {
+  const text = await shadowSql(session, settings)
   const shadow = await Engine.open(':memory:', { threads: 1 })
   return closing(shadow, async () => {
-    const views = Map.groupBy(columns, ({ schema, view }) => `${quoteName(schema)}.${quoteName(view)}`)
-    const schemas = new Set(columns.map(({ schema }) => schema))
-    const made = [...views].map(
-      ([name, own]) => `CREATE TABLE ${name} (${own.map((one) => `${quoteName(one.name)} ${one.type}`).join(', ')})`,
-    )
-    const rooms = [...schemas].map((schema) => `CREATE SCHEMA IF NOT EXISTS ${quoteName(schema)}`)
-    await shadow.run([...rooms, ...made, ...macrosUnder(settings)].join(';\n'))
+    await shadow.run(text)
     return shadow
   })
 }

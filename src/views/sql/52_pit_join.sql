@@ -7,42 +7,35 @@
 CREATE OR REPLACE MACRO pit_join(decisions, metric, "interval", currency := NULL, exchange := NULL, network := NULL,
   component := NULL, max_age := NULL, latency := NULL, skip_nulls := false, beyond := 'value', vintage := 'last',
   identity := 'apart') AS TABLE
-WITH {{known}} (
-  SELECT p.* FROM {{series}} AS p WHERE NOT coalesce(CAST(skip_nulls AS BOOLEAN), false) OR p.v IS NOT NULL OR p.o IS NOT NULL
-),{{vintages asset {{revised metric}}}}
-_pit_x AS NOT MATERIALIZED (
-  SELECT k.* EXCLUDE (_pit_lag, _pit_newest), {{expected k._pit_k k._pit_lag k._pit_newest}} AS _pit_e
-  FROM (
-    SELECT u.*, {{before u._pit_u}} AS _pit_k, {{lag metric}} AS _pit_lag, {{newest metric}} AS _pit_newest
-    FROM (SELECT yours.*, {{utc yours.ts}} AS _pit_u FROM query_table(decisions) AS yours) AS u
-  ) AS k
-),
-_pit_s AS MATERIALIZED (
-  SELECT x.*, p.available_at AS _pit_a, p.v AS _pit_v, p.o AS _pit_o
-  FROM _pit_x AS x LEFT JOIN _pit_p AS p ON CAST(x.asset AS VARCHAR) = p.asset AND x._pit_e = p.t AND p.available_at <= x._pit_k{{current p x._pit_k}}
-),
-_pit_m AS MATERIALIZED (
-  SELECT s.* EXCLUDE (_pit_a, _pit_v, _pit_o), row_number() OVER () AS _pit_i
-  FROM _pit_s AS s SEMI JOIN (VALUES (true)) AS one (yes) ON (s._pit_a IS NULL) = one.yes
-    SEMI JOIN (VALUES (true)) AS two (yes) ON (s._pit_a IS NULL) = two.yes
-),
-_pit_n AS (SELECT _pit_i, CAST(asset AS VARCHAR) AS asset, _pit_k, _pit_e, _pit_e < {{first_start metric}} AS _pit_none FROM _pit_m),
-{{misses _pit_p asset}},
-_pit_all AS NOT MATERIALIZED (
-  SELECT * FROM _pit_s WHERE _pit_a IS NOT NULL
-  UNION ALL (SELECT m.* EXCLUDE (_pit_i, _pit_e), r.t, r.available_at, r.v, r.o FROM _pit_m AS m LEFT JOIN _pit_r AS r USING (_pit_i) ORDER BY m._pit_i)
-  UNION ALL SELECT * FROM _pit_s WHERE EXISTS (
-    SELECT t, available_at, v, o, age
-    FROM query_table(decisions) AS yours, (SELECT NULL AS t, NULL AS available_at, NULL AS v, NULL AS o, NULL AS age) AS pit_join
-    LIMIT 0
-  )
-),
-_pit_aged AS NOT MATERIALIZED (
-  SELECT *, epoch_us(_pit_u) - {{end _pit_e "interval"}} AS _pit_age, {{fresh}} AS _pit_fresh FROM _pit_all
+WITH _pit_x AS NOT MATERIALIZED (
+  SELECT u.*, CASE WHEN latency IS NULL THEN u._pit_u ELSE {{before u._pit_u}} END AS _pit_k
+  FROM (SELECT yours.*, {{utc yours.ts}} AS _pit_u FROM query_table(decisions) AS yours) AS u
 )
-SELECT * EXCLUDE (_pit_u, _pit_k, _pit_e, _pit_a, _pit_v, _pit_o, _pit_age, _pit_fresh),
-  CASE WHEN _pit_fresh THEN _pit_e END AS t, CASE WHEN _pit_fresh THEN _pit_a END AS available_at,
+SELECT * EXCLUDE (_pit_u, _pit_t, _pit_a, _pit_v, _pit_o, _pit_age, _pit_fresh),
+  CASE WHEN _pit_fresh THEN _pit_t END AS t, CASE WHEN _pit_fresh THEN _pit_a END AS available_at,
   CASE WHEN _pit_fresh THEN _pit_v END AS v, CASE WHEN _pit_fresh THEN _pit_o END AS o,
   CASE WHEN _pit_fresh THEN to_microseconds(_pit_age) END AS age
-FROM _pit_aged;
+FROM (SELECT *, {{fresh}} AS _pit_fresh FROM {{text
+_pit_s AS MATERIALIZED (
+  SELECT yours.*, t, available_at, v, o
+  FROM (
+    SELECT x.* EXCLUDE (_pit_at), least({{its start}}, make_timestamptz({{its newest}})) AS _pit_e
+    FROM (SELECT x.*, epoch_us(x._pit_k) - {{its lag}} AS _pit_at FROM _pit_x AS x) AS x
+  ) AS yours
+  LEFT JOIN (SELECT p.*, NULL AS age FROM _pit_p AS p) AS pit_join ON CAST(yours.asset AS VARCHAR) = pit_join.asset
+    AND yours._pit_e = pit_join.t AND pit_join.available_at <= yours._pit_k{{current pit_join yours._pit_k}} AND age IS NULL
+),
+_pit_m AS MATERIALIZED (
+  SELECT s.* EXCLUDE (t, available_at, v, o), row_number() OVER () AS _pit_i
+  FROM _pit_s AS s SEMI JOIN (VALUES (true)) AS one (yes) ON (s.available_at IS NULL) = one.yes
+    SEMI JOIN (VALUES (true)) AS two (yes) ON (s.available_at IS NULL) = two.yes
+),
+_pit_n AS (SELECT _pit_i, CAST(asset AS VARCHAR) AS asset, _pit_k, _pit_e, _pit_e < make_timestamptz({{its first}}) AS _pit_none FROM _pit_m),
+{{misses _pit_p asset}}
+SELECT * EXCLUDE (_pit_k, _pit_e, t, available_at, v, o), t AS _pit_t, available_at AS _pit_a, v AS _pit_v, o AS _pit_o,
+  epoch_us(_pit_u) - {{its end}} AS _pit_age
+FROM (
+  SELECT * FROM _pit_s WHERE available_at IS NOT NULL
+  UNION ALL (SELECT m.* EXCLUDE (_pit_i), r.t, r.available_at, r.v, r.o FROM _pit_m AS m LEFT JOIN _pit_r AS r USING (_pit_i) ORDER BY m._pit_i)
+)}});
 COMMENT ON MACRO TABLE pit_join IS 'pit_join(decisions, metric, interval): each row of a table or view with asset and ts, and the newest point that was knowable at ts: t, available_at, v, o, age. Options: currency, exchange, network, component, max_age, latency, skip_nulls, beyond, vintage, identity.';
