@@ -48,8 +48,8 @@ test('nothing is exported that nobody imports', () => {
 
 test('the house does not grow unseen: whoever needs more says so here', () => {
   const src = sizeOf(files, 'src/')
-  expect(src.lines).toBeLessThanOrEqual(64_000)
+  expect(src.lines).toBeLessThanOrEqual(63_600)
   expect(src.files).toBeLessThanOrEqual(400)
-  expect(sizeOf(files, 'test/').lines).toBeLessThanOrEqual(73_300)
-  expect(exportedNames(files)).toBeLessThanOrEqual(2_230)
+  expect(sizeOf(files, 'test/').lines).toBeLessThanOrEqual(70_800)
+  expect(exportedNames(files)).toBeLessThanOrEqual(2_200)
 })

@@ -1,7 +1,7 @@
 import { gravestOf } from '../errors.ts'
 import { kinds } from '../kinds.ts'
 import { withFeatures } from './follow.ts'
-import { importOwn, type Imported } from '../own/import.ts'
+import { importOwn } from '../own/import.ts'
 import { intervals } from '../time.ts'
 import { whole } from '../words/figures.ts'
 import { answering } from '../call/spec.ts'
@@ -54,6 +54,8 @@ export const importCommand = answering({
     })
   },
 })
+
+type Imported = Awaited<ReturnType<typeof importOwn>>[number]['summary']
 
 function inWords({ name, rows, points_added, vintages_added, left_because, violations, version }: Imported): string {
   const left = Object.entries(left_because).filter(([, count]) => count > 0)

@@ -29,9 +29,6 @@ interface Source {
   readonly whole: boolean
 }
 
-/** What came of an import. */
-export type Imported = Awaited<ReturnType<typeof imported>>['summary']
-
 /**
  * Takes files of the user's into the lake as series `own/NAME`, or what the catalogues map, all of it or what is named: one
  * after the other, each whole, or not where a row cannot be used.
