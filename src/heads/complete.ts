@@ -1,19 +1,12 @@
 import { bytesOf, mega } from '../kinds.ts'
-import { seriesNumber } from '../ledger/apply.ts'
 import { commit, type CommitDeps, type RewriteDeps } from '../ledger/commit.ts'
-import type { Progress } from '../ledger/entry.ts'
-import { type HeldFile, type HeldSeries, heldSeries, liveFiles, storedInterval } from '../ledger/held.ts'
+import { type HeldSeries, heldSeries, liveFiles } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { heldMembers } from '../ledger/state-tree.ts'
-import { heldMonths, monthsBetween } from '../ledger/month-digests.ts'
-import { chained } from '../points/chains.ts'
-import { identityOf } from '../points/conversion.ts'
-import { namedSql } from '../points/files.ts'
-import { monthSums, seriesKey } from '../points/month-sums.ts'
-import { Engine, quote } from '../store/engine.ts'
+import { unmoved, withMonths } from '../points/chains.ts'
+import { Engine } from '../store/engine.ts'
 import { publishedForm, registryDays } from '../registry/digests.ts'
-import { inLake, parseRegistryFile } from '../store/layout.ts'
-import { identityColumns } from '../store/parquet.ts'
+import { parseRegistryFile } from '../store/layout.ts'
 
 /** What the engine holds to read files at all, and for a point that it sorts: 170 bytes at most were seen. */
 const readingBytes = 32 * mega
@@ -50,8 +43,9 @@ export async function completeState(
   )
   for (const block of blocksOf([...heldSeries(ledger, lacking).values()], bytesOf(memory) ?? 0)) {
     const draft = async ({ version }: { readonly version: number }) => {
-      const progress = await chainless(ledger, engine, block)
-      return progress.length === 0 ? null : { job: 'tree', run: `tree-${version}`, provider, progress }
+      const own = unmoved(heldSeries(ledger, block).values())
+      const progress = await withMonths(ledger, engine, own, { add: [], remove: [] })
+      return { job: 'tree', run: `tree-${version}`, provider, progress }
     }
     if (deps.signal?.aborted !== true) await commit(ledger, draft, deps)
   }
@@ -94,43 +88,4 @@ function* blocksOf(series: readonly HeldSeries[], memory: number): Generator<str
     points += one.points
   }
   yield block
-}
-
-/** What the ledger lacks of what files hold of these series: every month of which the chain is not known. */
-async function chainless(ledger: Ledger, engine: Engine, block: readonly string[]): Promise<Progress[]> {
-  const series = [...heldSeries(ledger, block).values()]
-  const ids = new Map(series.map((one) => [seriesKey(one.metric, storedInterval(one), identityOf(one)), one.id]))
-  const metrics = new Set(series.map(({ metric }) => metric))
-  const files = liveFiles(ledger, { table: 'points' }).filter(({ metric }) => metric === null || metrics.has(metric))
-  const sums = files.length === 0 ? [] : await monthSums(engine, sourceOf(ledger, files, series))
-  const there = new Map(sums.map(({ months, ...one }) => [ids.get(seriesKey(one.metric, one.interval, one)), months]))
-  return series.flatMap(({ id, first_t, last_t }): Progress[] => {
-    const held = heldMonths(ledger, seriesNumber(ledger, id) ?? 0)
-    const own = there.get(id)
-    const change = monthsBetween(held, own ?? new Map<string, never>())
-    const digests = [...(own?.keys() ?? [])].flatMap((month): [string, string][] => {
-      const { points, digest } = change.get(month) ?? { points: 0, digest: '0'.repeat(16) }
-      return change.has(month) || held.get(month)?.chain === undefined ? [[month, `${points} ${digest}`]] : []
-    })
-    if (digests.length === 0 || first_t === null || last_t === null) return []
-    return [chained({ series: id, points: 0, first_t, last_t, digests: Object.fromEntries(digests) }, own)]
-  })
-}
-
-/** The points of these series, for FROM: row groups of other metrics and assets are passed over. */
-function sourceOf(ledger: Ledger, files: readonly HeldFile[], series: readonly HeldSeries[]): string {
-  const among = (column: string, told: readonly string[]): string =>
-    `${column} IN (${[...new Set(told)].map(quote).join(', ')})`
-  const names = series.map((one) => {
-    const identity = identityOf(one)
-    return [one.metric, storedInterval(one), ...identityColumns.map((name) => identity[name] ?? '')].join('\u001F')
-  })
-  const parts = ['metric', '"interval"', ...identityColumns.map((name) => `coalesce(${name}, '')`)]
-  const wanted = [
-    ['metric', series.map(({ metric }) => metric)],
-    ['asset', series.map(({ asset }) => asset)],
-    [`concat_ws(chr(31), ${parts.join(', ')})`, names],
-  ] as const
-  const points = namedSql(files.map((file) => ({ ...file, path: inLake(ledger.root, file.path) })))
-  return `(FROM ${points} WHERE ${wanted.map(([column, told]) => among(column, told)).join(' AND ')})`
 }
