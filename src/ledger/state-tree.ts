@@ -3,13 +3,13 @@ import { canonical, type Entry, sha256 } from './entry.ts'
 import { type Index, parsed } from './row.ts'
 
 /** What of an entry the state tells. */
-type Told = Partial<Pick<Entry, 'rules' | 'tables' | 'days'>> & {
+type StateChange = Partial<Pick<Entry, 'rules' | 'tables' | 'days'>> & {
   readonly state: Entry['state']
   readonly progress: readonly Pick<Entry['progress'][number], 'series' | 'digests'>[]
 }
 
 /** What of the state an entry changes goes into its tree; the caller has applied the rest of it. */
-export function applyTree(index: Index, { rules, state, tables, days, progress }: Told): void {
+export function applyTree(index: Index, { rules, state, tables, days, progress }: StateChange): void {
   const touched = new Set<string>()
   const member = index.statement('INSERT OR REPLACE INTO tree (grp, name, value) VALUES (?, ?, ?)')
   const put = (group: string, name: string, value: string): void => {
