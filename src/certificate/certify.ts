@@ -15,7 +15,7 @@ import { type Checkpoint, isSigned, type NoteKey, publicText, signedNote, signed
 import { type Named, namedLeaves } from '../merkle/state.ts'
 import { consistencyProof, inclusionProof, rangeProof, treeRoot } from '../merkle/tree.ts'
 import { openQuery } from '../query/lake.ts'
-import { publishedForm } from '../registry/digests.ts'
+import { publishedName } from '../registry/digests.ts'
 import { folded } from '../results/folded.ts'
 import { provedStamp, refuseForgotten } from '../results/stamp.ts'
 import { pinnedOptions, type StampNote } from '../results/stamped.ts'
@@ -190,7 +190,7 @@ function stateOf(ledger: Ledger, { told, points, tables }: Reads, months: boolea
     placesOf(heldMembers(ledger, 'rules'), metrics),
     placesOf(heldMembers(ledger, 'state'), ['tries']),
   ]
-  const read = new Set([...tables].map((table) => publishedForm(table)?.name))
+  const read = new Set([...tables].map(publishedName))
   const more: Readonly<Record<string, (name: string) => object | undefined>> = {
     rules: (name) => (ruled.has(name) ? { text: canonical(rules[name]) } : undefined),
     registry: (name) => (!told || read.has(name) ? {} : undefined),

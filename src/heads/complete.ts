@@ -1,12 +1,10 @@
 import { bytesOf, mega } from '../kinds.ts'
 import { commit, type CommitDeps, type RewriteDeps } from '../ledger/commit.ts'
-import { type HeldSeries, heldSeries, liveFiles } from '../ledger/held.ts'
+import { type HeldSeries, heldSeries } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { heldMembers } from '../ledger/state-tree.ts'
 import { unmoved, withMonths } from '../points/chains.ts'
 import { Engine } from '../store/engine.ts'
-import { publishedForm, registryDays } from '../registry/digests.ts'
-import { parseRegistryFile } from '../store/layout.ts'
+import { isRegistryTold, registryDays } from '../registry/digests.ts'
 
 /** What the engine holds to read files at all, and for a point that it sorts: 170 bytes at most were seen. */
 const readingBytes = 32 * mega
@@ -64,15 +62,6 @@ export async function completeState(
 /** Whether the state tells of all points and of the registry what a stranger can digest. */
 export function isTold(ledger: Ledger): boolean {
   return unchained(ledger).length === 0 && isRegistryTold(ledger)
-}
-
-/** Whether the state tells the days of every table of the registry that has files. */
-function isRegistryTold(ledger: Ledger): boolean {
-  const told = new Map(heldMembers(ledger, 'registry'))
-  return liveFiles(ledger).every(({ path, table }) => {
-    const name = parseRegistryFile(path) && publishedForm(table)?.name
-    return name === undefined || told.get(name)?.includes(' ') === true
-  })
 }
 
 /** Series that are read together, one at least: neighbours, for those of one partition stand in the same files. */

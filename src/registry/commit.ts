@@ -123,7 +123,7 @@ async function draftPoll(
   const draft = {
     ...base,
     add: drafting.files,
-    days: await registryDays(ledger, finished.withEngine, { add: drafting.files }, date),
+    days: await registryDays(ledger, finished.withEngine, { add: drafting.files }, ticket.committed_at),
     remove,
     state: stateDraft({
       cursor,
