@@ -27,7 +27,6 @@ import {
   rawFiles,
   readRaw,
   registryState,
-  spoolName,
   stageLines,
   stateDraft,
 } from './staging.ts'
@@ -124,9 +123,7 @@ async function draftPoll(
   const draft = {
     ...base,
     add: drafting.files,
-    days: await finished.withEngine(async (engine) => {
-      return await registryDays(ledger, engine, { add: drafting.files }, ticket.committed_at)
-    }),
+    days: await registryDays(ledger, finished.withEngine, { add: drafting.files }, ticket.committed_at),
     remove,
     state: stateDraft({
       cursor,
@@ -223,11 +220,8 @@ async function layer(
   const id = `${drafting.name}-${kind}`
   const constants: Constants = { layer: id, ...asOf(drafting), observed_at: ticket.committed_at }
   const meta = { layer: kind, columns: columnsMark(tableColumns(table, resources)) }
-  // What history's lines hold was written as a file already.
-  const shared = lines.startsWith('history.')
-    ? { made: datedColumns(table, resources), from: spoolName(lines, drafting.name) }
-    : {}
-  const staged = await stageLines(drafting, engine, { table, lines, id, date, constants, ...shared, meta })
+  const made = lines.startsWith('history.') ? datedColumns(table, resources) : {}
+  const staged = await stageLines(drafting, engine, { table, lines, id, date, constants, made, meta })
   if (kind === 'delta') return held ? { ...held, delta: staged?.path ?? held.delta, rows } : null
   return staged ? { base: staged.path, base_at: ticket.committed_at, delta: null, rows } : null
 }

@@ -2,7 +2,7 @@ import { footerOf, type Ticket } from '../ledger/draft.ts'
 import type { Spool } from '../ledger/sweep.ts'
 import { type Engine, quote } from '../store/engine.ts'
 import { openBlocks } from '../store/files.ts'
-import { footerSql, parquet } from '../store/parquet.ts'
+import { footerSql } from '../store/parquet.ts'
 import type { RegistryChange } from './bodies.ts'
 import { type RegistryColumn, registryStatement } from './columns.ts'
 import { type fold, observeEvent, type Poll } from './history.ts'
@@ -59,14 +59,14 @@ export class Lines {
   }
 
   /**
-   * Turns the file of this name, or what Parquet was made of it already (`from`), into Parquet with these columns, of which
-   * SQL makes some of others (`made`); what no line names is NULL. False when nothing was added.
+   * Turns the file of this name into Parquet with these columns, of which SQL makes some of others (`made`); what no line
+   * names is NULL. False when nothing was added.
    */
   async toParquet(
     engine: Engine,
     name: string,
     columns: readonly RegistryColumn[],
-    { constants, made = {}, from, out, ticket }: ParquetFile,
+    { constants, made = {}, out, ticket }: ParquetFile,
   ): Promise<boolean> {
     const open = this.#files.get(name)
     if (!open) return false
@@ -74,11 +74,16 @@ export class Lines {
     const given = columns.map((column) => made[column[0]] ?? constant(column, constants))
     const select = columns.map(([own], i) => (given[i] === undefined ? `"${own}"` : `${given[i]} AS "${own}"`))
     const types = columns.flatMap(([own, type], i) => (given[i] === undefined ? [`"${own}": '${type}'`] : []))
-    const longest = `maximum_object_size = ${Math.max(1_000_000, open.longest)}`
-    const form = `format = 'newline_delimited', hive_partitioning = false, ${longest}, columns = {${types.join(', ')}}`
-    const rows = from === undefined ? `read_json(${quote(open.file)}, ${form})` : parquet([from])
-    const metadata = footerSql(footerOf(ticket))
-    await engine.run(registryStatement('write', { columns: select.join(', '), rows, out: quote(out), metadata }))
+    await engine.run(
+      registryStatement('write', {
+        columns: select.join(', '),
+        lines: quote(open.file),
+        types: `{${types.join(', ')}}`,
+        longest: String(Math.max(1_000_000, open.longest)),
+        out: quote(out),
+        metadata: footerSql(footerOf(ticket)),
+      }),
+    )
     return true
   }
 
@@ -95,7 +100,6 @@ export class Lines {
 interface ParquetFile {
   readonly constants: Constants
   readonly made?: Readonly<Record<string, string>> | undefined
-  readonly from?: string | undefined
   readonly out: string
   readonly ticket: Ticket
 }

@@ -172,13 +172,8 @@ interface TableFile {
   readonly date: string | null
   readonly constants: Constants
   readonly made?: Readonly<Record<string, string>>
-  /** The file in the spool that was made of them before. */
-  readonly from?: string | undefined
   readonly meta: StagedFile['meta']
 }
-
-/** The name under which a file of a table waits. */
-export const spoolName = (table: string, id: string): string => `${table}-${id}.parquet`
 
 /** Writes the lines of this name as a file of the draft; null where there are none. */
 export async function stageLines(drafting: Drafting, engine: Engine, file: TableFile): Promise<StagedFile | null> {
@@ -191,12 +186,12 @@ export async function stageLines(drafting: Drafting, engine: Engine, file: Table
 export async function stageTable(
   engine: Engine,
   from: Pick<Drafting, 'spool' | 'lines' | 'ticket'> & { readonly resources?: Resources },
-  { table, lines: name, id, date, constants, made, from: before, meta }: TableFile,
+  { table, lines: name, id, date, constants, made, meta }: TableFile,
 ): Promise<StagedFile | null> {
   const { spool, lines, ticket, resources } = from
-  const temporary = spoolName(table, id)
-  const files = { from: before && spool.file(before), out: spool.file(temporary) }
-  if (!(await lines.toParquet(engine, name, tableColumns(table, resources), { constants, made, ticket, ...files })))
+  const temporary = `${table}-${id}.parquet`
+  const out = spool.file(temporary)
+  if (!(await lines.toParquet(engine, name, tableColumns(table, resources), { constants, made, out, ticket })))
     return null
   const place = { temporary: spool.path(temporary), path: registryFile(table, id, date), table, label: date ?? '' }
   return { ...place, ...withoutPoints, rows: lines.size(name).rows, meta }
