@@ -5,6 +5,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { unmoved, withMonths } from '../points/chains.ts'
 import { Engine } from '../store/engine.ts'
 import { isRegistryTold, registryDays } from '../registry/digests.ts'
+import { engineMemory } from '../store/memory.ts'
 
 /** What the engine holds to read files at all, and for a point that it sorts: 170 bytes at most were seen. */
 const readingBytes = 32 * mega
@@ -29,17 +30,14 @@ function unchained(ledger: Ledger): string[] {
 export async function completeState(
   ledger: Ledger,
   deps: CommitDeps & Partial<Pick<RewriteDeps, 'signal'>>,
-  memoryLimit?: string,
+  memoryLimit = engineMemory(),
 ): Promise<void> {
   const { provider } = ledger.head()
   const lacking = provider === null ? [] : unchained(ledger)
   const untold = provider !== null && !isRegistryTold(ledger)
   if (provider === null || (lacking.length === 0 && !untold)) return
   using engine = await Engine.open(':memory:', { memoryLimit })
-  const [{ memory } = { memory: '' }] = await engine.rows<{ memory: string }>(
-    `SELECT current_setting('memory_limit') AS memory`,
-  )
-  for (const block of blocksOf([...heldSeries(ledger, lacking).values()], bytesOf(memory) ?? 0)) {
+  for (const block of blocksOf([...heldSeries(ledger, lacking).values()], bytesOf(memoryLimit) ?? 0)) {
     const draft = async ({ version }: { readonly version: number }) => {
       const own = unmoved(heldSeries(ledger, block).values())
       const progress = await withMonths(ledger, engine, own, { add: [], remove: [] })
@@ -49,12 +47,7 @@ export async function completeState(
   }
   if (!untold) return
   const registry = async ({ version }: { readonly version: number }) => {
-    return {
-      job: 'tree',
-      run: `tree-${version}`,
-      provider,
-      days: await registryDays(ledger, async (work) => await work(engine), {}),
-    }
+    return { job: 'tree', run: `tree-${version}`, provider, days: await registryDays(ledger, engine, {}) }
   }
   await commit(ledger, registry, deps)
 }

@@ -59,7 +59,7 @@ export function isRegistryTold(ledger: Ledger): boolean {
  */
 export async function registryDays(
   ledger: Ledger,
-  lend: (work: (engine: Engine) => Promise<void>) => Promise<void>,
+  engine: Engine,
   { add = [], remove = [] }: { readonly add?: readonly StagedFile[]; readonly remove?: readonly string[] },
   at?: Micros,
 ): Promise<Days> {
@@ -85,17 +85,16 @@ export async function registryDays(
   }
   const pathOf = ({ path, temporary }: TableFile): string => inLake(ledger.root, temporary ?? path)
   const snapshots = files.filter(({ table }) => table === 'snapshots').map(pathOf)
-  for (const [kind, own] of Map.groupBy(files, ({ table }) => kindOf(table)))
-    await lend(async (engine) => {
-      const tables = new Map(own.map((file) => [pathOf(file), file.table]))
-      const rows = relation(own[0]?.table ?? '', [...tables.keys()], [...tables.values()])
-      for (const { table, seen, n, digest } of await engine.rows<Step>(await stepsSql(engine, kind, rows, snapshots))) {
-        const days = (found[publishedName(table) ?? table] ??= {})
-        const day = formatDate(seen / 1000)
-        const [count, chain = ''] = days[day]?.split(' ') ?? []
-        days[day] = `${Number(count ?? 0) + n} b${sha256(`${chain}\n${seen} ${n} ${digest}`)}`
-      }
-    })
+  for (const [kind, own] of Map.groupBy(files, ({ table }) => kindOf(table))) {
+    const tables = new Map(own.map((file) => [pathOf(file), file.table]))
+    const rows = relation(own[0]?.table ?? '', [...tables.keys()], [...tables.values()])
+    for (const { table, seen, n, digest } of await engine.rows<Step>(await stepsSql(engine, kind, rows, snapshots))) {
+      const days = (found[publishedName(table) ?? table] ??= {})
+      const day = formatDate(seen / 1000)
+      const [count, chain = ''] = days[day]?.split(' ') ?? []
+      days[day] = `${Number(count ?? 0) + n} b${sha256(`${chain}\n${seen} ${n} ${digest}`)}`
+    }
+  }
   return found
 }
 

@@ -326,7 +326,8 @@ async function keep({ run, course }: Verifying, sound: Asked['sound'], found: re
       const frame = { job, run: id, provider, requests, passing }
       if (staged === null) return frame
       const add = [staged]
-      return { ...frame, add, days: await registryDays(ledger, withEngine, { add }, ticket.committed_at) }
+      const days = await withEngine(async (engine) => await registryDays(ledger, engine, { add }, ticket.committed_at))
+      return { ...frame, add, days }
     },
     deps,
   )
