@@ -1,5 +1,5 @@
 import { bytesOf, mega } from '../kinds.ts'
-import { commit, type CommitDeps, type RewriteDeps } from '../ledger/commit.ts'
+import { commit, type CommitDeps, type Draft, type RewriteDeps } from '../ledger/commit.ts'
 import { type HeldSeries, heldSeries } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { unmoved, withMonths } from '../points/chains.ts'
@@ -33,23 +33,21 @@ export async function completeState(
   memoryLimit = engineMemory(),
 ): Promise<void> {
   const { provider } = ledger.head()
-  const lacking = provider === null ? [] : unchained(ledger)
-  const untold = provider !== null && !isRegistryTold(ledger)
-  if (provider === null || (lacking.length === 0 && !untold)) return
+  if (provider === null || isTold(ledger)) return
   using engine = await Engine.open(':memory:', { memoryLimit })
-  for (const block of blocksOf([...heldSeries(ledger, lacking).values()], bytesOf(memoryLimit) ?? 0)) {
+  const tell = async (part: () => Promise<Partial<Draft>>): Promise<void> => {
     const draft = async ({ version }: { readonly version: number }) => {
-      const own = unmoved(heldSeries(ledger, block).values())
-      const progress = await withMonths(ledger, engine, own, { add: [], remove: [] })
-      return { job: 'tree', run: `tree-${version}`, provider, progress }
+      return { job: 'tree', run: `tree-${version}`, provider, ...(await part()) }
     }
-    if (deps.signal?.aborted !== true) await commit(ledger, draft, deps)
+    await commit(ledger, draft, deps)
   }
-  if (!untold) return
-  const registry = async ({ version }: { readonly version: number }) => {
-    return { job: 'tree', run: `tree-${version}`, provider, days: await registryDays(ledger, engine, {}) }
+  for (const block of blocksOf([...heldSeries(ledger, unchained(ledger)).values()], bytesOf(memoryLimit) ?? 0)) {
+    const own = unmoved(heldSeries(ledger, block).values())
+    const change = { add: [], remove: [] }
+    if (deps.signal?.aborted !== true)
+      await tell(async () => ({ progress: await withMonths(ledger, engine, own, change) }))
   }
-  await commit(ledger, registry, deps)
+  if (!isRegistryTold(ledger)) await tell(async () => ({ days: await registryDays(ledger, engine, {}) }))
 }
 
 /** Whether the state tells of all points and of the registry what a stranger can digest. */
@@ -69,5 +67,5 @@ function* blocksOf(series: readonly HeldSeries[], memory: number): Generator<str
     block.push(one.id)
     points += one.points
   }
-  yield block
+  if (block.length > 0) yield block
 }
