@@ -45,9 +45,9 @@ type Days = Readonly<Record<string, Readonly<Record<string, string>>>>
 type TableFile = Pick<StagedFile, 'path' | 'table' | 'label'> & Partial<Pick<StagedFile, 'temporary'>>
 
 /** Whether the state tells the days of every table of the registry that has files. */
-export function isRegistryTold(ledger: Ledger): boolean {
+export function isRegistryTold(ledger: Ledger, live: readonly TableFile[] = liveFiles(ledger)): boolean {
   const told = new Map(heldMembers(ledger, 'registry'))
-  return liveFiles(ledger).every(({ path, table }) => {
+  return live.every(({ path, table }) => {
     const name = parseRegistryFile(path) && publishedName(table)
     return name === undefined || told.get(name)?.includes(' ') === true
   })
@@ -63,10 +63,11 @@ export async function registryDays(
   { add = [], remove = [] }: { readonly add?: readonly StagedFile[]; readonly remove?: readonly string[] },
   at?: Micros,
 ): Promise<Days> {
+  const all: readonly TableFile[] = liveFiles(ledger)
   const [now, before] = [at ?? 0, ledger.head().committed_at].map((instant) => Math.ceil(instant / 1000))
   // Two commits of one millisecond are one instant.
-  const date = at === undefined || now === before || !isRegistryTold(ledger) ? undefined : formatDate(at / 1e6)
-  const live: readonly TableFile[] = liveFiles(ledger).filter(({ path }) => !remove.includes(path))
+  const date = at === undefined || now === before || !isRegistryTold(ledger, all) ? undefined : formatDate(at / 1e6)
+  const live = all.filter(({ path }) => !remove.includes(path))
   const fresh = add.filter(({ temporary }) => temporary !== null)
   // A date shows tables that it left as they were, too.
   const dated = fresh.some(({ table }) => table === 'snapshots') ? date : undefined
