@@ -11,11 +11,11 @@ import { readStamp } from '../ledger/stamps.ts'
 import { heldChains, heldLeaves, heldMembers, heldRoot } from '../ledger/state-tree.ts'
 import type { LookaheadProof } from '../lookahead/lookahead.ts'
 import { argueFromPlan } from '../lookahead/proof/prove.ts'
-import { type Checkpoint, isSigned, type NoteKey, publicText, signedNote, signedText } from '../merkle/note.ts'
+import { isSigned, type NoteKey, publicText, signedNote, signedText } from '../merkle/note.ts'
 import { type Named, namedLeaves } from '../merkle/state.ts'
 import { consistencyProof, inclusionProof, rangeProof, treeRoot } from '../merkle/tree.ts'
 import { openQuery } from '../query/lake.ts'
-import { publishedForm } from '../registry/digests.ts'
+import { publishedName } from '../registry/digests.ts'
 import { folded } from '../results/folded.ts'
 import { provedStamp, refuseForgotten } from '../results/stamp.ts'
 import { pinnedOptions, type StampNote } from '../results/stamped.ts'
@@ -64,7 +64,11 @@ export async function certify({ root, result, key, deps, figure, months, since, 
   const tries = heldTries(state)
   const { version: newest, digest: sum, committed_at } = state.head()
   const entry = { index: heldLeaves(state).length - 1, version: newest, committed_at, sha256: sum }
-  const stored = await storedHeads(root)
+  const holds = ({ head: { size, root: was } }: Pick<KeptHead, 'head'>): boolean =>
+    treeRoot(leaves.slice(0, size)) === was
+  if (!since.every(holds))
+    throw usage('--since', { expected: 'a head of this history', got: 'another', next: 'run pitlake verify --head' })
+  const stored = (await storedHeads(root)).filter(holds)
   const stamps = stored.flatMap(({ head: of, note: { text, signatures }, reply }) => {
     // As this key signed it, which is what was stamped.
     const own = { text, signatures: signatures.slice(0, 1) }
@@ -72,12 +76,8 @@ export async function certify({ root, result, key, deps, figure, months, since, 
       ? [{ head: of, note: signedText(own), reply: reply.toString('base64') }]
       : []
   })
-  const shown = [...stored.slice(-16), ...stamps, ...since]
-  const kept = new Map(shown.map((one) => [one.head.size, one.head]))
-  const holds = ({ size, root: was }: Checkpoint): boolean => treeRoot(leaves.slice(0, size)) === was
-  const older = [...kept.values()].filter((one) => one.size > 0 && one.size < leaves.length && holds(one))
-  if (!since.every((one) => holds(one.head)))
-    throw usage('--since', { expected: 'a head of this history', got: 'another', next: 'run pitlake verify --head' })
+  const kept = new Map([...stored.slice(-16), ...stamps, ...since].map((one) => [one.head.size, one.head]))
+  const older = [...kept.values()].filter(({ size }) => size > 0 && size < leaves.length)
   const told = {
     pitlake_certificate: 1,
     algorithms: 'sha256 ed25519',
@@ -98,7 +98,7 @@ export async function certify({ root, result, key, deps, figure, months, since, 
     reads: { complete: reads.told, own_tables: reads.told ? [...reads.own].toSorted() : null },
     head: signedText(head),
     consistency: older.map((one) => ({ size: one.size, root: one.root, proof: consistencyProof(leaves, one.size) })),
-    time_stamps: stamps.filter(({ head: one }) => holds(one)).map(({ note, reply }) => ({ note, reply })),
+    time_stamps: stamps.map(({ note, reply }) => ({ note, reply })),
     entry: { ...entry, state: heldRoot(state), inclusion: inclusionProof(leaves, entry.index) },
     state: stateOf(state, reads, months),
   }
@@ -190,7 +190,7 @@ function stateOf(ledger: Ledger, { told, points, tables }: Reads, months: boolea
     placesOf(heldMembers(ledger, 'rules'), metrics),
     placesOf(heldMembers(ledger, 'state'), ['tries']),
   ]
-  const read = new Set([...tables].map((table) => publishedForm(table)?.name))
+  const read = new Set([...tables].map(publishedName))
   const more: Readonly<Record<string, (name: string) => object | undefined>> = {
     rules: (name) => (ruled.has(name) ? { text: canonical(rules[name]) } : undefined),
     registry: (name) => (!told || read.has(name) ? {} : undefined),

@@ -1,35 +1,39 @@
 import { entryLeaf, type Named, treeValue } from '../merkle/state.ts'
-import { canonical, type Entry, type Json, sha256 } from './entry.ts'
+import { canonical, type Entry, sha256 } from './entry.ts'
 import { type Index, parsed } from './row.ts'
 
+/** What of an entry the state tells. */
+type StateChange = Partial<Pick<Entry, 'rules' | 'tables' | 'days'>> & {
+  readonly state: Entry['state']
+  readonly progress: readonly Pick<Entry['progress'][number], 'series' | 'digests'>[]
+}
+
 /** What of the state an entry changes goes into its tree; the caller has applied the rest of it. */
-export function applyTree(index: Index, { rules, state, tables, days, progress }: Entry): void {
+export function applyTree(index: Index, { rules, state, tables, days, progress }: StateChange): void {
   const touched = new Set<string>()
-  if (rules) touched.add(putRules(index, rules.rules))
-  for (const [key, value] of Object.entries(state)) touched.add(putMember(index, 'state', key, stateValue(value)))
+  const member = index.statement('INSERT OR REPLACE INTO tree (grp, name, value) VALUES (?, ?, ?)')
+  const put = (group: string, name: string, value: string): void => {
+    member.run(group, name, value)
+    touched.add(group)
+  }
+  if (rules) index.exec("DELETE FROM tree WHERE grp = 'rules'")
+  if (rules) touched.add('rules')
+  for (const [group, members] of Object.entries({ rules: (rules?.rules ?? {}) as typeof state, state }))
+    for (const [name, value] of Object.entries(members)) put(group, name, sha256(canonical(value)))
   for (const [table, rows] of Object.entries(tables ?? {})) {
     const before = index.statement("SELECT value FROM tree WHERE grp = 'registry' AND name = ?").get(table)
-    touched.add(putMember(index, 'registry', table, sha256(`${String(before?.['value'] ?? '')}\n${rows}`)))
+    put('registry', table, sha256(`${String(before?.['value'] ?? '')}\n${rows}`))
   }
   // The days of a table stand under its name. What earlier programs told of one is no tree: it goes with the first days.
   if (days) index.exec("DELETE FROM tree WHERE grp = 'registry' AND value NOT LIKE '% %'")
   for (const [table, own] of Object.entries(days ?? {})) {
-    for (const [day, value] of Object.entries(own)) putMember(index, table, day, value)
+    for (const [day, value] of Object.entries(own)) member.run(table, day, value)
     index.exec("DELETE FROM tree WHERE value = ''")
-    touched.add(putMember(index, 'registry', table, treeValue(heldMembers(index, table))))
+    put('registry', table, treeValue(heldMembers(index, table)))
   }
   const changed = progress.flatMap(({ series, digests }) => (digests ? [series] : []))
   for (const group of new Set([...touched, ...putSeries(index, changed)]))
-    putMember(index, '', group, treeValue(heldMembers(index, group)))
-}
-
-const stateValue = (value: Json): string => sha256(canonical(value))
-
-function putRules(index: Index, rules: Json): string {
-  index.exec("DELETE FROM tree WHERE grp = 'rules'")
-  for (const [path, own] of Object.entries(rules as Readonly<Record<string, Json>>))
-    putMember(index, 'rules', path, sha256(canonical(own)))
-  return 'rules'
+    member.run('', group, treeValue(heldMembers(index, group)))
 }
 
 /** The months of series, each with how many points it has and their chain, as their trees take them. */
@@ -54,11 +58,6 @@ function putSeries(index: Index, ids: readonly string[]): string[] {
   return put.all(JSON.stringify(told)).map(({ grp }) => String(grp))
 }
 
-function putMember(index: Index, group: string, name: string, value: string): string {
-  index.statement('INSERT OR REPLACE INTO tree (grp, name, value) VALUES (?, ?, ?)').run(group, name, value)
-  return group
-}
-
 /** The members of a group of the state, or (`''`) its groups, sorted by their bytes. */
 export function heldMembers(index: Index, group = ''): Named[] {
   const rows = index.statement('SELECT name, value FROM tree WHERE grp = ? ORDER BY name').all(group)
@@ -77,16 +76,12 @@ export function tellTree(index: Index): void {
     index.statement('UPDATE versions SET leaf = ? WHERE version = ?').run(leaf, Number(version))
   }
   if (index.statement('SELECT 1 FROM tree').get() !== undefined) return
-  const rules = index.statement('SELECT rules FROM rules ORDER BY version DESC LIMIT 1').get()
-  const groups = new Set(rules === undefined ? [] : [putRules(index, parsed(rules['rules'], 'rules'))])
-  for (const { key, value } of index.statement('SELECT key, value FROM state').all())
-    groups.add(putMember(index, 'state', String(key), stateValue(parsed(value, String(key)))))
+  const held = index.statement('SELECT rules FROM rules ORDER BY version DESC LIMIT 1').get()
+  const rules = held === undefined ? null : { digest: '', rules: parsed(held['rules'], 'rules') }
+  const pieces = index.statement('SELECT key, value FROM state').all()
+  const state = Object.fromEntries(pieces.map(({ key, value }) => [String(key), parsed(value, String(key))]))
   const rows = index.statement('SELECT id FROM series WHERE n IN (SELECT series FROM digests)').all()
-  const series = putSeries(
-    index,
-    rows.map(({ id }) => String(id)),
-  )
-  for (const group of new Set([...groups, ...series])) putMember(index, '', group, treeValue(heldMembers(index, group)))
+  applyTree(index, { rules, state, progress: rows.map(({ id }) => ({ series: String(id), digests: {} })) })
 }
 
 /** The leaves of the log: one for each version from the first on. */

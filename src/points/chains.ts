@@ -3,8 +3,8 @@ import type { StagedFile } from '../ledger/draft.ts'
 import { type Progress, sha256 } from '../ledger/entry.ts'
 import { type HeldSeries, heldSeries, liveFiles, storedInterval } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { asDigests, heldMonths, monthsBetween } from '../ledger/month-digests.ts'
-import type { Engine } from '../store/engine.ts'
+import { addDigests, asDigests, heldMonths, monthsBetween } from '../ledger/month-digests.ts'
+import { type Engine, quoteList } from '../store/engine.ts'
 import type { Micros } from '../time.ts'
 import { identityOf } from './conversion.ts'
 import { sharesOf } from './files.ts'
@@ -23,50 +23,65 @@ function linked({ steps }: Pick<MonthSum, 'steps'>, from = ''): string {
   return steps.reduce(link, from)
 }
 
-/** The progress with the chains of its months, of which these are all points; one without points has none. */
-export function chained(one: Progress, all: ReadonlyMap<string, MonthSum> | undefined): Progress {
-  const months = Object.keys(one.digests ?? {})
-  if (months.length === 0) return one
-  const told = months.map((month) => [month, linked(all?.get(month) ?? { steps: [] }) || '-'])
-  return { ...one, chains: Object.fromEntries(told) as Record<string, string> }
+/** The progress with digests and chains of those months that hold other points than was known, or points that nobody chained. */
+export function chained(
+  one: Progress,
+  all: ReadonlyMap<string, MonthSum> = new Map(),
+  held: ReturnType<typeof heldMonths> = new Map(),
+): Progress {
+  const unknown = [...all].filter(([month]) => held.get(month)?.chain === undefined)
+  const none = unknown.map(([month, sum]) => [month, addDigests(sum, sum, -1)] as const)
+  const { digests } = asDigests(new Map([...none, ...monthsBetween(held, all)]))
+  if (digests === undefined) return one
+  const told = Object.keys(digests).map((month) => [month, linked(all.get(month) ?? { steps: [] }) || '-'])
+  return { ...one, digests, chains: Object.fromEntries(told) as Record<string, string> }
 }
 
-interface Change<File extends PointsFile = PointsFile> {
-  readonly add: readonly File[]
+interface Change {
+  readonly add: readonly PointsFile[]
   readonly remove: readonly string[]
 }
 
-/** All months of series as they are after a change of files. */
-async function monthsAfter(ledger: Ledger, engine: Engine, own: readonly HeldSeries[], { add, remove }: Change) {
+/** The progress of series with digests and chains as they are after a change of files: all of their points are read. */
+export async function withMonths(
+  ledger: Ledger,
+  engine: Engine,
+  progress: readonly Progress[],
+  { add, remove }: Change,
+): Promise<Progress[]> {
+  const names = progress.map(({ series }) => series)
+  const own = [...heldSeries(ledger, names).values()]
   const ids = new Map(own.map((one) => [seriesKey(one.metric, storedInterval(one), identityOf(one)), one.id]))
   const metrics = new Set(own.map(({ metric }) => metric))
   const left = liveFiles(ledger, { table: 'points' }).filter(({ path }) => !remove.includes(path))
   const files = [...left, ...add].filter(({ metric }) => metric === null || metrics.has(metric))
-  return await monthsIn(engine, ledger.root, files, (key) => ids.get(key))
+  const among = (names: Iterable<string>): string => `IN (SELECT unnest(${quoteList([...new Set(names)])}))`
+  const only = `metric ${among(metrics)} AND asset ${among(own.map(({ asset }) => asset))}`
+  const all = await monthsIn(engine, ledger.root, files, (key) => ids.get(key), only)
+  return progress.map((one) => {
+    return chained(one, all.get(one.series), heldMonths(ledger, seriesNumber(ledger, one.series) ?? 0))
+  })
 }
 
-/** The progress with the chains of its months as they are after a change of files: all of their points are read. */
-export async function withChains(ledger: Ledger, engine: Engine, progress: readonly Progress[], change: Change) {
-  const own = heldSeries(
-    ledger,
-    progress.map(({ series }) => series),
-  )
-  const all = await monthsAfter(ledger, engine, [...own.values()], change)
-  return progress.map((one) => chained(one, all.get(one.series)))
+/** Progress of series that gain and lose no point, to be told their months. */
+export function unmoved(series: Iterable<HeldSeries>): Progress[] {
+  return [...series].flatMap(({ id, first_t, last_t }) => {
+    return first_t === null || last_t === null ? [] : [{ series: id, points: 0, first_t, last_t }]
+  })
 }
 
 /** What it does to digests and chains of each series that files stand for others, whose rows bear other clocks. */
-export async function chainedShift(ledger: Ledger, engine: Engine, change: Change<StagedFile>): Promise<Progress[]> {
+export async function chainedShift(
+  ledger: Ledger,
+  engine: Engine,
+  change: Change & { readonly add: readonly StagedFile[] },
+) {
   const old = liveFiles(ledger, { table: 'points' }).filter(({ path }) => change.remove.includes(path))
   const metrics = new Set([...old, ...change.add].flatMap((file) => sharesOf(file).map(({ metric }) => metric)))
-  const own = [...heldSeries(ledger).values()].filter(({ metric }) => metrics.has(metric))
-  const all = await monthsAfter(ledger, engine, own, change)
-  return own.flatMap(({ id: series, first_t, last_t }): Progress[] => {
-    const months = all.get(series) ?? new Map<string, MonthSum>()
-    const { digests } = asDigests(monthsBetween(heldMonths(ledger, seriesNumber(ledger, series) ?? 0), months))
-    if (first_t === null || last_t === null || digests === undefined) return []
-    return [chained({ series, points: 0, first_t, last_t, digests }, months)]
-  })
+  const own = heldSeries(ledger)
+    .values()
+    .filter(({ metric }) => metrics.has(metric))
+  return await withMonths(ledger, engine, unmoved(own), change)
 }
 
 /** The progress of a fetch with its chains: what new files bring goes on where the ledger's ends. */
@@ -94,7 +109,7 @@ export async function goneOn(
     }
     return { ...one, chains }
   })
-  const anew = doubtful.length === 0 ? [] : await withChains(ledger, engine, doubtful, { add, remove: [] })
+  const anew = doubtful.length === 0 ? [] : await withMonths(ledger, engine, doubtful, { add, remove: [] })
   const own = new Map(anew.map((one) => [one.series, one]))
   return told.map((one) => own.get(one.series) ?? one)
 }

@@ -66,20 +66,21 @@ export type PointsFile = Pick<FileEntry, 'path' | 'table' | 'metric' | 'interval
   readonly temporary?: string | null
 }
 
-/** What those of these files that hold points hold of each month of each series that `find` gives the id of. */
+/** What those of these files that hold points, of rows as `only` says, hold of each month of each series that `find` gives the id of. */
 export async function monthsIn(
   engine: Engine,
   root: string,
   files: readonly PointsFile[],
   find: (key: string) => string | undefined,
+  only = 'true',
 ): Promise<Map<string, SeriesSums['months']>> {
   const found = new Map<string, SeriesSums['months']>()
   const points = files.filter(({ table }) => table === 'points')
   if (points.length === 0) return found
-  const source = namedSql(points.map((file) => ({ ...file, path: inLake(root, file.temporary ?? file.path) })))
+  const named = namedSql(points.map((file) => ({ ...file, path: inLake(root, file.temporary ?? file.path) })))
   // A file stands in the order of its series.
   const inOrder = new Set(points.map(({ metric, interval }) => `${metric} ${interval}`)).size === points.length
-  for (const { months, ...one } of await monthSums(engine, source, inOrder)) {
+  for (const { months, ...one } of await monthSums(engine, `(FROM ${named} WHERE ${only})`, inOrder)) {
     const id = find(seriesKey(one.metric, one.interval, one))
     if (id !== undefined) found.set(id, months)
   }

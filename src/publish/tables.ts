@@ -3,7 +3,7 @@ import type { HeldFile } from '../ledger/held.ts'
 import { earlierDatings } from '../points/datings.ts'
 import { computedSql, ruledSql, sharesOf } from '../points/files.ts'
 import { growingTables, recordTables, relation, tableColumns } from '../registry/columns.ts'
-import { publishedForm } from '../registry/digests.ts'
+import { ownColumns, publishedName } from '../registry/digests.ts'
 import { type Engine, quoteName } from '../store/engine.ts'
 import { inLake } from '../store/layout.ts'
 import { statementsIn } from '../store/sql.ts'
@@ -138,12 +138,11 @@ function historyTable(resource: string): PublishedTable {
 
 /** What came to the registry beside versions and dated tables: every snapshot of a date, too. */
 function grownTable({ root, files }: TableSources, table: string): PublishedTable[] {
-  const form = publishedForm(table)
-  if (form === undefined) return []
-  const { name, at, own } = form
+  const name = publishedName(table)
+  if (name === undefined) return []
   const paths = files.filter((file) => file.table === table).map(({ path }) => inLake(root, path))
   const columns = tableColumns(table).flatMap(([column]) => {
-    return own.includes(column) ? [] : [`${quoteName(column)}${column === at ? ' AS observed_at' : ''}`]
+    return ownColumns.grown.includes(column) ? [] : [`${quoteName(column)}${column === 'at' ? ' AS observed_at' : ''}`]
   })
   const rows = `SELECT ${columns.join(', ')} FROM ${relation(table, paths)}`
   const fresh: Growth['fresh'] = async (engine, after) =>

@@ -137,11 +137,15 @@ export const ownNames = {
 /** The statements of this room. */
 export const registryStatement = statementsIn(new URL('sql/', import.meta.url))
 
-/** The files of a registry table as a relation for FROM; an empty one, without typed fields, where there are none. */
-export function relation(table: string, files: readonly string[]): string {
+/**
+ * The files of a registry table as a relation for FROM; an empty one, without typed fields, where there are none. Those of
+ * several of one kind (`of`: each file's) say in `of table` whose rows they are.
+ */
+export function relation(table: string, files: readonly string[], of?: readonly string[]): string {
   const columns = tableColumns(table).map(([name, type]) => `CAST(NULL AS ${type}) AS "${name}"`)
   const empty = `(SELECT ${columns.join(', ')} WHERE false)`
   if (files.length === 0) return empty
+  const own = of === undefined ? '' : `SELECT *, (${quoteList(of)})[CAST(file_index AS INTEGER) + 1] AS "of table" `
   // Files of an earlier time may lack a column.
-  return `(FROM ${empty} UNION ALL BY NAME FROM read_parquet(${quoteList(files)}, union_by_name = true, hive_partitioning = false))`
+  return `(FROM ${empty} UNION ALL BY NAME ${own}FROM read_parquet(${quoteList(files)}, union_by_name = true, hive_partitioning = false))`
 }

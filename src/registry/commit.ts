@@ -123,7 +123,9 @@ async function draftPoll(
   const draft = {
     ...base,
     add: drafting.files,
-    days: await registryDays(ledger, finished.withEngine, { add: drafting.files }, date),
+    days: await finished.withEngine(async (engine) => {
+      return await registryDays(ledger, engine, { add: drafting.files }, ticket.committed_at)
+    }),
     remove,
     state: stateDraft({
       cursor,

@@ -2,7 +2,7 @@ import { sha256 } from '../ledger/entry.ts'
 import { heldPassingFrom, heldStates } from '../ledger/held.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { orNull, shape, text } from '../shape.ts'
-import { formatDate, type Micros } from '../time.ts'
+import type { Micros } from '../time.ts'
 import { Engine } from '../store/engine.ts'
 import { acceptedPrefix } from './columns.ts'
 import { findingLine, readFindings, readHeld, readKeys, readVerifyFindings, tableFiles } from './status.ts'
@@ -325,8 +325,8 @@ async function keep({ run, course }: Verifying, sound: Asked['sound'], found: re
       const provider = connection.provider() ?? providerOf(ledger)
       const frame = { job, run: id, provider, requests, passing }
       if (staged === null) return frame
-      const [add, since] = [[staged], formatDate(ticket.committed_at / 1e6)]
-      const days = await registryDays(ledger, withEngine, { add }, since)
+      const add = [staged]
+      const days = await withEngine(async (engine) => await registryDays(ledger, engine, { add }, ticket.committed_at))
       return { ...frame, add, days }
     },
     deps,

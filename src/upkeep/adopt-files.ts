@@ -12,7 +12,6 @@ import { statOf } from '../store/disk.ts'
 import type { FileEntry, Json, Progress, SeriesRow } from '../ledger/entry.ts'
 import { chained } from '../points/chains.ts'
 import { monthsIn, seriesKey } from '../points/month-sums.ts'
-import { asDigests } from '../ledger/month-digests.ts'
 import { partitionsOf, partitionSql, sharesMeta } from '../points/files.ts'
 import { withoutPoints } from '../ledger/draft.ts'
 
@@ -150,9 +149,7 @@ export async function seriesIn({ engine, root }: LostFolder, files: readonly Fil
     }
   }
   const months = await monthsIn(engine, root, files, (key) => ids.get(key))
-  const told = progress.map((one) =>
-    chained({ ...one, ...asDigests(months.get(one.series) ?? new Map<string, never>()) }, months.get(one.series)),
-  )
+  const told = progress.map((one) => chained(one, months.get(one.series)))
   series.sort((a, b) => (a.id < b.id ? -1 : 1))
   return { series, progress: told.toSorted((a, b) => (a.series < b.series ? -1 : 1)) }
 }

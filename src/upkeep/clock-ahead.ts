@@ -96,9 +96,7 @@ export async function mendClock(ledger: Ledger, deps: CommitDeps): Promise<strin
           remove: [...points.remove, ...registry.remove, ...archive.remove, ...datings.map(({ path }) => path)],
           ...types,
           progress: await chainedShift(ledger, rewriting.engine, points),
-          ...(registry.rows > 0 && {
-            days: await registryDays(ledger, async (work) => await work(rewriting.engine), registry),
-          }),
+          ...(registry.rows > 0 && { days: await registryDays(ledger, rewriting.engine, registry) }),
           uncovered,
           coverage,
           findings: findingsOf(ledger, new Set(uncovered.map(({ series }) => series)), first, ticket.committed_at),

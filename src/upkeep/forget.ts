@@ -4,8 +4,8 @@ import { type CommitDeps, type Draft, commit } from '../ledger/commit.ts'
 import { type DamagedFile, isForgettable } from './findings.ts'
 import { isPlain, lostReason } from '../ledger/coverage.ts'
 import { seriesNumber } from '../ledger/apply.ts'
-import { asDigests, heldMonths, type MonthDigest, monthsBetween } from '../ledger/month-digests.ts'
-import { withChains } from '../points/chains.ts'
+import { heldMonths, type MonthDigest, type Months, monthsBetween } from '../ledger/month-digests.ts'
+import { withMonths } from '../points/chains.ts'
 import { monthSums } from '../points/month-sums.ts'
 import { type CoverageRow, type Forgotten, type Json, type Progress, seriesFields } from '../ledger/entry.ts'
 import { heldCoverage, type HeldFile, heldSeries, type HeldSeries, liveFiles, storedInterval } from '../ledger/held.ts'
@@ -17,8 +17,6 @@ import { intersect, minus, type Window } from '../windows.ts'
 import { identityOf } from '../points/conversion.ts'
 import { text, orNull, count, real } from '../shape.ts'
 import { rowsAs } from '../ledger/row.ts'
-
-type Months = Parameters<typeof asDigests>[0]
 
 /** What a series lost with a file. */
 interface Gone {
@@ -58,7 +56,7 @@ export async function forgetLost(ledger: Ledger, damaged: readonly DamagedFile[]
         provider,
         remove: live,
         drop: paths,
-        progress: await withChains(ledger, engine, progressOf(ledger, parts), { add: [], remove: live }),
+        progress: await withMonths(ledger, engine, progressOf(ledger, parts), { add: [], remove: live }),
         forgotten: parts.flatMap((part) => forgottenOf(part, heldSeries(ledger, [part.series]).get(part.series))),
         coverage: coverageOf(parts, Math.floor(ticket.committed_at / 1_000_000)),
         further: {
@@ -157,13 +155,13 @@ const keyOf = (one: Identity): string => JSON.stringify(identityColumns.map((nam
 
 function progressOf(ledger: Ledger, parts: readonly Gone[]): Progress[] {
   const held = heldSeries(ledger)
-  return parts.flatMap(({ series, points, windows, months }) => {
+  return parts.flatMap(({ series, points, windows }) => {
     const known = held.get(series)
     const first = windows[0]?.since ?? known?.first_t
     const last = windows.at(-1)?.until
     if (!known || first === undefined || first === null) return []
     const last_t = last === undefined ? (known.last_t ?? first) : step(last, storedInterval(known), -1)
-    return [{ series, points: -points, first_t: first, last_t, ...asDigests(monthsBetween(months.held, months.left)) }]
+    return [{ series, points: -points, first_t: first, last_t }]
   })
 }
 

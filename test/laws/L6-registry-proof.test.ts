@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { commit } from '../../src/ledger/commit.ts'
 import { heldMembers } from '../../src/ledger/state-tree.ts'
+import { registryDays } from '../../src/registry/digests.ts'
 import { Engine, quote } from '../../src/store/engine.ts'
 import { parseInstant } from '../../src/time.ts'
 import { mendClock } from '../../src/upkeep/clock-ahead.ts'
@@ -15,7 +16,7 @@ import { reading, writing } from '../helpers/ledgers.ts'
 import { withRegistryRig } from '../helpers/registry-rig.ts'
 import { turnOf } from '../helpers/shares.ts'
 
-const start = parseInstant('2026-06-01T12:00Z') as number
+const start = parseInstant('2026-06-01T05:00Z') as number
 const day = 86_400
 const sha = (...parts: readonly (string | Buffer)[]): Buffer => {
   const hash = createHash('sha256')
@@ -92,6 +93,15 @@ async function held(home: string, root: string): Promise<number> {
   return members.length
 }
 
+/** What a commit that brings nothing would tell so many microseconds behind the newest, and what all rows tell. */
+async function toldAgain(root: string, micros: number) {
+  using engine = await Engine.open()
+  return await writing(root, async (ledger) => {
+    const at = ledger.head().committed_at + micros
+    return [await registryDays(ledger, engine, {}, at), await registryDays(ledger, engine, {})] as const
+  })
+}
+
 /** Changes of the published registry that a stranger is to find. */
 const changes = [
   ['history_products', "UPDATE p SET symbol = 'ZZZ' WHERE id = (SELECT min(id) FROM p)"],
@@ -110,6 +120,10 @@ const changes = [
 test('L6: a stranger digests the published registry, and finds whatever changed in it', () =>
   withRegistryRig(start, async (rig) => {
     await rig.snapshot()
+    // What comes later on the day of a snapshot goes on from it.
+    rig.clock.now += 7 * 3600
+    const { opened, updated, closed } = await rig.sync()
+    expect(opened + updated + closed).toBeGreaterThan(0)
     rig.clock.now += 3 * day
     await rig.sync()
     rig.clock.now += 40 * day
@@ -128,6 +142,12 @@ test('L6: a stranger digests the published registry, and finds whatever changed 
       expect(await run('stamp', 'q.sql', '--out', 'q.parquet')).toMatchObject({ code: 0 })
       expect(await run('certify', 'q.parquet', '--key', 'k.key', '--out', 'c.json')).toMatchObject({ code: 0 })
       expect(await held(home, rig.root)).toBeGreaterThan(15)
+      // Within a millisecond of another commit all rows are told anew, and say what was told day by day.
+      const [near, whole] = await toldAgain(rig.root, 0)
+      expect(near).toEqual(whole)
+      const told = await reading(rig.root, (ledger) => Object.keys(whole).map((name) => heldMembers(ledger, name)))
+      expect(Object.values(whole).map((days) => Object.entries(days).toSorted())).toEqual(told)
+      expect((await toldAgain(rig.root, 1000))[0]).toEqual({})
       const says = (checker: (typeof digesting)[number]) => checked(checker, home, ['c.json', '--tables', 'pub'])
       for (const checker of digesting)
         expect(says(checker)).toMatchObject({ status: 0, lines: [/5 tables of the registry digested anew/] })
@@ -155,6 +175,9 @@ test('L6: a stranger digests the published registry, and finds whatever changed 
 test('L6: a lake of before tells its registry with its first job, and a head of before still extends', () =>
   withKept('3/registry', async (root, home) => {
     const run = async (...argv: readonly string[]) => await pitlake(home, [...argv, '--data', root])
+    // Nothing goes on from what was never told.
+    const [first, whole] = await toldAgain(root, 1000)
+    expect([Object.keys(whole).length > 10, first]).toEqual([true, whole])
     // As a program told it that digested what came instead of what is published.
     await writing(root, async (ledger) => {
       const provider = ledger.head().provider ?? expect.fail('no provider')
