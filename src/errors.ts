@@ -12,7 +12,7 @@ const exitCodes = {
 } as const satisfies Readonly<Record<ErrorKind, number>>
 
 /** How a process ends that did not do all; 0 is the other. */
-export type ExitCode = (typeof exitCodes)[ErrorKind]
+type ExitCode = (typeof exitCodes)[ErrorKind]
 
 /** What each exit code means, for people. */
 export const exitMeanings: Readonly<Record<ExitCode | 0, string>> = {

@@ -31,9 +31,6 @@ export type DoorQuestion =
 /** What it answers: what a path shows, with a file where one was written, or what a tool gives. */
 export type MadeAnswer = Awaited<ReturnType<ReturnType<typeof pathsOf>[string]>> | Awaited<ReturnType<Tool['call']>>
 
-/** What it says of itself: its tools. */
-export type ToolHead = Omit<Tool, 'call'>
-
 const tell = (said: Said<MadeAnswer>): void => void process.send?.(said, undefined, undefined, () => undefined)
 
 const { elapsed, sleep } = ownWorld()
@@ -77,7 +74,8 @@ async function begin(means: DeskMeans): Promise<void> {
   }
   process.on('message', (told: AnswererCall<DoorQuestion>) => void heard(told))
   watchMemory(means.memory, () => tell({ full: true }))
-  const heads: readonly ToolHead[] = toolsWith({}).map(({ name, about, input }) => ({ name, about, input }))
+  // What it says of itself: its tools.
+  const heads = toolsWith({}).map(({ name, about, input }) => ({ name, about, input }))
   tell({ ready: heads })
   // Whoever is killed leaves no compiled code for the next one at its end.
   flushCompileCache()

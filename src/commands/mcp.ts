@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { serveMcp } from '../door/mcp.ts'
 import type { Tool } from '../door/tools.ts'
-import type { ToolHead } from './answering.ts'
 import { readContext } from '../call/context.ts'
 import { type Answers, deskOptions, openAnswers } from './desk.ts'
 import { standingNow } from './status.ts'
@@ -25,7 +24,7 @@ It ends when standard input does. In the configuration of an agent:
     const { settings, signal: stopped, stderr } = call
     await withScratch(async (scratch) => {
       await using answers = openAnswers(call, scratch)
-      const heads = (await answers.ready()) as readonly ToolHead[]
+      const heads = (await answers.ready()) as readonly Omit<Tool, 'call'>[]
       if (stopped.aborted) return
       const close = await serveMcp({
         tools: heads.map((head) => ({ ...head, call: calling(head.name, answers, call) })),

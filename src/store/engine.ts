@@ -19,7 +19,7 @@ import {
   StatementType,
 } from '@duckdb/node-api'
 import { LakeError } from '../errors.ts'
-import { bindAll, type Parameter, type Parameters } from './sql.ts'
+import { bindAll, type Parameters } from './sql.ts'
 import { makeSpill, removeSpill, spillRoom } from './files.ts'
 import { collectAll, collectYoung, engineMemory, leanSettings } from './memory.ts'
 
@@ -348,7 +348,7 @@ function column(name: string, type: DuckDBType | undefined): Column {
   return { name, type }
 }
 
-function bound(value: Parameter): DuckDBValue {
+function bound(value: DuckDBValue | Date): DuckDBValue {
   return value instanceof Date ? new DuckDBTimestampTZValue(BigInt(value.getTime()) * 1000n) : value
 }
 

@@ -29,7 +29,7 @@ export function textsIn(folder: URL, ending = '.sql'): readonly (readonly [file:
 }
 
 /** A value that may stand for `$name` or `$1` in a statement; a Date is a TIMESTAMPTZ. */
-export type Parameter = string | number | bigint | boolean | null | Date
+type Parameter = string | number | bigint | boolean | null | Date
 export type Parameters = readonly Parameter[] | Readonly<Record<string, Parameter>>
 
 /** Each parameter, checked and made into what the engine takes; by place or by name as they were given. */

@@ -1,4 +1,4 @@
-import type { ExitCode } from '../../src/errors.ts'
+import type { exitMeanings } from '../../src/errors.ts'
 import type { Scene } from './ends-stage.ts'
 import { golden } from './golden-rows.ts'
 
@@ -7,7 +7,13 @@ import { golden } from './golden-rows.ts'
  * `--json`, what the one document holds; '': nothing), and what stands on stderr ('': nothing).
  */
 export type Row = readonly [command: string, ...Rest]
-type Rest = readonly [rest: string, scene: Scene, code: ExitCode | 0, out: RegExp | object | '', err: RegExp | '']
+type Rest = readonly [
+  rest: string,
+  scene: Scene,
+  code: keyof typeof exitMeanings,
+  out: RegExp | object | '',
+  err: RegExp | '',
+]
 
 const words = golden('ends/words') as Readonly<Record<string, unknown>>
 
