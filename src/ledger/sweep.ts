@@ -38,8 +38,11 @@ export async function openSpool(root: string, run: string, deps: Pick<CommitDeps
     throw diskError(error, 'spool')
   }
   const close = async (): Promise<void> => {
-    await disk.remove(inLake(root, folder))
-    await lock.release()
+    try {
+      await disk.remove(inLake(root, folder))
+    } finally {
+      await lock.release()
+    }
     await realDisk.remove(inLake(root, lockFile(name)))
   }
   return {

@@ -65,23 +65,25 @@ export async function registryDays(
 ): Promise<Days> {
   const all: readonly TableFile[] = liveFiles(ledger)
   const [now, before] = [at ?? 0, ledger.head().committed_at].map((instant) => Math.ceil(instant / 1000))
-  // Two commits of one millisecond are one instant.
-  const date = at === undefined || now === before || !isRegistryTold(ledger, all) ? undefined : formatDate(at / 1e6)
+  // Two commits of one millisecond are one instant: then all rows are read of what this one adds to.
+  const isTied = now === before
+  const date = at === undefined || !isRegistryTold(ledger, all) ? undefined : formatDate(at / 1e6)
   const live = all.filter(({ path }) => !remove.includes(path))
   const fresh = add.filter(({ temporary }) => temporary !== null)
   // A date shows tables that it left as they were, too.
   const dated = fresh.some(({ table }) => table === 'snapshots') ? date : undefined
   const files = [...live, ...add].filter((file) => {
     if (!parseRegistryFile(file.path) || publishedName(file.table) === undefined) return false
-    return (
-      date === undefined || (file.label === '' ? fresh.some(({ path }) => path === file.path) : file.label === dated)
-    )
+    if (date === undefined) return true
+    if (file.label !== '') return file.label === dated
+    return fresh.some(({ path, table }) => (isTied ? table === file.table : path === file.path))
   })
   const found: Record<string, Record<string, string>> = {}
   for (const table of new Set(files.map((file) => file.table))) {
     const name = publishedName(table) ?? table
-    const days = heldMembers(ledger, name).filter(([day]) => day >= (date ?? ''))
-    const goesOn = date !== undefined && kindOf(table) !== 'dated'
+    const grows = kindOf(table) !== 'dated'
+    const days = heldMembers(ledger, name).filter(([day]) => (grows && isTied) || day >= (date ?? ''))
+    const goesOn = date !== undefined && grows && !isTied
     found[name] = Object.fromEntries(goesOn ? days : days.map(([day]) => [day, '']))
   }
   const pathOf = ({ path, temporary }: TableFile): string => inLake(ledger.root, temporary ?? path)

@@ -4,7 +4,7 @@ import { type Interval, intervals, shortestSeconds, type Weekday } from '../time
 import { beyondAsked } from './joins-beyond.ts'
 import { filled, linesOf, literal, lookUp, slot } from './joins-sql.ts'
 import { vintageWords } from './joins-vintages.ts'
-import { backfillSql, instantSql, unsetSql } from './template.ts'
+import { asStored, backfillSql, instantSql, unsetSql } from './template.ts'
 
 /** What the text of a join is made from, as SQL expressions over the macro's parameters. */
 interface TextSources {
@@ -48,8 +48,8 @@ export function joinText(sources: TextSources, body: string): Sql {
 
 const given = ['metric', '"interval"', 'currency', 'exchange', 'network', 'component', 'beyond', 'vintage', 'identity']
 
-/** That no option is given and no clock of the session set but `as_of`. */
-const nothingAsked = `coalesce(currency, exchange, network, component) IS NULL
+/** That no option is given and no clock of the session set but `as_of`, and points are those of the files. */
+const nothingAsked = `${asStored} AND coalesce(currency, exchange, network, component) IS NULL
     AND concat(beyond, ',', vintage, ',', identity, ',', skip_nulls) = 'value,last,apart,false'
     AND ${unsetSql('observed_as_of')} AND ${unsetSql('backfill')} AND ${unsetSql('proof_hidden')}`
 

@@ -1,6 +1,6 @@
 import { quote } from '../store/engine.ts'
 import { clockWords, type compile, type Compiled } from './compile.ts'
-import { readObjects, fillIn } from './template.ts'
+import { asStored, fillIn, readObjects } from './template.ts'
 
 /** The text of `lake.sql`: the same objects as `lake.duckdb`, for any DuckDB session. */
 export function scriptText({ root, version, objects }: ReturnType<typeof compile>): string {
@@ -50,15 +50,20 @@ export function alteredScript(script: string, points: string): string | undefine
   if (after === undefined || more.length > 0) throw new RangeError(`one ${realPoints} was to be in ${points}`)
   let altered = script
   let found = 0
-  // As it stands in views, and inside the texts from which the joins make theirs.
-  for (const spelt of [(text: string): string => text, (text: string): string => quote(text).slice(1, -1)]) {
+  // As it stands in views, inside the texts from which the joins make theirs, and in texts of those.
+  for (const depth of [0, 1, 2]) {
+    const spelt = (text: string): string => quotedTimes(text, depth)
     const parts = altered.split(spelt(head))
     if (altered.split(spelt(tail)).length !== parts.length) return undefined
     found += parts.length - 1
     altered = parts.join(spelt(`${head}(${before}`)).replaceAll(spelt(tail), () => spelt(`${after})${tail}`))
   }
-  return found === 0 ? undefined : altered.replaceAll(/^COMMENT ON [^\n]*;$\n?/gm, '')
+  if (found === 0) return undefined
+  return altered.replaceAll(asStored, 'false').replaceAll(/^COMMENT ON [^\n]*;$\n?/gm, '')
 }
+
+const quotedTimes = (text: string, times: number): string =>
+  times === 0 ? text : quotedTimes(quote(text).slice(1, -1), times - 1)
 
 /** The relation over the files of points that a `lake.sql` reads, for FROM; undefined where its program told points otherwise. */
 export function relationOfPoints(script: string): string | undefined {

@@ -55,6 +55,9 @@ export const backfillSql = `CASE WHEN getvariable('backfill') IS NULL THEN false
     WHEN CAST(getvariable('backfill') AS VARCHAR) = 'strict' THEN false
     ELSE CAST(error('the variable backfill is neither ''rule'' nor ''strict''') AS BOOLEAN) END`
 
+/** True in the views of a lake; false where other points stand in the place of those that are stored. */
+export const asStored = `'as stored' <> ''`
+
 /**
  * Whether an instant lies behind an odd number of the edges that a session variable lists, microseconds in order. Found by
  * halves: of a list of hundreds each row would compare with each, which took most of a look-ahead proof over millions.
