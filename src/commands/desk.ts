@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { getCompileCacheDir } from 'node:module'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Answerer, type Said, type Start } from '../door/answerer.ts'
+import { Answerer, type Said } from '../door/answerer.ts'
 import type { DeskMeans } from '../door/desk.ts'
 import type { Shown } from '../door/listen.ts'
 import { toldRefusal } from '../door/refusal.ts'
@@ -59,7 +59,7 @@ const program = fileURLToPath(new URL(url.endsWith('.ts') ? './answering.ts' : '
 /** What is answered: as it is shown at a path, or what a tool gives. */
 type DoorAnswer = Shown | Awaited<ReturnType<Tool['call']>>
 
-type StartAnswers = Start<DoorQuestion, DoorAnswer>
+type StartAnswers = ConstructorParameters<typeof Answerer<DoorQuestion, DoorAnswer>>[1]['start']
 
 /**
  * Starts processes that answer from a lake. They have no terminal, and what they have to say beside goes to stderr. Each has

@@ -25,10 +25,7 @@ interface Process<Question> {
 }
 
 /** Starts a process; `ended` tells how it ended, once nothing of it is left. */
-export type Start<Question, Answer> = (
-  heard: (said: Said<Answer>) => void,
-  ended: (how: string) => void,
-) => Process<Question>
+type Start<Question, Answer> = (heard: (said: Said<Answer>) => void, ended: (how: string) => void) => Process<Question>
 
 /** How long the turn of a question may take, in seconds and as that was said. */
 interface TurnLimit {
