@@ -24,17 +24,17 @@ const whole = [
   'test/cli/{findings,first-hour,hooks,own-recipes,publish,service}.test.ts',
   // Days of a watch, whole catalogues, every variant of a provider, and calls that nothing ends.
   'test/api/preflight.test.ts',
-  'test/cli/{answers,daily,ends-asking,ends-lake,features,heedless,lookahead,mcp,mirror,own-resource,serve}.test.ts',
+  'test/cli/{answers,daily,ends-asking,ends-lake,features,follow,heedless,import,lookahead,mcp,mirror,own-resource,registry,serve,watch}.test.ts',
   'test/laws/{L5-calendar,L5-estimate,watch,watch-days}.test.ts',
   // A law at one job more: kills and full disks, a clock that was wrong, old layouts, what is adopted or mended.
   'test/laws/{L1-clock-ledger,L1-clock-registry,L1-L6-views,L1-labels,L1-lookahead,L1-value-types}.test.ts',
   'test/laws/{L1-assumed,L1-clock-ahead,L1-publish,L1-recall,L2-accepted,L2-adopt,L2-adopt-registry,L2-incidents,L2-registry-raw,L2-registry-verify,L2-remedies}.test.ts',
-  'test/laws/{L3-backup,L3-compact,L3-copy,L3-full,L3-index,L3-power,L3-publish,L3-rsync,L4-registry}.test.ts',
-  'test/laws/{L5-metadata,L5-stopped,L6-certificate,L6-compact,L6-explain,L6-layouts,L6-publish,L6-published-vacuum,L6-pull,L6-pull-vacuum,L6-race}.test.ts',
+  'test/laws/{L3-backup,L3-compact,L3-copy,L3-cursor,L3-features,L3-full,L3-index,L3-power,L3-publish,L3-rsync,L4-registry}.test.ts',
+  'test/laws/{L5-metadata,L5-refusals,L5-stopped,L6-certificate,L6-compact,L6-explain,L6-layouts,L6-publish,L6-published-vacuum,L6-pull,L6-pull-vacuum,L6-race,L6-registry-proof}.test.ts',
   // What processes hold of memory, what becomes of vintages over years, and a kill between two askings.
   'test/laws/{memory,L2-own-vintages,L2-vintages,L3-incident}.test.ts',
-  'test/views/{altered,changed,dbt,links-oracle,lookahead-function,lookahead-python,manifest,notes,noticed,recent,registry-merged,stress-delays}.test.ts',
-  'test/{cli/stress,page/explain,page/heat}.test.ts',
+  'test/views/{changed,dbt,identity,links-oracle,lookahead-function,lookahead-python,manifest,notes,noticed,recent,registry-merged,stress-delays}.test.ts',
+  'test/{cli/stress,page/explain,page/explore,page/heat}.test.ts',
 ]
 
 /** What only targets of their own run: `make test-watch`, `make test-years`. */
