@@ -36,16 +36,18 @@ export function applyTree(index: Index, { rules, state, tables, days, progress }
     member.run('', group, treeValue(heldMembers(index, group)))
 }
 
-/** The months of series, each with how many points it has and their chain, as their trees take them. */
+/** The months of series that have points, each with how many and their chain, as their trees take them. */
 export function heldChains(index: Index, ids: readonly string[]): Map<string, Named[]> {
   // At once: one question for each of hundreds of series is the most of what a commit pays for the tree.
   const rows = index.statement(
     `SELECT s.id, group_concat(month || ' ' || d.points || ' ' || coalesce(chain, '-'), char(10) ORDER BY month) AS months
-     FROM json_each(?) AS e JOIN series AS s ON s.id = e.value JOIN digests AS d ON d.series = s.n GROUP BY s.n`,
+     FROM json_each(?) AS e JOIN series AS s ON s.id = e.value LEFT JOIN digests AS d ON d.series = s.n AND d.points > 0 GROUP BY s.n`,
   )
   const named = (one: string): Named => [one.slice(0, 7), one.slice(8)]
   const all = rows.all(JSON.stringify(ids))
-  return new Map(all.map(({ id, months }) => [String(id), String(months).split('\n').map(named)]))
+  return new Map(
+    all.map(({ id, months }) => [String(id), months === null ? [] : String(months).split('\n').map(named)]),
+  )
 }
 
 function putSeries(index: Index, ids: readonly string[]): string[] {
