@@ -6,6 +6,7 @@ import type { Endpoint } from '../../src/catalog/catalogue.ts'
 import { loadCatalogue } from '../../src/catalog/load.ts'
 import type { Selection } from '../../src/catalog/series.ts'
 import { resolveSettings } from '../../src/config/settings.ts'
+import { Ledger } from '../../src/ledger/ledger.ts'
 import { requestRow } from '../../src/ledger/requests.ts'
 import { openSpool } from '../../src/ledger/sweep.ts'
 import type { Answered } from '../../src/metrics/answered.ts'
@@ -100,7 +101,7 @@ export async function fetchUntil(
   points: number,
   to: { readonly since: number; readonly hours: number; readonly tens: number },
 ): Promise<number> {
-  const now = Math.max(to.hours, to.tens) + 2 * 86_400
+  const now = Math.max(Math.max(to.hours, to.tens) + 2 * 86_400, behindAll(root))
   const env = { PITLAKE_METRICS_URL: 'http://127.0.0.1:9', PITLAKE_METRICS_KEY: 'key-of-the-bench', PITLAKE_DATA: root }
   const settings = resolveSettings({ flags: {}, env, cwd: dirname(root) })
   const input: MetricsInput = { settings, catalogue, now, maxRequests: null, providerMoved: false }
@@ -137,6 +138,12 @@ export async function fetchUntil(
     return { value: undefined, stopped_by: null, error: null }
   })
   return added
+}
+
+/** A second behind what was committed: commits of a clock that stands before that all stand in its millisecond. */
+function behindAll(root: string): number {
+  using ledger = Ledger.asLeft(root)
+  return Math.ceil((ledger?.head().committed_at ?? 0) / 1e6) + 1
 }
 
 let asked = 0
