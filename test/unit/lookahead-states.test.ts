@@ -10,6 +10,7 @@ import {
 import { chooseStates, instantsOf, numberStates, rowlessInstants, type States } from '../../src/lookahead/states.ts'
 import { hiddenWorld, querySubject, seesWorlds } from '../../src/lookahead/world.ts'
 import { Engine } from '../../src/store/engine.ts'
+import { betweenEdges } from '../../src/views/template.ts'
 import { seeded } from '../helpers/sql-grammar.ts'
 import { ownFolder } from '../helpers/own-folder.ts'
 
@@ -350,4 +351,20 @@ describe('holes', () => {
     expect(await suspectStates(session, 20, 3)).toEqual([1, 2, 5])
     expect([...(await unmovedStates(session, 6))]).toEqual([0, 3, 4])
   })
+})
+
+test('whatever stands at an edge is before it: by halves as by counting, for every number of edges', async () => {
+  const behind = betweenEdges('edges', 'make_timestamptz(CAST(moment AS BIGINT))')
+  for (const n of [...Array(18).keys(), 334]) {
+    const edges = Array.from({ length: n }, (_, i) => 1_700_000_000_000_000 + 7 * i * i)
+    const instants = [...new Set([1_600_000_000_000_000, ...edges.flatMap((edge) => [edge - 1, edge, edge + 1])])]
+    const odd = instants.map((at) => edges.filter((edge) => edge < at).length % 2 === 1)
+    await session.run(`SET VARIABLE edges = '[${edges.join(', ')}]'`)
+    const values = [...instants, 'NULL'].map((at) => `(${at})`).join(', ')
+    const rows = await session.rows(`SELECT ${behind} AS told FROM (VALUES ${values}) AS v (moment)`)
+    expect(
+      rows.map(({ told }) => told),
+      `${n} edges`,
+    ).toEqual([...odd, false])
+  }
 })
