@@ -16,7 +16,7 @@ TURN = $(shell git rev-list --count HEAD 2>/dev/null || echo 0)
 
 LINKED := node_modules/.bin/pitlake
 
-.PHONY: audit fuzz lake shell daily watch fetch registry views status publish sql notebooks pictures test test-long test-spark test-recipes test-s3-race test-watch test-years test-python test-engines bench-python wheel torture steps powercuts cuts mutants mutants-sample check pack bench bench-quick bench-scale nightly sandbox clean help
+.PHONY: audit fuzz lake shell daily watch fetch registry views status publish sql notebooks pictures test test-long test-spark test-recipes test-s3-race test-watch test-years test-python test-engines bench-python wheel torture steps powercuts cuts check pack bench bench-quick bench-scale sandbox clean help
 
 lake: $(LINKED) ## brings the lake up to date; without a provider in the environment from the sandbox
 	@scripts/lake.sh
@@ -97,16 +97,6 @@ cuts: $(INSTALLED) ## holds a lake that looks back against a shorter one at N in
 fuzz: $(INSTALLED) ## runs N rounds (1000) of a lake against a provider that means harm; PITLAKE_SEED picks others
 	@PITLAKE_FUZZ=$(or $(N),1000) vitest run test/laws/fuzz.test.ts
 
-mutants: $(INSTALLED) ## changes the program in N places (150) of each ROOM (all of them) and asks which tests notice; SEED draws others
-ifneq ($(filter sql sql:%,$(ROOM)),)
-	@node scripts/mutants-sql.ts "$(ROOM)" "$(N)" "$(SEED)"
-else
-	@node scripts/mutants.ts "$(ROOM)" "$(N)" "$(SEED)" "$(QUICK)"
-endif
-
-mutants-sample: $(INSTALLED) ## changes three places of every second room, others with each commit, and asks its unit tests alone
-	@node scripts/mutants.ts "" 3 "$$(git rev-list --count HEAD)" unit
-
 test-s3-race: $(INSTALLED) ## thirty publishers race for one bucket of versitygw, which Go builds
 	@scripts/s3-race.sh
 
@@ -138,9 +128,6 @@ bench-quick: ## runs every second bench, others with each commit, on a fiftieth 
 
 bench-scale: $(INSTALLED) ## makes a lake of POINTS (50000000; the large one 500000000) and asks it everything: docs/scale.md; PITLAKE_SCALE_LAKES keeps it
 	node -r ./scripts/node24.cjs test/bench/scale.ts
-
-nightly: $(INSTALLED) ## runs for hours what .ci/run leaves out, and writes what it found into docs/nightly.md
-	@scripts/nightly.sh
 
 sandbox: $(INSTALLED) ## starts the local provider and prints its addresses and keys
 	@$(PITLAKE) sandbox

@@ -37,8 +37,6 @@ export const allowed = {
     'BSD-2-Clause',
     'BSD-3-Clause',
     'BlueOak-1.0.0',
-    // A table of browsers that comes with Babel, which the mutants are made with.
-    'CC-BY-4.0',
     'ISC',
     'MIT',
     'MIT OR Apache-2.0',

@@ -2,7 +2,6 @@ import { fileURLToPath } from 'node:url'
 import { isDeepStrictEqual } from 'node:util'
 import { Client } from '@modelcontextprotocol/client'
 import { getDefaultEnvironment, StdioClientTransport } from '@modelcontextprotocol/client/stdio'
-import { mutantEnv } from './program.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
@@ -27,7 +26,7 @@ export class Agent implements AsyncDisposable {
   static async at(folder: string, ...flags: readonly string[]): Promise<Agent> {
     const agent = new Agent()
     const args = [main, 'mcp', '--data', folder, ...flags]
-    const env = { ...getDefaultEnvironment(), ...mutantEnv() }
+    const env = getDefaultEnvironment()
     const transport = new StdioClientTransport({ command: process.execPath, args, env, stderr: 'pipe' })
     transport.stderr?.on('data', (part: Buffer) => (agent.said += part.toString()))
     await agent.client.connect(transport)

@@ -4,7 +4,6 @@ import { setTimeout } from 'node:timers/promises'
 import type { Deps } from '../../src/call/spec.ts'
 import { type Ended, pitlake } from './command.ts'
 import { until } from './processes.ts'
-import { mutantEnv } from './program.ts'
 
 /** Time that really passes. */
 export const sleep: Deps['sleep'] = async (ms, signal) =>
@@ -22,7 +21,7 @@ export async function listening(
   const ended = pitlake(
     data,
     [...argv, '--data', data, '--listen', '127.0.0.1:0'],
-    { ...mutantEnv(), ...env },
+    { ...env },
     { sleep, signal: halt.signal, stderr: (text) => void (said += text), ...world },
   )
   await until(() => said.includes('http://'), 'where it listens')

@@ -18,21 +18,13 @@ export interface Around {
   readonly preload?: string
 }
 
-/** What a process has to know so that `make mutants` may change it, too; nothing else of this one's environment. */
-export const mutantEnv = (): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(process.env).flatMap(([name, value]) =>
-      /^(?:__STRYKER|PITLAKE_MUTANTS_(?:SEEN|TEST)$)/.test(name) && value !== undefined ? [[name, value]] : [],
-    ),
-  )
-
 /** One command line as a process of its own, with nothing on standard input. */
 export async function program(argv: readonly string[], { cwd, env = {}, preload }: Around): Promise<Ended> {
   const { PATH = '', HOME = '', TMPDIR = '/tmp' } = process.env
   const before = preload === undefined ? [] : ['--import', preload]
   const child = spawn(process.execPath, [...before, main, ...argv], {
     cwd,
-    env: { PATH, HOME, TMPDIR, ...mutantEnv(), ...env },
+    env: { PATH, HOME, TMPDIR, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let out = ''

@@ -32,8 +32,7 @@ export const turn = Number(process.env['PITLAKE_TURN'] ?? 0)
 
 /**
  * In `make test-long` each n-th of them at its turn, in `.ci/run`, which has twenty minutes, every third of those, in
- * `make test` about so few: another part with each commit, so that none is left out. All of them with `PITLAKE_STEPS=all`,
- * which `make nightly` sets.
+ * `make test` about so few: another part with each commit, so that none is left out. All of them with `PITLAKE_STEPS=all`.
  */
 export function turnOf<T>(all: readonly T[], parts: number, few: number): readonly T[] {
   if (process.env['PITLAKE_STEPS'] === 'all') return all

@@ -118,34 +118,6 @@ export function defaultExports(files: Files): readonly string[] {
   )
 }
 
-/** Files of more than 400 lines. */
-export function longFiles(files: Files): readonly string[] {
-  return ['src/', 'test/', 'scripts/', 'notebooks/']
-    .flatMap((folder) => sources(files, folder))
-    .map(([path, text]): [string, number] => [path, text.replace(/\n$/, '').split('\n').length])
-    .filter(([, lines]) => lines > 400)
-    .map(([path, lines]) => `${path}: ${lines} lines`)
-}
-
-/** What begins on a line and ends on a later one of the same indentation: functions, and tests. */
-const begins = /\bfunction\b.*[({[]$|=> [({[]$|^\s*(?:test|it)\b.*[({[]$|^\s*(?:async )?\w+\(.*\{$/
-
-/** Functions of tests of more than 80 lines, a test itself among them; those of `src` oxlint holds. A group of tests is none. */
-export function longFunctions(files: Files): readonly string[] {
-  const indentOf = (line: string): number => line.length - line.trimStart().length
-  return sources(files, 'test/').flatMap(([path, text]) => {
-    const lines = text.split('\n')
-    return lines.flatMap((line, n) => {
-      if (!begins.test(line) || /^\s*describe\b/.test(line)) return []
-      // A line that ends what was given opens what is done.
-      const ends = (other: string): boolean =>
-        indentOf(other) === indentOf(line) && /^\s*[)}\]](?:.*[^{([])?$/.test(other)
-      const length = lines.slice(n + 1).findIndex(ends) + 2
-      return length > 80 ? [`${path}:${n + 1}: ${length} lines`] : []
-    })
-  })
-}
-
 /** Tests that are left out, or alone, without a reason that is counted: only `need` leaves one out. */
 export function silentSkips(files: Files): readonly string[] {
   const silent =

@@ -6,7 +6,6 @@ import type { Engine } from '../../src/store/engine.ts'
 import { pitlake } from '../helpers/command.ts'
 import { listening, sleep } from '../helpers/listening.ts'
 import { need } from '../helpers/needs.ts'
-import { mutantEnv } from '../helpers/program.ts'
 import { makeQueryLake } from '../helpers/query-lake.ts'
 import { times } from '../helpers/shares.ts'
 import { type Drawn, expectDots, expectLines, instantsIn, pointsAt, reading, stateOf } from './drawing.ts'
@@ -347,7 +346,7 @@ describe('a folder', () => {
   test('any static server shows it: charts, universe and coverage, and what needs an engine names it', async () => {
     const out = join(folder, '..', 'site')
     const argv = ['page', '--data', folder, '--out', out, '--as-of', wall, '--instants', '2']
-    expect(await pitlake(folder, argv, mutantEnv(), { sleep })).toMatchObject({ code: 0 })
+    expect(await pitlake(folder, argv, {}, { sleep })).toMatchObject({ code: 0 })
     const site = await shownFolder(out)
     doors.set('site', site)
     await drawn(tab, site.url, { metric: 'indicators/one', as_of: '2024-02-10' })

@@ -4,7 +4,6 @@ import { expect, test } from 'vitest'
 import { withDesk } from '../helpers/importing.ts'
 import { listening, sleep } from '../helpers/listening.ts'
 import { need } from '../helpers/needs.ts'
-import { mutantEnv } from '../helpers/program.ts'
 import { pitlake } from '../helpers/command.ts'
 import { times } from '../helpers/shares.ts'
 import { type Drawn as Chart, expectLine, reading as chartReading } from './drawing.ts'
@@ -144,7 +143,7 @@ test(`vintages: each cell is what was told, in ${states} states, for pointer, ke
       expect(await frame.locator('.known .looked').count()).toBe(1)
       const site = join(folder, 'site')
       const argv = ['page', '--data', lake, '--out', site, '--as-of', '2013-01-01', '--instants', '2']
-      expect(await pitlake(lake, argv, mutantEnv(), { sleep })).toMatchObject({ code: 0 })
+      expect(await pitlake(lake, argv, {}, { sleep })).toMatchObject({ code: 0 })
       const shown = await shownFolder(site)
       await drawn(tab, shown.url, { metric: 'own/rate', assets: 'DE,US' })
       const known = told.filter(({ at: when }) => when <= Date.UTC(2013, 0))

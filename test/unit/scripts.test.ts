@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { countTests } from '../../scripts/counts.ts'
@@ -102,59 +102,6 @@ describe('what a test needs of the machine', () => {
     rmSync(file)
     expect(() => need(asked().context, 'spark')).toThrow('skipped: Spark')
   })
-})
-
-test('what took hours is told target by target, each with its own commit, and no commit where there was none', () => {
-  using kept = ownFolder('nightly')
-  const root = fileURLToPath(new URL('../..', import.meta.url))
-  for (const file of ['scripts/nightly.sh', 'docs/nightly.md']) {
-    mkdirSync(dirname(join(kept.path, file)), { recursive: true })
-    copyFileSync(join(root, file), join(kept.path, file))
-  }
-  const targets =
-    'fuzz:\n\t@echo boom; false\ntest-spark:\n\t@echo Spark is not asked: no Java\n.DEFAULT:\n\t@echo "$@ $(ROOM): 3 passed"\n'
-  writeFileSync(join(kept.path, 'Makefile'), targets)
-  writeFileSync(join(kept.path, '.gitignore'), '.cache\n')
-  const run = (program: string, ...words: readonly string[]) =>
-    spawnSync(program, words, { cwd: kept.path, encoding: 'utf8' })
-  const commit = (): string => {
-    run('git', 'add', '.')
-    run('git', '-c', 'user.name=a', '-c', 'user.email=a@b', 'commit', '-qm', 'x')
-    return run('git', 'rev-parse', '--short', 'HEAD').stdout.trim()
-  }
-  const nightly = (...names: readonly string[]) => run('bash', 'scripts/nightly.sh', ...names).status
-  const row = (target: string): readonly string[] | undefined =>
-    readFileSync(join(kept.path, 'docs/nightly.md'), 'utf8')
-      .split('## The last run of each\n')[1]
-      ?.split('\n')
-      .find((line) => line.startsWith(`| \`make ${target}\` |`))
-      ?.split(' | ')
-      .slice(1)
-  run('git', 'init', '-q')
-  const first = commit()
-  expect([nightly('test-spark'), nightly('no-such')]).toEqual([0, 2])
-  expect(row('test-spark')).toEqual([
-    'in part',
-    first,
-    expect.stringMatching(/^20/),
-    expect.stringMatching(/^\d+$/),
-    expect.anything(),
-    'Spark is not asked: no Java; |',
-  ])
-  expect([row('steps')?.[0], row('no-such')]).toEqual(['not run yet', undefined])
-  const second = commit()
-  expect(nightly('fuzz', 'mutants-sql')).toBe(1)
-  expect([row('fuzz')?.slice(0, 2), row('mutants ROOM=sql')?.slice(0, 2)]).toEqual([
-    ['failed', second],
-    ['good', second],
-  ])
-  expect([row('test-spark')?.[1], row('mutants ROOM=sql')?.at(-1)]).toEqual([first, 'mutants sql: 3 passed |'])
-  writeFileSync(join(kept.path, 'new.ts'), '')
-  expect([nightly(), row('steps')?.[1], row('test-spark')?.[1]]).toEqual([
-    1,
-    `${second}, changed`,
-    `${second}, changed`,
-  ])
 })
 
 test('a machine for which the lockfile proves no binaries is told what to do, before anything is installed', () => {
