@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Engine } from '../../src/store/engine.ts'
+import type { Engine } from '../../src/lake/store/engine.ts'
 import { randomOf } from '../helpers/full-lake.ts'
 import { type Desk, withDesk } from '../helpers/importing.ts'
 import { times } from '../helpers/shares.ts'
