@@ -136,6 +136,7 @@ test('dated vintages, late, backdated and withdrawn ones, are answered as what t
   for (let seed = first; seed < first + times('PITLAKE_OWN_VINTAGES', 1, 12); seed++)
     await withDesk(async (desk) => {
       const all = drawVintages(seed)
+      expect(all.filter(({ v }) => v === null).length).toBeGreaterThan(9)
       const random = randomOf(seed + 1000)
       await importAll(desk, all)
       using engine = await desk.open()
