@@ -1,0 +1,240 @@
+import { type Catalogue, type Endpoint, isOwn } from '../../catalog/catalogue.ts'
+import { globTest } from '../../catalog/globs.ts'
+import { matchPaths } from '../../catalog/series.ts'
+import { usage } from '../../base/errors.ts'
+import type { CoverageRow, Verified } from '../../lake/ledger/entry.ts'
+import { isPlain } from '../../lake/ledger/coverage.ts'
+import { heldCoverage, heldSeries, type HeldSeries, storedInterval } from '../../lake/ledger/held.ts'
+import { heldVerified } from '../../lake/ledger/held-runs.ts'
+import { affordable, inTurns } from '../../lake/ledger/verifying.ts'
+import type { Ledger } from '../../lake/ledger/ledger.ts'
+import { type Ask, type Plan, priceOf, totalsOf } from './plan.ts'
+import type { Settings } from '../../catalog/settings.ts'
+import { ceil, count, day, type Instant, type Micros } from '../../base/time.ts'
+import { intersect, minus, type Window } from '../../base/windows.ts'
+import { blockedFor } from './prepare.ts'
+import { isCompared } from './verify-findings.ts'
+import { refusals } from '../../lake/ledger/violations.ts'
+import { whole } from '../../base/figures.ts'
+
+/** Which part of what the lake holds is to be asked again. */
+interface VerifyScope {
+  readonly paths: readonly string[] | null
+  readonly assets: readonly string[] | null
+  readonly since: Instant | null
+  readonly until: Instant | null
+}
+
+/** What windows are chosen by. */
+interface Choice {
+  readonly settings: Settings
+  readonly catalogue: Catalogue
+  readonly scope: VerifyScope
+  /** The most credits they may cost; null: everything. */
+  readonly budget: number | null
+  /** What was asked again since then by this round is done. */
+  readonly begun: Micros
+  /** Partitions of which a file is damaged: nothing can be compared there. */
+  readonly damaged: ReadonlySet<string>
+}
+
+/** A window that may be requested again. */
+interface Candidate {
+  readonly ask: Ask
+  /** Since when at least half of it counts as requested again, whatever came of it; null: never. */
+  readonly tried: Micros | null
+  /** Whether the provider refuses it, or gave no usable answer the last time. */
+  readonly refused: boolean
+}
+
+/** What a verify requests. */
+export interface ChosenWindows {
+  readonly plan: Plan
+  /** How many windows the lake holds, those that were done before in this round too. */
+  readonly windows: number
+  /** Those of the plan whose refusal is on record. */
+  readonly refused: ReadonlySet<Ask>
+}
+
+/** The share of a budget that goes to windows whose last answer could not be used. */
+const probeShare = 0.1
+/** On one day of so many a single probe may be dearer than that. */
+const dearProbeDays = 10
+
+/**
+ * One window a series, never requested again or longest ago first, of equals one endpoint after the other, within the
+ * budget. Windows without a usable answer share a small part of it, so that they keep nobody else waiting.
+ */
+export function chooseWindows(ledger: Ledger, choice: Choice): ChosenWindows {
+  const { settings, budget, begun } = choice
+  const { candidates, done, left } = candidatesOf(ledger, choice)
+  const inOrder = (some: readonly Candidate[]): Ask[] => rotation(some).map(({ ask }) => ask)
+  const take = (some: readonly Ask[], limit: number | null): Ask[] =>
+    affordable(some, ({ credits }) => credits, { budget: limit, stops: true })
+  const refused = candidates.filter((candidate) => candidate.refused)
+  const probes = take(inOrder(refused), budget === null ? null : probeBudget(refused, budget, begun))
+  const spent = probes.reduce((sum, { credits }) => sum + credits, 0)
+  const sound = take(inOrder(candidates.filter((candidate) => !candidate.refused)), budget && budget - spent)
+  const asks = [...sound, ...probes]
+  const windows = candidates.length + done
+  const endpoints = new Set(candidates.map(({ ask }) => ask.endpoint.path)).size
+  const series = new Set(asks.map((ask) => ask.series.id)).size
+  const totals = totalsOf(series, asks.length, asks, settings.metrics)
+  const before = done === 0 ? '' : `, ${whole(done)} done before the last run ended`
+  const limit = budget === null ? 'no budget (--all)' : `a budget of ${whole(budget)} credits`
+  const waiting = refused.length - probes.length
+  const notes = [
+    `asks ${whole(asks.length)} of ${whole(windows)} windows of ${endpoints} endpoints again within ${limit}${before}`,
+    ...(waiting > 0 ? [`${whole(waiting)} windows without a usable answer wait for their turn`] : []),
+    ...[...left].map(([why, own]) => `${whole(own)} series are left out: ${why}`),
+  ]
+  return { plan: { asks, blocked: [], totals, notes }, windows, refused: new Set(probes) }
+}
+
+/** What windows without a usable answer may cost of a budget: where not even one fits into their share, one now and then. */
+function probeBudget(refused: readonly Candidate[], budget: number, begun: Micros): number {
+  const cheapest = Math.min(...refused.map(({ ask }) => ask.credits))
+  const mayBeDear = Math.floor(begun / (day * 1_000_000)) % dearProbeDays === 0
+  return cheapest > probeShare * budget && mayBeDear ? budget : probeShare * budget
+}
+
+function candidatesOf(ledger: Ledger, choice: Choice) {
+  const { catalogue, settings, scope, damaged, begun } = choice
+  const paths = scope.paths === null ? null : matchPaths(catalogue, scope.paths).map(({ path }) => path)
+  const assets = scope.assets?.map(globTest) ?? null
+  const coverage = heldCoverage(ledger)
+  const verified = heldVerified(ledger)
+  const { standing, acknowledged } = refusedSeries(ledger)
+  const provider = ledger.head().provider
+  const candidates: Candidate[] = []
+  const left = new Map<string, number>()
+  let done = 0
+  let some = false
+  for (const series of heldSeries(ledger).values()) {
+    if (paths?.includes(series.metric) === false || assets?.some((test) => test(series.asset)) === false) continue
+    const own = catalogue.endpoints.get(series.metric)
+    // Nobody is asked for own data: their files are compared by an import.
+    if (own && isOwn(own)) continue
+    const windows = windowsOf(ledger, series, coverage.get(series.id) ?? [], choice)
+    if (windows.length === 0) continue
+    some = true
+    const endpoint = catalogue.endpoints.get(series.metric)
+    const why =
+      endpoint === undefined
+        ? 'the catalogue no longer has their endpoint'
+        : endpoint.overlap === 'off'
+          ? 'the values of their endpoint cannot be compared (overlap: off)'
+          : damaged.has(partitionOf(series))
+            ? 'a file of theirs is damaged'
+            : acknowledged.has(series.id)
+              ? 'the provider refuses them, and that was acknowledged'
+              : blockedFor(settings, catalogue, provider, series, endpoint)
+    if (why !== null || endpoint === undefined) {
+      left.set(why ?? '', (left.get(why ?? '') ?? 0) + 1)
+      continue
+    }
+    const before = verified.get(series.id) ?? []
+    for (const window of windows) {
+      const rest = minus(
+        [window],
+        before.filter(({ at }) => at >= begun),
+      )
+      if (rest.length === 0) done++
+      else {
+        const tried = triedAt(window, before)
+        const compared = triedAt(window, before.filter(isCompared))
+        const refused = standing.has(series.id) || compared !== tried
+        candidates.push({ ask: askOf(series, endpoint, hullOf(rest), choice), tried, refused })
+      }
+    }
+  }
+  if (!some && (scope.paths !== null || scope.assets !== null)) throw nothingHeld(scope)
+  return { candidates, done, left }
+}
+
+/** Series with points that are refused now (`standing`), and those of them that a person took note of. */
+function refusedSeries(ledger: Ledger): Readonly<Record<'standing' | 'acknowledged', ReadonlySet<string>>> {
+  const all = refusals(ledger).map(({ listed }) => listed)
+  return {
+    standing: new Set(all.map(({ series }) => series)),
+    acknowledged: new Set(all.filter(({ accepted_at }) => accepted_at !== null).map(({ series }) => series)),
+  }
+}
+
+function nothingHeld({ paths, assets }: VerifyScope): Error {
+  return usage('nothing to verify', {
+    expected: 'points that the lake holds',
+    got: `none for ${[...(paths ?? []), ...(assets ?? [])].join(', ')}`,
+    next: 'see `pitlake status`, or fetch them first',
+  })
+}
+
+/** The partition of a series as its files are stored. */
+export const partitionOf = (series: HeldSeries): string => `${series.metric} ${storedInterval(series)}`
+
+/** What is held of a series as one window, because a long one costs as much as a short one. */
+function windowsOf(
+  ledger: Ledger,
+  series: HeldSeries,
+  rows: readonly CoverageRow[],
+  { catalogue, settings, scope }: Choice,
+): Window[] {
+  const endpoint = catalogue.endpoints.get(series.metric)
+  const plain = rows.filter(isPlain)
+  if (plain.length === 0 || series.points <= 0) return []
+  if (endpoint?.overlap === 'fixed_range') return plain.filter((row) => wasAskedAlone(ledger, row))
+  const grid = (at: Instant) => ceil(at, storedInterval(series), settings.metrics.weekStart)
+  const wanted = {
+    since: Math.max(scope.since === null ? Number.NEGATIVE_INFINITY : grid(scope.since), series.first_t ?? 0),
+    until: scope.until === null ? Infinity : grid(scope.until),
+  }
+  const held = intersect(plain, [wanted])
+  return held.length === 0 ? [] : [hullOf(held)]
+}
+
+/** Where values depend on the asked range, only an answer to the very same range can be compared. */
+function wasAskedAlone(ledger: Ledger, row: CoverageRow): boolean {
+  const request = ledger.statement('SELECT since, until FROM requests WHERE id = ?').get(row.request)
+  return request !== undefined && request['since'] === row.since && request['until'] === row.until
+}
+
+function hullOf(windows: readonly Window[]): Window {
+  return {
+    since: Math.min(...windows.map(({ since }) => since)),
+    until: Math.max(...windows.map(({ until }) => until)),
+  }
+}
+
+function askOf(series: HeldSeries, endpoint: Endpoint, settles: Window, { settings }: Choice): Ask {
+  const { id, metric, asset, interval, currency, exchange, network, params } = series
+  const stored = storedInterval(series)
+  const prices = settings.metrics.credits
+  return {
+    series: { id, metric, asset, interval, currency, exchange, network, params },
+    endpoint,
+    interval: stored,
+    window: endpoint.since || endpoint.until ? settles : null,
+    settles,
+    points: count(settles.since, settles.until, stored),
+    credits: priceOf(prices, asset),
+  }
+}
+
+/** The instant since which at least half of the window was requested again. */
+function triedAt(window: Window, rows: readonly Verified[]): Micros | null {
+  const half = (window.until - window.since) / 2
+  let rest = [window]
+  for (const row of rows.toReversed()) {
+    rest = minus(rest, [row])
+    if (rest.reduce((sum, { since, until }) => sum + until - since, 0) <= half) return row.at
+  }
+  return null
+}
+
+/** Never requested or longest ago first, so that each comes within one round of all; of equals one of every endpoint in turn. */
+function rotation(candidates: readonly Candidate[]): Candidate[] {
+  const age = ({ tried }: Candidate): number => tried ?? Number.NEGATIVE_INFINITY
+  const queues = [...Map.groupBy(candidates, ({ ask }) => ask.endpoint.path).values()]
+  const inTurn = [...inTurns(queues)].flat()
+  return inTurn.toSorted((a, b) => (age(a) === age(b) ? 0 : age(a) - age(b)))
+}
