@@ -28,7 +28,7 @@ import {
 } from './query/joined.ts'
 import { Filled } from './query/filled.ts'
 import { openQuery, type QueryOptions, type VariableValue, versionOf, withAsOf } from './query/lake.ts'
-import { clipped, type FunctionOptions, type GivenRows, proveAnswering } from './lookahead/function.ts'
+import { clipped, decidedIn, type FunctionOptions, type GivenRows, proveAnswering } from './lookahead/function.ts'
 import { type Note, noteTexts } from './query/note.ts'
 import { knowledgeOptions, type Moment, pointsOptions } from './query/options.ts'
 import { type Panel, specOf } from './query/panel.ts'
@@ -312,7 +312,13 @@ export async function lookahead(
     const onNotes = (some: readonly Note[]): void => void notes.push(...noteTexts(some, 'typescript'))
     const lake = lakeOn({ path, options: {}, engine: session, notes: [], waiting: [], onNotes })
     const universe: Lake['universe'] = async (at, own) => lake.universe(clipped(at, world), own)
-    return { rows: await work(Object.assign(Object.create(lake) as Lake, { universe, refresh: lake.version })), notes }
+    const ended = <T extends { readonly decisions?: unknown }>(given: T): T =>
+      Array.isArray(given.decisions) ? { ...given, decisions: decidedIn(given.decisions, world) } : given
+    const panel: Lake['panel'] = async (given, own) => lake.panel(ended(given), own)
+    const pitJoin: Lake['pitJoin'] = async (given, own) => lake.pitJoin(ended(given), own)
+    const window: Lake['window'] = async (given, own) => lake.window(ended(given), own)
+    const inWorld = { universe, panel, pitJoin, window, refresh: lake.version }
+    return { rows: await work(Object.assign(Object.create(lake) as Lake, inWorld)), notes }
   })
 }
 

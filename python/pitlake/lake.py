@@ -97,6 +97,10 @@ class Seat:
                 raise wrong(subject or name, INSTANT, value) from None
         return own
 
+    def until_end(self, decisions: str) -> str:
+        """SQL of the decisions that are asked about: all of them, where nothing ends them sooner."""
+        return decisions
+
     def note(self, doubts: Sequence[str]) -> None:
         self.notes = tuple(dict.fromkeys(doubts))
 
@@ -444,7 +448,7 @@ class Lake:
                     raise refusal(where, "ts as instants, or texts such as 2024-06-01T12:00:00Z", kind,
                                   "pandas.to_datetime(…, unit='s', utc=True) makes instants of seconds")
                 source = f"(SELECT * REPLACE (CAST(NULL AS TIMESTAMPTZ) AS ts) FROM {source})"
-            moments = decisions_sql(source, universe is None)
+            moments = seat.until_end(decisions_sql(source, universe is None))
             if universe is not None:
                 seat.check_sql(f"SELECT 1 WHERE (\n{universe}\n)")
                 self._check_members(own, moments, universe)
