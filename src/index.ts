@@ -286,7 +286,16 @@ export interface StressOptions extends Partial<Borne>, CallOptions {
  * or the path of a stamped result as a file URL.
  */
 export async function stress(folder: string, query: string | URL, options: StressOptions): Promise<Stressed> {
-  const { figure, lags = [...quantiles, 1800, 3600], latencies = [], within = 0.5, vintages = 3, set = {} } = options
+  const {
+    figure,
+    lags = [...quantiles, 1800, 3600],
+    latencies = [],
+    within = 0.5,
+    vintages = 3,
+    set = {},
+    ts = 'ts',
+    labels = [],
+  } = options
   using ledger = await Ledger.openToRead(resolve(folder))
   const source = await (query instanceof URL
     ? sourceOfStamp(ledger, fileURLToPath(query))
@@ -294,7 +303,11 @@ export async function stress(folder: string, query: string | URL, options: Stres
   const catalogue = withOwn(loadCatalogue([...(options.catalogs ?? [])]), ledger)
   const seen = async (metrics: readonly string[]): Promise<readonly SeenLags[]> => seenLags(ledger, catalogue, metrics)
   const run = { folder: ledger.root, signal: options.signal, sleep: setTimeout }
-  return await stressQuery(withVintages(ledger, source, vintages), { figure, lags, latencies, within, seen }, run)
+  return await stressQuery(
+    withVintages(ledger, source, vintages),
+    { figure, lags, latencies, within, ts, labels, seen },
+    run,
+  )
 }
 
 /**

@@ -399,13 +399,14 @@ class Lake:
         return program.asked(self._open().folder, ["explain-change", *files], (0, 4))
 
     def stress(self, query: str | Path, figure: str, *, lags: Names = (), latencies: Names = (), vintages: int = 3,
-               within: float = 0.5) -> dict[str, Any]:
-        """How far a figure over a query moves when points are known later, by the command line: `verdict` is holds, falls or undecided.
+               within: float = 0.5, ts: str = "ts", labels: Names = ()) -> dict[str, Any]:
+        """How far a figure over a query moves when points are known later, by the command line: `verdict` is holds, falls, leak or undecided.
 
         `lags` and `latencies` are times such as `30m`; `lags` may name p50, p95, p99, max of those that were seen.
         """
         options = ["--figure", figure, "--vintages", str(vintages), "--within", str(within)]
-        for flag, names in (("--lag", lags), ("--latency", latencies)):
+        options += ["--ts", ts]
+        for flag, names in (("--lag", lags), ("--latency", latencies), ("--labels", labels)):
             own = [names] if isinstance(names, str) else list(names)
             options += [flag, ",".join(own)] if own else []
         return program.asked_about(query, self._open().folder, "stress", options, (0, 4, 6))

@@ -1,7 +1,6 @@
 import { type Engine, quoteName } from '../store/engine.ts'
-import { instantSql } from '../views/template.ts'
 import { runAt, type Trial, whereItRuns } from './runs.ts'
-import { calendarWorld } from './world.ts'
+import { calendarWorld, decidedSql } from './world.ts'
 
 /*
  * A function gets its decisions from a calendar or a frame that goes on past every cut-off, so how many rows come later stays
@@ -16,11 +15,6 @@ export async function endCalendar(session: Engine): Promise<void> {
     `CREATE OR REPLACE TEMP MACRO calendar(since, until, step := '1 day') AS TABLE
        SELECT own.ts FROM ${whole} AS own WHERE ${decidedSql('own.ts')} ORDER BY own.ts`,
   )
-}
-
-/** Whether a decision of an instant is there in the world that a session sees. */
-export function decidedSql(at: string): string {
-  return `coalesce(${at} <= ${instantSql('proof_calendar')}, true)`
 }
 
 /** Fewest runs with an end of the calendar; a fourth of the cut-offs where they are more. */

@@ -1,26 +1,9 @@
 import type { Engine } from '../store/engine.ts'
 import { callsIn, ctesIn, historyTables, nodesOf, parsedSql, tablesIn } from '../query/tree.ts'
-import type { Dependence } from './changes.ts'
 import { pureAggregates } from './proof/functions.ts'
 import { type Node, part, parts, word } from './proof/nodes.ts'
 import { scannedTables } from './proof/prove.ts'
-
-/** How the rows of one cut-off differ. */
-export interface CutStory {
-  /** Milliseconds since 1970. */
-  readonly cutoff: number
-  /** Cut-off as ISO text with microseconds. */
-  readonly at: string
-  /** The instant of the first row on the whole lake. */
-  readonly first: number
-  readonly differing: number
-  readonly missing: number
-  readonly extra: number
-  /** Instant of the earliest row that differs. */
-  readonly earliest: number
-  /** Nothing differs but the last digits of doubles: sums in another order, not the future. */
-  readonly rounding: boolean
-}
+import type { CutStory, Dependence } from './runs.ts'
 
 /** What a query reads and does, as its parsed text and its plan show it: never by words of its text. */
 interface QueryFacts {

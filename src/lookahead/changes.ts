@@ -2,7 +2,7 @@ import { microsOf } from '../time.ts'
 import { combsFor, otherRuns, runHoles, suspectStates } from './holes.ts'
 import { chooseStates, instantsOf, type States } from './states.ts'
 import { datedOwn, ownChange } from './own-files.ts'
-import { isSameUpTo, runAt, type Trial, whereItRuns } from './runs.ts'
+import { type Dependence, isSameUpTo, runAt, type Trial, whereItRuns } from './runs.ts'
 import { changedWorld, type FutureChange, seesWorlds, type World } from './world.ts'
 
 /*
@@ -10,9 +10,6 @@ import { changedWorld, type FutureChange, seesWorlds, type World } from './world
  * leaks apart; and it misses a query that falls back, where nothing comes, on what it would have said anyway, such as the
  * smaller of a value and the next one while values rise.
  */
-
-/** What a leak turns on. */
-export type Dependence = 'values' | 'existence' | 'registry' | 'calendar' | ReturnType<typeof ownChange>
 
 /** Tries futures in which later points have larger values, then smaller ones, then every other one is missing. */
 export async function tryChanges(trial: Trial, states: States): Promise<void> {

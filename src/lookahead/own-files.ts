@@ -2,7 +2,7 @@ import { usage } from '../errors.ts'
 import { carry } from '../query/beside.ts'
 import { Engine, isSameName, lowerName, quote, quoteName } from '../store/engine.ts'
 import { columnsOf } from '../store/parquet.ts'
-import { decidedSql } from './calendar.ts'
+import { decidedSql } from './world.ts'
 import { clockWords } from '../views/compile.ts'
 import { instantSql, utcSql } from '../views/template.ts'
 

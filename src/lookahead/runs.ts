@@ -1,8 +1,27 @@
 import { microsOf } from '../time.ts'
 import { type Cell, type Engine, quote, quoteName, type Row } from '../store/engine.ts'
-import type { CutStory } from './cause.ts'
 import { isCancel } from '../query/run.ts'
 import type { Subject, World } from './world.ts'
+
+/** How the rows of one cut-off differ. */
+export interface CutStory {
+  /** Milliseconds since 1970. */
+  readonly cutoff: number
+  /** Cut-off as ISO text with microseconds. */
+  readonly at: string
+  /** The instant of the first row on the whole lake. */
+  readonly first: number
+  readonly differing: number
+  readonly missing: number
+  readonly extra: number
+  /** Instant of the earliest row that differs. */
+  readonly earliest: number
+  /** Nothing differs but the last digits of doubles: sums in another order, not the future. */
+  readonly rounding: boolean
+}
+
+/** What a leak turns on. */
+export type Dependence = 'values' | 'existence' | 'registry' | 'calendar' | `own ${string}`
 
 /** How a proof is to be tried. */
 export interface TrialInput {

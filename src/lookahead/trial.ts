@@ -2,11 +2,12 @@ import { type Columns, columnsOf } from '../store/parquet.ts'
 import { isSameName, quoteName } from '../store/engine.ts'
 import { likelyCause } from './cause.ts'
 import { tryCalendarEnds } from './calendar.ts'
-import { type Dependence, dependsOn, tryChanges } from './changes.ts'
+import { dependsOn, tryChanges } from './changes.ts'
 import { combsFor, otherRuns, runHoles, strayInstants, suspectStates, unmovedStates } from './holes.ts'
 import {
   bagDifference,
   type ColumnSpec,
+  type Dependence,
   type LookaheadDifference,
   fetched,
   isRounding,

@@ -3,7 +3,7 @@ import { type Engine, quote } from '../store/engine.ts'
 import { isAlterable, openAltered } from '../query/altered.ts'
 import { openQuery, type QueryOptions } from '../query/lake.ts'
 import { dropMade, runPreparation } from './preparation.ts'
-import { backfillSql, betweenEdges, unsetSql } from '../views/template.ts'
+import { backfillSql, betweenEdges, instantSql, unsetSql } from '../views/template.ts'
 
 /*
  * What a run of a look-ahead proof sees of the lake: all of it, what was knowable at an instant, or a lake in which what
@@ -57,6 +57,11 @@ export const changedPoints = `SELECT real.* REPLACE (
       ELSE real.o END ELSE real.o END AS o)
   FROM {{real}} AS real
   WHERE NOT (${later} AND (${isChange('gone')} OR (${isChange('half')} AND ${own} % 2 = 0)))`
+
+/** Whether a decision of an instant is there in the world that a session sees. */
+export function decidedSql(at: string): string {
+  return `coalesce(${at} <= ${instantSql('proof_calendar')}, true)`
+}
 
 /** Opens a lake so that its session can see all worlds; where its views are of another program, only those that are cut. */
 export async function openWorlds(folder: string, options: QueryOptions = {}): Promise<Engine> {

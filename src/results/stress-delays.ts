@@ -3,6 +3,7 @@ import { formatDuration, type Interval } from '../time.ts'
 import { computedSql } from '../points/files.ts'
 import { quote, quoteList } from '../store/engine.ts'
 import { realPoints } from '../views/script.ts'
+import type { DecidedColumns } from './stress-lookahead.ts'
 
 /** Quantiles of how late points came, as the audit of the rules tells them. */
 export const quantiles = ['p50', 'p95', 'p99', 'max'] as const
@@ -22,7 +23,7 @@ interface Vintage {
 }
 
 /** What is to be borne. */
-export interface Borne {
+export interface Borne extends DecidedColumns {
   /** SQL of one number over the table `result`, which holds the rows of the query. */
   readonly figure: string
   /** Lags that are added, in seconds, and quantiles of the lags that were seen. */

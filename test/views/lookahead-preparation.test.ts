@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type LookaheadProof, proveNoLookahead } from '../../src/lookahead/lookahead.ts'
-import { prepareScript } from '../../src/lookahead/preparation.ts'
+import { prepareScript } from '../../src/lookahead/script.ts'
 import { openWorlds } from '../../src/lookahead/world.ts'
 import { makeTrustLake, trustMetric } from '../helpers/trust-lake.ts'
 
