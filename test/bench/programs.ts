@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { Engine, quote } from '../../src/store/engine.ts'
-import { places } from '../../src/store/layout.ts'
+import { Engine, quote } from '../../src/lake/store/engine.ts'
+import { places } from '../../src/lake/store/layout.ts'
 import { type Provider, root, since } from './provider.ts'
 
 /** The last commit whose unit of work was the partition. */
@@ -39,7 +39,7 @@ export interface Wish {
 /** Runs a script of a folder to its end; what it does not end well is an error. */
 export function runScript(folder: string, args: readonly string[], env: NodeJS.ProcessEnv, input = ''): Took {
   const usage = join(cache, `usage-${process.pid}.json`)
-  const preloaded = ['--import', join(root, 'test/bench/usage.ts'), '-r', join(folder, 'scripts/node24.cjs')]
+  const preloaded = ['--import', join(root, 'test/bench/usage.ts'), '-r', join(folder, 'scripts/fixed-node.cjs')]
   mkdirSync(cache, { recursive: true })
   const begun = performance.now()
   const done = spawnSync(process.execPath, [...preloaded, ...args], {

@@ -12,10 +12,10 @@ import {
 import { join } from 'node:path'
 import { createSandbox } from '../../src/sandbox/sandbox.ts'
 import { serve } from '../../src/sandbox/server.ts'
-import { liveFiles } from '../../src/ledger/held.ts'
-import { Ledger } from '../../src/ledger/ledger.ts'
-import { inLake } from '../../src/store/layout.ts'
-import { readPoints } from '../../src/views/relations.ts'
+import { liveFiles } from '../../src/lake/ledger/held.ts'
+import { Ledger } from '../../src/lake/ledger/ledger.ts'
+import { inLake } from '../../src/lake/store/layout.ts'
+import { readPoints } from '../../src/query/views/relations.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 import { cache } from './programs.ts'
 import { root as project } from './provider.ts'
@@ -152,7 +152,7 @@ function keep(asked: string, by: 'ours' | 'duckdb' | 'polars', work: () => Took)
 
 function run(args: readonly string[]): Took {
   const usage = join(lakes, `usage-${process.pid}.json`)
-  const preloaded = ['--import', scriptOf('usage'), '-r', join(project, 'scripts/node24.cjs')]
+  const preloaded = ['--import', scriptOf('usage'), '-r', join(project, 'scripts/fixed-node.cjs')]
   const env = { ...process.env, PITLAKE_BENCH_USAGE: usage }
   const begun = performance.now()
   const done = spawnSync(process.execPath, [...preloaded, ...args], {

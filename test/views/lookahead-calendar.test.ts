@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Lake, lookahead, type Rows } from '../../src/index.ts'
-import { chooseEnds } from '../../src/lookahead/calendar.ts'
+import { chooseEnds } from '../../src/trust/lookahead/calendar.ts'
 import { makeTrustLake, trustMetric } from '../helpers/trust-lake.ts'
 
 /*

@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type LookaheadProof, proveNoLookahead } from '../../src/lookahead/lookahead.ts'
-import { prepareScript } from '../../src/lookahead/script.ts'
-import { openWorlds } from '../../src/lookahead/world.ts'
+import { type LookaheadProof, proveNoLookahead } from '../../src/trust/lookahead/lookahead.ts'
+import { prepareScript } from '../../src/trust/lookahead/script.ts'
+import { openWorlds } from '../../src/trust/lookahead/world.ts'
 import { makeTrustLake, trustMetric } from '../helpers/trust-lake.ts'
 
 /*

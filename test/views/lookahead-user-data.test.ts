@@ -3,9 +3,9 @@ import { dirname, join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { lookahead } from '../../src/index.ts'
-import { type LookaheadProof, proveNoLookahead } from '../../src/lookahead/lookahead.ts'
-import { bringOwn, type OwnFile } from '../../src/lookahead/own-files.ts'
-import { openWorlds } from '../../src/lookahead/world.ts'
+import { type LookaheadProof, proveNoLookahead } from '../../src/trust/lookahead/lookahead.ts'
+import { bringOwn, type OwnFile } from '../../src/trust/lookahead/own-files.ts'
+import { openWorlds } from '../../src/trust/lookahead/world.ts'
 import { makeTrustLake, trustMetric } from '../helpers/trust-lake.ts'
 
 /*

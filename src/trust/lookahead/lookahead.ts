@@ -1,0 +1,167 @@
+import type { Engine } from '../../lake/store/engine.ts'
+import { type Assumed, assumedBy } from './assumed.ts'
+import type { TrialInput } from './runs.ts'
+import { handsOf } from './holes.ts'
+import { isKeptByProof } from './own-files.ts'
+import { words } from '../../query/gate-lists.ts'
+import { type Door, noteTexts } from '../../query/note.ts'
+import { notesOfSql } from '../../query/question.ts'
+import { guarded, type RunDeps } from '../../query/run.ts'
+import { tryFutures, undecided } from './trial.ts'
+import { querySubject } from './world.ts'
+import { placeOf } from './proof/place.ts'
+import { argueFromPlan } from './proof/prove.ts'
+import type { Obstacle } from './proof/values.ts'
+import type { Node } from './proof/nodes.ts'
+import { fileRead, parsedSql, tablesIn, treesOf } from '../../query/tree.ts'
+
+type Parsed = Awaited<ReturnType<typeof parsedSql>>
+
+export type { LookaheadDifference as Difference } from './runs.ts'
+
+/** What is to be proved about a query. */
+interface ProofInput extends TrialInput {
+  /** One SELECT, without a semicolon. */
+  readonly sql: string
+  /** The statements before it, which run again in each world. */
+  readonly preparation?: readonly string[]
+  /**
+   * One SELECT that amounts to it for the readers of its text and plan, where it names what statements before it or the
+   * session made; null where there is none.
+   */
+  readonly planned?: string | null
+  /** Whose words its notes are told in. */
+  readonly door?: Door
+}
+
+/** What came of it: what running it tells, and what the plan says. */
+export interface LookaheadProof extends ReturnType<typeof undecided> {
+  /** Whether the plan says that no row differs on any lake at any cut-off; only beside `clean`. */
+  readonly proved: boolean
+  /** The reasons of the plan, a line each. */
+  readonly chain: readonly string[]
+  /** What stands in the way of a proof from the plan: the expression, and why; its place, counted from 1, where it is known. */
+  readonly unproved: ReturnType<typeof inText> | null
+  /** What its rows rest on beside what was known, whatever the verdict. */
+  readonly assumes: readonly Assumed[]
+}
+
+/** What the plan says, and where in the text of the query's author. */
+type Argued = Pick<LookaheadProof, 'proved' | 'chain' | 'unproved'>
+
+/** Views that obey only observed_as_of. */
+const ledgerViews = words('coverage gaps violations clock_findings requests runs versions')
+
+/**
+ * Runs the query on the whole lake and again at many instants T with `as_of = T`, and compares the rows up to T both
+ * ways: what differs used the future. Beside that the plan is asked whether anything can differ at all; where it does not
+ * say so, the query also runs with another future in the place of that which came.
+ */
+export async function proveNoLookahead(
+  open: (threads: number | undefined) => Promise<Engine>,
+  input: ProofInput,
+  run: RunDeps,
+): Promise<LookaheadProof> {
+  const prove = async (threads: number | undefined, notes: readonly string[]): Promise<LookaheadProof | 'unsteady'> => {
+    using session = await open(threads)
+    return await guarded(
+      session,
+      input.sql,
+      run,
+      async () => await proveWith(session, input, notes, { alone: threads === 1, run }),
+    )
+  }
+  const proof = await prove(undefined, [])
+  if (proof !== 'unsteady') return proof
+  const alone = await prove(1, ['two runs on several threads differ, so everything ran on one thread'])
+  if (alone !== 'unsteady') return alone
+  const tested = undecided('the query is not deterministic: two runs on the same lake differ', 0, [])
+  return { ...tested, ...whyUndecided(input, tested.reason ?? ''), assumes: [] }
+}
+
+/** A query that differs from itself on several threads is unsteady. */
+async function proveWith(
+  session: Engine,
+  input: ProofInput,
+  notes: readonly string[],
+  { alone, run }: { readonly alone: boolean; readonly run: RunDeps },
+): Promise<LookaheadProof | 'unsteady'> {
+  using hands = await handsOf(session)
+  const { sql, preparation = [] } = input
+  // Of a feature the query itself is what people read: its plan alone stands over another grid.
+  const readable = preparation.length > 0 ? (input.planned ?? null) : sql
+  const script = [...preparation, sql].join(';\n')
+  const tree = await parsedSql(session, readable ?? script)
+  let argument: Argued | undefined
+  const argued = async (): Promise<Argued> => (argument ??= await argue(session, input))
+  const past = await beyondAsOf(session, await treesOf(session, script))
+  const isProved = async (): Promise<boolean> => (await argued()).proved
+  const tried =
+    past === undefined
+      ? await tryFutures(
+          querySubject(session, sql, { preparation, text: readable ?? script, hands: hands.sessions }),
+          input,
+          notes,
+          { alone, isProved },
+        )
+      : undecided(past.why, 0, notes)
+  if (tried === 'unsteady') return tried
+  const noted =
+    readable === null ? [] : await notesOfSql(session, readable, run, past === undefined ? 'proof_full' : undefined)
+  const tested = { ...tried, notes: [...noteTexts(noted, input.door ?? 'terminal'), ...tried.notes] }
+  const assumes = tested.rows === 0 ? [] : await assumedBy(session, readable ?? undefined, 'proof_full')
+  if (tested.verdict === 'undecided')
+    return { ...tested, ...whyUndecided(input, tested.reason ?? '', past, tree), assumes }
+  const found = await argued()
+  if (tested.verdict === 'clean' || !found.proved) return { ...tested, ...found, assumes }
+  const broken =
+    'the plan says that it looks nowhere ahead: one of the two is a mistake of this program, please report it'
+  return { ...tested, ...found, assumes, proved: false, notes: [...tested.notes, broken] }
+}
+
+/** What a script reads that `as_of` does not cut. */
+async function beyondAsOf(session: Engine, trees: readonly Node[]): Promise<Obstacle | undefined> {
+  const tables = tablesIn(trees)
+  const ledger = tables.find((name) => ledgerViews.has(name))
+  if (ledger !== undefined)
+    return { what: ledger, why: `it reads ${ledger}, which tells what this lake did and which as_of does not cut` }
+  const whole = tables.find(isKeptByProof)
+  if (whole !== undefined)
+    return {
+      what: whole,
+      why: `it reads ${whole}, in which this program keeps rows whole; read them by the name of --own`,
+    }
+  const file = await fileRead(session, trees)
+  if (file === undefined) return undefined
+  return { what: file, why: `it reads files directly (${file}), which as_of does not cut; read the views` }
+}
+
+/** What keeps a script from being read as one SELECT. */
+const notOneSelect: Obstacle = {
+  what: 'the statements before the query',
+  why: 'they do more than set variables and make temporary tables and views, so that no one SELECT amounts to them',
+}
+
+async function argue(session: Engine, input: ProofInput): Promise<Argued> {
+  if (input.planned === null)
+    return { proved: false, chain: [], unproved: inText(input, { ...notOneSelect, at: null }) }
+  const planned = { ...input, sql: input.planned ?? input.sql }
+  const { unproved, ...found } = await argueFromPlan(session, planned)
+  return { ...found, unproved: unproved && inText(planned, unproved) }
+}
+
+/** Of what is undecided: the table or function at fault, where there is one, with its place in the text. */
+function whyUndecided(input: ProofInput, why: string, past?: Obstacle, tree?: Parsed): Argued {
+  const sql = input.preparation?.length ? (input.planned ?? input.sql) : input.sql
+  const at = past && tree && !('error' in tree) ? placeOf(sql, tree.statements, past) : null
+  return { proved: false, chain: [], unproved: inText({ sql }, { what: past?.what ?? 'the query', why, at }) }
+}
+
+/** The place of an obstacle in its author's text. */
+function inText(
+  { sql }: Pick<ProofInput, 'sql'>,
+  { what, why, at }: NonNullable<Awaited<ReturnType<typeof argueFromPlan>>['unproved']>,
+) {
+  const lines = at === null ? null : sql.slice(0, at).split('\n')
+  return { what, why, line: lines?.length ?? null, column: lines ? (lines.at(-1)?.length ?? 0) + 1 : null }
+}
