@@ -1,5 +1,6 @@
 import type { Engine } from '../../lake/store/engine.ts'
 import { callsIn, ctesIn, historyTables, nodesOf, parsedSql, tablesIn } from '../../query/tree.ts'
+import { words } from '../../query/gate-lists.ts'
 import { pureAggregates } from './proof/functions.ts'
 import { type Node, part, parts, word } from './proof/nodes.ts'
 import { scannedTables } from './proof/prove.ts'
@@ -102,21 +103,9 @@ const causes: readonly Cause[] = [
   ],
 ]
 
-const calendarParts: ReadonlySet<string> = new Set([
-  ...[
-    'date_trunc',
-    'datetrunc',
-    'time_bucket',
-    'date_part',
-    'datepart',
-    'month',
-    'week',
-    'year',
-    'quarter',
-    'last_day',
-  ],
-  ...['monthname', 'yearweek', 'weekofyear', 'strftime'],
-])
+const calendarParts: ReadonlySet<string> = words(
+  'date_trunc datetrunc time_bucket date_part datepart month week year quarter last_day monthname yearweek weekofyear strftime',
+)
 
 /** The rows that differ reach back over most of a long sample. */
 function reachesBack(stories: readonly CutStory[]): boolean {
