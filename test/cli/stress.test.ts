@@ -191,7 +191,7 @@ test('the leak of the notebooks ends stress with 4, its stamp is a leak that rep
   const run = ['stress', 'leak.sql', '--data', lake.root, '--figure', 'avg(v)', '--lag', '1h', '--out', 'leak.parquet']
   const { code, out, message } = await pitlake(home(), run)
   expect([code, message]).toEqual([4, expect.stringMatching(/^leak\.sql looks ahead: .*--labels/)])
-  expect(out).toMatch(/^leak\.sql: looks ahead, the query looks ahead, joined on t: .* the query gives v /)
+  expect(out).toMatch(/^leak\.sql: looks ahead, the query looks ahead, .* on 2024-/)
   const again = await pitlake(home(), ['replay', 'leak.parquet', '--data', lake.root])
   expect([again.code, again.out]).toEqual([0, expect.stringMatching(/the same bit for bit/)])
 })
