@@ -39,6 +39,7 @@ const stressOptions = {
 type Stressing = Call<typeof stressOptions>
 
 export const stressCommand = answering({
+  viewsBefore: true,
   args: { '<file>': 'the query, or a Parquet file that pitlake stamp wrote; `-` reads standard input' },
   options: stressOptions,
   details: `Exit 0: the figure bears what was tried. Exit 4: under one of the lags or latencies it moves, up or down, by more than
