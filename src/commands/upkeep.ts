@@ -13,7 +13,7 @@ import { versionChanges } from '../ledger/held-runs.ts'
 
 export const viewsCommand = answering({
   details:
-    'fetch, registry and compact do this at their end. Both files hold views and macros only and are replaced\nwhole: open sessions go on with what they opened. docs/views.md describes every object.',
+    'Every command that writes does this at its end. Both files hold views and macros only and are replaced\nwhole: open sessions go on with what they opened. docs/views.md describes every object.',
   answer: async (call) => {
     const { catalogue } = call
     const { data } = call.settings
