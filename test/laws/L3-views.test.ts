@@ -1,7 +1,7 @@
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { commandTable } from '../../src/commands/table.ts'
+import { commandTable } from '../../src/interfaces/commands/table.ts'
 import { pitlake } from '../helpers/command.ts'
 import { dyingAfterCommit } from '../helpers/mortal-steps.ts'
 import { long } from '../helpers/shares.ts'
