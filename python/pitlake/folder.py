@@ -44,6 +44,30 @@ def refuse_changed(folder: Path, version: int) -> None:
             raise refusal(path, f"the bytes that were {made}", "others", fix)
 
 
+def lag_of_views(folder: Path) -> str | None:
+    """That the views of a lake are older than its journal, in words; None where they are current."""
+    try:
+        # Listed first: a version that comes meanwhile, with its views, is then no lag.
+        names = os.listdir(folder / "journal")
+    except OSError:
+        return None
+    newest = max((int(found[1]) for name in names if (found := re.fullmatch(r"(\d{10,15})(?:\.json|\.checkpoint\.jsonl)", name))), default=0)
+    made = _version_of_views(folder)
+    if newest == 0 or made is None or made >= newest:
+        return None
+    return f"the views of this lake are of version {made}, the lake is at {newest}: run pitlake views"
+
+
+def _version_of_views(folder: Path) -> int | None:
+    """The version that the first line of `lake.sql` names."""
+    try:
+        with (folder / "lake.sql").open(encoding="utf8") as script:
+            named = re.search(r" as of version (\d+):", script.readline())
+    except OSError:
+        return None
+    return int(named[1]) if named else None
+
+
 def _committed(folder: Path, version: int) -> list[tuple[str, int | None, str]]:
     """What the index says of the files of a version; nothing where there is none, or it cannot be read."""
     try:

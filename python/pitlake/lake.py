@@ -21,7 +21,7 @@ from . import program
 from .doubts import Noticed, near, of_metric
 from .errors import LakeError, refusal, told, warn
 from .fence import refuse_hidden
-from .folder import Pin, made_here, refuse_changed
+from .folder import Pin, lag_of_views, made_here, refuse_changed
 from .frames import LentFrames, decided
 from .queries import (FIELDS, INSTANT, KEY, MEMBER, PRICE, PRICED, Options, Standards, cells_of, check_choice, check_switch, decisions_sql,
                       join_sql, members_sql, named_metrics, panel_sql, points_sql, span_sql, utc_at, wrong)
@@ -129,6 +129,8 @@ class Lake:
         self._make, self._seat = make, make()
         self._known: Standards | None = None
         self._said = False
+        self._lag: str | None = None
+        self._say_lag()
 
     def __enter__(self) -> Lake:
         return self
@@ -158,6 +160,7 @@ class Lake:
         """Moves on to the newest version, and says which that is. Answers that were given before stay as they are."""
         self._open()
         self._seat, self._known = self._make(), None
+        self._say_lag()
         return self.version
 
     def close(self) -> None:
@@ -420,7 +423,15 @@ class Lake:
     def _open(self) -> Seat:
         if self._seat is None:
             raise LakeError("the lake is closed; open it again with pitlake.open")
+        self._say_lag()
         return self._seat
+
+    def _say_lag(self) -> None:
+        """Warns once of views that are older than the journal; a lake that stands at an earlier version on purpose is none of that."""
+        lag = lag_of_views(self._seat.folder)
+        if lag is not None and lag != self._lag:
+            warn([lag])
+        self._lag = lag
 
     def _answer(self, own: duckdb.DuckDBPyConnection, query: str, *, preview: str | None = None, keys: Sequence[str] = (),
                 doubts: Callable[[Noticed, Any], Sequence[str]] | None = None) -> Result:

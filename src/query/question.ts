@@ -10,6 +10,7 @@ import type { knowledgeOptions, ReadOptions } from './options.ts'
 import { inBlocks } from './panel-blocks.ts'
 import { bringDecisions, type PanelSpec, panelSql } from './panel.ts'
 import { type PointsFilter, pointsSql, standardsOf } from './points.ts'
+import { lagOfViews } from './views/current.ts'
 import { guarded, runScript, type RunDeps } from './run.ts'
 import { parsedSql } from './tree.ts'
 import { openingWords } from './statements.ts'
@@ -144,11 +145,21 @@ async function noticing(
   { notes: early, doubts }: Awaited<ReturnType<typeof noticingSql>>,
 ): Promise<JudgedQuestion> {
   const ask = async (asked: AskedNotes): Promise<readonly Note[]> => distinctNotes(await notesOf(engine, asked, cut))
-  const notes = await guarded(engine, what.sql, run, async () => ask(early))
+  // Of later versions nothing is told where an instant is mandatory.
+  const behind = cut ? [] : await behindNotes(run.folder)
+  const notes = [...behind, ...(await guarded(engine, what.sql, run, async () => ask(early)))]
   const late = async (told: Extent): Promise<readonly Note[]> =>
     distinctNotes([...notes, ...(await ask(await doubts(told)))]).slice(notes.length)
   const drop = async (): Promise<void> => undefined
   return { ...what, notes, doubts: async (told) => await guarded(engine, what.sql, run, async () => late(told)), drop }
+}
+
+/** That the views in place are older than the lake. A session that keeps an earlier version on purpose is none of that. */
+async function behindNotes(folder: string): Promise<readonly Note[]> {
+  const lag = await lagOfViews(folder)
+  if (lag === null) return []
+  const figures = { made: lag.thing.version ?? 'no known number', newest: lag.lake.newest }
+  return [{ code: 'views-behind', subject: lag.thing.name, figures }]
 }
 
 /** A name that no table and no view of the session bears. */

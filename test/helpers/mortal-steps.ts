@@ -49,3 +49,36 @@ export async function mortal(
 /** Copies in such a process. */
 export const stepsOf = async (how: string, source: string, target: string, dieAt: number): Promise<number | null> =>
   await mortal('copier', [how, source, target], dieAt)
+
+/** How a command line ended whose process may die on its way. */
+export interface MortalEnd {
+  /** Exit code; null where it was killed. */
+  readonly code: number | null
+  /** Steps that it took after its first commit; null where it was killed. */
+  readonly steps: number | null
+  /** What it said on stderr. */
+  readonly notes: string
+}
+
+/** Runs a command line that dies before the n-th step after its first commit (0: it lives). */
+export async function dyingAfterCommit(
+  argv: readonly string[],
+  { cwd, env }: { readonly cwd: string; readonly env: Readonly<Record<string, string>> },
+  dieAt: number,
+): Promise<MortalEnd> {
+  const counted = join(tmpdir(), `pitlake-steps-${randomUUID()}`)
+  const { PATH = '', HOME = '', TMPDIR = '/tmp' } = process.env
+  const counting = { COUNT_FROM: 'commit', DIE_AT: String(dieAt), STEPS_TO: counted, NODE_COMPILE_CACHE: compiled }
+  const child = spawn(process.execPath, ['--import', preload, fileURLToPath(programs.pitlake), ...argv], {
+    cwd,
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { PATH, HOME, TMPDIR, ...env, ...counting },
+  })
+  let notes = ''
+  child.stderr.setEncoding('utf8').on('data', (part: string) => (notes += part))
+  const [code, signal] = (await once(child, 'close')) as [number | null, string | null]
+  if (signal === 'SIGKILL') return { code: null, steps: null, notes }
+  const steps = Number(readFileSync(counted, 'utf8'))
+  rmSync(counted)
+  return { code, steps, notes }
+}

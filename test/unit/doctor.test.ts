@@ -275,7 +275,7 @@ describe('a data file', () => {
     await commit(ledger, merge, clock)
     ledger.close()
     rmSync(at(staged.path))
-    const healed = await ask({ repair: true })
+    const healed = await ask({ repair: true }, { views })
     expect(healed.findings.filter(({ severity }) => severity === 'damage')).toEqual([])
     expect(healed.mended.join()).toMatch(/replaced by the 2 files/)
     await expectSound()
@@ -305,7 +305,8 @@ describe('a data file', () => {
     await commit(ledger, { job: 'merge', run: 'm', provider: provider!, remove: [file.path] }, clock)
     ledger.close()
     rmSync(at(file.path))
-    expect(kinds(await ask({ repair: true }))).toEqual(['notice file_lost'])
+    expect(kinds(await ask({ repair: true }))).toEqual(['notice file_lost', 'notice views_behind'])
+    expect(kinds(await ask({ repair: true }, { views }))).toEqual(['notice file_lost'])
   })
 })
 

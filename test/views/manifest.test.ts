@@ -94,7 +94,7 @@ const damages: readonly (readonly [what: string, damage: (root: string) => void]
   ['torn', (root: string) => writeFileSync(join(root, places.manifest), readText(root, 'manifest').slice(0, 200))],
   [
     'of a later form',
-    (root: string) => writeFileSync(join(root, places.manifest), JSON.stringify({ ...said(root), schema_version: 2 })),
+    (root: string) => writeFileSync(join(root, places.manifest), JSON.stringify({ ...said(root), schema_version: 3 })),
   ],
   ['of another script', (root: string) => writeFileSync(join(root, places.script), `${readText(root, 'script')}\n`)],
   ['beside no script', (root: string) => rmSync(join(root, places.script))],

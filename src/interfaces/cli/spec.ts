@@ -105,6 +105,10 @@ interface CommandHead<Table> {
   readonly asks?: true
   /** Its runs are on record, and the hooks of the config run at their end. */
   readonly recorded?: true
+  /** It may commit: it ends with views of the newest version, also early, or where it found nothing to do. */
+  readonly viewsAfter?: true
+  /** It reads the views: it begins with those of the newest version where it may write, and says so where they are older. */
+  readonly viewsBefore?: true
 }
 
 /** A command that ends in an answer; it has the option `--json`. */

@@ -23,8 +23,8 @@ export function lakeWorld(deps: Deps, command: string): RewriteDeps {
   }
 }
 
-/** The same for a job that leaves the lake with fresh views. */
-export function viewingWorld(call: Deps & Pick<Call, 'catalogue'>, command: string) {
+/** The same for a job that leaves the lake with its whole state. */
+export function completingWorld(call: Deps, command: string) {
   const deps = lakeWorld(call, command)
   const atEnd = async ({ ledger }: RunEnd): Promise<void> => {
     if (ledger.head().version === 0) return
@@ -32,8 +32,6 @@ export function viewingWorld(call: Deps & Pick<Call, 'catalogue'>, command: stri
     await completeState(ledger, deps).catch((error: unknown) =>
       call.stderr(`note: the state is not whole: ${String(error)}\n`),
     )
-    const { buildViews } = await import('../../query/views/build.ts')
-    await buildViews(ledger, { catalogue: call.catalogue, deps })
   }
   return { ...deps, atEnd }
 }
@@ -58,7 +56,7 @@ export async function untilStopped({ signal }: Deps): Promise<void> {
   if (!signal.aborted) await once(signal, 'abort')
 }
 
-/** The real world behind a job that asks an API; afterwards it leaves the lake merged, with fresh views. */
+/** The real world behind a job that asks an API; afterwards it leaves the lake merged, with current views. */
 export function askingWorld(call: Call, command: string) {
   const { catalogue } = call
   const deps = lakeWorld(call, command)

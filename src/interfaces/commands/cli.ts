@@ -111,6 +111,17 @@ async function perform(command: ListedCommand, typed: Typed): Promise<number | v
 }
 
 async function answered(command: ListedCommand, typed: Typed, tell: (document: unknown) => void) {
+  if (command.viewsBefore === true) {
+    const { openWithViews } = await import('./views.ts')
+    await openWithViews(typed)
+  }
+  if (command.viewsAfter !== true) return await said(command, typed, tell)
+  const { leaveWithViews } = await import('./views.ts')
+  return await leaveWithViews(command.name, typed, async () => await said(command, typed, tell))
+}
+
+/** Has a command say what it has to say, and end as it ends. */
+async function said(command: ListedCommand, typed: Typed, tell: (document: unknown) => void): Promise<number | void> {
   if ('run' in command) return command.run(typed, tell)
   const { readContext } = await import('../cli/context.ts')
   const { document, words, error = null, code } = await command.answer(await readContext(typed))

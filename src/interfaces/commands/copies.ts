@@ -13,6 +13,7 @@ import { backup, pull } from '../../maintenance/publish/lake.ts'
 import type { CopyDeps } from '../../maintenance/publish/lake-copy.ts'
 
 export const publishCommand = answering({
+  viewsAfter: true,
   recorded: true,
   args: { '<dest>': 'a folder, or s3://bucket/prefix' },
   options: {
@@ -107,6 +108,7 @@ function pulledInWords(pulled: Awaited<ReturnType<typeof pull>>, own: boolean): 
 }
 
 export const backupCommand = answering({
+  viewsAfter: true,
   recorded: true,
   args: { '<dest>': 'a folder, or s3://bucket/prefix' },
   options: { '--thorough': 'read what stands there already, too, and bring anew what is damaged' },

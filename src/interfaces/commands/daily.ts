@@ -2,7 +2,6 @@ import { join } from 'node:path'
 import { exitCode, gravest } from '../../base/errors.ts'
 import { explained } from './frame.ts'
 import { dueMerges, mergeDue, mergeVerdict } from '../../maintenance/upkeep/compact.ts'
-import type { RunEnd } from '../../lake/ledger/job.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { buildViews } from '../../query/views/build.ts'
 import { redact } from '../../base/secrets.ts'
@@ -39,6 +38,7 @@ const vacuumKeep = '30d'
 export const dailyCommand = talking({
   recorded: true,
   asks: true,
+  viewsAfter: true,
   options: {
     '--dry-run': 'say what each step would do; asks nobody, writes nothing',
     // Not an answer: each line is said when its step is done.
@@ -167,13 +167,9 @@ async function viewed(call: Call): Promise<StepEnd> {
 }
 
 async function merged(call: Call): Promise<StepEnd> {
-  const { settings, catalogue } = call
+  const { settings } = call
   requireLake(settings.data)
-  const deps = lakeWorld(call, 'daily')
-  const atEnd = async ({ ledger, commits }: RunEnd): Promise<void> => {
-    if (commits > 0) await buildViews(ledger, { catalogue, deps })
-  }
-  const report = await mergeDue(settings.data, { ...deps, atEnd })
+  const report = await mergeDue(settings.data, lakeWorld(call, 'daily'))
   const error = mergeVerdict(report)
   if (error !== null) throw error
   const { partitions, files_removed, files_added } = report

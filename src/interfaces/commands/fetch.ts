@@ -13,6 +13,7 @@ import { describeSkew } from '../../sources/http/skew.ts'
 type IngestEvent = Parameters<IngestDeps['onEvent']>[0]
 
 export const fetchCommand = answering({
+  viewsAfter: true,
   recorded: true,
   asks: true,
   options: {
@@ -36,8 +37,10 @@ export const fetchCommand = answering({
     ).finally(progress.end)
     const seconds = spent()
     if (verbose) call.stderr(inSeconds(seconds))
-    const said = { document: { ...summary, seconds }, words: () => inWords(summary), error: verdict(summary) }
-    return await withFeatures(call, said)
+    return await withFeatures(call, (version) => {
+      const done = { ...summary, version }
+      return { document: { ...done, seconds }, words: () => inWords(done), error: verdict(done) }
+    })
   },
 })
 

@@ -1,18 +1,25 @@
 import { gravestOf, LakeError } from '../../base/errors.ts'
+import { listJournal } from '../../lake/ledger/journal.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
 import { hour } from '../../base/time.ts'
 import { instantNow } from '../cli/context.ts'
 import type { Call, CommandAnswer } from '../cli/spec.ts'
-import { viewingWorld } from '../cli/world.ts'
+import { completingWorld } from '../cli/world.ts'
 
 /**
- * What a command said that brought something, and then what became of the features that it makes due, as in the step of
- * `daily`. Where none is due that costs a look at the ledger, without features nothing.
+ * What a command has to say that brought something, and then what became of the features that it makes due, as in the step
+ * of `daily`. Where none is due that costs a look at the ledger, without features nothing. `say` is told the version at
+ * which the lake stands by then: merging and features make versions, too.
  */
-export async function withFeatures<Document extends object>(call: Call, said: CommandAnswer<Document>) {
+export async function withFeatures<Document extends object>(
+  call: Call,
+  say: (version: number) => CommandAnswer<Document>,
+): Promise<CommandAnswer<Document & { readonly features?: Awaited<ReturnType<typeof broughtFeatures>>['told'] }>> {
   const names = await due(call)
-  if (names.length === 0) return said
-  const { told, error } = await broughtFeatures(call, names)
+  const brought = names.length === 0 ? null : await broughtFeatures(call, names)
+  const said = say((await listJournal(call.settings.data)).newest)
+  if (brought === null) return said
+  const { told, error } = brought
   const busy = error?.kind === 'busy'
   if (busy) call.stderr(`note: features wait: ${error.message}\n`)
   const { inWords } = await import('./features.ts')
@@ -60,7 +67,7 @@ async function broughtFeatures(call: Call, names: readonly string[]) {
   const { settings, catalogue, signal, sleep } = call
   const { bringFeatures } = await import('../../trust/features/features.ts')
   const input = { root: settings.data, catalogue, names, within: { signal, sleep } }
-  const done = await bringFeatures(input, viewingWorld(call, 'features')).catch((error: unknown) => {
+  const done = await bringFeatures(input, completingWorld(call, 'features')).catch((error: unknown) => {
     if (error instanceof LakeError) return { told: [], error }
     throw error
   })

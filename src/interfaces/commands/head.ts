@@ -72,6 +72,7 @@ export async function headMade(call: Call, key: NoteKey | undefined) {
 }
 
 export const tryCommand = answering({
+  viewsAfter: true,
   args: { '<file>': 'the query, as it will be stamped; `-`: standard input' },
   details: `Makes a version that names the query by the SHA-256 of its text, before anybody sees its result: certificates tell how
 many queries were named, and whether theirs was. The text itself is not written down.`,

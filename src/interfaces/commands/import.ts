@@ -8,6 +8,7 @@ import { answering } from '../cli/spec.ts'
 import { askingWorld } from '../cli/world.ts'
 
 export const importCommand = answering({
+  viewsAfter: true,
   recorded: true,
   args: { '[file...]': 'Parquet, CSV, JSON lines or Arrow: paths, globs, folders; or a SELECT' },
   options: {
@@ -45,12 +46,14 @@ export const importCommand = answering({
       return { document: { mapping: text }, words: () => text }
     }
     const done = await importOwn(given, askingWorld(call, 'import'))
-    const summaries = done.map(({ summary }) => summary)
-    for (const { name, notes } of summaries) for (const note of notes) stderr(`note: ${name}: ${note}\n`)
-    return await withFeatures(call, {
-      document: args.length > 0 ? { ...summaries[0] } : { imports: summaries },
-      words: () => summaries.map(inWords).join(''),
-      error: gravestOf(done.map(({ error }) => error)),
+    for (const { summary } of done) for (const note of summary.notes) stderr(`note: ${summary.name}: ${note}\n`)
+    return await withFeatures(call, (version) => {
+      const summaries = done.map(({ summary }) => ({ ...summary, version }))
+      return {
+        document: args.length > 0 ? { ...summaries[0] } : { imports: summaries },
+        words: () => summaries.map(inWords).join(''),
+        error: gravestOf(done.map(({ error }) => error)),
+      }
     })
   },
 })

@@ -27,6 +27,7 @@ import { answering, type Deps, showLive, type Typed } from '../cli/spec.ts'
 const tolerated = kinds.number('a number from 0 to 1', (value) => value >= 0 && value < 1)
 
 export const lookaheadCommand = answering({
+  viewsBefore: true,
   args: { '<file>': 'the query, or a Parquet file that pitlake stamp wrote; `-`: standard input' },
   options: {
     '--ts COL': ['the column with the instant of each row', 'ts'],

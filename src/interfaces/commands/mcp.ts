@@ -8,9 +8,11 @@ import { check } from '../report/status.ts'
 import { type Call, talking } from '../cli/spec.ts'
 import { programVersion } from '../cli/process.ts'
 import { withScratch } from './query.ts'
+import { lookingAtViews } from './views.ts'
 import { untilStopped } from '../cli/world.ts'
 
 export const mcpCommand = talking({
+  viewsBefore: true,
   options: deskOptions('60s'),
   details: `Tools: metrics, describe, query, panel, universe, lookahead, status; the pages of docs/ are resources. An instant is
 mandatory where data are told: as_of, or ts in the decisions. One SELECT is answered, over the views and macros of the
@@ -26,8 +28,9 @@ It ends when standard input does. In the configuration of an agent:
       await using answers = openAnswers(call, scratch)
       const heads = (await answers.ready()) as readonly Omit<Tool, 'call'>[]
       if (stopped.aborted) return
+      const look = lookingAtViews(typed)
       const close = await serveMcp({
-        tools: heads.map((head) => ({ ...head, call: calling(head.name, answers, call) })),
+        tools: heads.map((head) => ({ ...head, call: calling(head.name, answers, call, look) })),
         version: programVersion(),
         secrets: settings.secrets,
         input: process.stdin,
@@ -44,9 +47,10 @@ It ends when standard input does. In the configuration of an agent:
   },
 })
 
-/** Has a tool called; how the lake stands is read here, where the settings are. */
-function calling(tool: string, answers: Answers, call: Call): Tool['call'] {
+/** Has a tool called, after a look at the views; how the lake stands is read here, where the settings are. */
+function calling(tool: string, answers: Answers, call: Call, look: () => Promise<void>): Tool['call'] {
   return async (args, gone) => {
+    await look()
     const now = tool === 'status' ? await standingNow(call) : null
     const standing = now === null ? {} : { check: check(now).lines.join('\n'), ...now }
     const answer = await answers.ask({ tool, args, standing }, gone)

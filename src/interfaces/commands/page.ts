@@ -13,6 +13,7 @@ import { wallOf, wallOption } from './serve.ts'
 import { talking } from '../cli/spec.ts'
 
 export const pageCommand = talking({
+  viewsBefore: true,
   options: {
     '--out DIR': 'the folder; what is in it of the same name is written over',
     ...wallOption,

@@ -26,6 +26,7 @@ const jobOptions = {
 }
 
 export const registrySnapshotCommand = answering({
+  viewsAfter: true,
   recorded: true,
   asks: true,
   options: jobOptions,
@@ -35,6 +36,7 @@ export const registrySnapshotCommand = answering({
 })
 
 export const registrySyncCommand = answering({
+  viewsAfter: true,
   recorded: true,
   asks: true,
   options: jobOptions,
@@ -67,7 +69,10 @@ async function asked(call: Call<typeof jobOptions>, job: string, run: typeof reg
   const { acceptShrink, maxRequests = null, providerMoved } = options
   const own = { settings, catalogue, acceptShrink, maxRequests, providerMoved }
   const summary = await run(own, { ...askingWorld(call, `registry ${job}`), onEvent: registryProgress(call) })
-  return await withFeatures(call, { document: summary, words: () => summaryText(summary), error: verdictOf(summary) })
+  return await withFeatures(call, (version) => {
+    const done = { ...summary, version }
+    return { document: done, words: () => summaryText(done), error: verdictOf(done) }
+  })
 }
 
 /** Says on stderr what happens on the way. */

@@ -9,6 +9,7 @@ import { readOption } from '../../query/read-options.ts'
 import { readContext } from '../cli/context.ts'
 import { type Answers, deskOptions, openAnswers } from './desk.ts'
 import { withScratch } from './query.ts'
+import { lookingAtViews } from './views.ts'
 import { showsOf } from './status.ts'
 import { type OptionValues, talking } from '../cli/spec.ts'
 import { untilStopped } from '../cli/world.ts'
@@ -23,6 +24,7 @@ const options = {
 } as const
 
 export const serveCommand = talking({
+  viewsBefore: true,
   options,
   details: `/         a page for people, which asks the paths below: docs/page.md
 /query    one SELECT: GET ?sql=… or POST, with as_of, observed_as_of
@@ -48,7 +50,8 @@ Example: curl 'http://127.0.0.1:8460/query?as_of=2024-06-01' --data 'SELECT coun
       await answers.ready()
       const { '/healthz': healthz } = showsOf(call)
       const page = await pageShows()
-      const asking = Object.fromEntries(pathNames.map((path) => [path, showing(path, answers)]))
+      const look = lookingAtViews(typed)
+      const asking = Object.fromEntries(pathNames.map((path) => [path, showing(path, answers, look)]))
       const shows = { ...page, ...asking, ...(healthz && wall === undefined && { '/healthz': healthz }) }
       const open = Object.keys(page)
       await using door = await listen(at, call.settings, shows, { readers, posts, linked: open, free: open })
@@ -68,10 +71,11 @@ export function wallOf({ asOf, ledger }: Pick<OptionValues<typeof options>, 'asO
 /** So many readers are let in; most of them wait. */
 const readers = 512
 
-/** Has what is asked at a path answered, or refused in words. */
-function showing(path: string, answers: Answers): Shows[string] {
+/** Has what is asked at a path answered, after a look at the views, or refused in words. */
+function showing(path: string, answers: Answers, look: () => Promise<void>): Shows[string] {
   return async ({ method, query, headers, body, gone }) => {
     try {
+      await look()
       const { accept, 'content-type': type } = headers
       const text = method === 'POST' ? await body() : ''
       const question = { path, method, query: query.toString(), headers: { accept, 'content-type': type }, body: text }

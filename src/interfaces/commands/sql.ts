@@ -11,6 +11,7 @@ import { gridOptions, panelOptions } from '../../query/options.ts'
 import { panelSpec, panelSql } from '../../query/panel.ts'
 
 export const sqlCommand = talking({
+  viewsBefore: true,
   args: { '[query]': 'the query; without it and -f a session, or the script on standard input' },
   options: {
     '-f, --file FILE': 'a script; the result of its last statement is written',
@@ -62,6 +63,7 @@ async function session(
 const describedOptions = { ...gridOptions, ...panelOptions }
 
 export const panelCommand = talking({
+  viewsBefore: true,
   options: {
     '--decisions FILE':
       'CSV or Parquet with the columns asset and ts (only ts with --universe); all its columns are kept',

@@ -18,6 +18,7 @@ import { formatInstant } from '../../base/time.ts'
 export const stampEndings: readonly string[] = ['.parquet', '.parq', '.pq']
 
 export const stampCommand = answering({
+  viewsAfter: true,
   args: { '<file>': 'the query; earlier statements of the file may set variables' },
   options: { '--out FILE': 'the Parquet file to write', ...knowledgeFlags, ...timeoutOption },
   details: `The footer of the file names the lake's version, the catalogue, the query, its variables and the digest of the result.

@@ -41,6 +41,7 @@ const stressOptions = {
 type Stressing = Call<typeof stressOptions>
 
 export const stressCommand = answering({
+  viewsBefore: true,
   args: { '<file>': 'the query, or a Parquet file that pitlake stamp wrote; `-` reads standard input' },
   options: stressOptions,
   details: `The query is judged as pitlake lookahead judges it before any delay is tried; one that looks ahead is a leak here, too (exit 4).

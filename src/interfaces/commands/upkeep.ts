@@ -3,7 +3,7 @@ import { Ledger } from '../../lake/ledger/ledger.ts'
 import { buildViews } from '../../query/views/build.ts'
 import { bytes, filesInWords, labelled, table, whole } from '../../base/figures.ts'
 import { answering } from '../cli/spec.ts'
-import { lakeWorld, openedLake, requireLake, viewingWorld } from '../cli/world.ts'
+import { lakeWorld, openedLake, requireLake, completingWorld } from '../cli/world.ts'
 import { metricSizes } from '../../sources/points/sizes.ts'
 import { compact, mergeVerdict } from '../../maintenance/upkeep/compact.ts'
 import { redate } from '../../maintenance/upkeep/redate.ts'
@@ -13,7 +13,7 @@ import { versionChanges } from '../../lake/ledger/held-runs.ts'
 
 export const viewsCommand = answering({
   details:
-    'fetch, registry and compact do this at their end. Both files hold views and macros only and are replaced\nwhole: open sessions go on with what they opened. docs/views.md describes every object.',
+    'Every command that writes does this at its end. Both files hold views and macros only and are replaced\nwhole: open sessions go on with what they opened. docs/views.md describes every object.',
   answer: async (call) => {
     const { catalogue } = call
     const { data } = call.settings
@@ -28,6 +28,7 @@ export const viewsCommand = answering({
 })
 
 export const compactCommand = answering({
+  viewsAfter: true,
   recorded: true,
   options: {
     '--report': 'then print bytes per point and column of every metric',
@@ -39,7 +40,7 @@ export const compactCommand = answering({
     const { settings, options, catalogue } = call
     await openedLake(call)
     const redated = options.redate ? await redate(settings.data, catalogue, lakeWorld(call, 'compact')) : null
-    const merged = await compact(settings.data, viewingWorld(call, 'compact'))
+    const merged = await compact(settings.data, completingWorld(call, 'compact'))
     const sizes = options.report ? await metricSizes(settings.data) : null
     const report = { ...merged, ...(redated && { redated }), ...(sizes && { sizes }) }
     const words = () => [redated ? dated(redated) : '', mergedInWords(merged), sizes ? sizeTable(sizes) : ''].join('')
@@ -75,6 +76,7 @@ function sizeTable(sizes: Awaited<ReturnType<typeof metricSizes>>): string {
 }
 
 export const vacuumCommand = answering({
+  viewsAfter: true,
   options: {
     '--keep DURATION': ['keep files that were in use within this time, such as 7d or 12h', '7d'],
     '--keep-requests DURATION': ['keep requests, runs and their logs that are younger than this', '400d'],
@@ -86,7 +88,7 @@ export const vacuumCommand = answering({
     const { settings, catalogue, options } = call
     await openedLake(call)
     const { keep: keepSeconds, keepRequests: keepRequestsSeconds, yes: really } = options
-    const deps = viewingWorld(call, 'vacuum')
+    const deps = completingWorld(call, 'vacuum')
     const what = { root: settings.data, keepSeconds, keepRequestsSeconds, really }
     const views: Parameters<typeof vacuum>[1]['buildViews'] = async (ledger) =>
       await buildViews(ledger, { catalogue, deps })

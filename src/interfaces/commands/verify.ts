@@ -46,6 +46,7 @@ const verifyOptions = {
 } as const
 
 export const verifyCommand = answering({
+  viewsAfter: true,
   recorded: true,
   asks: true,
   options: verifyOptions,

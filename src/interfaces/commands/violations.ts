@@ -6,7 +6,6 @@ import { acceptedPrefix } from '../../sources/registry/columns.ts'
 import { listFindings } from '../../sources/registry/verify.ts'
 import type { UpstreamDifference } from '../report/freshness.ts'
 import { formatInstant, formatMillis, type Micros } from '../../base/time.ts'
-import { buildViews } from '../../query/views/build.ts'
 import { counted, table, whole } from '../../base/figures.ts'
 import { answering, type Call } from '../cli/spec.ts'
 import { namesOf } from './verify.ts'
@@ -40,6 +39,7 @@ export const violationsListCommand = answering({
 })
 
 export const violationsAcceptCommand = answering({
+  viewsAfter: true,
   args: { '[id...]': 'ids of `pitlake violations list`' },
   options: {
     '--why TEXT': 'the reason, for whoever asks later',
@@ -49,7 +49,7 @@ export const violationsAcceptCommand = answering({
   details:
     'With --paths, --assets, --resources, --kinds or --days instead of ids what they choose and nobody has accepted: without --yes\nit is only counted by kind and day. Of several kinds or days those are taken that --kinds and --days name. What is\naccepted is counted and no longer an alarm; a refused series becomes unsupported (withdrawn).',
   answer: async (call) => {
-    const { args, options, settings, catalogue } = call
+    const { args, options, settings } = call
     requireLake(settings.data)
     const why = options.why?.trim() ?? ''
     if (why === '') throw usage('--why', { expected: 'the reason', got: 'nothing' })
@@ -70,7 +70,6 @@ export const violationsAcceptCommand = answering({
       ({ id, accepted_at }) => [id, { state: `${acceptedPrefix}${id}`, accepted_at }] as const,
     )
     const done = await acceptViolations(ledger, { ids, why }, deps, new Map(accepted))
-    if (done.made) await buildViews(ledger, { catalogue, deps })
     const before = done.known.length === 0 ? '' : `, ${done.known.length} had been before`
     return { document: done, words: () => `${done.accepted.length} accepted (version ${done.version})${before}\n` }
   },

@@ -26,6 +26,7 @@ type WatchEvent = Parameters<Parameters<typeof watch>[2]['log']>[0]
 type WatchDeps = Parameters<typeof watch>[2]
 
 export const watchCommand = talking({
+  viewsAfter: true,
   asks: true,
   options: {
     ...selectionOptions,

@@ -12,6 +12,7 @@ import { findOrphans, isLater } from '../../lake/ledger/sweep.ts'
 import { exportsOf, type Manifest, readManifest } from '../../query/views/manifest.ts'
 import { vacuumLock } from './vacuum.ts'
 import { viewsLock } from '../../query/views/build.ts'
+import { lagOfViews } from '../../query/views/current.ts'
 import { listStamps, lostStamps, readStamp, type StampedFile, stampFile } from '../../lake/ledger/stamps.ts'
 import { LakeError } from '../../base/errors.ts'
 
@@ -71,6 +72,7 @@ const kinds = {
   views_missing: damage(views),
   views_torn: damage(views),
   views_moved: damage(views),
+  views_behind: notice(views),
   entry_stray: notice('nothing reads it; pitlake doctor --repair moves it to journal/aside/'),
   orphans: notice('nothing reads them; the next fetch or pitlake doctor --repair sweeps them away'),
   stale_lock: notice('it holds nothing back; pitlake doctor --repair removes the note'),
@@ -319,9 +321,18 @@ export async function checkViews(ledger: Ledger, root: string, thorough: boolean
     const ahead = `it is of version ${manifest.version}, the journal ends at ${version}: what came in between is lost`
     return [finding('views_moved', places.database, ahead, { severity })]
   }
-  if (manifest.folder === root) return await checkExports(root, manifest, thorough)
+  const behindNow = await checkLag(root)
+  if (manifest.folder === root) return [...behindNow, ...(await checkExports(root, manifest, thorough))]
   const found = `it names files in ${manifest.folder}: the lake was moved or copied`
   return [finding('views_moved', places.database, found, { severity })]
+}
+
+/** The finding of views that are older than the journal, but where somebody makes them anew just now. */
+async function checkLag(root: string): Promise<Damage[]> {
+  const lag = await lagOfViews(root)
+  if (lag === null || (isWritable(root) && !isFree(root, viewsLock))) return []
+  const found = `it is of version ${lag.thing.version ?? 'no known number'}, the lake is at ${lag.lake.newest}`
+  return [finding('views_behind', places.database, found)]
 }
 
 /** The name of an export begins with the checksum of its bytes. */

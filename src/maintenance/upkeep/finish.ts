@@ -1,7 +1,6 @@
 import type { Catalogue } from '../../catalog/catalogue.ts'
 import type { RewriteDeps } from '../../lake/ledger/commit.ts'
 import type { RunEnd } from '../../lake/ledger/job.ts'
-import { readManifest } from '../../query/views/manifest.ts'
 
 /** What finishing a run needs. */
 interface FinishDeps {
@@ -11,27 +10,32 @@ interface FinishDeps {
 }
 
 /**
- * Merges small files, on one thread, which takes the least memory, and makes the views anew. The points are committed
- * already, so a failure here is a note, and the next run or `pitlake views` mends it. A run that changed and asked
- * nothing leaves views alone that are whole.
+ * Merges small files, on one thread, which takes the least memory, and leaves views of the newest version. The points are
+ * committed already, so a failure to merge is a note, and the next run mends it.
  */
-export async function finishRun({ ledger, run, commits, requests }: RunEnd, { catalogue, deps, note }: FinishDeps) {
-  const idle = commits === 0 && requests === 0
-  if (ledger.head().version === 0 || (idle && (await readManifest(ledger.root)))) return
+export async function finishRun(end: RunEnd, { catalogue, deps, note }: FinishDeps): Promise<void> {
+  if (end.ledger.head().version === 0) return
+  if (end.commits > 0 || end.requests > 0) await tidied(end, deps, note)
+  const { makeCurrent } = await import('../../query/views/current.ts')
+  // What keeps the views from being made is told where the command ends: it tries once more.
+  await makeCurrent(end.ledger, { catalogue, deps }).catch(() => undefined)
+}
+
+async function tidied(
+  { ledger, run, commits }: RunEnd,
+  deps: RewriteDeps,
+  note: (text: string) => void,
+): Promise<void> {
   await noted('telling the state', note, async () => {
     const { completeState } = await import('../../trust/heads/complete.ts')
     await completeState(ledger, deps)
   })
   if (commits > 0)
     await noted('merging small files', note, async () => {
-      // Loaded only now, as the views are: a run that brought nothing needs neither.
+      // Loaded only now: a run that brought nothing does not need it.
       const { mergeSmallFiles } = await import('./compact.ts')
       await mergeSmallFiles(ledger, { threads: 1, ...deps }, run)
     })
-  await noted('making the views', note, async () => {
-    const { buildViews } = await import('../../query/views/build.ts')
-    await buildViews(ledger, { catalogue, deps })
-  })
 }
 
 async function noted(doing: string, note: (text: string) => void, work: () => Promise<unknown>): Promise<void> {

@@ -138,6 +138,7 @@ export const noteWords = {
     "nothing of '{subject}' was known before {start}: its values may be revised, and what it told before this lake first asked was never observed; {option backfill=rule} lets its rule stand in for the first values",
   'held-between': "'{subject}' is held from {first} to {last}",
   'reversed-calendar': 'calendar from {since} until {until} holds no instants: the two are reversed',
+  'views-behind': 'the views of this lake are of version {made}, the lake is at {newest}: run pitlake views',
   unnoted: 'what else there is to note could not be found out ({subject}): please report it',
   'beyond-settled':
     "decisions later than what is settled of '{subject}' get its newest value: {decisions}, from {since} on; {option beyond=null}, in SQL `beyond := 'null'`, gives NULL",

@@ -1,6 +1,7 @@
 import { isFolder, isThere, readText, touch } from '../../lake/store/files.ts'
 import type { Catalogue } from '../../catalog/catalogue.ts'
 import { type CommitDeps, sha256File } from '../../lake/ledger/commit.ts'
+import { runsMark } from '../../lake/ledger/derived.ts'
 import { sha256 } from '../../lake/ledger/entry.ts'
 import { diskError, namesIn, realDisk, statOf } from '../../lake/store/disk.ts'
 import { Engine, quote, readsWell } from '../../lake/store/engine.ts'
@@ -16,7 +17,18 @@ import { earlierDatings } from '../../sources/points/datings.ts'
 import { withOwn } from '../../sources/points/own-rows.ts'
 import { compile, type Compiled } from './compile.ts'
 import { exportedTables, exportsFolder, exportTable, isExport } from './ledger-tables.ts'
-import { type Manifest, manifestOf, namedByViews, readManifest, noteProved, readByViews } from './manifest.ts'
+import {
+  catalogueDigest,
+  isMadeBy,
+  type Makers,
+  type Manifest,
+  manifestOf,
+  namedByViews,
+  noteProved,
+  readByViews,
+  readManifest,
+  templatesDigest,
+} from './manifest.ts'
 import { changedObjects, scriptText } from './script.ts'
 
 /*
@@ -71,13 +83,15 @@ export async function buildViews(ledger: Ledger, options: ViewsOptions) {
   await using _lock = await waitForViews(ledger.root, deps)
   using engine = openedOnce()
   try {
-    const { mark, files, exported, statements } = await compiled(ledger, options, engine)
+    const { mark, files, exported, statements, makers } = await compiled(ledger, options, engine)
     const script = scriptText(statements)
     const before = await readManifest(into)
     const had = await namedByViews(ledger.root)
     const made = options.force === true || !(await isBuilt(into, before, script))
     const earlier = before && options.force !== true ? await readText(inLake(into, places.script)) : ''
-    const manifest = made ? await replaceAll(into, statements, { script, earlier, deps, mark, engine }) : before
+    const manifest = made
+      ? await replaceAll(into, statements, { script, earlier, deps, mark, engine, makers })
+      : before && (await madeAlso(into, before, makers, deps, mark))
     if (into === ledger.root) {
       await dropExports(into, had, deps)
       await noteProved(into, readByViews(ledger, manifest), deps.disk ?? realDisk, mark)
@@ -100,9 +114,9 @@ export async function buildViews(ledger: Ledger, options: ViewsOptions) {
 export async function tellViews(ledger: Ledger, options: Making): Promise<{ script: string; manifest: Manifest }> {
   await using _lock = await waitForViews(ledger.root, options.deps)
   using engine = openedOnce()
-  const { statements } = await compiled(ledger, options, engine)
+  const { statements, makers } = await compiled(ledger, options, engine)
   const script = scriptText(statements)
-  return { script, manifest: manifestOf(statements, sha256(script), '') }
+  return { script, manifest: manifestOf(statements, makers, sha256(script), '') }
 }
 
 type OpenEngine = (() => Promise<Engine>) & Disposable
@@ -135,7 +149,13 @@ async function compiled(ledger: Ledger, { catalogue: given, deps }: Making, engi
       revisable: heldRevisable(ledger),
       exports: exported.paths,
     })
-    return { mark, files, exported, statements }
+    const makers = {
+      program: deps.program,
+      templates: templatesDigest(),
+      catalogue: catalogueDigest(given),
+      runs: runsMark(ledger),
+    }
+    return { mark, files, exported, statements, makers }
   })
 }
 
@@ -204,13 +224,14 @@ interface Replacing {
   readonly deps: CommitDeps
   readonly mark: string
   readonly engine: OpenEngine
+  readonly makers: Makers
 }
 
 /** Puts database, script and manifest in place, in this order: a manifest that does not fit the other two counts for nothing. */
 async function replaceAll(
   root: string,
   statements: ReturnType<typeof compile>,
-  { script, earlier, deps, mark, engine }: Replacing,
+  { script, earlier, deps, mark, engine, makers }: Replacing,
 ): Promise<Manifest> {
   const disk = deps.disk ?? realDisk
   const made = (ending: string): string => inLake(root, `${temporaryPrefix}${mark}.${ending}`)
@@ -221,7 +242,7 @@ async function replaceAll(
     await makeObjects(await engine(), { database, objects: changed ?? statements.objects, from })
     await disk.sync(database)
     await disk.write(text, script)
-    const manifest = manifestOf(statements, sha256(script), await sha256File(database))
+    const manifest = manifestOf(statements, makers, sha256(script), await sha256File(database))
     await disk.write(list, JSON.stringify(manifest))
     await disk.move(database, inLake(root, places.database))
     await disk.move(text, inLake(root, places.script))
@@ -231,6 +252,24 @@ async function replaceAll(
   } finally {
     for (const left of [database, `${database}.wal`, text, list]) await disk.remove(left)
   }
+}
+
+/** Has the manifest of views that are in place name these makers, who would make the same. */
+async function madeAlso(
+  root: string,
+  before: Manifest,
+  makers: Makers,
+  deps: CommitDeps,
+  mark: string,
+): Promise<Manifest> {
+  if (isMadeBy(before, makers)) return before
+  const disk = deps.disk ?? realDisk
+  const manifest = { ...before, ...makers }
+  const temporary = inLake(root, `${temporaryPrefix}${mark}.json`)
+  await disk.write(temporary, JSON.stringify(manifest))
+  await disk.move(temporary, inLake(root, places.manifest))
+  await disk.syncFolder(root)
+  return manifest
 }
 
 /** That of the oldest DuckDB that opens a lake: earlier ones forget whether a macro's CTEs are kept or read again. */

@@ -2,18 +2,26 @@ import { z } from 'zod'
 import { statOf, codeOf, type Disk, isReadable } from '../../lake/store/disk.ts'
 import { textOf, linkAbove, readText } from '../../lake/store/files.ts'
 import type { compile } from './compile.ts'
+import { type Catalogue, isOwn } from '../../catalog/catalogue.ts'
+import { exportCatalogue } from '../../catalog/export.ts'
 import { jsonOf } from '../../base/json.ts'
 import { sha256File } from '../../lake/ledger/commit.ts'
+import { sha256 } from '../../lake/ledger/entry.ts'
 import { liveFiles } from '../../lake/ledger/held.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { inLake, places } from '../../lake/store/layout.ts'
+import { textsIn } from '../../lake/store/sql.ts'
 
 const names = z.array(z.string()).readonly()
 
 const shape = z.object({
-  schema_version: z.literal(1),
+  schema_version: z.literal(2),
   lake: z.string().nullable(),
   version: z.number(),
+  program: z.string(),
+  templates: z.string(),
+  catalogue: z.string(),
+  runs: z.string(),
   folder: z.string(),
   script: z.string(),
   database: z.string(),
@@ -22,9 +30,9 @@ const shape = z.object({
 })
 
 /**
- * What `lake.sql` and `lake.duckdb` say, for the program to read: the version, the folder that they were made for
- * (absolute), the tables that each object reads, the files of each table (relative to the lake), and the SHA-256 of both
- * texts, by which it is known that all three were made together.
+ * What `lake.sql` and `lake.duckdb` say, for the program to read: the version, what they were made by (`Makers`), the folder
+ * that they were made for (absolute), the tables that each object reads, the files of each table (relative to the lake),
+ * and the SHA-256 of both texts, by which it is known that all three were made together.
  */
 export type Manifest = Readonly<z.infer<typeof shape>>
 
@@ -45,14 +53,59 @@ export async function readManifest(
   return manifest
 }
 
+/** What views of one version may differ by. */
+export interface Makers {
+  /** The program, as entries name it: `pitlake 0.1.0`. */
+  readonly program: string
+  /** Digest of the texts from which it makes views: two programs of one number may have different ones. */
+  readonly templates: string
+  /** Digest of the catalogue, without the lake's own data. */
+  readonly catalogue: string
+  /** How far the files of runs had been read (`runsMark`). */
+  readonly runs: string
+}
+
 /** The manifest of views with these digests of their script and database. */
 export function manifestOf(
   { root, lake, version, objects, tables }: ReturnType<typeof compile>,
+  makers: Makers,
   script: string,
   database: string,
 ): Manifest {
   const reads = Object.fromEntries(objects.map((object) => [object.name, [...object.reads]]))
-  return { schema_version: 1, lake, version, folder: root, script, database, objects: reads, tables }
+  return { schema_version: 2, lake, version, ...makers, folder: root, script, database, objects: reads, tables }
+}
+
+/** Whether a manifest names these makers. */
+export function isMadeBy(manifest: Manifest, makers: Makers): boolean {
+  return (['program', 'templates', 'catalogue', 'runs'] as const).every((key) => manifest[key] === makers[key])
+}
+
+let templates: string | undefined
+
+/** Digest of this program's texts of views: whatever lies in their room. */
+export function templatesDigest(): string {
+  templates ??= sha256(
+    ['./', 'sql/', 'sql/parts/']
+      .map((folder) => new URL(folder, import.meta.url))
+      .flatMap((folder) => ['.sql', '.ts', '.js'].flatMap((ending) => textsIn(folder, ending)))
+      .map(([file, text]) => `${file}\n${text}`)
+      .join('\n'),
+  )
+  return templates
+}
+
+const digests = new WeakMap<Catalogue, string>()
+
+/** Digest of what views take from a catalogue; what is the lake's own data comes from its journal. */
+export function catalogueDigest(catalogue: Catalogue): string {
+  const known = digests.get(catalogue)
+  if (known !== undefined) return known
+  const endpoints = new Map([...catalogue.endpoints].filter(([, endpoint]) => !isOwn(endpoint)))
+  const { resources, links } = catalogue
+  const digest = sha256(JSON.stringify([exportCatalogue({ ...catalogue, endpoints }), [...resources], links]))
+  digests.set(catalogue, digest)
+  return digest
 }
 
 /** Every file that the views of a manifest name, relative to the lake. */

@@ -175,3 +175,37 @@ def test_what_was_proved_where_it_stands_is_not_read_again(tmp_path, monkeypatch
     with pytest.raises(pitlake.LakeError, match="got others"):
         pitlake.open(own)
     assert read == [touched]
+
+
+VIEWS = ("lake.duckdb", "lake.sql", "lake.manifest.json")
+
+
+def left_behind(folder):
+    """Another day, and the views as they were: what a kill between commit and views leaves."""
+    kept = {name: (folder / name).read_bytes() for name in VIEWS}
+    make_small(folder, "--more")
+    for name, data in kept.items():
+        (folder / name).write_bytes(data)
+
+
+@pytest.mark.dear
+def test_views_that_were_left_behind_are_said_once_while_a_lake_is_open(own):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pitlake.LakeWarning)
+        lake = pitlake.open(own)
+        version = lake.version
+    left_behind(own)
+    said = f"the views of this lake are of version {version}, the lake is at {version + 1}: run pitlake views"
+    with pytest.warns(pitlake.LakeWarning, match=said):
+        lake.points(SUPPLY)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pitlake.LakeWarning)
+        assert lake.refresh() == version
+    with pytest.warns(pitlake.LakeWarning, match=said):
+        pitlake.open(own).close()
+    assert command("views", "--data", own).returncode == 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pitlake.LakeWarning)
+        assert lake.refresh() == version + 1
+        assert lake.points(SUPPLY).df()["v"].tolist() == [1, 2, 3, 4]
+    lake.close()

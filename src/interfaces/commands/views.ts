@@ -1,0 +1,116 @@
+import { exitCode, gravest, gravestOf, LakeError } from '../../base/errors.ts'
+import { lagText } from '../../lake/ledger/derived.ts'
+import { listJournal } from '../../lake/ledger/journal.ts'
+import { isBegun } from '../../lake/store/begin.ts'
+import { diskError } from '../../lake/store/disk.ts'
+import { mirrorOf } from '../../lake/store/marker.ts'
+import { readContext, settingsOf } from '../cli/context.ts'
+import { programName } from '../cli/process.ts'
+import type { Typed } from '../cli/spec.ts'
+import { lakeWorld } from '../cli/world.ts'
+import { bringViewsForward, lagOfViews, mayBringForward } from '../../query/views/current.ts'
+
+/*
+ * Views never lag silently: commands that may commit end with `leaveWithViews`, those that read views begin with
+ * `openWithViews`.
+ */
+
+/**
+ * Does the work of a command that may commit, then leaves its lake with views of the newest version. Where they cannot be
+ * made the command ends with that, unless its own end is graver: the data are safe then, and the views are older.
+ */
+export async function leaveWithViews(
+  command: string,
+  typed: Typed,
+  work: () => Promise<number | void>,
+): Promise<number | void> {
+  let code: number | void
+  try {
+    code = await work()
+  } catch (error) {
+    // A call that was refused, or another job at work, has left nothing behind.
+    const isRefused = error instanceof LakeError && (error.kind === 'usage' || error.kind === 'busy')
+    const behind = isRefused ? null : await viewsMade(command, typed)
+    if (behind === null || !(error instanceof LakeError)) throw error
+    throw gravestOf([error, behind]) ?? error
+  }
+  const behind = await viewsMade(command, typed)
+  if (behind === null) return code
+  if (typeof code === 'number' && gravest([code, exitCode(behind)]) === code) {
+    typed.stderr(`note: ${behind.message}\n`)
+    return code
+  }
+  throw behind
+}
+
+/** Makes the views where they are behind; what keeps them from being made. */
+async function viewsMade(command: string, typed: Typed): Promise<LakeError | null> {
+  const { data } = settingsOf(typed)
+  if (!isBegun(data) || (await listJournal(data)).newest === 0 || (await mirrorOf(data)) !== null) return null
+  try {
+    const { catalogue } = await readContext(typed)
+    await bringViewsForward(data, { catalogue, deps: lakeWorld(typed, command) })
+    return null
+  } catch (thrown) {
+    return await viewsFailed(data, diskError(thrown, 'making the views'))
+  }
+}
+
+/** Says that views could not be made, and which stay in place; damage of the lake stays what it is. */
+async function viewsFailed(data: string, cause: unknown): Promise<LakeError> {
+  if (cause instanceof LakeError && cause.kind === 'integrity') return cause
+  const lag = await lagOfViews(data).catch(() => null)
+  const subject = lag === null ? 'making the views' : `the views stay at version ${lag.thing.version ?? 0}`
+  const [complaint] = cause instanceof LakeError ? cause.complaints : []
+  return new LakeError('incomplete', {
+    subject,
+    expected: lag === null ? undefined : `version ${lag.lake.newest}, which is committed`,
+    got: complaint?.got ?? (cause instanceof Error ? cause.message : String(cause)),
+    next: `${complaint?.next?.replace(/[,;] .*/, '') ?? 'mend that'}, then run pitlake views: the data are safe`,
+    cause,
+  })
+}
+
+/**
+ * Before views are read: makes those of the newest version where this user may, no job is at work that will, and they were
+ * made with the same catalogue; else says that they are older. Costs a listing of the journal where they are current.
+ */
+export async function openWithViews(typed: Typed): Promise<void> {
+  const words = await lagLeft(typed, settingsOf(typed).data)
+  if (words !== null) typed.stderr(`note: ${words}\n`)
+}
+
+/** For a process that goes on: a look before each question, which says once what it cannot mend. */
+export function lookingAtViews(typed: Typed): () => Promise<void> {
+  const { data } = settingsOf(typed)
+  let looking: Promise<string | null> | null = null
+  let last: string | null = null
+  return async () => {
+    // Questions that come together wait for one look.
+    looking ??= lagLeft(typed, data).finally(() => (looking = null))
+    const words = await looking
+    if (words !== null && words !== last) typed.stderr(`note: ${words}\n`)
+    last = words
+  }
+}
+
+/** Makes the views of a lake where they are behind and may be made; in words what is still to be said of them. */
+async function lagLeft(typed: Typed, data: string): Promise<string | null> {
+  if (!isBegun(data)) return null
+  const lag = await lagOfViews(data, programName())
+  if (lag === null) return null
+  if (lag.because === 'version' && (await viewsBroughtForward(typed, data))) return null
+  return lagText(lag)
+}
+
+async function viewsBroughtForward(typed: Typed, data: string): Promise<boolean> {
+  try {
+    const { catalogue } = await readContext(typed)
+    if (!(await mayBringForward(data, catalogue))) return false
+    await bringViewsForward(data, { catalogue, deps: lakeWorld(typed, 'views') })
+    return (await lagOfViews(data)) === null
+  } catch {
+    // What keeps them from being made is told by `pitlake views`; what can be read is read.
+    return false
+  }
+}

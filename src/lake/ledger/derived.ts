@@ -1,0 +1,53 @@
+import type { Index } from './row.ts'
+
+/** A thing that is made from a lake and can be made again: views, a page, a published table, a copy. */
+export interface DerivedThing {
+  /** What it is called, in the plural: `these views`. */
+  readonly name: string
+  /** Version of the lake that it was made from; null if that is not known. */
+  readonly version: number | null
+  /** Program that made it, as entries name it (`pitlake 0.1.0`); null if that is not known or does not matter. */
+  readonly program: string | null
+  /** The command that makes it again. */
+  readonly remedy: string
+}
+
+/** What a derived thing is compared with. */
+export interface LakeState {
+  /** Newest version that the journal holds. */
+  readonly newest: number
+  /** The program that is running; null where it does not matter who made the thing. */
+  readonly program: string | null
+}
+
+/** A derived thing that is behind its lake, or was made by a different program. */
+export interface Lag {
+  readonly thing: DerivedThing
+  readonly lake: LakeState
+  readonly because: 'version' | 'program'
+}
+
+/**
+ * Compares a derived thing with the journal: null where it is of the newest version and of this program. A thing that is
+ * ahead of the journal is damage, which `doctor` judges, and no lag.
+ */
+export function lagOf(thing: DerivedThing, lake: LakeState): Lag | null {
+  if ((thing.version ?? 0) < lake.newest) return { thing, lake, because: 'version' }
+  const isForeign = lake.program !== null && thing.program !== null && thing.program !== lake.program
+  return isForeign ? { thing, lake, because: 'program' } : null
+}
+
+/** A lag in words, with the command that ends it. */
+export function lagText({ thing, lake, because }: Lag): string {
+  const { name, version, program, remedy } = thing
+  const of = version === null ? 'of an unknown version' : `of version ${version}`
+  return because === 'version'
+    ? `${name} are ${of}, the lake is at ${lake.newest}: run ${remedy}`
+    : `${name} were made by ${program}, this is ${lake.program}: run ${remedy}`
+}
+
+/** How far the index has read the files of runs, as a text: their lines make no version, and views show them. */
+export function runsMark(index: Index): string {
+  const row = index.statement('SELECT count(*) AS files, coalesce(sum(offset), 0) AS bytes FROM run_files').get()
+  return `${Number(row?.['files'])} files, ${Number(row?.['bytes'])} bytes`
+}

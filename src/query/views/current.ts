@@ -1,0 +1,82 @@
+import type { Catalogue } from '../../catalog/catalogue.ts'
+import { type Lag, lagOf, runsMark } from '../../lake/ledger/derived.ts'
+import { listJournal } from '../../lake/ledger/journal.ts'
+import { Ledger } from '../../lake/ledger/ledger.ts'
+import type { CommitDeps } from '../../lake/ledger/commit.ts'
+import { isWritable } from '../../lake/store/disk.ts'
+import { textOf } from '../../lake/store/files.ts'
+import { inLake, places } from '../../lake/store/layout.ts'
+import { isFree } from '../../lake/store/lock.ts'
+import { buildViews } from './build.ts'
+import { catalogueDigest, readManifest, templatesDigest } from './manifest.ts'
+
+/*
+ * The law of what is derived, for views: every command that may commit ends with `bringViewsForward`, and whoever reads
+ * asks `lagOfViews`.
+ */
+
+/** What views are made with. */
+interface Making {
+  readonly catalogue: Catalogue
+  readonly deps: CommitDeps
+}
+
+/**
+ * How far the views in a folder are behind its journal; null where they are current, or no version is there. Costs a listing of
+ * the journal and a look at the manifest. Who made them counts where a program is named.
+ */
+export async function lagOfViews(root: string, program: string | null = null): Promise<Lag | null> {
+  // Listed first: a version that comes meanwhile, with its views, is then no lag.
+  const { newest } = await listJournal(root)
+  if (newest === 0) return null
+  const manifest = await readManifest(root, [])
+  const version = manifest?.version ?? (await scriptVersion(root))
+  const thing = { name: 'these views', version, program: manifest?.program ?? null, remedy: 'pitlake views' }
+  return lagOf(thing, { newest, program })
+}
+
+/** The version that the first line of `lake.sql` names: where nothing can be written there may be no manifest. */
+async function scriptVersion(root: string): Promise<number | null> {
+  const text = await textOf(inLake(root, places.script))
+  const named = / as of version (\d+):/.exec(text?.slice(0, 8192).split('\n')[0] ?? '')?.[1]
+  return named === undefined ? null : Number(named)
+}
+
+/** Leaves the lake in a folder with current views. */
+export async function bringViewsForward(root: string, making: Making): Promise<void> {
+  using ledger = await Ledger.open(root)
+  await makeCurrent(ledger, making)
+}
+
+/** Leaves a lake with views of its newest version, made by this program with this catalogue; makes them only where they are not that. */
+export async function makeCurrent(ledger: Ledger, making: Making): Promise<void> {
+  await ledger.catchUp()
+  if (ledger.head().version > 0 && !(await areCurrent(ledger, making))) await buildViews(ledger, making)
+}
+
+/** Whether the views in place are whole, of the newest version, and what this program and this catalogue would make. */
+async function areCurrent(ledger: Ledger, { catalogue, deps }: Making): Promise<boolean> {
+  const manifest = await readManifest(ledger.root)
+  if (manifest === undefined) return false
+  const thing = { name: 'these views', version: manifest.version, program: manifest.program, remedy: 'pitlake views' }
+  if (manifest.version > ledger.head().version) return false
+  if (lagOf(thing, { newest: ledger.head().version, program: deps.program }) !== null) return false
+  return (
+    manifest.runs === runsMark(ledger) &&
+    manifest.templates === templatesDigest() &&
+    manifest.catalogue === catalogueDigest(catalogue)
+  )
+}
+
+/** Jobs that leave current views when they end. */
+const jobLocks = ['metrics', 'registry', 'import', 'merge']
+
+/**
+ * Whether a reader with this catalogue may make the views anew: it can write there, no job is at work that will, and they
+ * were made with the same catalogue, or nothing says with which.
+ */
+export async function mayBringForward(root: string, catalogue: Catalogue): Promise<boolean> {
+  if (!isWritable(root) || !jobLocks.every((name) => isFree(root, name))) return false
+  const manifest = await readManifest(root, [])
+  return manifest === undefined || manifest.catalogue === catalogueDigest(catalogue)
+}
