@@ -17,7 +17,7 @@ async function withLake(work: (look: (line: string) => Promise<Ended>, data: str
     await commit(ledger, draftOf(data, 1), commitDeps())
     ledger.close()
     // What goes on until it is told to stop is told so at once.
-    const world = { now: () => 3.5 * day * 1000, signal: AbortSignal.abort() }
+    const world = { now: () => 5.5 * day * 1000, signal: AbortSignal.abort() }
     await work(async (line) => await pitlake(root, line.split(' '), {}, world), data)
   })
 }
@@ -31,10 +31,10 @@ test('status --check judges by the limits that flags give: up to them it is trus
         ?.split(/,| \(since/)[0]
         ?.trim()}`
     }
-    expect(await check()).toBe('6 stale: 1 series has points due that nobody asked for')
-    expect(await check(' --max-late 12h')).toBe('0 trusted: version 1')
-    expect(await check(' --max-late 11h')).toBe(
-      '6 stale: 1 series lacks a point that was not to be so late: due for up to 12 h',
+    expect(await check()).toBe('6 stale: 1 series has points due that no fetch requested')
+    expect(await check(' --max-late 60h')).toBe('0 trusted: version 1')
+    expect(await check(' --max-late 59h')).toBe(
+      '6 stale: 1 series lacks a point that was not to be so late: due for up to 3 days',
     )
     expect((await look('status --check --max-late soon')).code).toBe(2)
     // One line asks for no more than it says: rules are not held against arrivals for it.

@@ -4,7 +4,7 @@ import type { CoverageRow } from '../../src/lake/ledger/entry.ts'
 import type { HeldSeries } from '../../src/lake/ledger/held.ts'
 import { alarmReason, refusalWords, withdrawnReason } from '../../src/lake/ledger/refusals.ts'
 import { toleranceOf } from '../../src/sources/metrics/plan.ts'
-import { judgeSeries, type SeriesStanding } from '../../src/interfaces/report/freshness.ts'
+import { judgeSeries, rhythmOf, type SeriesStanding } from '../../src/interfaces/report/freshness.ts'
 import { coverageRow, seriesRow } from '../helpers/lakes.ts'
 import { catalogue } from '../helpers/sandbox-client.ts'
 
@@ -83,4 +83,16 @@ test('a point that was asked for in vain is awaited as long as is tolerated, and
     (seconds) => own((due - start + seconds) / day, ['covered', 0, 3], ['covered', 3, 9, 'awaiting']).fresh,
   )
   expect(fresh).toEqual(['fresh', 'awaited', 'awaited', 'stopped'])
+})
+
+test('a rhythm is the second longest pause of two weeks, and none before two days of runs', () => {
+  const atHours = (...hours: number[]): number[] => hours.map((one) => one * 3600)
+  expect(rhythmOf([])).toBeNull()
+  expect(rhythmOf(atHours(0, 24))).toBeNull()
+  expect(rhythmOf(atHours(0, 0.1, 0.2, 0.3))).toBeNull()
+  expect(rhythmOf(atHours(0, 24, 48))).toBe(day)
+  // One outage is no habit, a weekend without runs is one.
+  expect(rhythmOf(atHours(0, 24, 48, 144, 168))).toBe(day)
+  expect(rhythmOf(atHours(0, 24, 96, 120, 144, 168, 192, 264))).toBe(3 * day)
+  expect(rhythmOf(atHours(0, 1000, 1001, 1024, 1048))).toBe(23 * 3600)
 })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { type Check, usualCheck } from '../../src/catalog/health.ts'
-import { lateOf, type SeriesStanding } from '../../src/interfaces/report/freshness.ts'
+import { type Late, lateOf, type SeriesStanding } from '../../src/interfaces/report/freshness.ts'
 import { reasonsOf, trustOf } from '../../src/interfaces/report/trust.ts'
 import { check, type LakeStanding } from '../../src/interfaces/report/status.ts'
 import { madeAt as now, standing } from '../page/facts.ts'
@@ -11,7 +11,7 @@ const day = 86_400
 function judged(changes: Partial<LakeStanding>, limits: Partial<Check> = {}) {
   const facts = { ...quiet, ...changes }
   const { behind, stopped, overdue_seconds: seconds } = facts.freshness
-  const late = { series: behind, seconds, stopped }
+  const late = { series: behind, inVain: 0, seconds, stopped }
   const reasons = reasonsOf(facts, now, { check: { ...usualCheck, ...limits }, late })
   const judgement = check({ ...facts, reasons })
   return { ...judgement, line: judgement.lines[0] ?? '', trust: trustOf(reasons) }
@@ -39,7 +39,7 @@ test('one line with the word, the reason and the command; the exit code judges',
       'integrity: 1 record of the registry contradicts what snapshot and feed gave; pitlake violations',
       4,
     ],
-    [{ windows: { ...quiet.windows, failed: 3 } }, 'look: 3 windows failed; pitlake fetch', 6],
+    [{ windows: { ...quiet.windows, failed: 3 } }, 'look: 3 windows failed; pitlake sql', 6],
     [{ freshness: { ...quiet.freshness, behind: 2, overdue_seconds: 7200 } }, 'stale: 2 series have points due', 6],
     [{ freshness: { ...quiet.freshness, stopped: 1 } }, 'look: 1 series has had no new point', 6],
     [polled(41), 'stale: the registry was last polled 41 days ago (since 2024-04-25T12:00Z); pitlake registry sync', 6],
@@ -137,7 +137,7 @@ test('limits move what is told: up to them it is a note, beyond them it judges',
 
 /** What is told of these facts, word for word. */
 function told(changes: Partial<LakeStanding>, limits: Partial<Check> = {}) {
-  const late = { series: 0, seconds: 0, stopped: 0 }
+  const late = { series: 0, inVain: 0, seconds: 0, stopped: 0 }
   return reasonsOf({ ...quiet, ...changes }, now, { check: { ...usualCheck, ...limits }, late })
 }
 
@@ -163,7 +163,7 @@ test('what is tolerated is a remark and no reason to look; what never was is non
     synthetic,
   ])
   expect(told({ windows: { ...quiet.windows, failed: 1 } }, { maxFailed: 1 })).toEqual([
-    { ...note, kind: 'failed', count: 1, text: '1 window failed', next: 'pitlake fetch' },
+    { ...note, kind: 'failed', count: 1, text: '1 window failed', next: expect.stringContaining('pitlake sql') },
     synthetic,
   ])
   const rule = { ...note, kind: 'rules', next: 'pitlake audit availability' }
@@ -191,6 +191,7 @@ const series = (metric: string, own: Partial<SeriesStanding>): SeriesStanding =>
   due: null,
   held: [],
   failed: [],
+  failing: false,
   verified: [],
   fresh: 'fresh',
   overdue: 0,
@@ -198,25 +199,69 @@ const series = (metric: string, own: Partial<SeriesStanding>): SeriesStanding =>
   ...own,
 })
 
-test('what is late: without a limit what nobody asked for, with one whatever is due for longer', () => {
+test('late is what was due without a request for longer than the rhythm allows; with a limit whatever is due for longer', () => {
   const all = [
     series('a/x', { fresh: 'behind', overdue: 100, late: 500 }),
-    series('a/x', { fresh: 'behind', overdue: 300, late: 400 }),
+    series('a/x', { fresh: 'behind', overdue: 300, late: 400, failing: true }),
     series('a/y', { fresh: 'stopped', late: 9000 }),
     series('b/z', { fresh: 'awaited', late: 700 }),
   ]
-  const late = (metric: string, count: number, seconds: number) => ({ metric, interval: '24h', series: count, seconds })
-  expect(lateOf(all, usualCheck)).toEqual({ late: [late('a/x', 2, 300)], stopped: 1 })
-  // With a patience only what was not asked for that long, and what has stopped.
-  expect(lateOf(all, usualCheck, 300)).toEqual({ late: [late('a/x', 1, 300), late('a/y', 1, 9000)], stopped: 1 })
-  expect(lateOf(all, usualCheck, 301)).toEqual({ late: [late('a/y', 1, 9000)], stopped: 1 })
+  const late = (metric: string, count: number, seconds: number, inVain = 0): Late => {
+    return { metric, interval: '24h', series: count, inVain, seconds }
+  }
+  const stopped = [late('a/y', 1, 9000)]
+  expect(lateOf(all, usualCheck, 99)).toEqual({ late: [late('a/x', 2, 300, 1)], stopped })
+  expect(lateOf(all, usualCheck, 299)).toEqual({ late: [late('a/x', 1, 300, 1)], stopped })
+  expect(lateOf(all, usualCheck, 300)).toEqual({ late: [], stopped })
   // A limit speaks of what is due, for the paths that it names.
   const limited = (seconds: number, pattern = '*') => ({ maxLate: [{ pattern, seconds }] })
-  expect(lateOf(all, limited(500))).toEqual({ late: [late('a/y', 1, 9000), late('b/z', 1, 700)], stopped: 0 })
-  expect(lateOf(all, limited(499))).toEqual({
-    late: [late('a/x', 1, 500), late('a/y', 1, 9000), late('b/z', 1, 700)],
-    stopped: 0,
-  })
-  expect(lateOf(all, limited(8999, 'a/*'))).toEqual({ late: [late('a/y', 1, 9000)], stopped: 0 })
-  expect(lateOf(all, limited(1, 'b/*'))).toEqual({ late: [late('a/x', 2, 300), late('b/z', 1, 700)], stopped: 1 })
+  expect(lateOf(all, limited(500), 99)).toEqual({ late: [...stopped, late('b/z', 1, 700)], stopped: [] })
+  expect(lateOf(all, limited(8999, 'a/*'), 99)).toEqual({ late: stopped, stopped: [] })
+  expect(lateOf(all, limited(1, 'b/*'), 99)).toEqual({ late: [late('a/x', 2, 300, 1), late('b/z', 1, 700)], stopped })
 })
+
+test.each<readonly [string, Partial<LakeStanding>, string, number]>([
+  ['a refused key', { last_ends: endedBy('unauthorised') }, 'look: the provider refused the key of the last fetch', 6],
+  ['a spent quota', { last_ends: endedBy('quota') }, "look: the provider's quota was spent", 6],
+  ['refused connections', { last_ends: endedBy('unreachable') }, 'look: the provider could not be reached', 6],
+  [
+    'answers of HTML',
+    { windows: { ...quiet.windows, failed: 2 }, failed_most: 'body: html' },
+    'look: 2 windows failed, most of them: body: html',
+    6,
+  ],
+  [
+    'a snapshot that was held back',
+    { last_ends: { fetch: null, registry: { at: '2024-06-05T06:15:00Z', stopped_by: 'error', exit_code: 4 } } },
+    'integrity: the last poll of the registry was not applied',
+    4,
+  ],
+  [
+    'user data that stopped arriving',
+    { user_data: [{ metric: 'own/x', last_at: '2024-06-01T00:00:00Z', every_seconds: day }] },
+    'stale: 1 metric of user data got nothing new for longer than usual: own/x, usually every 24 h',
+    6,
+  ],
+  [
+    'a selected name that nobody mapped',
+    { unmapped: { series: 1, words: 'placeholder exchange exchange_1: map it under metrics.exchanges' } },
+    'look: 1 selected series is never requested: placeholder exchange exchange_1',
+    6,
+  ],
+])('%s is named as the reason, and no advice is to fetch what was requested', (_, changes, line, code) => {
+  const said = judged({ ...changes, freshness: { ...quiet.freshness, behind: 0 } })
+  expect([said.code, said.line]).toEqual([code, expect.stringContaining(line)])
+  expect(said.lines.join('\n')).not.toMatch(/no fetch requested|; pitlake fetch$/m)
+})
+
+test('points that the last fetch requested in vain are not said to lack a request', () => {
+  const changes = {
+    freshness: { ...quiet.freshness, behind: 2, overdue_seconds: 9e4 },
+    last_ends: endedBy('unauthorised'),
+  }
+  expect(judged(changes).lines.join('\n')).toMatch(/stale: 2 series lack points that were requested in vain/)
+})
+
+function endedBy(stopped_by: string): LakeStanding['last_ends'] {
+  return { fetch: { at: '2024-06-05T06:15:00Z', stopped_by, exit_code: 3 }, registry: null }
+}

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { givenKeys, type Settings } from '../../catalog/settings.ts'
 import { LakeError } from '../../base/errors.ts'
 import { Ledger } from '../../lake/ledger/ledger.ts'
-import { alarmsOf, newAlarms, patience, type UpstreamDifference } from '../report/freshness.ts'
+import { alarmsOf, newAlarms, type UpstreamDifference } from '../report/freshness.ts'
 import { judgedReasons } from '../report/status.ts'
 import { isBegun } from '../../lake/store/begin.ts'
 import { waitForLock } from '../../lake/store/lock.ts'
@@ -105,7 +105,7 @@ async function tellNews(call: Call, before: readonly UpstreamDifference[], fire:
   const { alarms, violations, stale } = news
   if (violations.length + stale.length === 0) return
   // Everything that `status --check` has to say now, the gravest first.
-  const reasons = judgedReasons((await standingNow(call, { patience })).reasons)
+  const reasons = judgedReasons((await standingNow(call)).reasons)
   const shown = violations.slice(0, mostTold).map(scripted)
   const open = alarms.violations.length
   if (violations.length > 0) await fire('on_violation', { new: violations.length, open, violations: shown, reasons })

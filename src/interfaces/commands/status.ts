@@ -18,7 +18,6 @@ import { instantNow } from '../cli/context.ts'
 import { answering, type Call, type CommandAnswer, type CommandContext, type Deps, documentText } from '../cli/spec.ts'
 import { programName } from '../cli/process.ts'
 import { untilStopped } from '../cli/world.ts'
-import { patience } from '../report/freshness.ts'
 import type { StatusInput } from '../report/facts.ts'
 
 const [age, any] = [kinds.span('6h or 3d'), kinds.count(0)]
@@ -152,12 +151,13 @@ function registryLine({ registry }: LakeStanding): string {
 }
 
 /** How the lake stands now, as a door tells it. */
-export async function standingNow(
-  { settings, catalogue, now }: CommandContext & Pick<Deps, 'now'>,
-  how: Pick<StatusInput, 'patience'> = {},
-): Promise<LakeStanding> {
+export async function standingNow({
+  settings,
+  catalogue,
+  now,
+}: CommandContext & Pick<Deps, 'now'>): Promise<LakeStanding> {
   using ledger = await Ledger.openToRead(settings.data)
-  const asked = { settings, catalogue, now: instantNow({ now }), arrivals: false, ...how }
+  const asked = { settings, catalogue, now: instantNow({ now }), arrivals: false }
   return (await readStanding(ledger, asked)).standing
 }
 
@@ -205,7 +205,7 @@ export function showsOf(
       return { status: 200, type: 'text/plain; version=0.0.4', body }
     }),
     '/healthz': shared(least.check, async (ledger, input) => {
-      const { standing } = await readStanding(ledger, { ...input, arrivals: false, patience })
+      const { standing } = await readStanding(ledger, { ...input, arrivals: false })
       const { lines, code } = check(standing)
       const { version, committed_at, trust, synthetic } = standing
       const [text = ''] = lines

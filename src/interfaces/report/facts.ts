@@ -13,6 +13,7 @@ import {
 import {
   heldRuns,
   heldVerified,
+  lastEnd,
   lastPublished,
   pendingSelections,
   requestsByOutcome,
@@ -25,6 +26,7 @@ import { proveLive } from '../../lake/ledger/live.ts'
 import { observedAgain, type ObservedAgain } from '../../lake/ledger/lost.ts'
 import { holderOf, isFree } from '../../lake/store/lock.ts'
 import { mirrorOf } from '../../lake/store/marker.ts'
+import { placeholderReason } from '../../sources/metrics/plan.ts'
 import { notAsked, pendingAsks, selectedOf } from '../../sources/metrics/prepare.ts'
 import { readRefusal } from '../../lake/ledger/refusals.ts'
 import { refusals } from '../../lake/ledger/violations.ts'
@@ -42,7 +44,7 @@ import {
 import { readableSeries } from '../../catalog/series.ts'
 import { beginsLater } from '../../sources/metrics/tally.ts'
 import { beforeFirst } from '../../lake/ledger/coverage.ts'
-import { findingsIfReadable, judgeSeries, type SeriesStanding } from './freshness.ts'
+import { findingsIfReadable, judgeSeries, type SeriesStanding, silentUserData } from './freshness.ts'
 import { registryState } from '../../sources/registry/staging.ts'
 import { isOpenFinding, type ListedFinding } from '../../sources/registry/verify.ts'
 import { registryFacts, schemaChanges } from '../../sources/registry/status.ts'
@@ -58,8 +60,6 @@ export interface StatusInput {
   readonly now: Instant
   /** Whether all points are read to hold the rules against their arrivals; where they are few unless said. */
   readonly arrivals?: boolean
-  /** How long a point may be due where no limit says more, and what has stopped is late, too; else as `--check` judges. */
-  readonly patience?: number
 }
 
 /** So many points are read in a second or two. */
@@ -122,8 +122,51 @@ export async function readStatusFacts(ledger: Ledger, input: StatusInput, files_
     /** Jobs that are at work now. */
     running,
     last_run: heldRuns(ledger, 1).map(runFact)[0] ?? null,
+    /** How the last fetch, and the last sync or snapshot of the registry, ended; null where none has. */
+    last_ends: {
+      fetch: endFact(lastEnd(ledger, ['fetch'])),
+      registry: endFact(lastEnd(ledger, ['registry sync', 'registry snapshot'])),
+    },
+    /** What most failed windows failed of; null where none did. */
+    failed_most: mostOf(
+      [...coverage.values()].flat().flatMap(({ state, reason }) => (state === 'failed' ? [reason] : [])),
+    ),
+    /** User data that no longer come as they used to. */
+    user_data: silentUserData(ledger, catalogue, now).map(({ metric, last, rhythm }) => {
+      return { metric, last_at: formatInstant(last), every_seconds: rhythm }
+    }),
+    /** Series that `select` names and that are never requested, because a name of theirs is a placeholder. */
+    unmapped: await unmappedOf(ledger, input, coverage),
   }
   return { facts, series, arrivals, findings }
+}
+
+/** The end of a run as scripts read it. */
+function endFact(end: ReturnType<typeof lastEnd>) {
+  return end && { at: formatMillis(end.started_at), stopped_by: end.stopped_by, exit_code: end.exit_code }
+}
+
+/** The most frequent of these reasons, those of refusals aside. */
+function mostOf(reasons: readonly (string | null)[]): string | null {
+  const known = reasons.filter((reason) => reason !== null && readRefusal(reason) === null)
+  const counts = [...Map.groupBy(known, (reason) => reason)].toSorted(([, a], [, b]) => b.length - a.length)
+  return counts[0]?.[0] ?? null
+}
+
+/** How many selected series are named by a placeholder that nobody mapped, and what to map. */
+async function unmappedOf(ledger: Ledger, input: StatusInput, coverage: ReadonlyMap<string, readonly CoverageRow[]>) {
+  const rows = [...coverage.values()]
+    .flat()
+    .filter(({ state, reason }) => state === 'unsupported' && reason?.startsWith(placeholderReason))
+  const { select } = input.settings
+  const isNamed = ({ series }: CoverageRow): boolean => {
+    const { metric, exchange } = readableSeries(series)
+    return select.some(({ exchanges, paths }) => {
+      return (exchange !== null && exchanges?.includes(exchange) === true) || paths?.includes(metric) === true
+    })
+  }
+  const named = (await selectedOf(ledger, input, rows)).filter(isNamed)
+  return { series: new Set(named.map(({ series }) => series)).size, words: named[0]?.reason ?? null }
 }
 
 /** What was spent since this UTC day began. */

@@ -5,10 +5,11 @@ import { type Check, lateFor } from '../../catalog/health.ts'
 import { isAnswer } from '../../lake/ledger/coverage.ts'
 import type { CoverageRow, Verified } from '../../lake/ledger/entry.ts'
 import { heldCoverage, heldSeries, type HeldSeries, heldWeekStart, storedInterval } from '../../lake/ledger/held.ts'
+import { fetchStarts, importArrivals, isWatched } from '../../lake/ledger/held-runs.ts'
 import { registryFacts } from '../../sources/registry/status.ts'
 import { horizonOf, toleranceOf } from '../../sources/metrics/plan.ts'
 import { isOfHeld } from '../../lake/ledger/refusals.ts'
-import { end, floor, hour, type Instant, instantOf, type Interval, type Weekday } from '../../base/time.ts'
+import { day, end, floor, hour, type Instant, instantOf, type Interval, type Weekday } from '../../base/time.ts'
 import { intersect, type Window } from '../../base/windows.ts'
 import { jsonOf } from '../../base/json.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
@@ -35,6 +36,8 @@ export interface SeriesStanding {
   /** Where points are held, and where answers failed, within the due range. */
   readonly held: readonly Window[]
   readonly failed: readonly Window[]
+  /** Whether its next point was requested, and the answer failed. */
+  readonly failing: boolean
   /** Where what is held was asked again with the same answer. */
   readonly verified: readonly Window[]
   /** Null for a series without points, and for one that was withdrawn. */
@@ -83,7 +86,17 @@ function judge(
   against: Against,
 ): SeriesStanding {
   const { metric, points, first_t, last_t } = series
-  const empty = { metric, interval, points, newest: last_t, due: null, held: [], failed: [], verified: [] }
+  const empty = {
+    metric,
+    interval,
+    points,
+    newest: last_t,
+    due: null,
+    held: [],
+    failed: [],
+    failing: false,
+    verified: [],
+  }
   if (points <= 0 || first_t === null || last_t === null) return { ...empty, fresh: null, ...inTime }
   const reached = end(last_t, interval)
   const own = against.endpoint !== undefined && isOwn(against.endpoint)
@@ -99,6 +112,7 @@ function judge(
     due,
     held: intersect([due], held),
     failed: intersect([due], failed),
+    failing: failed.some(({ since, until }) => since <= reached && until > reached),
     verified: intersect(held, same),
     ...(withdrawn ? { fresh: null, ...inTime } : freshness(reached, interval, rows, against)),
   }
@@ -136,42 +150,95 @@ function dueAt(endpoint: Endpoint | undefined, t: Instant, interval: Interval): 
   return endpoint ? availableAt(endpoint.rules[interval], t, interval) : end(t, interval)
 }
 
-/** How long a point may be due without being asked for where no limit says more: no outage of minutes wakes anybody. */
-export const patience = hour
+/** How far back the rhythm of runs is read, from the last of them. */
+const rhythmSpan = 14 * day
+/** Runs of fewer days than this show no rhythm yet. */
+const leastRhythmSpan = 1.5 * day
+
+/**
+ * The usual pause between runs: the second longest of two weeks, so that a single outage is no habit, and neither is a burst of
+ * runs of one day. Null while there are too few of them.
+ */
+export function rhythmOf(instants: readonly Instant[]): number | null {
+  const last = instants.at(-1)
+  if (last === undefined) return null
+  const recent = instants.filter((at) => at >= last - rhythmSpan)
+  const pauses = recent.slice(1).map((at, i) => at - (recent[i] ?? at))
+  const [, second = null] = pauses.toSorted((a, b) => b - a)
+  return last - (recent[0] ?? last) < leastRhythmSpan ? null : second
+}
+
+/** No outage of minutes wakes anybody. */
+const margin = hour
+
+/**
+ * How long a point may be due without being requested where `check.max_late` says nothing (seconds): until the next run of
+ * the lake's own rhythm has had time for it; a watch asks at once. Until a rhythm is learnt, it is the documented one of a
+ * run a day.
+ */
+export function defaultMaxLate(ledger: Ledger): number {
+  const starts = fetchStarts(ledger).map((at) => Math.floor(at / 1_000_000))
+  return isWatched(ledger) ? margin : (rhythmOf(starts) ?? day) + margin
+}
 
 /** The series of one endpoint and interval that are late. */
-interface Late {
+export interface Late {
   readonly metric: string
   readonly interval: Interval
   readonly series: number
+  /** How many of them were requested, and every answer failed. */
+  readonly inVain: number
   /** For how long the one that is furthest behind has been due. */
   readonly seconds: number
 }
 
+/** What is late, and what was asked for in vain for longer than its endpoint's tolerance. */
+export interface LateSeries {
+  readonly late: readonly Late[]
+  readonly stopped: readonly Late[]
+}
+
 /**
- * What is late: beyond the limit for its path, or, where there is none, due without being asked for. What was asked for in
- * vain for too long is `stopped` where no limit says more. With a patience what has stopped is late, too, and what was not
- * asked for only after that time.
+ * What is late: beyond the limit for its path, or, where there is none, due for longer than `maxLate` (seconds) without an
+ * answer. What was asked for in vain for too long has stopped where no limit says more. Hooks, `status`, its page, `--check`
+ * and `/healthz` judge by this alone.
  */
-export function lateOf(
-  series: readonly SeriesStanding[],
-  check: Pick<Check, 'maxLate'>,
-  atLeast: number | null = null,
-): { readonly late: readonly Late[]; readonly stopped: number } {
+export function lateOf(series: readonly SeriesStanding[], check: Pick<Check, 'maxLate'>, maxLate: number): LateSeries {
   const limits = new Map([...new Set(series.map(({ metric }) => metric))].map((path) => [path, lateFor(check, path)]))
   const late = new Map<string, Late>()
-  let stopped = 0
-  for (const { metric, interval, fresh, overdue, late: due } of series) {
+  const stopped = new Map<string, Late>()
+  for (const one of series) {
+    const { metric, interval, fresh, overdue, late: due } = one
     const limit = limits.get(metric) ?? null
-    if (limit === null && fresh === 'stopped') stopped++
-    const stale = (fresh === 'behind' && overdue >= (atLeast ?? 0)) || (fresh === 'stopped' && atLeast !== null)
-    if (limit === null ? !stale : due <= limit) continue
+    const isStopped = limit === null && fresh === 'stopped'
+    const isLate = limit === null ? fresh === 'behind' && overdue > maxLate : due > limit
+    if (!isStopped && !isLate) continue
+    const into = isStopped ? stopped : late
     const key = `${metric} ${interval}`
-    const known = late.get(key) ?? { metric, interval, series: 0, seconds: 0 }
+    const known = into.get(key) ?? { metric, interval, series: 0, inVain: 0, seconds: 0 }
     const seconds = Math.max(known.seconds, limit === null && fresh === 'behind' ? overdue : due)
-    late.set(key, { ...known, series: known.series + 1, seconds })
+    into.set(key, { ...known, series: known.series + 1, inVain: known.inVain + (one.failing ? 1 : 0), seconds })
   }
-  return { late: [...late.values()], stopped }
+  return { late: [...late.values()], stopped: [...stopped.values()] }
+}
+
+/** User data of a metric that no longer come as they used to. */
+export interface SilentUserData {
+  readonly metric: string
+  /** When something new came last, and how long the pauses before were. */
+  readonly last: Instant
+  readonly rhythm: number
+}
+
+/** Metrics of user data whose last news is older than half again the usual pause between imports with news. */
+export function silentUserData(ledger: Ledger, catalogue: Catalogue, now: Instant): SilentUserData[] {
+  return [...importArrivals(ledger)].flatMap(([metric, arrivals]) => {
+    const endpoint = catalogue.endpoints.get(metric)
+    const instants = arrivals.map((at) => Math.floor(at / 1_000_000))
+    const [last, rhythm] = [instants.at(-1), rhythmOf(instants)]
+    if (endpoint === undefined || !isOwn(endpoint) || last === undefined || rhythm === null) return []
+    return now - last > 1.5 * rhythm + margin ? [{ metric, last, rhythm }] : []
+  })
 }
 
 /** For how long the registry was not polled, in seconds; 0 where it never was. */
@@ -188,6 +255,15 @@ type Stale =
   | (Pick<Late, 'metric' | 'interval' | 'series'> & { readonly late_seconds: number })
   | { readonly registry: true; readonly late_seconds: number }
 
+const staleOf = ({ metric, interval, series, seconds }: Late): Stale => ({
+  metric,
+  interval,
+  series,
+  late_seconds: seconds,
+})
+
+const isSameLine = (one: Late, other: Late): boolean => one.metric === other.metric && one.interval === other.interval
+
 /** Something upstream that a person has to look at: in points, or in records of the registry. */
 export type UpstreamDifference = ReturnType<typeof listViolations>[number] | ListedFinding
 
@@ -203,10 +279,16 @@ export async function alarmsOf(ledger: Ledger, { catalogue, check, now }: Alarms
   const { version, provider } = ledger.head()
   const series = heldSeries(ledger).values()
   const judged = judgeSeries(series, heldCoverage(ledger), new Map(), catalogue, now, heldWeekStart(ledger))
-  const late: readonly Stale[] = lateOf(judged, check, patience).late.map(({ seconds, ...of }) => ({
-    ...of,
-    late_seconds: seconds,
-  }))
+  const { late: behind, stopped } = lateOf(judged, check, defaultMaxLate(ledger))
+  const late: readonly Stale[] = [
+    ...behind.map(staleOf),
+    ...stopped.filter((one) => !behind.some((other) => isSameLine(one, other))).map(staleOf),
+    ...silentUserData(ledger, catalogue, now).flatMap(({ metric, last }): Stale[] => {
+      const own = judged.filter((one) => one.metric === metric)
+      const [first] = own
+      return first ? [{ metric, interval: first.interval, series: own.length, late_seconds: now - last }] : []
+    }),
+  ]
   const silent = Math.round(silenceOf(registryFacts(ledger), now))
   const violations = listViolations(ledger, { paths: null, assets: null })
   const findings = ((await findingsIfReadable(ledger)) ?? []).filter(isOpenFinding)

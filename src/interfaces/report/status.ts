@@ -1,8 +1,8 @@
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { atOneInstant } from '../../lake/ledger/row.ts'
 import { readStatusFacts, type StatusInput } from './facts.ts'
-import { lateOf, type SeriesStanding } from './freshness.ts'
-import { type Reason, reasonsOf, restsOn, trustOf } from './trust.ts'
+import { defaultMaxLate, type Late, lateOf, type SeriesStanding } from './freshness.ts'
+import { type LateCount, type Reason, reasonsOf, restsOn, trustOf } from './trust.ts'
 import { percent, whole } from '../../base/figures.ts'
 import { isOnDisk, liveFiles } from '../../lake/ledger/held.ts'
 import { bytesProblem } from '../../lake/ledger/commit.ts'
@@ -20,7 +20,10 @@ export type LakeStanding = JudgedStanding['standing']
 export async function readStanding(ledger: Ledger, input: StatusInput) {
   const damaged = await damagedFiles(ledger)
   const { facts, ...from } = await atOneInstant(ledger, async () => await readStatusFacts(ledger, input, damaged))
-  const reasons = reasonsOf(facts, input.now, { check: input.settings.check, late: lateCount(from.series, input) })
+  const reasons = reasonsOf(facts, input.now, {
+    check: input.settings.check,
+    late: lateCount(ledger, from.series, input),
+  })
   return { standing: { ...facts, trust: trustOf(reasons), reasons }, ...from }
 }
 
@@ -34,14 +37,16 @@ async function damagedFiles(ledger: Ledger): Promise<number> {
   return damaged
 }
 
-function lateCount(series: readonly SeriesStanding[], { settings, patience }: StatusInput) {
-  const { late, stopped } = lateOf(series, settings.check, patience ?? null)
-  let [count, seconds] = [0, 0]
-  for (const one of late) {
-    count += one.series
-    seconds = Math.max(seconds, one.seconds)
+function lateCount(ledger: Ledger, series: readonly SeriesStanding[], { settings }: StatusInput): LateCount {
+  const { late, stopped } = lateOf(series, settings.check, defaultMaxLate(ledger))
+  const sum = (some: readonly Late[], of: 'series' | 'inVain'): number =>
+    some.reduce((total, one) => total + one[of], 0)
+  return {
+    series: sum(late, 'series'),
+    inVain: sum(late, 'inVain'),
+    seconds: late.reduce((most, { seconds }) => Math.max(most, seconds), 0),
+    stopped: sum(stopped, 'series'),
   }
-  return { series: count, seconds, stopped: patience === undefined ? stopped : 0 }
 }
 
 const checkCodes = { integrity: 4, stale: 6, look: 6 } as const

@@ -11,7 +11,7 @@ type StatusFacts = Awaited<ReturnType<typeof readStatusFacts>>['facts']
 type ReasonKind =
   | ('nothing' | 'damage' | 'violations' | 'incidents' | 'findings' | 'refused' | 'withdrawn' | 'observed_again')
   | ('failed' | 'not_asked' | 'late' | 'stopped' | 'gaps' | 'begins' | 'feed' | 'published' | 'synthetic' | 'running')
-  | ('rules' | 'verified')
+  | ('rules' | 'verified' | 'key' | 'quota' | 'provider' | 'held_back' | 'user_data' | 'unmapped')
 
 /** One reason not to trust the lake blindly, and what to type. */
 export interface Reason {
@@ -28,10 +28,20 @@ export interface Reason {
   readonly next: string | null
 }
 
+/** How many series are late. */
+export interface LateCount {
+  readonly series: number
+  /** How many of them were requested, and every answer failed. */
+  readonly inVain: number
+  /** For how long the latest of them has been due. */
+  readonly seconds: number
+  readonly stopped: number
+}
+
 /** What is judged beside the facts: what is still well, and how many series are late by it. */
 interface Judging {
   readonly check: Check
-  readonly late: { readonly series: number; readonly seconds: number; readonly stopped: number }
+  readonly late: LateCount
 }
 
 /** Why the lake should not be trusted blindly now, the weightiest first. */
@@ -50,7 +60,9 @@ export function reasonsOf(facts: StatusFacts, now: Instant, { check, late }: Jud
   const reasons = [
     ...damage(facts),
     ...upstream(facts, check),
-    ...freshness(late, check, now),
+    ...lastFetch(facts),
+    ...freshness(late, check, now, lastFetch(facts).length > 0),
+    ...arrivals(facts),
     ...holes(facts, check),
     ...polled(facts, now, maxFeedAge),
     ...kept(facts),
@@ -111,8 +123,61 @@ function note(about: About, text: string, next: string | null): Reason {
 
 const list = 'pitlake violations list'
 
+/** What ended the last fetch that running it again cannot mend. */
+const fetchEnds: Readonly<Record<string, Pick<Reason, 'kind' | 'text' | 'next'>>> = {
+  unauthorised: {
+    kind: 'key',
+    text: 'the provider refused the key of the last fetch',
+    next: 'put a valid key into PITLAKE_METRICS_KEY, then pitlake fetch',
+  },
+  quota: {
+    kind: 'quota',
+    text: "the provider's quota was spent before the last fetch was done",
+    next: 'pitlake plan says what is left and what it costs; fetch goes on when the quota is renewed',
+  },
+  unreachable: {
+    kind: 'provider',
+    text: 'the provider could not be reached, or gave no usable answer, when the last fetch ran',
+    next: 'see that PITLAKE_METRICS_URL is right and the network is up, then pitlake fetch',
+  },
+}
+
+function lastFetch({ last_ends: { fetch } }: StatusFacts): Reason[] {
+  const end = fetch === null ? undefined : fetchEnds[fetch.stopped_by ?? '']
+  return end === undefined ? [] : [look(reasonAbout(end.kind, 1, fetch?.at), 'look', end.text, end.next ?? '')]
+}
+
+/** What does not arrive though nobody asks a provider for it, or asks and is content. */
+function arrivals({ last_ends: { registry }, user_data: silent, unmapped }: StatusFacts): Reason[] {
+  const found: Reason[] = []
+  if (registry?.exit_code === 4) {
+    const text =
+      'the last poll of the registry was not applied: it contradicts what is held, or too many records would be gone at once'
+    found.push(
+      look(
+        reasonAbout('held_back', 1, registry.at),
+        'integrity',
+        text,
+        'pitlake registry sync says which; --accept-shrink applies it',
+      ),
+    )
+  }
+  const [first] = silent
+  if (first !== undefined) {
+    const text = `${several(silent.length, 'metric')} of user data got nothing new for longer than usual: ${first.metric}, usually every ${roughly(first.every_seconds)}`
+    found.push(
+      look(reasonAbout('user_data', silent.length, first.last_at), 'stale', text, `pitlake import ${first.metric}`),
+    )
+  }
+  if (unmapped.series > 0) {
+    const text = `${several(unmapped.series, 'selected series is', 'selected series are')} never requested: ${unmapped.words ?? ''}`
+    found.push(look(reasonAbout('unmapped', unmapped.series), 'look', text, 'pitlake plan'))
+  }
+  return found
+}
+
 function upstream(
-  { violations, incidents, windows, refused, registry, oldest, not_asked: unasked }: StatusFacts,
+  { violations, incidents, windows, refused, registry, oldest, not_asked: unasked, failed_most, ...facts }: StatusFacts,
   { maxViolations, maxFindings, maxFailed }: Check,
 ): Reason[] {
   const found: Reason[] = []
@@ -148,27 +213,58 @@ function upstream(
   const failed = windows.failed - refused.windows
   if (failed > 0) {
     const about = reasonAbout('failed', failed, oldest.failed)
-    found.push(look(about, 'look', `${several(failed, 'window')} failed`, 'pitlake fetch', failed <= maxFailed))
+    found.push(
+      look(
+        about,
+        'look',
+        `${several(failed, 'window')} failed${failed_most === null ? '' : `, most of them: ${failed_most}`}`,
+        failedNext,
+        failed <= maxFailed,
+      ),
+    )
   }
   if (unasked.series > 0) {
     const text = `${several(unasked.series, 'series has', 'series have')} windows that a run planned and did not ask`
-    found.push(look(reasonAbout('not_asked', unasked.series, unasked.since), 'look', text, 'pitlake fetch'))
+    const [why] = lastFetch({
+      ...facts,
+      violations,
+      incidents,
+      windows,
+      refused,
+      registry,
+      oldest,
+      not_asked: unasked,
+      failed_most,
+    })
+    const next = why?.next ?? 'pitlake fetch'
+    found.push(look(reasonAbout('not_asked', unasked.series, unasked.since), 'look', text, next))
   }
   return found
 }
 
-function freshness({ series, seconds, stopped }: Judging['late'], { maxLate }: Check, now: Instant): Reason[] {
+function freshness(
+  { series, inVain, seconds, stopped }: LateCount,
+  { maxLate }: Check,
+  now: Instant,
+  isExplained: boolean,
+): Reason[] {
   const found: Reason[] = []
-  const why =
-    maxLate.length === 0
-      ? `${several(series, 'series has', 'series have')} points due that nobody asked for, for`
+  const isRequested = isExplained || (inVain > 0 && inVain === series)
+  const why = isRequested
+    ? `${several(series, 'series lacks', 'series lack')} points that were requested in vain: due for`
+    : maxLate.length === 0
+      ? `${several(series, 'series has', 'series have')} points due that no fetch requested, for`
       : `${several(series, 'series lacks', 'series lack')} a point that was not to be so late: due for`
   const late = reasonAbout('late', series, formatInstant(Math.floor(now - seconds)))
-  if (series > 0) found.push(look(late, 'stale', `${why} up to ${roughly(seconds)}`, 'pitlake fetch'))
+  if (series > 0)
+    found.push(look(late, 'stale', `${why} up to ${roughly(seconds)}`, isRequested ? failedNext : 'pitlake fetch'))
   const quiet = `${several(stopped, 'series has', 'series have')} had no new point for longer than tolerated`
   if (stopped > 0) found.push(look(reasonAbout('stopped', stopped), 'look', quiet, "pitlake sql 'FROM gaps'"))
   return found
 }
+
+/** The command that shows why requests failed. */
+const failedNext = `pitlake sql "FROM coverage WHERE state = 'failed'"`
 
 /** Holes of so many points are told where any number of them is tolerated. */
 const longHole = 10

@@ -28,6 +28,51 @@ export function heldRuns(index: Index, most: number): (ReturnType<typeof runOf> 
   return rows.all(most).map((row) => ({ ...runOf(row), ...costOf(row) }))
 }
 
+const instantsOf = rowOf({ about: orNull(text), at: real })
+
+/** When fetches began, the oldest first (microseconds). */
+export function fetchStarts(index: Index): Micros[] {
+  const rows = index.statement(
+    "SELECT NULL AS about, started_at AS at FROM runs WHERE job = 'fetch' AND started_at IS NOT NULL ORDER BY started_at",
+  )
+  return rows.all().map((row) => instantsOf(row).at)
+}
+
+/** When imports brought something new, by metric, the oldest first (microseconds). */
+export function importArrivals(index: Index): Map<string, Micros[]> {
+  const rows = index.statement(
+    `SELECT plan ->> '$.series' AS about, committed_at AS at FROM versions JOIN runs ON runs.id = versions.run
+     WHERE versions.job = 'import' AND plan ->> '$.series' IS NOT NULL ORDER BY committed_at`,
+  )
+  const found = rows.all().map(instantsOf)
+  return new Map(
+    [...Map.groupBy(found, ({ about }) => about ?? '')].map(([metric, own]) => [metric, own.map(({ at }) => at)]),
+  )
+}
+
+/** Whether the newest fetch was one of a watch, which asks whenever something is due. */
+export function isWatched(index: Index): boolean {
+  const row = index
+    .statement(
+      "SELECT command FROM runs WHERE job = 'fetch' AND started_at IS NOT NULL ORDER BY started_at DESC LIMIT 1",
+    )
+    .get()
+  return /\bwatch\b/.test(String(row?.['command'] ?? ''))
+}
+
+const lastEndOf = rowOf({ started_at: real, stopped_by: orNull(text), exit_code: orNull(whole) })
+
+/** How the last run of one of these jobs ended that has ended; null where none has. */
+export function lastEnd(index: Index, jobs: readonly string[]): ReturnType<typeof lastEndOf> | null {
+  const row = index
+    .statement(
+      `SELECT started_at, stopped_by, exit_code FROM runs WHERE job IN (SELECT value FROM json_each(?)) AND ended_at IS NOT NULL
+       ORDER BY started_at DESC LIMIT 1`,
+    )
+    .get(JSON.stringify(jobs))
+  return row === undefined ? null : lastEndOf(row)
+}
+
 const publishedOf = rowOf({
   destination: text,
   at: real,

@@ -110,6 +110,8 @@ export function plan(
   let expected = 0
   const horizons = new Map<string, ReturnType<typeof horizonOf>>()
   const paths = refusedPaths(held)
+  /** Series that are not requested for a name that nobody mapped, and of which that is on record already. */
+  const silent = new Map<string, number>()
   for (const want of wanted) {
     const known = held.get(want.series.id)
     const interval = storedInterval({ interval: want.series.interval, settled: known?.settled ?? null })
@@ -132,6 +134,7 @@ export function plan(
     const metadata = standingOf(said, known?.answers ?? [], asked, (at) => floor(at, interval, limits.weekStart))
     const wanted = missingWindows(line, range, { placeholder: unmapped !== null, suspect, ...metadata })
     const doubtful = doubtfulOf(line, range, wanted.length > 0)
+    if (unmapped !== null && wanted.length === 0) silent.set(unmapped, (silent.get(unmapped) ?? 0) + 1)
     if (wanted.length + doubtful.length === 0) continue
     const block = (parts: readonly Window[], reason: string, told: Blocked['told']): void =>
       void blocked.push(...parts.map((window) => ({ series, endpoint, interval, window, reason, told })))
@@ -150,8 +153,9 @@ export function plan(
     const marked = { refused: wasHeld(known) ? ('held' as const) : ('new' as const) }
     asks.push(...(suspect ? own.map((ask) => ({ ...ask, ...marked })) : own))
   }
+  const unmappedNotes = [...silent].map(([reason, series]) => `${series} series not requested: ${reason}`)
   const totals = { ...totalsOf(wanted.length, windows, asks, limits), points: expected }
-  return { asks, blocked, totals, notes: notesOf(wanted) }
+  return { asks, blocked, totals, notes: [...notesOf(wanted), ...unmappedNotes] }
 }
 
 /** Where an incident is open; whoever comes back in minutes looks again only where it `asks` anyway. */
