@@ -45,21 +45,5 @@ test("`beyond := 'null'` gives NULL behind what is settled of a part with a cloc
         new RegExp(`'own/bars(#/${part})?' get its newest value: 2, from ${all[1][0]} on`),
       )
     }
-    const panel = [
-      'panel',
-      '--calendar',
-      '2024-03-02,2024-03-05,24h',
-      '--assets',
-      'BTC',
-      '--metrics',
-      'own/bars#/open,own/bars#/close',
-    ]
-    const { out } = await run([...panel, '--beyond', 'null', '--format', 'csv'])
-    expect(
-      out
-        .split('\n')
-        .slice(1, 4)
-        .map((line) => line.split(',').slice(-2).join(' ')),
-    ).toEqual(['110.0 110.0', ' 115.0', ' '])
   })
 })
