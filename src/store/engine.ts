@@ -36,6 +36,8 @@ interface EngineOptions {
   readonly memoryLimit?: string | undefined
   /** Where it may spill what does not fit into memory; else a folder of its own that nobody else may enter, gone when it is closed. */
   readonly tempDirectory?: string
+  /** A private folder that it takes over, and removes when it is closed; else it makes one of its own where it needs one. */
+  readonly takes?: string | undefined
   /** How many bytes it may spill; else a part of what the disk has. */
   readonly spillLimit?: number | undefined
   readonly readOnly?: boolean
@@ -112,7 +114,7 @@ export class Engine {
     if (options.threads !== undefined) settings['threads'] = String(options.threads)
     if (options.readOnly === true) settings['access_mode'] = 'READ_ONLY'
     settings['memory_limit'] = options.memoryLimit ?? engineMemory()
-    const spill = options.tempDirectory === undefined ? makeSpill() : undefined
+    const spill = options.takes ?? (options.tempDirectory === undefined ? makeSpill() : undefined)
     const place = (settings['temp_directory'] = options.tempDirectory ?? join(spill ?? '', randomUUID()))
     let instance: DuckDBInstance | undefined
     try {

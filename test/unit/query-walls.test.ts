@@ -90,6 +90,16 @@ describe('what gets past as_of', () => {
     }
   })
 
+  test('a statement past the gate exchanges no view that another session reads', async () => {
+    for (const sql of [
+      'CREATE OR REPLACE VIEW points AS SELECT 1 AS v',
+      'CREATE OR REPLACE MACRO pit_join(a, b, c) AS TABLE SELECT 1 AS v',
+      'DROP VIEW series',
+      'CREATE TABLE main.mine (a INTEGER)',
+    ])
+      await expect(session().run(sql), sql).rejects.toThrow(/read-only/)
+  })
+
   test('what tells the files of a join is bound once, as each judgement binds it', () => {
     const text = relationText('/lake', 'told_paths', (list) => `array_to_string(${list}, ' ')`, true)
     expect(text.match(/told_paths/g)).toHaveLength(1)
