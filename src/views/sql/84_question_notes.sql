@@ -170,7 +170,7 @@ _pit_coded AS (
   WHERE getvariable('ledger_as_of') IS NOT NULL AND coalesce(CAST(json_extract(CAST(asked AS VARCHAR), '$.empty') AS BOOLEAN), false)
     AND list_contains({{ledger_names}}, l.name)
   UNION ALL
-  SELECT NULL, n."column", 'no-registry-value', n.value, n.there, to_json({'value': n.value}) FROM _pit_no_member AS n
+  SELECT 1000 + row_number() OVER (ORDER BY n."column", n.value), n."column", 'no-registry-value', n.value, n.there, to_json({'value': n.value}) FROM _pit_no_member AS n
   UNION ALL
   SELECT NULL, 'ts', 'no-instant', NULL, NULL, to_json({'decisions': w.decisions})
   FROM (SELECT CAST(json_extract(CAST(asked AS VARCHAR), '$.without_instant') AS BIGINT) AS decisions) AS w WHERE w.decisions > 0
@@ -190,5 +190,5 @@ _pit_near AS (
 SELECT near.code, near.subject, near.figures, coalesce(near.near, CAST([] AS VARCHAR[])) AS near,
   CASE WHEN len(coalesce(near.near, [])) = 0 THEN coalesce(near.names[:6], CAST([] AS VARCHAR[])) ELSE CAST([] AS VARCHAR[]) END AS there, words.words
 FROM _pit_near AS near JOIN {{note_words}} ON words.code = near.code
-ORDER BY near.n NULLS LAST, near.subject;
+ORDER BY near.n NULLS LAST;
 COMMENT ON MACRO TABLE question_notes IS 'question_notes(asked): what a reader of an answer should know although nobody asked, one row a note; asked is JSON that says what was asked (docs/views.md). The doors of pitlake render it.';
