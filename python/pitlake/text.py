@@ -11,7 +11,7 @@ Moment = Union[str, date, datetime]
 Span = Union[str, timedelta, int]
 Names = Union[str, Sequence[str]]
 
-# As `src/time.ts` has them: shortest first, each so many seconds or months long.
+# As `src/base/time.ts` has them: shortest first, each so many seconds or months long.
 SECONDS = {"10m": 600, "1h": 3600, "24h": 86_400, "1w": 604_800}
 MONTHS = {"1month": 1}
 INTERVALS = (*SECONDS, *MONTHS)
@@ -52,7 +52,7 @@ def utc_sql(x: str) -> str:
     ELSE timezone('UTC', CAST({x} AS TIMESTAMP)) END"""
 
 
-# As `src/suggestion.ts` has them: how units of time are spelt, by people and by pandas, their seconds, and how they are spelt here.
+# As `src/base/suggestion.ts` has them: how units of time are spelt, by people and by pandas, their seconds, and how they are spelt here.
 _SPELT = (
     (re.compile(r"(?:MS?|ME|mo|months?|monthly)"), 31 * 86_400, "month"),
     (re.compile(r"(?:s|secs?|seconds?)", re.I), 1, "s"),

@@ -1,7 +1,7 @@
-import { usage } from '../errors.ts'
-import { quote } from '../store/engine.ts'
-import { spanHint } from '../suggestion.ts'
-import { parseDuration, parseInstant, parseMicros } from '../time.ts'
+import { usage } from '../base/errors.ts'
+import { quote } from '../lake/store/engine.ts'
+import { spanHint } from '../base/suggestion.ts'
+import { parseDuration, parseInstant, parseMicros } from '../base/time.ts'
 
 /**
  * A grid of decisions as a person types it: two instants, `until` exclusive, and a step such as `15m`, `1h`, `1d`, `1w` or
