@@ -61,17 +61,28 @@ class Noticed:
             metrics = [one for join in decided for one in join["metrics"]] + self._asks()["metrics"]
             known = {asset for one in metrics for asset in one["asset"]}
             texts = [text for text in self._asks()["texts"] if text not in known]
-            asked |= {"metrics": metrics, "texts": texts, "tables": self._asks()["tables"], "grids": self._asks().get("grids", []), "empty": nothing}
+            asked |= {"metrics": metrics, "texts": texts, "tables": self._asks()["tables"], "grids": self._asks().get("grids", []),
+                      "members": self._asks().get("members", []), "empty": nothing}
         return self.told(asked)
 
     def of_decided(self, frame: Any, table: str, columns: Sequence[tuple[str, str]], interval: str, options: Options) -> list[str]:
         """By the columns of its answer that told nothing of some assets, each with its metric."""
         held = self._held(frame, "asset") if len(frame) else {}
         empty = [(metric, *held[column]) for column, metric in columns if held and held[column][2]]
-        [(last,)] = self._rows(f"SELECT CAST(max(ts) AS VARCHAR) FROM {table}") if empty else [(None,)]
+        [(last, without)] = self._rows(f"SELECT CAST(max(ts) AS VARCHAR), count(*) FILTER (ts IS NULL) FROM {table}")
         asked = [of_metric(metric, interval, assets, options.dimensions(), component=options.component, last=last, everywhere=not some)
                  for metric, some, _, assets in empty]
-        return self.told({**self.early(), "metrics": asked})
+        return self.told({**self.early(), "metrics": asked, "without_instant": without})
+
+    def of_no_member(self, universe: str) -> list[str]:
+        """By the condition on the universe that no product met."""
+        asked = aside(lambda: self._asked_by([f"SELECT 1 FROM universe WHERE (\n{universe}\n)"]), Question())
+        return [f"no product met universe at any of the instants: {universe}", *self.told({"members": asked.get("members", [])})]
+
+    def of_empty_column(self, frame: Any, column: str, asked: Question) -> list[str]:
+        """By a column of its answer that holds nothing, although one metric was asked for."""
+        held = self._held(frame) if len(frame) else {}
+        return self.told({"metrics": [asked]}) if not len(frame) or not held.get(column, (True,))[0] else []
 
     def _held(self, frame: Any, by: str | None = None) -> dict[str, tuple[bool, bool, list[str]]]:
         """Of each column whether it holds something, and a 0, and for which of the texts in the column `by` it holds nothing."""
@@ -125,7 +136,9 @@ class Noticed:
         return self._asked
 
     def _ask(self) -> Question:
-        texts = [statement.query or self._query for statement in self._own.extract_statements(self._query)]
+        return self._asked_by([statement.query or self._query for statement in self._own.extract_statements(self._query)])
+
+    def _asked_by(self, texts: Sequence[str]) -> Question:
         asked: Question = json.loads(self._own.execute(
             f"SELECT CAST(asked AS VARCHAR) FROM question_asked([{listed(texts)}], {quote(json.dumps(self._texts))})").fetchall()[0][0])
         return asked

@@ -36,6 +36,12 @@ interface AskedMetric extends Readonly<Record<'interval' | 'asset' | Side, reado
   readonly times: boolean
 }
 
+/** A text with which a column of the universe is compared. */
+interface AskedMember {
+  readonly column: string
+  readonly value: string
+}
+
 /** Decisions later than what is settled of a metric: how many, and the first of them. */
 interface Beyond {
   readonly metric: string
@@ -51,6 +57,10 @@ interface AskedNotes {
   readonly tables?: readonly string[]
   /** The ends of calendars. */
   readonly grids?: AskedSql['grids']
+  /** What columns of the registry are compared with. */
+  readonly members?: readonly AskedMember[]
+  /** How many decisions have no ts. */
+  readonly without_instant?: number
   /** Whether the answer is one to wonder about. */
   readonly empty?: boolean
   readonly beyond?: readonly Beyond[]
@@ -77,7 +87,8 @@ export function isDoubtful(rows: number, empty: readonly Empty[], counts: boolea
  * it looks past it, because since when something is known is what helps.
  */
 export async function notesOf(engine: Engine, asked: AskedNotes, cut: boolean): Promise<readonly Note[]> {
-  if (!Object.values(asked).some((one) => one === true || (Array.isArray(one) && one.length > 0))) return []
+  const isAsked = (one: unknown): boolean => one === true || Number(one) > 0 || (Array.isArray(one) && one.length > 0)
+  if (!Object.values(asked).some(isAsked)) return []
   try {
     const asOf = await asOfIn(engine)
     const question = quote(JSON.stringify({ ...asked, as_of: asOf }))
@@ -136,6 +147,7 @@ interface AskedSql {
   readonly texts: readonly string[]
   /** The ends of each calendar, as far as they are constants. */
   readonly grids?: readonly (readonly (string | null)[])[]
+  readonly members?: readonly AskedMember[]
   /** Whether the answer counts something. */
   readonly counts: boolean
   readonly metrics: readonly AskedMetric[]
@@ -263,14 +275,20 @@ export async function noticingSql(engine: Engine, sql: string, columns: number, 
       if (columns === 0 || (rows > 0 && empty.length === 0)) return {}
       asked ??= await askedInSql(engine, sql, parameters)
       if (!isDoubtful(rows, empty, asked.counts)) return {}
-      const { tables, texts, grids = [], joins: all, metrics: compared } = asked
+      const { tables, texts, grids = [], members = [], joins: all, metrics: compared } = asked
       const metrics = [...(await decidedBy(engine, all, run.mark)).flatMap((one) => one.metrics), ...compared]
       const assets = new Set(metrics.flatMap(({ asset }) => asset))
       const isNothing = rows === 0 || (rows === 1 && empty.length === columns)
-      return { metrics, texts: texts.filter((text) => !assets.has(text)), tables, grids, empty: isNothing }
+      return { metrics, texts: texts.filter((text) => !assets.has(text)), tables, grids, members, empty: isNothing }
     }
     return { notes, doubts }
   })
+}
+
+/** What a condition on the universe compares its columns with. */
+export async function membersIn(engine: Engine, condition: string): Promise<AskedNotes> {
+  const { members = [] } = await askedInSql(engine, `SELECT 1 FROM universe WHERE (\n${condition}\n)`)
+  return { members }
 }
 
 /** What a panel, or a join with one column `found`, asked of the metrics that told nothing of some assets. */

@@ -69,12 +69,18 @@ export const noteWords = {
   'no-interval': "'{subject}' is not held at {interval}{near}",
   'no-asset': "nothing is held of '{subject}' for asset '{asset}'{near}",
   'no-dimension': "nothing is held of '{subject}' with {dimension} '{value}'{near}",
+  'no-series': "nothing is held of '{subject}' for asset '{asset}' with {dimension} '{value}'{near}",
+  'no-price':
+    "'{subject}' is made of 'supply/current_pit' in native and in usd: for asset '{asset}' nothing is held in {value}",
+  'no-asset-component': "'{subject}' has no part '{component}' for asset '{asset}'{near}",
   'plain-numbers': "'{subject}' holds plain numbers: ask it without #{component}",
   'whole-object': "'{subject}' holds objects or lists: ask for a part of them{such}",
   'no-component': "'{subject}' has no part '{component}'{near}",
   'price-view': '{subject} is a view of its own, not a metric of points: FROM {subject}',
   'unknown-asset': "'{subject}' is no asset{near}",
   'no-member': 'no product met {option universe} at any of the instants: {subject}',
+  'no-registry-value': "nothing in the registry has {subject} '{value}'{near}",
+  'no-instant': 'decisions without a ts: {decisions}; nothing is knowable at no instant, so they get NULL',
   'before-registry': 'the registry knows nothing before its first snapshot, {start}',
   'no-registry': 'the registry knows nothing before its first snapshot: there is none',
   'registry-unknown':

@@ -1,6 +1,6 @@
 -- question_asked: what the statements of a script ask, by their words; `question_notes` takes it.
 -- columns: asked, one row of JSON: tables (views, macros and functions that they read), texts (their constants), counts (whether
---   the last one counts), grids (the two ends of each calendar), metrics (what a WHERE compares the columns of points with), joins (of each call of a join
+--   the last one counts), grids (the two ends of each calendar), members (what columns of the universe are compared with), metrics (what a WHERE compares the columns of points with), joins (of each call of a join
 --   `metrics`, its options as they were given, whether decisions later than what is settled get a value, and `decisions`: the statement that gives asset, ts and latency of each).
 -- law: none; it reads nothing. `parameters` is JSON of the texts that stand for $1 or $name. It knows the trees of DuckDB 1.5 and 2.0.
 --   `decisions` is the caller's own relation, written anew from its tree: whoever runs it judges it as any statement of a caller.
@@ -82,13 +82,18 @@ _pit_grids AS (
   SELECT list(coalesce(a.text, a.node->>'$.child.value.value') ORDER BY a.id)[:2] AS ends
   FROM _pit_nodes AS c JOIN _pit_nodes AS a ON a.s = c.s AND a.owner = c.place WHERE c.called = 'calendar' GROUP BY c.s, c.id
 ),
+_pit_members AS (
+  SELECT list(DISTINCT {'column': c.named, 'value': c.text}) AS compared FROM _pit_compared AS c
+  WHERE c.named IN ('status', 'symbol', 'name', 'isin', 'issuer_name', 'issuer_status', 'jurisdiction', 'asset_name', 'asset_class', 'ticker')
+    AND EXISTS (FROM _pit_nodes AS n WHERE n.read = 'universe' OR n.called = 'pit_universe')
+),
 _pit_said AS (
   SELECT {{said interval}} AS "interval", {{said asset}} AS asset, {{said currency}} AS currency, {{said exchange}} AS exchange, {{said network}} AS network,
     {{said component}}[1] AS component, {{said metric}} AS metric
   FROM _pit_compared
 )
 SELECT to_json({'tables': named.tables, 'texts': named.texts, 'counts': named.counts,
-  'grids': (SELECT coalesce(list(DISTINCT ends), []) FROM _pit_grids), 'metrics': list_transform(
+  'members': (SELECT coalesce(compared, []) FROM _pit_members), 'grids': (SELECT coalesce(list(DISTINCT ends), []) FROM _pit_grids), 'metrics': list_transform(
     CASE WHEN len(said.metric) > 0 THEN said.metric WHEN list_contains(named.tables, 'price_usd') THEN ['price_usd']
       WHEN named.stored AND (named.times OR len(said."interval" || said.asset || said.currency || said.exchange || said.network) > 0) THEN ['*'] ELSE CAST([] AS VARCHAR[]) END,
     lambda name: {'name': name, 'interval': said."interval", 'asset': said.asset, 'currency': said.currency, 'exchange': said.exchange, 'network': said.network,
