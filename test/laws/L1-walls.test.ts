@@ -21,7 +21,7 @@ import { type Asked, Grammar, macroNames, type Shown, timelessNames } from '../h
  * its answer is that of a lake that physically holds only what was knowable by then. `PITLAKE_WALLS` is how many
  * statements are tried, `PITLAKE_WALLS_SEED` draws others. At every fourth one the first wall is not there.
  */
-const wanted = times('PITLAKE_WALLS', 100, 500)
+const wanted = times('PITLAKE_WALLS', 100, 300)
 const seed = Number(process.env['PITLAKE_WALLS_SEED'] ?? 20_261_125)
 const perCut = 60
 const mark = 'mark_5b1e0c7f9d3a48629f10aa77c0de4b35'
