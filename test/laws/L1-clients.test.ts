@@ -12,7 +12,7 @@ import { type Prey, seeded, statementFrom } from '../helpers/sql-grammar.ts'
  * Clients of one server share an engine: whatever one of them asks, what the next one reads is the same, byte for byte.
  * `PITLAKE_CLIENTS` is how many statements are asked (2000 is a whole run), `PITLAKE_CLIENTS_SEED` draws others.
  */
-const wanted = Number(process.env['PITLAKE_CLIENTS'] ?? 120)
+const wanted = Number(process.env['PITLAKE_CLIENTS'] ?? 40)
 const seed = Number(process.env['PITLAKE_CLIENTS_SEED'] ?? 20_261_128)
 
 const subjects = [

@@ -6,6 +6,7 @@ import { LakeError } from '../../src/base/errors.ts'
 import { admit, refused } from '../../src/query/gate.ts'
 import { judgeScans } from '../../src/query/gate-plan.ts'
 import { openQuery } from '../../src/query/lake.ts'
+import { judgeQuestion } from '../../src/query/question.ts'
 import { guarded, runScript } from '../../src/query/run.ts'
 import { fileRead, parsedSql } from '../../src/query/tree.ts'
 import type { Engine, Prepared } from '../../src/lake/store/engine.ts'
@@ -98,6 +99,11 @@ describe('what gets past as_of', () => {
       'CREATE TABLE main.mine (a INTEGER)',
     ])
       await expect(session().run(sql), sql).rejects.toThrow(/read-only/)
+  })
+
+  test('a NUL sign in a statement is refused in our words', async () => {
+    const asked = judgeQuestion({ sql: "SELECT 1 --\0'" }, session(), { folder, sleep: setTimeout, mark })
+    await expect(asked).rejects.toThrow(/^SQL: expected one SELECT/)
   })
 
   test('what tells the files of a join is bound once, as each judgement binds it', () => {
