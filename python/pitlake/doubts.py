@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 
 OFTEN_NULL = {*DIMENSIONS, "o", "extra", "computed_at", "component"}
 _AS_OF = utc_sql("getvariable('as_of')")
+_DECISION_MACROS = {
+    "question_reach": """from_json($1, '["VARCHAR"]'), $2""",
+    "question_unsettled": """from_json($1, '["VARCHAR"]'), $2, currency := $3, exchange := $4, network := $5""",
+}
+"""The macros that take decisions, and how the values of a question stand in their calls."""
 _JOINS = re.compile(r"\bpit_(?:join|long|window)\b", re.I)
 Question = dict[str, Any]
 T = TypeVar("T")
@@ -56,17 +61,28 @@ class Noticed:
             metrics = [one for join in decided for one in join["metrics"]] + self._asks()["metrics"]
             known = {asset for one in metrics for asset in one["asset"]}
             texts = [text for text in self._asks()["texts"] if text not in known]
-            asked |= {"metrics": metrics, "texts": texts, "tables": self._asks()["tables"], "grids": self._asks().get("grids", []), "empty": nothing}
+            asked |= {"metrics": metrics, "texts": texts, "tables": self._asks()["tables"], "grids": self._asks().get("grids", []),
+                      "members": self._asks().get("members", []), "empty": nothing}
         return self.told(asked)
 
     def of_decided(self, frame: Any, table: str, columns: Sequence[tuple[str, str]], interval: str, options: Options) -> list[str]:
         """By the columns of its answer that told nothing of some assets, each with its metric."""
         held = self._held(frame, "asset") if len(frame) else {}
         empty = [(metric, *held[column]) for column, metric in columns if held and held[column][2]]
-        [(last,)] = self._rows(f"SELECT CAST(max(ts) AS VARCHAR) FROM {table}") if empty else [(None,)]
+        [(last, without)] = self._rows(f"SELECT CAST(max(ts) AS VARCHAR), count(*) FILTER (ts IS NULL) FROM {table}")
         asked = [of_metric(metric, interval, assets, options.dimensions(), component=options.component, last=last, everywhere=not some)
                  for metric, some, _, assets in empty]
-        return self.told({**self.early(), "metrics": asked})
+        return self.told({**self.early(), "metrics": asked, "without_instant": without})
+
+    def of_no_member(self, universe: str) -> list[str]:
+        """By the condition on the universe that no product met."""
+        asked = aside(lambda: self._asked_by([f"SELECT 1 FROM universe WHERE (\n{universe}\n)"]), Question())
+        return [f"no product met universe at any of the instants: {universe}", *self.told({"members": asked.get("members", [])})]
+
+    def of_empty_column(self, frame: Any, column: str, asked: Question) -> list[str]:
+        """By a column of its answer that holds nothing, although one metric was asked for."""
+        held = self._held(frame) if len(frame) else {}
+        return self.told({"metrics": [asked]}) if not len(frame) or not held.get(column, (True,))[0] else []
 
     def _held(self, frame: Any, by: str | None = None) -> dict[str, tuple[bool, bool, list[str]]]:
         """Of each column whether it holds something, and a 0, and for which of the texts in the column `by` it holds nothing."""
@@ -120,22 +136,38 @@ class Noticed:
         return self._asked
 
     def _ask(self) -> Question:
-        texts = [statement.query or self._query for statement in self._own.extract_statements(self._query)]
+        return self._asked_by([statement.query or self._query for statement in self._own.extract_statements(self._query)])
+
+    def _asked_by(self, texts: Sequence[str]) -> Question:
         asked: Question = json.loads(self._own.execute(
             f"SELECT CAST(asked AS VARCHAR) FROM question_asked([{listed(texts)}], {quote(json.dumps(self._texts))})").fetchall()[0][0])
         return asked
 
     def _decided(self, every: bool) -> list[Question]:
         """Asks the decisions of joins how far they reach, and where one may be late, how many are."""
-        joins = [join for join in self._asks()["joins"] if every or join["beyond"]]
+        joins = [join for join in self._asks()["joins"] if every or join.get("answers_unsettled")]
         for join in joins:
             if "beyond_rows" not in join:
-                last, assets, late = aside(lambda: self._rows(join["extent"])[0], (None, "[]", False))  # noqa: B023
-                rows = aside(lambda: self._rows(join["beyond"]), list[tuple[Any, ...]]()) if late and join["beyond"] else []  # noqa: B023
+                names = json.dumps([one["name"] for one in join["metrics"]])
+                # The decisions may stand in no CTE of which the lake knows.
+                last, assets, late = (self._of_decisions(join, "question_reach", [names, join["interval"]]) or [(None, "[]", False)])[0]
+                rows = self._of_decisions(join, "question_unsettled", [names, join["interval"], *(join[one] for one in DIMENSIONS)]) \
+                    if late and join.get("answers_unsettled") else []
                 join["beyond_rows"] = [dict(zip(("metric", "decisions", "since"), row)) for row in rows]
                 for one in join["metrics"]:
                     one |= {"last": last, "asset": json.loads(assets)}
         return joins
+
+    def _of_decisions(self, join: Question, macro: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+        """Asks a macro of the lake about the decisions of a join; every value of the question is a parameter."""
+        return aside(lambda: self._ask_one(join["decisions"], macro, values), list[tuple[Any, ...]]()) if join.get("decisions") else []
+
+    def _ask_one(self, decisions: str, macro: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+        # The one text of a caller: by itself it is one SELECT, so that nothing of it ends the brackets.
+        if one_select(self._own, decisions) is None:
+            return []
+        query = one_select(self._own, f"WITH _pit_given (asset, ts, latency) AS (\n{decisions}\n) FROM {macro}('_pit_given', {_DECISION_MACROS[macro]})")
+        return [] if query is None else read_only(self._own, query, values)
 
 
 def _meant(near: Sequence[str], there: Sequence[str]) -> str:
@@ -156,6 +188,24 @@ def _words(subject: str, figures: Question, near: Sequence[str], there: Sequence
         return str({"subject": subject, **figures, **ends}[name])
 
     return re.sub(r"\{(?:option (\w+)(?:=(\w+))?|(\w+))\}", put, words)
+
+
+def one_select(own: duckdb.DuckDBPyConnection, text: str) -> duckdb.Statement | None:
+    """The statement of a text that is exactly one SELECT; None for any other text."""
+    statements = own.extract_statements(text)
+    return statements[0] if len(statements) == 1 and statements[0].type == duckdb.StatementType.SELECT else None
+
+
+def read_only(own: duckdb.DuckDBPyConnection, query: duckdb.Statement, values: Sequence[object]) -> list[tuple[Any, ...]]:
+    """The rows of a SELECT in a transaction that can write to no database, unless one of the caller is under way."""
+    try:
+        own.execute("BEGIN TRANSACTION READ ONLY").fetchall()
+    except duckdb.TransactionException:
+        return own.execute(query, list(values)).fetchall()
+    try:
+        return own.execute(query, list(values)).fetchall()
+    finally:
+        own.rollback()
 
 
 def aside(work: Callable[[], T], otherwise: T) -> T:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import duckdb
 
-from .text import INTERVALS, meant
+from .text import INTERVALS, meant_interval
 
 _HERE = str(Path(__file__).parent) + os.sep
 
@@ -84,9 +84,9 @@ def _place(message: str, query: str | None) -> str:
 
 
 def meant_word(word: str, known: Sequence[str], sure: float = 0.7) -> str:
-    """The advice that names the word that may have been meant; of intervals the one of the same length."""
-    same = meant(word)
-    near = [same] if same in known else difflib.get_close_matches(word, known, 1, sure)
+    """The advice that names the word that may have been meant; of intervals the one of the same length, or the next shorter one."""
+    same = meant_interval(word, known)
+    near = [same] if same is not None else difflib.get_close_matches(word, known, 1, sure)
     return f"did you mean `{near[0]}`?" if near else ""
 
 

@@ -23,8 +23,8 @@ from .errors import LakeError, refusal, told, warn
 from .fence import refuse_hidden
 from .folder import Pin, lag_of_views, made_here, refuse_changed
 from .frames import LentFrames, decided
-from .queries import (FIELDS, INSTANT, KEY, MEMBER, PRICE, PRICED, Options, Standards, cells_of, check_choice, check_switch, decisions_sql,
-                      join_sql, members_sql, named_metrics, panel_sql, points_sql, span_sql, utc_at, wrong)
+from .queries import (AGGREGATES, FIELDS, INSTANT, KEY, MEMBER, PRICE, PRICED, Options, Standards, cells_of, check_choice, check_names, check_switch, check_text,
+                      decisions_sql, join_sql, members_sql, named_metrics, panel_sql, points_sql, span_sql, utc_at, wrong)
 from .result import Result
 from .text import INTERVALS, Moment, Names, Span, listed, moment_text, quote, quote_name, utc_sql
 
@@ -262,7 +262,7 @@ class Lake:
 
         def doubts(noticed: Noticed, frame: Any) -> list[str]:
             if universe is not None and len(frame) == 0:
-                return [f"no product met universe at any of the instants: {universe}"]
+                return noticed.of_no_member(universe)
             lost = [(column, metric) for column, metric, one in cells_of(named, fields) if one == told_by]
             return noticed.of_decided(frame, table, lost, interval, options)
 
@@ -297,6 +297,38 @@ class Lake:
         options = Options(currency, exchange, network, component, latency, max_age, skip_nulls, beyond, vintage,
                           identity)
         return self._joined("window", decisions, metric, interval, options, n)
+
+    def resample(self, metric: str, from_interval: str, to_interval: str, agg: str = "mean", assets: Names | None = None, *,
+                 currency: str | None = None, exchange: str | None = None, network: str | None = None, component: str | None = None,
+                 skip_nulls: bool = False, min_parts: int | None = None, since: Moment | None = None, until: Moment | None = None,
+                 identity: str | None = None) -> Result:
+        """A metric on a coarser interval, made of its finer points; a coarse point is known when the last of its parts is.
+
+        `agg` is sum, mean, median, min, max, first or last. `v` is null where a part is missing or null, unless `skip_nulls` or
+        `min_parts` allow it. `since` and `until` bound `t`, half-open.
+
+        >>> weeks = lake.resample("supply/current_pit", "24h", "1w", "sum", currency="native", min_parts=3)
+        >>> weeks.df()[["asset", "v"]].values.tolist()
+        [['BTC', 6.0]]
+        """
+        for name, interval in (("from_interval", from_interval), ("to_interval", to_interval)):
+            check_choice(name, interval, INTERVALS)
+        check_choice("agg", agg, AGGREGATES)
+        check_names("assets", assets)
+        check_text("metric", metric)
+        if min_parts is not None and (isinstance(min_parts, bool) or not isinstance(min_parts, int) or min_parts < 1):
+            raise refusal("resample: min_parts", "how many parts, 1 or more", repr(min_parts))
+        options = Options(currency, exchange, network, component, skip_nulls=skip_nulls, identity=identity)
+        own = self._open().cursor()
+        arguments = [quote(metric), quote(from_interval), quote(to_interval), quote(agg), *options.arguments()]
+        arguments += [f"{name} := {utc_at(own, name, end)}" for name, end in (("since", since), ("until", until)) if end is not None]
+        arguments += [] if min_parts is None else [f"min_parts := {min_parts}"]
+        wanted = "" if assets is None else f" WHERE asset IN ({listed(assets)})"
+        query = f"SELECT * FROM resample({', '.join(arguments)}){wanted} ORDER BY asset, currency, exchange, network, t"
+        asked = of_metric(metric, from_interval, [] if assets is None else [assets] if isinstance(assets, str) else list(assets),
+                          options.dimensions(), component=component, everywhere=True)
+
+        return self._answer(own, query, keys=("t", "asset"), doubts=lambda noticed, frame: noticed.of_empty_column(frame, "v", asked))
 
     def calendar(self, since: Moment, until: Moment, step: Span = "1 day", assets: Names | None = None) -> Result:
         """A grid of decisions, UTC, `until` excluded; with `assets` one row for each instant and asset.

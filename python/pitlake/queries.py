@@ -11,7 +11,7 @@ from datetime import timedelta
 import duckdb
 
 from .errors import LakeError, meant_word, refusal
-from .text import UNITS, Moment, Names, Span, listed, moment_text, quote, quote_name, utc_sql
+from .text import UNITS, Moment, Names, Span, listed, meant_span, moment_text, quote, quote_name, utc_sql
 
 INSTANT = "an instant such as 2024-06-01 or 2024-06-01T12:00:00Z, UTC"
 _SPAN = re.compile(r"(\d+)\s*(?:([smhdw])|(second|minute|hour|day|week)s?)")
@@ -69,10 +69,12 @@ def span_sql(name: str, value: Span, months: bool = False) -> str:
         return f"to_seconds({int(short[1]) * UNITS[short[2] or short[3][0]]})"
     if text in ("0", "0.0") or long:
         return f"to_months({long[1]})" if long else "to_seconds(0)"
-    raise wrong(name, "a time such as 15m or 2d", value)
+    near = meant_span(value, months) if isinstance(value, str) else None
+    raise wrong(name, "a time such as 15m or 2d", value, f"did you mean `{near}`?" if near else "")
 
 
 DIMENSIONS = ("currency", "exchange", "network")
+AGGREGATES = ("mean", "sum", "median", "min", "max", "first", "last")
 FIELDS = ("v", "o", "t", "available_at", "age")
 MEMBER = ("asset", "product_id", "name", "symbol", "isin", "status", "issuer_id", "asset_id", "valid_from", "assumed")
 KEY = "_pit_decision"

@@ -58,8 +58,33 @@ def utc_sql(x: str) -> str:
     ELSE timezone('UTC', CAST({x} AS TIMESTAMP)) END"""
 
 
-def meant(text: str) -> str | None:
-    """The interval that is as long as `1d`, `60 min`, `weekly` or `1mo`."""
-    said = re.fullmatch(r"(\d*)\s*(mo|[smhdw])[a-z]*", text.strip().lower())
-    length = int(said[1] or 1) * UNITS.get(said[2], 1) if said else 0
-    return next((name for name, own in (MONTHS if said and said[2] == "mo" else SECONDS).items() if own == length), None)
+# As `src/base/suggestion.ts` has them: how units of time are spelt, by people and by pandas, their seconds, and how they are spelt here.
+_SPELT = (
+    (re.compile(r"(?:MS?|ME|mo|months?|monthly)"), 31 * 86_400, "month"),
+    (re.compile(r"(?:s|secs?|seconds?)", re.I), 1, "s"),
+    (re.compile(r"(?:m|mins?|minutes?)", re.I), 60, "m"),
+    (re.compile(r"(?:h|hrs?|hours?|hourly)", re.I), 3600, "h"),
+    (re.compile(r"(?:d|days?|daily)", re.I), 86_400, "d"),
+    (re.compile(r"(?:w|weeks?|weekly)", re.I), 604_800, "w"),
+)
+
+
+def _spelt(text: str) -> tuple[int, int, str] | None:
+    """Count, seconds and unit of a length of time, however its unit is spelt; months at their longest."""
+    said = re.fullmatch(r"(\d{0,15})\s*([A-Za-z]+)", text.strip())
+    found = next(((seconds, unit) for spelt, seconds, unit in _SPELT if said and spelt.fullmatch(said[2])), None)
+    return None if said is None or found is None else (int(said[1] or 1), *found)
+
+
+def meant_interval(text: str, known: Sequence[str]) -> str | None:
+    """The known interval that is as long as `1d`, `60 min`, `weekly` or `MS`; else the longest that is shorter."""
+    lengths = {name: count * seconds for name in known for count, seconds, _ in filter(None, [_spelt(name)]) if name[0].isdigit()}
+    said = _spelt(text)
+    shorter = [(length, name) for name, length in lengths.items() if said and length <= said[0] * said[1]]
+    return max(shorter)[1] if shorter else None
+
+
+def meant_span(text: str, months: bool) -> str | None:
+    """A length of time as it is spelt here: `15m` for `15min`, `1month` for `MS` where months may be said."""
+    said = _spelt(text)
+    return None if said is None or said[2] == "month" and not months else f"{said[0]}{said[2]}"

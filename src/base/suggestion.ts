@@ -8,7 +8,10 @@ export function suggestion(word: string, known: readonly string[]): string | und
     distance: editDistance(word.toLowerCase(), candidate.toLowerCase()),
   }))
   const best = scored.toSorted((a, b) => a.distance - b.distance)[0]
-  return best && best.distance <= Math.max(1, Math.floor(word.length / 3)) ? best.candidate : undefined
+  if (best && best.distance <= Math.max(1, Math.floor(word.length / 3))) return best.candidate
+  // Of another length of time the longest that is shorter: the other can be made of it.
+  const shorter = known.filter((candidate) => /^\d/.test(candidate) && (lengthOf(candidate) ?? Infinity) < (long ?? 0))
+  return shorter.toSorted((a, b) => (lengthOf(b) ?? 0) - (lengthOf(a) ?? 0))[0]
 }
 
 /**
@@ -42,14 +45,22 @@ export function didYouMean(found: readonly string[], otherwise: string): string 
   return `did you mean ${quoted.length === 1 ? quoted[0] : `${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1)}`}?`
 }
 
-/** How units of time are spelt, and their seconds; months at their longest. */
-export const units: readonly (readonly [spelt: RegExp, seconds: number])[] = [
-  [/^(?:M|mo|months?|monthly)$/, 31 * 86_400],
-  [/^(?:m|mins?|minutes?)$/i, 60],
-  [/^(?:h|hrs?|hours?|hourly)$/i, 3600],
-  [/^(?:d|days?|daily)$/i, 86_400],
-  [/^(?:w|weeks?|weekly)$/i, 7 * 86_400],
+/** How units of time are spelt, by people and by pandas, their seconds, and how this program spells them; months at their longest. */
+export const units: readonly (readonly [spelt: RegExp, seconds: number, here: string])[] = [
+  [/^(?:MS?|ME|mo|months?|monthly)$/, 31 * 86_400, 'month'],
+  [/^(?:s|secs?|seconds?)$/i, 1, 's'],
+  [/^(?:m|mins?|minutes?)$/i, 60, 'm'],
+  [/^(?:h|hrs?|hours?|hourly)$/i, 3600, 'h'],
+  [/^(?:d|days?|daily)$/i, 86_400, 'd'],
+  [/^(?:w|weeks?|weekly)$/i, 7 * 86_400, 'w'],
 ]
+
+/** The advice that spells a length of time as this program does: `15m` for `15min`, `1month` for `MS` where months may be said. */
+export function spanHint(text: string, months = false): string | undefined {
+  const [, count = '', word = ''] = /^(\d{0,15})\s*([a-z]+)$/i.exec(text.trim()) ?? []
+  const unit = units.find(([spelt]) => spelt.test(word))?.[2]
+  return unit === undefined || (unit === 'month' && !months) ? undefined : `did you mean \`${count || 1}${unit}\`?`
+}
 
 /** The seconds of a length of time, however its unit is spelt; months at their longest. */
 function lengthOf(word: string): number | undefined {

@@ -36,6 +36,12 @@ interface AskedMetric extends Readonly<Record<'interval' | 'asset' | Side, reado
   readonly times: boolean
 }
 
+/** A text with which a column of the universe is compared. */
+interface AskedMember {
+  readonly column: string
+  readonly value: string
+}
+
 /** Decisions later than what is settled of a metric: how many, and the first of them. */
 interface Beyond {
   readonly metric: string
@@ -51,6 +57,10 @@ interface AskedNotes {
   readonly tables?: readonly string[]
   /** The ends of calendars. */
   readonly grids?: AskedSql['grids']
+  /** What columns of the registry are compared with. */
+  readonly members?: readonly AskedMember[]
+  /** How many decisions have no ts. */
+  readonly without_instant?: number
   /** Whether the answer is one to wonder about. */
   readonly empty?: boolean
   readonly beyond?: readonly Beyond[]
@@ -77,7 +87,8 @@ export function isDoubtful(rows: number, empty: readonly Empty[], counts: boolea
  * it looks past it, because since when something is known is what helps.
  */
 export async function notesOf(engine: Engine, asked: AskedNotes, cut: boolean): Promise<readonly Note[]> {
-  if (!Object.values(asked).some((one) => one === true || (Array.isArray(one) && one.length > 0))) return []
+  const isAsked = (one: unknown): boolean => one === true || Number(one) > 0 || (Array.isArray(one) && one.length > 0)
+  if (!Object.values(asked).some(isAsked)) return []
   try {
     const asOf = await asOfIn(engine)
     const question = quote(JSON.stringify({ ...asked, as_of: asOf }))
@@ -134,23 +145,30 @@ function noteOf({ code, subject, figures, near, there, words }: NoteRow): Note {
 interface AskedSql {
   readonly tables: readonly string[]
   readonly texts: readonly string[]
-  /** The ends of each calendar, as far as they are constants; the views of an older program do not tell. */
+  /** The ends of each calendar, as far as they are constants. */
   readonly grids?: readonly (readonly (string | null)[])[]
+  readonly members?: readonly AskedMember[]
   /** Whether the answer counts something. */
   readonly counts: boolean
   readonly metrics: readonly AskedMetric[]
   readonly joins: readonly AskedJoin[]
 }
 
-/** A call of a join: what it asks of its metrics, and the statements that tell of its decisions; null where these are not found. */
+/** A call of a join: what it asks of its metrics, with the options as the caller gave them. */
 interface AskedJoin {
   readonly metrics: readonly AskedMetric[]
-  readonly extent: string | null
-  /** Null where decisions later than what is settled get none. */
-  readonly beyond: string | null
+  /** Null where it is no constant. */
+  readonly interval: string | null
+  readonly currency: string | null
+  readonly exchange: string | null
+  readonly network: string | null
+  /** Whether decisions later than what is settled get a value. */
+  readonly answers_unsettled: boolean
+  /** The caller's SELECT of asset, ts and latency of each decision, not judged yet; null where it is not found. */
+  readonly decisions: string | null
 }
 
-/** A join with what its decisions told. */
+/** A join with what its decisions tell. */
 interface Decided {
   readonly metrics: readonly AskedMetric[]
   readonly beyond: readonly Beyond[]
@@ -178,20 +196,61 @@ async function askedInSql(engine: Engine, sql: string, parameters: Parameters = 
 }
 
 /** Asks the decisions of joins how far they reach, and where one may be late, how many are. */
-async function decidedBy(engine: Engine, joins: readonly AskedJoin[], mark: string | undefined) {
+async function decidedBy(engine: Engine, joins: readonly AskedJoin[], mark: string | undefined): Promise<Decided[]> {
   const found: Decided[] = []
-  for (const { metrics, extent, beyond } of joins) {
-    const told = await aside(async () => {
-      if (extent === null) return undefined
-      if (mark !== undefined) await admit(engine, extent, undefined, mark)
-      const [row] = await engine.rows<{ last: string | null; assets: string; late: boolean }>(extent)
-      const late = row?.late === true && beyond !== null ? await engine.rows<Beyond & Row>(beyond) : []
-      const own = { last: row?.last ?? null, asset: JSON.parse(row?.assets ?? '[]') as readonly string[] }
-      return { metrics: metrics.map((one) => ({ ...one, ...own })), beyond: late }
-    })
-    found.push(told ?? { metrics, beyond: [] })
-  }
+  for (const join of joins)
+    found.push((await aside(async () => decisionsOf(engine, join, mark))) ?? { metrics: join.metrics, beyond: [] })
   return found
+}
+
+/** What the decisions of a join tell; undefined where it is not found which they are. */
+async function decisionsOf(engine: Engine, join: AskedJoin, mark: string | undefined): Promise<Decided | undefined> {
+  if (join.decisions === null) return undefined
+  // The one text of a caller: judged as a statement of its own it is one SELECT, so that nothing of it ends the brackets.
+  const { kind, text } = await admit(engine, join.decisions, undefined, mark)
+  if (kind !== 'SELECT') return undefined
+  const names = JSON.stringify(join.metrics.map(({ name }) => name))
+  const [reach] = await askDecisions<Reach & Row>(engine, text, 'question_reach', [names, join.interval])
+  const { currency, exchange, network } = join
+  const beyond =
+    reach?.late === true && join.answers_unsettled
+      ? await askDecisions<Beyond & Row>(engine, text, 'question_unsettled', [
+          names,
+          join.interval,
+          currency,
+          exchange,
+          network,
+        ])
+      : []
+  const own = { last: reach?.last ?? null, asset: JSON.parse(reach?.assets ?? '[]') as readonly string[] }
+  return { metrics: join.metrics.map((metric) => ({ ...metric, ...own })), beyond }
+}
+
+/** How far the decisions of a join reach. */
+interface Reach {
+  /** The ts of the newest decision; null without one. */
+  readonly last: string | null
+  /** The assets that are asked for, as JSON. */
+  readonly assets: string
+  /** Whether one may be later than what is settled. */
+  readonly late: boolean
+}
+
+/** The macros that take decisions, and how the values of a question stand in their calls. */
+const decisionMacros = {
+  question_reach: `from_json($1, '["VARCHAR"]'), $2`,
+  question_unsettled: `from_json($1, '["VARCHAR"]'), $2, currency := $3, exchange := $4, network := $5`,
+} as const
+
+/** Asks a macro about the decisions that a judged SELECT gives; every value of the question is a parameter. */
+async function askDecisions<T extends Row>(
+  engine: Engine,
+  judged: string,
+  macro: keyof typeof decisionMacros,
+  values: Parameters,
+): Promise<T[]> {
+  const decisions = `WITH _pit_given (asset, ts, latency) AS (\n${judged}\n)`
+  return await engine.ask<T>(`${decisions} FROM ${macro}('_pit_given', ${decisionMacros[macro]})`, values)
 }
 
 const joins = /\bpit_(?:join|long|window)\b/i
@@ -207,7 +266,7 @@ export async function noticingSql(engine: Engine, sql: string, columns: number, 
       (await asOfIn(engine)) !== null &&
       (await readsRegistry(engine, await treeOf(engine, statementsOf(sql).at(-1)?.text ?? '')))
     let asked = isJoin || isEarly ? await askedInSql(engine, sql, parameters) : undefined
-    const decided = await decidedBy(engine, asked?.joins.filter(({ beyond }) => beyond !== null) ?? [], run.mark)
+    const decided = await decidedBy(engine, asked?.joins.filter((join) => join.answers_unsettled) ?? [], run.mark)
     const notes: AskedNotes = {
       tables: isEarly ? (asked?.tables ?? []) : [],
       beyond: decided.flatMap(({ beyond }) => beyond),
@@ -216,14 +275,20 @@ export async function noticingSql(engine: Engine, sql: string, columns: number, 
       if (columns === 0 || (rows > 0 && empty.length === 0)) return {}
       asked ??= await askedInSql(engine, sql, parameters)
       if (!isDoubtful(rows, empty, asked.counts)) return {}
-      const { tables, texts, grids = [], joins: all, metrics: compared } = asked
+      const { tables, texts, grids = [], members = [], joins: all, metrics: compared } = asked
       const metrics = [...(await decidedBy(engine, all, run.mark)).flatMap((one) => one.metrics), ...compared]
       const assets = new Set(metrics.flatMap(({ asset }) => asset))
       const isNothing = rows === 0 || (rows === 1 && empty.length === columns)
-      return { metrics, texts: texts.filter((text) => !assets.has(text)), tables, grids, empty: isNothing }
+      return { metrics, texts: texts.filter((text) => !assets.has(text)), tables, grids, members, empty: isNothing }
     }
     return { notes, doubts }
   })
+}
+
+/** What a condition on the universe compares its columns with. */
+export async function membersIn(engine: Engine, condition: string): Promise<AskedNotes> {
+  const { members = [] } = await askedInSql(engine, `SELECT 1 FROM universe WHERE (\n${condition}\n)`)
+  return { members }
 }
 
 /** What a panel, or a join with one column `found`, asked of the metrics that told nothing of some assets. */

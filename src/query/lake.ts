@@ -1,11 +1,12 @@
-import { dirname, resolve } from 'node:path'
-import { isThere, realPath, textOf } from '../lake/store/files.ts'
+import { dirname, join, resolve } from 'node:path'
+import { isThere, makeSpill, realPath, removeSpill, textOf } from '../lake/store/files.ts'
 import { type LakeError, usage } from '../base/errors.ts'
 import { Engine, quote, quoteList } from '../lake/store/engine.ts'
 import { isWritable } from '../lake/store/disk.ts'
 import { engineMemory } from '../lake/store/memory.ts'
 import { inLake, places } from '../lake/store/layout.ts'
 import { readManifest } from './views/manifest.ts'
+import { copyViews } from './views/build.ts'
 import { markedViews } from './views/script.ts'
 import { literalPath, plainPath } from './views/read-points.ts'
 import { admit, refused } from './gate.ts'
@@ -99,22 +100,66 @@ async function prepared(engine: Engine, options: SessionOptions): Promise<Engine
 
 /** A session that sees these folders and can change no setting any more. */
 async function openLocked(folder: string, seen: ReadonlySet<string>, options: SessionOptions): Promise<Engine> {
-  const made = options.script !== undefined
-  const engine = await open(made ? (options.into ?? ':memory:') : databaseOf(folder), folder, options, !made)
+  const { script, into, mark } = options
+  if (script === undefined) {
+    const stored = await locked(await open(databaseOf(folder), folder, options, true), seen, options)
+    return closing(stored, async () => {
+      await refuseShadows(stored, folder)
+      return stored
+    })
+  }
+  if (mark !== undefined) return await openFrozen(folder, seen, { ...options, script, mark })
+  const engine = await locked(await open(into ?? ':memory:', folder, options, false), seen, options)
+  return closing(engine, async () => makeViews(engine, folder, { ...options, script }))
+}
+
+/** Locks the settings of an engine that was just opened. */
+async function locked(engine: Engine, seen: ReadonlySet<string>, options: SessionOptions): Promise<Engine> {
   return closing(engine, async () => {
     if (options.wholePlans === true) await engine.run(`SET disabled_optimizers = 'statistics_propagation'`)
     await lock(engine, seen)
-    await refuseShadows(engine, folder)
-    await options.before?.(engine)
-    const commented = options.commented === true || /comment/i.test(options.query ?? '')
-    const { script, mark } = options
-    if (script !== undefined) await runViews(engine, mark === undefined ? script : markedViews(script, mark), commented)
-    if (mark === undefined) return engine
-    // A view that shows its file column would tell the mark.
-    const shown = await engine.rows(`FROM system.main.duckdb_columns() WHERE column_name = ${quote(mark)}`)
-    if (shown.length > 0) throw strangeViews(folder, 'views of this program', 'older ones')
     return engine
   })
+}
+
+/**
+ * For askers that are not trusted: the views are made once, into a database of their own that is then opened read-only. No
+ * statement of a session can exchange what the others read.
+ */
+async function openFrozen(
+  folder: string,
+  seen: ReadonlySet<string>,
+  options: SessionOptions & { readonly script: string; readonly mark: string },
+): Promise<Engine> {
+  const { script, mark } = options
+  const home = makeSpill()
+  try {
+    const database = join(home, 'views.duckdb')
+    {
+      using maker = await locked(await open(':memory:', folder, options, false), new Set([...seen, home]), options)
+      await makeViews(maker, folder, { ...options, script: markedViews(script, mark) })
+      // A view that shows its file column would tell the mark.
+      const shown = await maker.rows(`FROM system.main.duckdb_columns() WHERE column_name = ${quote(mark)}`)
+      if (shown.length > 0) throw strangeViews(folder, 'views of this program', 'older ones')
+      await copyViews(maker, database)
+    }
+    return await locked(await open(database, folder, { ...options, takes: home }, true), seen, options)
+  } catch (error) {
+    removeSpill(home)
+    throw error
+  }
+}
+
+/** Makes the views of a script, and what they read beside files. */
+async function makeViews(
+  engine: Engine,
+  folder: string,
+  options: SessionOptions & { readonly script: string },
+): Promise<Engine> {
+  await options.before?.(engine)
+  await runViews(engine, options.script, options.commented === true || /comment/i.test(options.query ?? ''))
+  await refuseShadows(engine, folder)
+  return engine
 }
 
 /** A lake whose views are not such as this program makes; made anew they are. */
@@ -176,7 +221,12 @@ function databaseOf(folder: string): string {
   })
 }
 
-async function open(database: string, folder: string, options: SessionOptions, readOnly: boolean): Promise<Engine> {
+async function open(
+  database: string,
+  folder: string,
+  options: SessionOptions & { readonly takes?: string },
+  readOnly: boolean,
+): Promise<Engine> {
   try {
     return await Engine.open(database, {
       readOnly,
@@ -184,6 +234,7 @@ async function open(database: string, folder: string, options: SessionOptions, r
       ...(options.threads === undefined ? {} : { threads: options.threads }),
       memoryLimit: options.memoryLimit ?? engineMemory(1 / 2),
       spillLimit: options.spillLimit,
+      takes: options.takes,
     })
   } catch (cause) {
     const words = cause instanceof Error ? (cause.message.split('\n')[0] ?? '') : String(cause)

@@ -131,7 +131,7 @@ export const panelOptions = {
   universe: {
     kind: 'text',
     flag: 'CONDITION',
-    about: "instead of assets the products known at each ts: asset_class = 'treasury' AND status = 'active'",
+    about: "instead of assets the products known at each ts: asset_class = 'stablecoins' AND status = 'active'",
   },
   metrics: {
     kind: 'metrics',

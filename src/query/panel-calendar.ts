@@ -1,5 +1,6 @@
 import { usage } from '../base/errors.ts'
 import { quote } from '../lake/store/engine.ts'
+import { spanHint } from '../base/suggestion.ts'
 import { parseDuration, parseInstant, parseMicros } from '../base/time.ts'
 
 /**
@@ -33,6 +34,10 @@ function stepOf(subject: string, text: string): string {
   if (months !== undefined) return `${months} months`
   const seconds = parseDuration(text)
   if (seconds === undefined || seconds === 0)
-    throw usage(subject, { expected: 'a step such as 1h, 1d, 1w or 1month', got: `"${text}"` })
+    throw usage(subject, {
+      expected: 'a step such as 1h, 1d, 1w or 1month',
+      got: `"${text}"`,
+      next: spanHint(text, true),
+    })
   return `${seconds} seconds`
 }

@@ -1,7 +1,7 @@
 import { usage } from '../base/errors.ts'
 import { type Engine, quoteName } from '../lake/store/engine.ts'
 import type { Parameters } from '../lake/store/sql.ts'
-import { asOfIn, doubtsOfFilter, doubtsOfPanel, type Extent, notesOf, noticingSql } from './doubts.ts'
+import { asOfIn, doubtsOfFilter, doubtsOfPanel, type Extent, membersIn, notesOf, noticingSql } from './doubts.ts'
 import { Filled } from './filled.ts'
 import type { Ready } from './gate.ts'
 import { joinSql } from './joined.ts'
@@ -122,16 +122,24 @@ async function judgeDecided(
     const ready = ('panel' in asked && (await inBlocks({ engine, spec, table, made }, run))) || whole
     const said = await noticingSql(engine, query, 0, run)
     const tables = spec.universe !== undefined && (await asOfIn(engine)) !== null ? ['pit_universe'] : []
+    const [unknown] = await engine.rows<{ n: bigint }>(`SELECT count(*) AS n FROM ${quoteName(table)} WHERE ts IS NULL`)
     const last = `SELECT CAST(max(ts) AS VARCHAR) AS at FROM ${quoteName(table)}`
     const doubts = async ({ rows, empty }: Extent): Promise<AskedNotes> =>
       rows > 0 && empty.length > 0
         ? doubtsOfPanel(spec, empty, (await engine.rows<{ at: string | null }>(last))[0]?.at ?? null, found)
         : {}
     const what = { sql: `${decisions};\n${query}`, ready, parameters: undefined, by: 'asset' }
-    const judged = await noticing(what, notices, { notes: { ...said.notes, tables }, doubts })
-    const none: Note = { code: 'no-member', subject: spec.universe ?? '' }
-    const isEmpty = ({ rows }: Extent): boolean => rows === 0 && spec.universe !== undefined
-    return { ...judged, doubts: async (told) => (isEmpty(told) ? [none] : await judged.doubts(told)), drop }
+    const judged = await noticing(what, notices, {
+      notes: { ...said.notes, tables, without_instant: Number(unknown?.n ?? 0) },
+      doubts,
+    })
+    const noMembers = async (universe: string): Promise<readonly Note[]> => [
+      { code: 'no-member', subject: universe },
+      ...(await notesOf(engine, await membersIn(engine, universe), notices.cut)),
+    ]
+    const late = async (told: Extent): Promise<readonly Note[]> =>
+      told.rows === 0 && spec.universe !== undefined ? await noMembers(spec.universe) : await judged.doubts(told)
+    return { ...judged, doubts: late, drop }
   } catch (error) {
     await drop()
     throw error

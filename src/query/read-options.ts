@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { usage } from '../base/errors.ts'
-import { didYouMean, hint, suggestion } from '../base/suggestion.ts'
+import { didYouMean, hint, spanHint, suggestion } from '../base/suggestion.ts'
 import { isObject } from '../base/json.ts'
 import { parseDuration, parseMicros } from '../base/time.ts'
 import { type Door, optionAt } from './note.ts'
@@ -73,7 +73,9 @@ type Reader = (subject: string, value: unknown, fact: OptionFact, door: Door) =>
 
 /** A value that fits nothing is told as it was given. */
 function refuse(subject: string, value: unknown, fact: OptionFact, got = said(value)): never {
-  const next = typeof value === 'string' ? hint(value, fact.choices ?? []) : undefined
+  const hinted = (text: string): string | undefined =>
+    fact.kind === 'span' ? spanHint(text) : hint(text, fact.choices ?? [])
+  const next = typeof value === 'string' ? hinted(value) : undefined
   throw usage(subject, { expected: expectedOf[fact.kind](fact), got, next })
 }
 

@@ -12,6 +12,8 @@ type Parsed =
 
 /** Reads a text with the engine's own parser; nothing is bound and nothing runs. */
 export async function parsedSql(engine: Engine, sql: string): Promise<Parsed> {
+  // The engine reads a statement up to its first NUL, so that a literal with one has no end.
+  if (sql.includes('\0')) return { error: 'a NUL sign' }
   // Qualified: a database from elsewhere may hold a macro of that name.
   const [row] = await engine.rows<{ tree: string }>(
     `SELECT CAST(system.main.json_serialize_sql(CAST(${quote(sql)} AS VARCHAR)) AS VARCHAR) AS tree`,

@@ -30,6 +30,9 @@ const timeless = [
   'nearest',
   'nearest_paths',
   'question_asked',
+  // They tell of decisions what `coverage` and `unsettled` tell, which are probed.
+  'question_reach',
+  'question_unsettled',
 ]
 
 const { everyInterval, supply, nested, plain, exchanges, revised, bars, derived } = metrics

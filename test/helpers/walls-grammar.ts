@@ -42,6 +42,44 @@ const topics: readonly (readonly [metric: string, interval: string, options: Rea
   ['price_usd', '24h', {}],
 ]
 const aggregates = ['sum', 'mean', 'min', 'max', 'median', 'first', 'last']
+/** Options whose value is any text. */
+const optionsOfText = ['currency', 'exchange', 'network', 'component', 'beyond', 'vintage', 'identity']
+/** Placeholders, quotes, comments, ends of statements, signs that some take for quotes or blanks. */
+const pieces = [
+  ...[
+    '?decisions',
+    '?metrics',
+    '?interval',
+    '?options',
+    '?paths',
+    '{decisions}',
+    '{{points}}',
+    '$1',
+    '$decisions',
+    '?',
+  ],
+  ...[
+    "'",
+    "''",
+    '"',
+    '$$',
+    '$q$',
+    '\\',
+    "\\'",
+    '--',
+    '-- \n',
+    '/*',
+    '*/',
+    ';',
+    ')',
+    '(',
+    '[1:0]',
+    '\u0001relation\u0001',
+    '\u0002',
+  ],
+  ...['\u2019', '\uFF07', '\u00A0', '\u200B', '\u202E', 'é', 'e\u0301', '😀', 'native', 'usd'],
+  ...[') UNION ALL SELECT max(v) FROM points', "' || (SELECT max(t) FROM points) || '", '; RESET VARIABLE as_of; '],
+]
 const options = ['currency', 'exchange', 'network', 'component', 'max_age', 'latency', 'skip_nulls', 'beyond']
 
 /** The macros that tell of data, by name. */
@@ -80,6 +118,14 @@ export class Grammar {
     const ctes = [...this.#ctes].map(
       ([cte, text]) => `${quoted(cte)} AS ${this.#one('', '', 'MATERIALIZED ', 'NOT MATERIALIZED ')}(${text})`,
     )
+    // Nothing reads this join: what its options hold changes no answer.
+    if (this.#chance(hostility)) {
+      const options = this.#shuffled(optionsOfText).slice(0, 1 + Math.floor(this.#random() * 3))
+      const given = options.map((option) => `${option} := ${text(this.#pasted())}`)
+      const name = this.#one('d', 'D')
+      if (!this.#ctes.has(name)) ctes.push(`${quoted(name)} AS (${this.#late()})`)
+      ctes.push(`unread_join AS (FROM pit_join(${text(name)}, ${text(supply)}, '24h', ${given.join(', ')}))`)
+    }
     return { sql: ctes.length === 0 ? body : `WITH ${ctes.join(', ')} ${body}`, about: name }
   }
 
@@ -330,6 +376,16 @@ export class Grammar {
       `SELECT asset, ${asOf} + to_hours(6 * step) AS ts FROM (VALUES ${rows.join(', ')}) AS steps (asset, step)`,
       `SELECT ts, 'BTC' AS asset FROM calendar('2026-02-01', '2026-04-01', '${this.#one(1, 3)} days')`,
     )
+  }
+
+  /** Decisions later than whatever is settled, among whose texts are pieces of statements. */
+  #late(): string {
+    return `SELECT asset, TIMESTAMPTZ '2099-01-01' AS ts FROM (VALUES (${text(this.#pasted())}), ('BTC')) AS late (asset)`
+  }
+
+  /** A text that becomes a piece of SQL if anything fills it in, or ends its quote. */
+  #pasted(): string {
+    return Array.from({ length: 1 + Math.floor(this.#random() * 3) }, () => this.#one(...pieces)).join('')
   }
 
   /** A condition on the columns of a universe. */

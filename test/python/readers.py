@@ -319,7 +319,40 @@ def refused(dest, golden):
         yield {"engine": name, "answered": answered}
 
 
-MORE = {"versions": versions, "planted": planted, "refused": refused}
+def prices_owed(dest, decisions, skip_nulls):
+    """The price of each decision by brute force: of all pairs that were known the one with the largest t."""
+    points = pl.read_delta(str(dest / "points")).filter(metric="supply/current_pit", interval="24h")
+    usd, native = (points.filter(currency=name).select("asset", "t", "available_at", "v") for name in ("usd", "native"))
+    pairs = []
+    for asset, t, known, v, known_native, coins in usd.join(native, on=["asset", "t"], suffix="_native").rows():
+        price = v / coins if v is not None and coins else None
+        if price is not None or not skip_nulls:
+            pairs.append((asset, t, max(known, known_native), price))
+    found = []
+    for number, asset, ts in decisions.rows():
+        known = [(t, price) for name, t, at, price in pairs if name == asset and ts is not None and at <= ts]
+        found.append((number, *max(known, key=lambda one: one[0], default=(None, None))))
+    return sorted(found)
+
+
+def prices(dest, golden):
+    """`price_usd` in each engine against brute force, and the columns of an answer: those of the decisions, then five."""
+    instants = [iso(us) for us in range(1_706_000_000_000_000, 1_722_000_000_000_000, 331_000_000_000)]
+    rows = [(number, asset, ts) for number, (asset, ts) in enumerate((asset, ts) for asset in ("BTC", "ETH", "NONE") for ts in instants)]
+    decisions = pl.DataFrame(rows, schema={"id": pl.Int64, "asset": pl.String, "ts": pl.Datetime("us", "UTC")}, orient="row")
+    for name in ("polars", "duckdb", "clickhouse"):
+        engine, wrong, answered = ENGINES[name](dest), [], 0
+        for options in ({}, {"skip_nulls": True}):
+            owed = prices_owed(dest, decisions, bool(options))
+            found = engine.pit_join(decisions, {"metric": "price_usd", "interval": "24h", "options": options})
+            clock = pl.col("t").dt.convert_time_zone("UTC").dt.cast_time_unit("us")
+            told_rows = sorted(found.with_columns(clock).select("id", "t", "v").rows())
+            wrong += [[list(map(str, one)), list(map(str, other))] for one, other in zip(told_rows, owed, strict=True) if one != other][:3]
+            answered += sum(price is not None for _, _, price in owed)
+        yield {"engine": name, "columns": found.columns, "answered": answered, "wrong": wrong}
+
+
+MORE = {"prices": prices, "versions": versions, "planted": planted, "refused": refused}
 
 
 def main():

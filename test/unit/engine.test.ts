@@ -91,6 +91,20 @@ test('a database opened for reading cannot be written', async () => {
   await expect(reader.run('INSERT INTO x VALUES (2)')).rejects.toThrow('read-only')
 })
 
+test('ask runs exactly one SELECT, with its parameters, and writes to no database', async () => {
+  using engine = await Engine.open()
+  await engine.run('CREATE SEQUENCE counted')
+  expect(await engine.ask("SELECT $1 || '; SELECT 2' AS a", ["it's"])).toEqual([{ a: "it's; SELECT 2" }])
+  for (const sql of ['SELECT 1; SELECT 2', 'SELECT 1; CREATE TABLE made (a INTEGER)'])
+    await expect(engine.ask(sql), sql).rejects.toThrow(/not 2 statements/)
+  for (const sql of ['CREATE TABLE made (a INTEGER)', 'SET VARIABLE as_of = NULL', "COPY (SELECT 1) TO '/dev/null'"])
+    await expect(engine.ask(sql), sql).rejects.toThrow(/one SELECT was to be asked/)
+  await expect(engine.ask("SELECT nextval('counted')")).rejects.toThrow(/read-only/)
+  await engine.run('BEGIN TRANSACTION; CREATE TEMP TABLE mine AS SELECT 3 AS a')
+  expect(await engine.ask('FROM mine')).toEqual([{ a: 3 }])
+  await engine.run('COMMIT')
+})
+
 test('texts are quoted', async () => {
   expect(await engine.rows(`SELECT ${quote("a'b")} AS a, ${quoteList(["'", ''])} AS l`)).toEqual([
     { a: "a'b", l: ["'", ''] },

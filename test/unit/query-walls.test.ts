@@ -6,6 +6,7 @@ import { LakeError } from '../../src/base/errors.ts'
 import { admit, refused } from '../../src/query/gate.ts'
 import { judgeScans } from '../../src/query/gate-plan.ts'
 import { openQuery } from '../../src/query/lake.ts'
+import { judgeQuestion } from '../../src/query/question.ts'
 import { guarded, runScript } from '../../src/query/run.ts'
 import { fileRead, parsedSql } from '../../src/query/tree.ts'
 import type { Engine, Prepared } from '../../src/lake/store/engine.ts'
@@ -88,6 +89,21 @@ describe('what gets past as_of', () => {
       const { columns } = await admit(door as Engine, sql, undefined, mark)
       expect(told(columns), sql).toEqual(told((await (door as Engine).prepared(sql)).columns))
     }
+  })
+
+  test('a statement past the gate exchanges no view that another session reads', async () => {
+    for (const sql of [
+      'CREATE OR REPLACE VIEW points AS SELECT 1 AS v',
+      'CREATE OR REPLACE MACRO pit_join(a, b, c) AS TABLE SELECT 1 AS v',
+      'DROP VIEW series',
+      'CREATE TABLE main.mine (a INTEGER)',
+    ])
+      await expect(session().run(sql), sql).rejects.toThrow(/read-only/)
+  })
+
+  test('a NUL sign in a statement is refused in our words', async () => {
+    const asked = judgeQuestion({ sql: "SELECT 1 --\0'" }, session(), { folder, sleep: setTimeout, mark })
+    await expect(asked).rejects.toThrow(/^SQL: expected one SELECT/)
   })
 
   test('what tells the files of a join is bound once, as each judgement binds it', () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { loadCatalogue } from '../../src/catalog/load.ts'
-import { didYouMean, nearPaths, suggestion } from '../../src/base/suggestion.ts'
+import { didYouMean, nearPaths, spanHint, suggestion } from '../../src/base/suggestion.ts'
 import { intervals } from '../../src/base/time.ts'
 
 const paths = [...loadCatalogue().endpoints.keys()]
@@ -53,7 +53,27 @@ test.each([
   ['1M', '1month'],
   ['1m', '10m'],
   ['24', '24h'],
+  ['MS', '1month'],
+  ['ME', '1month'],
+  ['1D', '24h'],
+  ['15min', '10m'],
+  ['2d', '24h'],
   ['soon', undefined],
 ])('an interval of the same length is meant: %s → %s', (typed, meant) => {
   expect(suggestion(typed, intervals)).toBe(meant)
+})
+
+test.each([
+  ['15min', false, '15m'],
+  ['15 mins', false, '15m'],
+  ['1D', false, '1d'],
+  ['H', false, '1h'],
+  ['MS', true, '1month'],
+  ['ME', true, '1month'],
+  ['2mo', true, '2month'],
+  ['MS', false, undefined],
+  ['15', false, undefined],
+  ['soon', true, undefined],
+])('a length of time is spelt as here: %s (months: %s) → %s', (typed, months, meant) => {
+  expect(spanHint(typed, months)).toBe(meant && `did you mean \`${meant}\`?`)
 })

@@ -28,6 +28,19 @@ test.for(['polars', 'duckdb', 'clickhouse'])(
   },
 )
 
+test('L1: readers answer price_usd as brute force does, with the columns of the decisions by their names', (context) => {
+  const told = askReaders<{ engine: string; columns: string[]; answered: number; wrong: unknown[] }>(
+    need(context, 'readers'),
+    home,
+    ['prices'],
+  )
+  const columns = ['id', 'asset', 'ts', 't', 'available_at', 'v', 'o', 'age_us']
+  expect(told.map(({ engine, columns, wrong }) => ({ engine, columns, wrong }))).toEqual(
+    ['polars', 'duckdb', 'clickhouse'].map((engine) => ({ engine, columns, wrong: [] })),
+  )
+  for (const { answered } of told) expect(answered).toBeGreaterThan(50)
+}, 300_000)
+
 test('L6: a reader answers at each of three published versions what the lake held then', (context) => {
   const told = askReaders<Told>(need(context, 'readers'), home, ['versions'])
   expect(told.map(({ differences }) => differences)).toEqual([[], [], []])

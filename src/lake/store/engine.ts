@@ -10,6 +10,7 @@ import {
   DuckDBListValue,
   DuckDBMapValue,
   type DuckDBResult,
+  type DuckDBResultReader,
   DuckDBStructValue,
   DuckDBTimestampTZValue,
   DuckDBTimestampValue,
@@ -35,6 +36,8 @@ interface EngineOptions {
   readonly memoryLimit?: string | undefined
   /** Where it may spill what does not fit into memory; else a folder of its own that nobody else may enter, gone when it is closed. */
   readonly tempDirectory?: string
+  /** A private folder that it takes over, and removes when it is closed; else it makes one of its own where it needs one. */
+  readonly takes?: string | undefined
   /** How many bytes it may spill; else a part of what the disk has. */
   readonly spillLimit?: number | undefined
   readonly readOnly?: boolean
@@ -111,7 +114,7 @@ export class Engine {
     if (options.threads !== undefined) settings['threads'] = String(options.threads)
     if (options.readOnly === true) settings['access_mode'] = 'READ_ONLY'
     settings['memory_limit'] = options.memoryLimit ?? engineMemory()
-    const spill = options.tempDirectory === undefined ? makeSpill() : undefined
+    const spill = options.takes ?? (options.tempDirectory === undefined ? makeSpill() : undefined)
     const place = (settings['temp_directory'] = options.tempDirectory ?? join(spill ?? '', randomUUID()))
     let instance: DuckDBInstance | undefined
     try {
@@ -152,10 +155,31 @@ export class Engine {
 
   /** Runs statements and returns all rows of the last one. */
   async rows<T extends Row = Row>(sql: string, parameters?: Parameters): Promise<T[]> {
-    const result = await this.#connection.runAndReadAll(sql, ...bindAll(parameters, bound))
-    return result
-      .getRowObjects()
-      .map((row) => Object.fromEntries(Object.entries(row).map(([k, v]) => [k, cell(v)])) as T)
+    return rowsOf<T>(await this.#connection.runAndReadAll(sql, ...bindAll(parameters, bound)))
+  }
+
+  /**
+   * Runs exactly one SELECT and returns its rows. A further statement behind it and a statement of another kind are errors,
+   * and its transaction can write to no database, unless one that the session opened is under way.
+   */
+  async ask<T extends Row = Row>(sql: string, parameters?: Parameters): Promise<T[]> {
+    const statements = await this.#connection.extractStatements(sql)
+    if (statements.count !== 1) throw new RangeError(`one SELECT was to be asked, not ${statements.count} statements`)
+    const begun = await this.#begin('BEGIN TRANSACTION READ ONLY')
+    try {
+      const statement = await statements.prepare(0)
+      try {
+        if (statement.statementType !== StatementType.SELECT)
+          throw new RangeError(`one SELECT was to be asked, not ${StatementType[statement.statementType]}`)
+        const [values] = bindAll(parameters, bound)
+        if (values !== undefined) statement.bind(values)
+        return rowsOf<T>(await statement.runAndReadAll())
+      } finally {
+        statement.destroySync()
+      }
+    } finally {
+      if (begun) await this.#rollback()
+    }
   }
 
   /** Runs one statement and hands its result on chunk by chunk, so that memory stays flat; `types` as DuckDB names them. */
@@ -228,10 +252,10 @@ export class Engine {
   }
 
   /** Begins a transaction; false where one is open already, for then two statements have the same number. */
-  async #begin(): Promise<boolean> {
+  async #begin(begin = 'BEGIN TRANSACTION'): Promise<boolean> {
     const id = async (): Promise<unknown> => (await this.rows('SELECT system.main.txid_current() AS id'))[0]?.['id']
     if ((await id()) === (await id())) return false
-    await this.run('BEGIN TRANSACTION')
+    await this.run(begin)
     return true
   }
 
@@ -351,6 +375,12 @@ export function lowerName(name: string): string {
 /** The texts as an SQL list of VARCHAR. */
 export function quoteList(texts: readonly string[]): string {
   return `CAST([${texts.map(quote).join(', ')}] AS VARCHAR[])`
+}
+
+function rowsOf<T extends Row>(result: DuckDBResultReader): T[] {
+  return result
+    .getRowObjects()
+    .map((row) => Object.fromEntries(Object.entries(row).map(([name, value]) => [name, cell(value)])) as T)
 }
 
 function column(name: string, type: DuckDBType | undefined): Column {

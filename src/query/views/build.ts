@@ -295,7 +295,13 @@ async function makeObjects(engine: Engine, { database, objects, from }: Writing)
     await engine.run('COPY FROM DATABASE earlier TO memory (SCHEMA)')
   }
   for (const object of objects) await runObject(engine, object)
-  await engine.run(`${noLog}; ATTACH ${quote(database)} AS made (STORAGE_VERSION '${storageVersion}')`)
+  await engine.run(noLog)
+  await copyViews(engine, database)
+}
+
+/** Writes the views and macros of an engine in memory into a database file, all at once. */
+export async function copyViews(engine: Engine, database: string): Promise<void> {
+  await engine.run(`ATTACH ${quote(database)} AS made (STORAGE_VERSION '${storageVersion}')`)
   await engine.run('COPY FROM DATABASE memory TO made (SCHEMA)')
   await engine.run('DETACH made')
   if (isThere(`${database}.wal`)) throw new Error('the views were written beside their database, not into it')

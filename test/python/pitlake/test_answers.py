@@ -152,6 +152,8 @@ def test_a_history_that_had_not_begun(small, resource):
     ("WITH d AS (SELECT 'btc' AS asset, TIMESTAMPTZ '2024-03-04' AS ts) SELECT v FROM pit_join('d', ?, '24h')", [SUPPLY], "for asset 'btc'"),
     ("SELECT count(*) AS n FROM points WHERE metric = ? AND v < 0", [SUPPLY], None),
     ("SELECT 0 AS n", None, None),
+    ("FROM resample('supply/current_pit', '24h', '1w', component := '/a')", None, "'supply/current_pit' holds plain numbers: ask it without #/a"),
+    ("FROM resample('indicators/cost_basis_distribution_quantiles_pit#/no', '24h', '1w')", None, "has no part '/no'"),
 ])
 def test_an_answer_of_one_row_that_tells_nothing(lake, query, parameters, note):
     for form in ("df", "pl", "arrow"):
@@ -159,6 +161,43 @@ def test_an_answer_of_one_row_that_tells_nothing(lake, query, parameters, note):
             warnings.simplefilter("ignore", pitlake.LakeWarning)
             getattr(lake.sql(query, parameters), form)()
         assert (note in lake.notes[0] and len(lake.notes) == 1) if note else lake.notes == ()
+
+
+def test_decisions_without_an_instant_are_noted(lake):
+    """Also among others that are answered."""
+    some = pd.DataFrame({"asset": ["BTC", "BTC"], "ts": pd.to_datetime(["2024-03-04", None], utc=True)})
+    for answer in (lake.panel(some, SUPPLY), lake.pit_join(some, SUPPLY)):
+        with pytest.warns(pitlake.LakeWarning, match="decisions without a ts: 1"):
+            answer.df()
+
+
+def test_resample_makes_coarser_points(lake):
+    weeks = lake.resample(SUPPLY, "24h", "1w", "sum", "BTC", currency="usd", min_parts=3).df()
+    assert weeks["v"].tolist() == [600] and weeks["interval"].tolist() == ["1w"] and weeks["parts"].tolist() == [3]
+    same = lake.sql("FROM resample($m, '24h', '1w', 'sum', currency := 'usd', min_parts := 3)", {"m": SUPPLY}).df()
+    assert same.equals(weeks)
+    assert len(lake.resample(SUPPLY, "24h", "24h", "max", currency="native", since="2024-03-02", until=dt.date(2024, 3, 3))) == 1
+
+
+@pytest.mark.parametrize(("given", "note"), [
+    ({"metric": "indicators/cost_basis_distribution_quantiles_pit#/no"}, "has no part '/no'"),
+    ({"metric": SUPPLY, "assets": "btc", "currency": "native"}, "for asset 'btc'; did you mean 'BTC'?"),
+])
+def test_resample_without_values_is_noted(lake, given, note):
+    with pytest.warns(pitlake.LakeWarning, match=note):
+        lake.resample(from_interval="24h", to_interval="1w", **given).df()
+
+
+@pytest.mark.parametrize(("given", "words"), [
+    ({"from_interval": "1d"}, "from_interval: expected 10m, .*; did you mean `24h`"),
+    ({"to_interval": "MS"}, "to_interval: expected .*; did you mean `1month`"),
+    ({"agg": "avrage"}, "agg: expected mean, sum"),
+    ({"min_parts": 0}, "resample: min_parts: expected how many parts"),
+    ({"metric": "supply/curent_pit"}, "unknown metric supply/curent_pit; did you mean `supply/current_pit`"),
+])
+def test_resample_refuses_what_it_does_not_know(lake, given, words):
+    with pytest.raises(pitlake.LakeError, match=words):
+        lake.resample(**{"metric": SUPPLY, "from_interval": "24h", "to_interval": "1w", **given}).df()
 
 
 def test_notes_are_those_of_the_last_answer(lake):

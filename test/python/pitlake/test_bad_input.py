@@ -63,9 +63,14 @@ def test_metrics_and_options(lake):
         assert "max_age: expected a time such as 15m or 2d" in refused(lambda: lake.panel(ONE, SUPPLY, max_age=time))
         if time != "1 month":
             assert "step: expected a time such as 15m or 2d" in refused(lambda: lake.calendar("2024-01-01", "2024-02-01", time))
+    for time, meant in (("15min", "15m"), ("1D", "1d"), ("2 hrs", "2h")):
+        assert refused(lambda: lake.panel(ONE, SUPPLY, latency=time)).endswith(f'got "{time}"; did you mean `{meant}`?')
+    for step, meant in (("15min", "15m"), ("MS", "1month"), ("ME", "1month"), ("2mo", "2month")):
+        assert refused(lambda: lake.calendar("2024-01-01", "2024-02-01", step)).endswith(f'got "{step}"; did you mean `{meant}`?')
     for time in (0, "0", "0m", "0 minutes", dt.timedelta(0)):
         assert lake.panel(ONE, SUPPLY, latency=time).df()[SUPPLY].tolist() == [2]
-    for interval, meant in (("1d", "24h"), ("daily", "24h"), ("60m", "1h"), ("7 days", "1w"), ("1mo", "1month"), ("10 min", "10m")):
+    for interval, meant in (("1d", "24h"), ("daily", "24h"), ("60m", "1h"), ("7 days", "1w"), ("1mo", "1month"), ("10 min", "10m"),
+                            ("MS", "1month"), ("ME", "1month"), ("1D", "24h"), ("15min", "10m")):
         assert f'got "{interval}"; did you mean `{meant}`?' in refused(lambda: lake.panel(ONE, SUPPLY, interval))
     assert refused(lambda: lake.panel(ONE, SUPPLY, "1m")).endswith('got "1m"; did you mean `10m`?')
     assert "fields: expected v, o, t, available_at, age, got \"w\"" in refused(lambda: lake.panel(ONE, SUPPLY, fields=["w"]))

@@ -1,5 +1,6 @@
 -- pit_join in the words of every SQL engine: each row of the decisions, and the newest point that was knowable at its ts.
 -- columns: those of the decisions, then t, available_at, v, o, age_us.
+-- `pit_asset` stands for `asset` beside the decisions: of names that stand twice some engines make `d.asset`.
 -- law: L1. The cut comes first, then what was overtaken when it arrived leaves; what is left has one row for an asset and
 --   instant, so that "the last arrival by then" is the newest point. Instants are compared as whole microseconds.
 WITH asked AS (
@@ -12,7 +13,7 @@ WITH asked AS (
       + {{refuse {{lacks network networks}} | no such network}}
       + {{refuse {{seconds latency}} < 0 | latency is negative}}
       + {{refuse {{seconds max_age}} < 0 | max_age is negative}} AS wrong
-  FROM {{table endpoints}} AS e WHERE e.metric = {{option metric}}
+  FROM {{table endpoints}} AS e WHERE e.metric = CASE WHEN {{option metric}} = 'price_usd' THEN 'supply/current_pit' ELSE {{option metric}} END
 ),
 known AS (
   SELECT p.asset, p.t, p.available_at, p.v, p.o
@@ -23,12 +24,23 @@ known AS (
     AND coalesce(p.currency, '') = coalesce(a.currency, '') AND coalesce(p.exchange, '') = coalesce(a.exchange, '')
     AND coalesce(p.network, '') = coalesce(a.network, '')
     AND (NOT {{flag skip_nulls}} OR p.v IS NOT NULL OR p.o IS NOT NULL)
+  -- The price that the supply in usd and the supply in coins imply: known when both are.
+  UNION ALL
+  SELECT u.asset, u.t, greatest(u.available_at, n.available_at) AS available_at, CASE WHEN n.v <> 0 THEN u.v / n.v END AS v, u.o
+  FROM (
+{{view points}}
+  ) AS u JOIN (
+{{view points}}
+  ) AS n ON n.asset = u.asset AND n.t = u.t AND n."interval" = u."interval"
+    AND coalesce(n.exchange, '') = coalesce(u.exchange, '') AND coalesce(n.network, '') = coalesce(u.network, '')
+  WHERE {{option metric}} = 'price_usd' AND u."interval" = {{option interval}} AND u.metric = 'supply/current_pit' AND n.metric = 'supply/current_pit'
+    AND u.currency = 'usd' AND n.currency = 'native' AND (NOT {{flag skip_nulls}} OR u.v IS NOT NULL AND n.v <> 0)
 ),
 arrivals AS (
   SELECT p.*, {{newest p.asset}} AS newest, {{following p.asset}} AS following FROM known AS p
 ),
 frontier AS (
-  SELECT f.asset, f.t, f.available_at, f.v, f.o, {{micros f.available_at}} AS at_us, {{end {{micros f.t}}}} AS end_us
+  SELECT f.asset AS pit_asset, f.t, f.available_at, f.v, f.o, {{micros f.available_at}} AS at_us, {{end {{micros f.t}}}} AS end_us
   FROM arrivals AS f WHERE f.t >= f.newest AND (f.following IS NULL OR f.following <> f.available_at)
 ),
 moments AS (
@@ -36,7 +48,7 @@ moments AS (
   FROM {{decisions}} AS d CROSS JOIN asked AS a WHERE d.asset IS NOT NULL AND d.ts IS NOT NULL
 ),
 line AS (
-  SELECT f.asset, f.at_us AS k_us, 0 AS kind FROM frontier AS f
+  SELECT f.pit_asset AS asset, f.at_us AS k_us, 0 AS kind FROM frontier AS f
   UNION ALL SELECT m.asset, m.k_us, 1 AS kind FROM moments AS m
 ),
 answers AS (
@@ -47,6 +59,6 @@ answers AS (
 SELECT d.*, {{fresh f.t}} AS t, {{fresh f.available_at}} AS available_at, {{fresh f.v}} AS v, {{fresh f.o}} AS o,
   {{fresh {{micros d.ts}} - f.end_us}} AS age_us
 FROM {{decisions}} AS d
-LEFT JOIN (SELECT r.* FROM answers AS r WHERE r.kind = 1) AS r
-  ON r.asset = d.asset AND r.k_us = {{micros d.ts}} - {{seconds latency}}
-LEFT JOIN frontier AS f ON f.asset = r.asset AND f.at_us = r.at_us
+LEFT JOIN (SELECT r.asset AS pit_asset, r.k_us, r.at_us FROM answers AS r WHERE r.kind = 1) AS r
+  ON r.pit_asset = d.asset AND r.k_us = {{micros d.ts}} - {{seconds latency}}
+LEFT JOIN frontier AS f ON f.pit_asset = r.pit_asset AND f.at_us = r.at_us

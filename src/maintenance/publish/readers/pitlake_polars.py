@@ -19,6 +19,7 @@ from deltalake import DeltaTable
 UTC = pl.Datetime("us", "UTC")
 LENGTHS = {{lengths}}
 REVISABLE = {{revisable}}
+PRICE, PRICED = "price_usd", "supply/current_pit"
 ADDED = ["t", "available_at", "v", "o", "age_us"]
 
 
@@ -78,12 +79,15 @@ class Lake:
         if interval not in [*LENGTHS, "1month"]:
             raise ValueError(f"no such interval: {interval!r}")
         points = self.vintages(as_of=as_of, observed_as_of=observed_as_of, backfill=backfill)
-        wanted = self.dimensions(metric, {"currency": currency, "exchange": exchange, "network": network})
-        known = points.filter(
-            pl.col("metric") == metric,
-            pl.col("interval") == interval,
-            *[pl.col(name).eq_missing(pl.lit(value, pl.String)) for name, value in wanted.items()],
-        )
+        wanted = self.dimensions(PRICED if metric == PRICE else metric, {"currency": currency, "exchange": exchange, "network": network})
+        if metric == PRICE:
+            known = prices(points, interval)
+        else:
+            known = points.filter(
+                pl.col("metric") == metric,
+                pl.col("interval") == interval,
+                *[pl.col(name).eq_missing(pl.lit(value, pl.String)) for name, value in wanted.items()],
+            )
         if skip_nulls:
             known = known.filter(pl.col("v").is_not_null() | pl.col("o").is_not_null())
         asked = decisions.with_row_index("_pit_row").with_columns(_pit_ts=clock(decisions.schema["ts"]))
@@ -130,6 +134,16 @@ class Lake:
                     "issuer_status", "jurisdiction", "asset_id", "asset_name", "asset_class", "ticker", "valid_from")
             .collect()
         )
+
+
+def prices(points, interval):
+    """The price that the supply in usd and the supply in coins imply: known when both are."""
+    supply = points.filter(pl.col("metric") == PRICED, pl.col("interval") == interval)
+    supply = supply.with_columns(pl.col("exchange").fill_null(""), pl.col("network").fill_null(""))
+    native = supply.filter(pl.col("currency") == "native").select("asset", "exchange", "network", "t", known_at="available_at", coins="v")
+    both = supply.filter(pl.col("currency") == "usd").join(native, on=["asset", "exchange", "network", "t"])
+    return both.select("asset", "t", available_at=pl.max_horizontal("available_at", "known_at"),
+                       v=pl.when(pl.col("coins") != 0).then(pl.col("v") / pl.col("coins")), o=pl.lit(None, pl.String))
 
 
 def frontier(known):

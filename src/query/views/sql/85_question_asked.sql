@@ -1,8 +1,9 @@
 -- question_asked: what the statements of a script ask, by their words; `question_notes` takes it.
 -- columns: asked, one row of JSON: tables (views, macros and functions that they read), texts (their constants), counts (whether
---   the last one counts), grids (the two ends of each calendar), metrics (what a WHERE compares the columns of points with), joins (of each call of a join `metrics`, and two
---   statements over its decisions: `extent` tells last, assets and late; where one is late `beyond` tells metric, decisions, since).
+--   the last one counts), grids (the two ends of each calendar), members (what columns of the universe are compared with), metrics (what a WHERE compares the columns of points with), joins (of each call of a join
+--   `metrics`, its options as they were given, whether decisions later than what is settled get a value, and `decisions`: the statement that gives asset, ts and latency of each).
 -- law: none; it reads nothing. `parameters` is JSON of the texts that stand for $1 or $name. It knows the trees of DuckDB 1.5 and 2.0.
+--   `decisions` is the caller's own relation, written anew from its tree: whoever runs it judges it as any statement of a caller.
 CREATE OR REPLACE MACRO question_asked(statements, parameters := '{}') AS TABLE
 WITH _pit_trees AS (
   SELECT s, json_serialize_sql(regexp_replace(text, '^\s*CREATE\s+(OR\s+REPLACE\s+)?TEMP(ORARY)?\s+(TABLE|VIEW)\s+\S+\s+AS\b', '', 'i')) AS tree
@@ -40,28 +41,33 @@ _pit_joins AS (
   SELECT s, id, any_value(text) FILTER (name = 'decisions') AS relation, any_value(place) FILTER (name = 'metric') AS metric_place,
     any_value(text) FILTER (name = 'interval') AS "interval", any_value(text) FILTER (name = 'currency') AS currency,
     any_value(text) FILTER (name = 'exchange') AS exchange, any_value(text) FILTER (name = 'network') AS network,
-    any_value(text) FILTER (name = 'component') AS component, coalesce(any_value(text) FILTER (name = 'beyond'), '') <> 'null' AS told,
+    any_value(text) FILTER (name = 'component') AS component, coalesce(any_value(text) FILTER (name = 'beyond'), '') <> 'null' AS answers_unsettled,
     any_value(CAST(node AS VARCHAR)) FILTER (name = 'latency') AS latency
   FROM _pit_arguments GROUP BY s, id
 ),
+-- Of constants alone, so that it can be cut at its places: nothing of a caller is ever searched for them.
+_pit_template AS MATERIALIZED (
+  SELECT split_part(text, '"cte_map":{"map":[]}', 1) || '"cte_map":' AS before_ctes, latency,
+    split_part(split_part(text, '"cte_map":{"map":[]}', 2), latency, 1) AS before_latency,
+    split_part(split_part(text, latency, 2), '"pit_relation"', 1) AS before_relation, split_part(text, '"pit_relation"', 2) AS behind
+  FROM (SELECT CAST(tree AS VARCHAR) AS text, CAST(tree->'$.statements[0].node.select_list[2]' AS VARCHAR) AS latency
+    FROM (SELECT json_serialize_sql('SELECT asset, ts, NULL AS latency FROM pit_relation') AS tree))
+),
 _pit_decided AS (
-  SELECT j.*, json_serialize_sql('SELECT asset, ts, NULL AS latency FROM "' || replace(j.relation, '"', '""') || '"') AS template,
+  SELECT j.*,
     (SELECT coalesce(list(DISTINCT x.text ORDER BY x.text), []) FROM _pit_nodes AS x WHERE x.s = j.s AND x.text IS NOT NULL AND starts_with(x.place, j.metric_place)) AS metrics,
     (SELECT CAST(m.node->'$.cte_map' AS VARCHAR) FROM _pit_nodes AS m
      WHERE m.s = j.s AND list_contains(list_transform(json_extract_string(m.node, '$.cte_map.map[*].key'), lambda key: lower(key)), lower(j.relation)) ORDER BY m.id LIMIT 1) AS ctes
   FROM _pit_joins AS j
 ),
 _pit_stated AS (
-  SELECT d.id, d.told, {{list_of d.metrics}} AS metrics, {{literal_of d.interval}} AS "interval",
-    {{list_of list_distinct(list_transform(d.metrics, lambda name: CASE WHEN name = 'price_usd' THEN 'supply/current_pit' ELSE split_part(name, '#', 1) END))}} AS paths,
-    coalesce(', currency := ' || {{literal_of d.currency}}, '') || coalesce(', exchange := ' || {{literal_of d.exchange}}, '')
-      || coalesce(', network := ' || {{literal_of d.network}}, '') AS options,
-    TRY(json_deserialize_sql(CAST(replace(replace(CAST(d.template AS VARCHAR), '"cte_map":{"map":[]}', '"cte_map":' || coalesce(d.ctes, '{"map":[]}')),
-      CAST(d.template->'$.statements[0].node.select_list[2]' AS VARCHAR), coalesce(d.latency, CAST(d.template->'$.statements[0].node.select_list[2]' AS VARCHAR))) AS JSON))) AS decisions,
-    list_transform(d.metrics, lambda name: {'name': name, 'interval': list_filter([d.interval], lambda x: x IS NOT NULL), 'asset': CAST([] AS VARCHAR[]),
+  SELECT d.id, {'metrics': list_transform(d.metrics, lambda name: {'name': name, 'interval': list_filter([d.interval], lambda x: x IS NOT NULL), 'asset': CAST([] AS VARCHAR[]),
       'currency': list_filter([d.currency], lambda x: x IS NOT NULL), 'exchange': list_filter([d.exchange], lambda x: x IS NOT NULL),
-      'network': list_filter([d.network], lambda x: x IS NOT NULL), 'component': d.component, 'defaults': true, 'everywhere': true}) AS entries
-  FROM _pit_decided AS d
+      'network': list_filter([d.network], lambda x: x IS NOT NULL), 'component': d.component, 'defaults': true, 'everywhere': true}),
+    'interval': d.interval, 'currency': d.currency, 'exchange': d.exchange, 'network': d.network, 'answers_unsettled': d.answers_unsettled,
+    'decisions': TRY(json_deserialize_sql(CAST(t.before_ctes || coalesce(d.ctes, '{"map":[]}') || t.before_latency || coalesce(d.latency, t.latency)
+      || t.before_relation || CAST(to_json(d.relation) AS VARCHAR) || t.behind AS JSON)))} AS join_asked
+  FROM _pit_decided AS d, _pit_template AS t
 ),
 _pit_named AS (
   SELECT coalesce(list(DISTINCT n.read) FILTER (n.read IS NOT NULL), []) || coalesce(list(DISTINCT n.called) FILTER (n.called IS NOT NULL), []) AS tables,
@@ -76,17 +82,22 @@ _pit_grids AS (
   SELECT list(coalesce(a.text, a.node->>'$.child.value.value') ORDER BY a.id)[:2] AS ends
   FROM _pit_nodes AS c JOIN _pit_nodes AS a ON a.s = c.s AND a.owner = c.place WHERE c.called = 'calendar' GROUP BY c.s, c.id
 ),
+_pit_members AS (
+  SELECT list(DISTINCT {'column': c.named, 'value': c.text}) AS compared FROM _pit_compared AS c
+  WHERE c.named IN ('status', 'symbol', 'name', 'isin', 'issuer_name', 'issuer_status', 'jurisdiction', 'asset_name', 'asset_class', 'ticker')
+    AND EXISTS (FROM _pit_nodes AS n WHERE n.read = 'universe' OR n.called = 'pit_universe')
+),
 _pit_said AS (
   SELECT {{said interval}} AS "interval", {{said asset}} AS asset, {{said currency}} AS currency, {{said exchange}} AS exchange, {{said network}} AS network,
     {{said component}}[1] AS component, {{said metric}} AS metric
   FROM _pit_compared
 )
 SELECT to_json({'tables': named.tables, 'texts': named.texts, 'counts': named.counts,
-  'grids': (SELECT coalesce(list(DISTINCT ends), []) FROM _pit_grids), 'metrics': list_transform(
+  'members': (SELECT coalesce(compared, []) FROM _pit_members), 'grids': (SELECT coalesce(list(DISTINCT ends), []) FROM _pit_grids), 'metrics': list_transform(
     CASE WHEN len(said.metric) > 0 THEN said.metric WHEN list_contains(named.tables, 'price_usd') THEN ['price_usd']
       WHEN named.stored AND (named.times OR len(said."interval" || said.asset || said.currency || said.exchange || said.network) > 0) THEN ['*'] ELSE CAST([] AS VARCHAR[]) END,
     lambda name: {'name': name, 'interval': said."interval", 'asset': said.asset, 'currency': said.currency, 'exchange': said.exchange, 'network': said.network,
       'component': said.component, 'defaults': NOT named.stored, 'everywhere': said.component IS NOT NULL, 'times': named.times}),
-  'joins': (SELECT coalesce(list({'metrics': one.entries, 'extent': {{extent_text}}, 'beyond': CASE WHEN one.told THEN {{beyond_text}} END} ORDER BY one.id), []) FROM _pit_stated AS one)}) AS asked
+  'joins': (SELECT coalesce(list(one.join_asked ORDER BY one.id), []) FROM _pit_stated AS one)}) AS asked
 FROM _pit_named AS named, _pit_said AS said;
 COMMENT ON MACRO TABLE question_asked IS 'question_asked(statements [, parameters]): what SQL statements ask, by their words, one row; question_notes takes it. The doors of pitlake ask it.';
