@@ -33,6 +33,8 @@ type Clock = Pick<SourceMapping, 'zone' | 'unit'> & {
 
 const integers = /^(?:U?(?:TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT))$/
 const numbers = /^(?:DOUBLE|FLOAT|DECIMAL)/
+/** Numbers that DuckDB casts to a double with an error of its own: their text becomes the nearest double. */
+const roundedByEngine = /^(?:U?HUGEINT$|DECIMAL\((?:1[6-9]|[23]\d),)/
 const nested = /^(?:STRUCT|MAP|JSON)|\]$/
 
 /** SQL of what stands in a column. */
@@ -64,7 +66,7 @@ function instantOf(source: Source, { zone = 'UTC', unit, label = false }: Clock,
   const counted = (x: Sql): Sql => (unit === undefined ? 'CAST(NULL AS BIGINT)' : countedSql(x, unit))
   const read = (text: Sql): Sql => `CASE
       WHEN length(${text}) = 10 AND ${dashed(text)} THEN ${dated(`TRY_CAST(${text} AS DATE)`)}
-      WHEN regexp_matches(${text}, '\\.[0-9]{7}') OR NOT ${text}[1] BETWEEN '0' AND '9' THEN NULL
+      WHEN regexp_matches(${text}, '\\.[0-9]{6}0*[1-9]') OR NOT ${text}[1] BETWEEN '0' AND '9' THEN NULL
       WHEN ${zoned(text)} THEN epoch_us(TRY_CAST(${text} AS TIMESTAMPTZ))
       WHEN ${dashed(text)} THEN ${local(`TRY_CAST(${text} AS TIMESTAMP)`)}
       ELSE ${counted(`TRY_CAST(${text} AS DECIMAL(38, 6))`)} END`
@@ -118,6 +120,7 @@ function numberOf(source: Source): Sql {
     const isOne = source.json ? `json_type(${raw}) IN ('UBIGINT', 'BIGINT', 'DOUBLE')` : `NOT contains(${raw}, '_')`
     return `CASE WHEN ${isOne} AND isfinite(${number}) THEN ${number} END`
   }
+  if (roundedByEngine.test(source.type)) return `CAST(CAST(${raw} AS VARCHAR) AS DOUBLE)`
   if (numbers.test(source.type)) return `CASE WHEN isfinite(CAST(${raw} AS DOUBLE)) THEN CAST(${raw} AS DOUBLE) END`
   return integers.test(source.type) ? `CAST(${raw} AS DOUBLE)` : 'CAST(NULL AS DOUBLE)'
 }
@@ -125,39 +128,72 @@ function numberOf(source: Source): Sql {
 const isNull = (source: Source): Sql =>
   source.json ? `coalesce(json_type(${rawOf(source)}) = 'NULL', true)` : `${rawOf(source)} IS NULL`
 
+/** What DuckDB takes for JSON and no other reader does, outside of texts: NaN, Infinity, a comma before a bracket. */
+const looseJson = String.raw`[iI][nN][fF]|[nN][aA][nN]|,\s*[}\]]`
+const textsInJson = String.raw`"(?:\\.|[^"\\])*"`
+
+/** SQL of a JSON text, NULL if another reader than DuckDB would refuse it. */
+function strictJsonSql(text: Sql): Sql {
+  const bare = `regexp_replace(${text}, ${quote(textsInJson)}, '""', 'g')`
+  return `CASE WHEN NOT regexp_matches(${text}, ${quote(looseJson)}) OR NOT regexp_matches(${bare}, ${quote(looseJson)}) THEN ${text} END`
+}
+
 /** A value that is an object or a list, as JSON text; NULL where it is none. */
 function nestedOf(source: Source): Sql {
   const raw = rawOf(source)
-  if (source.json) return `CASE WHEN json_type(${raw}) IN ('OBJECT', 'ARRAY') THEN CAST(${raw} AS VARCHAR) END`
-  if (source.type === 'VARCHAR') return `CASE WHEN ${raw}[1] IN ('{', '[') AND json_valid(${raw}) THEN ${raw} END`
-  return nested.test(source.type) ? `CAST(to_json(${raw}) AS VARCHAR)` : 'CAST(NULL AS VARCHAR)'
+  if (source.json)
+    return `CASE WHEN json_type(${raw}) IN ('OBJECT', 'ARRAY') THEN ${strictJsonSql(`CAST(${raw} AS VARCHAR)`)} END`
+  if (source.type === 'VARCHAR')
+    return `CASE WHEN ${raw}[1] IN ('{', '[') AND json_valid(${raw}) THEN ${strictJsonSql(raw)} END`
+  return nested.test(source.type) ? strictJsonSql(`CAST(to_json(${raw}) AS VARCHAR)`) : 'CAST(NULL AS VARCHAR)'
 }
 
-/** The text of an integer that a double does not hold. */
+/** SQL of the digits of an integer that no double is, as JSON spells it; NULL for any other number. */
 function beyondOf(source: Source): Sql {
   const text = textOf(source) ?? `CAST(${rawOf(source)} AS VARCHAR)`
-  const whole = `TRY_CAST(${text} AS HUGEINT)`
-  return `CASE WHEN abs(${numberOf(source)}) >= 9007199254740992 AND regexp_full_match(${text}, '-?[0-9]+')
-    AND ${whole} IS DISTINCT FROM TRY_CAST(${numberOf(source)} AS HUGEINT) THEN '{"v":' || ${text} || '}' END`
+  const digits = String.raw`regexp_extract(${text}, '^-?0*([0-9]+)(\.0*)?$', 1)`
+  const number = numberOf(source)
+  const sign = `CASE WHEN ${number} < 0 THEN '-' ELSE '' END`
+  return `CASE WHEN abs(${number}) >= 9007199254740992 AND ${digits} NOT IN ('', format('{:.0f}', abs(${number})))
+    THEN ${sign} || ${digits} END`
+}
+
+/** Whether a column may hold integers that no double is. */
+function mayBeBeyond({ json, type }: Source): boolean {
+  if (json || type === 'VARCHAR' || /BIGINT|HUGEINT/.test(type)) return true
+  const [, precision = '0', scale = '0'] = /^DECIMAL\((\d+),(\d+)\)$/.exec(type) ?? []
+  return Number(precision) - Number(scale) >= 16
 }
 
 /** The readings of the value: `v`, `o` where the column may hold any, `extra` where it may hold large integers. */
 export function readValue(source: Source): ColumnReading[] {
   const [number, whole, raw] = [numberOf(source), nestedOf(source), rawOf(source)]
   const mixed = source.json || source.type === 'VARCHAR' || nested.test(source.type)
-  const large = source.json || source.type === 'VARCHAR' || /BIGINT|HUGEINT/.test(source.type)
   const bad = `NOT (${isNull(source)}) AND (${number}) IS NULL AND (${whole}) IS NULL`
-  const v = { name: 'v', flag: 'value', sql: number, bad, raw, wanted: `'a finite number'` }
+  const v = {
+    name: 'v',
+    flag: 'value',
+    sql: number,
+    bad,
+    raw,
+    wanted: `'a finite number${mixed ? ', or an object of such' : ''}'`,
+  }
   return [
     v,
     ...(mixed ? [{ ...v, name: 'o', sql: whole, bad: 'false' }] : []),
-    ...(large ? [{ ...v, name: 'extra', sql: beyondOf(source), bad: 'false' }] : []),
+    ...(mayBeBeyond(source)
+      ? [{ ...v, name: 'extra', sql: `'{"v":' || (${beyondOf(source)}) || '}'`, bad: 'false' }]
+      : []),
   ]
 }
 
 /** The readings of a value of several parts: one object. */
 export function readComponents(sources: readonly Source[]): ColumnReading[] {
-  const parts = sources.map((source) => `${quote(source.column)}, ${numberOf(source)}`)
+  const cell = (source: Source): Sql =>
+    mayBeBeyond(source)
+      ? `coalesce(CAST((${beyondOf(source)}) AS JSON), to_json(${numberOf(source)}))`
+      : numberOf(source)
+  const parts = sources.map((source) => `${quote(source.column)}, ${cell(source)}`)
   const whole = {
     name: 'o',
     flag: 'components',

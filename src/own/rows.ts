@@ -118,6 +118,7 @@ function readingsOf({ given, mapping }: Reading) {
   const column = (key: keyof SourceMapping, name: string = key): Source => {
     const found = given.columns.find((one) => one.name === name)
     taken.add(name)
+    if (found?.unreadable) throw found.unreadable
     if (found) return { column: name, type: found.type, json: given.format === 'json' }
     throw usage(`--${key.replace('_', '-')}`, {
       expected: `a column of the file (${names.join(', ')})`,
