@@ -176,7 +176,7 @@ export function readValue(source: Source): ColumnReading[] {
     sql: number,
     bad,
     raw,
-    wanted: `'a finite number${mixed ? ', or an object of such' : ''}'`,
+    wanted: `'a finite number'`,
   }
   return [
     v,

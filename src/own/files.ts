@@ -37,6 +37,8 @@ export interface OwnFiles {
   readonly relation: string
   readonly columns: readonly FileColumn[]
   readonly files: readonly Standing[]
+  /** Reads these columns into the relation, where that is empty before. */
+  readonly load?: (names: readonly string[]) => Promise<void>
   /** SQL of the number of a row, where rows of the relation are no rows of the files. */
   readonly row?: string
 }
@@ -67,7 +69,9 @@ export async function givenBy(engine: Engine, names: readonly string[], reach: R
     const read =
       format === 'parquet'
         ? await readParquetFiles(engine, paths, fileColumn)
-        : await describeRelation(engine, format, query ?? (await relationOf(engine, format, paths)))
+        : format === 'arrow'
+          ? await (await import('./arrow-files.ts')).readArrowFiles(engine, paths, fileColumn)
+          : await describeRelation(engine, format, query ?? (await relationOf(engine, format, paths)))
     return unfolded({ format, ...read, files }, mapping)
   } catch (error) {
     throw error instanceof LakeError ? error : unreadableFile(files[0]?.path ?? first, error)
@@ -152,9 +156,8 @@ async function describeRelation(engine: Engine, format: Format, relation: string
   return { relation, columns: all.filter(({ name }) => name !== fileColumn) }
 }
 
-/** Files as a relation: CSV as texts, JSON as objects, Arrow as a table that they are read into. */
+/** Files as a relation: CSV as texts, JSON as objects. */
 async function relationOf(engine: Engine, format: Format, paths: readonly string[]): Promise<string> {
-  if (format === 'arrow') return await (await import('../store/arrow.ts')).loadArrow(engine, paths, fileColumn)
   const list = literalPaths(paths)
   const named = `filename = '${fileColumn}'`
   if (format === 'json') return `read_json_objects(${list}, format = 'auto', ${named}, maximum_object_size = 16777216)`
@@ -208,7 +211,13 @@ function unfolded(given: OwnFiles, mapping: SourceMapping): OwnFiles & { readonl
   const rest = given.columns.filter((one) => !days.includes(one))
   const cell = { name: value, type: type ?? 'VARCHAR', ...(unreadable && { unreadable }) }
   const columns = [...rest, { name: vintage, type: 'VARCHAR' }, cell]
-  return { ...given, relation, columns, row: 'own_row', mapping: { ...mapping, value, vintage } }
+  const { load } = given
+  const wide = async (names: readonly string[]): Promise<void> => {
+    const named = names.filter((one) => one !== value && one !== vintage)
+    await load?.([...named, ...days.map((one) => one.name)])
+  }
+  const read = { ...given, relation, columns, row: 'own_row', ...(load && { load: wide }) }
+  return { ...read, mapping: { ...mapping, value, vintage } }
 }
 
 /** What the engine cannot read, in one line with the file and, where it tells, the line or byte. */

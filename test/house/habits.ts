@@ -24,7 +24,7 @@ const owners: Readonly<Record<string, readonly string[]>> = {
   tls: [],
   dgram: [],
   undici: ['src/net/http.ts'],
-  '@duckdb/node-api': ['src/store/engine.ts', 'src/store/arrow.ts'],
+  '@duckdb/node-api': ['src/store/engine.ts', 'src/store/text-table.ts'],
   '@modelcontextprotocol/server': ['src/door/mcp.ts'],
   sqlite: ['src/store/database.ts', 'src/ledger/ledger.ts'],
   fs: files,
