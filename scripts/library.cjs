@@ -1,9 +1,9 @@
-// What `import` and `require` of the package get: an old Node could not even link its modules, so it is told before.
-const { libraryRuns } = require('./pinned.cjs')
+// What `import` and `require` of the package get: an old Node could not even link its modules, so it is refused before.
+const { fixedReleases, isFixed } = require('./pinned.cjs')
 
-if (!libraryRuns) {
+if (!isFixed(process.versions.node)) {
   console.error(
-    `pitlake: expected Node 22.19 or later to import it, got ${process.versions.node}; ` +
+    `pitlake: expected ${fixedReleases} to import it, got ${process.versions.node}; ` +
       'install Node 24 (nodejs.org, or `nvm install 24`); the command `pitlake` brings its own',
   )
   process.exit(2)

@@ -17,7 +17,7 @@ wanted=$(find catalog src scripts/notebook-lake.ts -type f -not -path 'src/comma
 if ! fresh "$lake" "$wanted" || [ ! -f "$lake/lake.duckdb" ] || [ ! -f "$lake.provider.json" ]; then
   echo "Making the lake of the notebooks: eighty weekly polls of the sandbox"
   rm -f "$lake.made"
-  node -r ./scripts/node24.cjs scripts/notebook-lake.ts "$lake"
+  node -r ./scripts/fixed-node.cjs scripts/notebook-lake.ts "$lake"
   echo "$wanted" >"$lake.made"
 elif ! grep -qF "$lake" "$lake/lake.sql"; then
   # The checkout was moved: the views name files by their full path.

@@ -30,7 +30,7 @@ printf '%s\n' notebooks/*.ipynb | sort -r | xargs -P 2 -n 2 "$cache/notebooks-ve
 for script in notebooks/*.ts; do
   begun=$(date +%s.%N)
   failed=
-  node -r ./scripts/node24.cjs "$script" "$out" || failed='  FAILED'
+  node -r ./scripts/fixed-node.cjs "$script" "$out" || failed='  FAILED'
   printf '%-28s%6.1f s%s\n' "$(basename "$script")" "$(echo "$(date +%s.%N) $begun" | awk '{ print $1 - $2 }')" "$failed"
   [ -z "$failed" ] || status=1
 done

@@ -110,16 +110,16 @@ told='{"n":"31","verdict":"clean","same":true,"unchanged":"same","alone":"clean"
 expect "^$told" "$(npm root)/.bin/node" library.mjs
 platform=$(node -p '`${process.platform}-${process.arch}`')
 oldest=$root/.cache/node22
-if [ -x "$oldest/node_modules/node-$platform/bin/node" ] || timeout 300 npm install --prefix "$oldest" --ignore-scripts --no-audit --no-fund --loglevel=error "node-$platform@22.19.0" >/dev/null; then
+if [ -x "$oldest/node_modules/node-$platform/bin/node" ] || timeout 300 npm install --prefix "$oldest" --ignore-scripts --no-audit --no-fund --loglevel=error "node-$platform@22.23.5" >/dev/null; then
   expect "^$told" "$oldest/node_modules/node-$platform/bin/node" library.mjs
-  library=22.19.0
+  library=22.23.5
 else
-  library='22.19.0 could not be had'
+  library='22.23.5 could not be had'
 fi
 if [ "$(node -p 'Number(process.versions.node.split(`.`)[0]) < 22')" = true ]; then
   code=0
   node library.mjs >out 2>err || code=$?
-  [ "$code" = 2 ] && [ "$(wc -l <err)" = 1 ] && [ ! -s out ] && grep -q "expected Node 22.19 or later to import it" err ||
+  [ "$code" = 2 ] && [ "$(wc -l <err)" = 1 ] && [ ! -s out ] && grep -q "expected Node 22.23.4, 24.22.1, 26.12.1 or later to import it" err ||
     { cat err >&2; echo "pack check: an old Node is not told in one line" >&2; exit 1; }
 fi
 weight="$(du -h "$folder"/*.tgz | cut -f1) packed, $(du -sh node_modules/pitlake | cut -f1) unpacked, $(du -sh node_modules | cut -f1) with all that it needs"

@@ -11,7 +11,7 @@ if [ "${1:-wheel}" = figures ]; then
   python=$(scripts/peers.sh python-newest)
   [ -s .cache/wide-lake.json ] || {
     rm -rf .cache/wide-lake
-    node -r ./scripts/node24.cjs test/python/pitlake/wide-lake.ts .cache/wide-lake >.cache/wide-lake.json
+    node -r ./scripts/fixed-node.cjs test/python/pitlake/wide-lake.ts .cache/wide-lake >.cache/wide-lake.json
   }
   POLARS_MAX_THREADS=2 exec "$python" test/python/pitlake/figures.py .cache/wide-lake .cache/wide-lake.json .cache/notebook-lake
 fi
@@ -65,7 +65,7 @@ tried python-newest 1 || failed=1
 echo "with the packages of test/python/requirements-python-oldest.txt"
 wait "$oldest" || failed=1
 cat .cache/python-oldest.log
-node -r ./scripts/node24.cjs scripts/counts.ts .cache/tests-python-{oldest,newest}.json || failed=1
+node -r ./scripts/fixed-node.cjs scripts/counts.ts .cache/tests-python-{oldest,newest}.json || failed=1
 # The page of another notebook program takes a minute to install.
 if [ "$failed" = 1 ] || [ -n "${CI:-}" ]; then exit "$failed"; fi
 

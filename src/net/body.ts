@@ -2,7 +2,7 @@ import { closeSync, openSync, writeSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { Duplex, type Readable, type Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
+import { createGunzip } from 'node:zlib'
 import { createRedactor } from '../secrets/secrets.ts'
 import { header, type Headers } from './governor.ts'
 import { type Outcome, startBytes } from './outcome.ts'
@@ -157,20 +157,19 @@ async function landIn(source: AsyncIterable<Buffer>, { file, maxBytes, secrets }
   }
 }
 
-/** undici's own decompression prints a warning and hides the end of the stream; zlib tells a cut body apart. */
+/**
+ * Decoders of a body: gzip once, which is all that is requested. Any other encoding is refused, so that no decoder runs
+ * that the provider alone has chosen. undici's own decompression prints a warning and hides the end of the stream; zlib
+ * tells a cut body apart.
+ */
 function decodersFor(headers: Headers): Transform[] {
   const value = headers['content-encoding']
-  const names = (typeof value === 'string' ? value : (value ?? []).join(',')).toLowerCase().split(',')
-  return names
-    .map((name) => name.trim())
-    .filter((name) => name !== '' && name !== 'identity')
-    .toReversed()
-    .map((name) => {
-      if (name === 'gzip' || name === 'x-gzip') return createGunzip()
-      if (name === 'deflate') return createInflate()
-      if (name === 'br') return createBrotliDecompress()
-      throw new DecodingError('unknown content encoding')
-    })
+  const listed = (typeof value === 'string' ? value : (value ?? []).join(',')).toLowerCase().split(',')
+  const names = listed.map((name) => name.trim()).filter((name) => name !== '' && name !== 'identity')
+  if (names.length === 0) return []
+  if (names.length > 1 || (names[0] !== 'gzip' && names[0] !== 'x-gzip'))
+    throw new DecodingError('content encoding: expected gzip or none')
+  return [createGunzip()]
 }
 
 /** How long the words of an error answer are waited for. */

@@ -39,7 +39,7 @@ export interface Wish {
 /** Runs a script of a folder to its end; what it does not end well is an error. */
 export function runScript(folder: string, args: readonly string[], env: NodeJS.ProcessEnv, input = ''): Took {
   const usage = join(cache, `usage-${process.pid}.json`)
-  const preloaded = ['--import', join(root, 'test/bench/usage.ts'), '-r', join(folder, 'scripts/node24.cjs')]
+  const preloaded = ['--import', join(root, 'test/bench/usage.ts'), '-r', join(folder, 'scripts/fixed-node.cjs')]
   mkdirSync(cache, { recursive: true })
   const begun = performance.now()
   const done = spawnSync(process.execPath, [...preloaded, ...args], {

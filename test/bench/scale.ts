@@ -152,7 +152,7 @@ function keep(asked: string, by: 'ours' | 'duckdb' | 'polars', work: () => Took)
 
 function run(args: readonly string[]): Took {
   const usage = join(lakes, `usage-${process.pid}.json`)
-  const preloaded = ['--import', scriptOf('usage'), '-r', join(project, 'scripts/node24.cjs')]
+  const preloaded = ['--import', scriptOf('usage'), '-r', join(project, 'scripts/fixed-node.cjs')]
   const env = { ...process.env, PITLAKE_BENCH_USAGE: usage }
   const begun = performance.now()
   const done = spawnSync(process.execPath, [...preloaded, ...args], {

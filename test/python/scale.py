@@ -23,7 +23,7 @@ METRIC, ASSETS, STEP = "indicators/sopr_adjusted_pit", 100, 600_000_000
 
 def make(dest, points):
     """A hundred assets with a point every ten minutes, one of fifty a day late; the tables that a join reads."""
-    node = ["node", "-r", "./scripts/node24.cjs", "--input-type=module", "-e", TEXTS, str(dest)]
+    node = ["node", "-r", "./scripts/fixed-node.cjs", "--input-type=module", "-e", TEXTS, str(dest)]
     subprocess.run(node, cwd=PROJECT, check=True)
     n = pl.int_range(points // ASSETS, eager=True)
     late = pl.when(pl.col("n") % 50 == 0).then(86_400_000_000).otherwise(0)

@@ -134,7 +134,7 @@ test('a lake is copied with the stamps before the journal, and the journal befor
 })
 
 describe('an old Node', () => {
-  const preload = fileURLToPath(new URL('../../scripts/node24.cjs', import.meta.url))
+  const preload = fileURLToPath(new URL('../../scripts/fixed-node.cjs', import.meta.url))
   let folder = ''
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'pitlake-node-'))
@@ -163,14 +163,27 @@ describe('an old Node', () => {
     expect(status).toBe(7)
   })
 
+  test('of a platform that has no fixed one pinned: the pinned one does not hand over to itself', () => {
+    // Each process says that it is too old, the pinned one, too; the fourth would be one of an endless chain.
+    const lying = join(folder, 'lying.cjs')
+    writeFileSync(
+      lying,
+      "Object.defineProperty(process.versions, 'node', { value: '20.9.0' })\n" +
+        "process.env.DEPTH = String(Number(process.env.DEPTH ?? 0) + 1)\nif (process.env.DEPTH > 3) throw new Error('endless')\n",
+    )
+    const line = ['-r', lying, '-r', preload, join(folder, 'main.cjs'), 'a b']
+    const { status, stdout } = spawnSync(process.execPath, line, { encoding: 'utf8', env: {} })
+    expect([status, stdout]).toEqual([7, '20.9.0 a b\n'])
+  })
+
   test('without the pinned one it says in one line what to do', () => {
-    const lonely = join(folder, 'node24.cjs')
+    const lonely = join(folder, 'fixed-node.cjs')
     copyFileSync(preload, lonely)
-    copyFileSync(preload.replace('node24', 'pinned'), join(folder, 'pinned.cjs'))
+    copyFileSync(preload.replace('fixed-node', 'pinned'), join(folder, 'pinned.cjs'))
     const { status, stdout, stderr } = run(lonely)
     expect(stdout).toBe('')
     expect(stderr).toMatch(
-      /expected Node 24 or later, got 20\.9\.0, and npm has brought none for \w+-\w+; install Node 24 .*same command again\n$/,
+      /expected Node 24\.22\.1, 26\.12\.1 or later, got 20\.9\.0, and npm has installed none for \w+-\w+; install Node 24 .*same command again\n$/,
     )
     expect(status).toBe(2)
   })

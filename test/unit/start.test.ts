@@ -14,7 +14,7 @@ const folder = scratch('start')
 function printed(script: string, as: 'program' | 'plain'): string {
   const file = join(folder, 'script.mts')
   writeFileSync(file, script)
-  const preload = as === 'program' ? ['-r', join(root, 'scripts/node24.cjs')] : []
+  const preload = as === 'program' ? ['-r', join(root, 'scripts/fixed-node.cjs')] : []
   const { stdout, stderr, status } = spawnSync(process.execPath, [...preload, file], {
     encoding: 'utf8',
     maxBuffer: 1 << 26,

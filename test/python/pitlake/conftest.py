@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-NODE = ["node", "-r", str(ROOT / "scripts" / "node24.cjs")]
+NODE = ["node", "-r", str(ROOT / "scripts" / "fixed-node.cjs")]
 if "PITLAKE_INSTALLED" not in os.environ:
     sys.path.insert(0, str(ROOT / "python"))
 os.environ.setdefault("PITLAKE_COMMAND", f"node {ROOT / 'scripts' / 'launch.cjs'}")
