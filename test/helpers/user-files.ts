@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process'
 import type { TestContext } from 'vitest'
 import type { SourceMapping } from '../../src/catalog/sources.ts'
-import { givenBy } from '../../src/own/files.ts'
-import { readRows } from '../../src/own/rows.ts'
-import { Engine, type Row } from '../../src/store/engine.ts'
+import { givenBy } from '../../src/sources/user-files/files.ts'
+import { readRows } from '../../src/sources/user-files/rows.ts'
+import { Engine, type Row } from '../../src/lake/store/engine.ts'
 import { need } from './needs.ts'
 
 const head = `import datetime, json, math

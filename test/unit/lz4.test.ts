@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { unpackLz4 } from '../../src/store/lz4.ts'
+import { unpackLz4 } from '../../src/lake/store/lz4.ts'
 
 const head = [0x04, 0x22, 0x4d, 0x18, 0x60, 0x40, 0x82]
 const frame = (...blocks: readonly (readonly number[])[]): Uint8Array =>
