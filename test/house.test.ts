@@ -18,7 +18,7 @@ import {
   wornNames,
 } from './house/habits.ts'
 import { caseBreaches, lawBreaches, lostPlaces } from './house/cases.ts'
-import { cycles, type Files, loadedBy, orderBreaches, rankOf, ranks } from './house/order.ts'
+import { cycles, type Files, floors, loadedBy, orderBreaches, rankOf } from './house/order.ts'
 import { codeOnly, importsOf } from './house/source.ts'
 import { forbiddenWords } from './house/words.ts'
 
@@ -53,7 +53,8 @@ describe('this project', () => {
     const run = ['cli', 'parse', 'frame', 'fetch'].map((name) => `src/interfaces/commands/${name}.ts`)
     const loaded = [...new Set(run.flatMap((path) => [...loadedBy(files, path)]))]
     expect(loaded).toContain('src/sources/metrics/fetch.ts')
-    const elsewhere = /^src\/(?:registry|report|points)\/|^src\/views\/(?!manifest)|^src\/upkeep\/(?!finish)/
+    const elsewhere =
+      /^src\/(?:sources\/(?:registry|points)|interfaces\/report)\/|^src\/query\/views\/(?!manifest)|^src\/maintenance\/upkeep\/(?!finish)/
     expect(loaded.filter((path) => elsewhere.test(path))).toEqual([])
     const house = { 'src/a.ts': "import './b.ts'\nimport type { C } from './c.ts'\nawait import('./d.ts')" }
     const rest = { 'src/b.ts': "export * from './e.ts'", 'src/c.ts': '', 'src/d.ts': '', 'src/e.ts': '' }
@@ -135,17 +136,14 @@ describe('this project', () => {
   test('names no machine, no package registry, no loose end', () => expect(forbiddenWords(files)).toEqual([]))
 })
 
-describe('the order of the rooms', () => {
+describe('the order of the floors', () => {
   const house = {
-    'src/base/errors.ts': '',
     'src/base/time.ts': '',
     'src/catalog/load.ts': '',
-    'src/sources/http/outcome.ts': '',
-    'src/sources/http/http.ts': '',
     'src/lake/store/engine.ts': '',
     'src/lake/ledger/journal.ts': '',
+    'src/sources/http/outcome.ts': '',
     'src/sources/metrics/plan.ts': '',
-    'src/sources/registry/cut.ts': '',
     'src/sandbox/server.ts': '',
     'src/sandbox/world/noise.ts': '',
     'src/interfaces/commands/fetch.ts': '',
@@ -153,41 +151,45 @@ describe('the order of the rooms', () => {
   const breach = (path: string, line: string): readonly string[] => orderBreaches(of({ ...house, [path]: line }))
 
   test.each([
-    ['src/base/time.ts', "import { plan } from './metrics/plan.ts'", 'a step up'],
-    ['src/base/time.ts', "import type { Plan } from './metrics/plan.ts'", 'a step up'],
-    ['src/lake/store/engine.ts', "export { journal } from '../ledger/journal.ts'", 'a step up'],
-    ['src/sources/metrics/plan.ts', "const late = await import('../commands/fetch.ts')", 'a step up'],
-    ['src/sources/http/http.ts', "import { query } from '../store/engine.ts'", 'a step sideways'],
-    ['src/sources/registry/cut.ts', "import type { Plan } from '../metrics/plan.ts'", 'a step sideways'],
-    ['src/base/time.ts', "import { LakeError } from './errors.ts'", 'a step sideways'],
-    ['src/sources/metrics/plan.ts', "import { serve } from '../sandbox/server.ts'", 'only commands know the sandbox'],
+    ['src/base/time.ts', "import { plan } from '../sources/metrics/plan.ts'", 'a higher floor'],
+    ['src/base/time.ts', "import type { Plan } from '../sources/metrics/plan.ts'", 'a higher floor'],
+    ['src/lake/store/engine.ts', "export { judge } from '../../sources/http/outcome.ts'", 'a higher floor'],
     [
-      'src/lake/store/engine.ts',
-      "import type { Noise } from '../sandbox/world/noise.ts'",
+      'src/sources/metrics/plan.ts',
+      "const late = await import('../../interfaces/commands/fetch.ts')",
+      'a higher floor',
+    ],
+    [
+      'src/sources/metrics/plan.ts',
+      "import { serve } from '../../sandbox/server.ts'",
       'only commands know the sandbox',
     ],
-    ['src/sandbox/server.ts', "import type { Outcome } from '../net/outcome.ts'", 'the sandbox shares only'],
+    [
+      'src/sandbox/server.ts',
+      "import type { Outcome } from '../sources/http/outcome.ts'",
+      'the sandbox takes from base',
+    ],
     ['src/sources/metrics/plan.ts', "import { gone } from './gone.ts'", 'no such file'],
-    ['src/utils.ts', '', 'no room'],
-    ['src/misc/a.ts', '', 'no room'],
+    ['src/utils.ts', '', 'outside the floors'],
+    ['src/misc/a.ts', '', 'outside the floors'],
   ])('%s: %s', (path, line, why) => expect(breach(path, line)).toEqual([expect.stringContaining(why)]))
 
   test.each([
-    ['src/interfaces/commands/fetch.ts', "import { serve } from '../sandbox/server.ts'"],
-    ['src/lake/store/engine.ts', "import { encode } from './engine.ts'"],
-    ['src/sources/metrics/plan.ts', "import type { Outcome } from '../net/outcome.ts'"],
-    ['src/sources/metrics/plan.ts', "import {\n  type Outcome,\n  judge,\n} from '../net/outcome.ts'"],
-    ['src/sandbox/server.ts', "import { hour } from '../time.ts'"],
-    ['src/base/time.ts', "// import { plan } from './metrics/plan.ts'"],
-    ['src/base/time.ts', 'const text = "import { plan } from \'./metrics/plan.ts\'"'],
+    ['src/interfaces/commands/fetch.ts', "import { serve } from '../../sandbox/server.ts'"],
+    ['src/main.ts', "import { fetch } from './interfaces/commands/fetch.ts'"],
+    ['src/lake/store/engine.ts', "import { journal } from '../ledger/journal.ts'"],
+    ['src/sources/metrics/plan.ts', "import {\n  type Outcome,\n  judge,\n} from '../http/outcome.ts'"],
+    ['src/sandbox/server.ts', "import { hour } from '../base/time.ts'"],
+    ['src/base/time.ts', "// import { plan } from '../sources/metrics/plan.ts'"],
+    ['src/base/time.ts', 'const text = "import { plan } from \'../sources/metrics/plan.ts\'"'],
   ])('lets %s: %s pass', (path, line) => expect(breach(path, line)).toEqual([]))
 
-  test('a file has the rank of its room, as a whole number', () => {
-    expect(rankOf('src/query/views/sql.ts')).toBe(ranks['src/query/views/'])
+  test('the rank of a file is the position of its floor', () => {
+    expect(rankOf('src/query/views/sql.ts')).toBe(floors.indexOf('query'))
+    expect(rankOf('src/index.ts')).toBe(floors.length)
     expect(rankOf('src/views.ts')).toBeUndefined()
     expect(rankOf('docs/x.md')).toBeUndefined()
-    expect(Object.values(ranks).filter((rank) => !Number.isInteger(rank))).toEqual([])
-    for (const room of Object.keys(ranks)) expect([...files.keys()].some((path) => path.startsWith(room))).toBe(true)
+    for (const floor of floors) expect([...files.keys()].some((path) => path.startsWith(`src/${floor}/`))).toBe(true)
   })
 
   test('rings are found through other files and through types', () => {
@@ -247,7 +249,7 @@ describe('the habits', () => {
     'const p = globalThis.process',
   ])('the world as an argument: %s', (line) => {
     expect(ambientBreaches(of({ 'src/sources/metrics/plan.ts': `\n${line}\n` }))).toEqual([
-      expect.stringMatching(/^src\/metrics\/plan\.ts:2: /),
+      expect.stringMatching(/^src\/sources\/metrics\/plan\.ts:2: /),
     ])
     expect(ambientBreaches(of({ 'src/interfaces/commands/fetch.ts': line, 'src/main.ts': line }))).toEqual([])
   })
@@ -279,7 +281,7 @@ describe('the habits', () => {
       'src/query/views/sql/03_c.sql': '-- points: every value knowable at as_of\nSELECT 1',
       'src/query/views/sql/04_d.sql': '',
     })
-    expect(headlessSql(sql).map((line) => line.slice(14, 18))).toEqual(['01_a', '02_b', '04_d'])
+    expect(headlessSql(sql).map((line) => line.slice(20, 24))).toEqual(['01_a', '02_b', '04_d'])
   })
 
   test('commands without help or without a page', () => {

@@ -99,7 +99,7 @@ const ambient: Readonly<Record<string, RegExp>> = {
 /** The clock, chance, `process` or `console` outside main, calls and commands, which hand them on as arguments. */
 export function ambientBreaches(files: Files): readonly string[] {
   const pure = sources(files, 'src/').filter(
-    ([path]) => path !== 'src/main.ts' && !/^src\/(?:call|commands)\//.test(path),
+    ([path]) => path !== 'src/main.ts' && !/^src\/interfaces\/(?:cli|commands)\//.test(path),
   )
   return pure.flatMap(([path, text]) => {
     const code = codeOnly(text)
