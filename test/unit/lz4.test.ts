@@ -7,7 +7,10 @@ const frame = (...blocks: readonly (readonly number[])[]): Uint8Array =>
   Uint8Array.from([
     ...head,
     ...blocks.flatMap((block) => [block.length & 255, block.length >> 8, 0, 0, ...block]),
-    ...[0, 0, 0, 0],
+    0,
+    0,
+    0,
+    0,
   ])
 const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin1')
 const letters = (word: string): number[] => [...Buffer.from(word, 'latin1')]

@@ -79,6 +79,7 @@ function unpackBlock(block: Uint8Array, output: Uint8Array, from: number): numbe
     if (distance === 0 || distance > filled || filled + copied > output.length)
       throw new RangeError('LZ4: a block refers to what is not there')
     // The two ranges may overlap: a byte that was just written is copied again.
-    for (let end = filled + copied; filled < end; filled++) output[filled] = output[filled - distance] ?? 0
+    const end = filled + copied
+    for (; filled < end; filled++) output[filled] = output[filled - distance] ?? 0
   }
 }
