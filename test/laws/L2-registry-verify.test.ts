@@ -207,6 +207,19 @@ test('a sample is fair over resources, goes on where the last one ended, and ask
     expect(new Set(statuses)).toEqual(new Set(['304']))
   }))
 
+test('records that contradict the lake for good keep no other record waiting', async () =>
+  withHeld(async (rig) => {
+    rig.faults('gone-404@registry/issuers/*:code=not_found')
+    const found: string[] = []
+    for (let n = 0; n < 3; n++) {
+      rig.clock.now += 60
+      const done = await rig.verify({ budget: 8, names: ['issuers'] })
+      found.push(...new Set(done.findings.map(({ id }) => id)))
+    }
+    expect(found.length).toBeGreaterThan(3)
+    expect(new Set(found).size).toBe(found.length)
+  }))
+
 test('what is stopped by a limit goes on; what it had found out is not asked again', async () =>
   withHeld(async (rig) => {
     const scope = { budget: null, names: ['issuers'] }

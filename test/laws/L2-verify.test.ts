@@ -51,7 +51,7 @@ test('L2/L4: the same answers make no version, and are remembered as identical',
     const events: string[] = []
     const done = await again(rig, {}, { onEvent: (event) => void events.push(event.kind) })
     expect([done.ok, code(done)]).toEqual([true, 0])
-    expect(done.windows).toEqual({ held: 10, chosen: 10, verified: 10, failed: 0, left: 0 })
+    expect(done.windows).toEqual({ held: 10, chosen: 10, verified: 10, refused: 0, failed: 0, left: 0 })
     expect(done.results).toMatchObject({ identical: 10, changed: 0 })
     expect(done.checked.points).toBe(stored.length)
     expect(done.requests).toBe(10)
@@ -159,8 +159,10 @@ test('L2: an answer without content is not taken for agreement, a broken one not
     expect(done.differences).toHaveLength(29)
     expect(new Set(done.failures.map(({ series }) => series.split('|')[0]))).toEqual(new Set([second, third]))
     expect(done.failures.every(({ reason }) => reason.length > 3)).toBe(true)
+    // The same refusal again is no failure of the next run, whatever else failed meanwhile is.
     rig.faults(`forbidden-403@${second}`)
-    expect(code(await again(rig))).toBe(6)
+    const refused = await again(rig)
+    expect([code(refused), refused.windows.refused]).toEqual([0, 1])
     rig.faults()
     expect(code(await again(rig))).toBe(0)
     expect((await rig.fetch({ ...selection, assets: ['BTC'] })).requests).toBe(0)
@@ -181,7 +183,7 @@ test('the budget is spread over the endpoints; early ends go on with what is lef
     expect([code(cut), cut.stopped_by, cut.windows]).toEqual([
       5,
       'max_requests',
-      { held: 10, chosen: 10, verified: 4, failed: 0, left: 6 },
+      { held: 10, chosen: 10, verified: 4, refused: 0, failed: 0, left: 6 },
     ])
     const halt = new AbortController()
     const onEvent: Parameters<typeof verify>[1]['onEvent'] = ({ kind }) => void (kind === 'answered' && halt.abort())

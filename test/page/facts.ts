@@ -41,7 +41,7 @@ export function standing(changes: Partial<LakeStanding> = {}): LakeStanding {
     refused: { series: 0, windows: 0, since: null, words: null, withdrawn: 0, unaccepted: 0 },
     oldest: { violations: null, incidents: null, findings: null, withdrawn: null, failed: null, gaps: null },
     published: [],
-    verified: { windows: 3, differing: 0, last_at: '2024-06-05T10:00:00.000Z' },
+    verified: { windows: 3, differing: 0, refused: 0, last_at: '2024-06-05T10:00:00.000Z' },
     requests: {
       total: 30,
       credits: 45,
@@ -219,7 +219,7 @@ export function emptyPage(): StatusPage {
     findings_accepted: 0,
   }
   const freshness = { fresh: 0, awaited: 0, behind: 0, stopped: 0, overdue_seconds: 0 }
-  const verified = { windows: 0, differing: 0, last_at: null }
+  const verified = { windows: 0, differing: 0, refused: 0, last_at: null }
   const changes = { provider: null, synthetic: false, version: 0, committed_at: null, points: 0, newest: null }
   const standingOfNone = standing({
     ...changes,

@@ -15,7 +15,13 @@ const entity = (id: string, own: Readonly<Record<string, string>> | null): HeldE
 /** Issuers with what they say by filter; `null`: gone. */
 function holding(said: Readonly<Record<string, Readonly<Record<string, string>> | null>>, pageLimit = 2): Holding {
   const held = Object.entries(said).map(([id, own]) => [id, entity(id, own)] as const)
-  return { resources: [issuers], held: new Map([['issuers', new Map(held)]]), seen: new Map(), pageLimit }
+  return {
+    resources: [issuers],
+    held: new Map([['issuers', new Map(held)]]),
+    seen: new Map(),
+    tried: new Map(),
+    pageLimit,
+  }
 }
 
 const said = {
@@ -51,4 +57,15 @@ test('records and lists take turns within the budget, the one that was asked lon
   // What was found since the round began is done.
   expect(records(asked(null, 30))).toEqual(['/issuers/b', '/issuers/c'])
   expect(asked(null, 5)).not.toContain('/issuers')
+})
+
+test('an address that never comes out as held goes to the end of the queue like any other', () => {
+  const found = new Map([['/issuers/b', { at: 10, etag: null, digest: '' }]])
+  const tried = new Map([
+    ['/issuers/a', 40],
+    ['/issuers/c', 20],
+  ])
+  const { checks } = chooseChecks({ ...holding(said, 10), seen: found, tried }, { budget: null, begun: 100 })
+  const records = checks.flatMap(({ kind, address }) => (kind === 'record' ? [address] : []))
+  expect(records.slice(2)).toEqual(['/issuers/b', '/issuers/c', '/issuers/a'])
 })

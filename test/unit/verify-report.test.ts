@@ -21,7 +21,7 @@ const summary: VerifySummary = {
   damage: [],
   observed_again: [],
   gaps: 1,
-  windows: { held: 4, chosen: 3, verified: 2, failed: 0, left: 0 },
+  windows: { held: 4, chosen: 3, verified: 2, refused: 0, failed: 0, left: 0 },
   results: {
     changed: 0,
     vanished: 0,
@@ -56,7 +56,7 @@ const difference: Difference = {
   provider_request: 'their-q',
   address: null,
 }
-const failure = { series: 's', since: 'S', until: 'U', reason: 'html' }
+const failure = { series: 's', since: 'S', until: 'U', reason: 'html', refused: false }
 const damage = {
   kind: 'file_changed',
   severity: 'damage',

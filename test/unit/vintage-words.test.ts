@@ -11,8 +11,9 @@ test('a lake without revisable series has the texts of one that knows of no vint
     '',
     null,
   ])
-  const words = [own.current('p', 'k'), own.lived('p'), own.vintages('w.asset', 'true')]
+  const words = [own.current('p', 'k'), own.lived('p'), own.vintages('w.asset', 'true', 'true')]
   expect(words).toEqual(['', '', ''])
+  expect(own.mayLapse({ skips: 's', revised: 'r', last: 'l' })).toBeNull()
   for (const object of readObjects([])) expect(lastVintagesIn(object, [])).toBe(object)
   const [points] = readObjects([]).filter(({ name }) => name === 'points')
   expect(points && lastVintagesIn(points, ['m'])).toMatchObject({ stored: points?.body })

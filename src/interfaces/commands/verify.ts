@@ -23,7 +23,7 @@ import { answering, type Call, type Deps } from '../cli/spec.ts'
 import { askingWorld, providersOf, requireLake } from '../cli/world.ts'
 import type { Difference } from '../../sources/metrics/verify-findings.ts'
 import { againLines } from './doctor.ts'
-import { bytes, counted, cut, type LabelledRow, whole, wrapped } from '../../base/figures.ts'
+import { bytes, counted, cut, several, type LabelledRow, whole, wrapped } from '../../base/figures.ts'
 
 /** So many files of own data are compared unless all are wanted. */
 const usualFiles = 20
@@ -49,8 +49,9 @@ export const verifyCommand = answering({
   recorded: true,
   asks: true,
   options: verifyOptions,
-  details: `Windows come from all endpoints in turn, never verified or longest ago first. What differs is put on record and never
-applied. Records of the registry are asked by their own addresses, its lists by their filters: what differs though the
+  details: `Windows that were never requested again come first, then those requested longest ago. Windows that the provider
+refuses share a tenth of the budget; a series whose refusal was acknowledged is left out. What differs is put on record and
+never applied. Records of the registry are asked by their own addresses, its lists by their filters: what differs though the
 feed has no word of it is a row of registry_findings. Flags of points alone leave the registry out, --resources the points.
 Own data are compared with the files from which they were imported, ${usualFiles} of them (--all: all) and others with each day;
 assets and times leave them out.
@@ -162,6 +163,7 @@ export function toldOf(summary: VerifySummary): string {
       ['asked', `${whole(requests)} requests, ${whole(credits)} credits`],
       incidents > 0 && ['incidents', `${whole(incidents)}, of very many points at once: see pitlake violations list`],
       accepted > 0 && ['accepted', `${whole(accepted)} differences, not told again`],
+      windows.refused > 0 && ['refused', `${several(windows.refused, 'window')}, as before: pitlake violations list`],
       windows.failed > 0 && ['failed', `${whole(windows.failed)} windows without a usable answer`],
       windows.left > 0 && ['left', `${whole(windows.left)} windows for the next run`],
     ]),

@@ -233,6 +233,8 @@ function remarks(facts: StatusFacts): Reason[] {
   const early =
     points === 0 ? '' : `: ${several(points, 'point')} without computed_at may count as known minutes too early`
   if (imprecise > 0) say('rules', imprecise, `${rules(imprecise)} imprecise${early}`, 'pitlake audit availability')
+  const unshown = `the provider refuses to show the stored history of ${several(facts.verified.refused, 'series', 'series')} again: it cannot be verified`
+  if (facts.verified.refused > 0) say('verified', facts.verified.refused, unshown, 'pitlake verify')
   if (facts.coverage.held > 0 && facts.verified.windows === 0)
     say('verified', 0, 'nothing was verified yet', 'pitlake verify')
   return found

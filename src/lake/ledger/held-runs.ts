@@ -76,19 +76,24 @@ export function requestsByOutcome(index: Index): ReturnType<typeof byOutcomeOf>[
 
 const verifiedOf = rowOf(verifiedFields)
 
-/** Every window that was asked again and compared, by series. */
+/** Every window that was asked again, by series, the oldest first; `result` says whether an answer was compared. */
 export function heldVerified(index: Index): Map<string, Verified[]> {
   const rows = index.statement('SELECT series, since, until, at, result FROM verified ORDER BY at').iterate()
   return Map.groupBy(Array.from(rows, verifiedOf), ({ series }) => series)
 }
 
-const verifiedTotalsOf = rowOf({ windows: count, differing: count, last_at: orNull(real) })
+const verifiedTotalsOf = rowOf({ windows: count, differing: count, refused: count, last_at: orNull(real) })
 
-/** How many windows were asked again, of how many series one differed, and when the last was (microseconds). */
+/**
+ * How many windows were asked again and compared, of how many series one differed, and when the last was (microseconds);
+ * `refused`: series whose last request for stored history the provider refused.
+ */
 export function verifiedTotals(index: Index): ReturnType<typeof verifiedTotalsOf> {
   const rows = index.statement(
     `SELECT count(*) AS windows, max(at) AS last_at,
-       count(DISTINCT series) FILTER (WHERE result NOT IN ('identical', 'appended', 'revised')) AS differing FROM verified`,
+       (SELECT count(*) FROM (SELECT result, max(at) FROM verified GROUP BY series) WHERE result = 'refused') AS refused,
+       count(DISTINCT series) FILTER (WHERE result NOT IN ('identical', 'appended', 'revised')) AS differing
+     FROM verified WHERE result NOT IN ('refused', 'unanswered')`,
   )
   return verifiedTotalsOf(rows.get() ?? {})
 }

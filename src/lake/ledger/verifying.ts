@@ -16,6 +16,9 @@ export function roundOf(index: Index, job: string, about: unknown, now: Micros) 
 /** How windows or records that were chosen ended. */
 export type Counts = Readonly<Record<'held' | 'chosen' | 'verified' | 'failed' | 'left', number>>
 
+/** The same of windows of points; `refused`: as before, so that it is no failure of this run. */
+export type WindowCounts = Counts & { readonly refused: number }
+
 /** None of each of these results yet. */
 export function noneOf<T extends string>(results: readonly T[]): Record<T, number> {
   return Object.fromEntries(results.map((name) => [name, 0])) as Record<T, number>
@@ -51,8 +54,16 @@ export function contradicted(count: number, what: string, next: string): LakeErr
 }
 
 /** The error of one to which so many answers could not be used. */
-export function unanswered(failures: readonly { readonly reason: string }[], what: string): LakeError | null {
+export function unanswered(
+  failures: readonly { readonly reason: string; readonly refused?: boolean }[],
+  what: string,
+): LakeError | null {
   if (failures.length === 0) return null
   const subject = `${failures.length} ${what} got no usable answer`
-  return new LakeError('incomplete', { subject, got: failures[0]?.reason, next: 'run the same command again' })
+  const passing = failures.find(({ refused }) => refused !== true)
+  const next = passing === undefined ? refusedNext : 'run the same command again'
+  return new LakeError('incomplete', { subject, got: (passing ?? failures[0])?.reason, next })
 }
+
+const refusedNext =
+  'the provider refuses them: a few are requested again each day; pitlake violations list says which, accept takes note'

@@ -9,7 +9,7 @@ import {
   storedInterval,
   summary as countsOf,
 } from '../../lake/ledger/held.ts'
-import { contradicted, type Counts, roundOf, unanswered } from '../../lake/ledger/verifying.ts'
+import { contradicted, roundOf, unanswered, type WindowCounts } from '../../lake/ledger/verifying.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
 import { countStarts } from '../../sources/points/revisable.ts'
 import { partitionsOf } from '../../sources/points/files.ts'
@@ -66,7 +66,7 @@ function unasked({ budget }: VerifyInput, { checked, version, observed_again }: 
     observed_again,
     /** Windows in which points are known to be missing. */
     gaps: 0,
-    windows: { held: 0, chosen: 0, verified: 0, failed: 0, left: 0 } as Counts,
+    windows: { held: 0, chosen: 0, verified: 0, refused: 0, failed: 0, left: 0 } as WindowCounts,
     results: new Findings().results(),
     budget,
     requests: 0,
@@ -153,7 +153,8 @@ async function compare(
   const done = { requests, credits, points_added, vintages_added, incidents, accepted, ...early }
   const damage = [...nothing.damage, ...contents.findings]
   const differences = findings.differences(ledger, { base: url, secrets: run.input.settings.secrets })
-  const { verified, failures, left } = findings.windows(chosen.plan.asks, stopped_by !== null)
+  const { asks } = chosen.plan
+  const { verified, refused, failures, left } = findings.windows(asks, chosen.refused, stopped_by !== null)
   const { version, provider } = ledger.head()
   const value: VerifySummary = {
     ...nothing,
@@ -169,7 +170,7 @@ async function compare(
     checked: { ...nothing.checked, series: contents.series, points: contents.points },
     damage,
     gaps: countsOf(ledger).gaps,
-    windows: { held: chosen.windows, chosen: chosen.plan.asks.length, verified, failed: failures.length, left },
+    windows: { held: chosen.windows, chosen: asks.length, verified, refused, failed: failures.length, left },
     results: findings.results(),
     differences,
     failures,

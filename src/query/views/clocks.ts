@@ -6,10 +6,10 @@ import { quote } from '../../lake/store/engine.ts'
 /** A part of the values of own data that is known before the whole: it is joined like a metric of its own, `own/x#/open`. */
 type EarlyPart = ReturnType<typeof earlyParts>[number]
 
-/** All of them. */
+/** All of them; a value that may be revised is known as a whole, from when it was observed or dated. */
 export function earlyParts({ endpoints }: Catalogue) {
-  return [...endpoints.values()].flatMap(({ path: metric, clocks = {}, intervals }) =>
-    Object.entries(clocks).map(([pointer, rules]) => {
+  return [...endpoints.values()].flatMap(({ path: metric, clocks = {}, intervals, revisable }) =>
+    Object.entries(revisable ? {} : clocks).map(([pointer, rules]) => {
       const instants = intervals.map((one) => `WHEN '${one}' THEN ${availableSql(rules[one], startSeconds, one)}`)
       const at = `make_timestamptz((CASE "interval" ${instants.join(' ')} END) * 1000000)`
       // What came late, or with an instant of its own, came as a whole.

@@ -81,6 +81,8 @@ function holesText({ weekStart, coverage, uncovered }: UnsettledSources): string
   const seconds = (at: Sql): Sql => `CAST(floor(epoch_us(${at}) / 1000000) AS BIGINT)`
   const series = 'name, metric, asset, currency, exchange, network'
   const same = ['currency', 'exchange', 'network'].map((one) => `p.${one} IS NOT DISTINCT FROM h.${one}`).join(' AND ')
+  // price_usd is made of another metric; a part with a clock of its own is one of its metric's, by all that this is told apart by.
+  const isOfItself = `split_part(r.name, '#', 1) = c.metric`
   // The first start that is not due yet at `as_of`.
   const undue = byKind(({ undue: first }) => first('r.now', 'r.seconds', start, ceil), 'r.kind')
   return `),
@@ -95,15 +97,15 @@ _pit_cut AS (
   WHERE first < ends GROUP BY name
 ),
 _pit_settled AS (
-  SELECT r.name, c.metric, c.asset, CASE WHEN r.name = c.metric THEN c.currency END AS currency,
-    CASE WHEN r.name = c.metric THEN c.exchange END AS exchange, CASE WHEN r.name = c.metric THEN c.network END AS network,
+  SELECT r.name, c.metric, c.asset, CASE WHEN ${isOfItself} THEN c.currency END AS currency,
+    CASE WHEN ${isOfItself} THEN c.exchange END AS exchange, CASE WHEN ${isOfItself} THEN c.network END AS network,
     c.currency AS part, ${seconds('c.since')} AS since, least(${seconds('c.until')}, cut.t) AS until
   FROM (
     SELECT ${series.slice(6)}, "interval", since, until FROM (${coverage}) AS asked
     WHERE state IN ('covered', 'empty', 'unsupported') AND reason IS DISTINCT FROM 'awaiting'
     UNION ALL SELECT ${series.slice(6)}, "interval", since, until FROM ${uncovered}
   ) AS c JOIN (SELECT DISTINCT name, metric FROM _pit_rules) AS r ON r.metric = c.metric LEFT JOIN _pit_cut AS cut ON cut.name = r.name
-  WHERE c."interval" = \u0002 AND (r.name = c.metric OR c.currency IN ('usd', 'native'))
+  WHERE c."interval" = \u0002 AND (${isOfItself} OR c.currency IN ('usd', 'native'))
 ),
 _pit_holes AS (
   SELECT ${series}, until AS since, lead(since) OVER (PARTITION BY ${series}, part ORDER BY since) AS until

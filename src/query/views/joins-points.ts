@@ -230,7 +230,8 @@ function textOfOne(sources: JoinSources, facts: JoinFacts, interval: Sql, alone 
   const own = { names: "fact['name']", interval }
   const files = filesText(sources, filesOf(sources, facts, interval))
   const early = sources.parts.map(
-    (part) => ` WHEN fact['name'] = ${quote(part.name)} THEN ${said(partText(sources, part, part.metric), own)}`,
+    (part) =>
+      ` WHEN fact['name'] = ${quote(part.name)} THEN ${said(partText(sources, part, alone ? part.metric : part.name), own)}`,
   )
   const revised = alone ? vintageWords(sources.revisable).isRevised("fact['name']") : null
   const last =

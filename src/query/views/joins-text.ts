@@ -43,7 +43,14 @@ export function joinText(sources: TextSources, body: string): Sql {
   const short = `concat('_pit_p AS ', own[8], ' (SELECT ${known} FROM ', ${files}, ' AS known WHERE ', own[9],
       CASE WHEN ${unsetSql('as_of')} THEN ${open} ELSE ${cut} END)`
   const points = `CASE WHEN own[8] IS NOT NULL THEN ${short} ELSE ${fullSql(sources)} END`
-  return `query(list_transform([${own}], lambda own: concat('WITH ', ${points}, ', ', ${filled(body, textPlaces)}))[1])`
+  const lapses = vintageWords(revisable).mayLapse({
+    skips: 'CAST(skip_nulls AS BOOLEAN)',
+    revised: vintageWords(revisable).isRevised(path) ?? 'false',
+    last: `CAST(vintage AS VARCHAR) = 'last'`,
+  })
+  const places =
+    lapses === null ? textPlaces : { ...textPlaces, lapses: `CASE WHEN ${lapses} THEN 'true' ELSE 'false' END` }
+  return `query(list_transform([${own}], lambda own: concat('WITH ', ${points}, ', ', ${filled(body, places)}))[1])`
 }
 
 const given = ['metric', '"interval"', 'currency', 'exchange', 'network', 'component', 'beyond', 'vintage', 'identity']
@@ -60,16 +67,23 @@ function fullSql({ series, path, revisable }: TextSources): Sql {
   const numbered = pieces.map((piece, n) =>
     n % 2 === 0 ? piece.replaceAll(parameters, (name) => `asked[${given.indexOf(name) + 1}]`) : piece,
   )
-  const vintages = own.vintages('w.asset', slot('revised')).replaceAll('CAST(vintage AS VARCHAR)', slot('vintage'))
+  const vintages = own
+    .vintages('w.asset', slot('revised'), slot('skips'))
+    .replaceAll('CAST(vintage AS VARCHAR)', slot('vintage'))
+  const counted = own.counted('p', { skips: 'true', revised: slot('revised'), last: `${slot('vintage')} = 'last'` })
+  const skips = `CASE WHEN CAST(skip_nulls AS BOOLEAN) THEN 'true' ELSE 'false' END`
+  const vintage = `coalesce(${literal('CAST(vintage AS VARCHAR)')}, 'NULL')`
+  const revised = `CASE WHEN ${own.isRevised(path) ?? 'false'} THEN 'true' ELSE 'false' END`
   const text = `${own.known.replace(' AS MATERIALIZED', ' AS NOT MATERIALIZED')} (
   SELECT p.* FROM query(list_transform([from_json(${slot('given')}, '["VARCHAR"]')], lambda asked: ${slot('series')})[1]) AS p${slot('counted')}
 )${vintages === '' ? '' : `,${vintages.slice(0, -1)}`}`
   return filled(text, {
     series: quote(numbered.join('').slice('query('.length, -1)),
     given: literal(`CAST(json_array(${given.join(', ')}) AS VARCHAR)`),
-    counted: `CASE WHEN CAST(skip_nulls AS BOOLEAN) THEN ' WHERE p.v IS NOT NULL OR p.o IS NOT NULL' END`,
-    vintage: `coalesce(${literal('CAST(vintage AS VARCHAR)')}, 'NULL')`,
-    revised: `CASE WHEN ${own.isRevised(path) ?? 'false'} THEN 'true' ELSE 'false' END`,
+    counted: `CASE WHEN CAST(skip_nulls AS BOOLEAN) THEN ${filled(` WHERE ${counted}`, { vintage, revised })} END`,
+    skips,
+    vintage,
+    revised,
   })
 }
 
@@ -91,6 +105,7 @@ const otherClocks = `CASE WHEN ${backfillSql} OR NOT ${unsetSql('observed_as_of'
  *   back      the start of the interval `past.n` before `n._pit_e`
  *   end       the end of the interval that starts at `t`, microseconds
  *   block     the number of the block of 64 intervals in which `p.t` lies
+ *   lapses    whether a point may be known and then be none, see joins-vintages
  *   lag first newest   no point is known earlier than `lag` after its end; none starts earlier, or later
  */
 const textPlaces: Readonly<Record<string, Sql>> = {
@@ -99,6 +114,7 @@ const textPlaces: Readonly<Record<string, Sql>> = {
   end: 'own[3]',
   block: 'own[4]',
   lag: `CASE WHEN own[8] IS NOT NULL THEN own[5] ELSE concat('least(', own[5], CASE WHEN ${beyondAsked} THEN ', 0)' ELSE ${quote(`, ${otherClocks})`)} END) END`,
+  lapses: `'false'`,
   first: 'own[6]',
   newest: 'own[7]',
 }

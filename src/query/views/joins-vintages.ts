@@ -26,17 +26,27 @@ export function vintageWords(revisable: readonly string[]) {
     known: any ? '_pit_w AS NOT MATERIALIZED' : '_pit_p AS MATERIALIZED',
     /** A column more, for `vintages`. */
     observed: given(', known.observed_at'),
+    /**
+     * A condition alone on the rows `row` of a join that skips nulls. What was withdrawn stays until it is known what followed
+     * on what, else the value before would be answered for ever: `skips` and `revised` are SQL, `last` whether each counts by its last vintage.
+     */
+    counted: (row: string, { skips, revised, last }: Record<'skips' | 'revised' | 'last', Sql>): Sql =>
+      `NOT ${skips} OR ${row}.v IS NOT NULL OR ${row}.o IS NOT NULL${given(` OR (${revised} AND ${last})`)}`,
+    /** Whether points of a join may be known and then be none: withdrawn ones, where nulls are skipped; null where none may. */
+    mayLapse: ({ skips, revised, last }: Record<'skips' | 'revised' | 'last', Sql>): Sql | null =>
+      any ? `(${skips} AND ${revised} AND ${last})` : null,
     /** The number of a point among those of its asset. */
     number: any ? 'dense_rank()' : 'row_number()',
     /** The CTE `_pit_p` over `known`: with what followed each row of the same keys, by the option only the first of them. */
-    vintages: (keys: Sql, revised: Sql): Sql => {
+    vintages: (keys: Sql, revised: Sql, skips: Sql): Sql => {
       const order = `PARTITION BY ${keys}, w.t ORDER BY w.available_at, w.observed_at`
       return given(`
 _pit_p AS MATERIALIZED (
   SELECT w.*, CAST(NULL AS TIMESTAMPTZ) AS until FROM _pit_w AS w WHERE NOT ${revised}
   UNION ALL
   SELECT w.*, CASE WHEN CAST(vintage AS VARCHAR) = 'last' THEN lead(w.available_at) OVER (${order}) END AS until FROM _pit_w AS w WHERE ${revised}
-  QUALIFY CAST(vintage AS VARCHAR) = 'last' OR row_number() OVER (${order}) = 1
+  QUALIFY CASE WHEN CAST(vintage AS VARCHAR) = 'last' THEN NOT ${skips} OR w.v IS NOT NULL OR w.o IS NOT NULL
+    ELSE row_number() OVER (${order}) = 1 END
 ),`)
     },
   }

@@ -48,6 +48,7 @@ type VintageWords = ReturnType<typeof vintageWords>
  *   {{fits PART WHOLE}}          whether intervals of the one make up intervals of the other
  *   {{expected K LAG NEWEST}} {{misses POINTS KEYS}}   see joins-grid
  *   {{text BODY}} {{its PLACE}}   the answer to a text over the points of `metric`, for FROM, and a place in it; see joins-text
+ *   {{counted ROW REVISED}}   which rows count where nulls are skipped
  *   {{known}} {{known kept}} {{vintages KEYS REVISED}} {{current ROW K}} {{observed}} {{number}} {{revised NAME}}   see joins-vintages
  *
  * NAMES is the macro's parameter `metric` or `metrics`; NAME is `metric` or a column with a path.
@@ -101,7 +102,8 @@ export function joinWords(
       own.observed === '' ? '' : ` AND ${row}.available_at <= ${at}${own.current(row, at)}`,
     revised: (name = '') => own.isRevised(pathOf(sources, name)) ?? 'false',
     flagged: () => (own.observed === '' ? '' : `${own.observed}, ${own.isRevised('known.metric')} AS revised`),
-    vintages: (keys = '', ...revised) => own.vintages(keys.replaceAll(/\w+/g, 'w.$&'), revised.join(' ')),
+    vintages: (keys = '', ...revised) => own.vintages(keys.replaceAll(/\w+/g, 'w.$&'), revised.join(' '), skipsNulls),
+    counted: (row = '', ...revised) => own.counted(row, { ...skipping, revised: revised.join(' ') }),
   }
   return {
     ...Object.fromEntries(
@@ -116,6 +118,9 @@ function textOf(sources: Parameters<typeof factsOf>[0], facts: ReturnType<typeof
   const [path, files] = [pathOf(sources, 'metric'), filesOfOne(sources, facts)]
   return joinText({ ...facts, ...sources, path, files, series }, body)
 }
+
+const skipsNulls = 'coalesce(CAST(skip_nulls AS BOOLEAN), false)'
+const skipping = { skips: skipsNulls, last: `CAST(vintage AS VARCHAR) = 'last'` } as const
 
 /** With other clocks than those of the files in view the end of the interval is the only safe bound. */
 function lagSql(facts: ReturnType<typeof factsOf>, metric: Sql): Sql {
@@ -204,6 +209,20 @@ function missesSql(names: readonly string[], points: Sql, own: VintageWords): Sq
   // Taken for few rows, they would be compared with every point: a thousand that are not there say otherwise.
   const many = `SELECT ${inBlock.asked.map((name) => `n.${name}`).join(', ')} FROM _pit_tail AS n
     UNION ALL SELECT ${inBlock.asked.map(() => 'NULL').join(', ')} FROM range(1000) AS r (r) WHERE CAST(r.r AS VARCHAR) = ''`
+  const inNames = own.mayLapse({ ...skipping, revised: 'p.revised' })
+  const lapses = inNames !== null && names[0] === 'asset' ? inText('lapses') : inNames
+  const [holding, lapsed] =
+    lapses === null
+      ? ['', '']
+      : [
+          ` WHERE NOT ${lapses}`,
+          `
+  UNION ALL SELECT ${row('l')}, ${values('l.best')} FROM (
+    SELECT ${row('n')}, max({'t': p.t, 'available_at': p.available_at, 'v': p.v, 'o': p.o}) AS best
+    FROM _pit_rest AS n JOIN _pit_p AS p ON ${same('p', 'n')} AND p.available_at <= n._pit_k${own.current('p', 'n._pit_k')}
+    WHERE ${lapses} GROUP BY ${row('n')}
+  ) AS l`,
+        ]
   const blocks = `(SELECT p.*, ${names[0] === 'asset' ? inText('block') : `epoch_us(p.t) // (64 * ${lengthSql('"interval"', micros)})`} AS block FROM _pit_p AS p)`
   return `_pit_back AS MATERIALIZED (
   SELECT ${row('n')}, max({'t': p.t, 'available_at': p.available_at, 'v': p.v, 'o': p.o}) AS best
@@ -217,7 +236,7 @@ _pit_rest AS MATERIALIZED (
 ),
 _pit_blocks AS (
   SELECT ${list('p')}, p.block, min(p.available_at) AS available_at FROM ${blocks} AS p
-  SEMI JOIN ${few('_pit_rest', names)} AS n ON ${same('p', 'n')} GROUP BY ${list('p')}, p.block
+  SEMI JOIN ${few('_pit_rest', names)} AS n ON ${same('p', 'n')}${holding} GROUP BY ${list('p')}, p.block
 ),
 _pit_tail AS MATERIALIZED (
   SELECT n.*, p.block FROM _pit_rest AS n ASOF JOIN (SELECT p.* FROM _pit_blocks AS p ${frontierSql(list('p'), 'p.block')}) AS p
@@ -230,7 +249,7 @@ _pit_frontier AS (
 _pit_r AS (
   SELECT ${row('b')}, ${values('b.best')} FROM _pit_back AS b
   UNION ALL SELECT ${row('n')}, ${values('p')} FROM (${many}) AS n ASOF JOIN _pit_frontier AS p
-    ON ${inBlock.same('p', 'n')} AND n._pit_k >= p.available_at
+    ON ${inBlock.same('p', 'n')} AND n._pit_k >= p.available_at${lapsed}
 )`
 }
 

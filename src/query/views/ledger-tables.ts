@@ -57,7 +57,7 @@ const coverage = table(
     asked_at: 'c.asked_at * 1000000',
     removed_at: 'r.committed_at',
     verified_at: `(SELECT max(v.at) FROM verified v
-      WHERE v.series = s.id AND v.since < c.until AND v.until > c.since)`,
+      WHERE v.series = s.id AND v.since < c.until AND v.until > c.since AND v.result NOT IN ('refused', 'unanswered'))`,
   },
 )
 

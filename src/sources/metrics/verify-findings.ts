@@ -30,12 +30,26 @@ const verifyResults = [
 /** What came of a window that was asked again. */
 type VerifyResult = (typeof verifyResults)[number]
 
+/**
+ * What is on record of a window that was requested again without a comparison: the provider refused it, or no answer could
+ * be used. It keeps its place in the rotation by that, and counts as verified nowhere.
+ */
+const uncomparedResults = ['refused', 'unanswered'] as const
+
+/** Whether an answer was compared with what is stored. */
+export function isCompared({ result }: Pick<Verified, 'result'>): boolean {
+  return !uncomparedResults.some((uncompared) => uncompared === result)
+}
+
+/** How requests end that the provider refuses; `not asked`: an earlier refusal of the same run stood for it. */
+const refusingOutcomes: readonly string[] = ['forbidden', 'gone', 'refused', 'not asked']
+
 /** How the kind of a violation is told as a result. */
 function resultOfKind(kind: string): VerifyResult {
   return verifyResults.find((result) => result.replaceAll(' ', '_') === kind) ?? 'changed'
 }
 
-/** What came of every window whose answer could be compared. */
+/** What came of every window that was requested again, also where no answer could be compared. */
 export function verifiedRows(
   batch: readonly Answered[],
   bodies: readonly BodyResult[],
@@ -43,10 +57,17 @@ export function verifiedRows(
 ): Verified[] {
   const results = new Map(bodies.map((body) => [body.request, body]))
   const against = Map.groupBy(violations, (violation) => violation.request)
-  return batch.flatMap(({ ask, request }) => {
+  return batch.flatMap(({ ask, request, again, cut }) => {
     const body = results.get(request?.id ?? '')
-    if (request === null || body === undefined || body.state === 'poison') return []
     const { since, until } = ask.settles
+    // Parts, or one more request, answer for what was cut or could not be read the first time.
+    const isPassing = cut === true || (body?.state === 'poison' && !again)
+    if (request === null || since >= until || isPassing) return []
+    if (body === undefined || body.state === 'poison') {
+      const isRefused = body === undefined && refusingOutcomes.includes(request.outcome)
+      const uncompared = isRefused ? 'refused' : 'unanswered'
+      return [{ series: ask.series.id, since, until, at: request.asked_at, result: uncompared }]
+    }
     const found = new Set((against.get(request.id) ?? []).map(({ kind }) => resultOfKind(kind)))
     const { added, addedFirst, vintages = 0 } = body
     if (vintages > 0) found.add('revised')
@@ -108,6 +129,17 @@ interface Unanswered {
   readonly since: string
   readonly until: string
   readonly reason: string
+  /** Whether the provider refused it: requested again, it is refused again. */
+  readonly refused: boolean
+}
+
+/** How the windows of a plan ended. */
+interface WindowEnds {
+  readonly verified: number
+  /** Windows whose refusal was on record before the run. */
+  readonly refused: number
+  readonly failures: Unanswered[]
+  readonly left: number
 }
 
 const earlierOf = rowOf({ id: text, series: text, since: orNull(real), until: orNull(real), asked_at: real })
@@ -121,6 +153,8 @@ type Compared = Pick<BatchResult, 'violations' | 'verified' | 'unused' | 'asked'
 export class Findings {
   readonly #violations = new Map<string, Violation>()
   readonly #verified: Verified[] = []
+  /** Series whose windows the provider refused. */
+  readonly #refused = new Set<string>()
   readonly #unused = new Map<string, string>()
   readonly #asked = new Map<string, { readonly request: RequestRow; readonly provider: string | null }>()
   /** Requests by series whose rows stand in files of the lake. */
@@ -128,7 +162,8 @@ export class Findings {
 
   readonly add = ({ violations, verified, unused, asked }: Compared): void => {
     for (const violation of violations) this.#violations.set(violationId(violation), violation)
-    this.#verified.push(...verified)
+    this.#verified.push(...verified.filter(isCompared))
+    for (const { series, result } of verified) if (result === 'refused') this.#refused.add(series)
     for (const [series, reason] of unused) this.#unused.set(series, reason)
     const needed = new Set(violations.map(({ request }) => request))
     for (const { request, body } of asked)
@@ -156,25 +191,29 @@ export class Findings {
     return counts
   }
 
-  /** What became of the windows of the plan: compared, without a usable answer, or left for the next run. */
-  windows(
-    asks: readonly Ask[],
-    stopped: boolean,
-  ): { readonly verified: number; readonly failures: Unanswered[]; readonly left: number } {
+  /**
+   * What became of the windows of the plan: compared, refused as they were before (`refusedBefore`), without a usable
+   * answer, or left for the next run.
+   */
+  windows(asks: readonly Ask[], refusedBefore: ReadonlySet<Ask>, stopped: boolean): WindowEnds {
     const verified = Map.groupBy(this.#verified, ({ series }) => series)
     const failures: Unanswered[] = []
     let left = 0
-    for (const { series, settles } of asks) {
+    let refused = 0
+    for (const ask of asks) {
+      const { series, settles } = ask
       const [rest] = minus([settles], verified.get(series.id) ?? [])
       const reason = this.#unused.get(series.id)
+      const isRefused = this.#refused.has(series.id)
       if (rest === undefined) continue
       if (reason === undefined && stopped) left++
+      else if (isRefused && refusedBefore.has(ask)) refused++
       else {
         const [since, until] = [formatInstant(rest.since), formatInstant(rest.until)]
-        failures.push({ series: series.id, since, until, reason: reason ?? 'no answer' })
+        failures.push({ series: series.id, since, until, reason: reason ?? 'no answer', refused: isRefused })
       }
     }
-    return { verified: asks.length - failures.length - left, failures, left }
+    return { verified: asks.length - failures.length - left - refused, refused, failures, left }
   }
 
   /** Every difference in full. */

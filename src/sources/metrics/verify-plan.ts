@@ -8,11 +8,13 @@ import { heldCoverage, heldSeries, type HeldSeries, storedInterval } from '../..
 import { heldVerified } from '../../lake/ledger/held-runs.ts'
 import { affordable, inTurns } from '../../lake/ledger/verifying.ts'
 import type { Ledger } from '../../lake/ledger/ledger.ts'
-import { type Ask, priceOf, totalsOf } from './plan.ts'
+import { type Ask, type Plan, priceOf, totalsOf } from './plan.ts'
 import type { Settings } from '../../catalog/settings.ts'
-import { ceil, count, type Instant, type Micros } from '../../base/time.ts'
+import { ceil, count, day, type Instant, type Micros } from '../../base/time.ts'
 import { intersect, minus, type Window } from '../../base/windows.ts'
 import { blockedFor } from './prepare.ts'
+import { isCompared } from './verify-findings.ts'
+import { refusals } from '../../lake/ledger/violations.ts'
 import { whole } from '../../base/figures.ts'
 
 /** Which part of what the lake holds is to be asked again. */
@@ -36,29 +38,64 @@ interface Choice {
   readonly damaged: ReadonlySet<string>
 }
 
+/** A window that may be requested again. */
 interface Candidate {
   readonly ask: Ask
-  /** Since when at least half of it counts as asked again; null: never. */
-  readonly verified: Micros | null
+  /** Since when at least half of it counts as requested again, whatever came of it; null: never. */
+  readonly tried: Micros | null
+  /** Whether the provider refuses it, or gave no usable answer the last time. */
+  readonly refused: boolean
 }
 
-/** One window a series, never verified or longest ago first, one endpoint after the other, within the budget. */
-export function chooseWindows(ledger: Ledger, choice: Choice) {
-  const { settings, budget } = choice
+/** What a verify requests. */
+export interface ChosenWindows {
+  readonly plan: Plan
+  /** How many windows the lake holds, those that were done before in this round too. */
+  readonly windows: number
+  /** Those of the plan whose refusal is on record. */
+  readonly refused: ReadonlySet<Ask>
+}
+
+/** The share of a budget that goes to windows whose last answer could not be used. */
+const probeShare = 0.1
+/** On one day of so many a single probe may be dearer than that. */
+const dearProbeDays = 10
+
+/**
+ * One window a series, never requested again or longest ago first, of equals one endpoint after the other, within the
+ * budget. Windows without a usable answer share a small part of it, so that they keep nobody else waiting.
+ */
+export function chooseWindows(ledger: Ledger, choice: Choice): ChosenWindows {
+  const { settings, budget, begun } = choice
   const { candidates, done, left } = candidatesOf(ledger, choice)
-  const inOrder = Iterator.from(spread(candidates)).map(({ ask }) => ask)
-  const asks = affordable(inOrder, ({ credits }) => credits, { budget, stops: true })
+  const inOrder = (some: readonly Candidate[]): Ask[] => rotation(some).map(({ ask }) => ask)
+  const take = (some: readonly Ask[], limit: number | null): Ask[] =>
+    affordable(some, ({ credits }) => credits, { budget: limit, stops: true })
+  const refused = candidates.filter((candidate) => candidate.refused)
+  const probes = take(inOrder(refused), budget === null ? null : probeBudget(refused, budget, begun))
+  const spent = probes.reduce((sum, { credits }) => sum + credits, 0)
+  const sound = take(inOrder(candidates.filter((candidate) => !candidate.refused)), budget && budget - spent)
+  const asks = [...sound, ...probes]
   const windows = candidates.length + done
   const endpoints = new Set(candidates.map(({ ask }) => ask.endpoint.path)).size
   const series = new Set(asks.map((ask) => ask.series.id)).size
   const totals = totalsOf(series, asks.length, asks, settings.metrics)
   const before = done === 0 ? '' : `, ${whole(done)} done before the last run ended`
   const limit = budget === null ? 'no budget (--all)' : `a budget of ${whole(budget)} credits`
+  const waiting = refused.length - probes.length
   const notes = [
     `asks ${whole(asks.length)} of ${whole(windows)} windows of ${endpoints} endpoints again within ${limit}${before}`,
+    ...(waiting > 0 ? [`${whole(waiting)} windows without a usable answer wait for their turn`] : []),
     ...[...left].map(([why, own]) => `${whole(own)} series are left out: ${why}`),
   ]
-  return { plan: { asks, blocked: [], totals, notes }, windows }
+  return { plan: { asks, blocked: [], totals, notes }, windows, refused: new Set(probes) }
+}
+
+/** What windows without a usable answer may cost of a budget: where not even one fits into their share, one now and then. */
+function probeBudget(refused: readonly Candidate[], budget: number, begun: Micros): number {
+  const cheapest = Math.min(...refused.map(({ ask }) => ask.credits))
+  const mayBeDear = Math.floor(begun / (day * 1_000_000)) % dearProbeDays === 0
+  return cheapest > probeShare * budget && mayBeDear ? budget : probeShare * budget
 }
 
 function candidatesOf(ledger: Ledger, choice: Choice) {
@@ -67,6 +104,7 @@ function candidatesOf(ledger: Ledger, choice: Choice) {
   const assets = scope.assets?.map(globTest) ?? null
   const coverage = heldCoverage(ledger)
   const verified = heldVerified(ledger)
+  const { standing, acknowledged } = refusedSeries(ledger)
   const provider = ledger.head().provider
   const candidates: Candidate[] = []
   const left = new Map<string, number>()
@@ -88,7 +126,9 @@ function candidatesOf(ledger: Ledger, choice: Choice) {
           ? 'the values of their endpoint cannot be compared (overlap: off)'
           : damaged.has(partitionOf(series))
             ? 'a file of theirs is damaged'
-            : blockedFor(settings, catalogue, provider, series, endpoint)
+            : acknowledged.has(series.id)
+              ? 'the provider refuses them, and that was acknowledged'
+              : blockedFor(settings, catalogue, provider, series, endpoint)
     if (why !== null || endpoint === undefined) {
       left.set(why ?? '', (left.get(why ?? '') ?? 0) + 1)
       continue
@@ -100,11 +140,25 @@ function candidatesOf(ledger: Ledger, choice: Choice) {
         before.filter(({ at }) => at >= begun),
       )
       if (rest.length === 0) done++
-      else candidates.push({ ask: askOf(series, endpoint, hullOf(rest), choice), verified: verifiedAt(window, before) })
+      else {
+        const tried = triedAt(window, before)
+        const compared = triedAt(window, before.filter(isCompared))
+        const refused = standing.has(series.id) || compared !== tried
+        candidates.push({ ask: askOf(series, endpoint, hullOf(rest), choice), tried, refused })
+      }
     }
   }
   if (!some && (scope.paths !== null || scope.assets !== null)) throw nothingHeld(scope)
   return { candidates, done, left }
+}
+
+/** Series with points that are refused now (`standing`), and those of them that a person took note of. */
+function refusedSeries(ledger: Ledger): Readonly<Record<'standing' | 'acknowledged', ReadonlySet<string>>> {
+  const all = refusals(ledger).map(({ listed }) => listed)
+  return {
+    standing: new Set(all.map(({ series }) => series)),
+    acknowledged: new Set(all.filter(({ accepted_at }) => accepted_at !== null).map(({ series }) => series)),
+  }
 }
 
 function nothingHeld({ paths, assets }: VerifyScope): Error {
@@ -166,8 +220,8 @@ function askOf(series: HeldSeries, endpoint: Endpoint, settles: Window, { settin
   }
 }
 
-/** The instant since which at least half of the window was asked again. */
-function verifiedAt(window: Window, rows: readonly Verified[]): Micros | null {
+/** The instant since which at least half of the window was requested again. */
+function triedAt(window: Window, rows: readonly Verified[]): Micros | null {
   const half = (window.until - window.since) / 2
   let rest = [window]
   for (const row of rows.toReversed()) {
@@ -177,10 +231,10 @@ function verifiedAt(window: Window, rows: readonly Verified[]): Micros | null {
   return null
 }
 
-/** Takes the most urgent of every endpoint in turn. */
-function spread(candidates: readonly Candidate[]): Iterable<Candidate> {
-  const urgency = ({ verified }: Candidate) => verified ?? Number.NEGATIVE_INFINITY
-  const sorted = (some: readonly Candidate[]) => some.toSorted((a, b) => Math.sign(urgency(a) - urgency(b)) || 0)
-  const queues = [...Map.groupBy(sorted(candidates), ({ ask }) => ask.endpoint.path).values()]
-  return inTurns(queues).flatMap(sorted)
+/** Never requested or longest ago first, so that each comes within one round of all; of equals one of every endpoint in turn. */
+function rotation(candidates: readonly Candidate[]): Candidate[] {
+  const age = ({ tried }: Candidate): number => tried ?? Number.NEGATIVE_INFINITY
+  const queues = [...Map.groupBy(candidates, ({ ask }) => ask.endpoint.path).values()]
+  const inTurn = [...inTurns(queues)].flat()
+  return inTurn.toSorted((a, b) => (age(a) === age(b) ? 0 : age(a) - age(b)))
 }

@@ -45,6 +45,8 @@ export interface Holding {
   readonly resources: readonly Resource[]
   readonly held: HeldEntities
   readonly seen: ReadonlyMap<string, Seen>
+  /** When an address was last requested, whatever came of it: what never comes out as held keeps nobody else waiting. */
+  readonly tried: ReadonlyMap<string, Micros>
   readonly pageLimit: number
 }
 
@@ -92,17 +94,17 @@ export function chooseChecks(
     for (const all of [recordChecks(resource, holding), listChecks(resource, holding)]) {
       const small = all.filter(({ requests }) => budget === null || requests <= Math.max(1, sampleShare * budget))
       held += all.length
-      queues.push(byAge(small, holding.seen, begun))
+      queues.push(byAge(small, holding, begun))
     }
   const inOrder = inTurns(queues).flatMap((turn) => turn)
   const checks = affordable(inOrder, ({ requests }) => requests, { budget, stops: false })
   return { checks, held }
 }
 
-/** Never asked or longest ago first; those of one age in an order that follows no id. */
-function byAge(checks: readonly Check[], seen: Holding['seen'], begun: Micros): Check[] {
+/** Never requested or longest ago first; those of one age in an order that follows no id. */
+function byAge(checks: readonly Check[], { seen, tried }: Pick<Holding, 'seen' | 'tried'>, begun: Micros): Check[] {
   const ages = checks.flatMap((check) => {
-    const at = seen.get(check.address)?.at ?? 0
+    const at = Math.max(seen.get(check.address)?.at ?? 0, tried.get(check.address) ?? 0)
     return at >= begun ? [] : [{ check, at, place: textHash(check.address) }]
   })
   return ages.toSorted((a, b) => a.at - b.at || (a.place < b.place ? -1 : 1)).map(({ check }) => check)

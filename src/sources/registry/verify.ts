@@ -178,6 +178,8 @@ function newCourse(cursor: string) {
 type Course = ReturnType<typeof newCourse>
 
 const seenKey = 'registry.seen.'
+/** Where the state keeps when an address was requested whose answer was not what the lake holds. */
+const triedKey = 'registry.tried.'
 const seenShape = shape({ etag: orNull(text), digest: text })
 
 async function comparingOf(run: RegistryRun, input: RegistryVerifyInput, isSpent: Comparing['isSpent']) {
@@ -191,7 +193,8 @@ async function comparingOf(run: RegistryRun, input: RegistryVerifyInput, isSpent
     const names = resources.map(({ name }) => name)
     const held = await readHeld(ledger, engine, names, resources)
     const { pageLimit } = input.settings.registry
-    const holding: Holding = { resources, held, seen, pageLimit }
+    const tried = new Map([...heldPassingFrom(ledger, triedKey)].map(([address, { at }]) => [address, at]))
+    const holding: Holding = { resources, held, seen, tried, pageLimit }
     const keys = await readKeys(ledger, engine)
     return { ledger, withEngine, asking, holding, keys, ignored: new Set<string>(), isSpent }
   })
@@ -218,6 +221,8 @@ const needsSync = (why: string): Stopped => stop('failed', `${why}: run pitlake 
 
 /** What the checks of one portion came to. */
 interface Asked {
+  /** Every check that got an answer, or none that could be used. */
+  readonly tried: Check[]
   readonly sound: { readonly check: Check; readonly etag: string | null }[]
   readonly suspects: Suspect[]
   readonly untold: Asked['sound']
@@ -230,7 +235,10 @@ async function workPortion(verifying: Verifying, checks: readonly Check[]): Prom
   const judged = asked.stopped === null ? await judge(verifying, asked.suspects) : null
   const stopped = asked.stopped ?? (judged?.kind === 'stopped' ? judged : null)
   const found = judged?.kind === 'judged' ? judged : { found: [], sound: [], checks: 0 }
-  await keep(verifying, [...asked.sound, ...asked.untold, ...found.sound], found.found)
+  // What differs and was not judged yet is requested again by the next run of this round.
+  const unjudged = new Set(stopped === null ? [] : asked.suspects.map(({ check }) => check))
+  const tried = asked.tried.filter((check) => !unjudged.has(check))
+  await keep(verifying, { tried, sound: [...asked.sound, ...asked.untold, ...found.sound] }, found.found)
   course.results.identical += asked.sound.length + found.sound.length
   course.results.untold += asked.untold.length
   course.verified += asked.sound.length + asked.untold.length + found.sound.length + found.checks
@@ -238,18 +246,20 @@ async function workPortion(verifying: Verifying, checks: readonly Check[]): Prom
 }
 
 async function askAll({ comparing, course }: Verifying, checks: readonly Check[]): Promise<Asked> {
-  const asked: Asked = { sound: [], suspects: [], untold: [], stopped: null }
+  const asked: Asked = { tried: [], sound: [], suspects: [], untold: [], stopped: null }
   for (const check of checks) {
     if (comparing.isSpent()) break
     const done = await compareCheck(comparing, check)
     if (done.kind === 'stopped') {
       const alone = done.by === 'failed' || done.by === 'undecodable'
+      if (alone) asked.tried.push(check)
       if (alone) course.failures.push({ address: check.address, reason: done.words })
       if (alone && ++course.failedInRow < mostFailures) continue
       asked.stopped = done
       return asked
     }
     course.failedInRow = 0
+    asked.tried.push(check)
     asked.suspects.push(...done.suspects)
     if (done.untold) asked.untold.push({ check, etag: null })
     else if (done.suspects.length === 0) asked.sound.push({ check, etag: done.etag })
@@ -306,13 +316,19 @@ async function withoutNews({ run: { asking, input }, course: { feed } }: Verifyi
   return suspects.filter(({ resource, id }) => !feed.news.has(`${resource} ${id}`))
 }
 
-/** Remembers what was found as held, and puts what was not on record, each finding once. */
-async function keep({ run, course }: Verifying, sound: Asked['sound'], found: readonly Suspect[]): Promise<void> {
+/** Remembers what was requested and found as held, and puts what was not on record, each finding once. */
+async function keep(
+  { run, course }: Verifying,
+  { tried, sound }: Pick<Asked, 'tried' | 'sound'>,
+  found: readonly Suspect[],
+): Promise<void> {
   const { ledger, withEngine, connection, asking, deps, id, job } = run
   const requests = asking.requests.splice(0)
-  const passing = Object.fromEntries(
-    sound.map(({ check, etag }) => [`${seenKey}${check.address}`, { etag, digest: check.digest }]),
-  )
+  const isSound = new Set(sound.map(({ check }) => check.address))
+  const passing = Object.fromEntries([
+    ...sound.map(({ check, etag }) => [`${seenKey}${check.address}`, { etag, digest: check.digest }] as const),
+    ...tried.flatMap(({ address }) => (isSound.has(address) ? [] : [[`${triedKey}${address}`, {}] as const])),
+  ])
   let still: readonly Suspect[] = []
   await commit(
     ledger,

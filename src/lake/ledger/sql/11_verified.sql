@@ -1,4 +1,4 @@
--- verified: windows that were asked again and compared with what is stored.
+-- verified: windows that were asked again, and what came of each: compared with what is stored, or refused, or unanswered.
 -- columns: series id, since and until (seconds), at (microseconds), result.
 -- law: L2. Exempt from L4.
 CREATE TABLE IF NOT EXISTS verified (

@@ -27,7 +27,7 @@ WITH _pit_names AS MATERIALIZED (
     JOIN _pit_names AS names ON known.metric = names.path AND known.currency IS NOT DISTINCT FROM names.wanted_currency
       AND known.exchange IS NOT DISTINCT FROM names.wanted_exchange AND known.network IS NOT DISTINCT FROM names.wanted_network
   ) AS p
-  WHERE NOT coalesce(CAST(skip_nulls AS BOOLEAN), false) OR p.v IS NOT NULL OR p.o IS NOT NULL
+  WHERE {{counted p p.revised}}
 ),{{vintages mi,asset w.revised}}
 _pit_x AS MATERIALIZED (
   SELECT u.* EXCLUDE (_pit_u), {{before u._pit_u}} AS _pit_k, row_number() OVER () AS _pit_i

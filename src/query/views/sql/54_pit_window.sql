@@ -7,7 +7,7 @@ CREATE OR REPLACE MACRO pit_window(decisions, metric, "interval", n, currency :=
   identity := 'apart') AS TABLE
 WITH {{known kept}} (
   SELECT p.asset, p.t, p.available_at, p.v, p.o{{seen}}, {{number}} OVER (PARTITION BY p.asset ORDER BY p.t) AS number
-  FROM {{series}} AS p WHERE NOT coalesce(CAST(skip_nulls AS BOOLEAN), false) OR p.v IS NOT NULL OR p.o IS NOT NULL
+  FROM {{series}} AS p WHERE {{counted p {{revised metric}}}}
 ),{{vintages asset {{revised metric}}}}
 _pit_x AS MATERIALIZED (
   SELECT u.* EXCLUDE (_pit_u), {{before u._pit_u}} AS _pit_k, row_number() OVER () AS _pit_i

@@ -8,7 +8,7 @@ FROM {{unsettled_of metrics}} AS holes JOIN (
   SELECT one.path, {{wanted currency one.line}} AS wanted_currency, {{wanted exchange one.line}} AS wanted_exchange, {{wanted network one.line}} AS wanted_network
   FROM (
     SELECT names.path, {{line names.path}} AS line
-    FROM (SELECT DISTINCT split_part(unnest(CAST(metrics AS VARCHAR[])), '#', 1) AS path) AS names
+    FROM (SELECT DISTINCT {{path given.name}} AS path FROM (SELECT unnest(CAST(metrics AS VARCHAR[])) AS name) AS given) AS names
   ) AS one
 ) AS own ON holes.metric = own.path AND holes.currency IS NOT DISTINCT FROM own.wanted_currency
   AND holes.exchange IS NOT DISTINCT FROM own.wanted_exchange AND holes.network IS NOT DISTINCT FROM own.wanted_network;

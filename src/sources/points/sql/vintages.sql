@@ -3,24 +3,34 @@
 -- law: L2, L4. The first value stays; another one than the last is a further vintage, the same again is nothing. One asked
 --   value a point and batch: the last asked. What an answer from before the last vintage (a copy out of a cache) says is none.
 --   What the source dates goes between what is held by its instant, and is new where the value known right before was another.
-CREATE OR REPLACE TEMP MACRO is_other(v1, o1, v2, o2) AS v1 IS DISTINCT FROM v2 OR (v1 = 0 AND signbit(v1) <> signbit(v2))
+-- Dated values: `stands` is from when on one counts (never before the interval's end or a stated instant), `dated` what its source says.
+--   Of several that stand at one instant the last dated counts. A value that differs from the first one of its date is no
+--   vintage but a contradiction (vintages_rewritten): neither is it added, nor is what comes after it compared with it.
+CREATE OR REPLACE TEMP MACRO is_other(v1, o1, v2, o2) AS v1 IS DISTINCT FROM v2 OR coalesce(v1 = 0 AND signbit(v1) <> signbit(v2), false)
   OR (o1 IS DISTINCT FROM o2 AND CASE WHEN o1 IS NULL OR o2 IS NULL THEN true ELSE canonical(o1) <> canonical(o2) END);
 ALTER TABLE fresh ADD COLUMN vintage BOOLEAN DEFAULT false;
 ALTER TABLE fresh ADD COLUMN firm BOOLEAN DEFAULT true;
-CREATE TEMP TABLE vintage_line AS
-SELECT *, lag({'v': v, 'o': o, 'stands': stands, 'seen': seen}) OVER (PARTITION BY rank, t ORDER BY stands, seen, ord) AS before
+CREATE TEMP TABLE dated_values AS
+SELECT *, first_value({'v': v, 'o': o, 'seen': seen}) OVER (PARTITION BY rank, t, dated ORDER BY ord, seen, place) AS first
 FROM (
-  SELECT rank, t, v, o, available AS stands, stored_at AS seen, -1 AS ord, CAST(NULL AS INTEGER) AS body FROM held
-    SEMI JOIN (FROM bodies WHERE revisable = 'told') AS told USING (rank)
+  SELECT rank, t, v, o, available AS stands, coalesce(computed, available) AS dated, stored_at AS seen, -1 AS ord,
+    CAST(NULL AS INTEGER) AS body, CAST(NULL AS BIGINT) AS place
+  FROM held SEMI JOIN (FROM bodies WHERE revisable = 'told') AS told USING (rank)
   UNION ALL
-  SELECT rank, t, v, o, greatest(computed, floor * 1000000), {{now}}, ord, body FROM offered WHERE keep AND revisable = 'told'
+  SELECT rank, t, v, o, greatest(computed, floor * 1000000), computed, {{now}}, ord, body, rowid
+  FROM offered WHERE keep AND revisable = 'told'
 );
 INSERT INTO fresh BY NAME
-SELECT o.*, l.before IS NOT NULL AS vintage, true AS firm
+SELECT o.*, l.before IS NOT NULL OR l.stored IS NOT NULL AS vintage, true AS firm
 FROM offered AS o JOIN (
-  SELECT DISTINCT ON (rank, t, stands) * FROM vintage_line
-  WHERE body IS NOT NULL AND (before IS NULL OR (before.stands < stands AND is_other(before.v, before.o, v, o))) ORDER BY rank, t, stands, ord
-) AS l ON o.body = l.body AND o.t = l.t AND greatest(o.computed, o.floor * 1000000) = l.stands AND NOT is_other(o.v, o.o, l.v, l.o);
+  SELECT *, lag({'v': v, 'o': o}) OVER (PARTITION BY rank, t ORDER BY stands) AS before
+  FROM (
+    SELECT DISTINCT ON (rank, t, stands) *, first_value(CASE WHEN body IS NULL THEN {'v': v, 'o': o} END)
+      OVER (PARTITION BY rank, t, stands ORDER BY ord, seen DESC ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS stored
+    FROM dated_values WHERE NOT is_other(first.v, first.o, v, o) ORDER BY rank, t, stands, dated DESC, ord, seen DESC, place
+  )
+) AS l ON o.rowid = l.place
+WHERE (l.before IS NULL OR is_other(l.before.v, l.before.o, l.v, l.o)) AND (l.stored IS NULL OR is_other(l.stored.v, l.stored.o, l.v, l.o));
 INSERT INTO fresh BY NAME
 SELECT o.* EXCLUDE (made), h.t IS NOT NULL AS vintage,
   o.computed IS NOT NULL AND NOT o.trusted AND (h.t IS NULL OR (o.computed > h.available AND o.computed > h.stored_at)) AS firm

@@ -1,0 +1,154 @@
+import { expect, test } from 'vitest'
+import type { Engine } from '../../src/lake/store/engine.ts'
+import { randomOf } from '../helpers/full-lake.ts'
+import { type Desk, withDesk } from '../helpers/importing.ts'
+import { times } from '../helpers/shares.ts'
+
+/*
+ * Dated vintages, late, backdated and withdrawn ones among them: what joins answer at every state of knowledge, against
+ * what the files said, by definition.
+ */
+
+const day = 86_400
+const began = Date.UTC(2024, 2, 1) / 1000
+const assets = ['A', 'B']
+const commits = ['2024-03-20T12:00:00Z', '2024-04-05T12:00:00Z', '2024-05-01T12:00:00Z'] as const
+const seconds = (text: string): number => Date.parse(text) / 1000
+const iso = (at: number): string => new Date(at * 1000).toISOString()
+
+/** What a file says of a day of an asset, null for a value that is withdrawn; known from `dated`, stored since `observed`. */
+interface Vintage {
+  readonly asset: string
+  readonly t: number
+  readonly v: number | null
+  readonly dated: number
+  readonly observed: number
+}
+
+/** What each import says anew: of days that begin at the fourth of a month on some are far behind all others. */
+function drawVintages(seed: number): Vintage[] {
+  const random = randomOf(seed)
+  const draw = (most: number): number => Math.floor(random() * most)
+  const all: Vintage[] = []
+  for (const [n, commit] of commits.entries())
+    for (let k = 0; k < 40; k++) {
+      const [asset = '', t] = [assets[draw(2)], began + (draw(8) + (n > 0 && draw(3) === 0 ? 20 : 0)) * day]
+      const dated = t + day + draw(24) * 3600 + draw(30) * day
+      if (dated > seconds(commit) || all.some((one) => one.asset === asset && one.t === t && one.dated === dated))
+        continue
+      all.push({ asset, t, v: random() < 0.3 ? null : draw(4), dated, observed: seconds(commit) })
+    }
+  return all
+}
+
+/** Imports of files that grow, each also as one of two components. */
+async function importAll({ put, take }: Desk, all: readonly Vintage[]): Promise<void> {
+  for (const commit of commits) {
+    const rows = all.filter(({ observed }) => observed <= seconds(commit))
+    const lines = rows.map(
+      ({ asset, t, v, dated }) => `${asset},${iso(t)},${iso(dated)},${v ?? ''},${v === null ? '' : v + 1}`,
+    )
+    const file = put('vintages.csv', `asset,t,told,v,w\n${lines.toReversed().join('\n')}\n`)
+    for (const [name, ...value] of [
+      ['number', '--value', 'v'],
+      ['object', '--components', 'v,w'],
+    ]) {
+      const argv = [file, '--as', name ?? '', '--interval', '24h', '--vintage', 'told', ...value]
+      expect(await take(argv, commit)).toMatchObject({ code: 0, message: '', told: { violations: 0 } })
+    }
+  }
+}
+
+interface State {
+  readonly asOf: number
+  readonly observedAsOf: number
+  readonly skipNulls: boolean
+  readonly vintage: 'last' | 'first'
+}
+
+/** The points of an asset that are known at an instant, the newest first, each with the value that it has there. */
+function knownPoints(
+  all: readonly Vintage[],
+  asset: string,
+  ts: number,
+  state: State,
+): { t: number; v: number | null }[] {
+  const { asOf, observedAsOf, skipNulls, vintage } = state
+  const known = all.filter(
+    (one) => one.asset === asset && one.dated <= Math.min(ts, asOf) && one.observed <= observedAsOf,
+  )
+  const points = [...Map.groupBy(known, ({ t }) => t)].flatMap(([t, own]) => {
+    const vintages = own.toSorted((a, b) => a.dated - b.dated)
+    const counted = skipNulls && vintage === 'first' ? vintages.filter(({ v }) => v !== null) : vintages
+    const v = (vintage === 'first' ? counted[0] : counted.at(-1))?.v
+    return v === undefined || (skipNulls && v === null) ? [] : [{ t, v }]
+  })
+  return points.toSorted((a, b) => b.t - a.t)
+}
+
+const shown = (point: { t: number; v: number | null } | undefined): string =>
+  point === undefined ? 'null null' : `${point.t} ${point.v}`
+
+async function expectJoins(engine: Engine, all: readonly Vintage[], state: State, random: () => number): Promise<void> {
+  const { asOf, observedAsOf, skipNulls, vintage } = state
+  const told = JSON.stringify(state)
+  const far = Number.isFinite
+  await engine.run(`SET VARIABLE as_of = ${far(asOf) ? `'${iso(asOf)}'` : 'NULL'};
+    SET VARIABLE observed_as_of = ${far(observedAsOf) ? `'${iso(observedAsOf)}'` : 'NULL'}`)
+  const decisions = Array.from({ length: 70 }, () => {
+    const near = all[Math.floor(random() * all.length)]
+    const ts =
+      random() < 0.5 ? (near?.dated ?? 0) + Math.floor(random() * 3) - 1 : began + Math.floor(random() * 90 * day)
+    return { asset: assets[Math.floor(random() * 2)] ?? '', ts }
+  })
+  const rows = decisions.map(({ asset, ts }, id) => `(${id}, '${asset}', make_timestamptz(${ts}::BIGINT * 1000000))`)
+  await engine.run(`CREATE OR REPLACE TEMP TABLE d AS SELECT * FROM (VALUES ${rows.join(', ')}) AS d (id, asset, ts)`)
+  const ask = async (from: string, order: string): Promise<string[]> => {
+    const found = await engine.rows(`SELECT epoch_us(t) // 1000000 AS t, v FROM ${from} ORDER BY ${order}`)
+    return found.map(({ t, v }) => `${t === null ? null : Number(t)} ${v as number}`)
+  }
+  const options = `'24h', skip_nulls := ${skipNulls}, vintage := '${vintage}'`
+  const owed = decisions.map(({ asset, ts }) => knownPoints(all, asset, ts, state))
+  const newest = owed.map(([point]) => shown(point))
+  for (const metric of ['own/number', 'own/object#/v'])
+    expect(await ask(`pit_join('d', '${metric}', ${options})`, 'id'), `${metric} ${told}`).toEqual(newest)
+  const long = await ask(`pit_long('d', ['own/number', 'own/object#/v'], ${options})`, 'id, metric')
+  expect(long, told).toEqual(newest.flatMap((one) => [one, one]))
+  const window = owed.flatMap((points) => (points.length === 0 ? [shown(undefined)] : points.slice(0, 3).map(shown)))
+  const three = options.replace("'24h'", "'24h', 3")
+  for (const metric of ['own/number', 'own/object#/v'])
+    expect(await ask(`pit_window('d', '${metric}', ${three})`, 'id, place'), `window ${metric} ${told}`).toEqual(window)
+  if (skipNulls || vintage === 'first') return
+  const points = assets.flatMap((asset) =>
+    knownPoints(all, asset, Infinity, state).map((point) => `${asset} ${shown(point)}`),
+  )
+  const stored = await engine.rows(
+    `SELECT asset, epoch_us(t) // 1000000 AS t, v FROM points WHERE metric = 'own/number' ORDER BY asset, t DESC`,
+  )
+  expect(
+    stored.map(({ asset, t, v }) => `${asset as string} ${Number(t)} ${v as number}`),
+    told,
+  ).toEqual(points)
+}
+
+test('dated vintages, late, backdated and withdrawn ones, are answered as what the files said by then, at each as_of and observed_as_of', async () => {
+  const first = Number(process.env['PITLAKE_VINTAGE_SEED'] ?? 1)
+  for (let seed = first; seed < first + times('PITLAKE_OWN_VINTAGES', 1, 12); seed++)
+    await withDesk(async (desk) => {
+      const all = drawVintages(seed)
+      expect(all.filter(({ v }) => v === null).length).toBeGreaterThan(9)
+      const random = randomOf(seed + 1000)
+      await importAll(desk, all)
+      using engine = await desk.open()
+      const instants = [Infinity, ...[0, 1].map(() => began + Math.floor(random() * 60 * day))]
+      for (const observedAsOf of [Infinity, ...commits.slice(0, 2).map((text) => seconds(text) + 60)])
+        for (const asOf of instants)
+          for (const [skipNulls, vintage] of [
+            [false, 'last'],
+            [true, 'last'],
+            [false, 'first'],
+            [true, 'first'],
+          ] as const)
+            await expectJoins(engine, all, { asOf, observedAsOf, skipNulls, vintage }, random)
+    })
+})
