@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { need } from '../helpers/needs.ts'
 import { scratch } from '../helpers/scratch.ts'
 import { readUserRows, refusalOf, writeWithPython } from '../helpers/user-files.ts'
 
@@ -52,7 +53,7 @@ feather.write_feather(pa.table({'asset': ['A'], 't': [day(1)], 'value': [1.0]}),
 })
 
 test('columns of several Arrow files are matched by name, and one that is missing is named', async (context) => {
-  context.skip(!hasFiles(), 'no Python with pyarrow')
+  need(context, 'peers')
   const rows = await readUserRows([at('swapped-1.arrow'), at('swapped-2.arrow')], { components: ['open', 'close'] })
   expect(rows.map(({ o }) => o)).toEqual(['{"open":1.0,"close":2.0}', '{"open":3.0,"close":4.0}'])
   const paths = [at('swapped-1.arrow'), at('lacking.arrow')]
@@ -61,7 +62,7 @@ test('columns of several Arrow files are matched by name, and one that is missin
 })
 
 test('integers of Arrow keep their digits, and what cannot be read is refused by its name', async (context) => {
-  context.skip(!hasFiles(), 'no Python with pyarrow')
+  need(context, 'peers')
   expect((await readUserRows([at('exact.arrow')], {})).map(({ extra }) => extra)).toEqual([
     '{"v":9007199254740993}',
     '{"v":18446744073709551615}',
@@ -82,7 +83,7 @@ test('integers of Arrow keep their digits, and what cannot be read is refused by
 })
 
 test('an Arrow file that is cut or damaged anywhere is refused in one line, or holds what was written', async (context) => {
-  context.skip(!hasFiles(), 'no Python with pyarrow')
+  need(context, 'peers')
   const whole = await readUserRows([at('many.feather')], {})
   expect(whole.map(({ v }) => v)).toEqual(Array.from({ length: 5000 }, (_, n) => (n * n) % 97))
   for (const name of ['many.feather', 'polars.arrows']) {
@@ -94,12 +95,3 @@ test('an Arrow file that is cut or damaged anywhere is refused in one line, or h
     }
   }
 })
-
-/** Whether the first test had the programs to write the files. */
-const hasFiles = (): boolean => {
-  try {
-    return readFileSync(at('many.feather')).length > 0
-  } catch {
-    return false
-  }
-}

@@ -26,7 +26,7 @@ export interface Source {
 /** How many of a unit are a second. */
 const perSecond = { s: 1n, ms: 1000n, us: 1_000_000n, ns: 1_000_000_000n } as const
 
-type Clock = Pick<SourceMapping, 'zone' | 'unit'> & {
+type Clock = Pick<SourceMapping, 'zone' | 'unit' | 'ambiguous'> & {
   /** Whether a bare date names a day of the calendar, in whatever zone it lies. */
   readonly label?: boolean
 }
@@ -55,13 +55,13 @@ export function spellingSql(source: Source): Sql | null {
 }
 
 /** An instant in microseconds, NULL for what is none; `last`: a bare date counts from its end. */
-function instantOf(source: Source, { zone = 'UTC', unit, label = false }: Clock, last: boolean): Sql {
+function instantOf(source: Source, { zone = 'UTC', unit, label = false, ambiguous }: Clock, last: boolean): Sql {
   const raw = rawOf(source)
-  const local = (stamp: Sql): Sql =>
-    zone === 'UTC' ? `epoch_us(${stamp})` : `epoch_us(timezone(${quote(zone)}, ${stamp}))`
+  const local = (stamp: Sql): Sql => (zone === 'UTC' ? `epoch_us(${stamp})` : localTimeSql(stamp, zone, ambiguous))
   const dated = (date: Sql): Sql => {
     const stamp = `CAST(${date}${last ? ' + 1' : ''} AS TIMESTAMP)`
-    return label ? `epoch_us(${stamp})` : local(stamp)
+    // A day begins somewhere even if its midnight does not exist.
+    return label || zone === 'UTC' ? `epoch_us(${stamp})` : `epoch_us(timezone(${quote(zone)}, ${stamp}))`
   }
   const counted = (x: Sql): Sql => (unit === undefined ? 'CAST(NULL AS BIGINT)' : countedSql(x, unit))
   const read = (text: Sql): Sql => `CASE
@@ -80,6 +80,25 @@ function instantOf(source: Source, { zone = 'UTC', unit, label = false }: Clock,
   return integers.test(source.type) || numbers.test(source.type) ? counted(raw) : 'CAST(NULL AS BIGINT)'
 }
 
+const dayMicros = 86_400_000_000
+
+/**
+ * SQL of a local time in microseconds; NULL if the zone's clock never shows it, or shows it twice and `ambiguous` does not say
+ * which is meant. The offsets of the zone a day and a half before and after give the two candidates.
+ */
+function localTimeSql(stamp: Sql, zone: string, ambiguous: SourceMapping['ambiguous']): Sql {
+  const offset = (at: Sql): Sql => `(epoch_us(timezone(${quote(zone)}, make_timestamptz(${at}))) - (${at}))`
+  const shown = `epoch_us(${stamp})`
+  const candidate = (days: number): Sql => `(${shown} - ${offset(`${shown} + ${days * dayMicros}`)})`
+  const early = candidate(-1.5)
+  const late = candidate(1.5)
+  const isShown = (at: Sql): Sql => `(${at}) + ${offset(at)} = ${shown}`
+  const chosen = ambiguous && `${ambiguous === 'earlier' ? 'least' : 'greatest'}(${early}, ${late})`
+  return `CASE WHEN ${early} = ${late} THEN ${early}
+    WHEN ${isShown(early)} AND ${isShown(late)} THEN ${chosen ?? 'CAST(NULL AS BIGINT)'}
+    WHEN ${isShown(early)} THEN ${early} WHEN ${isShown(late)} THEN ${late} END`
+}
+
 function countedSql(x: Sql, unit: keyof typeof perSecond): Sql {
   const each = perSecond[unit]
   if (each > 1_000_000n)
@@ -88,18 +107,28 @@ function countedSql(x: Sql, unit: keyof typeof perSecond): Sql {
   return `CASE WHEN TRY_CAST(${us} AS BIGINT) = ${us} THEN TRY_CAST(${us} AS BIGINT) END`
 }
 
+/** Years of which a lake holds instants: microseconds of others are no exact numbers. */
+const years = { first: 1700, last: 2199 }
+const firstMicros = Date.UTC(years.first, 0, 1) * 1000
+const endMicros = Date.UTC(years.last + 1, 0, 1) * 1000
+
 /** The reading of an instant of some role: `mark` in whole seconds, all others in microseconds. */
 export function readInstant(name: string, flag: string, source: Source, clock: Clock): ColumnReading {
   const isMark = name === 'mark'
   const us = instantOf(source, clock, !isMark)
   const isCounted = (integers.test(source.type) || numbers.test(source.type)) && clock.unit === undefined
-  const such = `a date such as 2024-03-01 or an instant${isMark ? ' of whole seconds' : ''}`
+  const { zone = 'UTC', ambiguous } = clock
+  const once = ambiguous === undefined ? 'exactly once (else --ambiguous earlier or later)' : 'at all'
+  const local =
+    zone === 'UTC' ? '' : `, of the years ${years.first} to ${years.last}, which the clocks of ${zone} show ${once}`
+  const such = `a date such as 2024-03-01 or an instant${isMark ? ' of whole seconds' : ''}${local || `, of the years ${years.first} to ${years.last}`}`
+  const inside = `(${us}) >= ${firstMicros} AND (${us}) < ${endMicros}`
   return {
     name,
     flag,
     raw: rawOf(source),
     sql: isMark ? `(${us}) // 1000000` : us,
-    bad: isMark ? `coalesce((${us}) % 1000000 <> 0, true)` : `(${us}) IS NULL`,
+    bad: `NOT coalesce(${inside}${isMark ? ` AND (${us}) % 1000000 = 0` : ''}, false)`,
     wanted: quote(isCounted ? 'the unit of its numbers: --unit s, ms, us or ns' : such),
   }
 }
