@@ -12,6 +12,7 @@ export const allowed = {
     '@modelcontextprotocol/core',
     '@modelcontextprotocol/server',
     '@types/node',
+    '@uwdata/flechette',
     'apache-arrow',
     'commander',
     'detect-libc',
@@ -28,7 +29,7 @@ export const allowed = {
     'yocto-queue',
     'zod',
   ],
-  runtimeLicences: ['0BSD', 'Apache-2.0', 'ISC', 'MIT'],
+  runtimeLicences: ['0BSD', 'Apache-2.0', 'BSD-3-Clause', 'ISC', 'MIT'],
   /** MPL-2.0 binds changes to its own files; tools are neither changed nor passed on. */
   toolLicences: [
     '(MIT OR CC0-1.0)',

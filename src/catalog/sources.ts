@@ -44,6 +44,8 @@ const mapping = {
     .refine((text) => readRule(text) !== null, 'a rule such as end, end+15m, start, open=start,close=end or export')
     .optional(),
   zone: z.string().refine(isZone, 'a zone such as UTC or America/New_York').optional(),
+  /** Which of two is meant where the clocks of the zone show a time twice. */
+  ambiguous: z.enum(['earlier', 'later']).optional(),
   unit: z.enum(['s', 'ms', 'us', 'ns']).optional(),
   vintage: word.optional(),
   revisable: z.boolean().optional(),

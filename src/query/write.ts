@@ -174,7 +174,8 @@ export async function sendFile(path: string, sink: Sink): Promise<void> {
 }
 
 const parquetForms = {
-  parquet: `FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2`,
+  // A dictionary takes -0.0 and 0.0 for one value.
+  parquet: `FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2, DICTIONARY_SIZE_LIMIT 0`,
   // Small readers hold a whole row group, and mistake plain pages for dictionary pages.
   compat: `FORMAT parquet, COMPRESSION snappy, PARQUET_VERSION v1, DICTIONARY_SIZE_LIMIT 0, ROW_GROUP_SIZE 20480`,
 }

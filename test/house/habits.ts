@@ -24,7 +24,7 @@ const owners: Readonly<Record<string, readonly string[]>> = {
   tls: [],
   dgram: [],
   undici: ['src/sources/http/http.ts'],
-  '@duckdb/node-api': ['src/lake/store/engine.ts', 'src/lake/store/arrow.ts'],
+  '@duckdb/node-api': ['src/lake/store/engine.ts', 'src/lake/store/text-table.ts'],
   '@modelcontextprotocol/server': ['src/interfaces/server/mcp.ts'],
   sqlite: ['src/lake/store/database.ts', 'src/lake/ledger/ledger.ts'],
   fs: files,

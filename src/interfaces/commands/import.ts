@@ -27,6 +27,10 @@ export const importCommand = answering({
     '--available RULE':
       'when it was known: end, end+15m, start; open=start,close=end of parts; export: by the day in the name of the file',
     '--zone NAME': 'the zone of times without one, and of days (default: UTC)',
+    '--ambiguous WORD': [
+      'which is meant of a time that the clocks of the zone show twice: earlier or later (default: refused)',
+      kinds.choice(['earlier', 'later']),
+    ],
     '--unit WORD': ['of instants that are numbers: s, ms, us or ns', kinds.choice(['s', 'ms', 'us', 'ns'])],
     '--vintage COL': 'the column of the instant at which this vintage of the value was published',
     '--revisable': 'values may be revised: each change is a further vintage, and no violation',

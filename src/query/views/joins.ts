@@ -225,7 +225,7 @@ function missesSql(names: readonly string[], points: Sql, own: VintageWords): Sq
         ]
   const blocks = `(SELECT p.*, ${names[0] === 'asset' ? inText('block') : `epoch_us(p.t) // (64 * ${lengthSql('"interval"', micros)})`} AS block FROM _pit_p AS p)`
   return `_pit_back AS MATERIALIZED (
-  SELECT ${row('n')}, max({'t': p.t, 'available_at': p.available_at, 'v': p.v, 'o': p.o}) AS best
+  SELECT ${row('n')}, max({'t': p.t, 'available_at': p.available_at, 'v': p.v, 'o': p.o, 'minus': p.v = 0 AND signbit(p.v)}) AS best
   FROM (SELECT n.*, ${names[0] === 'asset' ? inText('back') : backSql('n._pit_e', 'past.n')} AS start FROM _pit_n AS n, (VALUES (1), (2), (3)) AS past (n)) AS n
   JOIN ${points} AS p ON ${same('p', 'n')} AND p.t = n.start AND p.available_at <= n._pit_k${own.current('p', 'n._pit_k')}
   GROUP BY ${row('n')}
@@ -247,7 +247,8 @@ _pit_frontier AS (
   ${frontierSql(inBlock.list('p'), 'p.t')}
 ),
 _pit_r AS (
-  SELECT ${row('b')}, ${values('b.best')} FROM _pit_back AS b
+  SELECT ${row('b')}, b.best.t, b.best.available_at, CASE WHEN b.best.minus THEN CAST('-0.0' AS DOUBLE) ELSE b.best.v END AS v, b.best.o
+    FROM _pit_back AS b
   UNION ALL SELECT ${row('n')}, ${values('p')} FROM (${many}) AS n ASOF JOIN _pit_frontier AS p
     ON ${inBlock.same('p', 'n')} AND n._pit_k >= p.available_at${lapsed}
 )`

@@ -118,7 +118,7 @@ function areApart(good: readonly Good[]): boolean {
 }
 
 const nothingHeld =
-  'CREATE TEMP TABLE held (rank INTEGER, t BIGINT, v DOUBLE, o VARCHAR, computed BIGINT, stored_at BIGINT, available BIGINT)'
+  'CREATE TEMP TABLE held (rank INTEGER, t BIGINT, v DOUBLE, o VARCHAR, digits VARCHAR, computed BIGINT, stored_at BIGINT, available BIGINT)'
 
 /** The points that files of both levels hold between the earliest and the latest instant that any body was asked for or brought. */
 function heldSql(good: readonly Good[], loaded: Loaded, revised: boolean): string {
@@ -146,7 +146,7 @@ function heldSql(good: readonly Good[], loaded: Loaded, revised: boolean): strin
   })
 }
 
-const held = 'asset, currency, exchange, network, params, t, v, o, basis, available_at, computed_at, observed_at'
+const held = 'asset, currency, exchange, network, params, t, v, o, extra, basis, available_at, computed_at, observed_at'
 
 /** The first and the last t that bodies were asked for or brought. */
 function rangeOf(bodies: readonly Good[], { staged }: Loaded) {

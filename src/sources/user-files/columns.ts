@@ -26,13 +26,15 @@ export interface Source {
 /** How many of a unit are a second. */
 const perSecond = { s: 1n, ms: 1000n, us: 1_000_000n, ns: 1_000_000_000n } as const
 
-type Clock = Pick<SourceMapping, 'zone' | 'unit'> & {
+type Clock = Pick<SourceMapping, 'zone' | 'unit' | 'ambiguous'> & {
   /** Whether a bare date names a day of the calendar, in whatever zone it lies. */
   readonly label?: boolean
 }
 
 const integers = /^(?:U?(?:TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT))$/
 const numbers = /^(?:DOUBLE|FLOAT|DECIMAL)/
+/** Numbers that DuckDB casts to a double with an error of its own: their text becomes the nearest double. */
+const roundedByEngine = /^(?:U?HUGEINT$|DECIMAL\((?:1[6-9]|[23]\d),)/
 const nested = /^(?:STRUCT|MAP|JSON)|\]$/
 
 /** SQL of what stands in a column. */
@@ -53,18 +55,18 @@ export function spellingSql(source: Source): Sql | null {
 }
 
 /** An instant in microseconds, NULL for what is none; `last`: a bare date counts from its end. */
-function instantOf(source: Source, { zone = 'UTC', unit, label = false }: Clock, last: boolean): Sql {
+function instantOf(source: Source, { zone = 'UTC', unit, label = false, ambiguous }: Clock, last: boolean): Sql {
   const raw = rawOf(source)
-  const local = (stamp: Sql): Sql =>
-    zone === 'UTC' ? `epoch_us(${stamp})` : `epoch_us(timezone(${quote(zone)}, ${stamp}))`
+  const local = (stamp: Sql): Sql => (zone === 'UTC' ? `epoch_us(${stamp})` : localTimeSql(stamp, zone, ambiguous))
   const dated = (date: Sql): Sql => {
     const stamp = `CAST(${date}${last ? ' + 1' : ''} AS TIMESTAMP)`
-    return label ? `epoch_us(${stamp})` : local(stamp)
+    // A day begins somewhere even if its midnight does not exist.
+    return label || zone === 'UTC' ? `epoch_us(${stamp})` : `epoch_us(timezone(${quote(zone)}, ${stamp}))`
   }
   const counted = (x: Sql): Sql => (unit === undefined ? 'CAST(NULL AS BIGINT)' : countedSql(x, unit))
   const read = (text: Sql): Sql => `CASE
       WHEN length(${text}) = 10 AND ${dashed(text)} THEN ${dated(`TRY_CAST(${text} AS DATE)`)}
-      WHEN regexp_matches(${text}, '\\.[0-9]{7}') OR NOT ${text}[1] BETWEEN '0' AND '9' THEN NULL
+      WHEN regexp_matches(${text}, '\\.[0-9]{6}0*[1-9]') OR NOT ${text}[1] BETWEEN '0' AND '9' THEN NULL
       WHEN ${zoned(text)} THEN epoch_us(TRY_CAST(${text} AS TIMESTAMPTZ))
       WHEN ${dashed(text)} THEN ${local(`TRY_CAST(${text} AS TIMESTAMP)`)}
       ELSE ${counted(`TRY_CAST(${text} AS DECIMAL(38, 6))`)} END`
@@ -78,6 +80,25 @@ function instantOf(source: Source, { zone = 'UTC', unit, label = false }: Clock,
   return integers.test(source.type) || numbers.test(source.type) ? counted(raw) : 'CAST(NULL AS BIGINT)'
 }
 
+const dayMicros = 86_400_000_000
+
+/**
+ * SQL of a local time in microseconds; NULL if the zone's clock never shows it, or shows it twice and `ambiguous` does not say
+ * which is meant. The offsets of the zone a day and a half before and after give the two candidates.
+ */
+function localTimeSql(stamp: Sql, zone: string, ambiguous: SourceMapping['ambiguous']): Sql {
+  const offset = (at: Sql): Sql => `(epoch_us(timezone(${quote(zone)}, make_timestamptz(${at}))) - (${at}))`
+  const shown = `epoch_us(${stamp})`
+  const candidate = (days: number): Sql => `(${shown} - ${offset(`${shown} + ${days * dayMicros}`)})`
+  const early = candidate(-1.5)
+  const late = candidate(1.5)
+  const isShown = (at: Sql): Sql => `(${at}) + ${offset(at)} = ${shown}`
+  const chosen = ambiguous && `${ambiguous === 'earlier' ? 'least' : 'greatest'}(${early}, ${late})`
+  return `CASE WHEN ${early} = ${late} THEN ${early}
+    WHEN ${isShown(early)} AND ${isShown(late)} THEN ${chosen ?? 'CAST(NULL AS BIGINT)'}
+    WHEN ${isShown(early)} THEN ${early} WHEN ${isShown(late)} THEN ${late} END`
+}
+
 function countedSql(x: Sql, unit: keyof typeof perSecond): Sql {
   const each = perSecond[unit]
   if (each > 1_000_000n)
@@ -86,18 +107,28 @@ function countedSql(x: Sql, unit: keyof typeof perSecond): Sql {
   return `CASE WHEN TRY_CAST(${us} AS BIGINT) = ${us} THEN TRY_CAST(${us} AS BIGINT) END`
 }
 
+/** Years of which a lake holds instants: microseconds of others are no exact numbers. */
+const years = { first: 1700, last: 2199 }
+const firstMicros = Date.UTC(years.first, 0, 1) * 1000
+const endMicros = Date.UTC(years.last + 1, 0, 1) * 1000
+
 /** The reading of an instant of some role: `mark` in whole seconds, all others in microseconds. */
 export function readInstant(name: string, flag: string, source: Source, clock: Clock): ColumnReading {
   const isMark = name === 'mark'
   const us = instantOf(source, clock, !isMark)
   const isCounted = (integers.test(source.type) || numbers.test(source.type)) && clock.unit === undefined
-  const such = `a date such as 2024-03-01 or an instant${isMark ? ' of whole seconds' : ''}`
+  const { zone = 'UTC', ambiguous } = clock
+  const once = ambiguous === undefined ? 'exactly once (else --ambiguous earlier or later)' : 'at all'
+  const local =
+    zone === 'UTC' ? '' : `, of the years ${years.first} to ${years.last}, which the clocks of ${zone} show ${once}`
+  const such = `a date such as 2024-03-01 or an instant${isMark ? ' of whole seconds' : ''}${local || `, of the years ${years.first} to ${years.last}`}`
+  const inside = `(${us}) >= ${firstMicros} AND (${us}) < ${endMicros}`
   return {
     name,
     flag,
     raw: rawOf(source),
     sql: isMark ? `(${us}) // 1000000` : us,
-    bad: isMark ? `coalesce((${us}) % 1000000 <> 0, true)` : `(${us}) IS NULL`,
+    bad: `NOT coalesce(${inside}${isMark ? ` AND (${us}) % 1000000 = 0` : ''}, false)`,
     wanted: quote(isCounted ? 'the unit of its numbers: --unit s, ms, us or ns' : such),
   }
 }
@@ -118,6 +149,7 @@ function numberOf(source: Source): Sql {
     const isOne = source.json ? `json_type(${raw}) IN ('UBIGINT', 'BIGINT', 'DOUBLE')` : `NOT contains(${raw}, '_')`
     return `CASE WHEN ${isOne} AND isfinite(${number}) THEN ${number} END`
   }
+  if (roundedByEngine.test(source.type)) return `CAST(CAST(${raw} AS VARCHAR) AS DOUBLE)`
   if (numbers.test(source.type)) return `CASE WHEN isfinite(CAST(${raw} AS DOUBLE)) THEN CAST(${raw} AS DOUBLE) END`
   return integers.test(source.type) ? `CAST(${raw} AS DOUBLE)` : 'CAST(NULL AS DOUBLE)'
 }
@@ -125,39 +157,72 @@ function numberOf(source: Source): Sql {
 const isNull = (source: Source): Sql =>
   source.json ? `coalesce(json_type(${rawOf(source)}) = 'NULL', true)` : `${rawOf(source)} IS NULL`
 
+/** What DuckDB takes for JSON and no other reader does, outside of texts: NaN, Infinity, a comma before a bracket. */
+const looseJson = String.raw`[iI][nN][fF]|[nN][aA][nN]|,\s*[}\]]`
+const textsInJson = String.raw`"(?:\\.|[^"\\])*"`
+
+/** SQL of a JSON text, NULL if another reader than DuckDB would refuse it. */
+function strictJsonSql(text: Sql): Sql {
+  const bare = `regexp_replace(${text}, ${quote(textsInJson)}, '""', 'g')`
+  return `CASE WHEN NOT regexp_matches(${text}, ${quote(looseJson)}) OR NOT regexp_matches(${bare}, ${quote(looseJson)}) THEN ${text} END`
+}
+
 /** A value that is an object or a list, as JSON text; NULL where it is none. */
 function nestedOf(source: Source): Sql {
   const raw = rawOf(source)
-  if (source.json) return `CASE WHEN json_type(${raw}) IN ('OBJECT', 'ARRAY') THEN CAST(${raw} AS VARCHAR) END`
-  if (source.type === 'VARCHAR') return `CASE WHEN ${raw}[1] IN ('{', '[') AND json_valid(${raw}) THEN ${raw} END`
-  return nested.test(source.type) ? `CAST(to_json(${raw}) AS VARCHAR)` : 'CAST(NULL AS VARCHAR)'
+  if (source.json)
+    return `CASE WHEN json_type(${raw}) IN ('OBJECT', 'ARRAY') THEN ${strictJsonSql(`CAST(${raw} AS VARCHAR)`)} END`
+  if (source.type === 'VARCHAR')
+    return `CASE WHEN ${raw}[1] IN ('{', '[') AND json_valid(${raw}) THEN ${strictJsonSql(raw)} END`
+  return nested.test(source.type) ? strictJsonSql(`CAST(to_json(${raw}) AS VARCHAR)`) : 'CAST(NULL AS VARCHAR)'
 }
 
-/** The text of an integer that a double does not hold. */
+/** SQL of the digits of an integer that no double is, as JSON spells it; NULL for any other number. */
 function beyondOf(source: Source): Sql {
   const text = textOf(source) ?? `CAST(${rawOf(source)} AS VARCHAR)`
-  const whole = `TRY_CAST(${text} AS HUGEINT)`
-  return `CASE WHEN abs(${numberOf(source)}) >= 9007199254740992 AND regexp_full_match(${text}, '-?[0-9]+')
-    AND ${whole} IS DISTINCT FROM TRY_CAST(${numberOf(source)} AS HUGEINT) THEN '{"v":' || ${text} || '}' END`
+  const digits = String.raw`regexp_extract(${text}, '^-?0*([0-9]+)(\.0*)?$', 1)`
+  const number = numberOf(source)
+  const sign = `CASE WHEN ${number} < 0 THEN '-' ELSE '' END`
+  return `CASE WHEN abs(${number}) >= 9007199254740992 AND ${digits} NOT IN ('', format('{:.0f}', abs(${number})))
+    THEN ${sign} || ${digits} END`
+}
+
+/** Whether a column may hold integers that no double is. */
+function mayBeBeyond({ json, type }: Source): boolean {
+  if (json || type === 'VARCHAR' || /BIGINT|HUGEINT/.test(type)) return true
+  const [, precision = '0', scale = '0'] = /^DECIMAL\((\d+),(\d+)\)$/.exec(type) ?? []
+  return Number(precision) - Number(scale) >= 16
 }
 
 /** The readings of the value: `v`, `o` where the column may hold any, `extra` where it may hold large integers. */
 export function readValue(source: Source): ColumnReading[] {
   const [number, whole, raw] = [numberOf(source), nestedOf(source), rawOf(source)]
   const mixed = source.json || source.type === 'VARCHAR' || nested.test(source.type)
-  const large = source.json || source.type === 'VARCHAR' || /BIGINT|HUGEINT/.test(source.type)
   const bad = `NOT (${isNull(source)}) AND (${number}) IS NULL AND (${whole}) IS NULL`
-  const v = { name: 'v', flag: 'value', sql: number, bad, raw, wanted: `'a finite number'` }
+  const v = {
+    name: 'v',
+    flag: 'value',
+    sql: number,
+    bad,
+    raw,
+    wanted: `'a finite number'`,
+  }
   return [
     v,
     ...(mixed ? [{ ...v, name: 'o', sql: whole, bad: 'false' }] : []),
-    ...(large ? [{ ...v, name: 'extra', sql: beyondOf(source), bad: 'false' }] : []),
+    ...(mayBeBeyond(source)
+      ? [{ ...v, name: 'extra', sql: `'{"v":' || (${beyondOf(source)}) || '}'`, bad: 'false' }]
+      : []),
   ]
 }
 
 /** The readings of a value of several parts: one object. */
 export function readComponents(sources: readonly Source[]): ColumnReading[] {
-  const parts = sources.map((source) => `${quote(source.column)}, ${numberOf(source)}`)
+  const cell = (source: Source): Sql =>
+    mayBeBeyond(source)
+      ? `coalesce(CAST((${beyondOf(source)}) AS JSON), to_json(${numberOf(source)}))`
+      : numberOf(source)
+  const parts = sources.map((source) => `${quote(source.column)}, ${cell(source)}`)
   const whole = {
     name: 'o',
     flag: 'components',

@@ -6,9 +6,11 @@ import { LakeError, usage } from '../../base/errors.ts'
 import { sizeText } from '../../base/kinds.ts'
 import { statOf } from '../../lake/store/disk.ts'
 import { readStream } from '../../lake/store/files.ts'
-import { type Engine, quote, quoteList, quoteName } from '../../lake/store/engine.ts'
-import { columnsOf, type Columns } from '../../lake/store/parquet.ts'
+import { type Engine, quote, quoteName } from '../../lake/store/engine.ts'
+import { columnsOf } from '../../lake/store/parquet.ts'
 import { parseInstant } from '../../base/time.ts'
+import { exactType, type FileColumn, refuseColumn, widenSql } from './file-columns.ts'
+import { literalPaths, readParquetFiles } from './parquet-files.ts'
 
 /** How files are read, with the endings of their names, `.gz` and `.zst` aside. */
 const endings = {
@@ -33,8 +35,10 @@ export interface OwnFiles {
   readonly format: Format
   /** The relation; its rows come in the order of the files. */
   readonly relation: string
-  readonly columns: Columns
+  readonly columns: readonly FileColumn[]
   readonly files: readonly Standing[]
+  /** Reads these columns into the relation, where that is empty before. */
+  readonly load?: (names: readonly string[]) => Promise<void>
   /** SQL of the number of a row, where rows of the relation are no rows of the files. */
   readonly row?: string
 }
@@ -61,10 +65,14 @@ export async function givenBy(engine: Engine, names: readonly string[], reach: R
   const [[format = 'query' as const, path] = [], other] = [...formats]
   if (other) throw usage(other[1], { expected: `${format}, as ${path}`, got: other[0] })
   try {
-    const relation = query ?? (await relationOf(engine, format, files))
-    const all = format === 'json' ? await keysOf(engine, relation) : await columnsOf(engine, relation)
-    const columns = all.filter(({ name }) => name !== fileColumn)
-    return unfolded({ format, relation, columns, files }, mapping)
+    const paths = files.map(({ path: file }) => file)
+    const read =
+      format === 'parquet'
+        ? await readParquetFiles(engine, paths, fileColumn)
+        : format === 'arrow'
+          ? await (await import('./arrow-files.ts')).readArrowFiles(engine, paths, fileColumn)
+          : await describeRelation(engine, format, query ?? (await relationOf(engine, format, paths)))
+    return unfolded({ format, ...read, files }, mapping)
   } catch (error) {
     throw error instanceof LakeError ? error : unreadableFile(files[0]?.path ?? first, error)
   }
@@ -143,13 +151,15 @@ export async function refuseGrown(files: readonly Standing[]): Promise<void> {
 /** The path of each row's file. */
 export const fileColumn = '_own_file'
 
-/** Files as a relation: CSV as texts, JSON as objects, Arrow as a table that they are read into. */
-async function relationOf(engine: Engine, format: Format, files: readonly Standing[]): Promise<string> {
-  const paths = files.map(({ path }) => path)
-  if (format === 'arrow') return await (await import('../../lake/store/arrow.ts')).loadArrow(engine, paths, fileColumn)
-  const list = quoteList(paths.map((path) => path.replaceAll(/[*?[]/g, (sign) => `[${sign}]`)))
+async function describeRelation(engine: Engine, format: Format, relation: string) {
+  const all = format === 'json' ? await keysOf(engine, relation) : await columnsOf(engine, relation)
+  return { relation, columns: all.filter(({ name }) => name !== fileColumn) }
+}
+
+/** Files as a relation: CSV as texts, JSON as objects. */
+async function relationOf(engine: Engine, format: Format, paths: readonly string[]): Promise<string> {
+  const list = literalPaths(paths)
   const named = `filename = '${fileColumn}'`
-  if (format === 'parquet') return `read_parquet(${list}, ${named}, hive_partitioning = false)`
   if (format === 'json') return `read_json_objects(${list}, format = 'auto', ${named}, maximum_object_size = 16777216)`
   const csv = (more: string): string =>
     `read_csv(${list}, header = true, all_varchar = true, null_padding = false, strict_mode = true, ${named}, hive_partitioning = false${more})`
@@ -163,7 +173,7 @@ async function relationOf(engine: Engine, format: Format, files: readonly Standi
 }
 
 /** The keys of the first objects. */
-async function keysOf(engine: Engine, relation: string): Promise<Columns> {
+async function keysOf(engine: Engine, relation: string): Promise<FileColumn[]> {
   const rows = await engine.rows<{ name: string }>(
     `SELECT DISTINCT unnest(json_keys(json)) AS name FROM (FROM ${relation} LIMIT 1000) WHERE json_type(json) = 'OBJECT'`,
   )
@@ -183,13 +193,31 @@ function unfolded(given: OwnFiles, mapping: SourceMapping): OwnFiles & { readonl
   const days = given.columns.filter(({ name }) => day.test(name))
   if (days.length === 0 || given.format === 'json' || components || has(value) || has(vintage))
     return { ...given, mapping }
-  const cells = days.map(({ name }) => `${quoteName(name)} AS ${quote(name.replace(day, '$1-$2-$3'))}`)
+  // The engine would make one type of them by itself, in which integers are rounded.
+  const type = exactType(days.map((one) => one.type))
+  const mixed = `columns of ${[...new Set(days.map((one) => one.type))].join(' and ')}`
+  const file = given.files[0]?.path ?? 'the SELECT'
+  const unreadable =
+    days.flatMap((one) => one.unreadable ?? [])[0] ??
+    (type === undefined
+      ? refuseColumn(file, days[0]?.name ?? '', 'one type for all days', mixed, 'write them with one type')
+      : undefined)
+  const cells = days.map((one) => {
+    const cell = type === undefined ? 'NULL' : widenSql(quoteName(one.name), one.type, type)
+    return `${cell} AS ${quote(one.name.replace(day, '$1-$2-$3'))}`
+  })
   const rows = `SELECT row_number() OVER () AS own_row, * FROM ${given.relation}`
   const relation = `(UNPIVOT (${rows}) ON ${cells.join(', ')} INTO NAME ${quoteName(vintage)} VALUE ${quoteName(value)})`
   const rest = given.columns.filter((one) => !days.includes(one))
-  const type = days.some((one) => one.type === 'VARCHAR') ? 'VARCHAR' : 'DOUBLE'
-  const columns = [...rest, { name: vintage, type: 'VARCHAR' }, { name: value, type }]
-  return { ...given, relation, columns, row: 'own_row', mapping: { ...mapping, value, vintage } }
+  const cell = { name: value, type: type ?? 'VARCHAR', ...(unreadable && { unreadable }) }
+  const columns = [...rest, { name: vintage, type: 'VARCHAR' }, cell]
+  const { load } = given
+  const wide = async (names: readonly string[]): Promise<void> => {
+    const named = names.filter((one) => one !== value && one !== vintage)
+    await load?.([...named, ...days.map((one) => one.name)])
+  }
+  const read = { ...given, relation, columns, row: 'own_row', ...(load && { load: wide }) }
+  return { ...read, mapping: { ...mapping, value, vintage } }
 }
 
 /** What the engine cannot read, in one line with the file and, where it tells, the line or byte. */

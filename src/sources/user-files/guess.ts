@@ -88,8 +88,9 @@ function questions(
 }
 
 /** The unit in which numbers count instants, by their size. */
-async function unitOf(engine: Engine, { relation, format }: OwnFiles, t: string | undefined) {
+async function unitOf(engine: Engine, { relation, format, load }: OwnFiles, t: string | undefined) {
   if (t === undefined) return undefined
+  await load?.([t])
   const raw =
     format === 'json'
       ? `json_extract_string(json, ${quote(`$.${JSON.stringify(t)}`)})`

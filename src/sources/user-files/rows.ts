@@ -46,7 +46,8 @@ export async function readRows(
   [known, ...others]: readonly Interval[] = [],
 ) {
   const reading = { given, mapping }
-  const { readings, keys, constants, notes } = readingsOf(reading)
+  const { readings, keys, constants, notes, used } = readingsOf(reading)
+  await given.load?.(used)
   const taken = readings.filter(({ name }) => name !== '').map((one) => `${checked(one)} AS ${one.name}`)
   // What has no column of its own is only checked.
   const also = readings.filter(({ name }) => name === '').map(({ bad }) => bad)
@@ -110,7 +111,7 @@ async function enumKeys(engine: Engine, readings: readonly ColumnReading[], sour
 
 /**
  * What a mapping takes of each row: `keys` are the dimensions that a column tells, and `day` where each file is an export of
- * one; `constants` those that the mapping tells for all; `notes` what it leaves open, and how that is taken.
+ * one; `constants` those that the mapping tells for all; `notes` what it leaves open, and how that is taken; `used` the columns.
  */
 function readingsOf({ given, mapping }: Reading) {
   const names = given.columns.map(({ name }) => name)
@@ -118,6 +119,7 @@ function readingsOf({ given, mapping }: Reading) {
   const column = (key: keyof SourceMapping, name: string = key): Source => {
     const found = given.columns.find((one) => one.name === name)
     taken.add(name)
+    if (found?.unreadable) throw found.unreadable
     if (found) return { column: name, type: found.type, json: given.format === 'json' }
     throw usage(`--${key.replace('_', '-')}`, {
       expected: `a column of the file (${names.join(', ')})`,
@@ -157,7 +159,7 @@ function readingsOf({ given, mapping }: Reading) {
     ...(naive && mapping.zone === undefined ? ['times without a zone are UTC: --zone'] : []),
     ...(left.length > 0 ? [`columns that are not taken: ${left.join(', ')}`] : []),
   ]
-  return { readings, keys, constants, notes }
+  return { readings, keys, constants, notes, used: [...taken] }
 }
 
 /** Instants of one column are spelt in one way. */
